@@ -1,0 +1,57 @@
+// Runs benches in turn and prints their figures beside the goals of design/quality.md; misses fail nothing.
+import { availableParallelism, cpus } from "node:os";
+import { parseArgs } from "node:util";
+import { benchChat } from "./chat.ts";
+import { drawTable, type Report, writeSpread } from "./measure.ts";
+import { buildWadi } from "./stage.ts";
+import { benchStart } from "./start.ts";
+
+/** Each gets the number of rounds and the builds of the program to measure; the first is judged. */
+const benches: Record<string, (rounds: number, programs: string[]) => Promise<Report>> = {
+  start: benchStart,
+  chat: benchChat,
+};
+
+const ROUNDS = 5;
+
+const { values: flags, positionals } = parseArgs({
+  options: {
+    json: { type: "string" },
+    rounds: { type: "string", default: String(ROUNDS) },
+    // Several builds are measured in turn, which tells the gain of a change from the noise.
+    wadi: { type: "string", multiple: true },
+  },
+  allowPositionals: true,
+});
+const rounds = Number(flags.rounds);
+const unknown = positionals.find((name) => !Object.hasOwn(benches, name));
+if (unknown !== undefined || !Number.isInteger(rounds) || rounds < 1) {
+  const names = Object.keys(benches).join(" | ");
+  console.error(`usage: bun run bench [${names}]… [--rounds N] [--json FILE] [--wadi BUILD]…`);
+  process.exit(2);
+}
+
+const printReport = (name: string, { tables, figures, notes }: Report) => {
+  for (const table of tables) console.log(`${drawTable(table)}\n`);
+  const rows = figures.map(({ what, spread, unit, goal, isMet }) => [
+    what,
+    `${writeSpread(spread)} ${unit}`,
+    goal,
+    isMet ? "met" : "missed",
+  ]);
+  console.log(drawTable({ title: `${name}: goals`, columns: ["", "figure", "goal", ""], rows }));
+  for (const note of notes) console.log(`  ${note}`);
+  console.log("");
+};
+
+const programs = flags.wadi ?? [await buildWadi()];
+const reports: Record<string, Report> = {};
+for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
+  reports[name] = await benches[name]!(rounds, programs);
+  printReport(name, reports[name]);
+}
+if (flags.json !== undefined) {
+  const machine = { cores: availableParallelism(), cpu: cpus()[0]?.model, bun: Bun.version };
+  await Bun.write(flags.json, `${JSON.stringify({ machine, rounds, reports }, null, 2)}\n`);
+}
+process.exit(0);

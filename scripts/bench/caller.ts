@@ -1,0 +1,64 @@
+// One caller: a keep-alive connection with one request after the other, each reply checked.
+import { createReplyReader, type Expected } from "./reply-reader.ts";
+
+export interface Asking extends Expected {
+  port: number;
+  /** The next request, head and body. */
+  write(): string;
+  /** After how many pieces of its reply the caller hangs up; Infinity: it stays to the end. */
+  leaveAfter(): number;
+  /** The first piece of text of a reply has come. */
+  onFirst(): void;
+  /** A reply is over, whole or left; returns whether to go on. */
+  onReply(pieces: number, isWhole: boolean): boolean;
+}
+
+/** Asks until `onReply` says no; the complaint that ended it early, or nothing. */
+export const runCaller = async (asking: Asking): Promise<string | undefined> => {
+  let outcome: Outcome;
+  do outcome = await connect(asking);
+  while (outcome === "left");
+  return outcome === "over" ? undefined : outcome.complaint;
+};
+
+/** How a connection ended: hung up to begin anew, all asked, or something was wrong. */
+type Outcome = "left" | "over" | { complaint: string };
+
+const connect = async (asking: Asking): Promise<Outcome> => {
+  const ended = Promise.withResolvers<Outcome>();
+  const reader = createReplyReader(asking);
+  let seen = 0;
+  let leave_after = asking.leaveAfter();
+  const judge = (isWhole: boolean): Outcome | undefined => {
+    if (reader.complaint) return { complaint: reader.complaint };
+    if (!asking.onReply(reader.pieces, isWhole)) return "over";
+    return isWhole ? undefined : "left";
+  };
+  const opening = Bun.connect({
+    hostname: "127.0.0.1",
+    port: asking.port,
+    socket: {
+      open(socket) {
+        socket.setNoDelay(true);
+        socket.write(asking.write());
+      },
+      data(socket, bytes) {
+        const isWhole = reader.push(bytes);
+        if (seen === 0 && reader.pieces > 0) asking.onFirst();
+        seen = isWhole ? 0 : reader.pieces;
+        if (!isWhole && seen < leave_after) return;
+        const outcome = judge(isWhole);
+        if (outcome) {
+          ended.resolve(outcome);
+          socket.terminate();
+          return;
+        }
+        leave_after = asking.leaveAfter();
+        socket.write(asking.write());
+      },
+      close: () => ended.resolve({ complaint: "the connection was closed" }),
+    },
+  });
+  opening.catch((failure: unknown) => ended.resolve({ complaint: String(failure) }));
+  return ended.promise;
+};

@@ -1,0 +1,95 @@
+// Compiles src/main.ts and the writer's Worker into one executable under dist/.
+
+import { mkdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import manifest from "../package.json" with { type: "json" };
+
+const root = dirname(import.meta.dir);
+
+/** What to build: the program, its double with fail points, or another platform's. */
+export interface Build {
+  failPoints?: boolean;
+  /** Bun's name of another platform, for instance `bun-linux-arm64`. */
+  target?: string;
+}
+
+/** Where a build's executable lies; another platform's never takes the place of this machine's. */
+export const executable = ({ failPoints, target }: Build = {}): string => {
+  const windows = target ? target.includes("windows") : process.platform === "win32";
+  const name = ["wadi", failPoints && "test", target?.replace(/^bun-/, "")].filter(Boolean);
+  return join(root, "dist", `${name.join("-")}${windows ? ".exe" : ""}`);
+};
+
+/** Says whether anything that goes into the executable has changed since it was built. */
+export const isStale = (build: Build = {}): boolean => {
+  const built = statSync(executable(build), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = new Bun.Glob("src/**/*").scanSync({ cwd: root, onlyFiles: false });
+  return ["src", "package.json", "bun.lock", "scripts/build.ts", ...sources].some(
+    (path) => (statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0) > built,
+  );
+};
+
+/** Compiles and returns the executable's path; throws what the bundler found wrong. */
+export const compile = async (build: Build = {}): Promise<string> => {
+  const started = new Date();
+  const outfile = executable(build);
+  // Built aside and moved in whole, so that nobody runs half a file and two builds cannot meet.
+  const aside = join(root, "dist", `.building-${process.pid}`);
+  mkdirSync(aside, { recursive: true });
+  try {
+    await Bun.build({
+      // Both lie in one folder: writer.ts is found beside main.ts in the executable as in src/.
+      entrypoints: [join(root, "src/main.ts"), join(root, "src/writer.ts")],
+      compile: {
+        outfile: join(aside, basename(outfile)),
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+        ...(build.target && { target: build.target as Bun.Build.CompileTarget }),
+      },
+      minify: true,
+      bytecode: true,
+      format: "esm",
+      sourcemap: "linked",
+      define: {
+        WADI_VERSION: JSON.stringify(manifest.version),
+        WADI_COMMIT: JSON.stringify(commit()),
+        WADI_FAIL_POINTS: String(build.failPoints ?? false),
+      },
+    });
+    // What changes while the bundler reads is newer than this file.
+    utimesSync(join(aside, basename(outfile)), started, started);
+    renameSync(join(aside, basename(outfile)), outfile);
+  } finally {
+    rmSync(aside, { recursive: true });
+  }
+  return outfile;
+};
+
+/** The commit that the sources came from, or `unknown` outside a repository. */
+const commit = (): string => {
+  try {
+    const git = Bun.spawnSync(["git", "rev-parse", "--short=12", "HEAD"], { cwd: root });
+    return (git.success && git.stdout.toString().trim()) || "unknown";
+  } catch {
+    return "unknown";
+  }
+};
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      "fail-points": { type: "boolean", default: false },
+      "if-stale": { type: "boolean", default: false },
+      target: { type: "string" },
+    },
+  });
+  const build: Build = { failPoints: values["fail-points"], target: values.target };
+  if (!values["if-stale"] || isStale(build)) {
+    const started = performance.now();
+    const path = await compile(build);
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    const megabytes = Math.round(statSync(path).size / 1e6);
+    console.error(`Built ${path.slice(root.length + 1)}: ${megabytes} MB in ${seconds} s.`);
+  }
+}

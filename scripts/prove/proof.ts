@@ -1,0 +1,32 @@
+// What a proof is: a long fault run that ends in figures, each with the bound that it has to keep.
+
+export interface Finding {
+  what: string;
+  figure: string;
+  /** What passes, in words. */
+  bound: string;
+  isMet: boolean;
+}
+
+export interface Proof {
+  name: string;
+  /** What is done and what must not happen, in one sentence. */
+  about: string;
+  run(isLong: boolean): Promise<Finding[]>;
+}
+
+/** A number that must not be above `most`. */
+export const atMost = (what: string, value: number, most: number, unit = ""): Finding => ({
+  what,
+  figure: `${Math.round(value * 100) / 100}${unit}`,
+  bound: `≤ ${most}${unit}`,
+  isMet: value <= most,
+});
+
+/** A number that must not be below `least`: otherwise too little was tried to prove anything. */
+export const atLeast = (what: string, value: number, least: number): Finding => ({
+  what,
+  figure: String(value),
+  bound: `≥ ${least}`,
+  isMet: value >= least,
+});

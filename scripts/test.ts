@@ -1,0 +1,64 @@
+// Runs the tests and the builds they start; the last line says how many passed and failed.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Build, compile, isStale } from "./build.ts";
+
+// A test waits for facts; this bound only ends one whose fact never comes on a busy machine.
+const timeout_ms = 30_000;
+
+interface Count {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** Reads the counts of bun test's JUnit report; its summary on the console is for people. */
+const readReport = (xml: string): Count | undefined => {
+  const total = /<testsuites [^>]*>/.exec(xml)?.[0];
+  if (!total) return undefined;
+  const read = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(total)?.[1]);
+  const [tests, failed, skipped] = [read("tests"), read("failures"), read("skipped")];
+  return { passed: tests - failed - skipped, failed, skipped };
+};
+
+const runTests = async (args: string[]): Promise<number> => {
+  try {
+    const builds: Build[] = [{}, { failPoints: true }];
+    for (const build of builds) if (isStale(build)) await compile(build);
+  } catch (error) {
+    console.error(error);
+    return conclude(undefined, 1);
+  }
+  const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
+  const report = join(scratch, "report.xml");
+  try {
+    const flags = ["--reporter=junit", `--reporter-outfile=${report}`, `--timeout=${timeout_ms}`];
+    const child = Bun.spawn([process.execPath, "test", ...flags, ...args], {
+      cwd: dirname(import.meta.dir),
+      stdio: ["inherit", "inherit", "inherit"],
+    });
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.on(signal, () => child.kill(signal));
+    const code = await child.exited;
+    const written = await Bun.file(report)
+      .text()
+      .catch(() => "");
+    return conclude(readReport(written), code);
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+};
+
+/** Prints the last line and returns the exit code: nothing passes unless every test was seen to. */
+const conclude = (count: Count | undefined, code: number): number => {
+  // Without a report the run broke off; a file that does not load fails without being counted.
+  if (!count) console.log(`The test run ended with code ${code} before it could report.`);
+  const { passed, skipped } = count ?? { passed: 0, skipped: 0 };
+  const failed = Math.max(count?.failed ?? 1, code === 0 ? 0 : 1);
+  console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`);
+  return failed > 0 || passed === 0 ? 1 : 0;
+};
+
+process.exit(await runTests(process.argv.slice(2)));

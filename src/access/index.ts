@@ -1,0 +1,33 @@
+// Accounts, keys, who a caller is, and how often one may ask.
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import { createAccounts } from "./accounts.ts";
+import { createIdentify } from "./caller.ts";
+import { createKeys } from "./keys.ts";
+import { accountStore, keyStore } from "./store.ts";
+
+export { Account } from "./account.ts";
+export { type Caller, type Identify, isInternal } from "./caller.ts";
+export { Key } from "./key.ts";
+export { createLimiter, type Limiter } from "./rate-limit.ts";
+export { SCOPES, type Scope } from "./scopes.ts";
+
+export interface AccessOptions {
+  database: Database;
+  clock: Clock;
+  ids: Ids;
+  /** Secrets begin with it. */
+  alias: string;
+}
+
+export function buildAccess({ database, clock, ids, alias }: AccessOptions) {
+  const accounts = database.bind(accountStore);
+  const keys = database.bind(keyStore);
+  return {
+    identify: createIdentify(keys, clock),
+    accounts: createAccounts(accounts, { clock, ids, alias }),
+    keys: createKeys(keys, { clock, ids, alias }),
+  };
+}
+export type Access = ReturnType<typeof buildAccess>;

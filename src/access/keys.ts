@@ -1,0 +1,60 @@
+// Makes, lists and revokes keys; a secret is returned once and never again.
+import type { Clock } from "../platform/clock.ts";
+import type { Bound } from "../platform/database/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import { hashSecret, type Key, type KeySecret, makeSecret } from "./key.ts";
+import type { keyStore } from "./store.ts";
+
+/** What may be chosen of a new key; what is left out gives a key without rights beyond chat. */
+export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
+  account_id: string | null;
+  /** Fixed for `wadi dev`; otherwise a fresh one is made. */
+  secret?: string;
+}
+
+export interface Making {
+  clock: Clock;
+  ids: Ids;
+  alias: string;
+}
+
+/** A key and its secret as they are stored, and the secret itself. */
+export function makeKey({ clock, ids, alias }: Making, wish: NewKey) {
+  const { secret = makeSecret(ids, alias), ...chosen } = wish;
+  const created_at = clock.now();
+  // gateway.authentication.9: no scopes, no model list, no output cap unless asked for.
+  const key: Key = {
+    name: null,
+    kind: "ordinary",
+    scopes: [],
+    models: null,
+    max_output_tokens: null,
+    expires_at: null,
+    revoked_at: null,
+    ...chosen,
+    id: ids.uuid(),
+    created_at,
+  };
+  const stored: KeySecret = {
+    hash: hashSecret(secret),
+    key_id: key.id,
+    created_at,
+    expires_at: null,
+  };
+  return { key, stored, secret };
+}
+
+export function createKeys(store: Bound<typeof keyStore>, making: Making) {
+  return {
+    /** The key, and its secret for the only time. */
+    async create(wish: NewKey): Promise<{ key: Key; secret: string }> {
+      const { key, stored, secret } = makeKey(making, wish);
+      await store.create(key, stored);
+      return { key, secret };
+    },
+    /** Newest first; of one account, or of all where it is null. */
+    list: (account_id: string | null): Promise<Key[]> => store.list(account_id),
+    /** Takes effect on the key's next request; undefined: there is no such key. */
+    revoke: (id: string): Promise<Key | undefined> => store.revoke(id, making.clock.now()),
+  };
+}

@@ -1,0 +1,72 @@
+// The limiter in memory: so many requests in any window, and closed for a while once exceeded.
+import type { Clock } from "../platform/clock.ts";
+import { refuse } from "../platform/refusal.ts";
+
+export interface LimitRule {
+  /** Requests in any `window_ms`. */
+  requests_max: number;
+  window_ms: number;
+  /** After a request too many the counter stays closed this long; 0: it slides on. */
+  closing_ms: number;
+}
+
+export interface Limiter {
+  /** Counts one request of `name`, or refuses it with the exact `Retry-After`. */
+  take(name: string): void;
+}
+
+interface Counter {
+  /** When the last requests were taken, as a ring; `next` is the oldest once it is full. */
+  taken_at: Float64Array;
+  next: number;
+  closed_until: number;
+}
+
+/** How many takes lie between two looks for counters that nobody uses any more. */
+const SWEEP_EVERY = 10_000;
+
+/**
+ * gateway.limits.rate, gateway.limits.after_exceeding; gateway.limits.tokens_per_minute_daily:
+ * nothing but requests is counted.
+ */
+export function createLimiter(clock: Clock, rule: LimitRule): Limiter {
+  const counters = new Map<string, Counter>();
+  let takes = 0;
+
+  const sweep = (now: number) => {
+    for (const [name, counter] of counters) {
+      const newest = (counter.next + rule.requests_max - 1) % rule.requests_max;
+      const is_idle = counter.taken_at[newest]! <= now - rule.window_ms;
+      if (is_idle && counter.closed_until <= now) counters.delete(name);
+    }
+  };
+  return {
+    take(name) {
+      const now = clock.monotonic();
+      if (++takes % SWEEP_EVERY === 0) sweep(now);
+      let counter = counters.get(name);
+      if (!counter) {
+        const taken_at = new Float64Array(rule.requests_max).fill(Number.NEGATIVE_INFINITY);
+        counter = { taken_at, next: 0, closed_until: 0 };
+        counters.set(name, counter);
+      }
+      if (counter.closed_until > now) throw exceed(counter.closed_until - now);
+      const free_at = counter.taken_at[counter.next]! + rule.window_ms;
+      if (free_at > now) {
+        if (rule.closing_ms === 0) throw exceed(free_at - now);
+        // Refused requests do not prolong the closing: clients that retry early would never get in.
+        counter.closed_until = now + rule.closing_ms;
+        throw exceed(rule.closing_ms);
+      }
+      counter.taken_at[counter.next] = now;
+      counter.next = (counter.next + 1) % rule.requests_max;
+    },
+  };
+}
+
+/** gateway.errors.headers.retry_after: whole seconds, at least 1, never too early. */
+function exceed(wait_ms: number) {
+  // gateway.errors.rate_limit_exceeded
+  const seconds = Math.max(1, Math.ceil(wait_ms / 1000));
+  return refuse("rate_limit_exceeded", { headers: { "retry-after": String(seconds) } });
+}

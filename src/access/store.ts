@@ -1,0 +1,76 @@
+// Accounts, keys and their secrets in the database.
+import { type Static, Type } from "@sinclair/typebox";
+import { into, none, sql, store, type Tx } from "../platform/database/index.ts";
+import { maybe, Row, Timestamp } from "../platform/shape.ts";
+import { Account } from "./account.ts";
+import { Key, KeySecret } from "./key.ts";
+
+const FoundKey = Row(Key, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
+export type FoundKey = Static<typeof FoundKey>;
+
+const Count = Type.Object({ count: Type.Integer() });
+
+export const accountStore = store(
+  "accounts",
+  {
+    list: (db) => db.all(Account, sql`SELECT * FROM accounts ORDER BY name`),
+    find: (db, name: string) => db.one(Account, sql`SELECT * FROM accounts WHERE name = ${name}`),
+    count: async (db) =>
+      (await db.one(Count, sql`SELECT COUNT(*) AS count FROM accounts`))?.count ?? 0,
+  },
+  {
+    /** False: the name is taken. */
+    create: async (tx, account: Account) => createAccount(tx, account),
+    /** A first start: the account and its key together, unless any account is there already. */
+    createFirst: async (tx, account: Account, key: Key, secret: KeySecret) => {
+      const found = await tx.one(Count, sql`SELECT COUNT(*) AS count FROM accounts`);
+      if (found!.count > 0) return false;
+      await createAccount(tx, account);
+      await createKey(tx, key, secret);
+      return true;
+    },
+  },
+);
+
+export const keyStore = store(
+  "keys",
+  {
+    /** The key that a secret belongs to, in force or not. */
+    find: (db, hash: string) =>
+      db.one(
+        FoundKey,
+        sql`SELECT keys.*, key_secrets.expires_at AS secret_expires_at
+            FROM key_secrets JOIN keys ON keys.id = key_secrets.key_id
+            WHERE key_secrets.hash = ${hash}`,
+      ),
+    list: (db, account_id: string | null) =>
+      db.all(
+        Key,
+        sql`SELECT * FROM keys ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
+            ORDER BY id DESC`,
+      ),
+  },
+  {
+    create: async (tx, key: Key, secret: KeySecret) => createKey(tx, key, secret),
+    /** The key as it is afterwards; undefined: there is none of this id. */
+    revoke: async (tx, id: string, now: number) => {
+      await tx.run(
+        sql`UPDATE keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`,
+      );
+      tx.tell("key", id);
+      return tx.one(Key, sql`SELECT * FROM keys WHERE id = ${id}`);
+    },
+  },
+);
+
+async function createAccount(tx: Tx, account: Account): Promise<boolean> {
+  const made = await tx.run(
+    sql`INSERT INTO accounts ${into(Account, account)} ON CONFLICT (name) DO NOTHING`,
+  );
+  return made === 1;
+}
+
+async function createKey(tx: Tx, key: Key, secret: KeySecret): Promise<void> {
+  await tx.run(sql`INSERT INTO keys ${into(Key, key)}`);
+  await tx.run(sql`INSERT INTO key_secrets ${into(KeySecret, secret)}`);
+}

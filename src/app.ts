@@ -1,0 +1,116 @@
+// The composition root: builds every house in order and joins them; the only file that knows
+// everyone.
+import { type Access, buildAccess, createLimiter } from "./access/index.ts";
+import { createChangesPage, openChatRoutes } from "./gateway/index.ts";
+import {
+  createDocumentPage,
+  createDoor,
+  createEntrance,
+  createHealthPages,
+  type Entrance,
+} from "./http/index.ts";
+import { buildModels, openModelRoutes } from "./models/index.ts";
+import { buildOperator, type Operator } from "./operator/index.ts";
+import type { Clock } from "./platform/clock.ts";
+import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
+import { createTrustedEgress } from "./platform/egress/index.ts";
+import type { Ids } from "./platform/ids.ts";
+import type { Log } from "./platform/log.ts";
+import { joinServices, type Services } from "./platform/service.ts";
+import type { Settings } from "./platform/settings/index.ts";
+import { stores } from "./stores.ts";
+
+/** The Worker beside us: only from here its address holds both from source and in the binary. */
+export const WRITER = new URL("./writer.ts", import.meta.url);
+
+export interface AppOptions {
+  settings: Settings;
+  place: Place;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  version: string;
+  /** Called when nothing can be kept any more: the process has to go. */
+  onFatal(failure: unknown): void;
+}
+
+export interface App extends Services {
+  database: Database;
+  access: Access;
+  operator: Operator;
+  entrance: Entrance;
+}
+
+/** gateway.limits.after_exceeding */
+const CLOSING_MS = 60_000;
+
+/** Builds everything on a database; nothing listens before the start. */
+export async function buildApp(options: AppOptions): Promise<App> {
+  const { place, clock, log } = options;
+  const database = await openDatabase({
+    place,
+    stores,
+    clock,
+    exclusive: true,
+    onFailure(failure, isFatal) {
+      log.error("the database failed", { error: failure });
+      if (isFatal) options.onFatal(failure);
+    },
+  });
+  try {
+    return await joinHouses(options, database);
+  } catch (failure) {
+    await database.close();
+    throw failure;
+  }
+}
+
+async function joinHouses(options: AppOptions, database: Database): Promise<App> {
+  const { settings, clock, ids, log } = options;
+  const { alias, changelog_url } = settings.service;
+  const egress = createTrustedEgress();
+  const access = buildAccess({ database, clock, ids, alias });
+  const entrance = createEntrance({ ...settings.server, clock, ids, log });
+  const limiter = createLimiter(clock, {
+    requests_max: settings.limits.requests_per_minute,
+    window_ms: 60_000,
+    closing_ms: CLOSING_MS,
+  });
+  const { identify } = access;
+  const { holdOpen } = entrance;
+  const common = { alias, identify, limiter, clock, ids, log, holdOpen };
+  const gateway = createDoor({ half: "gateway", ...common });
+  const doors = [gateway];
+
+  const registry = await buildModels({ settings, database, egress, clock, ids });
+  openModelRoutes(gateway, registry);
+  const changes = changelog_url || `${settings.server.public_url}/docs/changes`;
+  openChatRoutes(gateway, { registry, alias, clock, ids, log, changelog_url: changes });
+
+  const isReady = () => database.probe().then(() => true);
+  entrance.open(doors, [
+    ...createHealthPages(clock, isReady),
+    createChangesPage(alias),
+    createDocumentPage(entrance.app, doors, options.version),
+  ]);
+
+  const models = settings.models.map((model) => model.id);
+  const operator = buildOperator({ access, clock, models });
+  const services = joinServices([entrance]);
+  return {
+    database,
+    access,
+    operator,
+    entrance,
+    start: services.start,
+    /** Sockets first; what was opened when it was built is closed also when it never started. */
+    async stop(deadline_ms) {
+      try {
+        await services.stop(deadline_ms);
+      } finally {
+        egress.close();
+        await database.close();
+      }
+    },
+  };
+}

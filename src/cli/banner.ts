@@ -1,0 +1,37 @@
+// What a start says: at most twelve lines, the last of which is a command that works when pasted.
+
+export interface Start {
+  version: string;
+  /** Where it listens, without a path. */
+  url: string;
+  /** For people: where the data lies. */
+  data: string;
+  models: readonly string[];
+  default_model: string;
+  /** Secrets that are shown now, the first one first; empty: there are keys already. */
+  keys: readonly string[];
+}
+
+const MODELS_SHOWN_MAX = 8;
+const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
+
+/** `notes` are lines about the keys. */
+export function writeBanner(start: Start, notes: readonly string[]): string {
+  const { url, models, keys } = start;
+  const names = models.map((id) => (id === start.default_model ? `${id} (default)` : id));
+  const more = names.length > MODELS_SHOWN_MAX ? " …" : "";
+  // In double quotes the shell puts in the caller's own variable.
+  const bearer = keys[0] ? `'Authorization: Bearer ${keys[0]}'` : '"Authorization: Bearer $KEY"';
+  const headers = `-H ${bearer} -H 'Content-Type: application/json'`;
+  return [
+    `wadi ${start.version}`,
+    `address   ${url}/v1`,
+    `document  ${url}/openapi.json`,
+    `data      ${start.data}`,
+    `models    ${names.slice(0, MODELS_SHOWN_MAX).join(" ")}${more}`,
+    ...notes,
+    "",
+    `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,59 @@
+// `wadi dev`: everything on, in memory, on loopback, with fixed keys: a stub to develop against.
+import { join } from "node:path";
+import { createSystemClock } from "../platform/clock.ts";
+import type { Place } from "../platform/database/index.ts";
+import { createSystemIds } from "../platform/ids.ts";
+import { listen } from "./listening.ts";
+import type { Output } from "./output.ts";
+import { DATABASE_FILE, readGivenSettings } from "./settings.ts";
+import { type Given, readText, UsageProblem } from "./verb.ts";
+import { VERSION } from "./version.ts";
+
+const FIRST_KEY = "svc_sk_dev";
+/** What may stand behind `Bearer`; it also needs no quoting in a shell. */
+const KEY = /^[A-Za-z0-9._~+/=-]{1,200}$/;
+const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/;
+
+export async function runDev(given: Given, output: Output): Promise<number> {
+  const first = readFirstKey(given);
+  const clock = createSystemClock(readOffset(given));
+  // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
+  const settings = readGivenSettings(given, { "server.host": "127.0.0.1" });
+  const data = readText(given, "data");
+  const place: Place =
+    data === undefined ? { kind: "memory" } : { kind: "sqlite", file: join(data, DATABASE_FILE) };
+  const { buildApp } = await import("../app.ts");
+  return listen({
+    settings,
+    clock,
+    output,
+    storage: data ?? "in memory, gone at exit",
+    build: (around) =>
+      buildApp({ settings, place, clock, ids: createSystemIds(), version: VERSION, ...around }),
+    async welcome(operator) {
+      const others = await operator.createDevKeys(first);
+      const endings = others.map((key) => key.slice(first.length)).join(" ");
+      const note = `keys      ${first}, and with these endings: ${endings}`;
+      return { keys: [first, ...others], notes: [note] };
+    },
+  });
+}
+
+function readFirstKey(given: Given): string {
+  const key = readText(given, "key") ?? FIRST_KEY;
+  if (KEY.test(key)) return key;
+  throw new UsageProblem("--key takes 1 to 200 of A-Z, a-z, 0-9 and . _ ~ + / = -");
+}
+
+/** How far the program's wall clock is ahead, so that callers can see what a date brings. */
+function readOffset(given: Given): number {
+  const text = readText(given, "now");
+  if (text === undefined) return 0;
+  const now = DATE.test(text) ? Date.parse(text) : Number.NaN;
+  // 30 February would be read as 2 March.
+  const isDay = !Number.isNaN(now) && new Date(now).toISOString().startsWith(text.slice(0, 10));
+  if (isDay) return now - createSystemClock().now();
+  throw new UsageProblem(
+    `--now takes a date such as 2027-01-05 or 2027-01-05T09:30Z, but is "${text}"`,
+  );
+}

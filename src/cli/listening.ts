@@ -1,0 +1,92 @@
+// What `dev` and `serve` have in common: start the app, say so, and stop it in good order.
+import type { Operator } from "../operator/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { createLog, type Log } from "../platform/log.ts";
+import type { Services } from "../platform/service.ts";
+import type { Settings } from "../platform/settings/index.ts";
+import { type Start, writeBanner } from "./banner.ts";
+import type { Output } from "./output.ts";
+import { VERSION } from "./version.ts";
+
+/** Requests that run at a stop get this long to end. */
+const STOP_DEADLINE_MS = 10_000;
+
+/** What is needed of an app here. */
+export interface Serving extends Services {
+  operator: Operator;
+  entrance: { readonly url: string };
+}
+
+export interface Welcome {
+  /** Secrets that are shown now, the first one first. */
+  keys: readonly string[];
+  /** Lines about them. */
+  notes: readonly string[];
+}
+
+export interface Listening {
+  settings: Settings;
+  clock: Clock;
+  output: Output;
+  /** For people: where the data lies. */
+  storage: string;
+  build(around: { log: Log; onFatal: () => void }): Promise<Serving>;
+  /** What a person needs to begin; runs once it listens, so that no key is made and not shown. */
+  welcome(operator: Operator): Promise<Welcome>;
+}
+
+/** Serves until a signal or a failure that cannot be survived ends it; the exit code. */
+export async function listen(options: Listening): Promise<number> {
+  const { settings, output } = options;
+  // Whoever reads the log may go away, and the server stays.
+  process.stderr.on("error", () => {});
+  const isTerminal = process.stderr.isTTY === true;
+  const log = createLog(options.clock, (line) => void process.stderr.write(line), isTerminal);
+  const end = Promise.withResolvers<number>();
+  for (const event of ["uncaughtException", "unhandledRejection"]) {
+    process.on(event, (error) => {
+      // Nobody knows what state a bug leaves behind; what was acknowledged is stored.
+      log.error("a bug ends the program", { error });
+      end.resolve(1);
+    });
+  }
+  // What cannot be kept must not be answered: the supervisor starts us again.
+  const app = await options.build({ log, onFatal: () => end.resolve(1) });
+  await app.start();
+  try {
+    const { keys, notes } = await options.welcome(app.operator);
+    const start: Start = {
+      version: VERSION,
+      url: app.entrance.url,
+      data: options.storage,
+      models: settings.models.map(({ id }) => id),
+      default_model: settings.service.default_model,
+      keys,
+    };
+    output.print(start, writeBanner(start, notes));
+  } catch (failure) {
+    await app.stop(0);
+    throw failure;
+  }
+  const stop = createStop(app, log, end.resolve);
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+  return end.promise;
+}
+
+/** The first signal lets what runs end, the second does not wait. */
+function createStop(app: Services, log: Log, end: (code: number) => void): () => void {
+  let isStopping = false;
+  return () => {
+    if (isStopping) return end(1);
+    isStopping = true;
+    log.info("stopping once running requests have ended; a second signal does not wait");
+    app.stop(STOP_DEADLINE_MS).then(
+      () => end(0),
+      (error) => {
+        log.error("the stop was not clean", { error });
+        end(1);
+      },
+    );
+  };
+}

@@ -1,0 +1,44 @@
+// What a verb prints: text for people or one JSON document, and messages beside it on stderr.
+
+export interface Output {
+  /** For people, beside the result. */
+  say(line: string): void;
+  /** The result: `value` as JSON on one line, or `text` for people. */
+  print(value: unknown, text: string): void;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export function createOutput(
+  isJson: boolean,
+  write: (text: string) => void,
+  writeError: (text: string) => void,
+): Output {
+  return {
+    say: (line) => writeError(`${line}\n`),
+    print: (value, text) => write(isJson ? `${JSON.stringify(value)}\n` : text),
+  };
+}
+
+/** Several things, a line each, in the columns named. */
+export function drawTable(rows: readonly Row[], columns: readonly string[]): string {
+  const lines = [columns.map((column) => column.toUpperCase())];
+  for (const row of rows) lines.push(columns.map((column) => writeCell(row[column])));
+  const widths = columns.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)));
+  return lines
+    .map((line) => line.map((cell, i) => cell.padEnd(widths[i]!)).join("  "))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join("");
+}
+
+/** One thing, a line for each field. */
+export function drawRow(row: Row): string {
+  const fields = Object.entries(row);
+  return fields.map(([name, value]) => `${name}: ${writeCell(value)}\n`).join("");
+}
+
+function writeCell(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (Array.isArray(value)) return value.length === 0 ? "-" : value.join(",");
+  return String(value);
+}

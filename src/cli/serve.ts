@@ -1,0 +1,37 @@
+// `wadi serve`: what wadi.toml says, on a data directory or a database server, until it is stopped.
+import { createSystemClock } from "../platform/clock.ts";
+import { createSystemIds } from "../platform/ids.ts";
+import { listen } from "./listening.ts";
+import type { Output } from "./output.ts";
+import { placeData, readGivenSettings } from "./settings.ts";
+import type { Given } from "./verb.ts";
+import { VERSION } from "./version.ts";
+
+const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";
+
+export async function runServe(given: Given, output: Output): Promise<number> {
+  const settings = readGivenSettings(given);
+  const found = placeData(settings);
+  const { buildApp, WRITER } = await import("../app.ts");
+  const place = found.kind === "sqlite" ? { ...found, writer: WRITER } : found;
+  const clock = createSystemClock();
+  return listen({
+    settings,
+    clock,
+    output,
+    storage: place.kind === "sqlite" ? settings.server.data : namePostgres(place.url),
+    build: (around) =>
+      buildApp({ settings, place, clock, ids: createSystemIds(), version: VERSION, ...around }),
+    async welcome(operator) {
+      const key = await operator.welcome();
+      if (key === undefined) return { keys: [], notes: [] };
+      return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE] };
+    },
+  });
+}
+
+/** Without the user and the password. */
+function namePostgres(url: string): string {
+  const address = URL.parse(url);
+  return `PostgreSQL at ${address?.host}${address?.pathname}`;
+}

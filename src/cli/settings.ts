@@ -1,0 +1,37 @@
+// From the command line's flags to the settings and the place of the data.
+import { join } from "node:path";
+import type { Place } from "../platform/database/index.ts";
+import { loadSettings, type Settings, SettingsError } from "../platform/settings/index.ts";
+import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
+
+const FILE = "wadi.toml";
+export const DATABASE_FILE = "wadi.db";
+/** Enough to keep two cores of a database server busy, few enough to share it. */
+const POSTGRES_CONNECTIONS_MAX = 16;
+
+/**
+ * The settings of `--config`, or of ./wadi.toml where it is there; other flags go over them,
+ * `fixed` over all. Throws a SettingsError, or a UsageProblem where a flag is at fault.
+ */
+export function readGivenSettings(given: Given, fixed: Record<string, unknown> = {}): Settings {
+  const file = readText(given, "config");
+  const flags: Record<string, unknown> = {
+    "server.data": readText(given, "data"),
+    "server.host": readText(given, "host"),
+    "server.port": readNumber(given, "port"),
+    ...fixed,
+  };
+  try {
+    const must_exist = file !== undefined;
+    return loadSettings({ file: file ?? FILE, must_exist, env: process.env, flags });
+  } catch (failure) {
+    const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];
+    throw failure instanceof SettingsError && flag ? new UsageProblem(`--${flag}`) : failure;
+  }
+}
+
+/** Where the data of these settings lies. */
+export function placeData({ server }: Settings): Exclude<Place, { kind: "memory" }> {
+  if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
+  return { kind: "postgres", url: server.database, connections_max: POSTGRES_CONNECTIONS_MAX };
+}

@@ -1,0 +1,84 @@
+// Every verb there is, in the order of the help; what a verb does is loaded when it runs.
+import type { Verb } from "./verb.ts";
+
+const port = { takes: "N", help: "to listen on (default 8080; 0 picks a free one)" };
+const account = { takes: "NAME", help: "of the owner" };
+
+export const VERBS: readonly Verb[] = [
+  {
+    name: "dev",
+    args: [],
+    flags: {
+      port,
+      key: { takes: "TEXT", help: "of the first key (default svc_sk_dev)" },
+      now: { takes: "DATE", help: "that the program takes for today, such as 2027-01-05" },
+    },
+    help: "a local stub, in memory and with fixed keys",
+    run: async (given, output) => (await import("./dev.ts")).runDev(given, output),
+  },
+  {
+    name: "serve",
+    args: [],
+    flags: { host: { takes: "H", help: "to listen on (default 127.0.0.1)" }, port },
+    help: "serves what wadi.toml says",
+    run: async (given, output) => (await import("./serve.ts")).runServe(given, output),
+  },
+  {
+    name: "accounts create",
+    args: ["NAME"],
+    flags: {},
+    help: "a new account; accounts own keys, agents, tools …",
+    run: async (given, output) => (await import("./accounts.ts")).createAccount(given, output),
+  },
+  {
+    name: "accounts list",
+    args: [],
+    flags: {},
+    help: "every account",
+    run: async (given, output) => (await import("./accounts.ts")).listAccounts(given, output),
+  },
+  {
+    name: "keys create",
+    args: [],
+    flags: {
+      account,
+      "no-account": { help: "a key without an owner, which starts no runs" },
+      internal: { help: "a platform-internal key, which may not call the API" },
+      name: { takes: "TEXT", help: "for people" },
+      scope: { takes: "S", multiple: true, help: "that it may use; several: several times" },
+      model: { takes: "ID", multiple: true, help: "that it may call; several: several times" },
+      "max-output-tokens": { takes: "N", help: "of a reply at most" },
+      expires: { takes: "90d", help: "or 12h …: when it ends (default never)" },
+    },
+    help: "prints a new key, once",
+    run: async (given, output) => (await import("./keys.ts")).createKey(given, output),
+  },
+  {
+    name: "keys list",
+    args: [],
+    flags: { account },
+    help: "keys, never their secrets",
+    run: async (given, output) => (await import("./keys.ts")).listKeys(given, output),
+  },
+  {
+    name: "keys revoke",
+    args: ["KEY_ID"],
+    flags: {},
+    help: "refused from its next request on",
+    run: async (given, output) => (await import("./keys.ts")).revokeKey(given, output),
+  },
+  {
+    name: "openapi",
+    args: [],
+    flags: {},
+    help: "the OpenAPI 3.1.0 document",
+    run: async (given, output) => (await import("./openapi.ts")).writeOpenapi(given, output),
+  },
+  {
+    name: "version",
+    args: [],
+    flags: {},
+    help: "version, commit, Bun and SQLite versions",
+    run: async (given, output) => (await import("./version.ts")).showVersion(given, output),
+  },
+];

@@ -1,0 +1,47 @@
+// The chunks of a chat stream as text, in the sequence of the spec.
+import type { Piece, Usage } from "../../models/index.ts";
+
+export interface ChunkWriter {
+  piece(piece: Piece): string;
+  /** The end; a stream in which nothing was said has a chunk in front of it for the role. */
+  finish(reason: string): string[];
+  usage(usage: Usage): string;
+}
+
+/**
+ * Writes the chunks of one stream (gateway.resources.chunk.p1). The role stands in the first delta,
+ * which popular clients insist on.
+ */
+export function createChunkWriter(id: string, created: number, model: string): ChunkWriter {
+  // Everything but the delta is the same in each chunk, and written once.
+  const head =
+    `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
+    `"model":${JSON.stringify(model)},"choices":[`;
+  let role = '"role":"assistant",';
+  const write = (delta: string) => {
+    const text = `${head}{"index":0,"delta":{${role}${delta}},"finish_reason":null}]}`;
+    role = "";
+    return text;
+  };
+  return {
+    piece(piece) {
+      if (piece.kind === "text") return write(`"content":${JSON.stringify(piece.text)}`);
+      // gateway.resources.chunk.p2; of several calls in one chunk clients lose all but the first.
+      return write(`"tool_calls":[${JSON.stringify(writeCallPiece(piece))}]`);
+    },
+    finish(reason) {
+      // gateway.events.5: the delta beside the reason is empty, so the role cannot stand there.
+      const silence = role === "" ? [] : [write('"content":""')];
+      const finish_reason = JSON.stringify(reason);
+      return [...silence, `${head}{"index":0,"delta":{},"finish_reason":${finish_reason}}]}`];
+    },
+    // gateway.events.3
+    usage: (usage) => `${head}],"usage":${JSON.stringify(usage)}}`,
+  };
+}
+
+/** Identity in a call's first piece only: repeated, it breaks clients that join pieces. */
+function writeCallPiece({ index, id, name, arguments: text }: Extract<Piece, { kind: "call" }>) {
+  if (id === undefined) return { index, function: { arguments: text } };
+  return { index, id, type: "function", function: { name, arguments: text } };
+}

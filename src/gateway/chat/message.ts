@@ -1,0 +1,101 @@
+// What a conversation is made of on the wire: messages with their parts, tools, and calls of them.
+import { Type } from "@sinclair/typebox";
+import { maybe } from "../../platform/shape.ts";
+
+const always = <const T extends string>(value: T) =>
+  Type.Literal(value, { description: `Always \`${value}\`.` });
+
+/** Further keys of parts, messages, tools and calls are ignored: popular clients send some. */
+const TextPart = Type.Object({
+  type: always("text"),
+  text: Type.String({ description: "The text." }),
+});
+const ImagePart = Type.Object({
+  type: always("image_url"),
+  image_url: Type.Object(
+    {
+      url: Type.String({ description: "An address that the model server can reach, or `data:`." }),
+      detail: Type.Optional(Type.String({ description: "How closely to look; omitted: its own." })),
+    },
+    { description: "The image." },
+  ),
+});
+
+/** gateway.resources.message.content */
+const Content = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, ImagePart]))], {
+  description:
+    "The text, or a list of parts; `image_url` only from the user, for a model with `vision`.",
+});
+
+/**
+ * gateway.resources.tool_call.p1: as replies carry it, and as callers send it back beside the
+ * `tool` messages that answer it (gateway.endpoints.chat_completions.8).
+ */
+export const ToolCall = Type.Object(
+  {
+    id: Type.String({ description: "The `tool` message that answers it names this id." }),
+    type: always("function"),
+    function: Type.Object(
+      {
+        name: Type.String({ description: "The function that is called." }),
+        arguments: Type.String({ description: "JSON text, as the model wrote it." }),
+      },
+      { description: "What is called." },
+    ),
+  },
+  { $id: "ToolCall" },
+);
+
+/** gateway.resources.message.role: a variant each, so that a fault is found in the right one. */
+export const ChatMessage = Type.Union(
+  [
+    Type.Object({ role: always("system"), content: Content }),
+    Type.Object({ role: always("user"), content: Content }),
+    Type.Object({
+      role: always("assistant"),
+      content: Type.Optional(
+        Type.Union([Content, Type.Null()], {
+          description: "The same; null or omitted: the message only carries tool calls.",
+        }),
+      ),
+      /** gateway.resources.message.tool_calls */
+      tool_calls: Type.Optional(
+        maybe(
+          Type.Array(ToolCall, { description: "The calls that the model asked for; null: none." }),
+        ),
+      ),
+    }),
+    Type.Object({
+      role: always("tool"),
+      content: Content,
+      /** gateway.resources.message.tool_call_id */
+      tool_call_id: Type.String({ description: "The id of the call being answered." }),
+    }),
+  ],
+  { $id: "ChatMessage" },
+);
+
+export const FunctionName = Type.String({
+  pattern: "^[A-Za-z0-9_.-]{1,128}$",
+  description: "1 to 128 of letters, digits, `_`, `.` and `-`.",
+});
+
+/** gateway.resources.tool.p1 */
+export const Tool = Type.Object(
+  {
+    type: always("function"),
+    function: Type.Object(
+      {
+        name: FunctionName,
+        description: Type.Optional(
+          maybe(Type.String({ description: "What it does, for the model to read." })),
+        ),
+        parameters: Type.Optional(
+          maybe(Type.Object({}, { description: "JSON Schema of its arguments, an object's." })),
+        ),
+      },
+      { description: "The function." },
+    ),
+  },
+  { $id: "Tool" },
+);

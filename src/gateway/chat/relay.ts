@@ -1,0 +1,81 @@
+// Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
+import { openEventStream, type Reply } from "../../http/index.ts";
+import type { Failure } from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Ids } from "../../platform/ids.ts";
+import type { Log } from "../../platform/log.ts";
+import { type Refusal, refuse } from "../../platform/refusal.ts";
+import type { Admitted } from "./admit.ts";
+import { createChunkWriter } from "./chunks.ts";
+import { createMessageCollector, writeChatReply } from "./reply.ts";
+import { writeStream } from "./stream.ts";
+
+/** gateway.endpoints.post_chat_completions */
+const STATUS = 201;
+
+export interface RelayOptions {
+  alias: string;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+}
+
+export function createRelay({ alias, clock, ids, log }: RelayOptions) {
+  const nameReply = () => ({
+    id: `chatcmpl-${ids.token(24)}`,
+    created: Math.floor(clock.now() / 1000),
+    // gateway.resources.reply.p2
+    model: alias,
+  });
+
+  return {
+    async json(admitted: Admitted, signal: AbortSignal): Promise<Reply> {
+      const collector = createMessageCollector();
+      const ending = await admitted.answer(admitted.ask, collector.ear, signal);
+      if (!ending.ok) {
+        noteFailure(log, ending, admitted);
+        throw refuseFailure(ending, admitted);
+      }
+      return [STATUS, writeChatReply(nameReply(), collector.write(), ending), admitted.headers];
+    },
+
+    /** `has_usage`: the caller wants the usage as a last chunk. */
+    async stream(admitted: Admitted, signal: AbortSignal, has_usage: boolean): Promise<Reply> {
+      const { id, created, model } = nameReply();
+      const chunks = createChunkWriter(id, created, model);
+      const stream = openEventStream(signal);
+      const failure = await writeStream(stream, admitted, {
+        chunks,
+        has_usage,
+        clock,
+        onFailure: (ending) => noteFailure(log, ending, admitted),
+        onBug: (error) =>
+          log.error("a stream failed", { request_id: admitted.ask.request_id, error }),
+      });
+      if (failure) throw refuseFailure(failure, admitted);
+      return stream.answer(STATUS, {
+        ...admitted.headers,
+        "x-request-id": admitted.ask.request_id,
+      });
+    },
+  };
+}
+
+function noteFailure(log: Log, failure: Failure, { ask, model }: Admitted): void {
+  const { code, why, upstream_status } = failure;
+  const fields = { request_id: ask.request_id, model: model.settings.id, upstream_status, code };
+  // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
+  if (code === "client_closed_request") log.info(why, { ...fields, status: 499 });
+  else if (code === "context_length_exceeded") log.info(why, fields);
+  else log.warn(`the model server failed: ${why}`, fields);
+}
+
+/** The ordinary error of a failure before anything was sent. */
+function refuseFailure({ code }: Failure, { is_default }: Admitted): Refusal {
+  // gateway.errors.context_length_exceeded
+  if (code === "context_length_exceeded") return refuse(code, { param: "messages" });
+  // gateway.states.p2, gateway.errors.model_offline: who named the model is told what it is.
+  // gateway.states.p3, gateway.errors.no_model_available: who did not is told of no model.
+  const isGone = code === "model_offline" || code === "model_unavailable";
+  return refuse(is_default && isGone ? "no_model_available" : code);
+}

@@ -1,0 +1,125 @@
+// The shapes of a chat reply, for the document and for the JSON answer.
+import { type Static, Type } from "@sinclair/typebox";
+import type { Ear, Piece, Success } from "../../models/index.ts";
+import { maybe, Resource } from "../../platform/shape.ts";
+import { ToolCall } from "./message.ts";
+
+/** gateway.resources.usage.p1 */
+const Usage = {
+  ...Resource("Usage", {
+    prompt_tokens: Type.Integer({ description: "Tokens of the messages and tools." }),
+    completion_tokens: Type.Integer({ description: "Tokens of the reply." }),
+    total_tokens: Type.Integer({ description: "Both together." }),
+  }),
+  description: "What was used, in tokens.",
+};
+
+/** gateway.resources.reply.p3 */
+const FinishReason = Type.String({
+  description:
+    "`stop`: a normal end; `tool_calls`: the model calls functions; `length` and others.",
+});
+
+const ReplyMessage = Type.Object(
+  {
+    role: Type.Literal("assistant", { description: "Always `assistant`." }),
+    content: maybe(Type.String({ description: "The text; null: there are only tool calls." })),
+    tool_calls: Type.Optional(
+      Type.Array(ToolCall, { description: "The calls to answer; left out: none." }),
+    ),
+  },
+  { description: "What the model says." },
+);
+
+/** gateway.resources.reply.p1 */
+export const ChatReply = Resource("ChatReply", {
+  id: Type.String({ description: "Identifier of the reply." }),
+  object: Type.Literal("chat.completion", { description: "Always `chat.completion`." }),
+  created: Type.Integer({ description: "Unix seconds of the reply." }),
+  model: Type.String({ description: "Always the alias, whatever was requested." }),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: "Always 0." }),
+      message: ReplyMessage,
+      finish_reason: FinishReason,
+    }),
+    { description: "Exactly one." },
+  ),
+  usage: Usage,
+});
+
+const CallPiece = Type.Object({
+  index: Type.Integer({ description: "Pieces with the same index are one call." }),
+  id: Type.Optional(Type.String({ description: "In a call's first piece." })),
+  type: Type.Optional(Type.Literal("function", { description: "In a call's first piece." })),
+  function: Type.Object(
+    {
+      name: Type.Optional(Type.String({ description: "In a call's first piece." })),
+      arguments: Type.String({ description: "The next piece of the JSON text." }),
+    },
+    { description: "What is called." },
+  ),
+});
+
+/** gateway.resources.chunk.p1 */
+export const ChatChunk = Type.Object(
+  {
+    id: Type.String({ description: "The same in every chunk of a stream." }),
+    object: Type.Literal("chat.completion.chunk", { description: "Always the same." }),
+    created: Type.Integer({ description: "Unix seconds of the stream's start." }),
+    model: Type.String({ description: "Always the alias." }),
+    choices: Type.Array(
+      Type.Object({
+        index: Type.Integer({ description: "Always 0." }),
+        delta: Type.Object(
+          {
+            role: Type.Optional(Type.Literal("assistant", { description: "In the first delta." })),
+            content: Type.Optional(Type.String({ description: "The next piece of text." })),
+            tool_calls: Type.Optional(
+              Type.Array(CallPiece, { description: "The next piece of one call." }),
+            ),
+          },
+          { description: "What is new; empty beside the reason." },
+        ),
+        finish_reason: maybe(FinishReason),
+      }),
+      { description: "One; none on the chunk that carries the usage." },
+    ),
+    usage: Type.Optional(Usage),
+  },
+  { $id: "ChatChunk" },
+);
+
+type Message = Static<typeof ReplyMessage>;
+type Call = Static<typeof ToolCall>;
+
+/** Gathers pieces into the message of a JSON reply. */
+export function createMessageCollector(): { ear: Ear; write(): Message } {
+  let content = "";
+  const tool_calls: Call[] = [];
+  return {
+    ear(piece: Piece) {
+      if (piece.kind === "text") {
+        content += piece.text;
+        return;
+      }
+      const { index, id = "", name = "", arguments: text } = piece;
+      tool_calls[index] ??= { id, type: "function", function: { name, arguments: "" } };
+      tool_calls[index].function.arguments += text;
+    },
+    write() {
+      if (tool_calls.length === 0) return { role: "assistant", content };
+      return { role: "assistant", content: content || null, tool_calls };
+    },
+  };
+}
+
+/** The whole JSON reply. */
+export function writeChatReply(
+  { id, created, model }: { id: string; created: number; model: string },
+  message: Message,
+  { finish_reason, usage }: Success,
+): Static<typeof ChatReply> {
+  const choices = [{ index: 0, message, finish_reason }];
+  return { id, object: "chat.completion", created, model, choices, usage };
+}

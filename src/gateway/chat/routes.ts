@@ -1,0 +1,51 @@
+// POST /v1/chat/completions.
+import type { Door } from "../../http/index.ts";
+import { type AdmitOptions, addHeaders, createAdmit } from "./admit.ts";
+import { createRelay, type RelayOptions } from "./relay.ts";
+import { ChatChunk, ChatReply } from "./reply.ts";
+import { ChatRequest } from "./request.ts";
+
+/** gateway.endpoints.chat_completions.5 */
+const BODY_BYTES_MAX = 256 * 1024;
+
+/** gateway.does.1: one JSON reply, or gateway.events.p1: the one channel of events. */
+export function openChatRoutes(door: Door, options: AdmitOptions & RelayOptions): void {
+  const admit = createAdmit(options);
+  const relay = createRelay(options);
+  door.post(
+    "/v1/chat/completions",
+    {
+      summary: "Answer a conversation",
+      description: "One JSON reply, or server-sent events when `stream` is true.",
+      body: ChatRequest,
+      body_bytes_max: BODY_BYTES_MAX,
+      is_slow: true,
+      replies: {
+        201: { description: "The reply.", schema: ChatReply, stream: ChatChunk },
+      },
+      refusals: [
+        "context_length_exceeded",
+        "scope_required",
+        "model_not_permitted",
+        "model_not_found",
+        "upstream_rate_limited",
+        "upstream_error",
+        "model_unavailable",
+        "model_offline",
+        "no_model_available",
+        "upstream_timeout",
+      ],
+    },
+    async ({ body, caller, request, request_id }) => {
+      const admitted = await admit(body, caller, request_id);
+      try {
+        // gateway.endpoints.chat_completions.stream
+        if (!body.stream) return await relay.json(admitted, request.signal);
+        const has_usage = body.stream_options?.include_usage === true;
+        return await relay.stream(admitted, request.signal, has_usage);
+      } catch (failure) {
+        throw addHeaders(failure, admitted.headers);
+      }
+    },
+  );
+}

@@ -1,0 +1,110 @@
+// Writes one answer into an event stream: pieces, keep-alives, the end, errors after the status.
+import { type EventStream, writeErrorFrame } from "../../http/index.ts";
+import type { Ear, Ending, Failure } from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { CATALOGUE } from "../../platform/refusal.ts";
+import type { Admitted } from "./admit.ts";
+import type { ChunkWriter } from "./chunks.ts";
+
+/** gateway.events.2, gateway.limits.keep_alive */
+const KEEP_ALIVE_MS = 15_000;
+
+export interface StreamOptions {
+  chunks: ChunkWriter;
+  has_usage: boolean;
+  clock: Clock;
+  onFailure(failure: Failure): void;
+  onBug(failure: unknown): void;
+}
+
+/**
+ * Starts the answer and returns as soon as it is known how to reply: null once the stream has
+ * begun, or the failure that came before anything was sent and is an ordinary error
+ * (gateway.events.4). The rest goes on by itself.
+ */
+export function writeStream(
+  stream: EventStream,
+  { ask, answer }: Admitted,
+  options: StreamOptions,
+): Promise<Failure | null> {
+  const { chunks, has_usage, clock } = options;
+  const begun = Promise.withResolvers<Failure | null>();
+  let isBegun = false;
+  const begin = () => {
+    isBegun = true;
+    begun.resolve(null);
+  };
+  const silence = watchSilence(clock, () => {
+    begin();
+    stream.comment("keep-alive");
+  });
+  const send = (json: string) => {
+    silence.end();
+    return stream.send(json);
+  };
+  const close = () => {
+    // gateway.events.1
+    void send("[DONE]");
+    silence.stop();
+    stream.close();
+  };
+  const finish = (ending: Ending) => {
+    if (!ending.ok) {
+      options.onFailure(ending);
+      if (!isBegun) return giveUp(() => begun.resolve(ending));
+      void send(writeFailure(ending, ask.request_id));
+    } else {
+      begin();
+      for (const chunk of chunks.finish(ending.finish_reason)) void send(chunk);
+      if (has_usage) void send(chunks.usage(ending.usage));
+    }
+    close();
+  };
+  const fail = (failure: unknown) => {
+    // A bug, or a refusal from within: in front of the stream it is the door's to answer.
+    if (!isBegun) return giveUp(() => begun.reject(failure));
+    options.onBug(failure);
+    void send(writeErrorFrame("upstream_error", CATALOGUE.upstream_error.message, ask.request_id));
+    close();
+  };
+  const giveUp = (tell: () => void) => {
+    silence.stop();
+    stream.close();
+    tell();
+  };
+  const hear: Ear = (piece) => {
+    if (!isBegun) begin();
+    return send(chunks.piece(piece));
+  };
+  answer(ask, hear, stream.left).then(finish, fail);
+  return begun.promise;
+}
+
+/** Calls `run` whenever nothing has been sent for the time of a keep-alive. */
+function watchSilence(clock: Clock, run: () => void) {
+  let broken_at = clock.monotonic();
+  // One timer that looks again, rather than a new one for each chunk.
+  const look = () => {
+    if (clock.monotonic() - broken_at >= KEEP_ALIVE_MS) {
+      run();
+      broken_at = clock.monotonic();
+    }
+    cancel = clock.after(broken_at + KEEP_ALIVE_MS - clock.monotonic(), look);
+  };
+  let cancel = clock.after(KEEP_ALIVE_MS, look);
+  return {
+    end() {
+      broken_at = clock.monotonic();
+    },
+    stop: () => cancel(),
+  };
+}
+
+/** gateway.events.4: only three codes stand in a stream; the others become `upstream_error`. */
+function writeFailure({ code }: Failure, request_id: string): string {
+  if (code === "context_length_exceeded") {
+    return writeErrorFrame(code, CATALOGUE[code].message, request_id, "messages");
+  }
+  const shown = code === "upstream_timeout" ? code : "upstream_error";
+  return writeErrorFrame(shown, CATALOGUE[shown].message, request_id);
+}

@@ -1,0 +1,3 @@
+// The gateway: what callers of the standard chat-completions format reach.
+export { createChangesPage } from "./chat/changes-page.ts";
+export { openChatRoutes } from "./chat/routes.ts";

@@ -1,0 +1,107 @@
+// Reads a JSON body within its limits of bytes, time and depth.
+import type { Clock } from "../platform/clock.ts";
+import { Refusal, refuse } from "../platform/refusal.ts";
+
+/** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
+const DEPTH_MAX = 64;
+/** A body that is not whole by then is given up: who drips bytes holds nothing for long. */
+const BODY_TIMEOUT_MS = 30_000;
+
+const JSON_TYPE = /^application\/(?:[\w.-]{1,64}\+)?json[ \t]*(?:;|$)/i;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The parsed body, `{}` where none was sent; refuses what is too large, late, deep or no JSON. */
+export async function readJson(
+  request: Request,
+  bytes_max: number,
+  clock: Clock,
+): Promise<unknown> {
+  const bytes = await readBytes(request, bytes_max, clock);
+  if (bytes.length === 0) return {};
+  const type = request.headers.get("content-type");
+  if (type !== null && !JSON_TYPE.test(type)) {
+    throw refuse("validation", { message: "The content type must be application/json." });
+  }
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw refuse("validation", { message: "The body is not valid UTF-8." });
+  }
+  if (isTooDeep(text)) {
+    throw refuse("validation", { message: `The body is nested deeper than ${DEPTH_MAX} levels.` });
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refuse("validation", { message: "The body is not valid JSON." });
+  }
+}
+
+/** The server throws away what is left of a refused body, so that its sender sees the reply. */
+async function readBytes(request: Request, bytes_max: number, clock: Clock): Promise<Uint8Array> {
+  const announced = request.headers.get("content-length");
+  if (announced !== null && Number(announced) > bytes_max) throw tooLarge(bytes_max);
+  // Behind an announced length nothing can follow, and whole it is read at half the cost.
+  const whole = announced === null ? readPieces(request.body, bytes_max) : request.bytes();
+  const late = Promise.withResolvers<never>();
+  const cancel = clock.after(BODY_TIMEOUT_MS, () => {
+    late.reject(refuse("validation", { message: "The body did not arrive in time." }));
+  });
+  try {
+    return await Promise.race([whole, late.promise]);
+  } catch (failure) {
+    // The connection is gone: this refusal reaches nobody.
+    throw failure instanceof Refusal ? failure : refuse("client_closed_request");
+  } finally {
+    cancel();
+  }
+}
+
+/** A body without a length, counted while it comes. */
+async function readPieces(body: Request["body"], bytes_max: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body ?? []) {
+    length += piece.length;
+    if (length > bytes_max) throw tooLarge(bytes_max);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, length);
+}
+
+/** gateway.errors.request_too_large */
+function tooLarge(bytes_max: number): Refusal {
+  const message = `The body is larger than ${bytes_max / 1024} KB.`;
+  return refuse("request_too_large", { message });
+}
+
+/** Counts brackets outside of strings; a text that is no JSON at all is left to the parser. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > DEPTH_MAX) return true;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        break;
+      case 0x22: // "
+        i = findStringEnd(text, i);
+        break;
+    }
+  }
+  return false;
+}
+
+function findStringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+  return text.length;
+}

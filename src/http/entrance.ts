@@ -1,0 +1,163 @@
+// Joins doors and pages into one listening server; Elysia finds the route, the door does the rest.
+import { Elysia } from "elysia";
+import { type Clock, wait } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import { refuse } from "../platform/refusal.ts";
+import type { Service } from "../platform/service.ts";
+import type { Door } from "./door.ts";
+import { answerRefusal, halfOfPath } from "./envelope.ts";
+import { documentRoute } from "./openapi.ts";
+import { chooseRequestId } from "./request-id.ts";
+
+/**
+ * After so much silence a connection is closed, and so is one whose reader has stopped. Streams
+ * send comments sooner, and a late body is refused sooner.
+ */
+const IDLE_TIMEOUT_S = 60;
+/** The door bounds bodies and says so in the envelope; the server's own refusal has none. */
+const BODY_BYTES_OUT_OF_REACH = Number.MAX_SAFE_INTEGER;
+/** Elysia looks for the path from here on: a shorter host would hide its first segment. */
+const PATH_FROM = 11;
+
+export interface Page {
+  path: string;
+  answer(request: Request): Response | Promise<Response>;
+}
+
+export interface EntranceOptions {
+  host: string;
+  port: number;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+}
+
+export interface Entrance extends Service {
+  /** Adds the routes of a door and pages that need no key; all before the start. */
+  open(doors: readonly Door[], pages: readonly Page[]): void;
+  /** Answers one request without a socket. */
+  answer(request: Request): Promise<Response>;
+  /** Until what it returns is called, the connection of a request may be silent. */
+  holdOpen(request: Request): () => void;
+  /** Where it listens, once started: `http://127.0.0.1:8080`. */
+  readonly url: string;
+  readonly app: Elysia;
+}
+
+/** The address or the port cannot be had. */
+class CannotListen extends Error {}
+
+export function createEntrance(options: EntranceOptions): Entrance {
+  const { clock, ids, log } = options;
+  const app = new Elysia({ strictPath: true, normalize: false });
+  /** A request whose URL had to be rebuilt, and the one that the socket knows. */
+  const rebuilt = new WeakMap<Request, Request>();
+  let server: Bun.Server<undefined> | undefined;
+
+  const answerNotFound = (request: Request) =>
+    answerRefusal(
+      refuse("not_found"),
+      halfOfPath(pathOf(request.url)),
+      chooseRequestId(request, ids),
+    );
+
+  return {
+    name: "http",
+    app,
+    open(doors, pages) {
+      // It covers only what is registered after it.
+      app.onError({ as: "global" }, ({ code, error, request }) => {
+        if (code === "NOT_FOUND") return answerNotFound(request);
+        log.error("a request failed outside of its route", { error });
+        const half = halfOfPath(pathOf(request.url));
+        return answerRefusal(refuse("internal_error"), half, chooseRequestId(request, ids));
+      });
+      for (const { verb, path, answer, spec, half } of doors.flatMap((door) => door.routes)) {
+        const detail = documentRoute(spec, half);
+        app.route(verb, path, ({ request }) => answer(request), { parse: "none", detail });
+      }
+      for (const { path, answer } of pages) {
+        const hidden = { parse: "none", detail: { hide: true } } as const;
+        app.get(path, ({ request }) => withRequestId(request, answer), hidden);
+      }
+      app.compile();
+    },
+    async answer(request) {
+      return app.fetch(normalizeRequest(request, rebuilt));
+    },
+    holdOpen(request) {
+      const known = rebuilt.get(request) ?? request;
+      server?.timeout(known, 0);
+      return () => server?.timeout(known, IDLE_TIMEOUT_S);
+    },
+    start() {
+      try {
+        server = Bun.serve({
+          hostname: options.host,
+          port: options.port,
+          // A second instance on the same port must fail, not share it.
+          reusePort: false,
+          // Bun's own error page shows the message and 50 KB around it.
+          development: false,
+          idleTimeout: IDLE_TIMEOUT_S,
+          maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
+          fetch: (request) => app.fetch(normalizeRequest(request, rebuilt)),
+          error: (error) => {
+            log.error("a request failed outside of every route", { error });
+            return answerRefusal(refuse("internal_error"), "gateway", ids.uuid());
+          },
+        });
+      } catch (failure) {
+        throw new CannotListen(explainListenFailure(failure, options), { cause: failure });
+      }
+    },
+    async stop(deadline_ms) {
+      if (!server) return;
+      // Nobody can connect any more; a stream might never end, and is cut at the deadline.
+      await Promise.race([server.stop(), wait(clock, deadline_ms)]);
+      await server.stop(true);
+    },
+    get url() {
+      if (!server) throw new Error("the server has not been started");
+      const host = options.host.includes(":") ? `[${options.host}]` : options.host;
+      return `http://${host}:${server.port}`;
+    },
+  };
+
+  async function withRequestId(request: Request, answer: Page["answer"]): Promise<Response> {
+    // Elysia answers HEAD for pages by itself; a wrong method is not found under /v1 only.
+    const response = await answer(request);
+    response.headers.set("x-request-id", chooseRequestId(request, ids));
+    return response;
+  }
+}
+
+/** Elysia reads another path in a URL with a short or malformed host: it gets a plain one. */
+function normalizeRequest(request: Request, rebuilt: WeakMap<Request, Request>): Request {
+  const url = request.url;
+  if (url.startsWith("http://") && url.indexOf("/", 7) >= PATH_FROM) return request;
+  const normal = new Request(`http://localhost${pathOf(url)}`, request);
+  rebuilt.set(normal, request);
+  return normal;
+}
+
+/** Path and query of an absolute or relative URL. */
+function pathOf(url: string): string {
+  if (url.startsWith("/")) return url;
+  const slash = url.indexOf("/", url.indexOf("://") + 3);
+  return slash === -1 ? "/" : url.slice(slash);
+}
+
+function explainListenFailure(failure: unknown, { host, port }: EntranceOptions): string {
+  const { code } = failure as { code?: string };
+  const place = `port ${port} on ${host}`;
+  switch (code) {
+    case "EADDRINUSE":
+      return `${place} is taken: stop what listens there, or choose another with --port`;
+    case "EACCES":
+      return `${place} may not be opened by this user: choose one above 1023 with --port`;
+    default:
+      return `cannot listen on ${place} (${code ?? failure}): choose another address with --host`;
+  }
+}

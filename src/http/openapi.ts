@@ -1,0 +1,209 @@
+// The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
+import type { TSchema } from "@sinclair/typebox";
+import type { Elysia } from "elysia";
+import { CATALOGUE, type Code, type Half, shownCode } from "../platform/refusal.ts";
+import type { Door, RouteSpec } from "./door.ts";
+import { REQUEST_ID } from "./request-id.ts";
+
+type Json = Record<string, unknown>;
+
+/** Refusals that any route can answer with. */
+const EVERYWHERE: Code[] = [
+  "missing_api_key",
+  "invalid_api_key",
+  "permission_denied",
+  "rate_limit_exceeded",
+  "internal_error",
+];
+
+const ERROR_SCHEMAS: Record<Half, Json> = {
+  gateway: {
+    type: "object",
+    description: "The gateway's error envelope. Branch on `error.code`, never on the message.",
+    required: ["error", "request_id", "statusCode", "message", "code"],
+    properties: {
+      error: {
+        type: "object",
+        description: "What went wrong.",
+        required: ["message", "type", "code"],
+        properties: {
+          message: { type: "string", description: "A sentence for people." },
+          type: { type: "string", description: "The kind of error, which follows the status." },
+          code: { type: "string", description: "What went wrong; codes are only ever added." },
+          param: {
+            type: ["string", "null"],
+            description:
+              "The first offending field; null: none; absent where the route itself needs a scope.",
+          },
+        },
+      },
+      request_id: { type: "string", description: "Repeats the x-request-id header." },
+      statusCode: { type: "integer", description: "For older clients only: the HTTP status." },
+      message: {
+        type: "array",
+        items: { type: "string" },
+        description: "For older clients only: the message.",
+      },
+      code: { type: "string", description: "For older clients only: the code." },
+    },
+  },
+  agents: {
+    type: "object",
+    description: "The agent service's error envelope.",
+    required: ["error"],
+    properties: {
+      error: {
+        type: "object",
+        description: "What went wrong.",
+        required: ["message", "type"],
+        properties: {
+          message: { type: "string", description: "A sentence for people." },
+          type: { type: "string", description: "The kind of error, which follows the status." },
+          code: {
+            type: "string",
+            description:
+              "What went wrong; absent for validation, a missing key, the request limit.",
+          },
+          param: { type: ["string", "null"], description: "The field at fault; null: none." },
+        },
+      },
+    },
+  },
+};
+const ERROR_NAMES: Record<Half, string> = { gateway: "GatewayError", agents: "AgentError" };
+
+/** What Elysia keeps beside a route for the document. */
+export function documentRoute(spec: RouteSpec, half: Half): Json {
+  const responses: Json = {};
+  for (const [status, { description, schema, stream }] of Object.entries(spec.replies)) {
+    const content: Json = { "application/json": { schema: refer(schema) } };
+    if (stream) content["text/event-stream"] = { schema: refer(stream) };
+    responses[status] = { description, content, headers: referHeaders(["x-request-id"]) };
+  }
+  const codes = [...EVERYWHERE, ...spec.refusals];
+  if (spec.scope) codes.push("scope_required");
+  if (spec.body) codes.push("validation", "request_too_large");
+  for (const [status, lines] of groupByStatus(codes, half)) {
+    const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
+    const content = { "application/json": { schema } };
+    const names = status === 429 ? ["x-request-id", "retry-after"] : ["x-request-id"];
+    responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
+  }
+  const parameters = [{ $ref: "#/components/parameters/x-request-id" }];
+  const detail: Json = { summary: spec.summary, tags: [half], parameters, responses };
+  if (spec.description) detail.description = spec.description;
+  if (spec.body) {
+    const content = { "application/json": { schema: refer(spec.body) } };
+    detail.requestBody = { required: true, content };
+  }
+  return detail;
+}
+
+const HEADERS: Json = {
+  "x-request-id": {
+    description: "The id that the caller sent where it is well formed, else a fresh one.",
+    schema: { type: "string" },
+  },
+  "retry-after": {
+    description: "Whole seconds to wait; absent when it was the model server that asked.",
+    schema: { type: "integer", minimum: 1 },
+  },
+};
+const PARAMETERS: Json = {
+  "x-request-id": {
+    name: "x-request-id",
+    in: "header",
+    description: "An id of the caller's for this request; any other text is replaced.",
+    schema: { type: "string", pattern: REQUEST_ID.source },
+  },
+};
+
+function referHeaders(names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function groupByStatus(codes: readonly Code[], half: Half): Map<number, string[]> {
+  const groups = new Map<number, string[]>();
+  for (const code of new Set(codes)) {
+    const { status, message } = CATALOGUE[code];
+    const shown = shownCode(code, half);
+    const line = shown === null ? message : `\`${shown}\`: ${message}`;
+    groups.set(status, [...(groups.get(status) ?? []), line]);
+  }
+  return groups;
+}
+
+/** The whole document; the generator is loaded at first need, since few starts ever ask for it. */
+async function writeDocument(app: Elysia, doors: readonly Door[], version: string) {
+  const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
+  const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
+  const schemas: Json = {};
+  for (const { spec, half } of doors.flatMap((door) => door.routes)) {
+    schemas[ERROR_NAMES[half]] = ERROR_SCHEMAS[half];
+    const replies = Object.values(spec.replies).flatMap(({ schema, stream }) => [schema, stream]);
+    for (const schema of [spec.body, ...replies]) if (schema) collect(schema, schemas);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Wadi",
+      version,
+      description: "Chat completions, models and durable agents behind one address.",
+    },
+    servers: [{ url: "/" }],
+    security: [{ key: [] }],
+    paths,
+    components: {
+      schemas,
+      headers: HEADERS,
+      parameters: PARAMETERS,
+      securitySchemes: { key: { type: "http", scheme: "bearer", description: "An API key." } },
+    },
+  };
+}
+
+/** The page of the document; it is written once, at the first request. */
+export function createDocumentPage(app: Elysia, doors: readonly Door[], version: string) {
+  let written: Promise<string> | undefined;
+  const write = async () => JSON.stringify(await writeDocument(app, doors, version));
+  return {
+    path: "/openapi.json",
+    async answer() {
+      written ??= write();
+      return new Response(await written, { headers: { "content-type": "application/json" } });
+    },
+  };
+}
+
+/** A schema in which every named one is a `$ref`; plain JSON, without our own marks. */
+function refer(schema: TSchema): Json {
+  if (!schema.$id) return strip(schema);
+  const { $id, description } = schema;
+  return { $ref: `#/components/schemas/${$id}`, ...(description && { description }) };
+}
+
+function strip(schema: TSchema): Json {
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== "object" || value === null) return value;
+    const inner = value as TSchema;
+    if (inner.$id && inner !== schema) return refer(inner);
+    const entries = Object.entries(inner).filter(([name]) => name !== "$id");
+    return Object.fromEntries(entries.map(([name, one]) => [name, walk(one)]));
+  };
+  return walk(schema) as Json;
+}
+
+/** Adds every named schema below one to the components. */
+function collect(schema: TSchema, schemas: Json): void {
+  const walk = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { $id } = value as TSchema;
+    if ($id && !Array.isArray(value)) {
+      if ($id in schemas) return;
+      schemas[$id] = strip(value as TSchema);
+    }
+    for (const one of Object.values(value)) walk(one);
+  };
+  walk(schema);
+}

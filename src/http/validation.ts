@@ -1,0 +1,239 @@
+// From a TypeBox schema to its check, and from a value that fails it to the first field at fault.
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { refuse } from "../platform/refusal.ts";
+
+export interface Fault {
+  /** Path of the field, such as `messages.0.role`; empty: the body itself. */
+  param: string;
+  /** A sentence for people. */
+  message: string;
+}
+
+const QUOTED_CHARACTERS_MAX = 64;
+
+/**
+ * gateway.errors.invalid_request, gateway.errors.p4: compiles a schema; the check returns the value
+ * or refuses with the first fault.
+ */
+export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
+  requireKnownKeywords(schema);
+  // Compiled at first need: a start should not pay for routes that nobody has called yet.
+  let compiled: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema);
+    if (compiled.Check(value)) return value;
+    const fault = findFault(schema, value, "");
+    // The walk counts code points where the compiled check counts UTF-16 units: it is the judge.
+    if (!fault) return value as Static<S>;
+    throw refuse("validation", fault.param ? fault : { message: fault.message });
+  };
+}
+
+/** What the walk judges, and what says nothing about a value. */
+const KEYWORDS = new Set([
+  ...["type", "const", "anyOf", "properties", "required", "additionalProperties"],
+  ...["items", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum"],
+  ...["$id", "description", "default"],
+]);
+
+/** What only the compiled check knew would be refused by it and then let pass by the walk. */
+function requireKnownKeywords(schema: TSchema): void {
+  const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
+  if (unknown !== undefined) throw new Error(`the walk of a body does not know "${unknown}"`);
+  const inner = [...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
+  for (const one of inner) requireKnownKeywords(one);
+  if (schema.items) requireKnownKeywords(schema.items);
+}
+
+/** The first field in declared order that breaks the schema; null: none does. */
+export function findFault(schema: TSchema, value: unknown, path: string): Fault | null {
+  if (schema.anyOf) return findUnionFault(listVariants(schema), value, path);
+  if ("const" in schema) {
+    return value === schema.const ? null : explain(path, `must be ${nameWanted([schema])}`, value);
+  }
+  switch (schema.type) {
+    case "object":
+      return findObjectFault(schema as TObject, value, path);
+    case "array":
+      return findArrayFault(schema, value, path);
+    case "string":
+      return findStringFault(schema, value, path);
+    case "integer":
+    case "number":
+      return findNumberFault(schema, value, path);
+    case "boolean":
+    case "null":
+      return isOfType(schema, value)
+        ? null
+        : explain(path, `must be ${nameWanted([schema])}`, value);
+    default:
+      return null;
+  }
+}
+
+function findObjectFault(schema: TObject, value: unknown, path: string): Fault | null {
+  if (!isOfType(schema, value)) return explain(path, "must be an object", value);
+  const fields = value as Record<string, unknown>;
+  for (const [name, inner] of Object.entries(schema.properties)) {
+    const place = join(path, name);
+    if (!Object.hasOwn(fields, name)) {
+      if (schema.required?.includes(name)) return explain(place, "is required");
+      continue;
+    }
+    const fault = findFault(inner, fields[name], place);
+    if (fault) return fault;
+  }
+  if (schema.additionalProperties !== false) return null;
+  const unknown = Object.keys(fields).find((name) => !Object.hasOwn(schema.properties, name));
+  if (unknown === undefined) return null;
+  return explain(join(path, shorten(unknown)), "is not a field of this request");
+}
+
+function findArrayFault(schema: TSchema, value: unknown, path: string): Fault | null {
+  if (!Array.isArray(value)) return explain(path, "must be a list", value);
+  const { minItems, maxItems } = schema;
+  if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length)) {
+    return explain(path, `must have ${nameCount(minItems, maxItems, "item")}`);
+  }
+  for (let i = 0; i < value.length; i++) {
+    const fault = findFault(schema.items, value[i], join(path, String(i)));
+    if (fault) return fault;
+  }
+  return null;
+}
+
+function findStringFault(schema: TSchema, value: unknown, path: string): Fault | null {
+  if (typeof value !== "string") return explain(path, "must be a string", value);
+  const { minLength, maxLength, pattern } = schema;
+  if (isLengthOutside(value, minLength ?? 0, maxLength ?? value.length)) {
+    return explain(path, `must have ${nameCount(minLength, maxLength, "character")}`);
+  }
+  if (pattern !== undefined && !new RegExp(pattern).test(value)) {
+    return explain(path, "has characters or a form that is not allowed", value);
+  }
+  return null;
+}
+
+/** Lengths are counted in code points; a text is at most as long in them as in UTF-16 units. */
+function isLengthOutside(value: string, min: number, max: number): boolean {
+  if (value.length < min || value.length > max * 2) return true;
+  if (value.length <= max && min <= 1) return false;
+  let length = 0;
+  for (const _ of value) length++;
+  return length < min || length > max;
+}
+
+function findNumberFault(schema: TSchema, value: unknown, path: string): Fault | null {
+  const { minimum, maximum } = schema;
+  const number = value as number;
+  const isInside = (minimum ?? number) <= number && number <= (maximum ?? number);
+  if (isOfType(schema, value) && isInside) return null;
+  const bounds = nameBounds(minimum, maximum);
+  const link = bounds.startsWith("at") ? " of " : " from ";
+  return explain(path, `must be ${nameWanted([schema])}${bounds && link + bounds}`, value);
+}
+
+function findUnionFault(variants: TSchema[], value: unknown, path: string): Fault | null {
+  const faults = variants.map((variant) => findFault(variant, value, path));
+  if (faults.includes(null)) return null;
+  // The variant that is meant: whose literal tag the value carries, else the one of its type.
+  const tagged = variants.findIndex((variant) => carriesTag(variant, value));
+  if (tagged !== -1) return faults[tagged]!;
+  const alike = variants.filter((variant) => !("const" in variant) && isOfType(variant, value));
+  if (alike.length > 1) return findTagFault(alike, value, path);
+  if (alike.length === 1) return faults[variants.indexOf(alike[0]!)]!;
+  return explain(path, `must be ${nameWanted(variants)}`, value);
+}
+
+/** No variant's tag is carried: the tag itself is at fault, such as a message's role. */
+function findTagFault(variants: TSchema[], value: unknown, path: string): Fault {
+  const fields = Object.entries((variants[0] as TObject).properties ?? {});
+  const tag = fields.find(([, inner]) => "const" in inner)?.[0];
+  if (tag === undefined) return findFault(variants[0]!, value, path)!;
+  const place = join(path, tag);
+  if (!Object.hasOwn(value as object, tag)) return explain(place, "is required");
+  const choices = variants.map((variant) => (variant as TObject).properties[tag]!);
+  return explain(place, `must be ${nameWanted(choices)}`, (value as Record<string, unknown>)[tag]);
+}
+
+function carriesTag(variant: TSchema, value: unknown): boolean {
+  if (variant.type !== "object" || !isOfType(variant, value)) return false;
+  return Object.entries((variant as TObject).properties).some(
+    ([name, inner]) => "const" in inner && inner.const === (value as Record<string, unknown>)[name],
+  );
+}
+
+/** A union inside a union is one of all their variants. */
+function listVariants(schema: TSchema): TSchema[] {
+  return schema.anyOf ? schema.anyOf.flatMap(listVariants) : [schema];
+}
+
+function isOfType({ type }: TSchema, value: unknown): boolean {
+  switch (type) {
+    case "object":
+      return typeof value === "object" && value !== null && !Array.isArray(value);
+    case "array":
+      return Array.isArray(value);
+    case "null":
+      return value === null;
+    case "integer":
+      return Number.isInteger(value);
+    case "number":
+      return Number.isFinite(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+const NOUNS: Record<string, string> = {
+  array: "a list",
+  boolean: "true or false",
+  integer: "a whole number",
+  number: "a number",
+  object: "an object",
+  string: "a string",
+};
+
+/** `one of "auto", "none" or an object`: null goes without saying. */
+function nameWanted(variants: TSchema[]): string {
+  const literals = variants.filter((variant) => "const" in variant);
+  const choices = literals.map((variant) => JSON.stringify(variant.const));
+  const others = variants.filter((variant) => !("const" in variant) && variant.type !== "null");
+  const nouns = new Set(others.map((variant) => NOUNS[variant.type] ?? "another value"));
+  if (choices.length > 1) choices[0] = `one of ${choices[0]}`;
+  return [choices.join(", "), ...nouns].filter((part) => part !== "").join(" or ") || "null";
+}
+
+/** `at least 1`, `at most 4`, `0 to 2`; empty: there are no bounds. */
+function nameBounds(min: number | undefined, max: number | undefined): string {
+  if (max === undefined) return min === undefined ? "" : `at least ${min}`;
+  return min === undefined ? `at most ${max}` : `${min} to ${max}`;
+}
+
+function nameCount(min: number | undefined, max: number | undefined, noun: string): string {
+  const bounds = nameBounds(min, max);
+  return `${bounds} ${noun}${bounds.endsWith(" 1") ? "" : "s"}`;
+}
+
+function join(path: string, name: string): string {
+  return path ? `${path}.${name}` : name;
+}
+
+function explain(path: string, rule: string, value?: unknown): Fault {
+  const place = path ? `\`${path}\`` : "The body";
+  const found = value === undefined ? "" : `, but is ${quote(value)}`;
+  return { param: path, message: `${place} ${rule}${found}.` };
+}
+
+/** The value at fault, shortened: enough to find it, too little to leak what else was sent. */
+function quote(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object" && value !== null) return "an object";
+  return shorten(typeof value === "string" ? JSON.stringify(value) : String(value));
+}
+
+function shorten(text: string): string {
+  if (text.length <= QUOTED_CHARACTERS_MAX) return text.toWellFormed();
+  return `${text.slice(0, QUOTED_CHARACTERS_MAX).toWellFormed()}…`;
+}

@@ -1,0 +1,8 @@
+// The first lines of the program: puts the process in order, then runs the command line.
+import { prepareProcess } from "./platform/process.ts";
+
+prepareProcess();
+// Only now, because preparing may replace the process: nothing is loaded twice.
+const { runCommand } = await import("./cli/index.ts");
+// Whatever still hangs on, a pooled socket or a thread, must not keep the program from ending.
+process.exit(await runCommand(process.argv.slice(2)));

@@ -1,0 +1,67 @@
+// Models: from the settings to what can be called, by whom, and what answers.
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { TrustedEgress } from "../platform/egress/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { ModelSettings, Settings, UpstreamSettings } from "../platform/settings/index.ts";
+import type { ServedModel } from "./model.ts";
+import { createRegistry, type ModelRegistry } from "./registry.ts";
+import { modelStore } from "./store.ts";
+import type { Answer } from "./upstream/contract.ts";
+import { createOpenai } from "./upstream/openai.ts";
+import { joinReplicas } from "./upstream/replicas.ts";
+import { createStub } from "./upstream/stub.ts";
+
+export { capOutput, type ServedModel } from "./model.ts";
+export type { ModelRegistry } from "./registry.ts";
+export { openModelRoutes } from "./routes.ts";
+export type * from "./upstream/contract.ts";
+
+export interface ModelsOptions {
+  settings: Settings;
+  database: Database;
+  egress: TrustedEgress;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** Notes which models are new to this installation, and joins each with its upstream. */
+export async function buildModels(options: ModelsOptions): Promise<ModelRegistry> {
+  const { settings, database, clock } = options;
+  const store = database.bind(modelStore);
+  const ids = settings.models.map((model) => model.id);
+  const seen = new Map((await store.listSeen()).map((row) => [row.id, row.first_seen_at]));
+  if (ids.some((id) => !seen.has(id))) {
+    const now = clock.now();
+    await store.see(ids, now);
+    for (const id of ids) if (!seen.has(id)) seen.set(id, now);
+  }
+  const models: ServedModel[] = settings.models.map((model) => ({
+    settings: model,
+    created: Math.floor(seen.get(model.id)! / 1000),
+    upstream_revision: model.self_hosted ? null : fingerprint(model),
+    answer: createAnswer(model, options),
+  }));
+  const { alias, default_model } = settings.service;
+  return createRegistry({ alias, default_model, models, store });
+}
+
+function createAnswer(model: ModelSettings, { clock, ids, egress }: ModelsOptions): Answer {
+  const { upstream } = model;
+  if (upstream.kind === "stub") return createStub({ ...upstream, clock, ids });
+  return joinReplicas(
+    upstream.urls.map((url) =>
+      createOpenai({ ...upstream, url, model: upstream.model || model.id, egress, clock, ids }),
+    ),
+  );
+}
+
+/** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */
+function fingerprint(model: ModelSettings): string {
+  const { upstream }: { upstream: UpstreamSettings } = model;
+  const party =
+    upstream.kind === "openai"
+      ? [upstream.kind, [...upstream.urls].sort(), upstream.model || model.id]
+      : [upstream.kind];
+  return Bun.SHA256.hash(JSON.stringify(party), "hex") as string;
+}

@@ -1,0 +1,78 @@
+// A model as callers see it, and as the gateway serves it.
+import { type Static, Type } from "@sinclair/typebox";
+import type { ModelSettings } from "../platform/settings/index.ts";
+import { maybe, Resource } from "../platform/shape.ts";
+import type { Answer } from "./upstream/contract.ts";
+
+export const Model = Resource("Model", {
+  /** gateway.resources.model.id */
+  id: Type.String({ description: "Identifier to send in `model`." }),
+  /** gateway.resources.model.object */
+  object: Type.Literal("model", { description: "Always `model`." }),
+  /** gateway.resources.model.created */
+  created: Type.Integer({ description: "Unix seconds when the model was added; 0: unknown." }),
+  /** gateway.resources.model.owned_by */
+  owned_by: Type.String({ description: "The same as `provider`." }),
+  /** gateway.resources.model.provider */
+  provider: Type.String({ description: "The party that runs it; `unknown` until reviewed." }),
+  /** gateway.resources.model.self_hosted */
+  self_hosted: Type.Boolean({
+    description: "Weights the operator controls, on a server it runs or rents.",
+  }),
+  /** gateway.resources.model.upstream_revision */
+  upstream_revision: maybe(
+    Type.String({
+      description:
+        "64 hexadecimal digits that change when requests go elsewhere; null: self-hosted.",
+    }),
+  ),
+  /** gateway.resources.model.context_window */
+  context_window: maybe(
+    Type.Integer({ description: "Tokens of messages and reply together; null: not recorded." }),
+  ),
+  /** gateway.resources.model.max_output_tokens */
+  max_output_tokens: Type.Integer({
+    description: "Largest `max_tokens` for this key: the model's cap, the key's cap and 8,192.",
+  }),
+  /** gateway.resources.model.default_max_tokens */
+  default_max_tokens: Type.Integer({
+    description: "`max_tokens` when a request omits it, within the same caps.",
+  }),
+  /** gateway.resources.model.capabilities */
+  capabilities: Type.Array(Type.String({ description: "One of them." }), {
+    description: "What it supports, for example `tools`, `streaming`.",
+  }),
+  /** gateway.resources.model.status, gateway.states.model_status */
+  status: Type.Union([Type.Literal("on"), Type.Literal("offline")], {
+    description: "`offline`: currently stopped.",
+  }),
+});
+export type Model = Static<typeof Model>;
+
+/** gateway.resources.model.p1 */
+export const ModelList = Resource("ModelList", {
+  object: Type.Literal("list", { description: "Always `list`." }),
+  data: Type.Array(Model, { description: "Exactly the models that the key may call." }),
+});
+
+/** A model of the settings with what answers for it. */
+export interface ServedModel {
+  settings: ModelSettings;
+  /** Unix seconds when this installation first saw it. */
+  created: number;
+  /** null for a self-hosted model. */
+  upstream_revision: string | null;
+  answer: Answer;
+}
+
+/** gateway.limits.output_budget_ceiling */
+const OUTPUT_TOKENS_CEILING = 8_192;
+
+/** gateway.endpoints.chat_completions.6: the smallest of model, key and ceiling. */
+export function capOutput(settings: ModelSettings, key_cap: number | null): number {
+  return Math.min(
+    settings.max_output_tokens,
+    key_cap ?? Number.POSITIVE_INFINITY,
+    OUTPUT_TOKENS_CEILING,
+  );
+}

@@ -1,0 +1,108 @@
+// Gathers what a chat-completions server says, whole or in deltas, into pieces and an ending.
+import type { Ids } from "../../platform/ids.ts";
+import { countPromptTokens, countTokens } from "../tokens.ts";
+import type { Ask, Ear, Ending, Piece, Usage } from "./contract.ts";
+import { invalid } from "./openai-failure.ts";
+import { type CallNormalizer, createCallNormalizer, type RawCall } from "./tool-calls.ts";
+
+/** A message or a delta; nothing in it can be relied upon. */
+export interface RawMessage {
+  content?: unknown;
+  tool_calls?: unknown;
+  /** The reasoning, under the names that servers give it; it never reaches a caller. */
+  reasoning?: unknown;
+  reasoning_content?: unknown;
+  thinking?: unknown;
+}
+
+/** TGI's words for a normal end. */
+const NORMAL_ENDS = new Set(["eos_token", "stop_sequence"]);
+
+export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
+  /** Made at the first call: most answers have none. */
+  let calls: CallNormalizer | null = null;
+  let finish_reason: string | null = null;
+  let isOver = false;
+  let hasBegun = false;
+  let usage: Usage | null = null;
+  let estimated_tokens = 0;
+
+  const tell = (piece: Piece): void | Promise<void> => {
+    hasBegun = true;
+    // Counted as it goes, so that nothing of a long stream has to be kept.
+    if (!usage)
+      estimated_tokens += countTokens(piece.kind === "text" ? piece.text : piece.arguments);
+    return ear(piece);
+  };
+  const tellCalls = async (raw_calls: unknown[], held: void | Promise<void>): Promise<void> => {
+    await held;
+    calls ??= createCallNormalizer(ids);
+    for (const raw of raw_calls) {
+      if (typeof raw !== "object" || raw === null) continue;
+      const piece = calls.take(raw as RawCall);
+      if (piece) await tell(piece);
+    }
+  };
+  return {
+    /** True once the model has begun, be it with thoughts that nobody is shown. */
+    get hasBegun() {
+      return hasBegun;
+    },
+    /** True once it has told an end: whatever breaks afterwards, the answer is whole. */
+    get isOver() {
+      return isOver;
+    },
+    /** Tells the ear what is new; a promise: it holds back. */
+    take(raw: RawMessage): void | Promise<void> {
+      const { content, tool_calls } = raw;
+      const hasText = typeof content === "string" && content !== "";
+      const held = hasText ? tell({ kind: "text", text: content }) : undefined;
+      hasBegun ||= Boolean(raw.reasoning ?? raw.reasoning_content ?? raw.thinking);
+      if (!Array.isArray(tool_calls) || tool_calls.length === 0) return held;
+      return tellCalls(tool_calls, held);
+    },
+    /** null: an end without a reason. */
+    finish(reason: unknown) {
+      isOver = true;
+      if (typeof reason === "string") finish_reason = reason;
+    },
+    count(raw: unknown) {
+      usage = readUsage(raw) ?? usage;
+    },
+    end(): Ending {
+      // Without a reason or [DONE] the server died: a clean end would be a lie.
+      if (!isOver) return invalid("its stream ended in the middle");
+      const counted = usage ?? estimateUsage(ask, estimated_tokens);
+      return {
+        ok: true,
+        finish_reason: nameEnd(finish_reason, calls?.hasCalls ?? false),
+        usage: counted,
+      };
+    },
+  };
+}
+export type Collector = ReturnType<typeof createCollector>;
+
+/** gateway.resources.reply.p3: `tool_calls` when there are calls, whatever the server says. */
+function nameEnd(reason: string | null, hasCalls: boolean): string {
+  const isNormal = reason === null || reason === "stop" || NORMAL_ENDS.has(reason);
+  if (isNormal || reason === "tool_calls") return hasCalls ? "tool_calls" : "stop";
+  return reason;
+}
+
+function readUsage(raw: unknown): Usage | null {
+  if (typeof raw !== "object" || raw === null) return null;
+  const { prompt_tokens, completion_tokens } = raw as Record<string, unknown>;
+  if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return null;
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Where the server tells no usage an estimate stands in: zeros would look like a free answer. */
+function estimateUsage(ask: Ask, completion_tokens: number): Usage {
+  const prompt_tokens = countPromptTokens(ask);
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}

@@ -1,0 +1,101 @@
+// What a model server is asked and how it answers: the one type of the chat pipeline.
+import type { Code } from "../../platform/refusal.ts";
+
+export type Role = "system" | "user" | "assistant" | "tool";
+
+/** A part of a message's content, in the standard format. */
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "image_url"; image_url: { url: string; detail?: string } };
+
+export interface ToolCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
+
+export interface Message {
+  role: Role;
+  /** null only on an assistant message that carries tool calls. */
+  content: string | ContentPart[] | null;
+  tool_calls?: ToolCall[];
+  tool_call_id?: string;
+}
+
+export interface Tool {
+  type: "function";
+  function: { name: string; description?: string; parameters?: Record<string, unknown> };
+}
+
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | { type: "function"; function: { name: string } };
+
+/** What one model server is asked: judged, normalised, nothing in it that should not be sent. */
+export interface Ask {
+  request_id: string;
+  messages: Message[];
+  /** The effective output budget in tokens. */
+  max_tokens: number;
+  tools: Tool[];
+  tool_choice: ToolChoice | null;
+  temperature: number | null;
+  top_p: number | null;
+  presence_penalty: number | null;
+  frequency_penalty: number | null;
+  seed: number | null;
+  stop: string[];
+  /** true: pieces are wanted as they come; false: the whole reply at once is cheaper. */
+  stream: boolean;
+}
+
+/** One piece of an answer, in the order in which the model made it. */
+export type Piece =
+  | { kind: "text"; text: string }
+  /** `id` and `name` stand in the first piece of a call only; `arguments` are joined by `index`. */
+  | { kind: "call"; index: number; id?: string; name?: string; arguments: string };
+
+/** Hears pieces; a promise holds the upstream back. */
+export type Ear = (piece: Piece) => void | Promise<void>;
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+}
+
+/** The codes with which an upstream's failure can reach a caller. */
+export type UpstreamCode = Extract<
+  Code,
+  | "context_length_exceeded"
+  | "upstream_rate_limited"
+  | "upstream_error"
+  | "upstream_timeout"
+  | "model_unavailable"
+  | "model_offline"
+  | "client_closed_request"
+>;
+
+export interface Failure {
+  ok: false;
+  code: UpstreamCode;
+  /** True when another replica could do better: nothing about the request itself was wrong. */
+  elsewhere: boolean;
+  /** What happened, for the operator's log: never the upstream's own words. */
+  why: string;
+  upstream_status?: number;
+}
+
+export interface Success {
+  ok: true;
+  /** `stop`, `tool_calls`, or another reason of the upstream's that passes through. */
+  finish_reason: string;
+  usage: Usage;
+}
+
+export type Ending = Success | Failure;
+
+/** Asks, tells the ear what comes, and ends; what fails outside is a value, never a throw. */
+export type Answer = (ask: Ask, ear: Ear, signal: AbortSignal) => Promise<Ending>;

@@ -1,0 +1,50 @@
+// Reads server-sent events as model servers write them: any line end, any cut, no last blank line.
+
+export interface FrameReader {
+  /** Takes the next bytes and returns the `data` of every event that they complete. */
+  push(bytes: Uint8Array): string[];
+  /** The `data` of an event that the stream ended in the middle of; empty: none. */
+  end(): string[];
+}
+
+/** Makes a reader for one stream; comments, fields other than `data`, empty events are dropped. */
+export function createFrameReader(): FrameReader {
+  const decoder = new TextDecoder();
+  const line_end = /\r\n?|\n/g;
+  /** The start of a line whose end is still to come. */
+  let line = "";
+  let data: string | null = null;
+  /** True when the last text ended with the first half of what may be \r\n. */
+  let isHalved = false;
+
+  const takeLine = (whole: string, events: string[]) => {
+    if (whole === "") {
+      if (data) events.push(data);
+      data = null;
+      return;
+    }
+    if (!whole.startsWith("data")) return;
+    if (whole.length > 4 && whole[4] !== ":") return;
+    const value = whole.slice(whole[5] === " " ? 6 : 5);
+    data = data === null ? value : `${data}\n${value}`;
+  };
+  const takeText = (text: string): string[] => {
+    const events: string[] = [];
+    if (text === "") return events;
+    let from = isHalved && text[0] === "\n" ? 1 : 0;
+    isHalved = text.endsWith("\r");
+    line_end.lastIndex = from;
+    for (let end = line_end.exec(text); end; end = line_end.exec(text)) {
+      takeLine(line + text.slice(from, end.index), events);
+      line = "";
+      from = line_end.lastIndex;
+    }
+    line += text.slice(from);
+    return events;
+  };
+  return {
+    push: (bytes) => takeText(decoder.decode(bytes, { stream: true })),
+    // The missing blank line is added: some servers close right after their last event.
+    end: () => takeText(`${decoder.decode()}\n\n`),
+  };
+}

@@ -1,0 +1,107 @@
+// What an upstream's failure means to the caller; its own words are read, never passed on.
+import { explainFetchFailure } from "../../platform/egress/index.ts";
+import { readBounded } from "./body.ts";
+import type { Failure, UpstreamCode } from "./contract.ts";
+import type { Watch } from "./watch.ts";
+
+/** An error's body beyond this is not read: it is some page of a proxy in between. */
+const ERROR_BYTES_MAX = 65_536;
+
+/** The words with which vLLM, SGLang, llama.cpp, TGI and others refuse a prompt for its length. */
+const TOO_LONG = new RegExp(
+  [
+    "context length",
+    "context size",
+    "context window",
+    "maximum model length",
+    "exceed_context_size",
+    "context_length_exceeded",
+    "too many tokens",
+    "(?:input|prompt) is too long",
+    "`inputs`.{0,64} must (?:have less than|be <=)",
+  ].join("|"),
+  "i",
+);
+/** The words with which SGLang, Ollama and others say that they have enough to do. */
+const TOO_BUSY = /queue is full|pending requests|overloaded/i;
+
+/** Judges a reply that is no success; its body may say more than its status. */
+export async function judgeReply(response: Response, watch: Watch): Promise<Failure> {
+  let text: string | null;
+  try {
+    text = await readBounded(response, ERROR_BYTES_MAX);
+  } catch (error) {
+    if (watch.cut) return explainBreak(error, watch);
+    // Half an error's body says as much as none: the status stands.
+    text = null;
+  }
+  return judgeError(response.status, text ?? "");
+}
+
+/** Judges an error by its status and words; null: inside a stream it may tell no status. */
+export function judgeError(status: number | null, text: string): Failure {
+  const upstream_status = status ?? undefined;
+  const isRequestRefused = status !== null && status >= 400 && status < 500;
+  if ((isRequestRefused || status === null) && TOO_LONG.test(text)) {
+    const why = "the request is too long for it";
+    return fail("context_length_exceeded", false, why, upstream_status);
+  }
+  // gateway.errors.upstream_rate_limited
+  if (status === 429 || ((status === 503 || status === null) && TOO_BUSY.test(text))) {
+    return fail("upstream_rate_limited", true, "it is overloaded", upstream_status);
+  }
+  if (status === 401 || status === 403 || status === 404) {
+    // gateway.errors.model_unavailable: the settings name a wrong key, address or model.
+    const why = "it refuses our key or does not know the model";
+    return fail("model_unavailable", true, why, upstream_status);
+  }
+  if (status === 504 || status === 408) {
+    return fail("upstream_timeout", true, "it timed out", upstream_status);
+  }
+  const why = status === null ? "it sent an error" : `it answered with status ${status}`;
+  return fail("upstream_error", !isRequestRefused, why, upstream_status);
+}
+
+/** Says why a request or the reading of its reply broke off, from what it threw. */
+export function explainBreak(error: unknown, { cut }: Watch): Failure {
+  switch (cut) {
+    case "left":
+      return fail("client_closed_request", false, "the caller left");
+    case "deaf":
+      return fail("client_closed_request", false, "the caller stopped reading");
+    case "late":
+      // gateway.errors.upstream_timeout
+      return fail("upstream_timeout", true, "no answer in time");
+    case "stalled":
+      // gateway.errors.upstream_error: a stalled stream is a failure, not a time-out.
+      return fail("upstream_error", true, "its stream stalled");
+  }
+  switch (explainFetchFailure(error)) {
+    case "refused":
+      return fail("upstream_error", true, "the connection was refused");
+    case "dns":
+      return fail("upstream_error", true, "its name has no address");
+    case "tls":
+      return fail("upstream_error", true, "its certificate is not valid");
+    case "timeout":
+      return fail("upstream_timeout", true, "the connection timed out");
+    case "reset":
+      return fail("upstream_error", true, "the connection broke");
+    default:
+      return invalid("the reply could not be read");
+  }
+}
+
+/** gateway.errors.upstream_error: it answered, but not in the form that it should. */
+export function invalid(why: string): Failure {
+  return fail("upstream_error", true, why);
+}
+
+function fail(
+  code: UpstreamCode,
+  elsewhere: boolean,
+  why: string,
+  upstream_status?: number,
+): Failure {
+  return { ok: false, code, elsewhere, why, upstream_status };
+}

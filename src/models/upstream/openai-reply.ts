@@ -1,0 +1,136 @@
+// Reads a chat-completions server's reply, whole or streamed, into pieces and an ending.
+import type { Ids } from "../../platform/ids.ts";
+import { readBounded } from "./body.ts";
+import { type Collector, createCollector, type RawMessage } from "./collector.ts";
+import type { Ask, Ear, Ending, Failure } from "./contract.ts";
+import { createFrameReader } from "./frames.ts";
+import { explainBreak, invalid, judgeError } from "./openai-failure.ts";
+import type { Watch } from "./watch.ts";
+
+/** A reply beyond this is no model's: 8,192 tokens of text are some 40 KB, as chunks some 3 MB. */
+const REPLY_BYTES_MAX = 16 * 1024 * 1024;
+/** Behind the end only usage, [DONE] and the close are to come; nobody waits long for them. */
+const LINGER_MS = 2_000;
+
+interface RawChoice {
+  message?: RawMessage;
+  delta?: RawMessage;
+  finish_reason?: unknown;
+}
+interface RawReply {
+  choices?: unknown;
+  usage?: unknown;
+  error?: unknown;
+  object?: unknown;
+  code?: unknown;
+}
+
+/** What a reply is read with. */
+export interface Reading {
+  ask: Ask;
+  ear: Ear;
+  ids: Ids;
+  watch: Watch;
+  stall_timeout_ms: number;
+}
+
+/** A whole reply: one text piece and whole calls. */
+export async function readReply(response: Response, reading: Reading): Promise<Ending> {
+  const { ask, ear, ids, watch } = reading;
+  let text: string | null;
+  try {
+    text = await readBounded(response, REPLY_BYTES_MAX);
+  } catch (error) {
+    return explainBreak(error, watch);
+  }
+  if (text === null) return invalid("its reply is larger than 16 MB");
+  watch.complete();
+  const raw = parse(text);
+  if (!raw) return invalid("its reply is no JSON object");
+  const error = findError(raw);
+  if (error) return error;
+  const choice = firstChoice(raw);
+  if (!choice?.message) return invalid("its reply has no message");
+  const collector = createCollector(ask, ear, ids);
+  collector.count(raw.usage);
+  const held = collector.take(choice.message);
+  if (held) await held;
+  collector.finish(choice.finish_reason);
+  return collector.end();
+}
+
+/** A stream, piece by piece as it comes. */
+export async function readReplyStream(response: Response, reading: Reading): Promise<Ending> {
+  const { ask, ear, ids, watch } = reading;
+  const collector = createCollector(ask, ear, ids);
+  const frames = createFrameReader();
+  const reader = response.body?.getReader();
+  if (!reader) return invalid("its stream has no body");
+  let length = 0;
+  for (;;) {
+    let next: Awaited<ReturnType<typeof reader.read>>;
+    try {
+      next = await reader.read();
+    } catch (error) {
+      const isWhole = collector.isOver && watch.cut !== "left";
+      return isWhole ? collector.end() : explainBreak(error, watch);
+    }
+    length += next.value?.length ?? 0;
+    if (length > REPLY_BYTES_MAX) return invalid("its stream is larger than 16 MB");
+    for (const event of next.done ? frames.end() : frames.push(next.value)) {
+      const failure = await takeEvent(event, collector, reading);
+      if (failure) return collector.isOver ? collector.end() : failure;
+    }
+    if (!next.done) continue;
+    watch.complete();
+    return collector.end();
+  }
+}
+
+/** One event; a failure is the server's own error, or an event that is no chunk. */
+function takeEvent(
+  event: string,
+  collector: Collector,
+  { watch, stall_timeout_ms }: Reading,
+): Failure | undefined | Promise<undefined> {
+  if (event.startsWith("[DONE]")) {
+    collector.finish(null);
+    watch.allow(LINGER_MS);
+    return;
+  }
+  const raw = parse(event);
+  if (!raw) return invalid("a chunk is no JSON object");
+  const error = findError(raw);
+  if (error) return error;
+  collector.count(raw.usage);
+  const choice = firstChoice(raw);
+  const held = choice?.delta && collector.take(choice.delta);
+  // Text may stand beside the reason: the text was told first.
+  if (choice?.finish_reason) collector.finish(choice.finish_reason);
+  // Comments and empty deltas prove life only: they are no first token.
+  if (collector.isOver) watch.allow(LINGER_MS);
+  else if (collector.hasBegun) watch.allow(stall_timeout_ms);
+  if (held) return watch.hold(held).then(() => undefined);
+}
+
+function parse(text: string): RawReply | null {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** An error under status 200: nested, or flat as older vLLM and SGLang send it. */
+function findError(raw: RawReply): Failure | null {
+  if (!raw.error && raw.object !== "error") return null;
+  const inner = typeof raw.error === "object" && raw.error !== null ? (raw.error as RawReply) : raw;
+  const status = Number(inner.code);
+  return judgeError(status >= 400 && status < 600 ? status : null, JSON.stringify(raw));
+}
+
+function firstChoice(raw: RawReply): RawChoice | null {
+  const choice = Array.isArray(raw.choices) ? raw.choices[0] : null;
+  return typeof choice === "object" ? (choice as RawChoice | null) : null;
+}

@@ -1,0 +1,90 @@
+// A server that speaks chat completions: one request to one replica, with its time limits.
+import type { Clock } from "../../platform/clock.ts";
+import type { TrustedEgress } from "../../platform/egress/index.ts";
+import type { Ids } from "../../platform/ids.ts";
+import type { Answer, Ask, Message } from "./contract.ts";
+import { explainBreak, judgeReply } from "./openai-failure.ts";
+import { type Reading, readReply, readReplyStream } from "./openai-reply.ts";
+import { createWatch } from "./watch.ts";
+
+export interface OpenaiOptions {
+  /** Up to and with `/v1`. */
+  url: string;
+  /** The model's name at the server. */
+  model: string;
+  api_key: string | null;
+  headers: Readonly<Record<string, string>>;
+  first_token_timeout_ms: number;
+  stall_timeout_ms: number;
+  egress: TrustedEgress;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** One replica. Nothing of the caller's own headers goes with the request; its id does. */
+export function createOpenai(options: OpenaiOptions): Answer {
+  const { clock, egress, ids, stall_timeout_ms, first_token_timeout_ms } = options;
+  const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    // Unpacking costs more than it saves here, and a small reply could become a huge one.
+    "accept-encoding": "identity",
+    "user-agent": "wadi",
+    ...options.headers,
+  };
+  if (options.api_key) headers.authorization = `Bearer ${options.api_key}`;
+
+  return async (ask, ear, signal) => {
+    const watch = createWatch(clock, signal, first_token_timeout_ms);
+    try {
+      const init = {
+        method: "POST",
+        headers: { ...headers, "x-request-id": ask.request_id },
+        body: writeRequest(ask, options.model),
+        signal: watch.signal,
+      };
+      const sent = await egress.fetch(url, init).catch((error) => explainBreak(error, watch));
+      if (!(sent instanceof Response)) return sent;
+      if (!sent.ok) return await judgeReply(sent, watch);
+      const reading: Reading = { ask, ear, ids, watch, stall_timeout_ms };
+      return await (isStream(ask, sent) ? readReplyStream : readReply)(sent, reading);
+    } finally {
+      watch.end();
+    }
+  };
+}
+
+/** A server that cannot stream answers whole, whatever it was asked. */
+function isStream(ask: Ask, { headers }: Response): boolean {
+  return ask.stream && !headers.get("content-type")?.startsWith("application/json");
+}
+
+/** The upstream's body: only what the standard format names, and only what was asked for. */
+function writeRequest(ask: Ask, model: string): string {
+  const body: Record<string, unknown> = {
+    model,
+    messages: ask.messages.map(writeMessage),
+    max_tokens: ask.max_tokens,
+  };
+  if (ask.tools.length > 0) body.tools = ask.tools;
+  if (ask.tools.length > 0 && ask.tool_choice !== null) body.tool_choice = ask.tool_choice;
+  if (ask.temperature !== null) body.temperature = ask.temperature;
+  // gateway.endpoints.chat_completions.top_p: 0 is the most likely token only; vLLM refuses it.
+  if (ask.top_p === 0) body.temperature = 0;
+  else if (ask.top_p !== null) body.top_p = ask.top_p;
+  if (ask.presence_penalty !== null) body.presence_penalty = ask.presence_penalty;
+  if (ask.frequency_penalty !== null) body.frequency_penalty = ask.frequency_penalty;
+  if (ask.seed !== null) body.seed = ask.seed;
+  if (ask.stop.length > 0) body.stop = ask.stop;
+  if (ask.stream) {
+    body.stream = true;
+    // Usage is always asked for: who pays must not depend on what the caller wants to see.
+    body.stream_options = { include_usage: true };
+  }
+  return JSON.stringify(body);
+}
+
+/** llama-cpp-python refuses null; vLLM, SGLang and llama.cpp make an empty text of it. */
+function writeMessage(message: Message): Message {
+  return message.content === null ? { ...message, content: "" } : message;
+}

@@ -1,0 +1,155 @@
+// What the stub model has to say to an ask, token by token, within its budget and stops.
+import { splitTokens } from "../tokens.ts";
+import type { Ask, Message, Piece, Tool } from "./contract.ts";
+import { writeArguments } from "./stub-arguments.ts";
+import { readScript, type Step } from "./stub-script.ts";
+
+/** One token, or one of the things that happen between tokens. */
+export type Beat =
+  | { do: "tell"; piece: Piece }
+  | Extract<Step, { do: "delay" } | { do: "stall" } | { do: "fail" }>;
+
+export interface Plan {
+  beats: Beat[];
+  finish_reason: string;
+}
+
+const FILLER = "the sun sets over the wadi and all its sand is cool now".split(" ");
+const WORDS = /\w(?:[\w.-]*\w)?/g;
+
+/** The same ask gets the same plan, whatever its seed; `newCallId` names its calls. */
+export function planReply(ask: Ask, newCallId: () => string): Plan {
+  const steps = chooseSteps(ask);
+  const { beats, isTruncated } = layOut(steps, ask.max_tokens, newCallId);
+  const isStopped = cutAtStop(beats, ask.stop);
+  if (steps.some((step) => step.do === "cut")) cutInHalf(beats);
+  const told = steps.find((step) => step.do === "finish")?.reason;
+  const hasCalls = beats.some((beat) => beat.do === "tell" && beat.piece.kind === "call");
+  const reason = told ?? (hasCalls ? "tool_calls" : "stop");
+  return { beats, finish_reason: isTruncated && !isStopped ? "length" : reason };
+}
+
+/** The results of tools come first, then a script, then a call of a tool, then the echo. */
+function chooseSteps({ messages, tools, tool_choice }: Ask): Step[] {
+  const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
+  if (results.length > 0) return [{ do: "say", text: tellResults(results, messages) }];
+  const asked = messages.findLast(({ role }) => role === "user");
+  const text = readText(asked?.content ?? "");
+  const script = readScript(text);
+  if (script) return hasVoice(script) ? script : [...script, echo(text, asked)];
+  const tool = chooseTool(tools, tool_choice, text);
+  if (!tool) return [echo(text, asked)];
+  const { name, parameters } = tool.function;
+  return [{ do: "call", name, arguments: writeArguments(parameters, text) }];
+}
+
+/** False for a script that only says how to speak. */
+function hasVoice(script: Step[]): boolean {
+  return script.some((step) => ["say", "fill", "call", "stall", "fail"].includes(step.do));
+}
+
+function echo(text: string, asked: Message | undefined): Step {
+  const parts = Array.isArray(asked?.content) ? asked.content : [];
+  const images = parts.filter(({ type }) => type === "image_url").length;
+  const said = text === "" ? "You said nothing." : `You said: ${text}`;
+  return { do: "say", text: images > 0 ? `${said} (images: ${images})` : said };
+}
+
+function tellResults(results: Message[], messages: Message[]): string {
+  const calls = messages.flatMap(({ tool_calls = [] }) => tool_calls);
+  const names = new Map(calls.map((call) => [call.id, call.function.name]));
+  const lines = results.map(({ tool_call_id = "", content }) => {
+    return `${names.get(tool_call_id) ?? "The tool"} answered: ${readText(content)}`;
+  });
+  return lines.join("\n");
+}
+
+function chooseTool(tools: Tool[], choice: Ask["tool_choice"], text: string): Tool | undefined {
+  if (choice === "none") return undefined;
+  const byName = new Map(tools.map((tool) => [tool.function.name, tool]));
+  if (typeof choice === "object" && choice !== null) return byName.get(choice.function.name);
+  if (tools.length > 0) {
+    for (const [word] of text.matchAll(WORDS)) if (byName.has(word)) return byName.get(word);
+  }
+  return choice === "required" ? tools[0] : undefined;
+}
+
+function readText(content: Message["content"]): string {
+  if (typeof content === "string") return content;
+  const texts = (content ?? []).map((part) => (part.type === "text" ? part.text : null));
+  return texts.filter((text) => text !== null).join("\n");
+}
+
+/** The steps as beats, as far as the budget goes; the head of a call costs one token. */
+function layOut(steps: Step[], max_tokens: number, newCallId: () => string) {
+  const beats: Beat[] = [];
+  let left = max_tokens;
+  let calls = 0;
+  let hasText = false;
+  /** False when the budget does not hold all of it. */
+  const tell = (pieces: Piece[]): boolean => {
+    for (const piece of pieces.slice(0, left)) beats.push({ do: "tell", piece });
+    left -= pieces.length;
+    return left >= 0;
+  };
+  const tellText = (text: string): boolean => {
+    // A text of its own begins on a line of its own.
+    const tokens = splitTokens(hasText ? `\n${text}` : text, left + 1);
+    hasText = true;
+    return tell(tokens.map((token) => ({ kind: "text", text: token })));
+  };
+  const tellCall = (name: string, json: string): boolean => {
+    const index = calls++;
+    const head: Piece = { kind: "call", index, id: newCallId(), name, arguments: "" };
+    const tokens = splitTokens(json, left);
+    return tell([
+      head,
+      ...tokens.map((token) => ({ kind: "call", index, arguments: token }) as const),
+    ]);
+  };
+  for (const step of steps) {
+    let isWhole = true;
+    if (step.do === "say") isWhole = tellText(step.text);
+    else if (step.do === "fill") isWhole = tellText(fill(Math.min(step.tokens, left + 1)));
+    else if (step.do === "call") isWhole = tellCall(step.name, step.arguments);
+    else if (step.do === "delay" || step.do === "stall" || step.do === "fail") beats.push(step);
+    if (!isWhole) return { beats, isTruncated: true };
+    if (step.do === "stall" || step.do === "fail") break;
+  }
+  return { beats, isTruncated: false };
+}
+
+/** A text of exactly so many tokens. */
+function fill(tokens: number): string {
+  return Array.from({ length: tokens }, (_, n) => FILLER[n % FILLER.length]).join(" ");
+}
+
+/** Ends the beats in front of the first stop string in their text; true: there was one. */
+function cutAtStop(beats: Beat[], stop: string[]): boolean {
+  const text = beats.map(textOf).join("");
+  const found = stop.map((one) => text.indexOf(one)).filter((index) => index >= 0);
+  if (found.length === 0) return false;
+  let left = Math.min(...found);
+  const last = beats.findIndex((beat) => {
+    left -= textOf(beat).length;
+    return left < 0;
+  });
+  // `left` is now how much of the last piece is too much, as a negative number.
+  const rest = textOf(beats[last]!).slice(0, left);
+  beats.length = last;
+  if (rest !== "") beats.push({ do: "tell", piece: { kind: "text", text: rest } });
+  return true;
+}
+
+function textOf(beat: Beat): string {
+  return beat.do === "tell" && beat.piece.kind === "text" ? beat.piece.text : "";
+}
+
+/** At least one token goes out where there is one: it is to die in the middle. */
+function cutInHalf(beats: Beat[]): void {
+  const tokens = beats.filter((beat) => beat.do === "tell").length;
+  let left = Math.ceil(tokens / 2);
+  const end = beats.findIndex((beat) => beat.do === "tell" && left-- === 0);
+  if (end >= 0) beats.length = end;
+  beats.push({ do: "fail", code: "upstream_error", why: "it died in the middle of its reply" });
+}

@@ -1,0 +1,127 @@
+// The model inside the program: deterministic, at a settable pace, without network or weights.
+import { type Clock, wait } from "../../platform/clock.ts";
+import type { Ids } from "../../platform/ids.ts";
+import { refuse } from "../../platform/refusal.ts";
+import { countPromptTokens } from "../tokens.ts";
+import type { Answer, Ask, Ear, Ending, Failure, Piece, UpstreamCode } from "./contract.ts";
+import { type Beat, planReply } from "./stub-reply.ts";
+
+export interface StubOptions {
+  clock: Clock;
+  ids: Ids;
+  /** 0: as fast as it can. */
+  tokens_per_second: number;
+  first_token_delay_ms: number;
+}
+
+/** So many tokens go out in one turn of the event loop, about a millisecond of everyone's time. */
+const TOKENS_A_TURN = 64;
+
+/** The codes that end an answer, and whether another replica could do better. */
+const FAILURES: Record<UpstreamCode, boolean> = {
+  context_length_exceeded: false,
+  upstream_rate_limited: true,
+  upstream_error: true,
+  upstream_timeout: true,
+  model_unavailable: true,
+  model_offline: true,
+  client_closed_request: false,
+};
+
+const LEFT = failWith("client_closed_request", "the caller left");
+
+/** A scripted code that no model server can cause is thrown as a refusal. */
+export function createStub(options: StubOptions): Answer {
+  return async (ask, ear, signal) => {
+    if (signal.aborted) return LEFT;
+    const left = Promise.withResolvers<Ending>();
+    const leave = () => left.resolve(LEFT);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      // Whatever the reply waits for, be it an ear that never comes back: leaving ends it at once.
+      return await Promise.race([left.promise, reply(ask, ear, signal, options)]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  };
+}
+
+async function reply(
+  ask: Ask,
+  ear: Ear,
+  signal: AbortSignal,
+  options: StubOptions,
+): Promise<Ending> {
+  // Like a server, it says nothing before the call has returned.
+  await Promise.resolve();
+  const { beats, finish_reason } = planReply(ask, () => `call_${options.ids.token(24)}`);
+  const pace = createPace(options, signal, ask.stream);
+  const whole: Piece[] = [];
+  let completion_tokens = 0;
+  for (const beat of beats) {
+    if (beat.do === "tell") {
+      const pause = pace.next();
+      if (pause) await pause;
+      if (signal.aborted) return LEFT;
+      completion_tokens++;
+      const held = ask.stream ? ear(beat.piece) : join(whole, beat.piece);
+      if (held) await held;
+    } else if (beat.do === "delay") await pace.delay(beat.delay_ms);
+    else return end(beat);
+    if (signal.aborted) return LEFT;
+  }
+  for (const piece of whole) {
+    await ear(piece);
+    if (signal.aborted) return LEFT;
+  }
+  const prompt_tokens = countPromptTokens(ask);
+  const total_tokens = prompt_tokens + completion_tokens;
+  return { ok: true, finish_reason, usage: { prompt_tokens, completion_tokens, total_tokens } };
+}
+
+/** When the next token may go. */
+function createPace(options: StubOptions, signal: AbortSignal, isStream: boolean) {
+  const { clock, tokens_per_second, first_token_delay_ms } = options;
+  const interval_ms = tokens_per_second > 0 ? 1_000 / tokens_per_second : 0;
+  let due_ms: number | null = null;
+  let unbroken = 0;
+  return {
+    /** Nothing when it may go at once. Late tokens catch up: a late timer costs no pace. */
+    next(): Promise<boolean> | undefined {
+      const now_ms = clock.monotonic();
+      due_ms = due_ms === null ? now_ms + first_token_delay_ms : due_ms + interval_ms;
+      const pause_ms = Math.max(0, due_ms - now_ms);
+      if (pause_ms === 0 && (!isStream || ++unbroken < TOKENS_A_TURN)) return undefined;
+      unbroken = 0;
+      return wait(clock, pause_ms, signal);
+    },
+    async delay(delay_ms: number): Promise<void> {
+      await wait(clock, delay_ms, signal);
+      // What was due meanwhile is not caught up.
+      if (due_ms !== null) due_ms = clock.monotonic();
+    },
+  };
+}
+
+/** Adds a piece to a whole reply: one piece for each text and each call. */
+function join(whole: Piece[], piece: Piece): void {
+  const last = whole.at(-1);
+  if (last?.kind === "text" && piece.kind === "text") last.text += piece.text;
+  else if (last?.kind === "call" && piece.kind === "call" && last.index === piece.index) {
+    last.arguments += piece.arguments;
+  } else whole.push({ ...piece });
+}
+
+function end(beat: Extract<Beat, { do: "stall" } | { do: "fail" }>): Failure | Promise<never> {
+  // Nothing comes any more; only the race with the caller's leaving ends it.
+  if (beat.do === "stall") return new Promise(() => undefined);
+  const { code, why } = beat;
+  if (Object.hasOwn(FAILURES, code)) return failWith(code as UpstreamCode, why);
+  // gateway.errors.headers.retry_after
+  const needsWait = code === "rate_limit_exceeded" || code === "capacity_exceeded";
+  throw refuse(code, needsWait ? { headers: { "retry-after": "1" } } : {});
+}
+
+function failWith(code: UpstreamCode, why: string): Failure {
+  return { ok: false, code, elsewhere: FAILURES[code], why };
+}

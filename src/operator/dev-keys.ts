@@ -1,0 +1,57 @@
+// The fixed keys of `wadi dev`: one of each kind, so that every refusal can be seen at once.
+import { type Access, type Account, type Key, SCOPES } from "../access/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { OperatorProblem } from "./problem.ts";
+
+type NewKey = Parameters<Access["keys"]["create"]>[0];
+
+/** By their names `serve` knows data that everybody has a key of. */
+const NAME = /^wadi dev [0-9a-f]{8}(-|$)/;
+
+/**
+ * Makes `first`, with every scope but `agents.approve`, and the keys named after it, save those
+ * that kept data has from an earlier start; returns the others. Throws on the data of `serve`.
+ */
+export async function createDevKeys(
+  access: Access,
+  clock: Clock,
+  first: string,
+): Promise<string[]> {
+  const keys = await access.keys.list(null);
+  if (keys.length > 0 && !keys.some(isDevKey)) {
+    throw new OperatorProblem(
+      "this data belongs to `wadi serve`, and everybody knows the keys of `wadi dev`: " +
+        "give dev a directory of its own with --data",
+    );
+  }
+  const made = new Set(keys.map(({ name }) => name));
+  const account_id = (await findOrCreate(access, "dev")).id;
+  const other = await findOrCreate(access, "other");
+  const scopes = SCOPES.filter((scope) => scope !== "agents.approve");
+  const wishes: Record<string, Omit<NewKey, "name" | "secret">> = {
+    "": { account_id, scopes },
+    "-approver": { account_id, scopes: ["agents", "agents.approve"] },
+    "-none": { account_id },
+    "-other": { account_id: other.id, scopes },
+    // Long ago, whatever `--now` says at a later start.
+    "-expired": { account_id, scopes, expires_at: 0 },
+    "-revoked": { account_id, scopes, revoked_at: clock.now() },
+    "-internal": { account_id, scopes, kind: "internal" },
+    "-ownerless": { account_id: null, scopes },
+  };
+  // Its secret is never stored as it is, not even that of a key which is no secret.
+  const mark = `wadi dev ${Bun.SHA256.hash(first, "hex").slice(0, 8)}`;
+  for (const [ending, wish] of Object.entries(wishes)) {
+    const name = mark + ending;
+    if (!made.has(name)) await access.keys.create({ ...wish, name, secret: first + ending });
+  }
+  return Object.keys(wishes).flatMap((ending) => (ending ? [first + ending] : []));
+}
+
+export function isDevKey({ name }: Key): boolean {
+  return NAME.test(name ?? "");
+}
+
+async function findOrCreate({ accounts }: Access, name: string): Promise<Account> {
+  return (await accounts.find(name)) ?? (await accounts.create(name))!;
+}

@@ -1,0 +1,6 @@
+// What the people who run the system may do; the command line stands on it, and later the console.
+export { Account, Key } from "../access/index.ts";
+export type { KeyWish } from "./keys.ts";
+export { openOperator } from "./opening.ts";
+export { buildOperator, type Operator } from "./operator.ts";
+export { OperatorProblem } from "./problem.ts";

@@ -1,0 +1,92 @@
+// Keys as the operator makes, lists and revokes them.
+import { type Access, type Account, type Key, SCOPES, type Scope } from "../access/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { OperatorProblem, refuseUnknown } from "./problem.ts";
+
+/** What may be chosen of a key that an operator makes. */
+export interface KeyWish {
+  /** The owner's name; null: a key without an owner. */
+  account: string | null;
+  name: string | null;
+  is_internal: boolean;
+  scopes: readonly string[];
+  /** null: no model list. */
+  models: readonly string[] | null;
+  max_output_tokens: number | null;
+  /** null: never. */
+  lifetime_ms: number | null;
+}
+
+/** A key as it is listed: with its owner's name, never with its secret. */
+export type ListedKey = Key & { account: string | null };
+
+/** For people: one line of a table. */
+const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A hundred years: an end that dates can still be written of. */
+const LIFETIME_MS_MAX = 36_500 * 86_400_000;
+
+export interface KeyVerbsOptions {
+  access: Access;
+  clock: Clock;
+  models: readonly string[];
+  requireAccount(name: string): Promise<Account>;
+}
+
+export function createKeyVerbs({ access, clock, models, requireAccount }: KeyVerbsOptions) {
+  return {
+    /** The key and its secret, which nobody can read again. */
+    async create(wish: KeyWish): Promise<{ key: Key; secret: string }> {
+      refuseWish(wish, models);
+      const account = wish.account === null ? null : await requireAccount(wish.account);
+      return access.keys.create({
+        account_id: account?.id ?? null,
+        name: wish.name,
+        kind: wish.is_internal ? "internal" : "ordinary",
+        scopes: [...new Set(wish.scopes)] as Scope[],
+        models: wish.models && [...new Set(wish.models)],
+        max_output_tokens: wish.max_output_tokens,
+        expires_at: wish.lifetime_ms === null ? null : clock.now() + wish.lifetime_ms,
+      });
+    },
+    /** Newest first; of one account, or all. */
+    async list(account: string | null): Promise<ListedKey[]> {
+      const owner = account === null ? null : await requireAccount(account);
+      const accounts = await access.accounts.list();
+      const names = new Map(accounts.map(({ id, name }) => [id, name]));
+      const keys = await access.keys.list(owner?.id ?? null);
+      return keys.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
+    },
+    /** In force from the key's next request on, also in a server that runs beside. */
+    async revoke(id: string): Promise<Key> {
+      const key = UUID.test(id) ? await access.keys.revoke(id.toLowerCase()) : undefined;
+      if (key) return key;
+      // What is not an id may be a secret, typed in the wrong place: it is not said again.
+      if (UUID.test(id))
+        throw new OperatorProblem(`there is no key "${id}": see \`wadi keys list\``);
+      throw new OperatorProblem("that is no key's id: `wadi keys list` shows them");
+    },
+  };
+}
+
+function refuseWish(wish: KeyWish, models: readonly string[]): void {
+  if (wish.name !== null && !NAME.test(wish.name)) {
+    throw new OperatorProblem("a key's name is one line of 1 to 128 characters");
+  }
+  const scope = wish.scopes.find((one) => !(SCOPES as readonly string[]).includes(one));
+  if (scope !== undefined) {
+    throw refuseUnknown("scope", scope, SCOPES, `a scope is one of ${SCOPES.join(", ")}`);
+  }
+  const model = wish.models?.find((one) => !models.includes(one));
+  if (model !== undefined) {
+    throw refuseUnknown("model", model, models, `the settings name ${models.join(", ")}`);
+  }
+  const cap = wish.max_output_tokens;
+  if (cap !== null && !(Number.isSafeInteger(cap) && cap >= 1)) {
+    throw new OperatorProblem("a key's cap on output tokens is a whole number of at least 1");
+  }
+  const lifetime_ms = wish.lifetime_ms;
+  if (lifetime_ms !== null && !(lifetime_ms >= 1 && lifetime_ms <= LIFETIME_MS_MAX)) {
+    throw new OperatorProblem("a key ends at least 1 ms and at most 36500 days from now");
+  }
+}

@@ -1,0 +1,45 @@
+// Time as a thing that is handed in: wall clock, monotonic clock and timers, so that tests can move
+// them.
+
+/** Stops a timer; calling it again, or after the timer fired, does nothing. */
+export type Cancel = () => void;
+
+export interface Clock {
+  /** Wall time in milliseconds since 1970 (UTC): for what people and other systems see. */
+  now(): number;
+  /** Milliseconds that never go backwards: for durations, limits and deadlines. */
+  monotonic(): number;
+  /** Calls `run` once after `delay_ms`. A waiting timer does not keep the process alive. */
+  after(delay_ms: number, run: () => void): Cancel;
+}
+
+/** The machine's clock; `offset_ms` shifts the wall clock only (`wadi dev --now`). */
+export function createSystemClock(offset_ms = 0): Clock {
+  return {
+    now: () => Date.now() + offset_ms,
+    monotonic: () => performance.now(),
+    after(delay_ms, run) {
+      const timer = setTimeout(run, delay_ms);
+      timer.unref();
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Resolves after `delay_ms`, or as soon as `signal` aborts; says which: true when the time passed.
+ */
+export function wait(clock: Clock, delay_ms: number, signal?: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve(false);
+    const leave = () => {
+      cancel();
+      resolve(false);
+    };
+    const cancel = clock.after(delay_ms, () => {
+      signal?.removeEventListener("abort", leave);
+      resolve(true);
+    });
+    signal?.addEventListener("abort", leave, { once: true });
+  });
+}

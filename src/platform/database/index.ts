@@ -1,0 +1,62 @@
+// The cellar's only door: opens a database, and has the words in which stores are written.
+import type { Clock } from "../clock.ts";
+import { migrations } from "./migrations/index.ts";
+import type { Migration } from "./migrations/migration.ts";
+import { openEngine, type Place } from "./opening.ts";
+import { probeStore } from "./probe.ts";
+import type { Database, Engine, Store } from "./store.ts";
+import { createRegistry } from "./transaction.ts";
+import { createBus } from "./wake.ts";
+
+export type { Place } from "./opening.ts";
+export { into, none, type Sql, sql } from "./sql.ts";
+export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";
+export { createRegistry, listWrites } from "./transaction.ts";
+export { DatabaseInUse, DatabaseUnusable, NewerDatabase } from "./unusable.ts";
+export { readSqliteVersion } from "./version.ts";
+export { serveWrites } from "./writer.ts";
+
+export interface OpenOptions {
+  place: Place;
+  stores: readonly Store[];
+  clock: Clock;
+  /** True for a server: no other may be on the same data, while the command line comes and goes. */
+  exclusive?: boolean;
+  /** The schema, oldest first; left out: this program's. */
+  migrations?: readonly Migration[];
+  /** Told of what nobody else can be told of: a listener's bug, the writer's death, a lost lock. */
+  onFailure(failure: unknown, isFatal: boolean): void;
+}
+
+/** Opens a database and brings its schema forward; throws a DatabaseUnusable. */
+export async function openDatabase(options: OpenOptions): Promise<Database> {
+  const { stores, clock, onFailure } = options;
+  const bus = createBus((failure) => onFailure(failure, false));
+  const engine = await openEngine(options.place, {
+    registry: createRegistry(stores),
+    migrations: options.migrations ?? migrations,
+    now: clock.now(),
+    exclusive: options.exclusive ?? false,
+    bus,
+    onDeath: (why) => onFailure(why, true),
+  });
+  return {
+    engine: engine.name,
+    bind: <S extends Store>(store: S) => bindStore(engine, store) as never,
+    listen: bus.listen,
+    probe: async () => void (await engine.write(probeStore.name, "touch", [clock.now()])),
+    close: engine.close,
+  };
+}
+
+function bindStore(engine: Engine, store: Store) {
+  const reads = Object.entries(store.reads).map(([method, read]) => [
+    method,
+    (...args: unknown[]) => engine.read((db) => read(db, ...(args as never[]))),
+  ]);
+  const writes = Object.keys(store.writes).map((method) => [
+    method,
+    (...args: unknown[]) => engine.write(store.name, method, args),
+  ]);
+  return Object.fromEntries([...reads, ...writes]);
+}

@@ -1,0 +1,85 @@
+// Keeps a second server off the same data; whoever dies lets go, however it dies.
+import { Database as Connection } from "bun:sqlite";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { CONNECT_TIMEOUT_S } from "./postgres.ts";
+import { isBusy } from "./sqlite.ts";
+import { DatabaseInUse } from "./unusable.ts";
+
+/** Any number that no other program uses on the same server. */
+const POSTGRES_LOCK = 7_241_987;
+const RECLAIM_EVERY_MS = 1_000;
+/** A server needs a while to notice that the session of a connection that was cut is dead. */
+const RECLAIM_TRIES_MAX = 60;
+
+/**
+ * Takes a data directory until the returned function is called, or the process ends: the kernel
+ * frees the lock of a file. The command line opens the database beside it. Throws DatabaseInUse
+ * when another server holds it.
+ */
+export function lockDirectory(directory: string): () => void {
+  const connection = new Connection(join(directory, "serve.lock"), { create: true, strict: true });
+  try {
+    // Nothing is ever written to this file, so it needs no journal beside it.
+    connection.run("PRAGMA journal_mode = MEMORY");
+    connection.run("BEGIN EXCLUSIVE");
+  } catch (failure) {
+    connection.close(true);
+    throw isBusy(failure) ? new DatabaseInUse(directory) : failure;
+  }
+  return () => connection.close(true);
+}
+
+/**
+ * The same for a database of PostgreSQL, through a session of its own. A session that was cut is
+ * taken up again; `onLost` is told when another server has come in between.
+ */
+export async function lockPostgres(
+  url: string,
+  onLost: (why: Error) => void,
+): Promise<() => Promise<void>> {
+  let isHeld = false;
+  const session: SQL = new SQL({
+    url,
+    max: 1,
+    connectionTimeout: CONNECT_TIMEOUT_S,
+    onclose: () => {
+      if (isHeld) void reclaim();
+      isHeld = false;
+    },
+  });
+  const take = async () => {
+    const rows = await session.unsafe(`SELECT pg_try_advisory_lock(${POSTGRES_LOCK}) AS taken`);
+    isHeld = rows[0].taken;
+    return isHeld;
+  };
+  const inUse = new DatabaseInUse(`the database of ${URL.parse(url)?.host}`);
+  let isReleased = false;
+  async function reclaim() {
+    for (let refused = 0; refused < RECLAIM_TRIES_MAX; ) {
+      await Bun.sleep(RECLAIM_EVERY_MS);
+      if (isReleased) return;
+      // A server that does not answer takes no other in either.
+      const isTaken = await take().catch(() => undefined);
+      if (isTaken) return;
+      if (isTaken === false) refused++;
+    }
+    onLost(inUse);
+  }
+  const release = async () => {
+    isReleased = true;
+    const wasHeld = isHeld;
+    isHeld = false;
+    // Said aloud, since the server notices only a while later that a session is gone.
+    if (wasHeld) await session.unsafe("SELECT pg_advisory_unlock_all()").catch(() => undefined);
+    await session.close();
+  };
+  try {
+    if (await take()) return release;
+  } catch (failure) {
+    await release();
+    throw failure;
+  }
+  await release();
+  throw inUse;
+}

@@ -1,0 +1,5 @@
+// Every migration in order; a released one is never changed.
+import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
+import type { Migration } from "./migration.ts";
+
+export const migrations: readonly Migration[] = [accountsAndKeys];

@@ -1,0 +1,94 @@
+// Opens each kind of place: lock, connection, schema, engine; a failure is undone and explained.
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { createInlineEngine } from "./inline.ts";
+import { lockDirectory, lockPostgres } from "./lock.ts";
+import { migratePostgres, migrateSqlite } from "./migrate.ts";
+import type { Migration } from "./migrations/migration.ts";
+import { createPostgresEngine, openPool } from "./postgres.ts";
+import { openConnection } from "./sqlite.ts";
+import type { Engine } from "./store.ts";
+import type { Registry } from "./transaction.ts";
+import { explainPostgres, explainSqlite } from "./unusable.ts";
+import type { Bus } from "./wake.ts";
+import { createWriterEngine } from "./writer.ts";
+
+/** Where the data lives and who writes it. */
+export type Place =
+  | { kind: "memory" }
+  /** `writer`: the Worker that serves writes; without it they run here (command line). */
+  | { kind: "sqlite"; file: string; writer?: URL }
+  /** One connection where the server gives no more (PGlite): then nobody else can be there. */
+  | { kind: "postgres"; url: string; connections_max: number };
+
+/** What an engine is opened with, whatever its place. */
+export interface Opening {
+  registry: Registry;
+  migrations: readonly Migration[];
+  /** Dates the migrations. */
+  now: number;
+  /** True: no other server may be on the same data. */
+  exclusive: boolean;
+  bus: Bus;
+  /** The engine can never write again. */
+  onDeath(why: Error): void;
+}
+
+/** An engine on `place`; closing it lets go of everything. Throws a DatabaseUnusable. */
+export function openEngine(place: Place, opening: Opening): Promise<Engine> {
+  return place.kind === "postgres" ? openPostgres(place, opening) : openSqlite(place, opening);
+}
+
+async function openSqlite(
+  place: Exclude<Place, { kind: "postgres" }>,
+  { registry, migrations, now, exclusive, bus, onDeath }: Opening,
+): Promise<Engine> {
+  const file = place.kind === "memory" ? ":memory:" : place.file;
+  const undo: (() => void)[] = [];
+  try {
+    if (place.kind === "sqlite") {
+      const directory = dirname(file);
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      if (exclusive) undo.push(lockDirectory(directory));
+    }
+    const connection = openConnection(file);
+    undo.unshift(() => connection.close(true));
+    await migrateSqlite(connection, migrations, now);
+    const engine =
+      place.kind === "sqlite" && place.writer
+        ? createWriterEngine(connection, place.writer, bus, onDeath)
+        : createInlineEngine(connection, registry, bus.publish);
+    return releaseAfter(engine, undo);
+  } catch (failure) {
+    for (const step of undo) step();
+    throw explainSqlite(file, failure);
+  }
+}
+
+async function openPostgres(
+  place: Extract<Place, { kind: "postgres" }>,
+  { registry, migrations, now, exclusive, bus, onDeath }: Opening,
+): Promise<Engine> {
+  const { url, connections_max } = place;
+  const mayBeShared = connections_max > 1;
+  const undo: (() => Promise<void>)[] = [];
+  try {
+    if (exclusive && mayBeShared) undo.push(await lockPostgres(url, onDeath));
+    const pool = openPool(url, connections_max);
+    undo.unshift(() => pool.close());
+    await migratePostgres(pool, migrations, now);
+    const engine = await createPostgresEngine(pool, registry, bus, mayBeShared);
+    return releaseAfter(engine, undo);
+  } catch (failure) {
+    for (const step of undo) await step();
+    throw explainPostgres(url, failure);
+  }
+}
+
+function releaseAfter(engine: Engine, undo: readonly (() => Promise<void> | void)[]): Engine {
+  const close = async () => {
+    await engine.close();
+    for (const step of undo) await step();
+  };
+  return { ...engine, close };
+}

@@ -1,0 +1,91 @@
+// SQL as tagged templates: a value becomes a parameter, a nested template becomes text.
+import type { Static, TObject } from "@sinclair/typebox";
+import { columnsOf, writeRow } from "../shape.ts";
+
+export type Value = string | number | boolean | null;
+
+export interface Sql {
+  readonly strings: readonly string[];
+  readonly values: readonly (Value | Sql)[];
+}
+
+/** ``sql`SELECT 1 WHERE ${value}` ``: a value is bound, an `Sql` among the values is inserted. */
+export function sql(strings: TemplateStringsArray, ...values: (Value | Sql)[]): Sql {
+  return { strings, values };
+}
+
+/** The empty fragment, for a condition that does not apply. */
+export const none: Sql = sql``;
+
+/** `(a, b) VALUES (?, ?)` of a whole row, in the order of its schema. */
+export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
+  let strings = insertions.get(schema);
+  if (!strings) {
+    const columns = columnsOf(schema).map((column) => column.name);
+    strings = [`(${columns.join(", ")}) VALUES (`, ...columns.slice(1).map(() => ", "), ")"];
+    insertions.set(schema, strings);
+  }
+  return { strings, values: writeRow(schema, row) };
+}
+const insertions = new WeakMap<TObject, string[]>();
+
+/** What may be bound to a statement on either engine. */
+export type Bindable = string | number | null;
+
+export interface Statement {
+  text: string;
+  values: Bindable[];
+}
+
+/** A template's text and values; `placeholder` writes the parameter of a position from 1. */
+export function render(query: Sql, placeholder: (position: number) => string): Statement {
+  const values: Bindable[] = [];
+  return { text: renderPart(query, placeholder, values), values };
+}
+
+function renderPart(
+  part: Sql,
+  placeholder: (position: number) => string,
+  values: Bindable[],
+): string {
+  let text = part.strings[0]!;
+  for (let i = 0; i < part.values.length; i++) {
+    const value = part.values[i]!;
+    if (isSql(value)) text += renderPart(value, placeholder, values);
+    else text += placeholder(values.push(bindable(value)));
+    text += part.strings[i + 1]!;
+  }
+  return text;
+}
+
+/** True when a template holds values only: its text follows from the identity of its strings. */
+export function isFlat(query: Sql): boolean {
+  return !query.values.some(isSql);
+}
+
+/** A value as both engines keep it; throws for what one of them would refuse, cut or change. */
+export function bindable(value: Value | Sql): Bindable {
+  switch (typeof value) {
+    case "boolean":
+      return value ? 1 : 0;
+    case "number":
+      // SQLite makes NaN a NULL; an integer beyond 2^53 - 1 is no longer the one that was meant.
+      if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+        throw new Error(`a value of a statement is ${value}`);
+      }
+      return value;
+    case "string":
+      // PostgreSQL refuses NUL, SQLite's functions stop at it; half a pair would be replaced.
+      if (value.includes("\0") || !value.isWellFormed()) {
+        throw new Error("a text of a statement holds a NUL or half a surrogate pair");
+      }
+      return value;
+    default:
+      if (value !== null) throw new Error(`a value of a statement is ${typeof value}`);
+      return null;
+  }
+}
+
+function isSql(value: Value | Sql): value is Sql {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,90 @@
+// Why a database cannot be used, in one sentence that says what is wrong and what to do.
+import { dirname } from "node:path";
+import { stateOf } from "./postgres.ts";
+import { codeOf } from "./sqlite.ts";
+
+/** The database cannot be opened; the message is one sentence for people, without a secret. */
+export class DatabaseUnusable extends Error {
+  override name = "DatabaseUnusable";
+}
+
+/** A newer program wrote the database: running on would lose what this one does not know. */
+export class NewerDatabase extends DatabaseUnusable {
+  override name = "NewerDatabase";
+  constructor(found: number, known: number) {
+    super(
+      `the database is newer than this program (schema ${found}, this program knows ${known}): ` +
+        "use the newer wadi, or restore a backup made by this one",
+    );
+  }
+}
+
+/** Another server works on the same data: limits would multiply, and runs be taken up twice. */
+export class DatabaseInUse extends DatabaseUnusable {
+  override name = "DatabaseInUse";
+  constructor(place: string) {
+    super(`another wadi server runs on ${place}: stop it, or give this one another database`);
+  }
+}
+
+/** What is wrong with a SQLite file as a sentence; an error of another kind stays as it is. */
+export function explainSqlite(file: string, failure: unknown): unknown {
+  if (failure instanceof DatabaseUnusable) return failure;
+  const directory = dirname(file);
+  const sentences: [RegExp, string][] = [
+    [
+      /^(EACCES|EPERM|EROFS|SQLITE_(READONLY|PERM|CANTOPEN))/,
+      `${directory} cannot be written to: give this user the right, or choose another directory`,
+    ],
+    [
+      /^(ENOTDIR|EEXIST|ENOENT|ELOOP|ENAMETOOLONG)$/,
+      `${directory} cannot be a data directory: choose another`,
+    ],
+    [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, `the disk of ${directory} is full: make room and start again`],
+    [
+      /^SQLITE_NOTADB/,
+      `${file} is no database of SQLite: move it away, or choose another data directory`,
+    ],
+    [/^SQLITE_CORRUPT/, `${file} is damaged: restore a backup`],
+    [
+      /^SQLITE_BUSY/,
+      `another process keeps ${file} locked: wait for it or end it, and start again`,
+    ],
+    [
+      /^(EIO|SQLITE_IOERR)/,
+      `the disk of ${directory} fails to read or write: look after it and start again`,
+    ],
+  ];
+  const code = codeOf(failure) || String((failure as { code?: unknown } | null)?.code);
+  const sentence = sentences.find(([codes]) => codes.test(code))?.[1];
+  return sentence ? new DatabaseUnusable(sentence) : failure;
+}
+
+/** The same for PostgreSQL at `url`, whose password is never shown. */
+export function explainPostgres(url: string, failure: unknown): unknown {
+  if (failure instanceof DatabaseUnusable) return failure;
+  const address = URL.parse(url);
+  if (!address) {
+    return new DatabaseUnusable(
+      "the database's address cannot be read: write postgres://USER:PASSWORD@HOST/DATABASE",
+    );
+  }
+  const server = `PostgreSQL at ${address.host}`;
+  const user = `the user "${address.username}"`;
+  const name = `database "${address.pathname.slice(1)}"`;
+  const sentences: [RegExp, string][] = [
+    [/^(28|0P)/, `${server} does not let ${user} in: correct its name or password`],
+    [/^3D000/, `${server} has no ${name}: create it, or correct the name`],
+    [/^42501/, `${server} does not let ${user} make tables in its ${name}: grant that right`],
+    [/^53300/, `${server} has no connection left: raise its limit or close others`],
+    [/^53/, `${server} has no disk or memory left: make room and start again`],
+    [/^25006/, `${server} is read-only: give the address of the one that takes writes`],
+    [
+      /^(08|57P|ERR_POSTGRES_CONNECTION)/,
+      `${server} does not answer: start it, or correct the address`,
+    ],
+  ];
+  const code = stateOf(failure);
+  const sentence = sentences.find(([codes]) => codes.test(code))?.[1];
+  return sentence ? new DatabaseUnusable(sentence) : failure;
+}

@@ -1,0 +1,167 @@
+// SQLite with its writes in a Worker, whatever waits in one group; reads on the main thread.
+import type { Database as Connection } from "bun:sqlite";
+import { type Code, Refusal, type Say } from "../refusal.ts";
+import { type Call, commitGroup, GROUP_CALLS_MAX, type Outcome } from "./group.ts";
+import { createExecutor, openConnection } from "./sqlite.ts";
+import type { Db, Engine, Store, Told } from "./store.ts";
+import { createRegistry } from "./transaction.ts";
+import type { Bus } from "./wake.ts";
+
+/** How often the Worker looks whether another process wrote (the command line beside a server). */
+const FOREIGN_WRITES_EVERY_MS = 200;
+
+/** A result as it crosses the Worker: an Error would lose its fields there. */
+type Reply =
+  | { value: unknown }
+  | { refusal: { code: Code; say: Say } }
+  | { bug: { message: string; stack?: string; code?: string } };
+type ToWorker = { open: string } | { calls: Call[] } | { close: true };
+type FromWorker = { replies: Reply[]; told: Told[] } | { foreign: true } | { closed: true };
+
+/** The Worker's side: serves the writes of `stores`; called by the binary's second entry point. */
+export function serveWrites(stores: readonly Store[]): void {
+  const registry = createRegistry(stores);
+  const port = globalThis as unknown as {
+    postMessage(message: FromWorker): void;
+    onmessage: ((event: { data: ToWorker }) => void) | null;
+  };
+  const waiting: Call[] = [];
+  let connection: Connection;
+  let tx: ReturnType<typeof createExecutor>;
+  let isRunning = false;
+  let isClosing = false;
+
+  const run = async () => {
+    const calls = waiting.splice(0, GROUP_CALLS_MAX);
+    const { outcomes, told } = await commitGroup(connection, tx, registry, calls);
+    port.postMessage({ replies: outcomes.map(writeReply), told });
+    isRunning = waiting.length > 0;
+    if (isRunning) setImmediate(run);
+    else if (isClosing) close();
+  };
+  const close = () => {
+    connection.close(true);
+    port.postMessage({ closed: true });
+  };
+  const watch = () => {
+    const version = connection.query("PRAGMA data_version");
+    // Nothing yet: the first look wakes everybody, for what was written before this connection.
+    let seen: unknown;
+    setInterval(() => {
+      if (isClosing) return;
+      // It changes only when a connection other than this one has committed.
+      const now = version.values()[0]?.[0];
+      if (now !== seen) port.postMessage({ foreign: true });
+      seen = now;
+    }, FOREIGN_WRITES_EVERY_MS);
+  };
+  port.onmessage = ({ data }) => {
+    if ("open" in data) {
+      connection = openConnection(data.open);
+      tx = createExecutor(connection);
+      watch();
+    } else if ("calls" in data) {
+      waiting.push(...data.calls);
+      // Behind the messages that have arrived by now, so that their calls share one fsync.
+      if (!isRunning) setImmediate(run);
+      isRunning = true;
+    } else {
+      isClosing = true;
+      if (!isRunning) close();
+    }
+  };
+}
+
+/** The main thread's side: `connection` has been migrated and serves the reads from now on. */
+export function createWriterEngine(
+  connection: Connection,
+  script: URL,
+  bus: Bus,
+  onDeath: (failure: Error) => void,
+): Engine {
+  connection.run("PRAGMA query_only = ON");
+  const reader = createExecutor(connection);
+  const worker = new Worker(script);
+  const sent: ((reply: Reply) => void)[] = [];
+  let unsent: Call[] = [];
+  /** Why nothing more is written. */
+  let end: Error | undefined;
+  let isOver = false;
+  const over = Promise.withResolvers<void>();
+
+  const stop = (why: Error) => {
+    end = why;
+    isOver = true;
+    for (const answer of sent.splice(0)) answer({ bug: why });
+    worker.terminate();
+    over.resolve();
+  };
+  const die = (message: string) => {
+    if (isOver) return;
+    const why = new Error(`the writer died: ${message}`);
+    stop(why);
+    // Without a writer nothing can be kept: the process must go.
+    onDeath(why);
+  };
+  worker.onmessage = ({ data }: { data: FromWorker }) => {
+    if ("replies" in data) {
+      for (const reply of data.replies) sent.shift()!(reply);
+      bus.publish(data.told);
+    } else if ("foreign" in data) bus.publishUnknown();
+    else stop(end!);
+  };
+  // Bun's message shows the source around the fault; its own line is enough.
+  worker.onerror = ({ message }) => die(/^\w*error: .*/im.exec(message)?.[0] ?? message);
+  worker.addEventListener("close", () => die("its thread ended"));
+  const post = (message: ToWorker) => worker.postMessage(message);
+  const send = () => {
+    const calls = unsent;
+    unsent = [];
+    try {
+      post({ calls });
+    } catch (failure) {
+      // Arguments that are no plain data cannot cross; this turn's calls are the last that wait.
+      for (const answer of sent.splice(-calls.length)) answer({ bug: failure as Error });
+    }
+  };
+  post({ open: connection.filename });
+
+  return {
+    name: "sqlite",
+    read: (work: (db: Db) => Promise<never>) => work(reader),
+    write(store, method, args) {
+      if (end) return Promise.reject(end);
+      // One message a turn: what is asked for together is sent, and committed, together.
+      if (unsent.length === 0) queueMicrotask(send);
+      unsent.push({ store, method, args });
+      return new Promise((resolve, reject) => {
+        sent.push((reply) => readReply(reply, resolve, reject));
+      });
+    },
+    async close() {
+      end ??= new Error("the database is closed");
+      // In a microtask, behind the writes of this turn.
+      queueMicrotask(() => post({ close: true }));
+      await over.promise;
+    },
+  };
+}
+
+function writeReply(outcome: Outcome): Reply {
+  if (outcome.ok) return { value: outcome.value };
+  const failure = outcome.failure;
+  if (failure instanceof Refusal) return { refusal: { code: failure.code, say: failure.say } };
+  const { message, stack, code } = failure as Error & { code?: string };
+  return { bug: { message, stack, code } };
+}
+
+function readReply(
+  reply: Reply,
+  resolve: (value: unknown) => void,
+  reject: (why: unknown) => void,
+) {
+  if ("value" in reply) return resolve(reply.value);
+  if ("refusal" in reply) return reject(new Refusal(reply.refusal.code, reply.refusal.say));
+  const { message, stack, code } = reply.bug;
+  reject(Object.assign(new Error(message), { stack: stack ?? message, code }));
+}

@@ -1,0 +1,45 @@
+// Everything that ticks or listens is a service: started in order, stopped in reverse.
+
+export interface Service {
+  name: string;
+  start(): Promise<void> | void;
+  /** Ends what it can within `deadline_ms`, then lets go of the rest. */
+  stop(deadline_ms: number): Promise<void> | void;
+}
+
+export interface Services {
+  start(): Promise<void>;
+  stop(deadline_ms: number): Promise<void>;
+}
+
+/** Joins services into one; when one fails to start, those already started are stopped again. */
+export function joinServices(services: readonly Service[]): Services {
+  const started: Service[] = [];
+  const stop = async (deadline_ms: number) => {
+    const failures: unknown[] = [];
+    for (let service = started.pop(); service; service = started.pop()) {
+      try {
+        await service.stop(deadline_ms);
+      } catch (failure) {
+        // The others must still be stopped: a socket or a database left open is worse than a late
+        // error.
+        failures.push(failure);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, "services failed to stop");
+  };
+  return {
+    async start() {
+      for (const service of services) {
+        try {
+          await service.start();
+        } catch (failure) {
+          await stop(0);
+          throw failure;
+        }
+        started.push(service);
+      }
+    },
+    stop,
+  };
+}

@@ -1,0 +1,135 @@
+// What settings must be to each other, and what they name outside: keys, the database's address.
+import { FORMATS } from "./formats.ts";
+import { joinPath } from "./key-lines.ts";
+import { findNearest } from "./nearest.ts";
+import type { Environment } from "./overrides.ts";
+import { type Problems, quote } from "./problem.ts";
+import type { ModelSettings, OpenaiUpstreamSettings, Settings } from "./settings.ts";
+
+/** The text of a file; throws where it cannot be read. */
+export type ReadText = (path: string) => string;
+
+interface Surroundings {
+  env: Environment;
+  readText: ReadText;
+  problems: Problems;
+}
+
+/** Still being put together; what leaves this folder is frozen. */
+type Open<T> = { -readonly [F in keyof T]: T[F] };
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const API_KEY = /^[\x21-\x7e]+$/;
+/** These belong to the connection or to the request that the gateway writes. */
+const HEADERS_OF_OURS = new Set([
+  "accept",
+  "connection",
+  "content-length",
+  "content-type",
+  "host",
+  "transfer-encoding",
+]);
+
+/** Completes settings that are right one by one; what does not fit goes to `problems`. */
+export function completeSettings(settings: Settings, surroundings: Surroundings) {
+  const { problems } = surroundings;
+  const ids = settings.models.map((model) => model.id);
+  completeServer(settings.server, surroundings);
+  completeService(settings.service, ids, problems);
+  for (const [index, model] of settings.models.entries()) {
+    const path = `models[${index}]`;
+    if (ids.indexOf(model.id) < index) problems.add(`${path}.id`, "is the id of an earlier model");
+    // The alias always means the default model (gateway.does.4), so no other may carry its name.
+    if ([settings.service.alias, `${settings.service.alias}-v0`].includes(model.id)) {
+      problems.add(`${path}.id`, `must not be the alias of the default model, "${model.id}"`);
+    }
+    completeModel(model, path, problems);
+    if (model.upstream.kind === "openai") {
+      completeUpstream(model.upstream, model.id, `${path}.upstream`, surroundings);
+    }
+  }
+}
+
+function completeServer(server: Open<Settings["server"]>, { env, problems }: Surroundings) {
+  if (server.database_env === "") return;
+  const path = "server.database_env";
+  const address = findVariable(env, server.database_env);
+  if (server.database !== "") problems.add(path, "cannot stand beside server.database");
+  else if (!address) problems.add(path, "names an environment variable that is not set");
+  else {
+    try {
+      server.database = FORMATS.database(address);
+    } catch {
+      problems.add(path, 'names an environment variable that holds no "postgres://…" address');
+    }
+  }
+}
+
+function completeService(service: Open<Settings["service"]>, ids: string[], problems: Problems) {
+  if (service.default_model === "") service.default_model = ids[0] ?? "";
+  if (ids.includes(service.default_model)) return;
+  const nearest = findNearest(service.default_model, ids);
+  const hint = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
+  const says = `must be the id of a model, but is ${quote(service.default_model)}${hint}`;
+  problems.add("service.default_model", says);
+}
+
+function completeModel(model: Open<ModelSettings>, path: string, problems: Problems) {
+  model.default_max_tokens = Math.min(model.default_max_tokens, model.max_output_tokens);
+  if (model.context_window === null || model.default_max_tokens < model.context_window) return;
+  // No request without max_tokens could ever fit (gateway.endpoints.chat_completions.4).
+  problems.add(`${path}.default_max_tokens`, "must be less than context_window");
+}
+
+function completeUpstream(
+  upstream: Open<OpenaiUpstreamSettings>,
+  id: string,
+  path: string,
+  surroundings: Surroundings,
+) {
+  const { problems } = surroundings;
+  if (upstream.model === "") upstream.model = id;
+  upstream.api_key = findApiKey(upstream, path, surroundings);
+  for (const name of Object.keys(upstream.headers)) {
+    const says = judgeHeader(name.toLowerCase());
+    if (says) problems.add(joinPath(`${path}.headers`, name), says);
+  }
+}
+
+function findApiKey(
+  { api_key_env, api_key_file }: OpenaiUpstreamSettings,
+  path: string,
+  { env, readText, problems }: Surroundings,
+): string | null {
+  const field = api_key_env === "" ? `${path}.api_key_file` : `${path}.api_key_env`;
+  const refuse = (says: string) => {
+    problems.add(field, says);
+    return null;
+  };
+  if (api_key_env === "" && api_key_file === "") return null;
+  if (api_key_env !== "" && api_key_file !== "") return refuse("cannot stand beside api_key_file");
+  let key: string | undefined;
+  if (api_key_env !== "") {
+    key = findVariable(env, api_key_env);
+    if (!key) return refuse("names an environment variable that is not set");
+  } else {
+    try {
+      key = readText(api_key_file).trim();
+    } catch {
+      return refuse("names a file that cannot be read");
+    }
+  }
+  // It goes into a header; the message must not show it.
+  return API_KEY.test(key) ? key : refuse("names a place that holds no key in one line of ASCII");
+}
+
+/** Own ones only: `constructor` is no variable, although every object has one. */
+function findVariable(env: Environment, name: string): string | undefined {
+  return Object.hasOwn(env, name) ? env[name] : undefined;
+}
+
+function judgeHeader(name: string): string | undefined {
+  if (!HEADER_NAME.test(name)) return "is no name of a header";
+  if (name === "authorization") return "cannot be set; use api_key_env or api_key_file";
+  return HEADERS_OF_OURS.has(name) ? "is set by the gateway itself" : undefined;
+}

@@ -1,0 +1,40 @@
+// The forms of text that settings take: each reads a text or throws what the text must be.
+import { parseDuration } from "../duration.ts";
+import { parseMoney } from "../money.ts";
+
+/** Values here may be long or secret, so a format never quotes what it refuses. */
+export const FORMATS = {
+  duration: parseDuration,
+  money: parseMoney,
+  host: matching(/^[A-Za-z0-9.:%_-]{1,253}$/, "a host name or an address without a port"),
+  alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
+  model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),
+  /** A name: the value itself, pasted here, mostly has characters that no name has. */
+  variable: matching(/^([A-Za-z_][A-Za-z0-9_]*)?$/, "the name of an environment variable"),
+  header: matching(/^[\t\x20-\x7e\x80-\xff]*$/, "one line of text"),
+  database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
+  link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
+  upstream(text: string) {
+    const must = "an http or https URL without user, query or fragment";
+    const url = new URL(readUrl(text, must));
+    if (url.search || url.hash || url.username || url.password)
+      throw new RangeError(`must be ${must}`);
+    return text.replace(/\/+$/, "");
+  },
+} satisfies Record<string, (text: string) => unknown>;
+
+export type FormatName = keyof typeof FORMATS;
+
+function matching(pattern: RegExp, must: string): (text: string) => string {
+  return (text) => {
+    if (!pattern.test(text)) throw new RangeError(`must be ${must}`);
+    return text;
+  };
+}
+
+function readUrl(text: string, must: string): string {
+  // Links stand in headers and in pages, so the characters that end one there are left out.
+  if (!/^https?:\/\/[^\s<>"]+$/.test(text) || !URL.canParse(text))
+    throw new RangeError(`must be ${must}`);
+  return text;
+}

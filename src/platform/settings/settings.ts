@@ -1,0 +1,36 @@
+// The settings as the program reads them, derived from the table: no field is declared twice.
+import type { Static, TArray, TObject, TRecord, TSchema, TUnion } from "@sinclair/typebox";
+import type { Duration, Model, OpenaiUpstream, StubUpstream, Table } from "./table.ts";
+
+/** The value of a schema: defaults filled in, durations named `…_ms`, all of it frozen. */
+type Value<S extends TSchema> =
+  S extends TObject<infer Fields>
+    ? {
+        readonly [F in keyof Fields as Fields[F] extends Duration ? `${F & string}_ms` : F]: Value<
+          Fields[F]
+        >;
+      }
+    : S extends TUnion<infer Variants>
+      ? Value<Variants[number]>
+      : S extends TArray<infer Item>
+        ? readonly Value<Item>[]
+        : S extends TRecord
+          ? Readonly<Record<string, string>>
+          : Static<S>;
+
+/** A server that speaks chat completions; `api_key` is what api_key_env or api_key_file held. */
+export type OpenaiUpstreamSettings = Value<typeof OpenaiUpstream> & {
+  readonly api_key: string | null;
+};
+
+export type UpstreamSettings = OpenaiUpstreamSettings | Value<typeof StubUpstream>;
+
+/** One model; prices are whole micro-SAR per million tokens, null where unknown. */
+export type ModelSettings = Omit<Value<typeof Model>, "upstream"> & {
+  readonly upstream: UpstreamSettings;
+};
+
+/** `server.database` holds what database_env named; `service.default_model` is always a model. */
+export type Settings = Omit<Value<typeof Table>, "models"> & {
+  readonly models: readonly ModelSettings[];
+};

@@ -1,0 +1,194 @@
+// Schemas that are at once type, validator, OpenAPI schema and the plan of rows and replies.
+import {
+  type Static,
+  type TNull,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+  Type,
+} from "@sinclair/typebox";
+import { formatMoney } from "./money.ts";
+
+/** How a field lies in its column; what its JSON type does not say stands in this mark. */
+const FORM = Symbol("form");
+type Form = "text" | "number" | "boolean" | "json" | "money" | "time" | "spread";
+
+/** A value or null. */
+export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
+  // Its columns could not tell "null" from "every field is null".
+  if (formOf(schema) === "spread") throw new Error("a spread field cannot be null");
+  const { description, ...rest } = schema;
+  const union = Type.Union([rest as S, Type.Null()], description ? { description } : {});
+  return Object.assign(union, { [FORM]: formOf(schema) });
+}
+
+/** Whole micro-SAR in memory and column; a decimal string with six places on the wire. */
+export function Money(description: string) {
+  const schema = { type: "string", pattern: "^[0-9]+\\.[0-9]{6}$", description, [FORM]: "money" };
+  return Type.Unsafe<number>(schema);
+}
+
+/** Milliseconds since 1970 in memory and column; ISO 8601 in UTC on the wire. */
+export function Timestamp(description: string) {
+  return Type.Unsafe<number>({
+    type: "string",
+    format: "date-time",
+    description: `${description} ISO 8601 in UTC, with milliseconds.`,
+    [FORM]: "time",
+  });
+}
+
+/** Nested on the wire, a column for each field (`usage.rounds` is `usage_rounds`): SQL can add. */
+export function spread<P extends TProperties>(fields: P, description: string): TObject<P> {
+  return Object.assign(Type.Object(fields, { description }), { [FORM]: "spread" });
+}
+
+/** A resource of the API: every field is always sent; `required` names those never null. */
+export function Resource<P extends TProperties>(name: string, fields: P): TObject<P> {
+  const schema = Type.Object(fields, { $id: name });
+  const required = (schema.required ?? []) as readonly string[];
+  return Object.assign(schema, {
+    required: required.filter((field) => !isNullable(fields[field]!)),
+  });
+}
+
+/** A row: a resource's fields and the columns that never leave. */
+export function Row<A extends TProperties, B extends TProperties>(resource: TObject<A>, own: B) {
+  return Type.Object({ ...resource.properties, ...own }) as unknown as TObject<A & B>;
+}
+
+type Column = { name: string; path: readonly string[]; form: Form; nullable: boolean };
+type Raw = Record<string, unknown>;
+
+/** The columns of a schema in declared order. */
+export function columnsOf(schema: TObject): readonly Column[] {
+  const known = plans.get(schema);
+  if (known) return known;
+  const plan = listColumns(schema, "", []);
+  plans.set(schema, plan);
+  return plan;
+}
+
+/** A row of the database as the schema's value; what is not in the schema stays behind. */
+export function readRow<S extends TObject>(schema: S, raw: Raw): Static<S> {
+  const value: Raw = {};
+  for (const column of columnsOf(schema)) {
+    let place = value;
+    for (let depth = 0; depth < column.path.length - 1; depth++) {
+      const step = column.path[depth]!;
+      place[step] ??= {};
+      place = place[step] as Raw;
+    }
+    place[column.path.at(-1)!] = readColumn(column, raw[column.name]);
+  }
+  return value as Static<S>;
+}
+
+/** The values of a schema's columns, ready to be bound to a statement. */
+export function writeRow<S extends TObject>(
+  schema: S,
+  value: Static<S>,
+): (string | number | null)[] {
+  return columnsOf(schema).map((column) => {
+    let found: unknown = value;
+    for (const step of column.path) found = (found as Raw)[step];
+    return writeColumn(column, found);
+  });
+}
+
+/** A row as the caller sees it: exactly the resource's fields, money and times as on the wire. */
+export function show<S extends TObject>(resource: S, row: Static<S>): Raw {
+  let fields = views.get(resource);
+  if (!fields) {
+    fields = Object.entries(resource.properties).map(([name, schema]) => {
+      return { name, schema: schema as TSchema, form: formOf(schema as TSchema) };
+    });
+    views.set(resource, fields);
+  }
+  const shown: Raw = {};
+  for (const field of fields) shown[field.name] = showValue(field, (row as Raw)[field.name]);
+  return shown;
+}
+
+type Field = { name: string; schema: TSchema; form: Form };
+
+const plans = new WeakMap<TObject, readonly Column[]>();
+const views = new WeakMap<TObject, readonly Field[]>();
+
+function isNullable(schema: TSchema): boolean {
+  return Array.isArray(schema.anyOf) && schema.anyOf.some((one: TSchema) => one.type === "null");
+}
+
+function formOf(schema: TSchema): Form {
+  const marked = (schema as { [FORM]?: Form })[FORM];
+  if (marked) return marked;
+  if (Array.isArray(schema.anyOf)) {
+    const variants = schema.anyOf.filter((one: TSchema) => one.type !== "null");
+    const forms = new Set<Form>(variants.map(formOf));
+    // What may be one of several forms can only be told apart as JSON.
+    return forms.size === 1 ? [...forms][0]! : "json";
+  }
+  switch (schema.type) {
+    case "string":
+      return "text";
+    case "integer":
+    case "number":
+      return "number";
+    case "boolean":
+      return "boolean";
+    default:
+      return "json";
+  }
+}
+
+function listColumns(schema: TObject, prefix: string, path: readonly string[]): Column[] {
+  return Object.entries(schema.properties).flatMap(([field, inner]) => {
+    const here = [...path, field];
+    const form = formOf(inner);
+    if (form === "spread") return listColumns(inner as TObject, `${prefix}${field}_`, here);
+    return [{ name: prefix + field, path: here, form, nullable: isNullable(inner) }];
+  });
+}
+
+function readColumn(column: Column, raw: unknown): unknown {
+  if (raw === undefined) throw new Error(`column ${column.name} was not selected`);
+  if (raw === null) {
+    if (!column.nullable) throw new Error(`column ${column.name} is null`);
+    return null;
+  }
+  switch (column.form) {
+    case "boolean":
+      return Number(raw) === 1;
+    case "json":
+      return JSON.parse(raw as string);
+    case "text":
+      return raw;
+    default:
+      // PostgreSQL gives every BIGINT as text; ours never leave the range of a double.
+      return Number(raw);
+  }
+}
+
+function writeColumn(column: Column, value: unknown): string | number | null {
+  if (value === null && column.nullable) return null;
+  if (value === undefined) throw new Error(`column ${column.name} has no value`);
+  // A JSON value that is null where the column is not: the text "null".
+  if (column.form === "json") return JSON.stringify(value);
+  if (value === null) throw new Error(`column ${column.name} is never null`);
+  return column.form === "boolean" ? Number(value) : (value as string | number);
+}
+
+function showValue({ schema, form }: Field, value: unknown): unknown {
+  if (value === null || value === undefined) return null;
+  switch (form) {
+    case "money":
+      return formatMoney(value as number);
+    case "time":
+      return new Date(value as number).toISOString();
+    case "spread":
+      return show(schema as TObject, value as Static<TObject>);
+    default:
+      return value;
+  }
+}

@@ -1,0 +1,5 @@
+// Every store by name: the writer serves them, fail points and the conformance suite need them.
+import { accountStore, keyStore } from "./access/store.ts";
+import { modelStore } from "./models/store.ts";
+
+export const stores = [accountStore, keyStore, modelStore];

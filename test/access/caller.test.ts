@@ -1,0 +1,125 @@
+// From an Authorization header to the caller behind it.
+import { expect, test } from "bun:test";
+import { createIdentify } from "../../src/access/caller.ts";
+import { hashSecret } from "../../src/access/key.ts";
+import type { FoundKey } from "../../src/access/store.ts";
+import type { Refusal } from "../../src/platform/refusal.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const key: FoundKey = {
+  id: "01920000-0000-7000-8000-000000000000",
+  account_id: "01920000-0000-7000-8000-000000000001",
+  name: null,
+  kind: "ordinary",
+  scopes: ["think"],
+  models: ["m"],
+  max_output_tokens: 7,
+  created_at: 0,
+  expires_at: null,
+  revoked_at: null,
+  secret_expires_at: null,
+};
+
+/** Identifies against a store that knows one key, and notes which hashes it was asked for. */
+function createTrial(found: FoundKey = key, secret = "secret") {
+  const clock = createManualClock();
+  const asked: string[] = [];
+  const find = async (hash: string) => {
+    asked.push(hash);
+    return hash === hashSecret(secret) ? found : undefined;
+  };
+  const identify = createIdentify({ find }, clock);
+  const refusalOf = async (header: string | null) => {
+    const failure = await identify(header).then(
+      () => undefined,
+      (one: Refusal) => one,
+    );
+    return failure?.code;
+  };
+  return { clock, asked, identify, refusalOf };
+}
+
+test("gateway.authentication.1 the bearer of a key is its caller", async () => {
+  const { identify } = createTrial();
+  expect(await identify("Bearer secret")).toEqual({
+    key_id: key.id,
+    account_id: key.account_id,
+    kind: "ordinary",
+    scopes: new Set(["think"]),
+    models: ["m"],
+    max_output_tokens: 7,
+  });
+});
+
+test("the scheme is read in any case and with any number of spaces behind it", async () => {
+  const { refusalOf } = createTrial();
+  for (const header of ["bearer secret", "BEARER secret", "Bearer    secret"]) {
+    expect([header, await refusalOf(header)]).toEqual([header, undefined]);
+  }
+});
+
+test("gateway.authentication.2 what bears no key is missing_api_key, and nothing is looked up", async () => {
+  const { refusalOf, asked } = createTrial();
+  const headers = [
+    null,
+    "",
+    "Bearer",
+    "Bearer ",
+    "Bearer    ",
+    "secret",
+    "Basic secret",
+    "Bearersecret",
+  ];
+  for (const header of headers) {
+    expect([header, await refusalOf(header)]).toEqual([header, "missing_api_key"]);
+  }
+  expect(asked).toEqual([]);
+});
+
+test("gateway.authentication.2 what is no key of ours is invalid_api_key", async () => {
+  const { refusalOf } = createTrial();
+  const secrets = [
+    "Secret",
+    "secret ",
+    "secret2",
+    "secret, Bearer secret",
+    "é",
+    "'; DROP TABLE keys",
+  ];
+  for (const secret of secrets) {
+    expect([secret, await refusalOf(`Bearer ${secret}`)]).toEqual([secret, "invalid_api_key"]);
+  }
+});
+
+test("a text too long for a key is refused before it costs a hash", async () => {
+  const { refusalOf, asked } = createTrial();
+  expect(await refusalOf(`Bearer ${"x".repeat(513)}`)).toBe("invalid_api_key");
+  expect(asked).toEqual([]);
+  expect(await refusalOf(`Bearer ${"x".repeat(512)}`)).toBe("invalid_api_key");
+  expect(asked).toHaveLength(1);
+});
+
+test("gateway.authentication.2 a revoked key and an ended one are as unknown", async () => {
+  const revoked = createTrial({ ...key, revoked_at: 1 });
+  expect(await revoked.refusalOf("Bearer secret")).toBe("invalid_api_key");
+
+  const { clock, refusalOf } = createTrial({ ...key, expires_at: createManualClock().now() + 1 });
+  expect(await refusalOf("Bearer secret")).toBeUndefined();
+  await clock.advance(1);
+  expect(await refusalOf("Bearer secret")).toBe("invalid_api_key");
+});
+
+test("a scope that this program does not know opens nothing and harms nothing", async () => {
+  const scopes = ["think", "of a later version"] as FoundKey["scopes"];
+  const { scopes: held } = await createTrial({ ...key, scopes }).identify("Bearer secret");
+  expect(held.has("think")).toBe(true);
+  expect(held.has("search")).toBe(false);
+});
+
+test("a database that fails is no statement about the key", async () => {
+  const identify = createIdentify(
+    { find: () => Promise.reject(new Error("no database")) },
+    createManualClock(),
+  );
+  await expect(identify("Bearer secret")).rejects.toThrow("no database");
+});

@@ -1,0 +1,140 @@
+// Keys and accounts as they lie in the database, on the engine of the whole run.
+import { Database as Sqlite } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Access, buildAccess, SCOPES } from "../../src/access/index.ts";
+import { WRITER } from "../../src/app.ts";
+import { type Database, openDatabase, type Place } from "../../src/platform/database/index.ts";
+import { stores } from "../../src/stores.ts";
+import { createManualClock } from "../support/clock.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { openTestPlace, type TestPlace } from "../support/place.ts";
+
+const clock = createManualClock();
+let ground: TestPlace;
+let database: Database;
+let access: Access;
+
+async function open(place: Place): Promise<[Database, Access]> {
+  const opened = await openDatabase({
+    place,
+    stores,
+    clock,
+    onFailure: (failure) => {
+      throw failure;
+    },
+  });
+  return [opened, buildAccess({ database: opened, clock, ids: createSeededIds(), alias: "svc" })];
+}
+
+beforeAll(async () => {
+  ground = await openTestPlace(undefined, WRITER);
+  [database, access] = await open(ground.place);
+});
+afterAll(async () => {
+  await database.close();
+  await ground.release();
+});
+
+const identify = (secret: string) => access.identify(`Bearer ${secret}`);
+
+test("gateway.authentication.9 a key of which nothing is asked has no scopes, no model list and no output cap", async () => {
+  const account = await access.accounts.create("plain");
+  const { key, secret } = await access.keys.create({ account_id: account!.id });
+  expect(key).toMatchObject({
+    scopes: [],
+    models: null,
+    max_output_tokens: null,
+    kind: "ordinary",
+  });
+  expect(key).toMatchObject({ name: null, expires_at: null, revoked_at: null });
+  const caller = await identify(secret);
+  expect([caller.scopes.size, caller.models, caller.max_output_tokens]).toEqual([0, null, null]);
+});
+
+test("everything that was asked of a key comes back with it", async () => {
+  const account = await access.accounts.create("rich");
+  const wish = {
+    account_id: account!.id,
+    name: "laptop",
+    kind: "ordinary" as const,
+    scopes: [...SCOPES],
+    models: ["a", "b"],
+    max_output_tokens: 100,
+    expires_at: clock.now() + 1_000,
+  };
+  const { key, secret } = await access.keys.create(wish);
+  expect(key).toEqual({ ...wish, id: key.id, created_at: clock.now(), revoked_at: null });
+  expect(await access.keys.list(account!.id)).toEqual([key]);
+  expect(await identify(secret)).toMatchObject({ key_id: key.id, models: ["a", "b"] });
+});
+
+test("gateway.authentication.2 a revoked key is refused on its very next request", async () => {
+  const { key, secret } = await access.keys.create({ account_id: null });
+  await identify(secret);
+  await access.keys.revoke(key.id);
+  await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
+});
+
+test("revoking again changes nothing, and an unknown id revokes nothing", async () => {
+  const { key } = await access.keys.create({ account_id: null });
+  const revoked = await access.keys.revoke(key.id);
+  expect(revoked?.revoked_at).toBe(clock.now());
+  clock.shiftWall(5_000);
+  expect(await access.keys.revoke(key.id)).toEqual(revoked);
+  expect(await access.keys.revoke("01920000-0000-7000-8000-000000000000")).toBeUndefined();
+});
+
+test("keys are listed newest first, of one account or of all", async () => {
+  const one = await access.accounts.create("one");
+  const two = await access.accounts.create("two");
+  const made = [];
+  for (const { id } of [one!, two!, one!]) made.push(await access.keys.create({ account_id: id }));
+  const ids = made.map(({ key }) => key.id);
+  const listed = (await access.keys.list(one!.id)).map(({ id }) => id);
+  expect(listed).toEqual([ids[2]!, ids[0]!]);
+  const all = (await access.keys.list(null)).map(({ id }) => id);
+  expect(all.slice(0, 3)).toEqual([ids[2]!, ids[1]!, ids[0]!]);
+});
+
+test("the name of an account can be had once", async () => {
+  const account = await access.accounts.create("unique");
+  expect(await access.accounts.create("unique")).toBeUndefined();
+  expect(await access.accounts.find("unique")).toEqual(account);
+  expect(await access.accounts.find("Unique")).toBeUndefined();
+});
+
+test("a first start makes one account with one key, and a second start makes none", async () => {
+  const [fresh, { accounts, keys }] = await open({ kind: "memory" });
+  const secret = await accounts.createFirst("default", { name: "first", scopes: ["think"] });
+  expect(secret).toStartWith("svc_sk_");
+  expect(await accounts.createFirst("default", { name: "first" })).toBeUndefined();
+  expect((await accounts.list()).map(({ name }) => name)).toEqual(["default"]);
+  expect((await keys.list(null)).map(({ name }) => name)).toEqual(["first"]);
+  await fresh.close();
+});
+
+test("no table and no file holds a secret, only its hash", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-keys-"));
+  const file = join(directory, "wadi.db");
+  const [kept, { accounts, keys }] = await open({ kind: "sqlite", file });
+  const account = await accounts.create("kept");
+  const secrets = [];
+  for (const name of ["a", "b"]) {
+    secrets.push((await keys.create({ account_id: account!.id, name })).secret);
+  }
+  secrets.push((await keys.create({ account_id: null, secret: "chosen-by-hand" })).secret);
+  await kept.close();
+
+  const reader = new Sqlite(file, { readonly: true });
+  const rows = reader.query("SELECT hash FROM key_secrets").all();
+  reader.close();
+  expect(rows).toHaveLength(3);
+  const files = readdirSync(directory).map((name) => readFileSync(join(directory, name), "latin1"));
+  const isFound = (text: string) => files.some((bytes) => bytes.includes(text));
+  // The account's name shows that a text would be found.
+  expect(["kept", ...secrets].map(isFound)).toEqual([true, false, false, false]);
+  rmSync(directory, { recursive: true });
+});

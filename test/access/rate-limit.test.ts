@@ -1,0 +1,98 @@
+// The limiter alone: the sliding window, the closing, and how long a caller is told to wait.
+import { expect, test } from "bun:test";
+import { createLimiter, type Limiter } from "../../src/access/rate-limit.ts";
+import type { Refusal } from "../../src/platform/refusal.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const rule = { requests_max: 3, window_ms: 60_000, closing_ms: 60_000 };
+
+/** undefined: the request was counted; otherwise the seconds of Retry-After. */
+function take(limiter: Limiter, name = "a"): string | undefined {
+  try {
+    limiter.take(name);
+    return undefined;
+  } catch (failure) {
+    expect((failure as Refusal).code).toBe("rate_limit_exceeded");
+    return (failure as Refusal).say.headers?.["retry-after"];
+  }
+}
+
+test("gateway.limits.rate the window slides: a place is free again 60 s after it was taken", async () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, { ...rule, closing_ms: 0 });
+  expect(take(limiter)).toBeUndefined();
+  await clock.advance(20_000);
+  expect([take(limiter), take(limiter)]).toEqual([undefined, undefined]);
+  await clock.advance(39_999);
+  expect(take(limiter)).toBe("1");
+  await clock.advance(1);
+  expect(take(limiter)).toBeUndefined();
+  // The next two were taken at 20 s.
+  expect(take(limiter)).toBe("20");
+  await clock.advance(20_000);
+  expect([take(limiter), take(limiter), take(limiter)]).toEqual([undefined, undefined, "40"]);
+});
+
+test("gateway.limits.after_exceeding it stays closed for 60 s from the first request too many", async () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, rule);
+  for (let i = 0; i < 3; i++) expect(take(limiter)).toBeUndefined();
+  await clock.advance(59_999);
+  expect(take(limiter)).toBe("60");
+  // Places have come free meanwhile, but it is closed.
+  await clock.advance(1);
+  expect(take(limiter)).toBe("60");
+  await clock.advance(58_998);
+  expect(take(limiter)).toBe("2");
+  await clock.advance(1);
+  expect(take(limiter)).toBe("1");
+  await clock.advance(999);
+  expect(take(limiter)).toBe("1");
+  await clock.advance(1);
+  expect(take(limiter)).toBeUndefined();
+});
+
+test("gateway.limits.after_exceeding refused requests neither count nor prolong the closing", async () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, rule);
+  for (let i = 0; i < 4; i++) take(limiter);
+  for (let second = 1; second < 60; second++) {
+    await clock.advance(1_000);
+    expect(take(limiter)).toBe(String(60 - second));
+  }
+  await clock.advance(1_000);
+  const taken = [take(limiter), take(limiter), take(limiter)];
+  expect(taken).toEqual([undefined, undefined, undefined]);
+});
+
+test("names are counted apart", () => {
+  const limiter = createLimiter(createManualClock(), rule);
+  for (let i = 0; i < 3; i++) take(limiter, "a");
+  expect(take(limiter, "b")).toBeUndefined();
+  expect(take(limiter, "a")).toBe("60");
+});
+
+test("the wall clock has no say", () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, rule);
+  for (let i = 0; i < 4; i++) take(limiter);
+  clock.shiftWall(3_600_000);
+  expect(take(limiter)).toBe("60");
+  clock.shiftWall(-7_200_000);
+  expect(take(limiter)).toBe("60");
+});
+
+test("counters that matter outlive the sweep for those that do not", async () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, { requests_max: 1, window_ms: 1_000, closing_ms: 5_000 });
+  take(limiter, "closed");
+  expect(take(limiter, "closed")).toBe("5");
+  await clock.advance(4_500);
+  take(limiter, "fresh");
+  // More takes than lie between two sweeps, each by another name.
+  for (let i = 0; i < 10_000; i++) take(limiter, `stranger ${i}`);
+  expect(take(limiter, "closed")).toBe("1");
+  expect(take(limiter, "fresh")).toBe("5");
+  await clock.advance(500);
+  expect(take(limiter, "closed")).toBeUndefined();
+});

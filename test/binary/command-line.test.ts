@@ -1,0 +1,160 @@
+// The compiled program's command line: results on stdout, messages on stderr, and what the exit codes say.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openRoom, type Room } from "../support/binary.ts";
+
+let room: Room;
+beforeAll(async () => {
+  room = openRoom();
+  expect((await room.run(["accounts", "create", "acme"])).code).toBe(0);
+});
+afterAll(() => room.close());
+
+const run = (line: string) => room.run(line.split(" ").filter(Boolean));
+/** One JSON document and nothing else. */
+const parse = (stdout: string) => {
+  expect(stdout.trimEnd().split("\n")).toHaveLength(1);
+  return JSON.parse(stdout);
+};
+
+describe("help", () => {
+  test("`wadi` alone lists every command", async () => {
+    const { code, stdout, stderr } = await run("");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const verb of ["dev", "serve", "accounts create NAME", "keys revoke KEY_ID", "openapi"]) {
+      expect(stdout).toContain(`  wadi ${verb} `);
+    }
+    for (const line of ["help", "--help", "-h"]) expect((await run(line)).stdout).toBe(stdout);
+  });
+
+  test("a command says what it takes", async () => {
+    const { code, stdout } = await run("keys create --help");
+    expect(code).toBe(0);
+    expect(stdout).toContain("--account NAME");
+    expect((await run("help keys create")).stdout).toBe(stdout);
+    expect((await run("keys --help")).stdout).toContain("wadi keys list");
+  });
+});
+
+describe("wrong usage is exit code 2 and one sentence on stderr", () => {
+  const lines = [
+    "devv",
+    "keys",
+    "--port 0 dev",
+    "dev --prot 0",
+    "dev --host 0.0.0.0",
+    "dev --port abc",
+    "dev --port 99999",
+    "dev --key spaced\tkey",
+    "dev --now tomorrow",
+    "dev --now 2027-02-30",
+    "serve --port -1",
+    "serve --host /tmp",
+    "keys create",
+    "keys create --account acme --no-account",
+    "keys create --account acme --expires soon",
+    "keys create --account acme --max-output-tokens many",
+    "keys revoke",
+    "accounts create",
+  ];
+  for (const line of lines) {
+    test(line, async () => {
+      const { code, stdout, stderr } = await run(line);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toMatch(/^wadi: .+\n$/);
+    });
+  }
+});
+
+describe("what is refused is exit code 1 and one sentence on stderr", () => {
+  const lines: [line: string, says: string][] = [
+    ["accounts create acme", "exists already"],
+    ["accounts create a/b", "1 to 64"],
+    ["keys create --account acmee", 'did you mean "acme"?'],
+    ["keys create --account acme --scope thinks", 'did you mean "think"?'],
+    ["keys create --account acme --model stub1", 'did you mean "stub-1"?'],
+    ["keys create --account acme --expires 0s", "from now"],
+    ["keys list --account acmee", 'did you mean "acme"?'],
+    ["keys revoke abc", "`wadi keys list`"],
+    ["keys list --data nowhere", "there is no database in nowhere"],
+  ];
+  for (const [line, says] of lines) {
+    test(line, async () => {
+      const { code, stdout, stderr } = await run(line);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+      expect(stderr).toMatch(/^wadi: .+\n$/);
+      expect(stderr).toContain(says);
+    });
+  }
+
+  test("a directory that was mistyped is not made", async () => {
+    const { stderr } = await run("accounts list --data nowhere");
+    expect(await run("accounts list --data nowhere")).toMatchObject({ code: 1, stderr });
+  });
+});
+
+test("a new key's secret stands alone on stdout", async () => {
+  const made = await run("keys create --account acme --name laptop --scope think --expires 90d");
+  expect(made.code).toBe(0);
+  expect(made.stdout).toMatch(/^svc_sk_[0-9A-Za-z]{49}\n$/);
+  expect(made.stderr).toMatch(/^key [0-9a-f-]{36} created; it is shown only now:\n$/);
+});
+
+test("keys of every kind are listed, and no secret of theirs", async () => {
+  const lines = ["--account acme --name secretive", "--no-account", "--no-account --internal"];
+  const secrets = [];
+  for (const line of lines) secrets.push((await run(`keys create ${line}`)).stdout.trim());
+  const table = await run("keys list");
+  const json = await run("keys list --json");
+  for (const secret of secrets) {
+    expect(secret).toStartWith("svc_sk_");
+    expect(table.stdout + json.stdout).not.toContain(secret);
+  }
+  expect(table.stdout).toMatch(
+    /^ID +ACCOUNT +NAME +KIND +SCOPES +MODELS +EXPIRES_AT +REVOKED_AT\n/,
+  );
+  expect(parse(json.stdout)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ account: "acme", name: "secretive", kind: "ordinary" }),
+      expect.objectContaining({ account: null, account_id: null, kind: "ordinary" }),
+      expect.objectContaining({ account: null, kind: "internal" }),
+    ]),
+  );
+});
+
+test("--json of each command is one document", async () => {
+  const account = parse((await run("accounts create json --json")).stdout);
+  expect(account).toEqual({
+    id: expect.any(String),
+    name: "json",
+    created_at: expect.stringMatching(/Z$/),
+  });
+  expect(parse((await run("accounts list --json")).stdout)).toContainEqual(account);
+  const key = parse((await run("keys create --account json --json")).stdout);
+  const { secret, ...shown } = key;
+  expect(secret).toStartWith("svc_sk_");
+  expect(shown).toMatchObject({ account_id: account.id, revoked_at: null });
+  const listed = parse((await run("keys list --account json --json")).stdout);
+  expect(listed).toEqual([{ ...shown, account: "json" }]);
+  const revoked = parse((await run(`keys revoke ${key.id} --json`)).stdout);
+  expect(revoked).toEqual({ ...shown, revoked_at: expect.stringMatching(/Z$/) });
+  const version = parse((await run("version --json")).stdout);
+  expect(Object.keys(version)).toEqual(["version", "commit", "bun", "sqlite"]);
+  expect(parse((await run("openapi --json")).stdout)).toMatchObject({ openapi: "3.1.0" });
+});
+
+test("the document is the one that a server answers with", async () => {
+  const { code, stdout } = await run("openapi");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual(parse((await run("openapi --json")).stdout));
+  expect(stdout.split("\n").length).toBeGreaterThan(100);
+});
+
+test("a reader who leaves early sees no crash, and a full disk is said", async () => {
+  const shell = (script: string) => room.run(["-c", script], { command: ["sh"] });
+  const program = (await import("../../scripts/build.ts")).executable();
+  const left = await shell(`'${program}' openapi | true`);
+  expect(left).toEqual({ code: 0, stdout: "", stderr: "" });
+  if (!(await Bun.file("/dev/full").exists())) return;
+  const full = await shell(`'${program}' version > /dev/full`);
+  expect(full).toMatchObject({ code: 1, stderr: expect.stringMatching(/^wadi: ENOSPC.*\n$/) });
+});

@@ -1,0 +1,117 @@
+// `wadi dev` as compiled: a stub to develop against, on this machine only.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
+import { registerOpenaiSuite } from "../clients/openai-suite.ts";
+import { openRoom, type Room, type Server } from "../support/binary.ts";
+
+const ENDINGS = ["-approver", "-none", "-other", "-expired", "-revoked", "-internal", "-ownerless"];
+
+let room: Room;
+let dev: Server;
+beforeAll(async () => {
+  room = openRoom();
+  // What the settings say of the address does not count for a program whose keys everybody knows.
+  const env = { WADI_SERVER__HOST: "0.0.0.0", WADI_LIMITS__REQUESTS_PER_MINUTE: "10000" };
+  dev = await room.serve(["dev", "--port", "0"], { env });
+});
+afterAll(() => room.close());
+
+registerOpenaiSuite("the npm package openai through the compiled program", () => dev);
+
+test("a start prints at most twelve lines", () => {
+  expect(dev.banner.length).toBeLessThanOrEqual(12);
+  expect(dev.banner).toEqual([
+    expect.stringMatching(/^wadi \d+\.\d+\.\d+$/),
+    `address   ${dev.url}/v1`,
+    `document  ${dev.url}/openapi.json`,
+    "data      in memory, gone at exit",
+    "models    stub-1 (default)",
+    `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}`,
+    "",
+    expect.stringMatching(/^curl /),
+  ]);
+});
+
+test("the command that it prints works when it is pasted into a shell", async () => {
+  const [command] = dev.banner.slice(-1);
+  const reply = { choices: [{ message: { content: "You said: Hello" } }] };
+  if (Bun.which("curl")) {
+    const pasted = await room.run(["-c", `${command} -sS`], { command: ["sh"] });
+    expect(pasted).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(pasted.stdout)).toMatchObject(reply);
+  }
+  const [, url, authorization, type, body] =
+    /^curl (\S+) -H 'Authorization: (.+?)' -H 'Content-Type: (.+?)' -d '(.+)'$/.exec(command!)!;
+  const headers = { authorization: authorization!, "content-type": type! };
+  const response = await fetch(url!, { method: "POST", headers, body });
+  expect(await response.json()).toMatchObject(reply);
+});
+
+test("it listens on loopback only", async () => {
+  const { port } = new URL(dev.url);
+  expect(dev.url).toBe(`http://127.0.0.1:${port}`);
+  const outer = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === "IPv4" && !one.internal);
+  if (!outer) return;
+  await expect(fetch(`http://${outer.address}:${port}/healthz`)).rejects.toThrow();
+});
+
+test("it answers the document, and whether it is alive and ready", async () => {
+  for (const path of ["/healthz", "/readyz", "/openapi.json", "/docs/changes"]) {
+    expect((await fetch(`${dev.url}${path}`)).status).toBe(200);
+  }
+  const document = await (await fetch(`${dev.url}/openapi.json`)).json();
+  const { stdout } = await room.run(["openapi"]);
+  expect(JSON.parse(stdout)).toEqual(document);
+});
+
+test("each of its keys is of its own kind", async () => {
+  const served = { "": 201, "-approver": 201, "-none": 201, "-other": 201, "-ownerless": 201 };
+  const refused = { "-expired": 401, "-revoked": 401, "-internal": 403, "-unknown": 401 };
+  for (const [ending, status] of Object.entries({ ...served, ...refused })) {
+    const key = `${dev.key}${ending}`;
+    expect([ending, (await dev.chat("Hello", { key })).status]).toEqual([ending, status]);
+  }
+});
+
+test("--now lets callers see what a date brings, --key names the first key", async () => {
+  const line = ["dev", "--port", "0", "--now", "2027-01-05", "--key", "mine"];
+  const later = await room.serve(line);
+  expect(later.key).toBe("mine");
+  const body = { model: "no-such-model" };
+  expect((await later.chat("Hello", { body })).status).toBe(404);
+  const now = await dev.chat("Hello", { body });
+  expect(now.status).toBe(201);
+  expect(now.headers.get("deprecation")).toBeString();
+  expect((await later.chat("Hello", { key: "mine-expired" })).status).toBe(401);
+});
+
+test("--data keeps what was made", async () => {
+  const line = ["dev", "--port", "0", "--data", "kept"];
+  const first = await room.serve(line);
+  await room.run(["accounts", "create", "acme", "--data", "kept"]);
+  const made = await room.run(["keys", "create", "--account", "acme", "--data", "kept"]);
+  const key = made.stdout.trim();
+  expect((await first.chat("Hello", { key })).status).toBe(201);
+  first.signal("SIGTERM");
+  expect(await first.exited).toBe(0);
+  const second = await room.serve([...line, "--key", "another"]);
+  for (const one of [key, "another", "svc_sk_dev"]) {
+    expect((await second.chat("Hello", { key: one })).status).toBe(201);
+  }
+});
+
+test("--json prints the start as one document on one line", async () => {
+  const server = await room.serve(["dev", "--port", "0", "--key", "k", "--json"]);
+  expect(server.banner).toHaveLength(1);
+  expect(JSON.parse(server.banner[0]!)).toEqual({
+    version: dev.banner[0]!.slice("wadi ".length),
+    url: server.url,
+    data: "in memory, gone at exit",
+    models: ["stub-1"],
+    default_model: "stub-1",
+    keys: ["k", ...ENDINGS.map((ending) => `k${ending}`)],
+  });
+  expect((await server.chat("Hello")).status).toBe(201);
+});

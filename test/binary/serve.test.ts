@@ -1,0 +1,127 @@
+// `wadi serve` as compiled: its first start, its data, and the command line beside it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
+import { openServer } from "../support/database.ts";
+
+const POSTGRES = process.env.WADI_TEST_POSTGRES;
+
+let room: Room;
+beforeAll(() => {
+  room = openRoom();
+});
+afterAll(() => room.close());
+
+/** What holds of a server whatever its engine; `options` say where its data lies. */
+function describeServer(options: () => RunOptions) {
+  let server: Server;
+  const start = () => room.serve(["serve", "--port", "0"], options());
+  const run = async (line: string) => {
+    const ended = await room.run(line.split(" "), options());
+    expect(ended).toMatchObject({ code: 0 });
+    return ended.stdout.trim();
+  };
+
+  test("a first start makes one account with one key and prints it once", async () => {
+    server = await start();
+    expect(server.banner.length).toBeLessThanOrEqual(12);
+    expect(server.banner).toContain(`key       ${server.key}`);
+    expect(server.key).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
+    expect((await server.chat("Hello")).status).toBe(201);
+    expect(JSON.parse(await run("keys list --json"))).toMatchObject([
+      {
+        account: "default",
+        name: "first",
+        scopes: ["reasoning", "think", "embeddings", "search", "agents"],
+      },
+    ]);
+  });
+
+  test("a key that is made beside it is served, and refused once it is revoked", async () => {
+    await run("accounts create acme");
+    const key = await run("keys create --account acme --max-output-tokens 3");
+    expect((await server.chat("Hello", { key })).status).toBe(201);
+    const [{ id }] = JSON.parse(await run("keys list --account acme --json"));
+    await run(`keys revoke ${id}`);
+    const refused = await server.chat("Hello", { key });
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ error: { code: "invalid_api_key" } });
+  });
+
+  test("keys that are made beside it all at once are all served", async () => {
+    await run("accounts create crowd");
+    const made = Array.from({ length: 4 }, () => run("keys create --account crowd"));
+    for (const key of await Promise.all(made)) {
+      expect((await server.ask("GET", "/v1/models", { key })).status).toBe(200);
+    }
+  });
+
+  test("a second start has the keys of the first, and prints none", async () => {
+    const { key } = server;
+    server.signal("SIGTERM");
+    expect(await server.exited).toBe(0);
+    server = await start();
+    expect(server.key).toBe("");
+    expect(server.banner.join("\n")).not.toContain("svc_sk_");
+    expect(server.banner.at(-1)).toContain('-H "Authorization: Bearer $KEY"');
+    expect((await server.chat("Hello", { key })).status).toBe(201);
+  });
+
+  test("killed without warning, it starts again at once with all its keys", async () => {
+    const key = await run("keys create --no-account");
+    server.signal("SIGKILL");
+    expect(await server.exited).toBeNull();
+    server = await start();
+    expect((await server.chat("Hello", { key })).status).toBe(201);
+    server.signal("SIGTERM");
+    expect(await server.exited).toBe(0);
+  });
+}
+
+describe("on a data directory", () => {
+  describeServer(() => ({}));
+
+  test("nobody else may read what it keeps", () => {
+    const modeOf = (...path: string[]) =>
+      (statSync(join(room.directory, "wadi-data", ...path)).mode & 0o777).toString(8);
+    expect(modeOf()).toBe("700");
+    for (const file of ["wadi.db", "serve.lock"]) expect(modeOf(file)).toBe("600");
+  });
+
+  test("the command for a caller's own key works when it is pasted into a shell", async () => {
+    const server = await room.serve(["serve", "--port", "0"]);
+    const key = (await room.run(["keys", "create", "--no-account"])).stdout.trim();
+    if (!Bun.which("curl")) return;
+    const script = `${server.banner.at(-1)} -sS`;
+    const pasted = await room.run(["-c", script], { command: ["sh"], env: { KEY: key } });
+    expect(pasted.stderr).toBe("");
+    expect(JSON.parse(pasted.stdout)).toMatchObject({ object: "chat.completion" });
+  });
+});
+
+if (!POSTGRES) test.skip("`wadi serve` on the PostgreSQL of WADI_TEST_POSTGRES", () => {});
+else {
+  describe("on PostgreSQL", () => {
+    const ground = openServer(POSTGRES);
+    const env = { WADI_SERVER__DATABASE: "" };
+    beforeAll(async () => {
+      const place = await ground.makePlace();
+      if (place.kind === "postgres") env.WADI_SERVER__DATABASE = place.url;
+    });
+    afterAll(() => ground.release());
+
+    describeServer(() => ({ env }));
+
+    test("a second server on the same database is refused", async () => {
+      const first = await room.serve(["serve", "--port", "0"], { env });
+      const { host } = new URL(POSTGRES);
+      expect(first.banner).toContainEqual(expect.stringContaining(`PostgreSQL at ${host}/`));
+      const second = await room.run(["serve", "--port", "0"], { env });
+      expect(second).toMatchObject({ code: 1, stdout: "" });
+      expect(second.stderr).toMatch(/^wadi: another wadi server runs on .*\n$/);
+      first.signal("SIGTERM");
+      expect(await first.exited).toBe(0);
+    });
+  });
+}

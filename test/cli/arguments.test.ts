@@ -1,0 +1,89 @@
+// Reads command lines into verbs, arguments and flags, and says what is wrong with the others.
+import { describe, expect, test } from "bun:test";
+import { findVerb, readArguments } from "../../src/cli/arguments.ts";
+import { UsageProblem } from "../../src/cli/verb.ts";
+import { VERBS } from "../../src/cli/verbs.ts";
+
+const read = async (line: string) => {
+  const argv = line.split(" ").filter(Boolean);
+  const verb = await findVerb(argv);
+  const given = await readArguments(verb, argv.slice(verb.name.split(" ").length));
+  return { name: verb.name, ...given };
+};
+const refuse = async (line: string) => {
+  const problem = await read(line).then(
+    () => expect.unreachable(),
+    (failure) => failure,
+  );
+  expect(problem).toBeInstanceOf(UsageProblem);
+  return problem.message;
+};
+
+test("a verb, its arguments and its flags are read", async () => {
+  expect(await read("dev --port 0 --key=abc --json")).toEqual({
+    name: "dev",
+    args: [],
+    flags: { port: "0", key: "abc", json: true },
+  });
+  expect(await read("accounts create acme --data d")).toEqual({
+    name: "accounts create",
+    args: ["acme"],
+    flags: { data: "d" },
+  });
+  expect(await read("accounts create -- -acme")).toMatchObject({ args: ["-acme"] });
+});
+
+test("a flag that may be given several times is a list", async () => {
+  const { flags } = await read("keys create --scope think --scope=search --model m");
+  expect(flags).toEqual({ scope: ["think", "search"], model: ["m"] });
+});
+
+test("--help and -h need no arguments", async () => {
+  expect(await read("keys revoke --help")).toMatchObject({ flags: { help: true } });
+  expect(await read("keys revoke -h")).toMatchObject({ flags: { help: true } });
+});
+
+test("an unknown command is refused with the nearest, or those of its noun", async () => {
+  expect(await refuse("devv")).toBe('there is no command "devv"; did you mean `wadi dev`?');
+  expect(await refuse("kyes list --json")).toContain("did you mean `wadi keys list`?");
+  expect(await refuse("keys")).toBe(
+    'there is no command "keys": there are keys create, keys list, keys revoke',
+  );
+  expect(await refuse("fly away")).toBe('there is no command "fly away": `wadi` alone lists them');
+  expect(await refuse("constructor")).toContain('"constructor"');
+});
+
+test("flags before the command are refused", async () => {
+  expect(await refuse("--port 0 dev")).toContain("the command comes before its flags");
+  expect(await refuse("keys --account acme create")).toContain('"keys"');
+});
+
+describe("wrong flags are refused", () => {
+  const lines: [line: string, says: string][] = [
+    ["dev --prot 0", "`wadi dev` takes no --prot; did you mean `--port`?"],
+    ["dev --host 0.0.0.0", "`wadi dev` takes no --host"],
+    ["dev -x", "`wadi dev` takes no -x: see `wadi dev --help`"],
+    ["dev --constructor", "takes no --constructor"],
+    ["dev --port", "--port needs a value: --port N"],
+    ["dev --port --json", "--port needs a value"],
+    ["dev --port=", "--port needs a value"],
+    ["keys create --scope", "--scope needs a value: --scope S"],
+    ["dev --json=1", "--json takes no value"],
+    ["keys list --no-json", "takes no --no-json"],
+    ["keys revoke", "usage: wadi keys revoke KEY_ID"],
+    ["keys revoke a b", "usage: wadi keys revoke KEY_ID"],
+    ["dev now", "usage: wadi dev"],
+  ];
+  for (const [line, says] of lines) {
+    test(line, async () => {
+      expect(await refuse(line)).toContain(says);
+    });
+  }
+});
+
+test("no verb's name begins with another's, so that the first words name one", () => {
+  for (const { name } of VERBS) {
+    const others = VERBS.filter((verb) => verb.name !== name);
+    expect(others.filter((verb) => verb.name.startsWith(`${name} `))).toEqual([]);
+  }
+});

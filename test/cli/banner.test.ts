@@ -1,0 +1,42 @@
+// What a start prints: few lines, and a command that a shell understands.
+import { expect, test } from "bun:test";
+import { type Start, writeBanner } from "../../src/cli/banner.ts";
+
+const START: Start = {
+  version: "1.2.3",
+  url: "http://127.0.0.1:8080",
+  data: "./wadi-data",
+  models: ["stub-1", "stub-2"],
+  default_model: "stub-2",
+  keys: ["svc_sk_one", "svc_sk_two"],
+};
+
+test("it says what runs, where, and how to ask it", () => {
+  expect(writeBanner(START, ["keys      two"]).split("\n")).toEqual([
+    "wadi 1.2.3",
+    "address   http://127.0.0.1:8080/v1",
+    "document  http://127.0.0.1:8080/openapi.json",
+    "data      ./wadi-data",
+    "models    stub-1 stub-2 (default)",
+    "keys      two",
+    "",
+    "curl http://127.0.0.1:8080/v1/chat/completions -H 'Authorization: Bearer svc_sk_one'" +
+      " -H 'Content-Type: application/json'" +
+      ' -d \'{"messages":[{"role":"user","content":"Hello"}]}\'',
+    "",
+  ]);
+});
+
+test("without a key to show, the command takes the caller's own", () => {
+  const banner = writeBanner({ ...START, keys: [] }, []);
+  expect(banner).toContain('-H "Authorization: Bearer $KEY"');
+});
+
+test("many models stay one line", () => {
+  const models = Array.from({ length: 50 }, (_, i) => `model-${i}`);
+  const lines = writeBanner({ ...START, models }, ["", ""])
+    .trimEnd()
+    .split("\n");
+  expect(lines.length).toBeLessThanOrEqual(12);
+  expect(lines[4]).toEndWith("model-7 …");
+});

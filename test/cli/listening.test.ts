@@ -1,0 +1,96 @@
+// A start that goes wrong leaves nothing running, and one that cannot go on ends.
+import { expect, test } from "bun:test";
+import { type Listening, listen, type Serving } from "../../src/cli/listening.ts";
+import { defaultSettings } from "../../src/platform/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+
+/** A server that only notes what happens to it. */
+function pretend(overrides: Partial<Listening> = {}) {
+  const events: string[] = [];
+  let fail = () => {};
+  const serving: Serving = {
+    entrance: { url: "http://127.0.0.1:1" },
+    operator: {} as Serving["operator"],
+    start: async () => void events.push("start"),
+    stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
+  };
+  const options: Listening = {
+    settings: defaultSettings(),
+    clock: createManualClock(),
+    storage: "nowhere",
+    output: { say: () => {}, print: (_, text) => void events.push(text.split("\n")[1]!) },
+    async build({ onFatal }) {
+      fail = onFatal;
+      return serving;
+    },
+    async welcome() {
+      events.push("welcome");
+      return { keys: [], notes: [] };
+    },
+    ...overrides,
+  };
+  return { events, options, fail: () => fail() };
+}
+
+test("it listens first, then makes what a person needs, then says so", async () => {
+  const { events, options, fail } = pretend();
+  const code = listen({
+    ...options,
+    output: {
+      ...options.output,
+      print: (_, text) => {
+        options.output.print(_, text);
+        fail();
+      },
+    },
+  });
+  expect(await code).toBe(1);
+  expect(events).toEqual(["start", "welcome", "address   http://127.0.0.1:1/v1"]);
+});
+
+test("a port that cannot be had makes no key", async () => {
+  const { events, options } = pretend();
+  const build: Listening["build"] = async (around) => ({
+    ...(await options.build(around)),
+    start: async () => {
+      throw new Error("taken");
+    },
+  });
+  await expect(listen({ ...options, build })).rejects.toThrow("taken");
+  expect(events).toEqual([]);
+});
+
+test("a start that fails after it listens is stopped at once", async () => {
+  const welcome = async () => {
+    throw new Error("no");
+  };
+  const { events, options } = pretend({ welcome });
+  await expect(listen(options)).rejects.toThrow("no");
+  expect(events).toEqual(["start", "stop 0"]);
+});
+
+for (const [title, bug] of [
+  ["an exception that nobody caught", "setImmediate(() => { throw new Error('bug 7'); })"],
+  ["a rejection that nobody handled", "Promise.reject(new Error('bug 7'))"],
+] as const) {
+  test(`${title} is one line of the log, and ends the program`, async () => {
+    const script = `
+      import { listen } from "${import.meta.dir}/../../src/cli/listening.ts";
+      import { defaultSettings } from "${import.meta.dir}/../../src/platform/settings/index.ts";
+      process.exit(await listen({
+        settings: defaultSettings(),
+        clock: { now: () => 0 },
+        output: { print() {} },
+        build: async () => ({ entrance: { url: "" }, start() { ${bug}; }, stop() {} }),
+        welcome: async () => ({ keys: [], notes: [] }),
+      }));`;
+    const child = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe" });
+    const log = await child.stderr.text();
+    expect(JSON.parse(log)).toMatchObject({
+      level: "error",
+      message: "a bug ends the program",
+      error: expect.stringContaining("bug 7"),
+    });
+    expect(await child.exited).toBe(1);
+  });
+}

@@ -1,0 +1,47 @@
+// Results as text for people or as one JSON document, and messages beside them.
+import { expect, test } from "bun:test";
+import { createOutput, drawRow, drawTable } from "../../src/cli/output.ts";
+
+function listen(isJson: boolean) {
+  const out: string[] = [];
+  const errors: string[] = [];
+  const output = createOutput(
+    isJson,
+    (text) => out.push(text),
+    (text) => errors.push(text),
+  );
+  return { output, out, errors };
+}
+
+test("people get the text, programs one line of JSON, both the messages beside it", () => {
+  for (const [isJson, expected] of [
+    [false, "id: 1\n"],
+    [true, '{"id":1}\n'],
+  ] as const) {
+    const { output, out, errors } = listen(isJson);
+    output.say("done");
+    output.print({ id: 1 }, "id: 1\n");
+    expect(out).toEqual([expected]);
+    expect(errors).toEqual(["done\n"]);
+  }
+});
+
+test("a table has a column for each name, as wide as its widest cell", () => {
+  const rows = [
+    { id: "a", scopes: ["think", "search"], ends: null },
+    { id: "long-one", scopes: [], ends: 7 },
+  ];
+  expect(drawTable(rows, ["id", "scopes", "ends"]).split("\n")).toEqual([
+    "ID        SCOPES        ENDS",
+    "a         think,search  -",
+    "long-one  -             7",
+    "",
+  ]);
+  expect(drawTable([], ["id"])).toBe("ID\n");
+});
+
+test("one thing has a line for each field", () => {
+  expect(drawRow({ id: "a", models: null, is_open: false })).toBe(
+    "id: a\nmodels: -\nis_open: false\n",
+  );
+});

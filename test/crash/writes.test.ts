@@ -1,0 +1,59 @@
+// Every write of every store, killed in front of its commit and behind it: nothing is half there.
+import { afterAll, expect, test } from "bun:test";
+import { copyFileSync } from "node:fs";
+import { createRegistry, listWrites } from "../../src/platform/database/index.ts";
+import { stores } from "../../src/stores.ts";
+import { bindHouses, cases, type Houses } from "../store/cases.ts";
+import { dumpDatabase, start } from "../support/crash.ts";
+import { openFiles, openTestDatabase } from "../support/database.ts";
+
+const SCRIPT = new URL("../support/crash-write.ts", import.meta.url).pathname;
+const files = openFiles();
+afterAll(() => files.release());
+
+// Readiness writes no data: what it leaves cannot be told apart.
+const writes = listWrites(createRegistry(stores)).filter((name) => name !== "probe.touch");
+
+for (const method of writes) {
+  test(`${method} is wholly there or not at all`, async () => {
+    const { given, act } = cases.find((one) => one.method === method)!;
+    const file = await prepare(given);
+    const [before, after] = [dumpDatabase(file), await dumpAfter(file, act)];
+    expect(after).not.toEqual(before);
+
+    for (const [point, expected] of [
+      ["before", before],
+      ["after", after],
+    ] as const) {
+      const victim = `${file}.${point}`;
+      copyFileSync(file, victim);
+      const failPoint = { WADI_FAIL_POINT: `${method}:${point}` };
+      const killed = await start([process.execPath, SCRIPT, victim, method], failPoint).ended;
+      expect(killed).toMatchObject({ signal: "SIGKILL", lines: [], errors: "" });
+      expect(dumpDatabase(victim)).toEqual(expected);
+    }
+    const whole = await start([process.execPath, SCRIPT, file, method]).ended;
+    expect(whole).toMatchObject({ code: 0, lines: ["acknowledged"], errors: "" });
+    expect(dumpDatabase(file)).toEqual(after);
+  });
+}
+
+/** A file in which everything that a case needs is there. */
+async function prepare(given: ((houses: Houses) => Promise<unknown>) | undefined): Promise<string> {
+  const place = await files.makePlace();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  const database = await openTestDatabase(place);
+  await given?.(bindHouses(database));
+  await database.close();
+  return place.file;
+}
+
+/** What the write leaves in a copy when nobody kills it. */
+async function dumpAfter(file: string, act: (houses: Houses) => Promise<unknown>) {
+  const copy = `${file}.copy`;
+  copyFileSync(file, copy);
+  const database = await openTestDatabase({ kind: "sqlite", file: copy });
+  await act(bindHouses(database));
+  await database.close();
+  return dumpDatabase(copy);
+}

@@ -1,0 +1,47 @@
+// The chunks of a stream, written by hand for speed, are exactly the JSON that they should be.
+import { expect, test } from "bun:test";
+import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
+
+const HEAD = { id: 'a"b', object: "chat.completion.chunk", created: 7, model: "svc" };
+const start = () => createChunkWriter(HEAD.id, HEAD.created, HEAD.model);
+const chunk = (delta: object, finish_reason: string | null = null) => ({
+  ...HEAD,
+  choices: [{ index: 0, delta, finish_reason }],
+});
+
+test("the role stands in the first delta, be it text or a call", () => {
+  const text = start();
+  expect(JSON.parse(text.piece({ kind: "text", text: 'é"\n\u2028' }))).toEqual(
+    chunk({ role: "assistant", content: 'é"\n\u2028' }),
+  );
+  expect(JSON.parse(text.piece({ kind: "text", text: "b" }))).toEqual(chunk({ content: "b" }));
+  const call = start();
+  const piece = { kind: "call", index: 0, id: "c", name: "add", arguments: "{" } as const;
+  expect(JSON.parse(call.piece(piece))).toEqual(
+    chunk({
+      role: "assistant",
+      tool_calls: [
+        { index: 0, id: "c", type: "function", function: { name: "add", arguments: "{" } },
+      ],
+    }),
+  );
+  expect(JSON.parse(call.piece({ kind: "call", index: 0, arguments: "}" }))).toEqual(
+    chunk({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }),
+  );
+});
+
+test("the delta beside the reason is empty; a stream of nothing has a chunk for the role", () => {
+  const told = start();
+  told.piece({ kind: "text", text: "a" });
+  expect(told.finish("stop").map((text) => JSON.parse(text))).toEqual([chunk({}, "stop")]);
+  expect(
+    start()
+      .finish("length")
+      .map((text) => JSON.parse(text)),
+  ).toEqual([chunk({ role: "assistant", content: "" }), chunk({}, "length")]);
+});
+
+test("the usage stands in a chunk without choices", () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  expect(JSON.parse(start().usage(usage))).toEqual({ ...HEAD, choices: [], usage });
+});

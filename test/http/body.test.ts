@@ -1,0 +1,247 @@
+// Bodies on their way in: bytes, time, text and depth, before any field is looked at.
+import { describe, expect, test } from "bun:test";
+import { readJson } from "../../src/http/body.ts";
+import type { Refusal } from "../../src/platform/refusal.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const BYTES_MAX = 1_000;
+const clock = createManualClock();
+
+/** With a length: as a server hands it over; without one: as a stream, chunk by chunk. */
+function makeRequest(chunks: (string | Uint8Array)[], hasLength: boolean, type?: string): Request {
+  const headers = new Headers(type === undefined ? {} : { "content-type": type });
+  if (hasLength) {
+    const whole = Buffer.concat(chunks.map((chunk) => Buffer.from(chunk)));
+    headers.set("content-length", String(whole.length));
+    return new Request("http://localhost/", { method: "POST", headers, body: whole });
+  }
+  const body = new ReadableStream({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(Buffer.from(chunk));
+      controller.close();
+    },
+  });
+  const request = new Request("http://localhost/", { method: "POST", headers, body });
+  request.headers.delete("content-type");
+  if (type !== undefined) request.headers.set("content-type", type);
+  return request;
+}
+
+async function read(body: string | Uint8Array, type?: string): Promise<unknown> {
+  const both = [true, false].map((hasLength) =>
+    readJson(makeRequest([body], hasLength, type), BYTES_MAX, clock).catch(
+      ({ code, message }: Refusal) => `${code}: ${message}`,
+    ),
+  );
+  const [announced, chunked] = await Promise.all(both);
+  expect(chunked).toEqual(announced);
+  return announced;
+}
+
+test("JSON is read, with and without a length", async () => {
+  expect(await read('{"a":[1,"ü",null]}')).toEqual({ a: [1, "ü", null] });
+  expect(await read(" [] \n")).toEqual([]);
+  expect(await read("null")).toBeNull();
+});
+
+test("no body is an empty object, whatever its type is said to be", async () => {
+  expect(await read("")).toEqual({});
+  expect(await read("", "text/plain")).toEqual({});
+});
+
+test("a body cut anywhere into chunks is the same body", async () => {
+  const bytes = Buffer.from('{"text":"ü€😀"}');
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const request = makeRequest([bytes.subarray(0, cut), bytes.subarray(cut)], false);
+    expect(await readJson(request, BYTES_MAX, clock)).toEqual({ text: "ü€😀" });
+  }
+});
+
+describe("gateway.limits.body_size", () => {
+  const fill = (length: number) => `"${"x".repeat(length - 2)}"`;
+
+  test("as many bytes as the limit are read, one more is request_too_large", async () => {
+    expect(await read(fill(BYTES_MAX))).toHaveLength(BYTES_MAX - 2);
+    const refusal = "request_too_large: The body is larger than 0.9765625 KB.";
+    expect(await read(fill(BYTES_MAX + 1))).toBe(refusal);
+  });
+
+  test("bytes count, not characters", async () => {
+    expect(await read(`"${"ü".repeat(499)}"`)).toHaveLength(499);
+    expect(await read(`"${"ü".repeat(500)}"`)).toStartWith("request_too_large");
+  });
+
+  test("what announces too much is refused before any of it has come", async () => {
+    const body = new ReadableStream({ pull: () => new Promise(() => {}) });
+    const headers = { "content-length": String(BYTES_MAX + 1) };
+    const request = new Request("http://localhost/", { method: "POST", headers, body });
+    const reading = readJson(request, BYTES_MAX, clock);
+    await expect(reading).rejects.toMatchObject({ code: "request_too_large" });
+  });
+
+  test("what announces nothing is refused with the first byte too many, and the rest let go", async () => {
+    const cancelled = Promise.withResolvers<void>();
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new Uint8Array(100)),
+      cancel: () => cancelled.resolve(),
+    });
+    const request = new Request("http://localhost/", { method: "POST", body });
+    const reading = readJson(request, BYTES_MAX, clock);
+    await expect(reading).rejects.toMatchObject({ code: "request_too_large" });
+    await cancelled.promise;
+  });
+});
+
+describe("a body that drips", () => {
+  for (const hasLength of [true, false]) {
+    const how = hasLength ? "with" : "without";
+    test(`is refused after 30 s, ${how} a length`, async () => {
+      const clock = createManualClock();
+      const started = Promise.withResolvers<void>();
+      const body = new ReadableStream({
+        pull(controller) {
+          controller.enqueue(Buffer.from(" "));
+          started.resolve();
+          return new Promise(() => {});
+        },
+      });
+      const headers: Record<string, string> = hasLength ? { "content-length": "5" } : {};
+      const request = new Request("http://localhost/", { method: "POST", headers, body });
+      let refusal: Refusal | undefined;
+      const reading = readJson(request, BYTES_MAX, clock).catch((failure) => (refusal = failure));
+      await started.promise;
+      await clock.advance(29_999);
+      expect(refusal).toBeUndefined();
+      await clock.advance(1);
+      await reading;
+      expect(refusal).toMatchObject({
+        code: "validation",
+        message: "The body did not arrive in time.",
+      });
+    });
+  }
+
+  test("a body that is in leaves no timer behind", async () => {
+    const clock = createManualClock();
+    await readJson(makeRequest(["{}"], true), BYTES_MAX, clock);
+    await readJson(makeRequest(["{}"], false), BYTES_MAX, clock);
+    const late = readJson(makeRequest(["{"], true), BYTES_MAX, clock);
+    await expect(late).rejects.toMatchObject({ code: "validation" });
+    expect(clock.pending()).toBe(0);
+  });
+});
+
+test("gateway.errors.client_closed_request a body that breaks off has lost its sender", async () => {
+  const body = new ReadableStream({
+    start(controller) {
+      controller.enqueue(Buffer.from("{"));
+      controller.error(new Error("the connection was closed"));
+    },
+  });
+  const request = new Request("http://localhost/", { method: "POST", body });
+  const reading = readJson(request, BYTES_MAX, clock);
+  await expect(reading).rejects.toMatchObject({ code: "client_closed_request" });
+});
+
+test("the content type may be missing, and else has to be JSON", async () => {
+  const types = ["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"];
+  for (const type of [...types, "application/vnd.api+json", "application/problem+json;a"]) {
+    expect([type, await read("{}", type)]).toEqual([type, {}]);
+  }
+  const others = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
+  for (const type of [...others, "text/json", "application/jsonx", "application/+json", "json"]) {
+    const refusal = "validation: The content type must be application/json.";
+    expect([type, await read("{}", type)]).toEqual([type, refusal]);
+  }
+});
+
+describe("text", () => {
+  test("that is not UTF-8 is refused", async () => {
+    const texts = [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]];
+    for (const bytes of texts) {
+      const body = Buffer.concat([Buffer.from('"'), Buffer.from(bytes), Buffer.from('"')]);
+      expect([bytes, await read(body)]).toEqual([
+        bytes,
+        "validation: The body is not valid UTF-8.",
+      ]);
+    }
+    const utf16 = Buffer.from("{}", "utf16le");
+    expect(await read(Buffer.concat([Buffer.from([0xff, 0xfe]), utf16]))).toContain("UTF-8");
+  });
+
+  test("with a mark of its byte order in front is read", async () => {
+    expect(await read('\ufeff{"a":1}')).toEqual({ a: 1 });
+  });
+
+  test("with half a surrogate pair, escaped, is kept as it is", async () => {
+    expect(await read('"\\ud800"')).toBe("\ud800");
+  });
+});
+
+test("gateway.errors.invalid_request what is no JSON is said to be none", async () => {
+  const texts = [
+    "{",
+    "}",
+    "{'a':1}",
+    "{a:1}",
+    "[1,]",
+    "01",
+    "NaN",
+    "undefined",
+    '"a',
+    "{}{}",
+    "\u0000",
+  ];
+  for (const text of texts) {
+    expect([text, await read(text)]).toEqual([text, "validation: The body is not valid JSON."]);
+  }
+});
+
+test("of equal names the last holds, and __proto__ is a name like any other", async () => {
+  expect(await read('{"a":1,"a":2}')).toEqual({ a: 2 });
+  const value = (await read('{"__proto__":{"polluted":1},"constructor":2}')) as object;
+  expect(Object.keys(value)).toEqual(["__proto__", "constructor"]);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  expect("polluted" in {}).toBe(false);
+});
+
+test("a number beyond all range is read as infinite, for the fields to refuse", async () => {
+  expect(await read("[1e400,-1e400,1e-400]")).toEqual([
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    0,
+  ]);
+});
+
+describe("depth", () => {
+  const refusal = "validation: The body is nested deeper than 64 levels.";
+  const nest = (depth: number, open: string, inner: string, close: string) =>
+    open.repeat(depth) + inner + close.repeat(depth);
+
+  test("64 levels are read, 65 are refused, of lists and of objects", async () => {
+    expect(await read(nest(64, "[", "", "]"))).toBeArray();
+    expect(await read(nest(65, "[", "", "]"))).toBe(refusal);
+    expect(await read(nest(64, '{"a":', "1", "}"))).toBeObject();
+    expect(await read(nest(65, '{"a":', "1", "}"))).toBe(refusal);
+  });
+
+  test("brackets inside of strings are text", async () => {
+    const brackets = "[{".repeat(100);
+    for (const text of [brackets, `\\"${brackets}`, `${brackets}\\\\`, `\\\\\\"${brackets}`]) {
+      expect(await read(`["${text}"]`)).toEqual([JSON.parse(`"${text}"`)]);
+    }
+    expect(await read(`["\\\\",${nest(64, "[", "", "]")}]`)).toBe(refusal);
+  });
+
+  test("many side by side are not deep", async () => {
+    expect(await read(`[${"[],".repeat(200)}[]]`)).toHaveLength(201);
+  });
+
+  test("closing brackets in front buy no depth", async () => {
+    expect(await read(`${"]".repeat(300)}${"[".repeat(300)}`)).toContain("not valid JSON");
+  });
+
+  test("a string that never ends is no JSON", async () => {
+    expect(await read(`"${"\\".repeat(500)}${"[".repeat(100)}`)).toContain("not valid JSON");
+  });
+});

@@ -1,0 +1,10 @@
+// Numbers that look random and are the same in every run.
+
+/** Whole numbers from 0 up to what is asked, by a linear congruence whose high bits are used. */
+export function createDraw(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

@@ -1,0 +1,82 @@
+// An entrance hall with a door of the tests' own routes, for one caller whose key is "key".
+import type { TSchema } from "@sinclair/typebox";
+import type { Caller } from "../../src/access/index.ts";
+import { createDoor, type Door, type DoorOptions } from "../../src/http/door.ts";
+import { createEntrance, type Entrance, type Page } from "../../src/http/entrance.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { refuse } from "../../src/platform/refusal.ts";
+import { createManualClock, type ManualClock } from "../support/clock.ts";
+import { createSeededIds } from "../support/ids.ts";
+
+export const caller: Caller = {
+  key_id: "01920000-0000-7000-8000-000000000000",
+  account_id: "01920000-0000-7000-8000-000000000001",
+  kind: "ordinary",
+  scopes: new Set(),
+  models: null,
+  max_output_tokens: null,
+};
+
+export interface Hall {
+  entrance: Entrance;
+  clock: ManualClock;
+  /** Every line of the log, parsed. */
+  lines: Record<string, unknown>[];
+  /** The names that the limiter was asked for. */
+  taken: string[];
+  ask(method: string, path: string, init?: RequestInit): Promise<Response>;
+}
+
+/** `open` adds the routes; options of the door may be replaced. */
+export function createHall(
+  open: (door: Door) => void,
+  options: Partial<DoorOptions> = {},
+  pages: readonly Page[] = [],
+): Hall {
+  const clock = createManualClock();
+  const ids = createSeededIds();
+  const lines: Hall["lines"] = [];
+  const taken: string[] = [];
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  const entrance = createEntrance({ host: "127.0.0.1", port: 0, clock, ids, log });
+  const door = createDoor({
+    half: "gateway",
+    alias: "svc",
+    async identify(authorization) {
+      if (authorization !== "Bearer key") throw refuse("invalid_api_key");
+      return caller;
+    },
+    limiter: { take: (name) => void taken.push(name) },
+    clock,
+    ids,
+    log,
+    holdOpen: entrance.holdOpen,
+    ...options,
+  });
+  open(door);
+  entrance.open([door], pages);
+  return {
+    entrance,
+    clock,
+    lines,
+    taken,
+    ask(method, path, init = {}) {
+      const headers = new Headers(init.headers);
+      if (!headers.has("authorization")) headers.set("authorization", "Bearer key");
+      return entrance.answer(new Request(`http://localhost${path}`, { ...init, method, headers }));
+    },
+  };
+}
+
+/** What a route has to say of itself. */
+export function describeRoute<B extends TSchema>(body?: B) {
+  return { summary: "A route of the tests", replies: {}, refusals: [], body };
+}
+
+/** undefined: there is no such field. */
+export type Told = [status: number, code: string, param: string | null | undefined];
+
+export async function readRefusal(response: Response): Promise<Told> {
+  const { error } = (await response.json()) as { error: { code: string; param?: string | null } };
+  return [response.status, error.code, error.param];
+}

@@ -1,0 +1,45 @@
+// The pages that balancers and supervisors ask.
+import { expect, test } from "bun:test";
+import { createHealthPages } from "../../src/http/health.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const request = new Request("http://localhost/");
+
+function createTrial(isReady: () => Promise<boolean>) {
+  const clock = createManualClock();
+  const pages = createHealthPages(clock, isReady);
+  const ask = async (path: string) => {
+    const response = await pages.find((page) => page.path === path)!.answer(request);
+    return [response.status, await response.text()];
+  };
+  return { clock, ask };
+}
+
+test("alive is alive, whatever else is broken", async () => {
+  const { ask } = createTrial(() => Promise.reject(new Error("secret detail")));
+  expect(await ask("/healthz")).toEqual([200, "ok\n"]);
+});
+
+test("ready or not is said without any detail", async () => {
+  expect(await createTrial(async () => true).ask("/readyz")).toEqual([200, "ready\n"]);
+  expect(await createTrial(async () => false).ask("/readyz")).toEqual([503, "not ready\n"]);
+  const broken = createTrial(() => Promise.reject(new Error("secret detail")));
+  expect(await broken.ask("/readyz")).toEqual([503, "not ready\n"]);
+});
+
+test("a burst of questions is one question, and a second later it is asked again", async () => {
+  let asked = 0;
+  let isReady = true;
+  const { clock, ask } = createTrial(async () => {
+    asked++;
+    return isReady;
+  });
+  await Promise.all(Array.from({ length: 100 }, () => ask("/readyz")));
+  expect(asked).toBe(1);
+  isReady = false;
+  await clock.advance(999);
+  expect(await ask("/readyz")).toEqual([200, "ready\n"]);
+  await clock.advance(1);
+  expect(await ask("/readyz")).toEqual([503, "not ready\n"]);
+  expect(asked).toBe(2);
+});

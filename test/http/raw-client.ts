@@ -1,0 +1,99 @@
+// A caller without manners: writes bytes as they stand and reads replies off the same connection.
+import { connect, type Socket } from "node:net";
+
+export interface RawReply {
+  status: number;
+  /** Names in lower case; of equal ones the last. */
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface RawClient {
+  /** Text goes out byte by byte (Latin-1). */
+  write(text: string): void;
+  /** The next whole reply, or null when the connection ended without one. */
+  read(): Promise<RawReply | null>;
+  /** Resolves when the server has ended the connection. */
+  closed: Promise<void>;
+  /** Leaves without a word. */
+  leave(): void;
+  /** What came and was not read as a reply. */
+  rest(): string;
+  socket: Socket;
+}
+
+/** `method` is that of the requests: a reply to HEAD has no body, whatever its length says. */
+export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const ended = Promise.withResolvers<void>();
+  let received = "";
+  let isEnded = false;
+  let wake = () => {};
+  socket.on("data", (bytes) => {
+    received += bytes.toString("latin1");
+    wake();
+  });
+  // A reset is an end like any other.
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    isEnded = true;
+    ended.resolve();
+    wake();
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("error", reject);
+  });
+
+  return {
+    socket,
+    closed: ended.promise,
+    rest: () => received,
+    write: (text) => void socket.write(Buffer.from(text, "latin1")),
+    leave: () => void socket.destroy(),
+    async read() {
+      for (;;) {
+        const found = takeReply(received, method);
+        if (found) {
+          received = received.slice(found.end);
+          if (found.reply.status >= 200) return found.reply;
+        } else if (isEnded) return null;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  };
+}
+
+/** One request on a connection of its own; null: it was closed without a reply. */
+export async function sendRaw(url: string, text: string): Promise<RawReply | null> {
+  const client = await openRaw(url, text.split(" ", 1)[0]);
+  client.write(text);
+  const reply = await client.read();
+  client.leave();
+  return reply;
+}
+
+function takeReply(text: string, method: string): { reply: RawReply; end: number } | null {
+  const head_end = text.indexOf("\r\n\r\n");
+  if (head_end === -1) return null;
+  const [line, ...lines] = text.slice(0, head_end).split("\r\n");
+  const headers = Object.fromEntries(
+    lines.map((one) => [
+      one.slice(0, one.indexOf(":")).toLowerCase(),
+      one.slice(one.indexOf(":") + 1).trim(),
+    ]),
+  );
+  const status = Number(line!.split(" ")[1]);
+  const start = head_end + 4;
+  if (headers["transfer-encoding"] === "chunked") {
+    const end = text.indexOf("\r\n0\r\n\r\n", start);
+    if (end === -1) return null;
+    const body = text.slice(start, end + 2).replace(/[0-9a-f]+\r\n([^\r]*)\r\n/g, "$1");
+    return { reply: { status, headers, body }, end: end + 7 };
+  }
+  const length = method === "HEAD" ? 0 : Number(headers["content-length"] ?? 0);
+  if (text.length < start + length) return null;
+  const reply = { status, headers, body: text.slice(start, start + length) };
+  return { reply, end: start + length };
+}

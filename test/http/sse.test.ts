@@ -1,0 +1,189 @@
+// Server-sent events to one caller: bytes, back-pressure, and a caller that leaves.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type EventStream, openEventStream } from "../../src/http/sse.ts";
+import { createHall, describeRoute, type Hall } from "./hall.ts";
+import { openRaw } from "./raw-client.ts";
+
+const KB = 1_024;
+/** A frame of this many bytes. */
+const makeFrame = (bytes: number) => "x".repeat(bytes - "data: \n\n".length);
+
+/** Says whether a promise is settled once everything that can run has run. */
+async function isPending(promise: void | Promise<void>): Promise<boolean> {
+  let isSettled = false;
+  void Promise.resolve(promise).then(() => {
+    isSettled = true;
+  });
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  return !isSettled;
+}
+
+test("gateway.events.1 frames and comments go out as they stand, in their order", async () => {
+  const stream = openEventStream(new AbortController().signal);
+  stream.send('{"a":"ü"}');
+  stream.comment("keep-alive");
+  stream.send("[DONE]");
+  stream.close();
+  const response = stream.answer(201, { "x-request-id": "mine", "content-type": "text/plain" });
+  expect(await response.text()).toBe('data: {"a":"ü"}\n\n: keep-alive\n\ndata: [DONE]\n\n');
+  expect(response.status).toBe(201);
+  expect(Object.fromEntries(response.headers)).toEqual({
+    "cache-control": "no-cache, no-transform",
+    "content-type": "text/event-stream; charset=utf-8",
+    "x-accel-buffering": "no",
+    "x-request-id": "mine",
+  });
+});
+
+describe("a caller that does not read", () => {
+  test("holds the source back from 64 KB on, and lets it go on once it reads", async () => {
+    const stream = openEventStream(new AbortController().signal);
+    const reader = stream.answer(200, {}).body!.getReader();
+    expect(stream.send(makeFrame(63 * KB))).toBeUndefined();
+    const first = stream.send(makeFrame(KB));
+    const second = stream.send(makeFrame(KB));
+    expect(first).toBeInstanceOf(Promise);
+    expect([await isPending(first), await isPending(second)]).toEqual([true, true]);
+    await reader.read();
+    await Promise.all([first, second]);
+    // What is left unread is far below the mark.
+    expect(stream.send(makeFrame(KB))).toBeUndefined();
+  });
+
+  test("lets the source go when it leaves, and is told nothing more", async () => {
+    const stream = openEventStream(new AbortController().signal);
+    const reader = stream.answer(200, {}).body!.getReader();
+    const held = stream.send(makeFrame(64 * KB));
+    expect(await isPending(held)).toBe(true);
+    await reader.cancel();
+    await held;
+    expect(stream.left.aborted).toBe(true);
+    expect(stream.send("more")).toBeUndefined();
+    stream.comment("more");
+    stream.close();
+    stream.close();
+  });
+});
+
+describe("a caller that leaves", () => {
+  test("before the reply has begun is noticed by its request's signal", () => {
+    const request = new AbortController();
+    const stream = openEventStream(request.signal);
+    expect(stream.left.aborted).toBe(false);
+    request.abort();
+    expect(stream.left.aborted).toBe(true);
+    expect(stream.send("late")).toBeUndefined();
+    stream.close();
+  });
+
+  test("before the stream was opened has left", () => {
+    const stream = openEventStream(AbortSignal.abort());
+    expect(stream.left.aborted).toBe(true);
+    expect(stream.send("late")).toBeUndefined();
+    stream.close();
+  });
+
+  test("after the end is no longer noticed", () => {
+    const request = new AbortController();
+    const stream = openEventStream(request.signal);
+    stream.close();
+    request.abort();
+    expect(stream.left.aborted).toBe(false);
+    expect(stream.send("late")).toBeUndefined();
+  });
+});
+
+describe("over a socket", () => {
+  let hall: Hall;
+  let opened: PromiseWithResolvers<EventStream>;
+  /** The reply goes out once this resolves. */
+  let answered: PromiseWithResolvers<void>;
+  const request = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\n\r\n";
+
+  beforeAll(async () => {
+    hall = createHall((door) =>
+      door.get(
+        "/v1/events",
+        { ...describeRoute<never>(), is_slow: true },
+        async ({ request, request_id }) => {
+          const stream = openEventStream(request.signal);
+          opened.resolve(stream);
+          await answered.promise;
+          return stream.answer(200, { "x-request-id": request_id });
+        },
+      ),
+    );
+    await hall.entrance.start();
+  });
+  afterAll(() => hall.entrance.stop(0));
+
+  const ask = async () => {
+    opened = Promise.withResolvers();
+    answered = Promise.withResolvers();
+    const client = await openRaw(hall.entrance.url);
+    client.write(request);
+    return { client, stream: await opened.promise };
+  };
+  const hasLeft = (stream: EventStream) =>
+    new Promise<void>((resolve) => {
+      if (stream.left.aborted) resolve();
+      stream.left.addEventListener("abort", () => resolve());
+    });
+
+  test("a caller that leaves before the reply is noticed", async () => {
+    const { client, stream } = await ask();
+    client.leave();
+    await hasLeft(stream);
+    stream.close();
+    answered.resolve();
+  });
+
+  test("a caller that leaves in the middle is noticed", async () => {
+    const { client, stream } = await ask();
+    stream.send("first");
+    answered.resolve();
+    while (!client.rest().includes("first")) {
+      await new Promise((resolve) => client.socket.once("data", resolve));
+    }
+    client.leave();
+    await hasLeft(stream);
+    stream.close();
+  });
+
+  test("a stream that ends leaves the connection for the next request", async () => {
+    const { client, stream } = await ask();
+    answered.resolve();
+    stream.send("only");
+    stream.close();
+    expect(await client.read()).toMatchObject({ status: 200, body: "data: only\n\n" });
+    opened = Promise.withResolvers();
+    client.write(request);
+    (await opened.promise).close();
+    expect(await client.read()).toMatchObject({ status: 200, body: "" });
+    client.leave();
+  });
+
+  test("a caller that does not read holds the source back, and gets all of it in the end", async () => {
+    const { client, stream } = await ask();
+    client.socket.pause();
+    answered.resolve();
+    const frame = makeFrame(64 * KB);
+    const frames_max = 256;
+    let sent = 0;
+    let held: void | Promise<void>;
+    do {
+      held = stream.send(frame);
+      sent++;
+    } while (sent < frames_max && !(held && (await isPending(held))));
+    expect(sent).toBeLessThan(frames_max);
+
+    client.socket.resume();
+    await held;
+    stream.send("last");
+    stream.close();
+    const { body } = (await client.read())!;
+    expect(body.match(/data: x/g)).toHaveLength(sent);
+    expect(body).toEndWith("data: last\n\n");
+    client.leave();
+  });
+});

@@ -1,0 +1,44 @@
+// Who may call which model: every combination of what decides.
+import { describe, expect, test } from "bun:test";
+import { judgePermission, needsGrant, type Verdict } from "../../src/models/permission.ts";
+
+type Visibility = "public" | "private" | "internal";
+
+// [visibility, self-hosted, granted] → [without a list, on the list, not on the list]
+const TABLE: [Visibility, boolean, boolean, Verdict, Verdict, Verdict][] = [
+  ["public", true, false, "allowed", "allowed", "refused"],
+  ["public", true, true, "allowed", "allowed", "refused"],
+  ["public", false, false, "refused", "refused", "refused"],
+  ["public", false, true, "allowed", "allowed", "refused"],
+  ["private", true, false, "hidden", "hidden", "hidden"],
+  ["private", true, true, "allowed", "allowed", "refused"],
+  ["private", false, false, "hidden", "hidden", "hidden"],
+  ["private", false, true, "allowed", "allowed", "refused"],
+  ["internal", true, false, "hidden", "hidden", "hidden"],
+  ["internal", true, true, "hidden", "hidden", "hidden"],
+  ["internal", false, false, "hidden", "hidden", "hidden"],
+  ["internal", false, true, "hidden", "hidden", "hidden"],
+];
+
+describe("a model that is", () => {
+  for (const [visibility, self_hosted, granted, ...verdicts] of TABLE) {
+    const what = `${visibility}, ${self_hosted ? "self-hosted" : "another's"}, ${granted ? "" : "not "}granted`;
+    test(`${what} is ${verdicts.join(", ")}`, () => {
+      const settings = { id: "m-1", visibility, self_hosted };
+      const lists = [null, ["m-0", "m-1"], []];
+      const judged = lists.map((models) => judgePermission(settings, { models }, granted));
+      expect(judged).toEqual(verdicts);
+    });
+  }
+});
+
+test("a grant is looked up exactly where it can change the verdict", () => {
+  for (const visibility of ["public", "private", "internal"] as const) {
+    for (const self_hosted of [true, false]) {
+      const settings = { id: "m-1", visibility, self_hosted };
+      const judge = (granted: boolean) => judgePermission(settings, { models: null }, granted);
+      if (judge(true) !== judge(false)) expect(needsGrant(settings)).toBe(true);
+    }
+  }
+  expect(needsGrant({ visibility: "public", self_hosted: true })).toBe(false);
+});

@@ -1,0 +1,225 @@
+// What a chat-completions server is asked, and how its whole replies are read.
+import { describe, expect, test } from "bun:test";
+import { countPromptTokens, countTokens } from "../../../src/models/tokens.ts";
+import type { Ask } from "../../../src/models/upstream/contract.ts";
+import { createAsk } from "../../support/ask.ts";
+import { answerText, USAGE } from "../../support/upstream.ts";
+import { connectReplica } from "./replica.ts";
+
+const reply = (message: object, finish_reason: unknown = "stop", usage: unknown = USAGE) =>
+  Response.json({ choices: [{ index: 0, message, finish_reason }], usage });
+
+describe("the request", () => {
+  const TOOL = { type: "function", function: { name: "add", parameters: {} } } as const;
+  const base = { model: "model-1", messages: createAsk("Hello").messages, max_tokens: 8_192 };
+  const CASES: [title: string, ask: Partial<Ask>, body: object][] = [
+    ["holds nothing that was not asked for", {}, base],
+    [
+      "holds every parameter that was asked for",
+      {
+        temperature: 0,
+        top_p: 0.5,
+        presence_penalty: 0,
+        frequency_penalty: -2,
+        seed: 0,
+        stop: ["a", "b"],
+        tools: [TOOL],
+        tool_choice: "required",
+      },
+      {
+        ...base,
+        temperature: 0,
+        top_p: 0.5,
+        presence_penalty: 0,
+        frequency_penalty: -2,
+        seed: 0,
+        stop: ["a", "b"],
+        tools: [TOOL],
+        tool_choice: "required",
+      },
+    ],
+    [
+      "asks for temperature 0 in place of top_p 0",
+      { top_p: 0, temperature: 2 },
+      { ...base, temperature: 0 },
+    ],
+    ["names no choice where there are no tools", { tool_choice: "none" }, base],
+    [
+      "always asks a stream for its usage",
+      { stream: true },
+      { ...base, stream: true, stream_options: { include_usage: true } },
+    ],
+    [
+      "holds an empty text where a message only carries calls",
+      { messages: [{ role: "assistant", content: null, tool_calls: [] }] },
+      { ...base, messages: [{ role: "assistant", content: "", tool_calls: [] }] },
+    ],
+  ];
+  for (const [title, ask, body] of CASES) {
+    test(title, async () => {
+      const replica = connectReplica(() => answerText("Hello"));
+      await replica.ask(ask).ending;
+      expect(replica.sent.map((sent) => sent.body)).toEqual([body as Record<string, unknown>]);
+    });
+  }
+
+  test("goes to the server's route with its own key, its headers and our id", async () => {
+    const replica = connectReplica(() => answerText("Hello"), {
+      url: "http://model.test/base/v1/",
+      api_key: "secret",
+      headers: { "x-team": "one" },
+    });
+    await replica.ask({ request_id: "request-7" }).ending;
+    const [{ url, init }] = replica.sent as [(typeof replica.sent)[0]];
+    expect(url).toBe("http://model.test/base/v1/chat/completions");
+    expect(init.headers).toEqual({
+      authorization: "Bearer secret",
+      "accept-encoding": "identity",
+      "content-type": "application/json",
+      "user-agent": "wadi",
+      "x-request-id": "request-7",
+      "x-team": "one",
+    });
+  });
+});
+
+describe("a whole reply", () => {
+  test("is one piece of text and the server's own usage", async () => {
+    const { heard, ending } = connectReplica(() => answerText("Hello")).ask();
+    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage: USAGE });
+    expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
+  });
+
+  test("is a piece for each call, arguments as text", async () => {
+    const tool_calls = [
+      { id: "a", type: "function", function: { name: "add", arguments: '{"x":1}' } },
+      { id: "", function: { name: "sub", arguments: { x: 1 } } },
+      null,
+    ];
+    const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
+    expect(await ending).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+    expect(heard).toEqual([
+      { kind: "call", index: 0, id: "a", name: "add", arguments: '{"x":1}' },
+      {
+        kind: "call",
+        index: 1,
+        id: expect.stringMatching(/^call_/),
+        name: "sub",
+        arguments: '{"x":1}',
+      },
+    ]);
+  });
+
+  test("never tells what the model thought", async () => {
+    const message = {
+      content: "42",
+      reasoning: "secret",
+      reasoning_content: "secret",
+      thinking: "secret",
+    };
+    const { heard, ending } = connectReplica(() => reply(message)).ask();
+    expect(await ending).toMatchObject({ ok: true });
+    expect(heard).toEqual([{ kind: "text", text: "42" }]);
+  });
+
+  test("may say nothing at all", async () => {
+    const { heard, ending } = connectReplica(() => reply({ content: "" })).ask();
+    expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+    expect(heard).toEqual([]);
+  });
+
+  const REASONS: [sent: unknown, calls: boolean, told: string][] = [
+    ["stop", false, "stop"],
+    ["stop", true, "tool_calls"],
+    [null, false, "stop"],
+    [undefined, true, "tool_calls"],
+    ["tool_calls", true, "tool_calls"],
+    ["tool_calls", false, "stop"],
+    ["eos_token", false, "stop"],
+    ["stop_sequence", false, "stop"],
+    ["length", false, "length"],
+    ["length", true, "length"],
+    ["content_filter", false, "content_filter"],
+  ];
+  for (const [sent, calls, told] of REASONS) {
+    test(`that ends with ${sent} ${calls ? "after" : "without"} calls ends with ${told}`, async () => {
+      const tool_calls = calls ? [{ id: "a", function: { name: "add", arguments: "{}" } }] : [];
+      const { ending } = connectReplica(() => reply({ content: "", tool_calls }, sent)).ask();
+      expect(await ending).toMatchObject({ ok: true, finish_reason: told });
+    });
+  }
+
+  const UNTOLD = [null, {}, "many", { prompt_tokens: 1 }, { ...USAGE, completion_tokens: -1 }];
+  for (const usage of UNTOLD) {
+    test(`without a usage that can be read is counted: ${JSON.stringify(usage)}`, async () => {
+      const { ending } = connectReplica(() =>
+        reply({ content: "Hello there" }, "stop", usage),
+      ).ask();
+      const prompt_tokens = countPromptTokens(createAsk("Hello"));
+      const completion_tokens = countTokens("Hello there");
+      const total_tokens = prompt_tokens + completion_tokens;
+      expect(await ending).toMatchObject({
+        usage: { prompt_tokens, completion_tokens, total_tokens },
+      });
+    });
+  }
+
+  test("has a total that is the sum, whatever the server says", async () => {
+    const usage = { prompt_tokens: 5, completion_tokens: 6, total_tokens: 99, extra: {} };
+    const { ending } = connectReplica(() => reply({ content: "x" }, "stop", usage)).ask();
+    expect(await ending).toMatchObject({
+      usage: { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 },
+    });
+  });
+
+  test("answers a stream too, where the server cannot stream", async () => {
+    const { heard, ending } = connectReplica(() => answerText("Hello")).ask({ stream: true });
+    expect(await ending).toMatchObject({ ok: true, usage: USAGE });
+    expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
+  });
+
+  const BROKEN: [title: string, body: string, why: string][] = [
+    ["HTML", "<html>200 OK</html>", "its reply is no JSON object"],
+    ["nothing", "", "its reply is no JSON object"],
+    ["half of it", '{"choices":[{"mess', "its reply is no JSON object"],
+    ["a list", "[]", "its reply is no JSON object"],
+    ["no choices", "{}", "its reply has no message"],
+    ["empty choices", '{"choices":[]}', "its reply has no message"],
+    ["choices that are none", '{"choices":[null]}', "its reply has no message"],
+    ["choices that are text", '{"choices":"Hello"}', "its reply has no message"],
+  ];
+  for (const [title, body, why] of BROKEN) {
+    test(`that is ${title} is an upstream's error`, async () => {
+      const { heard, ending } = connectReplica(() => new Response(body)).ask();
+      expect(await ending).toEqual({ ok: false, code: "upstream_error", elsewhere: true, why });
+      expect(heard).toEqual([]);
+    });
+  }
+
+  test("is read when it is sent in pieces without a length", async () => {
+    const { heard, ending } = connectReplica(
+      () => new Response(answerText("Hello é€😀").body?.pipeThrough(cutBytes())),
+    ).ask();
+    expect(await ending).toMatchObject({ ok: true });
+    expect(heard).toEqual([{ kind: "text", text: "Hello é€😀" }]);
+  });
+
+  test("holds back with its ear, and what the ear throws is no failure of the server's", async () => {
+    const bug = new Error("a bug");
+    const { ending } = connectReplica(() => answerText("Hello")).ask({}, () => Promise.reject(bug));
+    await expect(ending).rejects.toBe(bug);
+    const thrown = connectReplica(() => answerText("Hello")).ask({}, () => {
+      throw bug;
+    });
+    await expect(thrown.ending).rejects.toBe(bug);
+  });
+});
+
+/** Every byte by itself. */
+function cutBytes() {
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+    },
+  });
+}

@@ -1,0 +1,129 @@
+// Keys as the operator makes, lists and revokes them.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type KeyWish, OperatorProblem } from "../../src/operator/index.ts";
+import { type House, openHouse, wish } from "./house.ts";
+
+const DAY_MS = 86_400_000;
+
+let house: House;
+beforeEach(async () => {
+  house = await openHouse(["stub-1", "qwen3-32b"]);
+  await house.operator.accounts.create("acme");
+});
+afterEach(() => house.close());
+
+const identify = (secret: string) => house.access.identify(`Bearer ${secret}`);
+
+test("gateway.authentication.9 a key has no rights but those that were wished for", async () => {
+  const { keys } = house.operator;
+  const plain = await keys.create(wish());
+  expect(await identify(plain.secret)).toMatchObject({
+    kind: "ordinary",
+    scopes: new Set(),
+    models: null,
+    max_output_tokens: null,
+  });
+  const rich = await keys.create(
+    wish({
+      name: "team one",
+      scopes: ["think", "search", "think"],
+      models: ["stub-1", "stub-1"],
+      max_output_tokens: 100,
+      lifetime_ms: DAY_MS,
+    }),
+  );
+  expect(rich.key).toMatchObject({
+    name: "team one",
+    scopes: ["think", "search"],
+    models: ["stub-1"],
+    max_output_tokens: 100,
+    expires_at: house.clock.now() + DAY_MS,
+  });
+});
+
+test("a key ends when its time is over", async () => {
+  const { secret } = await house.operator.keys.create(wish({ lifetime_ms: DAY_MS }));
+  house.clock.shiftWall(DAY_MS - 1);
+  expect(await identify(secret)).toBeDefined();
+  house.clock.shiftWall(1);
+  await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
+});
+
+test("a key may have no owner, or be the platform's own", async () => {
+  const { keys } = house.operator;
+  const ownerless = await keys.create(wish({ account: null }));
+  const internal = await keys.create(wish({ is_internal: true }));
+  expect(await identify(ownerless.secret)).toMatchObject({ account_id: null });
+  expect(await identify(internal.secret)).toMatchObject({ kind: "internal" });
+});
+
+test("keys are listed with their owner's name and without a secret", async () => {
+  const { accounts, keys } = house.operator;
+  await accounts.create("beta");
+  const secrets = [];
+  for (const account of ["acme", "beta", null]) {
+    secrets.push((await keys.create(wish({ account }))).secret);
+  }
+  const all = await keys.list(null);
+  expect(all.map(({ account }) => account)).toEqual([null, "beta", "acme"]);
+  for (const secret of secrets) expect(JSON.stringify(all)).not.toContain(secret);
+  expect((await keys.list("beta")).map(({ account }) => account)).toEqual(["beta"]);
+  await expect(keys.list("betta")).rejects.toThrow(
+    'there is no account "betta"; did you mean "beta"?',
+  );
+});
+
+test("gateway.authentication.2 a revoked key is refused, however its id was typed", async () => {
+  const { keys } = house.operator;
+  const { key, secret } = await keys.create(wish());
+  const revoked = await keys.revoke(key.id.toUpperCase());
+  expect(revoked).toEqual({ ...key, revoked_at: house.clock.now() });
+  await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
+  // Again: it stays as it was the first time.
+  house.clock.shiftWall(1_000);
+  expect(await keys.revoke(key.id)).toEqual(revoked);
+});
+
+test("a key that is not there cannot be revoked, and a secret is not said again", async () => {
+  const { keys } = house.operator;
+  const unknown = "00000000-0000-4000-8000-000000000000";
+  await expect(keys.revoke(unknown)).rejects.toThrow(`there is no key "${unknown}"`);
+  const { secret } = await keys.create(wish());
+  const problem = await keys.revoke(secret).then(
+    () => expect.unreachable(),
+    (failure) => failure,
+  );
+  expect(problem).toBeInstanceOf(OperatorProblem);
+  expect(problem.message).not.toContain(secret);
+});
+
+describe("a wish that cannot be met makes no key", () => {
+  const wishes: [title: string, fields: Partial<KeyWish>, says: string][] = [
+    ["a mistyped account", { account: "acmee" }, 'no account "acmee"; did you mean "acme"?'],
+    ["an unknown account", { account: "zzz" }, "`wadi accounts create zzz` makes it"],
+    ["a bad account", { account: "a b c" }, "`wadi accounts list`"],
+    ["a mistyped scope", { scopes: ["thinks"] }, 'did you mean "think"?'],
+    ["an unknown scope", { scopes: ["everything"] }, "a scope is one of reasoning, think"],
+    ["a mistyped model", { models: ["stub1"] }, 'did you mean "stub-1"?'],
+    ["an unknown model", { models: ["gpt"] }, "the settings name stub-1, qwen3-32b"],
+    ["a cap of nothing", { max_output_tokens: 0 }, "a whole number of at least 1"],
+    ["a cap beyond numbers", { max_output_tokens: 2 ** 53 }, "a whole number of at least 1"],
+    ["no time at all", { lifetime_ms: 0 }, "from now"],
+    ["more than a hundred years", { lifetime_ms: 36_501 * DAY_MS }, "36500 days"],
+    ["a name of two lines", { name: "a\nb" }, "one line"],
+    ["a name that moves the cursor", { name: "a\u001b[2J" }, "one line"],
+    ["a name that is too long", { name: "x".repeat(129) }, "1 to 128"],
+  ];
+  for (const [title, fields, says] of wishes) {
+    test(title, async () => {
+      const { keys } = house.operator;
+      const problem = await keys.create(wish(fields)).then(
+        () => expect.unreachable(),
+        (failure) => failure,
+      );
+      expect(problem).toBeInstanceOf(OperatorProblem);
+      expect(problem.message).toContain(says);
+      expect(await keys.list(null)).toEqual([]);
+    });
+  }
+});

@@ -1,0 +1,38 @@
+// The operator's verbs on their own, beside a server that runs on the same data.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { WRITER } from "../../src/app.ts";
+import { openOperator } from "../../src/operator/index.ts";
+import { defaultSettings } from "../../src/platform/settings/index.ts";
+import { startApp, type TestApp } from "../support/app.ts";
+import { openFiles } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { wish } from "./house.ts";
+
+const files = openFiles(WRITER);
+let app: TestApp;
+let opened: Awaited<ReturnType<typeof openOperator>>;
+beforeAll(async () => {
+  const place = await files.makePlace();
+  app = await startApp({ place });
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  opened = await openOperator({
+    settings: defaultSettings(),
+    place: { kind: "sqlite", file: place.file },
+    clock: app.clock,
+    ids: createSeededIds(2),
+  });
+});
+afterAll(async () => {
+  await opened.close();
+  await app.stop();
+  await files.release();
+});
+
+test("a key that is made and revoked beside a server counts from its next request on", async () => {
+  const { accounts, keys } = opened.operator;
+  await accounts.create("acme");
+  const { key, secret } = await keys.create(wish());
+  expect((await app.get("/v1/models", { key: secret })).status).toBe(200);
+  await keys.revoke(key.id);
+  expect((await app.get("/v1/models", { key: secret })).status).toBe(401);
+});

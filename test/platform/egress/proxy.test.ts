@@ -1,0 +1,33 @@
+// Shows that fetch obeys proxy variables, and that it goes direct once they are dropped.
+import { expect, test } from "bun:test";
+import { dropProxyVariables } from "../../../src/platform/egress/proxy.ts";
+
+test("the proxy variables are dropped in any case, and nothing else is", () => {
+  const env: Record<string, string | undefined> = {
+    HTTP_PROXY: "a",
+    https_proxy: "b",
+    All_Proxy: "c",
+    NO_PROXY: "d",
+    MY_HTTP_PROXY: "stays",
+    HTTP_PROXY_PORT: "stays",
+  };
+  dropProxyVariables(env);
+  expect(env).toEqual({ MY_HTTP_PROXY: "stays", HTTP_PROXY_PORT: "stays" });
+});
+
+test("fetch goes through the proxy of the environment before, and direct afterwards", async () => {
+  using target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("direct") });
+  using proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("proxy") });
+  const script = `
+    import { dropProxyVariables } from "${import.meta.resolve("../../../src/platform/egress/proxy.ts")}";
+    const ask = async () => (await fetch("${target.url}", { keepalive: false })).text();
+    const before = await ask();
+    dropProxyVariables(process.env);
+    console.log(before, await ask());
+  `;
+  const place = proxy.url.href;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    env: { HTTP_PROXY: place, http_proxy: place, ALL_PROXY: place, all_proxy: place },
+  });
+  expect(await child.stdout.text()).toBe("proxy direct\n");
+});

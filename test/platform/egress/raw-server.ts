@@ -1,0 +1,70 @@
+// A server of bare sockets on loopback, for replies that no well-behaved server gives.
+
+export interface RawSocket {
+  /** Sends text at once. */
+  say(text: string): void;
+  /** Ends the connection properly. */
+  end(): void;
+  /** Breaks the connection. */
+  break(): void;
+  /** Which connection this is, from 1. */
+  connection: number;
+  /** How many pieces it has received, this one included; a small request is one piece. */
+  piece: number;
+}
+
+export interface RawServer {
+  origin: string;
+  port: number;
+  connections: number;
+  pieces: string[];
+  /** Settles when the first connection has ended. */
+  closed: Promise<void>;
+  [Symbol.dispose](): void;
+}
+
+export const plainReply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+/** Listens on a free port of 127.0.0.1 and hands every piece that arrives to `answer`. */
+export function listenRaw(answer: (socket: RawSocket) => void): RawServer {
+  const closed = Promise.withResolvers<void>();
+  const listener = Bun.listen<{ connection: number; piece: number }>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(socket) {
+        server.connections += 1;
+        socket.data = { connection: server.connections, piece: 0 };
+      },
+      data(socket, bytes) {
+        server.pieces.push(bytes.toString());
+        socket.data.piece += 1;
+        answer({
+          ...socket.data,
+          say: (text) => {
+            socket.write(text);
+            socket.flush();
+          },
+          end: () => socket.end(),
+          break: () => socket.terminate(),
+        });
+      },
+      close: () => closed.resolve(),
+    },
+  });
+  const server: RawServer = {
+    origin: `http://127.0.0.1:${listener.port}`,
+    port: listener.port,
+    connections: 0,
+    pieces: [],
+    closed: closed.promise,
+    [Symbol.dispose]: () => listener.stop(true),
+  };
+  return server;
+}
+
+/** The origin of a port on loopback where nobody listens. */
+export function findClosedPort(): string {
+  using server = listenRaw(() => {});
+  return server.origin;
+}

@@ -1,0 +1,274 @@
+// The settings that come out of a good file, of the environment and of flags.
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  defaultSettings,
+  loadSettings,
+  readSettings,
+} from "../../../src/platform/settings/index.ts";
+import { readOverrides } from "../../../src/platform/settings/overrides.ts";
+
+const FULL = `
+[server]
+host = "0.0.0.0"
+port = 9000
+data = "/var/lib/wadi"
+database_env = "DATABASE"
+public_url = "https://acme.example"
+
+[service]
+alias = "acme"
+default_model = "qwen3-32b"
+operator = "acme"
+changelog_url = "https://acme.example/changelog"
+
+[[models]]
+id = "small"
+upstream = { kind = "stub", tokens_per_second = 40.5, first_token_delay = "250ms" }
+
+[[models]]
+id = "qwen3-32b"
+provider = "acme"
+self_hosted = true
+visibility = "private"
+context_window = 32_768
+max_output_tokens = 4096
+default_max_tokens = 512
+capabilities = ["tools", "streaming"]
+system_prompt = """
+You are terse.
+"""
+frequency_penalty = 0.5
+think = "required"
+price = { prompt = "1.20", completion = "3.60" }
+
+[models.upstream]
+kind = "openai"
+urls = ["http://10.0.0.5:8000/v1/", "https://10.0.0.6/v1"]
+model = "Qwen/Qwen3-32B"
+api_key_env = "QWEN_KEY"
+headers = { X-Team = "a", __proto__ = "b" }
+first_token_timeout = "500ms"
+stall_timeout = "10m"
+
+[limits]
+requests_per_minute = 30
+`;
+
+const OPENAI = `[[models]]
+id = "a"
+upstream = { kind = "openai", urls = ["http://h/v1"] }
+`;
+
+describe("without a file", () => {
+  test("the stub model answers on the loopback address", () => {
+    expect(defaultSettings()).toEqual({
+      server: {
+        host: "127.0.0.1",
+        port: 8_080,
+        data: "./wadi-data",
+        database: "",
+        database_env: "",
+        public_url: "",
+      },
+      service: { alias: "svc", default_model: "stub-1", operator: "wadi", changelog_url: "" },
+      models: [
+        {
+          id: "stub-1",
+          provider: "wadi",
+          self_hosted: true,
+          visibility: "public",
+          context_window: 32_768,
+          max_output_tokens: 8_192,
+          default_max_tokens: 1_024,
+          capabilities: ["tools", "streaming", "reasoning", "vision"],
+          system_prompt: "",
+          frequency_penalty: 0,
+          think: "optional",
+          price: { prompt: 1_000_000, completion: 2_000_000 },
+          upstream: { kind: "stub", tokens_per_second: 0, first_token_delay_ms: 0 },
+        },
+      ],
+      limits: { requests_per_minute: 120 },
+    });
+  });
+
+  test("a file that need not exist counts as empty", () => {
+    const source = { file: join(tmpdir(), "no", "such.toml"), must_exist: false };
+    expect(loadSettings({ ...source, env: {}, flags: {} })).toEqual(defaultSettings());
+    expect(loadSettings({ must_exist: true, env: {}, flags: {} })).toEqual(defaultSettings());
+  });
+});
+
+describe("a file", () => {
+  test("sets everything it names", () => {
+    const env = { DATABASE: "postgres://u:p@db/wadi", QWEN_KEY: "sk-1" };
+    const settings = readSettings(FULL, "wadi.toml", env, {});
+    expect(settings.server).toEqual({
+      host: "0.0.0.0",
+      port: 9_000,
+      data: "/var/lib/wadi",
+      database: "postgres://u:p@db/wadi",
+      database_env: "DATABASE",
+      public_url: "https://acme.example",
+    });
+    expect(settings.service).toEqual({
+      alias: "acme",
+      default_model: "qwen3-32b",
+      operator: "acme",
+      changelog_url: "https://acme.example/changelog",
+    });
+    expect(settings.models[0]?.upstream).toEqual({
+      kind: "stub",
+      tokens_per_second: 40.5,
+      first_token_delay_ms: 250,
+    });
+    expect(settings.models[1]).toEqual({
+      id: "qwen3-32b",
+      provider: "acme",
+      self_hosted: true,
+      visibility: "private",
+      context_window: 32_768,
+      max_output_tokens: 4_096,
+      default_max_tokens: 512,
+      capabilities: ["tools", "streaming"],
+      system_prompt: "You are terse.\n",
+      frequency_penalty: 0.5,
+      think: "required",
+      price: { prompt: 1_200_000, completion: 3_600_000 },
+      upstream: {
+        kind: "openai",
+        urls: ["http://10.0.0.5:8000/v1", "https://10.0.0.6/v1"],
+        model: "Qwen/Qwen3-32B",
+        api_key_env: "QWEN_KEY",
+        api_key_file: "",
+        api_key: "sk-1",
+        headers: { "X-Team": "a", ["__proto__"]: "b" },
+        first_token_timeout_ms: 500,
+        stall_timeout_ms: 600_000,
+      },
+    });
+    expect(settings.limits).toEqual({ requests_per_minute: 30 });
+  });
+
+  test("leaves what it does not name at its default", () => {
+    const { models, service, server } = readSettings(OPENAI, "wadi.toml", {}, {});
+    expect(server).toEqual(defaultSettings().server);
+    expect(service.default_model).toBe("a");
+    expect(models).toEqual([
+      {
+        id: "a",
+        provider: "unknown",
+        self_hosted: false,
+        visibility: "public",
+        context_window: null,
+        max_output_tokens: 8_192,
+        default_max_tokens: 1_024,
+        capabilities: ["streaming"],
+        system_prompt: "",
+        frequency_penalty: 0,
+        think: "optional",
+        price: null,
+        upstream: {
+          kind: "openai",
+          urls: ["http://h/v1"],
+          model: "a",
+          api_key_env: "",
+          api_key_file: "",
+          api_key: null,
+          headers: {},
+          first_token_timeout_ms: 120_000,
+          stall_timeout_ms: 60_000,
+        },
+      },
+    ]);
+  });
+
+  test("that lowers a model's longest reply lowers the usual one with it", () => {
+    const text = OPENAI.replace("upstream", "max_output_tokens = 100\nupstream");
+    expect(readSettings(text, "wadi.toml", {}, {}).models[0]?.default_max_tokens).toBe(100);
+  });
+
+  test("may name a file that holds a model server's key", () => {
+    const text = OPENAI.replace(" }", ', api_key_file = "key" }');
+    const settings = readSettings(text, "wadi.toml", {}, {}, (path) => `sk-${path}\n`);
+    expect(settings.models[0]?.upstream).toMatchObject({ api_key: "sk-key" });
+  });
+
+  test("is read from the disk, key files too", () => {
+    const folder = mkdtempSync(join(tmpdir(), "wadi-settings-"));
+    try {
+      const file = join(folder, "wadi.toml");
+      const key = join(folder, "key");
+      writeFileSync(key, "sk-2\n");
+      writeFileSync(file, `\uFEFF${OPENAI.replace(" }", `, api_key_file = '${key}' }`)}`);
+      const settings = loadSettings({ file, must_exist: true, env: {}, flags: {} });
+      expect(settings.models[0]?.upstream).toMatchObject({ api_key: "sk-2" });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe("overrides", () => {
+  const FILE = '[server]\nport = 1\nhost = "file"\ndata = "file"\n';
+
+  test("the environment comes before the file, flags before the environment", () => {
+    const env = { WADI_SERVER__HOST: "env", WADI_SERVER__DATA: "env" };
+    const flags = { "server.data": "flag", "server.port": undefined };
+    const { server } = readSettings(FILE, "wadi.toml", env, flags);
+    expect(server).toMatchObject({ port: 1, host: "env", data: "flag" });
+  });
+
+  test("a bad value of the file does not matter where it is overridden", () => {
+    const text = '[server]\nport = "bad"';
+    const { server } = readSettings(text, "wadi.toml", { WADI_SERVER__PORT: "2" }, {});
+    expect(server.port).toBe(2);
+  });
+
+  test("numbers and empty texts are read from variables", () => {
+    const env = {
+      WADI_SERVER__PORT: "0",
+      WADI_SERVER__DATABASE: "",
+      WADI_LIMITS__REQUESTS_PER_MINUTE: "7",
+    };
+    const settings = readSettings('[server]\ndatabase = "postgres://h"', "wadi.toml", env, {});
+    expect(settings.server).toMatchObject({ port: 0, database: "" });
+    expect(settings.limits.requests_per_minute).toBe(7);
+  });
+
+  test("a list in a variable is separated by commas", () => {
+    const table = { properties: { net: { properties: { proxies: { type: "array" } } } } };
+    const read = (text: string) => readOverrides(table, { WADI_NET__PROXIES: text }, {});
+    expect(read("10.0.0.0/8, ::1").get("net.proxies")?.value).toEqual(["10.0.0.0/8", "::1"]);
+    expect(read("").get("net.proxies")?.value).toEqual([]);
+  });
+
+  test("variables that are no overrides are left alone", () => {
+    const env = { WADI_KEY: "x", PATH: "/bin", MY_WADI_SERVER__PORT: "x", WADI_X__Y: undefined };
+    expect(readSettings("", "wadi.toml", env, {})).toEqual(defaultSettings());
+  });
+
+  test("a flag for a setting that does not exist is a bug of the command line", () => {
+    expect(() => readSettings("", "wadi.toml", {}, { "server.prot": 1 })).toThrow(
+      new Error("no such setting: server.prot"),
+    );
+  });
+});
+
+test("the settings are frozen through and through", () => {
+  const isFrozen = (value: unknown): boolean =>
+    typeof value !== "object" ||
+    value === null ||
+    (Object.isFrozen(value) && Object.values(value).every(isFrozen));
+  const env = { DATABASE: "postgres://h/d", QWEN_KEY: "k" };
+  expect(isFrozen(readSettings(FULL, "wadi.toml", env, {}))).toBe(true);
+  expect(isFrozen(defaultSettings())).toBe(true);
+});
+
+test("reading the same text twice gives equal settings that share nothing", () => {
+  expect(defaultSettings()).toEqual(defaultSettings());
+  expect(defaultSettings().models).not.toBe(defaultSettings().models);
+});

@@ -1,0 +1,82 @@
+// The table of settings: each says all that its documentation and its checks are made from.
+import { describe, expect, test } from "bun:test";
+import { type Field, listFields } from "../../../src/platform/settings/field.ts";
+import { FORMATS } from "../../../src/platform/settings/formats.ts";
+import { Table } from "../../../src/platform/settings/table.ts";
+
+type Described = Field & { description?: string };
+
+/** Every field with its path; `[]` is an element, `*` a name that the operator chooses. */
+function listAll(field: Described, path: string): [string, Described][] {
+  const variants = (field.anyOf ?? []).filter((one) => one.type !== "null");
+  if (variants.length > 0) {
+    // What may be left out says so, and what it is, in one description around it.
+    return variants.flatMap((one) => listAll({ description: field.description, ...one }, path));
+  }
+  return [
+    [path, field],
+    ...Object.entries(field.properties ?? {}).flatMap(([name, one]) =>
+      listAll(one, `${path}.${name}`),
+    ),
+    ...Object.values(field.patternProperties ?? {}).flatMap((one) => listAll(one, `${path}.*`)),
+    ...(field.items ? listAll(field.items, `${path}[]`) : []),
+  ];
+}
+
+const ALL = listAll(Table, "").slice(1);
+
+describe("every setting", () => {
+  test("has a description", () => {
+    const bare = ALL.filter(([, field]) => !field.description);
+    expect(bare.map(([path]) => path)).toEqual([]);
+  });
+
+  test("has a default, save those without which a model means nothing", () => {
+    const required = ALL.flatMap(([path, field]) =>
+      Object.entries(field.properties ?? {})
+        .filter(([, one]) => !("default" in one))
+        .map(([name]) => `${path}.${name}`),
+    );
+    expect(required).toEqual([
+      ".models[].id",
+      ".models[].upstream",
+      ".models[].price.prompt",
+      ".models[].price.completion",
+      ".models[].upstream.kind",
+      ".models[].upstream.urls",
+      ".models[].upstream.kind",
+    ]);
+  });
+
+  test("has bounds where it is a number or a duration", () => {
+    for (const [path, field] of ALL) {
+      const isNumber = field.type === "integer" || field.type === "number";
+      if (isNumber) expect([path, typeof field.minimum]).toEqual([path, "number"]);
+      if (isNumber || field.format === "duration") {
+        expect([path, typeof field.maximum]).toEqual([path, "number"]);
+      }
+    }
+  });
+
+  test("has a format that exists", () => {
+    const formats = ALL.map(([, field]) => field.format).filter((format) => format !== undefined);
+    expect(formats.filter((format) => !(format in FORMATS))).toEqual([]);
+    expect(Object.keys(FORMATS).filter((format) => !formats.includes(format))).toEqual([]);
+  });
+});
+
+test("the settings with one place in the file are those that a variable can override", () => {
+  expect(listFields(Table).map(([path]) => path)).toEqual([
+    "server.host",
+    "server.port",
+    "server.data",
+    "server.database",
+    "server.database_env",
+    "server.public_url",
+    "service.alias",
+    "service.default_model",
+    "service.operator",
+    "service.changelog_url",
+    "limits.requests_per_minute",
+  ]);
+});

@@ -1,0 +1,77 @@
+// Keeps README.md true: its settings are those of the table (UPDATE_README=1 rewrites them), its
+// transcripts are what the program prints.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TObject, TSchema } from "@sinclair/typebox";
+import { Model, OpenaiUpstream, StubUpstream, Table } from "../src/platform/settings/table.ts";
+import { openRoom, type Room } from "./support/binary.ts";
+
+const README = `${import.meta.dir}/../README.md`;
+const HEAD = "| setting | meaning | default |\n|---|---|---|\n";
+
+function listRows(schema: TObject, path: string): string[] {
+  return Object.entries(schema.properties).flatMap(([name, field]: [string, TSchema]) => {
+    const isNested = field.type === "object" && "properties" in field && field.properties;
+    if (isNested) return listRows(field as TObject, `${path}${name}.`);
+    if (name === "models" || name === "upstream") return [];
+    const fallback = "default" in field ? `\`${JSON.stringify(field.default)}\`` : "";
+    return [`| \`${path}${name}\` | ${field.description} | ${fallback} |`];
+  });
+}
+
+test("README lists every setting with its meaning and default", () => {
+  const rows = [
+    ...listRows(Table, ""),
+    ...listRows(Model, "models."),
+    ...listRows(OpenaiUpstream, "models.upstream."),
+    ...listRows(StubUpstream, "models.upstream.").filter((row) => !row.includes(".kind`")),
+  ];
+  const table = `${HEAD}${rows.join("\n")}\n`;
+  const text = readFileSync(README, "utf8");
+  const start = text.indexOf(HEAD);
+  const end = text.indexOf("\n\n", start);
+  if (process.env.UPDATE_README) {
+    writeFileSync(README, text.slice(0, start) + table.trimEnd() + text.slice(end));
+    return;
+  }
+  expect(`${text.slice(start, end)}\n`).toBe(table);
+});
+
+let room: Room;
+beforeAll(() => {
+  room = openRoom();
+});
+afterAll(() => room.close());
+
+/** The fenced block behind a text of README.md. */
+function readBlock(after: string): string {
+  const text = readFileSync(README, "utf8");
+  const start = text.indexOf("```", text.indexOf(after));
+  const from = text.indexOf("\n", start) + 1;
+  return text.slice(from, text.indexOf("\n```", from));
+}
+
+/** What differs from start to start is replaced: the port and the key. */
+function level(text: string): string {
+  return text
+    .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT")
+    .replaceAll(/svc_sk_\w{49}/g, "KEY")
+    .replace(/wadi \d+\.\d+\.\d+/, "wadi VERSION");
+}
+
+test("the start of `wadi dev` is what README shows, and its curl line answers as shown", async () => {
+  const server = await room.serve(["dev", "--port", "0"]);
+  expect(level(server.banner.join("\n"))).toBe(level(readBlock("runs `wadi dev`:")));
+  const shown = JSON.parse(readBlock("pasted into a second terminal"));
+  const reply = await (await server.chat("Hello")).json();
+  const { id, created } = reply as { id: string; created: number };
+  expect(reply).toEqual({ ...shown, id, created });
+});
+
+test("the wadi.toml of README serves, and its first start prints what README shows", async () => {
+  const file = join(room.directory, "wadi.toml");
+  writeFileSync(file, readBlock("Write a `wadi.toml`:"));
+  const server = await room.serve(["serve", "--port", "0"]);
+  expect(level(server.banner.join("\n"))).toBe(level(readBlock("A first start makes")));
+});

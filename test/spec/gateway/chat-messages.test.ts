@@ -1,0 +1,179 @@
+// Messages of a chat request: what is taken, what is refused, what goes to the model server.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expectRefusal, type Front, startFront } from "./front.ts";
+
+const CALL = { id: "c", type: "function", function: { name: "add", arguments: "{}" } };
+const user = { role: "user", content: "Hello" };
+
+let front: Front;
+beforeAll(async () => {
+  front = await startFront();
+});
+afterAll(() => front.stop());
+
+/** The messages that the model server gets. */
+async function forwardMessages(messages: unknown[]): Promise<unknown> {
+  const response = await front.send({ messages });
+  expect([messages, response.status]).toEqual([messages, 201]);
+  return front.last().body.messages;
+}
+
+describe("messages", () => {
+  test("gateway.resources.message.role gateway.resources.message.content go on as they are", async () => {
+    const conversation = [
+      { role: "system", content: "Be brief." },
+      user,
+      { role: "assistant", content: "" },
+      { role: "system", content: "Now." },
+      { role: "assistant", content: "Hi", tool_calls: [CALL] },
+      { role: "tool", content: "3", tool_call_id: "c" },
+      user,
+    ];
+    expect(await forwardMessages(conversation)).toEqual(conversation);
+  });
+
+  test("gateway.resources.message.tool_calls gateway.resources.tool_call.p1 may stand without content", async () => {
+    for (const content of [{ content: null }, { content: "" }, {}]) {
+      const sent = { role: "assistant", ...content, tool_calls: [CALL, { ...CALL, id: "d" }] };
+      const forwarded = { role: "assistant", content: "", tool_calls: sent.tool_calls };
+      expect(await forwardMessages([user, sent])).toEqual([user, forwarded]);
+    }
+  });
+
+  test("what is not listed in them is ignored", async () => {
+    const sent = [
+      { ...user, name: "me", tool_calls: [5], tool_call_id: 7 },
+      {
+        role: "assistant",
+        content: "Hi",
+        refusal: null,
+        annotations: [],
+        audio: null,
+        tool_calls: null,
+      },
+      { role: "assistant", content: "Hi", tool_calls: [] },
+      { role: "assistant", content: null, tool_calls: [{ ...CALL, index: 0 }] },
+      { role: "tool", content: "3", tool_call_id: "c", name: "add" },
+    ];
+    expect(await forwardMessages(sent)).toEqual([
+      user,
+      { role: "assistant", content: "Hi" },
+      { role: "assistant", content: "Hi" },
+      { role: "assistant", content: "", tool_calls: [CALL] },
+      { role: "tool", content: "3", tool_call_id: "c" },
+    ]);
+  });
+
+  test("gateway.resources.message.content parts of text are joined, those with images stay parts", async () => {
+    const parts = [
+      { type: "text", text: "One ", annotations: [] },
+      { type: "text", text: "two" },
+    ];
+    const image = {
+      type: "image_url",
+      image_url: { url: "data:image/png;base64,AA==", detail: "low" },
+    };
+    const roles = ["system", "user", "assistant"];
+    for (const role of roles) {
+      expect(await forwardMessages([{ role, content: parts }])).toEqual([
+        { role, content: "One two" },
+      ]);
+    }
+    expect(await forwardMessages([{ role: "tool", content: parts, tool_call_id: "c" }])).toEqual([
+      { role: "tool", content: "One two", tool_call_id: "c" },
+    ]);
+    expect(
+      await forwardMessages([{ role: "user", content: [...parts, { ...image, x: 1 }] }]),
+    ).toEqual([
+      {
+        role: "user",
+        content: [{ type: "text", text: "One " }, { type: "text", text: "two" }, image],
+      },
+    ]);
+  });
+
+  const at = (message: unknown, param: string): [unknown, string] => [message, param];
+  const REFUSED: [rules: string, cases: [message: unknown, param: string][]][] = [
+    [
+      "gateway.resources.message.role",
+      [
+        at({ content: "Hello" }, "messages.1.role"),
+        at({ role: "developer", content: "Hello" }, "messages.1.role"),
+        at({ role: "function", content: "Hello" }, "messages.1.role"),
+        at({ role: "User", content: "Hello" }, "messages.1.role"),
+        at({ role: null, content: "Hello" }, "messages.1.role"),
+        at({ role: {}, content: "Hello" }, "messages.1.role"),
+        at({}, "messages.1.role"),
+        at("Hello", "messages.1"),
+        at(null, "messages.1"),
+        at([], "messages.1"),
+      ],
+    ],
+    [
+      "gateway.resources.message.content",
+      [
+        at({ role: "user" }, "messages.1.content"),
+        at({ role: "user", content: null }, "messages.1.content"),
+        at({ role: "user", content: 5 }, "messages.1.content"),
+        at({ role: "system", content: {} }, "messages.1.content"),
+        at({ role: "assistant" }, "messages.1.content"),
+        at({ role: "assistant", content: null, tool_calls: [] }, "messages.1.content"),
+        at({ role: "assistant", tool_calls: null }, "messages.1.content"),
+        at({ role: "tool", tool_call_id: "c" }, "messages.1.content"),
+        at({ role: "user", content: ["Hello"] }, "messages.1.content.0"),
+        at({ role: "user", content: [{ type: "text" }] }, "messages.1.content.0.text"),
+        at({ role: "user", content: [{ type: "input_audio" }] }, "messages.1.content.0.type"),
+        at(
+          { role: "user", content: [{ type: "image_url", image_url: "x" }] },
+          "messages.1.content.0.image_url",
+        ),
+        at(
+          { role: "user", content: [{ type: "image_url", image_url: {} }] },
+          "messages.1.content.0.image_url.url",
+        ),
+        at(
+          { role: "system", content: [{ type: "image_url", image_url: { url: "x" } }] },
+          "messages.1.content.0",
+        ),
+      ],
+    ],
+    [
+      "gateway.resources.message.tool_calls gateway.resources.tool_call.p1",
+      [
+        at({ role: "assistant", tool_calls: {} }, "messages.1.tool_calls"),
+        at({ role: "assistant", tool_calls: ["c"] }, "messages.1.tool_calls.0"),
+        at({ role: "assistant", tool_calls: [{ ...CALL, id: 5 }] }, "messages.1.tool_calls.0.id"),
+        at(
+          { role: "assistant", tool_calls: [CALL, { ...CALL, type: "x" }] },
+          "messages.1.tool_calls.1.type",
+        ),
+        at(
+          { role: "assistant", tool_calls: [{ ...CALL, function: {} }] },
+          "messages.1.tool_calls.0.function.name",
+        ),
+        at(
+          {
+            role: "assistant",
+            tool_calls: [{ ...CALL, function: { name: "add", arguments: {} } }],
+          },
+          "messages.1.tool_calls.0.function.arguments",
+        ),
+      ],
+    ],
+    [
+      "gateway.resources.message.tool_call_id",
+      [
+        at({ role: "tool", content: "3" }, "messages.1.tool_call_id"),
+        at({ role: "tool", content: "3", tool_call_id: null }, "messages.1.tool_call_id"),
+      ],
+    ],
+  ];
+  for (const [title, cases] of REFUSED) {
+    test(`${title} is refused at its path`, async () => {
+      for (const [message, param] of cases) {
+        const response = await front.send({ messages: [user, message] });
+        await expectRefusal(response, 400, "invalid_request", param);
+      }
+    });
+  }
+});

@@ -1,0 +1,375 @@
+// A chat in front of model servers that refuse, break, hang and redirect, and callers who leave.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  type AskedRequest,
+  answerFrames,
+  answerText,
+  DONE,
+  startUpstream,
+  writeFrame,
+} from "../../support/upstream.ts";
+import { expectRefusal, type Front, readFrames, startFront } from "./front.ts";
+
+let front: Front;
+beforeAll(async () => {
+  front = await startFront();
+});
+afterAll(() => front.stop());
+
+const NAMED = { model: "test-1" };
+const HTML = "<html><body>nginx 10.0.0.7</body></html>";
+const never = () => new Promise<Response>(() => undefined);
+/** A stream that says one thing and then nothing more. */
+const sayAndHang = () => {
+  const body = new ReadableStream({
+    start: (controller) =>
+      controller.enqueue(new TextEncoder().encode(writeFrame({ content: "Hi" }))),
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+};
+const aborted = ({ signal }: AskedRequest) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+/** The next request, as soon as the model server has it. */
+function asked({ upstream }: Front, answer: () => Response | Promise<Response>) {
+  const { promise, resolve } = Promise.withResolvers<AskedRequest>();
+  upstream.script = (one) => {
+    resolve(one);
+    return answer();
+  };
+  return promise;
+}
+
+describe("an answer of the model server that is no success", () => {
+  const leaking = { "retry-after": "7", server: "nginx", "x-ratelimit-remaining": "0" };
+  const json = (value: object) => JSON.stringify(value);
+  const CASES: [rule: string, status: number, body: string, told: number, code: string][] = [
+    [
+      "gateway.errors.upstream_error",
+      500,
+      json({ error: { message: "CUDA" } }),
+      502,
+      "upstream_error",
+    ],
+    [
+      "gateway.errors.upstream_error",
+      400,
+      json({ error: { message: "bad seed" } }),
+      502,
+      "upstream_error",
+    ],
+    ["gateway.errors.upstream_error", 502, HTML, 502, "upstream_error"],
+    ["gateway.errors.upstream_error", 503, HTML, 502, "upstream_error"],
+    ["gateway.errors.upstream_error", 302, "", 502, "upstream_error"],
+    ["gateway.errors.upstream_timeout", 504, HTML, 504, "upstream_timeout"],
+    ["gateway.errors.model_unavailable", 401, json({ error: "no key" }), 503, "model_unavailable"],
+    ["gateway.errors.model_unavailable", 403, HTML, 503, "model_unavailable"],
+    ["gateway.errors.model_unavailable", 404, json({ object: "error" }), 503, "model_unavailable"],
+    ["gateway.errors.upstream_rate_limited", 429, "", 429, "upstream_rate_limited"],
+    [
+      "gateway.errors.upstream_rate_limited",
+      503,
+      json({ message: "queue is full" }),
+      429,
+      "upstream_rate_limited",
+    ],
+    [
+      "gateway.errors.context_length_exceeded",
+      400,
+      json({ message: "context length" }),
+      400,
+      "context_length_exceeded",
+    ],
+  ];
+  for (const [rule, status, body, told, code] of CASES) {
+    for (const stream of [false, true]) {
+      test(`${rule} ${status} is ${told}${stream ? ", for a stream too" : ""}`, async () => {
+        front.upstream.script = () => new Response(body, { status, headers: leaking });
+        const response = await front.chat("Hello", { ...NAMED, stream });
+        expect(Object.keys(leaking).filter((name) => response.headers.has(name))).toEqual([]);
+        const text = await response.clone().text();
+        expect(text).not.toMatch(/CUDA|seed|nginx|10\.0\.0|queue/);
+        const param = code === "context_length_exceeded" ? "messages" : null;
+        await expectRefusal(response, told, code, param);
+      });
+    }
+  }
+
+  test("gateway.errors.no_model_available gateway.states.p3 a key it refuses, for who did not name the model", async () => {
+    for (const status of [401, 403, 404]) {
+      front.upstream.script = () => new Response("", { status });
+      for (const fields of [{}, { model: "svc" }, { model: "svc-v0" }, { model: "gpt-4o" }]) {
+        await expectRefusal(await front.chat("Hello", fields), 503, "no_model_available");
+      }
+    }
+  });
+
+  test("gateway.errors.headers.deprecation carries the headers of an unknown id", async () => {
+    front.upstream.script = () => new Response("", { status: 500 });
+    for (const stream of [false, true]) {
+      const response = await front.chat("Hello", { model: "gpt-4o", stream });
+      await expectRefusal(response, 502, "upstream_error");
+      expect(response.headers.get("deprecation")).toBe("@1790467200");
+    }
+  });
+
+  test("stands in the operator's log with what it was, and without a word of it", async () => {
+    const headers = { "x-request-id": "log-me" };
+    front.upstream.script = () => new Response('{"error":"CUDA"}', { status: 500 });
+    await front.chat("A secret question", NAMED, { headers });
+    const lines = front.lines.filter(({ request_id }) => request_id === "log-me");
+    expect(lines).toEqual([
+      expect.objectContaining({
+        level: "warn",
+        model: "test-1",
+        code: "upstream_error",
+        upstream_status: 500,
+      }),
+    ]);
+    expect(JSON.stringify(front.lines)).not.toMatch(/CUDA|secret/);
+  });
+});
+
+describe("gateway.errors.upstream_error", () => {
+  test("a reply that is no JSON, or half of it", async () => {
+    for (const body of [HTML, "", '{"choices":[', "null", "{}"]) {
+      front.upstream.script = () => new Response(body);
+      await expectRefusal(await front.chat("Hello"), 502, "upstream_error");
+    }
+  });
+
+  test("a server that refuses connections", async () => {
+    const gone = startUpstream();
+    await gone.stop();
+    await using own = await startFront({
+      more: `
+[[models]]
+id = "gone"
+self_hosted = true
+capabilities = ["streaming"]
+upstream = { kind = "openai", urls = ["${gone.url}"] }
+`,
+    });
+    for (const stream of [false, true]) {
+      const response = await own.chat("Hello", { model: "gone", stream });
+      await expectRefusal(response, 502, "upstream_error");
+    }
+  });
+
+  test("a redirect is not followed", async () => {
+    const elsewhere = startUpstream();
+    const count = front.upstream.asked.length;
+    front.upstream.script = () => Response.redirect(`${elsewhere.url}/chat/completions`, 307);
+    await expectRefusal(await front.chat("Hello"), 502, "upstream_error");
+    expect([front.upstream.asked.length, elsewhere.asked.length]).toEqual([count + 1, 0]);
+    await elsewhere.stop();
+  });
+
+  test("a stream that stalls after it began, in-band", async () => {
+    await using own = await startFront({ upstream: 'stall_timeout = "5s"' });
+    own.upstream.script = sayAndHang;
+    const response = await own.chat("Hello", { stream: true });
+    await own.clock.advance(5_000);
+    const frames = await readFrames(response);
+    expect(frames.slice(1)).toEqual([
+      expect.objectContaining({ error: expect.objectContaining({ code: "upstream_error" }) }),
+      "data: [DONE]",
+    ] as never);
+    await aborted(own.last());
+  });
+});
+
+describe("gateway.errors.upstream_timeout no answer in time", () => {
+  test("as JSON and before a stream begins is 504, and the server is let go", async () => {
+    await using own = await startFront({ upstream: 'first_token_timeout = "10s"' });
+    for (const stream of [false, true]) {
+      const arrived = asked(own, never);
+      const replied = own.chat("Hello", { stream });
+      const one = await arrived;
+      await own.clock.advance(9_999);
+      expect(Bun.peek.status(replied)).toBe("pending");
+      await own.clock.advance(1);
+      await expectRefusal(await replied, 504, "upstream_timeout");
+      await aborted(one);
+    }
+  });
+
+  test("after a comment stands in the stream", async () => {
+    await using own = await startFront({ upstream: 'first_token_timeout = "20s"' });
+    const arrived = asked(own, never);
+    const replied = own.chat("Hello", { stream: true });
+    await arrived;
+    await own.clock.advance(20_000);
+    expect(await readFrames(await replied)).toEqual([
+      ": keep-alive",
+      expect.objectContaining({ error: expect.objectContaining({ code: "upstream_timeout" }) }),
+      "data: [DONE]",
+    ] as never);
+  });
+});
+
+describe("gateway.errors.client_closed_request the caller leaving ends the request at the model server", () => {
+  for (const listens of [false, true]) {
+    const where = listens ? ", over a socket" : "";
+    for (const stream of [false, true]) {
+      test(`while it waits for ${stream ? "a stream" : "a reply"}${where}`, async () => {
+        await using own = await startFront({}, { listens });
+        const leaving = new AbortController();
+        const arrived = asked(own, never);
+        const headers = { "x-request-id": "leaver" };
+        const options = { headers, signal: leaving.signal };
+        const replied = own.chat("Hello", { stream }, options).catch(() => null);
+        const one = await arrived;
+        leaving.abort();
+        await aborted(one);
+        await replied;
+        await own.clock.advance(0);
+        expect(own.lines.filter(({ request_id }) => request_id === "leaver")).toEqual([
+          expect.objectContaining({ level: "info", code: "client_closed_request", status: 499 }),
+        ]);
+      });
+    }
+
+    test(`in the middle of a stream${where}`, async () => {
+      await using own = await startFront({}, { listens });
+      own.upstream.script = sayAndHang;
+      const leaving = new AbortController();
+      const response = await own.chat("Hello", { stream: true }, { signal: leaving.signal });
+      const reader = response.body!.getReader();
+      expect(new TextDecoder().decode((await reader.read()).value)).toContain("Hi");
+      if (listens) leaving.abort();
+      else await reader.cancel();
+      await aborted(own.last());
+      await own.clock.advance(0);
+      expect(own.lines).toEqual([
+        expect.objectContaining({ code: "client_closed_request", status: 499 }),
+      ]);
+    });
+  }
+});
+
+describe("what the model server is told of the caller", () => {
+  test("is the request's id, sent or made, and nothing else of its headers", async () => {
+    front.upstream.script = () => answerText("Hi");
+    const headers = {
+      "x-request-id": "from-the-caller",
+      cookie: "session=secret",
+      "x-forwarded-for": "10.1.2.3",
+      forwarded: "for=10.1.2.3",
+      "x-real-ip": "10.1.2.3",
+      via: "1.1 proxy",
+      "x-api-key": "secret",
+      "user-agent": "secret",
+      "accept-language": "secret",
+      traceparent: "secret",
+      "openai-organization": "secret",
+    };
+    await front.chat("Hello", {}, { headers });
+    const sent = Object.fromEntries(front.last().headers);
+    expect(sent["x-request-id"]).toBe("from-the-caller");
+    expect(Object.keys(sent).sort()).toEqual([
+      "accept",
+      "accept-encoding",
+      "connection",
+      "content-length",
+      "content-type",
+      "host",
+      "user-agent",
+      "x-request-id",
+    ]);
+    expect(JSON.stringify(sent)).not.toMatch(/secret|10\.1|svc_sk/);
+    const response = await front.chat("Hello");
+    expect(front.last().headers.get("x-request-id")).toBe(response.headers.get("x-request-id"));
+  });
+
+  test("is the operator's key and headers, and the model's name there", async () => {
+    const env = { MODEL_KEY: "operator-key" };
+    const lines = 'api_key_env = "MODEL_KEY"\nheaders = { x-team = "one" }';
+    await using own = await startFront({ upstream: lines }, { env });
+    await own.chat("Hello");
+    expect(own.last().path).toBe("/v1/chat/completions");
+    expect(Object.fromEntries(own.last().headers)).toMatchObject({
+      authorization: "Bearer operator-key",
+      "x-team": "one",
+    });
+    expect(own.last().body.model).toBe("upstream-model");
+  });
+});
+
+describe("of two replicas", () => {
+  /** Asks the pair twice with the same request, so that each replica is the first to be asked once. */
+  async function askTwice(
+    stream: boolean,
+    first: () => Response | Promise<Response>,
+    second: () => Response | Promise<Response>,
+  ): Promise<[Response, Response]> {
+    const servers = [startUpstream(first), startUpstream(second)] as const;
+    await using own = await startFront({
+      more: `
+[[models]]
+id = "pair"
+self_hosted = true
+capabilities = ["streaming"]
+upstream = { kind = "openai", urls = ["${servers[0].url}", "${servers[1].url}"] }
+`,
+    });
+    const fields = { model: "pair", stream };
+    const replies: [Response, Response] = [
+      await own.chat("Hello", fields),
+      await own.chat("Hello", fields),
+    ];
+    // Read before everything stops.
+    const read = await Promise.all(
+      replies.map(async (reply) => [reply, await reply.text()] as const),
+    );
+    for (const server of servers) await server.stop();
+    return read.map(
+      ([{ status, headers }, text]) => new Response(text, { status, headers }),
+    ) as never;
+  }
+  const good = () => answerText("good");
+  const goodStream = () => answerFrames([writeFrame({ content: "good" }, "stop"), DONE]);
+
+  test("the other takes over before the first piece", async () => {
+    const BAD = [500, 503, 429, 401, 404].map((status) => () => new Response("", { status }));
+    for (const bad of [...BAD, () => new Response(HTML)]) {
+      for (const reply of await askTwice(false, bad, good)) {
+        expect(await reply.json()).toMatchObject({ choices: [{ message: { content: "good" } }] });
+      }
+      for (const reply of await askTwice(true, bad, goodStream)) {
+        expect(await reply.text()).toContain("good");
+      }
+    }
+    const silent = () => answerFrames([": hi\n\n", writeFrame({ role: "assistant" })]);
+    for (const reply of await askTwice(true, silent, goodStream)) {
+      expect(await reply.text()).toContain("good");
+    }
+  });
+
+  test("none takes over after it", async () => {
+    const dying = () => answerFrames([writeFrame({ content: "Hi" })]);
+    const texts = (await askTwice(true, dying, goodStream)).map((reply) => reply.text());
+    const [died, whole] = await Promise.all(texts);
+    expect(died).toContain('"content":"Hi"');
+    expect(died).toContain('"code":"upstream_error"');
+    expect(died).not.toContain("good");
+    expect(whole).toContain("good");
+  });
+
+  test("none is asked again what is the request's own fault", async () => {
+    const long = () => Response.json({ message: "maximum context length" }, { status: 400 });
+    const [refused, answered] = await askTwice(false, long, good);
+    await expectRefusal(refused, 400, "context_length_exceeded", "messages");
+    expect(answered.status).toBe(201);
+  });
+
+  test("the last failure answers when both fail", async () => {
+    const busy = () => new Response("", { status: 429 });
+    const broken = () => new Response("", { status: 500 });
+    const [first, second] = await askTwice(false, busy, broken);
+    await expectRefusal(first, 502, "upstream_error");
+    await expectRefusal(second, 429, "upstream_rate_limited");
+  });
+});

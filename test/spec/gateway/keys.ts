@@ -1,0 +1,32 @@
+// Keys of every kind for the tests of one spec, made as an operator makes them.
+import type { Scope } from "../../../src/access/index.ts";
+import { modelStore } from "../../../src/models/store.ts";
+import type { TestApp } from "../../support/app.ts";
+
+export interface KeyWish {
+  account_id?: string | null;
+  scopes?: Scope[];
+  models?: string[] | null;
+  max_output_tokens?: number | null;
+  expires_at?: number | null;
+}
+
+/** The secret of a new key; left out: of the account behind the test's first key. */
+export async function createKey({ app }: TestApp, wish: KeyWish = {}): Promise<string> {
+  const account_id = (await app.access.accounts.find("dev"))!.id;
+  const { secret } = await app.access.keys.create({ account_id, ...wish });
+  return secret;
+}
+
+/** An account of its own with one key, and the permissions for single models that it gets. */
+export async function allow(test: TestApp, name: string, wish: KeyWish = {}) {
+  const { app, clock } = test;
+  const account_id = (await app.access.accounts.create(name))!.id;
+  const store = app.database.bind(modelStore);
+  return {
+    account_id,
+    key: await createKey(test, { ...wish, account_id }),
+    grant: (model: string) => store.grant(account_id, model, clock.now()),
+    ungrant: (model: string) => store.ungrant(account_id, model),
+  };
+}

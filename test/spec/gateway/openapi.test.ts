@@ -1,0 +1,247 @@
+// The OpenAPI document: valid, complete, described to the last field, and true of what is answered.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { KEY, startApp, type TestApp } from "../../support/app.ts";
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  const?: unknown;
+}
+interface Content {
+  content: Record<string, { schema: Schema }>;
+}
+interface Operation {
+  summary?: string;
+  operationId?: string;
+  requestBody?: Content;
+  responses: Record<string, Content & { description: string; headers: object }>;
+}
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+let app: TestApp;
+let document: Document;
+beforeAll(async () => {
+  app = await startApp();
+  document = (await (await app.get("/openapi.json", { key: null })).json()) as Document;
+});
+afterAll(() => app.stop());
+
+const listOperations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+/** Every schema below one, itself included, with where it stands. */
+function listSchemas(schema: Schema, place: string): [place: string, schema: Schema][] {
+  const inner = [
+    ...Object.entries(schema.properties ?? {}).map(([name, one]) => [`.${name}`, one] as const),
+    ...(schema.anyOf ?? []).map((one, i) => [`|${i}`, one] as const),
+    ...(schema.items ? [["[]", schema.items] as const] : []),
+  ];
+  return [[place, schema], ...inner.flatMap(([name, one]) => listSchemas(one, place + name))];
+}
+const listAll = () =>
+  Object.entries(document.components.schemas).flatMap(([name, one]) => listSchemas(one, name));
+
+/** What a `$ref` leads to; undefined: nothing. */
+const follow = (ref: string): unknown =>
+  ref
+    .replace("#/", "")
+    .split("/")
+    .reduce<unknown>((place, step) => (place as Record<string, unknown>)?.[step], document);
+
+/** A field is described by itself, by what it refers to, or by each thing but null that it may be. */
+function isDescribed({ description, $ref, anyOf }: Schema): boolean {
+  if (description) return true;
+  if ($ref) return Boolean((follow($ref) as Schema | undefined)?.description);
+  return anyOf?.filter(({ type }) => type !== "null").every(isDescribed) ?? false;
+}
+
+test("it is a valid document of OpenAPI 3.1.0", async () => {
+  expect(document.openapi).toBe("3.1.0");
+  const { valid, errors } = await new Validator().validate({ ...document });
+  expect([valid, errors]).toEqual([true, undefined]);
+});
+
+test("it is plain JSON that needs no key", async () => {
+  const reply = await app.get("/openapi.json", { key: null });
+  expect([reply.status, reply.headers.get("content-type")]).toEqual([200, "application/json"]);
+});
+
+test("it names each route once, and pages not at all", () => {
+  const routes = listOperations().map(({ method, path }) => `${method} ${path}`);
+  expect(routes.toSorted()).toEqual(["get /v1/models", "post /v1/chat/completions"]);
+});
+
+test("every route has a summary, an id of its own and replies with a request id", () => {
+  const ids = new Set<string>();
+  for (const { operation } of listOperations()) {
+    expect(operation.summary).toMatch(/^[A-Z].{5,}/);
+    ids.add(operation.operationId ?? "");
+    for (const reply of Object.values(operation.responses)) {
+      expect(reply.description).not.toBe("");
+      expect(reply.headers).toHaveProperty("x-request-id");
+    }
+  }
+  expect(ids.size).toBe(listOperations().length);
+  expect(ids.has("")).toBe(false);
+});
+
+test("every route documents what any route can refuse with, and only bodies those of bodies", () => {
+  for (const { operation } of listOperations()) {
+    const statuses = Object.keys(operation.responses);
+    expect(statuses).toEqual(expect.arrayContaining(["401", "403", "429", "500"]));
+    for (const status of ["400", "413"]) {
+      expect([status, statuses.includes(status)]).toEqual([status, Boolean(operation.requestBody)]);
+    }
+    expect(statuses).not.toContain("422");
+  }
+});
+
+test("gateway.errors.p4 every code that a chat can be refused with is named in the document", () => {
+  const { responses } = document.paths["/v1/chat/completions"]!.post!;
+  const text = Object.values(responses)
+    .map(({ description }) => description)
+    .join("\n");
+  const codes = [
+    "invalid_request",
+    "context_length_exceeded",
+    "missing_api_key",
+    "invalid_api_key",
+  ];
+  const more = ["permission_denied", "scope_required", "model_not_permitted", "model_not_found"];
+  const limits = ["request_too_large", "rate_limit_exceeded", "upstream_rate_limited"];
+  const ours = ["internal_error", "upstream_error", "model_unavailable", "model_offline"];
+  const last = ["no_model_available", "upstream_timeout"];
+  for (const code of [...codes, ...more, ...limits, ...ours, ...last]) {
+    expect(text).toContain(`\`${code}\``);
+  }
+});
+
+test("every reference leads somewhere, and every schema is referred to", () => {
+  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!);
+  expect(refs.length).toBeGreaterThan(10);
+  for (const ref of refs) expect([ref, typeof follow(ref)]).toEqual([ref, "object"]);
+  for (const name of Object.keys(document.components.schemas)) {
+    expect(refs).toContain(`#/components/schemas/${name}`);
+  }
+});
+
+test("every field of every schema is described", () => {
+  const silent = listAll().flatMap(([place, { properties = {} }]) =>
+    Object.entries(properties)
+      .filter(([, field]) => !isDescribed(field))
+      .map(([name]) => `${place}.${name}`),
+  );
+  expect(silent).toEqual([]);
+});
+
+test("schemas hold no mark of ours and do not forbid fields that may be added", () => {
+  const text = JSON.stringify(document.components.schemas);
+  expect(text).not.toMatch(/"(\$id|additionalProperties|form)":/);
+});
+
+test("`required` names fields that are there, and in replies exactly those that are never null", () => {
+  for (const [place, { properties = {}, required = [] }] of listAll()) {
+    for (const name of required) expect([place, name in properties]).toEqual([place, true]);
+  }
+  const { properties, required } = document.components.schemas.Model!;
+  const never_null = Object.entries(properties!)
+    .filter(([, { anyOf }]) => !anyOf?.some(({ type }) => type === "null"))
+    .map(([name]) => name);
+  expect(required).toEqual(never_null);
+  expect(required).not.toContain("context_window");
+  expect(required).not.toContain("upstream_revision");
+});
+
+describe("what is answered fits what is documented", () => {
+  /** Where a value breaks a schema; empty: nowhere. Only what our own schemas say is understood. */
+  function findBreach(schema: Schema, value: unknown, place = ""): string[] {
+    if (schema.$ref) return findBreach(follow(schema.$ref) as Schema, value, place);
+    if (schema.anyOf) {
+      const all = schema.anyOf.map((one) => findBreach(one, value, place));
+      return all.some((one) => one.length === 0) ? [] : all[0]!;
+    }
+    if ("const" in schema) return schema.const === value ? [] : [place];
+    const types = [schema.type ?? []].flat();
+    const isObject = typeof value === "object" && value !== null;
+    const type = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+    const isInteger = types.includes("integer") && Number.isInteger(value);
+    if (types.length > 0 && !types.includes(type) && !isInteger) return [place];
+    if (Array.isArray(value)) {
+      return value.flatMap((one, i) => findBreach(schema.items ?? {}, one, `${place}.${i}`));
+    }
+    if (!isObject) return [];
+    const missing = (schema.required ?? []).filter((name) => !(name in value));
+    const fields = Object.entries(schema.properties ?? {}).filter(([name]) => name in value);
+    return [
+      ...missing.map((name) => `${place}.${name} is missing`),
+      ...fields.flatMap(([name, one]) =>
+        findBreach(one, (value as Record<string, unknown>)[name], `${place}.${name}`),
+      ),
+    ];
+  }
+  const judge = (path: string, method: string, status: number, value: unknown, type: string) => {
+    const reply = document.paths[path]?.[method]?.responses[status];
+    expect([path, status, reply === undefined]).toEqual([path, status, false]);
+    return findBreach(reply!.content[type]!.schema, value);
+  };
+  const JSON_TYPE = "application/json";
+
+  test("the model list", async () => {
+    const list = await (await app.get("/v1/models")).json();
+    expect(judge("/v1/models", "get", 200, list, JSON_TYPE)).toEqual([]);
+    // The judge sees what is wrong.
+    expect(judge("/v1/models", "get", 200, { object: "x", data: [{}] }, JSON_TYPE)).toContain(
+      ".object",
+    );
+  });
+
+  test("chat replies, with text and with calls", async () => {
+    const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
+    for (const content of ["Hello", '!tool look {"at":1}']) {
+      const reply = await (await app.chat(content, { tools })).json();
+      expect(judge("/v1/chat/completions", "post", 201, reply, JSON_TYPE)).toEqual([]);
+    }
+  });
+
+  test("every chunk of a stream", async () => {
+    const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
+    const fields = { tools, stream: true, stream_options: { include_usage: true } };
+    for (const content of ["Hello", '!tool look {"at":1}']) {
+      const text = await (await app.chat(content, fields)).text();
+      const chunks = text.match(/^data: \{.*$/gm)!.map((line) => JSON.parse(line.slice(6)));
+      expect(chunks.length).toBeGreaterThan(2);
+      for (const chunk of chunks) {
+        const type = "text/event-stream";
+        expect(judge("/v1/chat/completions", "post", 201, chunk, type)).toEqual([]);
+      }
+    }
+  });
+
+  test("refusals", async () => {
+    const replies = [
+      await app.post("/v1/chat/completions", {}),
+      await app.post("/v1/chat/completions", {}, { key: null }),
+      await app.chat("Hello", { think: true }, { key: `${KEY}-none` }),
+      await app.post("/v1/chat/completions", "x".repeat(300_000)),
+      await app.chat("!error upstream_error"),
+      await app.chat("!error model_offline"),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([400, 401, 403, 413, 502, 503]);
+    for (const reply of replies) {
+      const path = "/v1/chat/completions";
+      expect(judge(path, "post", reply.status, await reply.json(), JSON_TYPE)).toEqual([]);
+    }
+  });
+});

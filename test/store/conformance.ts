@@ -1,0 +1,353 @@
+// One suite for every engine: each store method, and what every engine promises whatever the store.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Refusal } from "../../src/platform/refusal.ts";
+import { stores } from "../../src/stores.ts";
+import {
+  failureOf,
+  type Ground,
+  openTestDatabase,
+  type TestDatabase,
+} from "../support/database.ts";
+import { makeTrial, type Trial, trialStore } from "../support/trial.ts";
+import { bindHouses, cases } from "./cases.ts";
+
+/** Declares the tests of one engine; each has an empty database on the ground, opened once. */
+export function testEngine(name: string, openGround: () => Promise<Ground> | Ground): void {
+  let ground: Ground;
+  /** Runs `body` on a fresh database. */
+  const on = (body: (database: TestDatabase) => Promise<void>) => async () => {
+    const database = await openTestDatabase(await ground.makePlace());
+    try {
+      await body(database);
+    } finally {
+      await database.close();
+    }
+  };
+  describe(name, () => {
+    beforeAll(async () => {
+      ground = await openGround();
+    });
+    afterAll(() => ground.release());
+    testStores(on);
+    testWrites(on);
+    testTold(on);
+    testValues(on);
+  });
+}
+
+/** Waits for `work` to fail with a message that holds `text`. */
+async function expectFailure(work: Promise<unknown>, text: string): Promise<void> {
+  expect((await failureOf(work)).message).toContain(text);
+}
+
+type On = (body: (database: TestDatabase) => Promise<void>) => () => Promise<void>;
+
+function testStores(on: On): void {
+  test("every read and write of every store has a case", () => {
+    const methods = stores.flatMap((store) =>
+      [...Object.keys(store.reads), ...Object.keys(store.writes)].map(
+        (method) => `${store.name}.${method}`,
+      ),
+    );
+    expect(new Set(cases.map((one) => one.method))).toEqual(new Set(methods));
+  });
+
+  for (const { method, title, given, act, judge } of cases) {
+    test(
+      `${method} ${title}`,
+      on(async (database) => {
+        const houses = bindHouses(database);
+        await given?.(houses);
+        await judge(await act(houses), houses);
+      }),
+    );
+  }
+}
+
+function testWrites(on: On): void {
+  test(
+    "a refused write leaves nothing and crosses with its code and what it says",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const failure = await failureOf(trials.refuse(makeTrial("t-1")));
+      expect(failure).toBeInstanceOf(Refusal);
+      expect(failure).toMatchObject({
+        code: "thread_busy",
+        say: { param: "thread_id", headers: { "retry-after": "7" } },
+      });
+      expect(await trials.count()).toBe(0);
+    }),
+  );
+
+  test(
+    "a bug in a write leaves nothing and crosses with its message",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await expectFailure(trials.break(makeTrial("t-1")), "a bug at t-1");
+      expect(await trials.count()).toBe(0);
+    }),
+  );
+
+  test(
+    "a write that fails does not touch the ones beside it",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const settled = await Promise.allSettled(
+        Array.from({ length: 60 }, (_, i) => {
+          const trial = makeTrial(`t-${i}`);
+          return [trials.create, trials.refuse, trials.break][i % 3]!(trial);
+        }),
+      );
+      expect(settled.map((one) => one.status === "fulfilled")).toEqual(
+        Array.from({ length: 60 }, (_, i) => i % 3 === 0),
+      );
+      const kept = (await trials.list()).map((trial) => trial.id);
+      expect(new Set(kept)).toEqual(new Set(Array.from({ length: 20 }, (_, i) => `t-${i * 3}`)));
+    }),
+  );
+
+  test(
+    "of 200 writes for one unique name exactly one wins",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const made = await Promise.all(
+        Array.from({ length: 200 }, (_, i) => trials.create(makeTrial("t-1", { whole: i }))),
+      );
+      expect(made.filter(Boolean)).toHaveLength(1);
+      expect((await trials.find("t-1"))!.whole).toBe(made.indexOf(true));
+    }),
+  );
+
+  test(
+    "two counters that 16 writers raise at once add up exactly",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await trials.createAll([makeTrial("t-1"), makeTrial("t-2")]);
+      const raise = async () => {
+        for (let i = 0; i < 5; i++) await trials.increment(["t-1", "t-2"]);
+      };
+      await Promise.all(Array.from({ length: 16 }, raise));
+      expect((await trials.list()).map((trial) => trial.whole)).toEqual([80, 80]);
+    }),
+  );
+
+  test(
+    "16 writers that claim at once never get the same row",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const ids = Array.from({ length: 16 }, (_, i) => `t-${i}`);
+      await trials.createAll(ids.map((id) => makeTrial(id)));
+      const claimed = await Promise.all(ids.map(() => trials.claim()));
+      expect(claimed.toSorted()).toEqual(ids.toSorted());
+      expect(await trials.claim()).toBeUndefined();
+    }),
+  );
+
+  test(
+    "a read never sees half of a write",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const writes = Array.from({ length: 100 }, (_, i) => {
+        return trials.createAll([makeTrial(`a-${i}`), makeTrial(`b-${i}`)]);
+      });
+      // Reads that come between any two steps of a write in this thread …
+      const counts = Array.from({ length: 1_000 }, async (_, steps) => {
+        for (let step = 0; step < steps; step++) await null;
+        return trials.count();
+      });
+      for (const count of await Promise.all(counts)) expect(count % 2).toBe(0);
+      // … and while another thread or process writes.
+      let isWriting = true;
+      const written = Promise.all(writes).then(() => {
+        isWriting = false;
+      });
+      while (isWriting) {
+        expect((await trials.count()) % 2).toBe(0);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await written;
+      expect(await trials.count()).toBe(200);
+    }),
+  );
+
+  test(
+    "a store that is not named in stores.ts cannot write",
+    on(async (database) => {
+      const stranger = { ...trialStore, name: "strangers" };
+      await expectFailure(database.bind(stranger).claim(), "strangers.claim");
+    }),
+  );
+
+  test(
+    "readiness can write, and a closed database refuses instead of waiting",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await database.probe();
+      const last = trials.create(makeTrial("t-1"));
+      await database.close();
+      expect(await last).toBe(true);
+      expect(await failureOf(database.probe())).toBeInstanceOf(Error);
+      expect(await failureOf(trials.create(makeTrial("t-2")))).toBeInstanceOf(Error);
+    }),
+  );
+}
+
+function testTold(on: On): void {
+  test(
+    "who is told finds what was committed, and a write that failed tells nothing",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const found: Promise<Trial | undefined>[] = [];
+      database.listen("trial", (id) => void found.push(trials.find(id!)));
+      await trials.refuse(makeTrial("t-1")).catch(() => {});
+      await trials.break(makeTrial("t-2")).catch(() => {});
+      await trials.createAll([makeTrial("t-3"), makeTrial("t-4")]);
+      const ids = (await Promise.all(found)).map((trial) => trial?.id);
+      expect(ids).toEqual(["t-3", "t-4"]);
+    }),
+  );
+
+  test(
+    "a listener hears its channel only, and nothing once it has left",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const heard: unknown[] = [];
+      const leave = database.listen("trial", (id) => void heard.push(id));
+      database.listen("another", () => void heard.push("another"));
+      await trials.createAll([makeTrial("t-1")]);
+      leave();
+      await trials.createAll([makeTrial("t-2")]);
+      expect(heard).toEqual(["t-1"]);
+    }),
+  );
+
+  test(
+    "a listener's bug is reported and keeps nobody else asleep",
+    on(async (database) => {
+      const heard: unknown[] = [];
+      database.listen("trial", () => {
+        throw new Error("deaf");
+      });
+      database.listen("trial", (id) => void heard.push(id));
+      await database.bind(trialStore).createAll([makeTrial("t-1")]);
+      expect(heard).toEqual(["t-1"]);
+      expect(database.failures).toEqual([{ failure: new Error("deaf"), isFatal: false }]);
+    }),
+  );
+}
+
+/** Texts that a careless layer would cut, change or run. */
+const HOSTILE = [
+  "",
+  " ",
+  "'); DROP TABLE trials; --",
+  '"quoted" `ticked` $1 ? :name @name %s \\ \\0',
+  "é 😀 \u{10FFFF} \u202E \uFEFF",
+  "line\r\nline\ttab\u0001\u001F\u007F",
+  "x".repeat(100_000),
+];
+
+function testValues(on: On): void {
+  test(
+    "every form of column survives the way there and back",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const full = makeTrial("t-1", {
+        whole: Number.MAX_SAFE_INTEGER,
+        flag: true,
+        choice: "right",
+        data: { list: [1, 1.5, true, null, "é\u0000\ud800"], nested: { "a.b": {} } },
+        amount: Number.MAX_SAFE_INTEGER,
+        usage: { rounds: 2 ** 31, cost: 2 ** 40, note: null },
+      });
+      const empty = makeTrial("t-2", {
+        whole: Number.MIN_SAFE_INTEGER,
+        data: null,
+        at: -1,
+        text_or_null: null,
+        whole_or_null: null,
+        flag_or_null: null,
+        data_or_null: null,
+        amount_or_null: null,
+        at_or_null: null,
+      });
+      await trials.createAll([full, empty]);
+      expect(await trials.list()).toEqual([full, empty]);
+    }),
+  );
+
+  test(
+    "hostile text is kept and found as it is",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await trials.createAll(HOSTILE.map((text, i) => makeTrial(`t-${i}`, { text })));
+      expect((await trials.list()).map((trial) => trial.text)).toEqual(HOSTILE);
+      for (const text of HOSTILE) expect(await trials.countText(text)).toBe(1);
+    }),
+  );
+
+  test.each([
+    ["NUL", "a\0b"],
+    ["half a surrogate pair", "a\ud800b"],
+  ])("a text with %s is refused, since no two engines keep it alike", (_, text) =>
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await expectFailure(trials.create(makeTrial("t-1", { text })), "NUL or half");
+      await expectFailure(trials.countText(text), "NUL or half");
+      expect(await trials.count()).toBe(0);
+    })(),
+  );
+
+  test(
+    "numbers that the engines would change are refused",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      for (const whole of [Number.NaN, Infinity, 2 ** 53]) {
+        await expectFailure(trials.create(makeTrial("t-1", { whole })), `${whole}`);
+      }
+      const nothing = undefined as unknown as string;
+      await expectFailure(trials.create(makeTrial("t-1", { text: nothing })), "text");
+      const none = null as unknown as string;
+      await expectFailure(trials.create(makeTrial("t-1", { text: none })), "text");
+      expect(await trials.count()).toBe(0);
+    }),
+  );
+
+  test(
+    "values beyond 32 bits compare and add as they should",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const wholes = [1, 2 ** 31, 2 ** 40, 2 ** 52];
+      await trials.createAll(wholes.map((whole, i) => makeTrial(`t-${i}`, { whole })));
+      expect(await trials.sumAbove(2 ** 31)).toBe(2 ** 40 + 2 ** 52);
+      expect(await trials.sumAbove(2 ** 52)).toBe(0);
+    }),
+  );
+
+  test(
+    "a condition that does not apply is no condition, and several nest",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      const choices = ["left", "right"] as const;
+      const all = choices.flatMap((choice) =>
+        [true, false].map((flag) => makeTrial(`t-${choice}-${flag}`, { choice, flag })),
+      );
+      await trials.createAll(all);
+      const idsOf = async (filter?: Parameters<typeof trials.list>[0]) =>
+        (await trials.list(filter)).map((trial) => trial.id);
+      expect(await idsOf()).toHaveLength(4);
+      expect(await idsOf({ choice: "left" })).toEqual(["t-left-false", "t-left-true"]);
+      expect(await idsOf({ flag: false })).toEqual(["t-left-false", "t-right-false"]);
+      expect(await idsOf({ flag: true, choice: "right" })).toEqual(["t-right-true"]);
+    }),
+  );
+
+  test(
+    "a row that lacks a column of its schema is a bug, never a null",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await trials.create(makeTrial("t-1"));
+      await expectFailure(trials.misread(), "was not selected");
+    }),
+  );
+}

@@ -1,0 +1,220 @@
+// A database that cannot be opened says what is wrong in one sentence; schemas only go forward.
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  DatabaseInUse,
+  DatabaseUnusable,
+  NewerDatabase,
+  openDatabase,
+  type Place,
+} from "../../src/platform/database/index.ts";
+import { lockDirectory } from "../../src/platform/database/lock.ts";
+import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { explainPostgres, explainSqlite } from "../../src/platform/database/unusable.ts";
+import { createManualClock } from "../support/clock.ts";
+import { start } from "../support/crash.ts";
+import { failureOf, memory, openFiles, openPglite, openTestDatabase } from "../support/database.ts";
+import { makeTrial, trialStore } from "../support/trial.ts";
+
+const DATABASE = new URL("../../src/platform/database/index.ts", import.meta.url).pathname;
+
+const files = openFiles();
+afterAll(() => files.release());
+const { directory } = files;
+
+const open = (place: Place, more = {}) =>
+  openDatabase({ place, stores: [], clock: createManualClock(), onFailure: fail, ...more });
+const openFile = (file: string, more = {}) => open({ kind: "sqlite", file }, more);
+function fail(failure: unknown): never {
+  throw failure;
+}
+
+for (const [engine, openGround] of [
+  ["SQLite", openFiles],
+  ["PostgreSQL", openPglite],
+] as const) {
+  test(`a newer database is left alone on ${engine}`, async () => {
+    const ground = await openGround();
+    const place = await ground.makePlace();
+    await (await openTestDatabase(place)).close();
+    const failure = await failureOf(open(place));
+    expect(failure).toBeInstanceOf(NewerDatabase);
+    expect(failure.message).toBe(
+      "the database is newer than this program (schema 9000, this program knows 1): " +
+        "use the newer wadi, or restore a backup made by this one",
+    );
+    await ground.release();
+  });
+
+  test(`a migration that fails leaves nothing behind on ${engine}`, async () => {
+    const ground = await openGround();
+    const place = await ground.makePlace();
+    const broken = {
+      number: 2,
+      name: "broken",
+      statements: () => ["CREATE TABLE half (a TEXT)", "CREATE TABLE half (a TEXT)"],
+    };
+    expect((await failureOf(open(place, { migrations: [...migrations, broken] }))).message).toMatch(
+      /half/,
+    );
+    const whole = { ...broken, statements: () => ["CREATE TABLE half (a TEXT)"] };
+    await (await open(place, { migrations: [...migrations, whole] })).close();
+    await ground.release();
+  });
+}
+
+test("what was written is there when the file is opened again, with none beside it", async () => {
+  const place = await files.makePlace();
+  const first = await openTestDatabase(place);
+  await first.bind(trialStore).create(makeTrial("t-1"));
+  await first.close();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  expect(readdirSync(join(place.file, ".."))).toEqual(["wadi.db"]);
+  const second = await openTestDatabase(place);
+  expect(await second.bind(trialStore).count()).toBe(1);
+  await second.close();
+});
+
+test("two programs open a fresh file at once", async () => {
+  const file = join(directory, "fresh", "wadi.db");
+  const script = `
+    import { openDatabase } from "${DATABASE}";
+    const place = { kind: "sqlite", file: ${JSON.stringify(file)} };
+    console.log("ready");
+    process.stdin.once("data", async () => {
+      const database = await openDatabase({ place, stores: [], clock: { now: () => 0 } });
+      await database.probe();
+      await database.close();
+      process.exit(0);
+    });`;
+  const programs = [1, 2, 3].map(() => start([process.execPath, "-e", script]));
+  for (const program of programs) expect(await program.next()).toBe("ready");
+  for (const program of programs) program.send("go");
+  for (const program of programs)
+    expect(await program.ended).toMatchObject({ code: 0, errors: "" });
+});
+
+test("a file that is no database, a directory for it, a file for its directory", async () => {
+  const junk = join(directory, "junk.db");
+  writeFileSync(junk, "nothing that SQLite wrote ".repeat(100));
+  expect((await failureOf(openFile(junk))).message).toBe(
+    `${junk} is no database of SQLite: move it away, or choose another data directory`,
+  );
+  const folder = join(directory, "folder.db");
+  mkdirSync(folder);
+  expect((await failureOf(openFile(folder))).message).toContain(
+    `${directory} cannot be written to`,
+  );
+  expect((await failureOf(openFile(join(junk, "wadi.db")))).message).toBe(
+    `${junk} cannot be a data directory: choose another`,
+  );
+});
+
+test("a data directory that cannot be written to is named", async () => {
+  const closed = join(directory, "closed");
+  mkdirSync(closed);
+  chmodSync(closed, 0o500);
+  chmodSync(directory, 0o755);
+  // Root may write everywhere, so the attempt is made as nobody.
+  const script = `
+    import { openDatabase } from "${DATABASE}";
+    if (process.getuid() === 0) process.setuid(65534);
+    const place = { kind: "sqlite", file: ${JSON.stringify(join(closed, "wadi.db"))} };
+    await openDatabase({ place, stores: [], clock: { now: () => 0 } })
+      .catch((failure) => console.log(failure.message));
+    process.exit(0);`;
+  const { lines } = await start([process.execPath, "-e", script]).ended;
+  expect(lines).toEqual([
+    `${closed} cannot be written to: give this user the right, or choose another directory`,
+  ]);
+});
+
+test("a PostgreSQL that is not there is named without its password", async () => {
+  // Port 9 is the discard service's, which nobody runs.
+  const url = "postgres://ann:secret@127.0.0.1:9/wadi";
+  const failure = await failureOf(open({ kind: "postgres", url, connections_max: 2 }));
+  expect(failure).toBeInstanceOf(DatabaseUnusable);
+  expect(failure.message).toBe(
+    "PostgreSQL at 127.0.0.1:9 does not answer: start it, or correct the address",
+  );
+});
+
+test.each([
+  ["28P01", 'PostgreSQL at db:5433 does not let the user "ann" in: correct its name or password'],
+  ["3D000", 'PostgreSQL at db:5433 has no database "wadi": create it, or correct the name'],
+  ["42501", 'does not let the user "ann" make tables in its database "wadi": grant that right'],
+  ["53300", "has no connection left: raise its limit or close others"],
+  ["25006", "is read-only: give the address of the one that takes writes"],
+  ["57P03", "does not answer: start it, or correct the address"],
+])("PostgreSQL's %s becomes a sentence", (errno, sentence) => {
+  const failure = Object.assign(new Error("password secret"), { errno });
+  const explained = explainPostgres("postgres://ann:secret@db:5433/wadi", failure) as Error;
+  expect(explained).toBeInstanceOf(DatabaseUnusable);
+  expect(explained.message).toContain(sentence);
+  expect(explained.message).not.toContain("secret");
+});
+
+test.each([
+  ["EROFS", "cannot be written to"],
+  ["SQLITE_READONLY_DBMOVED", "cannot be written to"],
+  ["ENOSPC", "is full: make room and start again"],
+  ["SQLITE_FULL", "is full: make room and start again"],
+  ["SQLITE_CORRUPT", "is damaged: restore a backup"],
+  ["SQLITE_BUSY", "locked: wait for it or end it, and start again"],
+  ["SQLITE_IOERR_FSYNC", "fails to read or write"],
+])("SQLite's and the system's %s becomes a sentence", (code, sentence) => {
+  const explained = explainSqlite("/data/wadi.db", Object.assign(new Error(""), { code })) as Error;
+  expect(explained).toBeInstanceOf(DatabaseUnusable);
+  expect(explained.message).toContain(sentence);
+  expect(explained.message).toContain("/data");
+});
+
+test("a bug while opening stays a bug, and an address that is none says so", async () => {
+  const bug = new TypeError("a bug");
+  expect(explainSqlite("/data/wadi.db", bug)).toBe(bug);
+  expect(explainPostgres("postgres://db/wadi", bug)).toBe(bug);
+  const url = "postgres://ann:secret@[oops/wadi";
+  const failure = await failureOf(open({ kind: "postgres", url, connections_max: 2 }));
+  expect(failure.message).toBe(
+    "the database's address cannot be read: write postgres://USER:PASSWORD@HOST/DATABASE",
+  );
+});
+
+test("a data directory has one server at a time, and the command line beside it", async () => {
+  const place = await files.makePlace();
+  const server = await openTestDatabase(place, true);
+  const failure = await failureOf(openTestDatabase(place, true));
+  expect(failure).toBeInstanceOf(DatabaseInUse);
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  expect(failure.message).toBe(
+    `another wadi server runs on ${join(place.file, "..")}: \
+stop it, or give this one another database`,
+  );
+  const commandLine = await openTestDatabase(place);
+  expect(await commandLine.bind(trialStore).create(makeTrial("t-1"))).toBe(true);
+  await commandLine.close();
+  await server.close();
+  await (await openTestDatabase(place, true)).close();
+});
+
+test("a server that was killed holds its data directory no longer", async () => {
+  const lock = new URL("../../src/platform/database/lock.ts", import.meta.url).pathname;
+  const script = `
+    const release = (await import("${lock}")).lockDirectory(${JSON.stringify(directory)});
+    console.log("locked");
+    process.stdin.on("data", release);`;
+  const server = start([process.execPath, "-e", script]);
+  expect(await server.next()).toBe("locked");
+  expect(() => lockDirectory(directory)).toThrow(DatabaseInUse);
+  server.kill();
+  expect((await server.ended).signal).toBe("SIGKILL");
+  lockDirectory(directory)();
+  expect(readdirSync(directory).filter((name) => name.startsWith("serve"))).toEqual(["serve.lock"]);
+});
+
+test("in memory every server is alone", async () => {
+  const place = await memory.makePlace();
+  const both = [await openTestDatabase(place, true), await openTestDatabase(place, true)];
+  for (const database of both) await database.close();
+});

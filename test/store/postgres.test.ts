@@ -1,0 +1,123 @@
+// The conformance suite on a real PostgreSQL where one is given, and what only that can show.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { DatabaseInUse, DatabaseUnusable, type Place } from "../../src/platform/database/index.ts";
+import {
+  failureOf,
+  type Ground,
+  openServer,
+  openTestDatabase,
+  type TestDatabase,
+} from "../support/database.ts";
+import { makeTrial, trialStore } from "../support/trial.ts";
+import { testEngine } from "./conformance.ts";
+
+const address = process.env.WADI_TEST_POSTGRES;
+
+if (address) {
+  testEngine("PostgreSQL", () => openServer(address));
+  describe("two servers on one PostgreSQL", () => testServers(address));
+} else {
+  test.skip("PostgreSQL: skipped, since WADI_TEST_POSTGRES names no server", () => {});
+}
+
+function testServers(server: string): void {
+  let ground: Ground;
+  let place: Place & { kind: "postgres" };
+  beforeAll(async () => {
+    ground = openServer(server);
+    const made = await ground.makePlace();
+    if (made.kind !== "postgres") throw new Error("not PostgreSQL");
+    place = made;
+  });
+  afterAll(() => ground.release());
+
+  test("wake each other's listeners, each its own only once", async () => {
+    const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
+    const own: unknown[] = [];
+    writer.listen("trial", (id) => void own.push(id));
+    const heard = hear(reader, "trial", 2);
+    await writer.bind(trialStore).createAll([makeTrial("t-1"), makeTrial("t-2")]);
+    expect(await heard).toEqual(["t-1", "t-2"]);
+    expect(await reader.bind(trialStore).count()).toBe(2);
+    // Once more the way round, so that an echo of the first would have arrived.
+    const back = hear(writer, "trial", 1);
+    await reader.bind(trialStore).createAll([makeTrial("t-3")]);
+    await back;
+    expect(own).toEqual(["t-1", "t-2", "t-3"]);
+    for (const database of [writer, reader]) await database.close();
+  });
+
+  test("say only that something changed where the list is too long or not theirs", async () => {
+    const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
+    const many = Array.from({ length: 500 }, (_, i) => makeTrial(`many-${i}-${"x".repeat(20)}`));
+    const long = hear(reader, "trial", 1);
+    await writer.bind(trialStore).createAll(many);
+    expect(await long).toEqual([null]);
+    const strange = hear(reader, "trial", 1);
+    await run("SELECT pg_notify('wadi', 'not ours')");
+    expect(await strange).toEqual([null]);
+    for (const database of [writer, reader]) await database.close();
+  });
+
+  test("look again when the connection they listen on was cut", async () => {
+    const database = await openTestDatabase(place);
+    const heard = hear(database, "trial", 1);
+    await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE 'LISTEN%'`);
+    expect(await heard).toEqual([null]);
+    await database.close();
+  });
+
+  test("are told of a database that is not there, without the password", async () => {
+    const url = new URL(place.url);
+    url.pathname = "/nowhere";
+    const failure = await failureOf(openTestDatabase({ ...place, url: url.href }, true));
+    expect(failure).toBeInstanceOf(DatabaseUnusable);
+    expect(failure.message).toBe(
+      `PostgreSQL at ${url.host} has no database "nowhere": create it, or correct the name`,
+    );
+  });
+
+  test("cannot both be the only one, and the next one can once the first has gone", async () => {
+    const first = await openTestDatabase(place, true);
+    const failure = await failureOf(openTestDatabase(place, true));
+    expect(failure).toBeInstanceOf(DatabaseInUse);
+    expect(failure.message).toMatch(/^another wadi server runs on the database of [^@]+: stop it/);
+    const commandLine = await openTestDatabase(place);
+    await commandLine.probe();
+    for (const database of [commandLine, first]) await database.close();
+    await (await openTestDatabase(place, true)).close();
+  });
+
+  test("take their place again when its connection was cut", async () => {
+    const database = await openTestDatabase(place, true);
+    const cut = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
+    await run(cut);
+    // The server itself waits until the place is taken again.
+    await run(`DO $$ BEGIN
+      WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory') LOOP
+        PERFORM pg_sleep(0.01);
+      END LOOP; END $$`);
+    expect(await failureOf(openTestDatabase(place, true))).toBeInstanceOf(DatabaseInUse);
+    expect(database.failures).toEqual([]);
+    await database.close();
+  });
+
+  /** Runs a statement beside the servers, on the same database. */
+  async function run(text: string): Promise<void> {
+    const pool = new SQL({ url: place.url, max: 1 });
+    await pool.unsafe(text);
+    await pool.close();
+  }
+}
+
+/** The next `count` ids that `channel` is told. */
+function hear(database: TestDatabase, channel: string, count: number): Promise<unknown[]> {
+  const heard: unknown[] = [];
+  return new Promise((resolve) => {
+    database.listen(channel, (id) => {
+      if (heard.push(id) === count) resolve(heard);
+    });
+  });
+}

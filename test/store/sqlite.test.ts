@@ -1,0 +1,5 @@
+// The conformance suite on a SQLite file, written inline as the command line does.
+import { openFiles } from "../support/database.ts";
+import { testEngine } from "./conformance.ts";
+
+testEngine("SQLite inline", () => openFiles());

@@ -1,0 +1,141 @@
+// The conformance suite on SQLite as `wadi serve` runs it, and what may befall its writer.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { holdWriteLock } from "../support/crash.ts";
+import {
+  failureOf,
+  type Ground,
+  openFiles,
+  openTestDatabase,
+  type TestDatabase,
+  WRITER,
+} from "../support/database.ts";
+import { makeTrial, trialStore } from "../support/trial.ts";
+import { testEngine } from "./conformance.ts";
+
+testEngine("SQLite with a writer", () => openFiles(WRITER));
+
+describe("a writer", () => {
+  let ground: Ground;
+  beforeAll(() => {
+    ground = openFiles(WRITER);
+  });
+  afterAll(() => ground.release());
+  const open = async () => {
+    const place = await ground.makePlace();
+    if (place.kind !== "sqlite") throw new Error("not a file");
+    const database = await openTestDatabase(place);
+    return { file: place.file, database, trials: database.bind(trialStore) };
+  };
+
+  test("wakes every listener when another process wrote", async () => {
+    const { file, database } = await open();
+    // The first look of all: what was written before the writer was there is not known either.
+    expect(await hear(database, "trial")).toBeNull();
+    const heard = ["trial", "key"].map((channel) => hear(database, channel));
+    const commandLine = await openTestDatabase({ kind: "sqlite", file });
+    await commandLine.bind(trialStore).createAll([makeTrial("t-1")]);
+    expect(await Promise.all(heard)).toEqual([null, null]);
+    expect(await database.bind(trialStore).count()).toBe(1);
+    await commandLine.close();
+    await database.close();
+  });
+
+  test("commits in one group what arrived while it was busy, turn by turn", async () => {
+    const { database, trials } = await open();
+    await trials.fillDisk();
+    const signal = new Int32Array(new SharedArrayBuffer(4));
+    const held = trials.hold(signal);
+    while (Atomics.load(signal, 0) === 0) await turn();
+    const writes: Promise<boolean>[] = [];
+    for (const text of ["small", "x".repeat(1_000_000), "small"]) {
+      writes.push(trials.create(makeTrial(`t-${writes.length}`, { text })));
+      await turn();
+    }
+    Atomics.store(signal, 0, 2);
+    Atomics.notify(signal, 0);
+    await held;
+    // Only a group fails as one: each by itself, the small ones would have found room.
+    const settled = await Promise.allSettled(writes);
+    expect(settled.map((one) => one.status)).toEqual(["rejected", "rejected", "rejected"]);
+    await trials.freeDisk();
+    await database.close();
+  });
+
+  test("that dies fails what waits, takes no more, and says that the process must go", async () => {
+    const { database, trials } = await open();
+    await trials.explode();
+    const waiting = Array.from({ length: 5_000 }, (_, i) => trials.create(makeTrial(`t-${i}`)));
+    const settled = await Promise.allSettled(waiting);
+    expect(settled.at(-1)!.status).toBe("rejected");
+    const { failure, isFatal } = await database.failed;
+    expect(isFatal).toBe(true);
+    expect((failure as Error).message).toBe("the writer died: error: the thread has a bug");
+    expect(await failureOf(trials.create(makeTrial("late")))).toBe(failure as Error);
+    // What was acknowledged before is there.
+    const kept = settled.filter((one) => one.status === "fulfilled").length;
+    expect(await trials.count()).toBeGreaterThanOrEqual(kept);
+    await database.close();
+  });
+
+  test("that cannot be started says so", async () => {
+    const place = { kind: "sqlite" as const, file: (await open()).file };
+    const writer = new URL("./no-such-file.ts", import.meta.url);
+    const database = await openTestDatabase({ ...place, writer });
+    expect((await failureOf(database.probe())).message).toContain("the writer died");
+    expect(await database.failed).toMatchObject({ isFatal: true });
+    await database.close();
+  });
+
+  test("on a full disk fails the whole group, and goes on when there is room", async () => {
+    const { database, trials } = await open();
+    await trials.createAll([makeTrial("before"), makeTrial("before too")]);
+    await trials.fillDisk();
+    const big = "x".repeat(1_000_000);
+    const fillers = [
+      () => trials.create(makeTrial("big", { text: big })),
+      () => trials.overwrite(big),
+    ];
+    for (const fill of fillers) {
+      const small = ["small", "small too"].map((id) => trials.create(makeTrial(id)));
+      const group = await Promise.allSettled([small[0], fill(), small[1]]);
+      for (const one of group) {
+        expect(one).toMatchObject({ status: "rejected", reason: { code: "SQLITE_FULL" } });
+      }
+      expect((await trials.list()).map((trial) => trial.text)).toEqual(["text", "text"]);
+    }
+    await trials.freeDisk();
+    expect(await trials.create(makeTrial("big", { text: big }))).toBe(true);
+    expect(await trials.count()).toBe(3);
+    await database.close();
+  });
+
+  test("waits while another process holds the write lock", async () => {
+    const { file, database, trials } = await open();
+    const holder = await holdWriteLock(file);
+    const write = trials.create(makeTrial("t-1"));
+    expect(await trials.count()).toBe(0);
+    await holder.release();
+    expect(await write).toBe(true);
+    await database.close();
+  });
+
+  test("fails what cannot cross to it, and nothing else", async () => {
+    const { database, trials } = await open();
+    const bad = makeTrial("t-1", { data: () => "a closure" });
+    expect((await failureOf(trials.create(bad))).message).toContain("cloned");
+    expect(await trials.create(makeTrial("t-2"))).toBe(true);
+    await database.close();
+  });
+});
+
+/** One turn of the event loop, so that what was asked for is sent. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The next id that `channel` is told. */
+function hear(database: TestDatabase, channel: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    database.listen(channel, resolve);
+  });
+}

@@ -1,0 +1,99 @@
+// The whole app for black-box tests: on a manual clock, with the fixed keys of `dev`, with or without a socket.
+import { type App, buildApp, WRITER } from "../../src/app.ts";
+import type { Place } from "../../src/platform/database/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { readSettings } from "../../src/platform/settings/index.ts";
+import { createManualClock, type ManualClock } from "./clock.ts";
+import { createSeededIds } from "./ids.ts";
+import { openTestPlace } from "./place.ts";
+
+export const KEY = "svc_sk_test";
+
+export interface TestAppOptions {
+  /** The text of a wadi.toml; left out: the stub model. */
+  settings?: string;
+  env?: Record<string, string>;
+  /** true: listens on a free port of loopback. */
+  listens?: boolean;
+  /** Wall time at the start, in milliseconds since 1970. */
+  start_ms?: number;
+  place?: Place;
+}
+
+export interface AskOptions {
+  /** null: no Authorization header. */
+  key?: string | null;
+  /** An object is sent as JSON, a text as it is. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export interface TestApp {
+  app: App;
+  clock: ManualClock;
+  /** Every line of the log, parsed. */
+  lines: Record<string, unknown>[];
+  /** Empty unless it listens. */
+  url: string;
+  ask(method: string, path: string, options?: AskOptions): Promise<Response>;
+  get(path: string, options?: AskOptions): Promise<Response>;
+  post(path: string, body: unknown, options?: AskOptions): Promise<Response>;
+  /** POST /v1/chat/completions with one user message and what else is given. */
+  chat(content: string, fields?: object, options?: AskOptions): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+/** Starts an app; the caller stops it. */
+export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const clock = createManualClock(options.start_ms);
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  const { place, release } = await openTestPlace(options.place, WRITER);
+  const flags = { "server.port": 0 };
+  const app = await buildApp({
+    settings: readSettings(options.settings ?? "", "wadi.toml", options.env ?? {}, flags),
+    place,
+    clock,
+    ids: createSeededIds(),
+    log,
+    version: "0.0.0-test",
+    onFatal: (failure) => {
+      throw failure;
+    },
+  });
+  await app.operator.createDevKeys(KEY);
+  if (options.listens) await app.start();
+  const url = options.listens ? app.entrance.url : "";
+
+  const ask = async (method: string, path: string, given: AskOptions = {}) => {
+    const { key = KEY, body, headers = {}, signal } = given;
+    const all = new Headers(headers);
+    if (key !== null && !all.has("authorization")) all.set("authorization", `Bearer ${key}`);
+    const init = {
+      method,
+      headers: all,
+      body: typeof body === "object" ? JSON.stringify(body) : (body as string | undefined),
+      signal,
+    };
+    if (url) return fetch(`${url}${path}`, init);
+    return app.entrance.answer(new Request(`http://localhost${path}`, init));
+  };
+  const post = (path: string, body: unknown, given: AskOptions = {}) =>
+    ask("POST", path, { ...given, body });
+  return {
+    app,
+    clock,
+    lines,
+    url,
+    ask,
+    get: (path, given) => ask("GET", path, given),
+    post,
+    chat: (content, fields = {}, given = {}) =>
+      post("/v1/chat/completions", { messages: [{ role: "user", content }], ...fields }, given),
+    async stop() {
+      await app.stop(0);
+      await release();
+    },
+  };
+}

@@ -1,0 +1,21 @@
+// An ask as the pipeline hands it to a model server, with only what a test is about spelled out.
+import type { Ask } from "../../src/models/upstream/contract.ts";
+
+/** A text is the one user message; the budget is the largest, all else is absent unless given. */
+export function createAsk(message: string | Ask["messages"], some: Partial<Ask> = {}): Ask {
+  return {
+    request_id: "request-1",
+    messages: typeof message === "string" ? [{ role: "user", content: message }] : message,
+    max_tokens: 8_192,
+    tools: [],
+    tool_choice: null,
+    temperature: null,
+    top_p: null,
+    presence_penalty: null,
+    frequency_penalty: null,
+    seed: null,
+    stop: [],
+    stream: false,
+    ...some,
+  };
+}

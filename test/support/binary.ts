@@ -1,0 +1,173 @@
+// The compiled program as its users have it: run to its end, or served until its test file is through.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { executable } from "../../scripts/build.ts";
+
+export interface RunOptions {
+  /** Over an environment that holds nothing of Bun's, Node's or Wadi's. */
+  env?: Record<string, string>;
+  /** Left out: the room's own directory. */
+  cwd?: string;
+  stdin?: string;
+  /** Left out: the compiled program. */
+  command?: readonly string[];
+}
+
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Server {
+  pid: number;
+  /** Without a path. */
+  url: string;
+  /** The first key that it printed; empty: it printed none. */
+  key: string;
+  /** What it printed at its start, line by line. */
+  banner: readonly string[];
+  /** Resolves with the first line of the log that holds this text. */
+  logged(text: string): Promise<string>;
+  /** Closes this end of the log: nobody reads what the server prints from now on. */
+  stopReading(): Promise<void>;
+  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL"): void;
+  /** The exit code; null: a signal ended it. */
+  exited: Promise<number | null>;
+  ask(method: string, path: string, options?: AskOptions): Promise<Response>;
+  /** A chat with one user message. */
+  chat(content: string, options?: AskOptions): Promise<Response>;
+}
+
+export interface AskOptions {
+  /** Left out: the server's first. */
+  key?: string;
+  body?: object;
+  signal?: AbortSignal;
+}
+
+/** A directory of a test file's own, and every process that was started in it. */
+export interface Room {
+  directory: string;
+  /** Runs a command line to its end. */
+  run(args: readonly string[], options?: RunOptions): Promise<Ended>;
+  /** Starts a server and waits until it listens. */
+  serve(args: readonly string[], options?: RunOptions): Promise<Server>;
+  /** Ends every process and removes the directory. */
+  close(): Promise<void>;
+}
+
+/** Throws when the program has not been built. */
+export function openRoom(): Room {
+  const program = executable();
+  if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
+  const directory = mkdtempSync(join(tmpdir(), "wadi-binary-"));
+  const children: Bun.Subprocess[] = [];
+  const spawn = (args: readonly string[], options: RunOptions) => {
+    const child = Bun.spawn([...(options.command ?? [program]), ...args], {
+      cwd: options.cwd ?? directory,
+      env: { PATH: process.env.PATH, HOME: directory, ...options.env },
+      stdio: [new Blob([options.stdin ?? ""]), "pipe", "pipe"],
+    });
+    children.push(child);
+    return child;
+  };
+  return {
+    directory,
+    async run(args, options = {}) {
+      const child = spawn(args, options);
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { code: await child.exited, stdout, stderr };
+    },
+    async serve(args, options = {}) {
+      const child = spawn(args, options);
+      const log = readLog(child.stderr);
+      const banner = await readBanner(child.stdout);
+      if (banner === undefined) throw new Error(await log.whole);
+      const { url, key } = readStart(banner);
+      const ask: Server["ask"] = (method, path, given = {}) =>
+        fetch(`${url}${path}`, {
+          method,
+          headers: {
+            authorization: `Bearer ${given.key ?? key}`,
+            "content-type": "application/json",
+          },
+          body: given.body && JSON.stringify(given.body),
+          signal: given.signal,
+        });
+      return {
+        pid: child.pid,
+        url,
+        key,
+        banner,
+        logged: log.find,
+        stopReading: log.stop,
+        signal: (name) => child.kill(name),
+        exited: child.exited.then(() => child.exitCode),
+        ask,
+        chat: (content, given = {}) =>
+          ask("POST", "/v1/chat/completions", {
+            ...given,
+            body: { messages: [{ role: "user", content }], ...given.body },
+          }),
+      };
+    },
+    async close() {
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all(children.map((child) => child.exited));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The lines of a start, the last one a command or all of it as JSON; undefined: it ended before. */
+async function readBanner(stream: ReadableStream<Uint8Array>): Promise<string[] | undefined> {
+  const decoder = new TextDecoder();
+  let text = "";
+  const reader = stream.getReader();
+  while (!/^(curl |\{).*\n/m.test(text)) {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    text += decoder.decode(value, { stream: true });
+  }
+  await reader.cancel();
+  return text.trimEnd().split("\n");
+}
+
+function readStart(banner: readonly string[]): { url: string; key: string } {
+  const last = banner.at(-1)!;
+  if (last.startsWith("{")) {
+    const { url, keys } = JSON.parse(last);
+    return { url, key: keys[0] ?? "" };
+  }
+  const url = /^curl (.*?)\/v1\//.exec(last)![1]!;
+  return { url, key: /Bearer ([^'$"]+)'/.exec(last)?.[1] ?? "" };
+}
+
+function readLog(stream: ReadableStream<Uint8Array>) {
+  let text = "";
+  const waiting = new Set<() => void>();
+  const reader = stream.getReader();
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      text += decoder.decode(value, { stream: true });
+      for (const look of waiting) look();
+    }
+  };
+  const find = (part: string) =>
+    new Promise<string>((resolve) => {
+      const look = () => {
+        const line = text.split("\n").find((one) => one.includes(part));
+        if (line === undefined) return;
+        waiting.delete(look);
+        resolve(line);
+      };
+      waiting.add(look);
+      look();
+    });
+  return { find, whole: read(), stop: () => reader.cancel() };
+}

@@ -1,0 +1,68 @@
+// A clock that stands still until a test moves it, and then fires every timer at its own instant.
+import type { Cancel, Clock } from "../../src/platform/clock.ts";
+
+export interface ManualClock extends Clock {
+  /**
+   * Moves both clocks, firing what falls due in its order; after each timer all that waits for it
+   * runs. What began right before has set its timers by then. `advance(0)` only lets things run.
+   */
+  advance(ms: number): Promise<void>;
+  /** Moves the wall clock alone, as an operator or a time server does. */
+  shiftWall(ms: number): void;
+  /** How many timers wait. */
+  pending(): number;
+}
+
+interface Timer {
+  due_ms: number;
+  run(): void;
+}
+
+/** Starts at a fixed instant of 2026; a timer without delay is due, and fires without any move. */
+export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): ManualClock {
+  let monotonic_ms = 0;
+  let offset_ms = start_ms;
+  const timers = new Set<Timer>();
+
+  const fire = (timer: Timer) => {
+    if (timers.delete(timer)) timer.run();
+  };
+  /** The first of those due by then; equals in the order in which they were set. */
+  const findDue = (until_ms: number): Timer | undefined => {
+    let first: Timer | undefined;
+    for (const timer of timers) {
+      if (timer.due_ms <= until_ms && timer.due_ms < (first?.due_ms ?? Infinity)) first = timer;
+    }
+    return first;
+  };
+
+  return {
+    now: () => Math.floor(offset_ms + monotonic_ms),
+    monotonic: () => monotonic_ms,
+    after(delay_ms, run): Cancel {
+      const timer = { due_ms: monotonic_ms + Math.max(0, delay_ms), run };
+      timers.add(timer);
+      if (delay_ms <= 0) setImmediate(fire, timer);
+      return () => timers.delete(timer);
+    },
+    async advance(ms) {
+      const until_ms = monotonic_ms + ms;
+      await settle();
+      for (let timer = findDue(until_ms); timer; timer = findDue(until_ms)) {
+        monotonic_ms = timer.due_ms;
+        fire(timer);
+        await settle();
+      }
+      monotonic_ms = until_ms;
+    },
+    shiftWall(ms) {
+      offset_ms += ms;
+    },
+    pending: () => timers.size,
+  };
+}
+
+/** One turn of the event loop: every promise that can settle by itself has settled. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,102 @@
+// Processes that die, or hold things, on purpose: started, watched by the lines they print, killed.
+import { Database as Connection } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { executable } from "../../scripts/build.ts";
+
+/** A process of a test's; whoever starts one ends it. */
+export interface Child {
+  /** The next line of stdout; undefined: it has ended. */
+  next(): Promise<string | undefined>;
+  send(line: string): void;
+  kill(): void;
+  /** All that it printed and the caller has not read, once it has ended. */
+  ended: Promise<{ lines: string[]; errors: string; code: number; signal: unknown }>;
+}
+
+/** Starts a command; `env` goes over this process's own. */
+export function start(command: string[], env: Record<string, string> = {}): Child {
+  const child = Bun.spawn(command, {
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const lines = readLines(child.stdout);
+  const next = async () => (await lines.next()).value;
+  const finish = async () => {
+    const errors = await new Response(child.stderr).text();
+    const code = await child.exited;
+    const rest: string[] = [];
+    for (let line = await next(); line !== undefined; line = await next()) rest.push(line);
+    return { lines: rest, errors, code, signal: child.signalCode };
+  };
+  return {
+    next,
+    send(line) {
+      child.stdin.write(`${line}\n`);
+      child.stdin.flush();
+    },
+    kill: () => child.kill("SIGKILL"),
+    get ended() {
+      return finish();
+    },
+  };
+}
+
+/** Runs the program's test build to its end, or to `failPoint`, such as `keys.create:after`. */
+export async function runProgram(args: string[], failPoint = "") {
+  return startProgram(args, failPoint).ended;
+}
+
+/** Starts the program's test build. */
+export function startProgram(args: string[], failPoint = ""): Child {
+  const program = executable({ failPoints: true });
+  if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
+  return start([program, ...args], { WADI_FAIL_POINT: failPoint });
+}
+
+/** Another process that holds the write lock of a SQLite file until it is let go. */
+export async function holdWriteLock(file: string): Promise<{ release(): Promise<void> }> {
+  const script = `
+    const { Database } = require("bun:sqlite");
+    const connection = new Database(process.argv[1]);
+    connection.run("BEGIN IMMEDIATE");
+    console.log("held");
+    process.stdin.once("data", () => { connection.run("COMMIT"); process.exit(0); });`;
+  const holder = start([process.execPath, "-e", script, file]);
+  if ((await holder.next()) !== "held") throw new Error((await holder.ended).errors);
+  return {
+    async release() {
+      holder.send("release");
+      await holder.ended;
+    },
+  };
+}
+
+/** Every row of every table of a file that no process has open; throws unless it is whole. */
+export function dumpDatabase(file: string): Record<string, unknown[]> {
+  using connection = new Connection(file);
+  const found = connection.query("PRAGMA integrity_check").values().flat().join("; ");
+  const broken = connection.query("PRAGMA foreign_key_check").all();
+  if (found !== "ok" || broken.length > 0) throw new Error(`${file} is damaged: ${found}`);
+  const tables = connection.query("SELECT name FROM sqlite_schema WHERE type = 'table'").values();
+  return Object.fromEntries(
+    tables.map(([name]) => {
+      const rows = connection.query(`SELECT * FROM "${name}"`).all();
+      return [
+        String(name),
+        rows.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      ];
+    }),
+  );
+}
+
+async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  // A last line without its end was never printed whole: it acknowledges nothing.
+  return undefined;
+}

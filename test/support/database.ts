@@ -1,0 +1,119 @@
+// Databases for tests: empty ones on every engine, with the trial store beside the program's own.
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PGlite } from "@electric-sql/pglite";
+import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
+import { SQL } from "bun";
+import { createSystemClock } from "../../src/platform/clock.ts";
+import { type Database, openDatabase, type Place } from "../../src/platform/database/index.ts";
+import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { trialMigration, trialStores } from "./trial.ts";
+
+export const WRITER = new URL("./database-writer.ts", import.meta.url);
+
+export interface TestDatabase extends Database {
+  /** What was told to onFailure. */
+  failures: { failure: unknown; isFatal: boolean }[];
+  /** Resolves with the first of them. */
+  failed: Promise<{ failure: unknown; isFatal: boolean }>;
+}
+
+/** Opens the program's stores and the trial store on `place`. */
+export async function openTestDatabase(place: Place, exclusive = false): Promise<TestDatabase> {
+  const failures: TestDatabase["failures"] = [];
+  const failed = Promise.withResolvers<TestDatabase["failures"][number]>();
+  const database = await openDatabase({
+    place,
+    stores: trialStores,
+    migrations: [...migrations, trialMigration],
+    clock: createSystemClock(),
+    exclusive,
+    onFailure(failure, isFatal) {
+      failures.push({ failure, isFatal });
+      failed.resolve({ failure, isFatal });
+    },
+  });
+  return { ...database, failures, failed: failed.promise };
+}
+
+/** What `work` is rejected with; `expect().rejects` would hold up a PGlite in this same thread. */
+export async function failureOf(work: Promise<unknown>): Promise<Error> {
+  try {
+    await work;
+  } catch (failure) {
+    return failure as Error;
+  }
+  throw new Error("it did not fail");
+}
+
+/** A ground on which databases can be made: each place is empty and nobody else's. */
+export interface Ground {
+  makePlace(): Promise<Place>;
+  release(): Promise<void>;
+}
+
+export const memory: Ground = {
+  makePlace: async () => ({ kind: "memory" }),
+  release: async () => {},
+};
+
+/** Files in a directory of their own; `writer`: written by a Worker. */
+export function openFiles(writer?: URL): Ground & { directory: string } {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-store-"));
+  return {
+    directory,
+    makePlace: async () => ({
+      kind: "sqlite",
+      file: join(directory, randomUUID(), "wadi.db"),
+      writer,
+    }),
+    release: async () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** PostgreSQL in WebAssembly in this process: one session, one database, emptied each time. */
+export async function openPglite(): Promise<Ground> {
+  const engine = await PGlite.create();
+  const server = new PGLiteSocketServer({ db: engine, port: 0, maxConnections: 8 });
+  // All connections are one session: the next would find the last one's prepared statements.
+  server.addEventListener("connection", () => void engine.exec("DISCARD ALL"));
+  await server.start();
+  const url = `postgres://postgres@${server.getServerConn()}/postgres`;
+  return {
+    async makePlace() {
+      await engine.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+      return { kind: "postgres", url, connections_max: 1 };
+    },
+    async release() {
+      await server.stop();
+      await engine.close();
+    },
+  };
+}
+
+/** A real server, whose user may make databases: each place is one of its own. */
+export function openServer(address: string): Ground {
+  const made: string[] = [];
+  const run = async (text: string) => {
+    const pool = new SQL({ url: address, max: 1 });
+    await pool.unsafe(text);
+    await pool.close();
+  };
+  return {
+    async makePlace() {
+      const name = `wadi_test_${randomUUID().replaceAll("-", "")}`;
+      // In a language that does not sort by code points, so that nothing leans on the server's.
+      await run(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'
+        LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'`);
+      made.push(name);
+      const url = new URL(address);
+      url.pathname = `/${name}`;
+      return { kind: "postgres", url: url.href, connections_max: 16 };
+    },
+    async release() {
+      for (const name of made) await run(`DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+// Identifiers that are the same in every run of a test.
+import type { Ids } from "../../src/platform/ids.ts";
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** The same seed makes the same ids in the same order; UUIDs are of version 7 and ascend. */
+export function createSeededIds(seed = 1): Ids {
+  const draw = createDraw(seed);
+  const drawHex = (length: number) =>
+    Array.from({ length }, () => Math.floor(draw() * 16).toString(16)).join("");
+  let instant_ms = Date.UTC(2026, 10, 20, 12);
+  return {
+    uuid() {
+      const time = (instant_ms++).toString(16).padStart(12, "0");
+      const variant = "89ab"[Math.floor(draw() * 4)];
+      const random = `7${drawHex(3)}-${variant}${drawHex(3)}-${drawHex(12)}`;
+      return `${time.slice(0, 8)}-${time.slice(8)}-${random}`;
+    },
+    token: (length) =>
+      Array.from({ length }, () => BASE62[Math.floor(draw() * BASE62.length)]).join(""),
+  };
+}
+
+/** Fractions from 0 up to 1, by a linear congruence: of its bits the high ones are good. */
+function createDraw(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
