@@ -63,14 +63,15 @@ export async function listen(options: Listening): Promise<number> {
       default_model: settings.service.default_model,
       keys,
     };
+    // Before the start is said: whoever has read it may already send a signal.
+    const stop = createStop(app, log, end.resolve);
+    process.on("SIGINT", stop);
+    process.on("SIGTERM", stop);
     output.print(start, writeBanner(start, notes));
   } catch (failure) {
     await app.stop(0);
     throw failure;
   }
-  const stop = createStop(app, log, end.resolve);
-  process.on("SIGINT", stop);
-  process.on("SIGTERM", stop);
   return end.promise;
 }
 

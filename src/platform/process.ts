@@ -1,6 +1,6 @@
 // The process itself: put in order before anything else is loaded, and its two ways to speak.
 import { writeSync } from "node:fs";
-import { dropProxyVariables } from "./egress/index.ts";
+import { dropProxyVariables } from "./proxy.ts";
 
 /** Variables with which whoever starts the program could make Bun run something else inside it. */
 const REFUSED = ["BUN_OPTIONS", "BUN_BE_BUN", "NODE_OPTIONS"];

@@ -32,7 +32,10 @@ test("a mistake in wadi.toml is named with file, line and key", async () => {
 });
 
 test("a settings file that was named must be there", async () => {
-  await expectSentence("serve --config none.toml", "none.toml does not exist");
+  await expectSentence(
+    "serve --config none.toml",
+    "none.toml does not exist: correct --config, or write the file",
+  );
 });
 
 test("a variable of no setting is refused", async () => {

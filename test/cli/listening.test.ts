@@ -1,8 +1,14 @@
 // A start that goes wrong leaves nothing running, and one that cannot go on ends.
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { type Listening, listen, type Serving } from "../../src/cli/listening.ts";
 import { defaultSettings } from "../../src/platform/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
+
+// What a server listens to would hide the bugs of other tests in this process.
+const HEARD = ["SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
+afterEach(() => {
+  for (const event of HEARD) process.removeAllListeners(event);
+});
 
 /** A server that only notes what happens to it. */
 function pretend(overrides: Partial<Listening> = {}) {

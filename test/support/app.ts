@@ -34,6 +34,8 @@ export interface TestApp {
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
+  /** Resolves with the first line that holds this code, written already or to come. */
+  logged(code: string): Promise<Record<string, unknown>>;
   /** Empty unless it listens. */
   url: string;
   ask(method: string, path: string, options?: AskOptions): Promise<Response>;
@@ -48,7 +50,21 @@ export interface TestApp {
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const clock = createManualClock(options.start_ms);
   const lines: Record<string, unknown>[] = [];
-  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  const waiting = new Set<() => void>();
+  const write = (line: string) => {
+    lines.push(JSON.parse(line));
+    for (const look of waiting) look();
+  };
+  const logged = (code: string) =>
+    new Promise<Record<string, unknown>>((resolve) => {
+      const look = () => {
+        const line = lines.find((one) => one.code === code);
+        if (line && waiting.delete(look)) resolve(line);
+      };
+      waiting.add(look);
+      look();
+    });
+  const log = createLog(clock, write, false);
   const { place, release } = await openTestPlace(options.place, WRITER);
   const flags = { "server.port": 0 };
   const app = await buildApp({
@@ -85,6 +101,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     app,
     clock,
     lines,
+    logged,
     url,
     ask,
     get: (path, given) => ask("GET", path, given),

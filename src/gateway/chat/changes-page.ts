@@ -4,7 +4,12 @@ import { DEPRECATED_SINCE, SUNSET_AT } from "./deprecation.ts";
 
 /** A page for people; it needs no key and loads nothing. */
 export function createChangesPage(alias: string): Page {
-  const html = `<!doctype html>
+  const headers = { "content-type": "text/html; charset=utf-8" };
+  return { path: "/docs/changes", answer: () => new Response(writePage(alias), { headers }) };
+}
+
+function writePage(alias: string): string {
+  return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -23,8 +28,6 @@ model. This is deprecated since ${writeDay(DEPRECATED_SINCE)}: such replies carr
 <code>model</code> are not affected.</p>
 </html>
 `;
-  const headers = { "content-type": "text/html; charset=utf-8" };
-  return { path: "/docs/changes", answer: () => new Response(html, { headers }) };
 }
 
 function writeDay(instant: number): string {

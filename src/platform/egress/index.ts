@@ -2,5 +2,4 @@
 export { parseAllowList } from "./allow.ts";
 export { explainFetchFailure } from "./failure.ts";
 export { createGuardedEgress } from "./guarded.ts";
-export { dropProxyVariables } from "./proxy.ts";
 export { createTrustedEgress, type TrustedEgress, type TrustedInit } from "./trusted.ts";

@@ -62,7 +62,9 @@ function readFile(file: string, must_exist: boolean): string {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" && !must_exist) return "";
     throw new SettingsError(
-      code === "ENOENT" ? `${file} does not exist` : `${file} cannot be read (${code})`,
+      code === "ENOENT"
+        ? `${file} does not exist: correct --config, or write the file`
+        : `${file} cannot be read (${code})`,
     );
   }
   if (bytes.length > FILE_BYTES_MAX) throw refuseSize(file);

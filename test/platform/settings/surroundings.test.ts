@@ -194,7 +194,7 @@ describe("a file that cannot be read", () => {
 
   test("says that it does not exist", () => {
     expect(load("/no/such/wadi.toml")).toThrow(
-      new SettingsError("/no/such/wadi.toml does not exist"),
+      new SettingsError("/no/such/wadi.toml does not exist: correct --config, or write the file"),
     );
   });
 

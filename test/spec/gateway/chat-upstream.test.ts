@@ -225,7 +225,7 @@ describe("gateway.errors.client_closed_request the caller leaving ends the reque
         leaving.abort();
         await aborted(one);
         await replied;
-        await own.clock.advance(0);
+        await own.logged("client_closed_request");
         expect(own.lines.filter(({ request_id }) => request_id === "leaver")).toEqual([
           expect.objectContaining({ level: "info", code: "client_closed_request", status: 499 }),
         ]);
@@ -242,7 +242,7 @@ describe("gateway.errors.client_closed_request the caller leaving ends the reque
       if (listens) leaving.abort();
       else await reader.cancel();
       await aborted(own.last());
-      await own.clock.advance(0);
+      await own.logged("client_closed_request");
       expect(own.lines).toEqual([
         expect.objectContaining({ code: "client_closed_request", status: 499 }),
       ]);
