@@ -11,16 +11,30 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Bytes from here on would favour the first letters of the alphabet. */
 const UNBIASED_BELOW = 256 - (256 % 62);
 
+/** So many random bytes are drawn at once: asking the system for each id costs more than the id. */
+const DRAWN_BYTES = 4_096;
+
 /** Ids from the operating system's random source. */
 export function createSystemIds(): Ids {
+  const drawn = new Uint8Array(DRAWN_BYTES);
+  let next = drawn.length;
+  const takeByte = (): number => {
+    if (next === drawn.length) {
+      crypto.getRandomValues(drawn);
+      next = 0;
+    }
+    const byte = drawn[next]!;
+    // What made a secret does not stay in memory.
+    drawn[next++] = 0;
+    return byte;
+  };
   return {
     uuid: () => Bun.randomUUIDv7(),
     token(length) {
       let text = "";
       while (text.length < length) {
-        for (const byte of crypto.getRandomValues(new Uint8Array(length))) {
-          if (byte < UNBIASED_BELOW && text.length < length) text += BASE62[byte % 62];
-        }
+        const byte = takeByte();
+        if (byte < UNBIASED_BELOW) text += BASE62[byte % 62];
       }
       return text;
     },

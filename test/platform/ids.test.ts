@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { createSystemIds, writeBase62 } from "../../src/platform/ids.ts";
+
+test("a token has the length that is asked for, of base62 only, and is never the same", () => {
+  const ids = createSystemIds();
+  const tokens = Array.from({ length: 2_000 }, () => ids.token(24));
+  expect(tokens.every((token) => /^[0-9A-Za-z]{24}$/.test(token))).toBe(true);
+  expect(new Set(tokens).size).toBe(tokens.length);
+});
+
+test("every letter of a token is as likely as the others", () => {
+  const counts = new Map<string, number>();
+  const length = 620_000;
+  for (const letter of createSystemIds().token(length)) {
+    counts.set(letter, (counts.get(letter) ?? 0) + 1);
+  }
+  expect(counts.size).toBe(62);
+  // 10,000 each are expected, with a deviation of 99: six of them are one in a thousand million.
+  for (const count of counts.values()) expect(Math.abs(count - 10_000)).toBeLessThan(600);
+});
+
+test("a UUID is of version 7 and ascends", () => {
+  const ids = createSystemIds();
+  const made = Array.from({ length: 100 }, () => ids.uuid());
+  expect(made[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect([...made].sort()).toEqual(made);
+});
+
+test("a number in base62 is filled with zeros to its places", () => {
+  expect([0, 61, 62, 2 ** 32 - 1].map((number) => writeBase62(number, 6))).toEqual([
+    "000000",
+    "00000z",
+    "000010",
+    "4gfFC3",
+  ]);
+});
