@@ -9,7 +9,7 @@ import {
   createHealthPages,
   type Entrance,
 } from "./http/index.ts";
-import { buildModels, openModelRoutes } from "./models/index.ts";
+import { buildModels, createGrants, openModelRoutes } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
@@ -84,7 +84,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   const registry = await buildModels({ settings, database, egress, clock, ids });
   openModelRoutes(gateway, registry);
-  const changes = changelog_url || `${settings.server.public_url}/docs/changes`;
+  const changes = changelog_url || `${settings.server.public_url.replace(/\/$/, "")}/docs/changes`;
   openChatRoutes(gateway, { registry, alias, clock, ids, log, changelog_url: changes });
 
   const isReady = () => database.probe().then(() => true);
@@ -95,7 +95,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   ]);
 
   const models = settings.models.map((model) => model.id);
-  const operator = buildOperator({ access, clock, models });
+  const operator = buildOperator({ access, grants: createGrants(database, clock), clock, models });
   const services = joinServices([entrance]);
   return {
     database,

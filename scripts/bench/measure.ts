@@ -68,7 +68,7 @@ const writeNumber = (value: number): string => {
 
 /** A median with its smallest and largest round behind it. */
 export const writeSpread = ({ median, min, max }: Spread): string =>
-  `${writeNumber(median)} (${writeNumber(min)}–${writeNumber(max)})`;
+  Number.isNaN(min) ? "-" : `${writeNumber(median)} (${writeNumber(min)}–${writeNumber(max)})`;
 
 export const drawTable = ({ title, columns, rows }: Table): string => {
   const lines = [columns, ...rows];

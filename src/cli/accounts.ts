@@ -20,3 +20,19 @@ export async function listAccounts(given: Given, output: Output): Promise<number
   output.print(accounts, drawTable(accounts, ["name", "id", "created_at"]));
   return 0;
 }
+
+export async function grantModel(given: Given, output: Output): Promise<number> {
+  const [account, model] = given.args as [string, string];
+  await administer(given, ({ accounts }) => accounts.grant(account, model));
+  const granted = { account, model, granted: true };
+  output.print(granted, drawRow(granted));
+  return 0;
+}
+
+export async function ungrantModel(given: Given, output: Output): Promise<number> {
+  const [account, model] = given.args as [string, string];
+  await administer(given, ({ accounts }) => accounts.ungrant(account, model));
+  const granted = { account, model, granted: false };
+  output.print(granted, drawRow(granted));
+  return 0;
+}

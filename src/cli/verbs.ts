@@ -27,7 +27,7 @@ export const VERBS: readonly Verb[] = [
     name: "accounts create",
     args: ["NAME"],
     flags: {},
-    help: "a new account; accounts own keys, agents, tools …",
+    help: "a new account, the owner of keys and agents",
     run: async (given, output) => (await import("./accounts.ts")).createAccount(given, output),
   },
   {
@@ -36,6 +36,20 @@ export const VERBS: readonly Verb[] = [
     flags: {},
     help: "every account",
     run: async (given, output) => (await import("./accounts.ts")).listAccounts(given, output),
+  },
+  {
+    name: "accounts grant",
+    args: ["NAME", "MODEL"],
+    flags: {},
+    help: "lets it call an external or private model",
+    run: async (given, output) => (await import("./accounts.ts")).grantModel(given, output),
+  },
+  {
+    name: "accounts ungrant",
+    args: ["NAME", "MODEL"],
+    flags: {},
+    help: "takes a grant back",
+    run: async (given, output) => (await import("./accounts.ts")).ungrantModel(given, output),
   },
   {
     name: "keys create",

@@ -40,8 +40,7 @@ export async function readJson(
 
 /** The server throws away what is left of a refused body, so that its sender sees the reply. */
 async function readBytes(request: Request, bytes_max: number, clock: Clock): Promise<Uint8Array> {
-  const announced = request.headers.get("content-length");
-  if (announced !== null && Number(announced) > bytes_max) throw tooLarge(bytes_max);
+  const announced = refuseLength(request, bytes_max);
   // Behind an announced length nothing can follow, and whole it is read at half the cost.
   const whole = announced === null ? readPieces(request.body, bytes_max) : request.bytes();
   const late = Promise.withResolvers<never>();
@@ -58,13 +57,27 @@ async function readBytes(request: Request, bytes_max: number, clock: Clock): Pro
   }
 }
 
+/** Refuses an announced length beyond the limit, before a byte is read; null: none is announced. */
+export function refuseLength(request: Request, bytes_max: number): string | null {
+  const announced = request.headers.get("content-length");
+  if (announced !== null && Number(announced) > bytes_max) throw tooLarge(bytes_max);
+  return announced;
+}
+
 /** A body without a length, counted while it comes. */
 async function readPieces(body: Request["body"], bytes_max: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
-  for await (const piece of body ?? []) {
+  const reader = body?.getReader();
+  for (;;) {
+    const piece = (await reader?.read())?.value;
+    if (!piece) break;
     length += piece.length;
-    if (length > bytes_max) throw tooLarge(bytes_max);
+    if (length > bytes_max) {
+      // Not waited for, as a loop over the body would: a rebuilt request never tells its end.
+      void reader?.cancel();
+      throw tooLarge(bytes_max);
+    }
     pieces.push(piece);
   }
   return Buffer.concat(pieces, length);

@@ -11,7 +11,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { type Code, type Half, Refusal, refuse } from "../platform/refusal.ts";
-import { readJson } from "./body.ts";
+import { readJson, refuseLength } from "./body.ts";
 import { answerRefusal } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
 import { compileCheck } from "./validation.ts";
@@ -134,6 +134,8 @@ function createAnswer<B extends TSchema>(
       // gateway.authentication.4
       throw refuse("scope_required", { message: `This route needs the scope ${spec.scope}.` });
     }
+    const bytes_max = spec.body_bytes_max ?? BODY_BYTES_MAX;
+    if (!check) refuseLength(request, bytes_max);
     const body = check ? check(await readBody(request, request_id)) : undefined;
     const release = spec.is_slow ? options.holdOpen(request) : undefined;
     try {

@@ -12,6 +12,7 @@ import { createOpenai } from "./upstream/openai.ts";
 import { joinReplicas } from "./upstream/replicas.ts";
 import { createStub } from "./upstream/stub.ts";
 
+export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export type { ModelRegistry } from "./registry.ts";
 export { openModelRoutes } from "./routes.ts";

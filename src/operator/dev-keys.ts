@@ -18,7 +18,8 @@ export async function createDevKeys(
   first: string,
 ): Promise<string[]> {
   const keys = await access.keys.list(null);
-  if (keys.length > 0 && !keys.some(isDevKey)) {
+  const isBegun = keys.length > 0 || (await access.accounts.list()).length > 0;
+  if (isBegun && !keys.some(isDevKey)) {
     throw new OperatorProblem(
       "this data belongs to `wadi serve`, and everybody knows the keys of `wadi dev`: " +
         "give dev a directory of its own with --data",

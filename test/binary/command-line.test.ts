@@ -35,6 +35,18 @@ describe("help", () => {
   });
 });
 
+test("a grant lets an account call an external model, and is taken back", async () => {
+  for (const [verb, granted] of [
+    ["grant", true],
+    ["ungrant", false],
+  ] as const) {
+    const { code, stdout } = await run(`accounts ${verb} acme stub-1 --json`);
+    expect([code, parse(stdout)]).toEqual([0, { account: "acme", model: "stub-1", granted }]);
+  }
+  const { code, stderr } = await run("accounts grant acme stub-2");
+  expect([code, stderr]).toEqual([1, 'wadi: there is no model "stub-2"; did you mean "stub-1"?\n']);
+});
+
 describe("wrong usage is exit code 2 and one sentence on stderr", () => {
   const lines = [
     "devv",

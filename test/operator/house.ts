@@ -1,5 +1,6 @@
 // The operator's verbs on an empty database in memory, and the access house below them.
 import { type Access, buildAccess } from "../../src/access/index.ts";
+import { createGrants } from "../../src/models/index.ts";
 import { buildOperator, type KeyWish, type Operator } from "../../src/operator/index.ts";
 import { openDatabase } from "../../src/platform/database/index.ts";
 import { stores } from "../../src/stores.ts";
@@ -20,7 +21,7 @@ export async function openHouse(models: readonly string[] = ["stub-1"]): Promise
   };
   const database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids: createSeededIds(), alias: "svc" });
-  const operator = buildOperator({ access, clock, models });
+  const operator = buildOperator({ access, grants: createGrants(database, clock), clock, models });
   return { operator, access, clock, close: database.close };
 }
 

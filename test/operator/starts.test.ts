@@ -90,6 +90,12 @@ test("serve refuses the data of dev, whose keys everybody knows", async () => {
   await expect(house.operator.welcome()).rejects.toThrow("--data");
 });
 
+test("dev refuses data that has an account and no key yet", async () => {
+  await house.operator.accounts.create("team-a");
+  await expect(house.operator.createDevKeys(KEY)).rejects.toThrow("`wadi serve`");
+  expect(await countKeys()).toBe(0);
+});
+
 test("dev refuses the data of serve, also where an account is called dev", async () => {
   const { operator } = house;
   await operator.accounts.create("dev");

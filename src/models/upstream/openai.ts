@@ -30,8 +30,9 @@ export function createOpenai(options: OpenaiOptions): Answer {
     // Unpacking costs more than it saves here, and a small reply could become a huge one.
     "accept-encoding": "identity",
     "user-agent": "wadi",
-    ...options.headers,
   };
+  // In one case, so that the operator's take the place of ours instead of joining them.
+  for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = value;
   if (options.api_key) headers.authorization = `Bearer ${options.api_key}`;
 
   return async (ask, ear, signal) => {

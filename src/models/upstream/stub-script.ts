@@ -41,7 +41,6 @@ export const SCRIPTED_CODES = [
   "rate_limit_exceeded",
   "upstream_rate_limited",
   "capacity_exceeded",
-  "client_closed_request",
   "internal_error",
   "upstream_error",
   "model_unavailable",

@@ -77,7 +77,7 @@ function completeService(service: Open<Settings["service"]>, ids: string[], prob
 function completeModel(model: Open<ModelSettings>, path: string, problems: Problems) {
   model.default_max_tokens = Math.min(model.default_max_tokens, model.max_output_tokens);
   if (model.context_window === null || model.default_max_tokens < model.context_window) return;
-  // No request without max_tokens could ever fit (gateway.endpoints.chat_completions.4).
+  // No request without max_tokens could ever fit.
   problems.add(`${path}.default_max_tokens`, "must be less than context_window");
 }
 

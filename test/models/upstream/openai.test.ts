@@ -67,7 +67,7 @@ describe("the request", () => {
     const replica = connectReplica(() => answerText("Hello"), {
       url: "http://model.test/base/v1/",
       api_key: "secret",
-      headers: { "x-team": "one" },
+      headers: { "X-Team": "one", "User-Agent": "acme" },
     });
     await replica.ask({ request_id: "request-7" }).ending;
     const [{ url, init }] = replica.sent as [(typeof replica.sent)[0]];
@@ -76,7 +76,7 @@ describe("the request", () => {
       authorization: "Bearer secret",
       "accept-encoding": "identity",
       "content-type": "application/json",
-      "user-agent": "wadi",
+      "user-agent": "acme",
       "x-request-id": "request-7",
       "x-team": "one",
     });

@@ -245,7 +245,6 @@ test.each([
   ["upstream_timeout", true],
   ["model_unavailable", true],
   ["model_offline", true],
-  ["client_closed_request", false],
 ])("the scripted code %s is an ending, at once or in the middle", async (code, elsewhere) => {
   const options = { first_token_delay_ms: 500 };
   const ending = await ask(`!error ${code}`, { stream: true }, options).answer;

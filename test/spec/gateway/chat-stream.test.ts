@@ -309,7 +309,7 @@ describe("gateway.events.4 a failure", () => {
     ],
     ["that is a time-out", [error({ code: 504 })], "upstream_timeout", null, "server_error"],
     [
-      "gateway.endpoints.chat_completions.4 gateway.errors.context_length_exceeded of length",
+      "gateway.errors.context_length_exceeded of length",
       [error({ code: 400, message: "maximum context length is 5" })],
       "context_length_exceeded",
       "messages",

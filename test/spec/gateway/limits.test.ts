@@ -208,6 +208,24 @@ describe("gateway.limits.body_size", () => {
     client.leave();
   });
 
+  test("gateway.limits.body_size the same for a host whose name is short", async () => {
+    for (const host of ["x", "llm"]) {
+      const client = await openRaw(app.url);
+      const head = HEAD.replace(/Host: [^\r]*/i, `Host: ${host}`);
+      const body = fill(LIMIT + 1);
+      client.write(`${head}Transfer-Encoding: chunked\r\n\r\n`);
+      client.write(`${body.length.toString(16)}\r\n${body}\r\n`);
+      expect(codeOf(await client.read())).toEqual(tooLarge);
+      client.leave();
+    }
+  });
+
+  test("gateway.limits.body_size a route without a body refuses a long one too", async () => {
+    const head = HEAD.replace(/^POST [^ ]+/, "GET /v1/models");
+    const long = await sendRaw(app.url, `${head}Content-Length: ${100 * 1024 + 1}\r\n\r\n`);
+    expect(codeOf(long)).toEqual(tooLarge);
+  });
+
   test("gateway.limits.body_size a key is asked for first", async () => {
     const head = HEAD.replace(KEY, "x");
     const reply = await sendRaw(app.url, `${head}Content-Length: ${LIMIT + 1}\r\n\r\n`);
