@@ -21,18 +21,12 @@ export async function listAccounts(given: Given, output: Output): Promise<number
   return 0;
 }
 
-export async function grantModel(given: Given, output: Output): Promise<number> {
+/** `grant` and `ungrant`. */
+export async function setGrant(given: Given, output: Output, granted: boolean): Promise<number> {
   const [account, model] = given.args as [string, string];
-  await administer(given, ({ accounts }) => accounts.grant(account, model));
-  const granted = { account, model, granted: true };
-  output.print(granted, drawRow(granted));
-  return 0;
-}
-
-export async function ungrantModel(given: Given, output: Output): Promise<number> {
-  const [account, model] = given.args as [string, string];
-  await administer(given, ({ accounts }) => accounts.ungrant(account, model));
-  const granted = { account, model, granted: false };
-  output.print(granted, drawRow(granted));
+  const verb = granted ? "grant" : "ungrant";
+  await administer(given, ({ accounts }) => accounts[verb](account, model));
+  const row = { account, model, granted };
+  output.print(row, drawRow(row));
   return 0;
 }

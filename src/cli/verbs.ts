@@ -42,14 +42,14 @@ export const VERBS: readonly Verb[] = [
     args: ["NAME", "MODEL"],
     flags: {},
     help: "lets it call an external or private model",
-    run: async (given, output) => (await import("./accounts.ts")).grantModel(given, output),
+    run: async (given, output) => (await import("./accounts.ts")).setGrant(given, output, true),
   },
   {
     name: "accounts ungrant",
     args: ["NAME", "MODEL"],
     flags: {},
     help: "takes a grant back",
-    run: async (given, output) => (await import("./accounts.ts")).ungrantModel(given, output),
+    run: async (given, output) => (await import("./accounts.ts")).setGrant(given, output, false),
   },
   {
     name: "keys create",

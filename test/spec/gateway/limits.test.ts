@@ -199,17 +199,8 @@ describe("gateway.limits.body_size", () => {
     }
   });
 
-  test("gateway.limits.body_size what comes in chunks is refused before its end", async () => {
-    const client = await openRaw(app.url);
-    const body = fill(LIMIT + 1);
-    client.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
-    client.write(`${body.length.toString(16)}\r\n${body}\r\n`);
-    expect(codeOf(await client.read())).toEqual(tooLarge);
-    client.leave();
-  });
-
-  test("gateway.limits.body_size the same for a host whose name is short", async () => {
-    for (const host of ["x", "llm"]) {
+  test("gateway.limits.body_size what comes in chunks is refused before its end, whatever its host", async () => {
+    for (const host of ["localhost", "llm", "x"]) {
       const client = await openRaw(app.url);
       const head = HEAD.replace(/Host: [^\r]*/i, `Host: ${host}`);
       const body = fill(LIMIT + 1);
