@@ -84,7 +84,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   const registry = await buildModels({ settings, database, egress, clock, ids });
   openModelRoutes(gateway, registry);
-  const changes = changelog_url || `${settings.server.public_url.replace(/\/$/, "")}/docs/changes`;
+  const changes = changelog_url || `${settings.server.public_url}/docs/changes`;
   openChatRoutes(gateway, { registry, alias, clock, ids, log, changelog_url: changes });
 
   const isReady = () => database.probe().then(() => true);

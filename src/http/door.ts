@@ -104,13 +104,14 @@ function createAnswer<B extends TSchema>(
 ): Route["answer"] {
   const { half, clock, ids, log } = options;
   const check = spec.body && compileCheck(spec.body);
+  const bytes_max = spec.body_bytes_max ?? BODY_BYTES_MAX;
   const route = `${verb} ${path}`;
   // gateway.p7
   const internal_prefix = `x-${options.alias}-internal`;
 
   const readBody = async (request: Request, request_id: string): Promise<unknown> => {
     try {
-      return await readJson(request, spec.body_bytes_max ?? BODY_BYTES_MAX, clock);
+      return await readJson(request, bytes_max, clock);
     } catch (failure) {
       // gateway.errors.client_closed_request: logged only, with a status that nobody receives.
       if (failure instanceof Refusal && failure.code === "client_closed_request") {
@@ -134,7 +135,7 @@ function createAnswer<B extends TSchema>(
       // gateway.authentication.4
       throw refuse("scope_required", { message: `This route needs the scope ${spec.scope}.` });
     }
-    const bytes_max = spec.body_bytes_max ?? BODY_BYTES_MAX;
+    // gateway.limits.body_size: also where no body is read.
     if (!check) refuseLength(request, bytes_max);
     const body = check ? check(await readBody(request, request_id)) : undefined;
     const release = spec.is_slow ? options.holdOpen(request) : undefined;

@@ -51,6 +51,8 @@ export function completeSettings(settings: Settings, surroundings: Surroundings)
 }
 
 function completeServer(server: Open<Settings["server"]>, { env, problems }: Surroundings) {
+  // Paths are put behind it.
+  server.public_url = server.public_url.replace(/\/+$/, "");
   if (server.database_env === "") return;
   const path = "server.database_env";
   const address = findVariable(env, server.database_env);

@@ -126,7 +126,7 @@ describe("gateway.versioning.3 once the sunset is announced", () => {
 });
 
 test("gateway.errors.headers.link leads to our own page where the operator names none", async () => {
-  const app = await startApp({ settings: '[server]\npublic_url = "https://acme.example"' });
+  const app = await startApp({ settings: '[server]\npublic_url = "https://acme.example/"' });
   const { link } = pick(await askUnknown(app));
   expect(link).toBe('<https://acme.example/docs/changes>; rel="deprecation"; type="text/html"');
   const page = await app.get("/docs/changes", { key: null });
