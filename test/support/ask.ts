@@ -15,6 +15,7 @@ export function createAsk(message: string | Ask["messages"], some: Partial<Ask> 
     frequency_penalty: null,
     seed: null,
     stop: [],
+    reasoning: false,
     stream: false,
     ...some,
   };

@@ -35,6 +35,7 @@ export function writeAsk(
     frequency_penalty: body.frequency_penalty ?? (settings.frequency_penalty || null),
     seed: writeSeed(body.seed),
     stop: writeStop(body.stop),
+    reasoning: body.reasoning === true,
     // A model that cannot stream is asked for the whole; the caller gets it as one content chunk.
     stream: body.stream === true && settings.capabilities.includes("streaming"),
   };

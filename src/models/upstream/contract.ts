@@ -47,6 +47,8 @@ export interface Ask {
   frequency_penalty: number | null;
   seed: number | null;
   stop: string[];
+  /** true: the model is to reason first; what it reasons is told to nobody. */
+  reasoning: boolean;
   /** true: pieces are wanted as they come; false: the whole reply at once is cheaper. */
   stream: boolean;
 }
