@@ -16,6 +16,7 @@ import { type Database, openDatabase, type Place } from "./platform/database/ind
 import { createTrustedEgress } from "./platform/egress/index.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
+import { openSecretsKey } from "./platform/secrets-key.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
@@ -30,6 +31,8 @@ export interface AppOptions {
   ids: Ids;
   log: Log;
   version: string;
+  /** null: the secrets key lasts as long as the app. */
+  secrets_key_file: string | null;
   /** Called when nothing can be kept any more: the process has to go. */
   onFatal(failure: unknown): void;
 }
@@ -85,7 +88,10 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const registry = await buildModels({ settings, database, egress, clock, ids });
   openModelRoutes(gateway, registry);
   const changes = changelog_url || `${settings.server.public_url}/docs/changes`;
-  openChatRoutes(gateway, { registry, alias, clock, ids, log, changelog_url: changes });
+  const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
+  const hashUser = secrets.createHash("users in the log");
+  const chat = { registry, alias, clock, ids, log, hashUser, changelog_url: changes };
+  openChatRoutes(gateway, chat);
 
   const isReady = () => database.probe().then(() => true);
   entrance.open(doors, [

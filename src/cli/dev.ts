@@ -5,7 +5,7 @@ import type { Place } from "../platform/database/index.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
-import { DATABASE_FILE, readGivenSettings } from "./settings.ts";
+import { DATABASE_FILE, placeSecretsKey, readGivenSettings } from "./settings.ts";
 import { type Given, readText, UsageProblem } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -29,7 +29,15 @@ export async function runDev(given: Given, output: Output): Promise<number> {
     output,
     storage: data ?? "in memory, gone at exit",
     build: (around) =>
-      buildApp({ settings, place, clock, ids: createSystemIds(), version: VERSION, ...around }),
+      buildApp({
+        settings,
+        place,
+        clock,
+        ids: createSystemIds(),
+        version: VERSION,
+        secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
+        ...around,
+      }),
     async welcome(operator) {
       const others = await operator.createDevKeys(first);
       const endings = others.map((key) => key.slice(first.length)).join(" ");

@@ -17,6 +17,7 @@ export async function writeOpenapi(_given: Given, output: Output): Promise<numbe
     ids: createSystemIds(),
     log: createLog(clock, (line) => output.say(line.trimEnd()), true),
     version: VERSION,
+    secrets_key_file: null,
     onFatal: () => {},
   });
   const response = await app.entrance.answer(new Request("http://localhost/openapi.json"));

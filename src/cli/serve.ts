@@ -3,7 +3,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
-import { placeData, readGivenSettings } from "./settings.ts";
+import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
 import type { Given } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -21,7 +21,15 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     output,
     storage: place.kind === "sqlite" ? settings.server.data : namePostgres(place.url),
     build: (around) =>
-      buildApp({ settings, place, clock, ids: createSystemIds(), version: VERSION, ...around }),
+      buildApp({
+        settings,
+        place,
+        clock,
+        ids: createSystemIds(),
+        version: VERSION,
+        secrets_key_file: placeSecretsKey(settings),
+        ...around,
+      }),
     async welcome(operator) {
       const key = await operator.welcome();
       if (key === undefined) return { keys: [], notes: [] };

@@ -30,6 +30,11 @@ export function readGivenSettings(given: Given, fixed: Record<string, unknown> =
   }
 }
 
+/** The file of the installation's secrets key; no backup holds it. */
+export function placeSecretsKey({ server }: Settings): string {
+  return server.secrets_key_file || join(server.data, "secrets.key");
+}
+
 /** Where the data of these settings lies. */
 export function placeData({ server }: Settings): Exclude<Place, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };

@@ -9,6 +9,7 @@ import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
 import type { Answer } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
+import { withoutReasoning } from "./upstream/reasoning.ts";
 import { joinReplicas } from "./upstream/replicas.ts";
 import { createStub } from "./upstream/stub.ts";
 
@@ -49,12 +50,10 @@ export async function buildModels(options: ModelsOptions): Promise<ModelRegistry
 
 function createAnswer(model: ModelSettings, { clock, ids, egress }: ModelsOptions): Answer {
   const { upstream } = model;
-  if (upstream.kind === "stub") return createStub({ ...upstream, clock, ids });
-  return joinReplicas(
-    upstream.urls.map((url) =>
-      createOpenai({ ...upstream, url, model: upstream.model || model.id, egress, clock, ids }),
-    ),
-  );
+  if (upstream.kind === "stub") return withoutReasoning(createStub({ ...upstream, clock, ids }));
+  const options = { ...upstream, model: upstream.model || model.id, egress, clock, ids };
+  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }));
+  return joinReplicas(upstream.urls.map(connect));
 }
 
 /** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */

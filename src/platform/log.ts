@@ -12,6 +12,8 @@ export interface LogFields {
   code?: string;
   account_id?: string | null;
   key_id?: string;
+  /** gateway.endpoints.chat_completions.user: a keyed hash of what the caller sent as `user`. */
+  user?: string;
   model?: string;
   upstream?: string;
   upstream_status?: number;
@@ -34,6 +36,7 @@ const ALLOWED = new Set<string>([
   "code",
   "account_id",
   "key_id",
+  "user",
   "model",
   "upstream",
   "upstream_status",

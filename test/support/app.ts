@@ -74,6 +74,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     ids: createSeededIds(),
     log,
     version: "0.0.0-test",
+    secrets_key_file: null,
     onFatal: (failure) => {
       throw failure;
     },

@@ -15,6 +15,7 @@ export function createAsk(message: string | Ask["messages"], some: Partial<Ask> 
     frequency_penalty: null,
     seed: null,
     stop: [],
+    response_format: null,
     reasoning: false,
     stream: false,
     ...some,

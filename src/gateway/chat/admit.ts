@@ -8,7 +8,10 @@ import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import { type ChatRequest, refuseCombinations } from "./request.ts";
 
 export interface Admitted {
+  caller: Caller;
   ask: Ask;
+  /** As the caller sent it: for the log only, and there only as a keyed hash; null: none. */
+  user: string | null;
   model: ServedModel;
   answer: Answer;
   /** True when the caller did not name this model: by the alias, no name or an unknown id. */
@@ -39,7 +42,9 @@ export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
       throw addHeaders(refusal, headers);
     }
     const ask = writeAsk(body, model, caller, request_id);
-    return { ask, model, answer: model.answer, is_default: by !== "id", headers };
+    const user = body.user || null;
+    const { answer } = model;
+    return { caller, ask, user, model, answer, is_default: by !== "id", headers };
   };
 }
 

@@ -10,6 +10,7 @@ import {
   type ToolChoice,
 } from "../../models/index.ts";
 import type { ChatRequest } from "./request.ts";
+import { readResponseFormat } from "./response-format.ts";
 
 type Sent = ChatRequest["messages"][number];
 type SentTool = NonNullable<ChatRequest["tools"]>[number];
@@ -35,6 +36,9 @@ export function writeAsk(
     frequency_penalty: body.frequency_penalty ?? (settings.frequency_penalty || null),
     seed: writeSeed(body.seed),
     stop: writeStop(body.stop),
+    response_format: settings.capabilities.includes("structured_outputs")
+      ? readResponseFormat(Reflect.get(body, "response_format"))
+      : null,
     reasoning: body.reasoning === true,
     // A model that cannot stream is asked for the whole; the caller gets it as one content chunk.
     stream: body.stream === true && settings.capabilities.includes("streaming"),

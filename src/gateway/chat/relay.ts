@@ -18,22 +18,32 @@ export interface RelayOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** A keyed hash, so that a line of the log tells nobody who the end user is. */
+  hashUser(text: string): string;
 }
 
-export function createRelay({ alias, clock, ids, log }: RelayOptions) {
+export function createRelay({ alias, clock, ids, log, hashUser }: RelayOptions) {
   const nameReply = () => ({
     id: `chatcmpl-${ids.token(24)}`,
     created: Math.floor(clock.now() / 1000),
     // gateway.resources.reply.p2
     model: alias,
   });
+  const noteFailure = (failure: Failure, admitted: Admitted) => {
+    const { code, why, upstream_status } = failure;
+    const fields = { ...nameRequest(admitted, hashUser), upstream_status, code };
+    // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
+    if (code === "client_closed_request") log.info(why, { ...fields, status: 499 });
+    else if (code === "context_length_exceeded") log.info(why, fields);
+    else log.warn(`the model server failed: ${why}`, fields);
+  };
 
   return {
     async json(admitted: Admitted, signal: AbortSignal): Promise<Reply> {
       const collector = createMessageCollector();
       const ending = await admitted.answer(admitted.ask, collector.ear, signal);
       if (!ending.ok) {
-        noteFailure(log, ending, admitted);
+        noteFailure(ending, admitted);
         throw refuseFailure(ending, admitted);
       }
       return [STATUS, writeChatReply(nameReply(), collector.write(), ending), admitted.headers];
@@ -48,7 +58,7 @@ export function createRelay({ alias, clock, ids, log }: RelayOptions) {
         chunks,
         has_usage,
         clock,
-        onFailure: (ending) => noteFailure(log, ending, admitted),
+        onFailure: (ending) => noteFailure(ending, admitted),
         onBug: (error) =>
           log.error("a stream failed", { request_id: admitted.ask.request_id, error }),
       });
@@ -61,13 +71,17 @@ export function createRelay({ alias, clock, ids, log }: RelayOptions) {
   };
 }
 
-function noteFailure(log: Log, failure: Failure, { ask, model }: Admitted): void {
-  const { code, why, upstream_status } = failure;
-  const fields = { request_id: ask.request_id, model: model.settings.id, upstream_status, code };
-  // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
-  if (code === "client_closed_request") log.info(why, { ...fields, status: 499 });
-  else if (code === "context_length_exceeded") log.info(why, fields);
-  else log.warn(`the model server failed: ${why}`, fields);
+/** Who asked whom: what every line about a request says. */
+function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOptions["hashUser"]) {
+  const { account_id, key_id } = caller;
+  return {
+    request_id: ask.request_id,
+    account_id,
+    key_id,
+    // Of two accounts the same text is two users.
+    user: user === null ? undefined : hashUser(`${account_id ?? key_id} ${user}`),
+    model: model.settings.id,
+  };
 }
 
 /** The ordinary error of a failure before anything was sent. */

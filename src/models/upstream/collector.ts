@@ -54,9 +54,9 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
     },
     /** Tells the ear what is new; a promise: it holds back. */
     take(raw: RawMessage): void | Promise<void> {
-      const { content, tool_calls } = raw;
-      const hasText = typeof content === "string" && content !== "";
-      const held = hasText ? tell({ kind: "text", text: content }) : undefined;
+      const { tool_calls } = raw;
+      const text = readText(raw.content);
+      const held = text === "" ? undefined : tell({ kind: "text", text });
       hasBegun ||= Boolean(raw.reasoning ?? raw.reasoning_content ?? raw.thinking);
       if (!Array.isArray(tool_calls) || tool_calls.length === 0) return held;
       return tellCalls(tool_calls, held);
@@ -82,6 +82,14 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
   };
 }
 export type Collector = ReturnType<typeof createCollector>;
+
+/** Most servers send text; some send parts, of which one kind is text and another is thought. */
+function readText(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  const texts = content.map((part) => (part?.type === "text" ? part.text : ""));
+  return texts.filter((text) => typeof text === "string").join("");
+}
 
 /** gateway.resources.reply.p3: `tool_calls` when there are calls, whatever the server says. */
 function nameEnd(reason: string | null, hasCalls: boolean): string {

@@ -33,6 +33,11 @@ export type ToolChoice =
   | "required"
   | { type: "function"; function: { name: string } };
 
+/** What form the text of a reply must have; only models of the capability are asked for one. */
+export type ResponseFormat =
+  | { type: "text" | "json_object" }
+  | { type: "json_schema"; json_schema: { name: string; schema: object; strict?: boolean } };
+
 /** What one model server is asked: judged, normalised, nothing in it that should not be sent. */
 export interface Ask {
   request_id: string;
@@ -47,6 +52,7 @@ export interface Ask {
   frequency_penalty: number | null;
   seed: number | null;
   stop: string[];
+  response_format: ResponseFormat | null;
   /** true: the model is to reason first; what it reasons is told to nobody. */
   reasoning: boolean;
   /** true: pieces are wanted as they come; false: the whole reply at once is cheaper. */

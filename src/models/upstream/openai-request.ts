@@ -1,15 +1,27 @@
 // Writes the body that a chat-completions server is asked with.
 import type { Ask, Message } from "./contract.ts";
 
-/** The upstream's body: only what the standard format names, and only what was asked for. */
-export function writeRequest(ask: Ask, model: string): string {
+/** What the settings say of a server's requests. */
+export interface RequestForm {
+  /** The model's name at the server. */
+  model: string;
+  reasoning_on: Readonly<Record<string, unknown>>;
+  reasoning_off: Readonly<Record<string, unknown>>;
+  tool_choice_by_name: boolean;
+}
+
+/**
+ * The upstream's body: only what the standard format names, and only what was asked for, over the
+ * server's own words for reasoning or not (gateway.endpoints.chat_completions.reasoning).
+ */
+export function writeRequest(ask: Ask, form: RequestForm): string {
   const body: Record<string, unknown> = {
-    model,
+    ...(ask.reasoning ? form.reasoning_on : form.reasoning_off),
+    model: form.model,
     messages: ask.messages.map(writeMessage),
     max_tokens: ask.max_tokens,
+    ...writeTools(ask, form),
   };
-  if (ask.tools.length > 0) body.tools = ask.tools;
-  if (ask.tools.length > 0 && ask.tool_choice !== null) body.tool_choice = ask.tool_choice;
   if (ask.temperature !== null) body.temperature = ask.temperature;
   // gateway.endpoints.chat_completions.top_p: 0 is the most likely token only; vLLM refuses it.
   if (ask.top_p === 0) body.temperature = 0;
@@ -18,12 +30,22 @@ export function writeRequest(ask: Ask, model: string): string {
   if (ask.frequency_penalty !== null) body.frequency_penalty = ask.frequency_penalty;
   if (ask.seed !== null) body.seed = ask.seed;
   if (ask.stop.length > 0) body.stop = ask.stop;
+  if (ask.response_format !== null) body.response_format = ask.response_format;
   if (ask.stream) {
     body.stream = true;
     // Usage is always asked for: who pays must not depend on what the caller wants to see.
     body.stream_options = { include_usage: true };
   }
   return JSON.stringify(body);
+}
+
+function writeTools({ tools, tool_choice }: Ask, { tool_choice_by_name }: RequestForm) {
+  if (tools.length === 0) return {};
+  if (tool_choice === null) return { tools };
+  if (typeof tool_choice !== "object" || tool_choice_by_name) return { tools, tool_choice };
+  // A server that does not know a choice by name has no other tool to choose.
+  const { name } = tool_choice.function;
+  return { tools: tools.filter((tool) => tool.function.name === name), tool_choice: "required" };
 }
 
 /** llama-cpp-python refuses null; vLLM, SGLang and llama.cpp make an empty text of it. */

@@ -5,14 +5,12 @@ import type { Ids } from "../../platform/ids.ts";
 import type { Answer, Ask } from "./contract.ts";
 import { explainBreak, judgeReply } from "./openai-failure.ts";
 import { type Reading, readReply, readReplyStream } from "./openai-reply.ts";
-import { writeRequest } from "./openai-request.ts";
+import { type RequestForm, writeRequest } from "./openai-request.ts";
 import { createWatch } from "./watch.ts";
 
-export interface OpenaiOptions {
+export interface OpenaiOptions extends RequestForm {
   /** Up to and with `/v1`. */
   url: string;
-  /** The model's name at the server. */
-  model: string;
   api_key: string | null;
   headers: Readonly<Record<string, string>>;
   first_token_timeout_ms: number;
@@ -42,7 +40,7 @@ export function createOpenai(options: OpenaiOptions): Answer {
       const init = {
         method: "POST",
         headers: { ...headers, "x-request-id": ask.request_id },
-        body: writeRequest(ask, options.model),
+        body: writeRequest(ask, options),
         signal: watch.signal,
       };
       const sent = await egress.fetch(url, init).catch((error) => explainBreak(error, watch));

@@ -30,6 +30,17 @@ const HEADERS_OF_OURS = new Set([
   "transfer-encoding",
 ]);
 
+/** What the request itself says: a setting of that name would be lost or would break it. */
+const BODY_FIELDS_OF_OURS = new Set([
+  "max_tokens",
+  "messages",
+  "model",
+  "stream",
+  "stream_options",
+  "tool_choice",
+  "tools",
+]);
+
 /** Completes settings that are right one by one; what does not fit goes to `problems`. */
 export function completeSettings(settings: Settings, surroundings: Surroundings) {
   const { problems } = surroundings;
@@ -95,6 +106,10 @@ function completeUpstream(
   for (const name of Object.keys(upstream.headers)) {
     const says = judgeHeader(name.toLowerCase());
     if (says) problems.add(joinPath(`${path}.headers`, name), says);
+  }
+  for (const table of ["reasoning_on", "reasoning_off"] as const) {
+    const name = Object.keys(upstream[table]).find((one) => BODY_FIELDS_OF_OURS.has(one));
+    if (name) problems.add(joinPath(`${path}.${table}`, name), "is set by the gateway itself");
   }
 }
 

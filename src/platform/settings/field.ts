@@ -14,6 +14,8 @@ export interface Field {
   maxItems?: number;
   uniqueItems?: boolean;
   unquoted?: boolean;
+  /** A table whose fields nobody here knows. */
+  any_fields?: boolean;
   items?: Field;
   anyOf?: readonly Field[];
   properties?: Readonly<Record<string, Field>>;

@@ -30,6 +30,7 @@ export class Reader {
     if (field.items) return this.#readList(field, field.items, given, path);
     if (field.type !== "object") return this.#readLeaf(field, given, path);
     if (!isTable(given)) return this.#refuseKind("a table", given, path);
+    if (field.any_fields) return this.#readJson(given, path);
     if (field.patternProperties) return this.#readMap(field.patternProperties, given, path);
     return this.#readTable(field.properties!, given, path, "");
   }
@@ -64,6 +65,21 @@ export class Reader {
       // Else the unknown one may well be this one with a slip of the pen, which says more.
     }
     return value;
+  }
+
+  /** A table that goes out as JSON, in which a date and infinity have no form. */
+  #readJson(given: unknown, path: string): unknown {
+    const isFormless = typeof given === "number" && !Number.isFinite(given);
+    if (isFormless || given instanceof Date) {
+      return this.#problems.add(path, "cannot be written as JSON");
+    }
+    if (Array.isArray(given)) {
+      return given.map((item, index) => this.#readJson(item, `${path}[${index}]`));
+    }
+    if (!isTable(given)) return given;
+    const read = ([name, inner]: [string, unknown]) =>
+      [name, this.#readJson(inner, joinPath(path, name))] as const;
+    return Object.fromEntries(Object.entries(given).map(read));
   }
 
   #readMap(patterns: Fields, given: Given, path: string) {

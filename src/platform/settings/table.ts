@@ -35,6 +35,14 @@ const duration = (words: Words<string>) =>
 const money = (words: Words<string>) =>
   Type.Unsafe<number>({ type: "string", format: "money", ...words });
 
+/** Any table: it goes into a JSON body as it stands. */
+const fields = (words: Words<object>) =>
+  Type.Unsafe<Readonly<Record<string, unknown>>>({
+    type: "object",
+    any_fields: true,
+    ...words,
+  });
+
 export const OpenaiUpstream = Type.Object(
   {
     kind: Type.Literal("openai", {
@@ -69,6 +77,18 @@ export const OpenaiUpstream = Type.Object(
         default: {},
       },
     ),
+    reasoning_on: fields({
+      description: "Merged into the body of a request that wants reasoning.",
+      default: {},
+    }),
+    reasoning_off: fields({
+      description: "Merged into the body of every other request.",
+      default: {},
+    }),
+    tool_choice_by_name: Type.Boolean({
+      description: "false: the server ignores it; it is sent that one tool with `required`.",
+      default: true,
+    }),
     first_token_timeout: duration({
       description: "How long the first token may take; for JSON replies: the whole reply.",
       default: "120s",
@@ -145,7 +165,9 @@ export const Model = Type.Object(
       maximum: TOKENS_MAX,
     }),
     capabilities: Type.Array(
-      word(["tools", "streaming", "reasoning", "vision"], { description: "One of them." }),
+      word(["tools", "streaming", "reasoning", "vision", "structured_outputs"], {
+        description: "One of them.",
+      }),
       { description: "What the model supports.", default: ["streaming"], uniqueItems: true },
     ),
     system_prompt: Type.String({
@@ -194,6 +216,11 @@ export const Table = Type.Object(
         }),
         database_env: text("variable", {
           description: "The environment variable that holds `database`.",
+          default: "",
+          unquoted: true,
+        }),
+        secrets_key_file: Type.String({
+          description: 'The file of the secrets key; "" is secrets.key in the data directory.',
           default: "",
           unquoted: true,
         }),

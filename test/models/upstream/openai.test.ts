@@ -50,6 +50,11 @@ describe("the request", () => {
       { ...base, stream: true, stream_options: { include_usage: true } },
     ],
     [
+      "names the form of the reply that was asked for",
+      { response_format: { type: "json_object" } },
+      { ...base, response_format: { type: "json_object" } },
+    ],
+    [
       "holds an empty text where a message only carries calls",
       { messages: [{ role: "assistant", content: null, tool_calls: [] }] },
       { ...base, messages: [{ role: "assistant", content: "", tool_calls: [] }] },
@@ -62,6 +67,35 @@ describe("the request", () => {
       expect(replica.sent.map((sent) => sent.body)).toEqual([body as Record<string, unknown>]);
     });
   }
+
+  test("says in the server's own words whether to reason", async () => {
+    const replica = connectReplica(() => answerText("Hello"), {
+      reasoning_on: { chat_template_kwargs: { enable_thinking: true }, temperature: 0.6 },
+      reasoning_off: { reasoning_effort: "none" },
+    });
+    await replica.ask({ reasoning: true }).ending;
+    await replica.ask({ reasoning: true, temperature: 1 }).ending;
+    await replica.ask({ reasoning: false }).ending;
+    const thinking = { chat_template_kwargs: { enable_thinking: true } };
+    expect(replica.sent.map(({ body }) => body)).toEqual([
+      { ...base, ...thinking, temperature: 0.6 },
+      // What the caller chose stands over what the settings say.
+      { ...base, ...thinking, temperature: 1 },
+      { ...base, reasoning_effort: "none" },
+    ]);
+  });
+
+  test("offers the one tool to a server that ignores a choice by name", async () => {
+    const OTHER = { type: "function", function: { name: "sub" } } as const;
+    const replica = connectReplica(() => answerText("Hello"), { tool_choice_by_name: false });
+    const named = { type: "function", function: { name: "add" } } as const;
+    await replica.ask({ tools: [TOOL, OTHER], tool_choice: named }).ending;
+    await replica.ask({ tools: [TOOL, OTHER], tool_choice: "auto" }).ending;
+    expect(replica.sent.map(({ body }) => body)).toEqual([
+      { ...base, tools: [TOOL], tool_choice: "required" },
+      { ...base, tools: [TOOL, OTHER], tool_choice: "auto" },
+    ]);
+  });
 
   test("goes to the server's route with its own key, its headers and our id", async () => {
     const replica = connectReplica(() => answerText("Hello"), {
@@ -119,6 +153,14 @@ describe("a whole reply", () => {
     };
     const { heard, ending } = connectReplica(() => reply(message)).ask();
     expect(await ending).toMatchObject({ ok: true });
+    expect(heard).toEqual([{ kind: "text", text: "42" }]);
+  });
+
+  test("is the text of its parts where a server answers in parts", async () => {
+    const thought = { type: "thinking", thinking: [{ type: "text", text: "secret" }] };
+    const content = [thought, { type: "text", text: "4" }, null, { type: "text", text: "2" }];
+    const { heard, ending } = connectReplica(() => reply({ content })).ask();
+    await ending;
     expect(heard).toEqual([{ kind: "text", text: "42" }]);
   });
 

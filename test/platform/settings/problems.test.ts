@@ -112,7 +112,7 @@ describe("values of the wrong kind or size", () => {
     [
       model('capabilities = [\n  "tools",\n  # "x"\n  "tool"\n]'),
       "wadi.toml:7: models[0].capabilities[1]" +
-        ' must be "tools", "streaming", "reasoning" or "vision", but is "tool"',
+        ' must be "tools", "streaming", "reasoning", "vision" or "structured_outputs", but is "tool"',
     ],
     [
       model('capabilities = ["tools", "tools"]'),
@@ -216,6 +216,22 @@ describe("upstreams", () => {
     [
       upstream('[models.upstream.headers]\nHost = "x"'),
       "wadi.toml:7: models[0].upstream.headers.Host is set by the gateway itself",
+    ],
+    [
+      upstream("reasoning_on = true"),
+      "wadi.toml:6: models[0].upstream.reasoning_on must be a table, but is a boolean",
+    ],
+    [
+      upstream("reasoning_on = { a = { b = [1, 2026-01-01] } }"),
+      "wadi.toml:6: models[0].upstream.reasoning_on.a.b[1] cannot be written as JSON",
+    ],
+    [
+      upstream("reasoning_off = { x = inf }"),
+      "wadi.toml:6: models[0].upstream.reasoning_off.x cannot be written as JSON",
+    ],
+    [
+      upstream("reasoning_off = { temperature = 1.0, max_tokens = 5 }"),
+      "wadi.toml:6: models[0].upstream.reasoning_off.max_tokens is set by the gateway itself",
     ],
     [
       upstream('headers = { x = "a\\r\\nb: c" }'),

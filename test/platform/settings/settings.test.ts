@@ -16,6 +16,7 @@ host = "0.0.0.0"
 port = 9000
 data = "/var/lib/wadi"
 database_env = "DATABASE"
+secrets_key_file = "/etc/wadi/secrets.key"
 public_url = "https://acme.example"
 
 [service]
@@ -50,6 +51,8 @@ urls = ["http://10.0.0.5:8000/v1/", "https://10.0.0.6/v1"]
 model = "Qwen/Qwen3-32B"
 api_key_env = "QWEN_KEY"
 headers = { X-Team = "a", __proto__ = "b" }
+reasoning_on = { chat_template_kwargs = { enable_thinking = true, list = [1, { x = "y" }] } }
+tool_choice_by_name = false
 first_token_timeout = "500ms"
 stall_timeout = "10m"
 
@@ -71,6 +74,7 @@ describe("without a file", () => {
         data: "./wadi-data",
         database: "",
         database_env: "",
+        secrets_key_file: "",
         public_url: "",
       },
       service: { alias: "svc", default_model: "stub-1", operator: "wadi", changelog_url: "" },
@@ -112,6 +116,7 @@ describe("a file", () => {
       data: "/var/lib/wadi",
       database: "postgres://u:p@db/wadi",
       database_env: "DATABASE",
+      secrets_key_file: "/etc/wadi/secrets.key",
       public_url: "https://acme.example",
     });
     expect(settings.service).toEqual({
@@ -146,6 +151,9 @@ describe("a file", () => {
         api_key_file: "",
         api_key: "sk-1",
         headers: { "X-Team": "a", ["__proto__"]: "b" },
+        reasoning_on: { chat_template_kwargs: { enable_thinking: true, list: [1, { x: "y" }] } },
+        reasoning_off: {},
+        tool_choice_by_name: false,
         first_token_timeout_ms: 500,
         stall_timeout_ms: 600_000,
       },
@@ -179,6 +187,9 @@ describe("a file", () => {
           api_key_file: "",
           api_key: null,
           headers: {},
+          reasoning_on: {},
+          reasoning_off: {},
+          tool_choice_by_name: true,
           first_token_timeout_ms: 120_000,
           stall_timeout_ms: 60_000,
         },

@@ -72,6 +72,7 @@ test("the settings with one place in the file are those that a variable can over
     "server.data",
     "server.database",
     "server.database_env",
+    "server.secrets_key_file",
     "server.public_url",
     "service.alias",
     "service.default_model",

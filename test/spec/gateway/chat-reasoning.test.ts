@@ -1,0 +1,97 @@
+// Reasoning: asked for in the server's own words, and never shown to the caller.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { answerFrames, answerText, DONE, USAGE, writeFrame } from "../../support/upstream.ts";
+import { type Front, readChunks, startFront } from "./front.ts";
+
+const USAGE_FRAME = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`;
+let front: Front;
+beforeAll(async () => {
+  front = await startFront({
+    upstream: `reasoning_on = { chat_template_kwargs = { enable_thinking = true } }
+reasoning_off = { chat_template_kwargs = { enable_thinking = false }, top_k = 20 }`,
+  });
+});
+afterAll(() => front.stop());
+
+/** The text that a caller gets of a stream with these deltas. */
+async function stream(contents: string[], finish_reason = "stop"): Promise<string[]> {
+  const frames = contents.map((content) => writeFrame({ content }));
+  front.upstream.script = () =>
+    answerFrames([...frames, writeFrame({}, finish_reason), USAGE_FRAME, DONE]);
+  const chunks = await readChunks(await front.chat("Hello", { stream: true }));
+  return chunks.flatMap(({ choices }) => choices[0]?.delta.content ?? []);
+}
+
+describe("gateway.endpoints.chat_completions.reasoning", () => {
+  test("true merges the model's own words for it, all else those against it", async () => {
+    front.upstream.script = () => answerText("42");
+    const asked = async (fields: object) => {
+      expect((await front.chat("Hello", fields)).status).toBe(201);
+      const { chat_template_kwargs, top_k, reasoning } = front.last().body;
+      expect(reasoning).toBeUndefined();
+      return { chat_template_kwargs, top_k };
+    };
+    const on = { chat_template_kwargs: { enable_thinking: true } };
+    const off = { chat_template_kwargs: { enable_thinking: false }, top_k: 20 };
+    expect(await asked({ reasoning: true })).toEqual(on as never);
+    for (const fields of [{}, { reasoning: false }, { reasoning: null }]) {
+      expect(await asked(fields)).toEqual(off);
+    }
+  });
+
+  test("what was thought is not in a JSON reply, its tokens are counted", async () => {
+    front.upstream.script = () => answerText("<think>\nsecret\n</think>\n\n42");
+    expect(await (await front.chat("Hello", { reasoning: true })).json()).toMatchObject({
+      choices: [{ message: { role: "assistant", content: "42" } }],
+      usage: USAGE,
+    });
+    front.upstream.script = () => answerText("<think>secret, and never closed");
+    expect(await (await front.chat("Hello")).json()).toMatchObject({
+      choices: [{ message: { role: "assistant", content: "" } }],
+    });
+  });
+
+  test("nor in a stream, wherever its tags are cut", async () => {
+    const text = "<think>secret</think>42 < 43";
+    for (let cut = 1; cut < text.length; cut++) {
+      const told = await stream([text.slice(0, cut), text.slice(cut)]);
+      expect(told.join("")).toBe("42 < 43");
+    }
+    expect((await stream([...text])).join("")).toBe("42 < 43");
+    // Only thoughts: a chunk for the role, which says nothing, and the end.
+    expect(await stream(["<think>secret", " secret"], "length")).toEqual([""]);
+    expect(await stream(["42 <thi"])).toEqual(["42 ", "<thi"]);
+  });
+});
+
+describe("gateway.endpoints.chat_completions.3 the unlisted response_format", () => {
+  const schema = { type: "object", properties: {} };
+  const format = { type: "json_schema", json_schema: { name: "a", schema, strict: true } };
+
+  test("is ignored, whatever it is", async () => {
+    front.upstream.script = () => answerText("42");
+    for (const response_format of [format, "json", 5, null]) {
+      expect((await front.chat("Hello", { response_format })).status).toBe(201);
+      expect(front.last().body).not.toHaveProperty("response_format");
+    }
+  });
+
+  test("is passed on where well formed to a model that is said to obey it", async () => {
+    const capabilities = 'capabilities = ["streaming", "structured_outputs"]';
+    await using own = await startFront({ model: capabilities });
+    const asked = async (response_format: unknown) => {
+      expect((await own.chat("Hello", { response_format })).status).toBe(201);
+      return own.last().body.response_format;
+    };
+    const more = { type: "json_schema", json_schema: { ...format.json_schema, x: 1 }, y: 2 };
+    expect(await asked(format)).toEqual(format);
+    expect(await asked(more)).toEqual(format);
+    expect(await asked({ type: "json_object", z: 1 })).toEqual({ type: "json_object" });
+    const { strict: _, ...lax } = format.json_schema;
+    const without = { type: "json_schema", json_schema: { ...lax, strict: null } };
+    expect(await asked(without)).toEqual({ type: "json_schema", json_schema: lax });
+    const bad = [5, null, "json", [], {}, { type: "xml" }, { type: "json_schema" }];
+    const name = { type: "json_schema", json_schema: { name: "a b", schema } };
+    for (const sent of [...bad, name]) expect(await asked(sent)).toBeUndefined();
+  });
+});
