@@ -2,6 +2,7 @@
 import { availableParallelism, cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { benchChat } from "./chat.ts";
+import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
@@ -10,6 +11,7 @@ import { benchStart } from "./start.ts";
 const benches: Record<string, (rounds: number, programs: string[]) => Promise<Report>> = {
   start: benchStart,
   chat: benchChat,
+  idle: benchIdle,
 };
 
 const ROUNDS = 5;
