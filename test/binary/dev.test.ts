@@ -1,7 +1,6 @@
 // `wadi dev` as compiled: a stub to develop against, on this machine only.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
-import { registerOpenaiSuite } from "../clients/openai-suite.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
 const ENDINGS = ["-approver", "-none", "-other", "-expired", "-revoked", "-internal", "-ownerless"];
@@ -11,12 +10,10 @@ let dev: Server;
 beforeAll(async () => {
   room = openRoom();
   // What the settings say of the address does not count for a program whose keys everybody knows.
-  const env = { WADI_SERVER__HOST: "0.0.0.0", WADI_LIMITS__REQUESTS_PER_MINUTE: "10000" };
+  const env = { WADI_SERVER__HOST: "0.0.0.0" };
   dev = await room.serve(["dev", "--port", "0"], { env });
 });
 afterAll(() => room.close());
-
-registerOpenaiSuite("the npm package openai through the compiled program", () => dev);
 
 test("a start prints at most twelve lines", () => {
   expect(dev.banner.length).toBeLessThanOrEqual(12);

@@ -2,7 +2,7 @@
 import type { Caller } from "../../access/index.ts";
 import type { Answer, Ask, ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { Refusal, refuse } from "../../platform/refusal.ts";
+import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import { writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import { type ChatRequest, refuseCombinations } from "./request.ts";
@@ -48,9 +48,17 @@ export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
   };
 }
 
+/** Errors that speak of the key and not of the model; from here on only a script causes them. */
+const UNMARKED: readonly Code[] = [
+  "missing_api_key",
+  "invalid_api_key",
+  "request_too_large",
+  "rate_limit_exceeded",
+];
+
 /** gateway.errors.headers.deprecation: the errors of such a request carry its headers too. */
 export function addHeaders(failure: unknown, headers: Record<string, string>): unknown {
-  if (!(failure instanceof Refusal)) return failure;
+  if (!(failure instanceof Refusal) || UNMARKED.includes(failure.code)) return failure;
   return refuse(failure.code, { ...failure.say, headers: { ...failure.say.headers, ...headers } });
 }
 

@@ -2,7 +2,7 @@
 import { type EventStream, writeErrorFrame } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { CATALOGUE } from "../../platform/refusal.ts";
+import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 
@@ -63,6 +63,7 @@ export function writeStream(
   const fail = (failure: unknown) => {
     // A bug, or a refusal from within: in front of the stream it is the door's to answer.
     if (!isBegun) return giveUp(() => begun.reject(failure));
+    if (failure instanceof Refusal) return finish(blameModel(failure));
     options.onBug(failure);
     void send(writeErrorFrame("upstream_error", CATALOGUE.upstream_error.message, ask.request_id));
     close();
@@ -98,6 +99,11 @@ function watchSilence(clock: Clock, run: () => void) {
     },
     stop: () => cancel(),
   };
+}
+
+/** A refusal that comes too late to be an ordinary error: the model did not go on, and no bug. */
+function blameModel({ code }: Refusal): Failure {
+  return { ok: false, code: "upstream_error", elsewhere: false, why: `it refused with ${code}` };
 }
 
 /** gateway.events.4: only three codes stand in a stream; the others become `upstream_error`. */

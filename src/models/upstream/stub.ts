@@ -1,7 +1,7 @@
 // The model inside the program: deterministic, at a settable pace, without network or weights.
 import { type Clock, wait } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
-import { refuse } from "../../platform/refusal.ts";
+import { type Code, refuse } from "../../platform/refusal.ts";
 import { countPromptTokens } from "../tokens.ts";
 import type { Answer, Ask, Ear, Ending, Failure, Piece, UpstreamCode } from "./contract.ts";
 import { type Beat, planReply } from "./stub-reply.ts";
@@ -29,6 +29,12 @@ const FAILURES: Record<UpstreamCode, boolean> = {
 };
 
 const LEFT = failWith("client_closed_request", "the caller left");
+
+/** The codes that always name the same field: gateway.errors.model_not_permitted and its like. */
+const PARAMS: Partial<Record<Code, string>> = {
+  model_not_permitted: "model",
+  model_not_found: "model",
+};
 
 /** A scripted code that no model server can cause is thrown as a refusal. */
 export function createStub(options: StubOptions): Answer {
@@ -119,7 +125,10 @@ function end(beat: Extract<Beat, { do: "stall" } | { do: "fail" }>): Failure | P
   if (Object.hasOwn(FAILURES, code)) return failWith(code as UpstreamCode, why);
   // gateway.errors.headers.retry_after
   const needsWait = code === "rate_limit_exceeded" || code === "capacity_exceeded";
-  throw refuse(code, needsWait ? { headers: { "retry-after": "1" } } : {});
+  throw refuse(code, {
+    param: PARAMS[code],
+    headers: needsWait ? { "retry-after": "1" } : {},
+  });
 }
 
 function failWith(code: UpstreamCode, why: string): Failure {

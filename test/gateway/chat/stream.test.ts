@@ -92,4 +92,18 @@ describe("what a bug throws", () => {
     const { begun } = open(() => Promise.reject(refusal));
     await expect(begun).rejects.toBe(refusal);
   });
+
+  test("gateway.events.4 a refusal from within, later, is a failure of the model and no bug", async () => {
+    const { begun, bugs, failures, body } = open(async (_ask, ear) => {
+      await ear({ kind: "text", text: "a" });
+      throw refuse("rate_limit_exceeded");
+    });
+    expect(await begun).toBeNull();
+    const [, error, done] = (await body.text()).split("\n\n");
+    expect(JSON.parse(error!.slice(6))).toMatchObject({ error: { code: "upstream_error" } });
+    expect(done).toBe("data: [DONE]");
+    const why = "it refused with rate_limit_exceeded";
+    expect(failures).toEqual([{ ok: false, code: "upstream_error", elsewhere: false, why }]);
+    expect(bugs).toEqual([]);
+  });
 });

@@ -81,7 +81,10 @@ describe("gateway.versioning.3 once the sunset is announced", () => {
     const narrow = { key: await createKey(app, { models: [] }) };
     const replies: [status: number, reply: Response][] = [
       [403, await askUnknown(app, { think: true }, none)],
+      [403, await askUnknown(app, { reasoning: true }, none)],
       [403, await askUnknown(app, {}, narrow)],
+      [429, await askUnknown(app, {}, {}, "!error capacity_exceeded")],
+      [500, await askUnknown(app, {}, {}, "!error internal_error")],
       [400, await askUnknown(app, {}, {}, "!error context_length_exceeded")],
       [429, await askUnknown(app, {}, {}, "!error upstream_rate_limited")],
       [502, await askUnknown(app, {}, {}, "!error upstream_error")],
@@ -92,12 +95,15 @@ describe("gateway.versioning.3 once the sunset is announced", () => {
       expect([reply.status, pick(reply)]).toEqual([status, SUNSET]);
   });
 
-  test("gateway.errors.headers.deprecation 401, 413, a failed field and the rate limit are not", async () => {
+  test("gateway.errors.headers.deprecation 401, a 403 of the key's kind, 413, a failed field and the rate limit are not", async () => {
     const large = { model: "unheard-of", messages: [], x: "x".repeat(300_000) };
     const replies: [status: number, reply: Response][] = [
       [401, await askUnknown(app, {}, { key: null })],
       [401, await askUnknown(app, {}, { key: `${KEY}-expired` })],
+      [403, await askUnknown(app, {}, { key: `${KEY}-internal` })],
+      [403, await askUnknown(app, {}, { headers: { "x-svc-internal": "1" } })],
       [413, await app.post("/v1/chat/completions", large)],
+      [400, await app.post("/v1/chat/completions", '{"model": "unheard-of"')],
       [400, await askUnknown(app, { temperature: 9 })],
       [400, await askUnknown(app, { messages: [] })],
       [400, await askUnknown(app, { stream_options: {} })],
@@ -123,6 +129,64 @@ describe("gateway.versioning.3 once the sunset is announced", () => {
       expect([model, (await app.chat("Hello", { model })).status]).toEqual([model, 201]);
     }
   });
+});
+
+/** A model that no key sees, and one that these keys may not see. */
+const HIDDEN = ["internal", "private"].map(
+  (visibility) => `
+[[models]]
+id = "${visibility}-1"
+self_hosted = true
+visibility = "${visibility}"
+[models.upstream]
+kind = "stub"
+`,
+);
+const STUB = `
+[[models]]
+id = "stub-1"
+self_hosted = true
+[models.upstream]
+kind = "stub"
+`;
+
+test("gateway.versioning.3 from the sunset on the 404 is byte for byte that of a hidden model", async () => {
+  const settings = [SETTINGS, STUB, ...HIDDEN].join("");
+  const app = await startApp({ settings, start_ms: SUNSET_MS - 1, listens: true });
+  const read = async (model: string, fields: object) => {
+    const sent = { headers: { "x-request-id": "same" } };
+    const reply = await app.chat("Hello", { model, ...fields }, sent);
+    const headers = [...reply.headers].filter(([name]) => name !== "date");
+    return { status: reply.status, headers, body: await reply.text() };
+  };
+  for (const fields of [{}, { stream: true }]) {
+    // Until then only one who is hidden is not found.
+    expect((await read("unheard-of", fields)).status).toBe(201);
+    expect((await read("internal-1", fields)).status).toBe(404);
+  }
+  await app.clock.advance(1);
+  for (const fields of [{}, { stream: true }, { tools: [] }, { think: true }]) {
+    const unknown = await read("unheard-of", fields);
+    expect(unknown.status).toBe(404);
+    for (const hidden of ["internal-1", "private-1"]) {
+      expect(await read(hidden, fields)).toEqual(unknown);
+    }
+  }
+  await app.stop();
+});
+
+test("gateway.versioning.3 after the sunset no reply at all is marked", async () => {
+  const app = await startApp({ settings: SETTINGS, start_ms: SUNSET_MS });
+  const replies: [status: number, reply: Response][] = [
+    [404, await askUnknown(app)],
+    [404, await askUnknown(app, { think: true }, { key: `${KEY}-none` })],
+    [404, await askUnknown(app, {}, {}, "!error upstream_error")],
+    [400, await askUnknown(app, { temperature: 9 })],
+    [401, await askUnknown(app, {}, { key: null })],
+    [502, await app.chat("!error upstream_error")],
+  ];
+  for (const [status, reply] of replies) expect([reply.status, pick(reply)]).toEqual([status, {}]);
+  await app.stop();
 });
 
 test("gateway.errors.headers.link leads to our own page where the operator names none", async () => {

@@ -1,0 +1,82 @@
+// The npm package `ai`: text, tools in several steps and objects, whole and streamed.
+import { describe, expect, test } from "bun:test";
+import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import { connect } from "./ai-client.ts";
+import { ANSWER, CALLS, CITIES, registerDev, WEATHER } from "./dev.ts";
+
+const dev = registerDev();
+
+const tools = {
+  get_weather: tool({
+    description: WEATHER.description,
+    inputSchema: jsonSchema<{ city: string }>(WEATHER.parameters),
+    execute: async ({ city }) => `38 in ${city}`,
+  }),
+};
+const output = Output.object({ schema: jsonSchema<{ city: string }>(WEATHER.parameters) });
+
+describe("the npm package ai", () => {
+  test("generateText gets the text, the end and the usage", async () => {
+    const { text, finishReason, usage, response } = await generateText({
+      model: connect(dev()),
+      system: "Be brief.",
+      prompt: "Hello there",
+    });
+    expect({ text, finishReason }).toEqual({
+      text: "You said: Hello there",
+      finishReason: "stop",
+    });
+    expect(usage.totalTokens).toBe(usage.inputTokens! + usage.outputTokens!);
+    expect(usage.outputTokens).toBeGreaterThan(0);
+    expect(response).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), modelId: "svc" });
+    expect(response.headers!["x-request-id"]).toBeString();
+  });
+
+  test("streamText gets piece after piece", async () => {
+    const result = streamText({ model: connect(dev()), prompt: "Hello there" });
+    const pieces = await Array.fromAsync(result.textStream);
+    expect(pieces.length).toBeGreaterThan(1);
+    expect(pieces.join("")).toBe("You said: Hello there");
+    expect(await result.finishReason).toBe("stop");
+    expect((await result.usage).outputTokens).toBe(pieces.length);
+  });
+
+  test("a reply that is cut by its budget says so", async () => {
+    const ask = { model: connect(dev()), prompt: "!tokens 40", maxOutputTokens: 5 };
+    expect((await generateText(ask)).finishReason).toBe("length");
+    expect(await streamText(ask).finishReason).toBe("length");
+  });
+
+  test("generateText calls tools and answers with what they say", async () => {
+    const ask = { model: connect(dev()), tools, stopWhen: stepCountIs(3), prompt: CALLS };
+    const { text, steps } = await generateText(ask);
+    expect(steps[0]!.toolCalls.map(({ input }) => input)).toEqual(CITIES);
+    expect(steps[0]!.finishReason).toBe("tool-calls");
+    expect(steps).toHaveLength(2);
+    expect(text).toBe(ANSWER);
+  });
+
+  test("streamText does so too, with the arguments piece by piece", async () => {
+    const ask = { model: connect(dev()), tools, stopWhen: stepCountIs(3), prompt: CALLS };
+    const result = streamText(ask);
+    const inputs = new Map<string, string>();
+    let text = "";
+    for await (const part of result.stream) {
+      if (part.type === "tool-input-start") inputs.set(part.id, "");
+      if (part.type === "tool-input-delta") inputs.set(part.id, inputs.get(part.id)! + part.delta);
+      if (part.type === "text-delta") text += part.text;
+    }
+    expect([...inputs.values()].map((input) => JSON.parse(input))).toEqual(CITIES);
+    expect(text).toBe(ANSWER);
+    const steps = await result.steps;
+    expect(steps.map(({ finishReason }) => finishReason)).toEqual(["tool-calls", "stop"]);
+    expect(steps[0]!.toolCalls.map(({ input }) => input)).toEqual(CITIES);
+  });
+
+  test("an object is read from the text, whole and streamed", async () => {
+    const ask = { model: connect(dev()), output, prompt: `!say ${JSON.stringify(CITIES[0])}` };
+    expect((await generateText(ask)).output).toEqual(CITIES[0]!);
+    const parts = await Array.fromAsync(streamText(ask).partialOutputStream);
+    expect(parts.at(-1)).toEqual(CITIES[0]!);
+  });
+});

@@ -1,0 +1,72 @@
+// What the tests of every client library share: a compiled `wadi dev`, and a `fetch` that takes notes.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { openRoom, type Room, type Server } from "../support/binary.ts";
+
+/** Starts the compiled program for the tests of one file; asked in each of them for its server. */
+export function registerDev(): () => Server {
+  let room: Room;
+  let dev: Server;
+  beforeAll(async () => {
+    room = openRoom();
+    const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+    dev = await room.serve(["dev", "--port", "0"], { env });
+  });
+  afterAll(() => room.close());
+  return () => dev;
+}
+
+/** The base URL that a client is given. */
+export const baseOf = ({ url }: Server) => `${url}/v1`;
+
+export interface Noted {
+  status: number;
+  retry_after: string | null;
+}
+
+/**
+ * A `fetch` for a client that notes what the server answered, time after time. A client that would
+ * wait before its next attempt is told to wait for a millisecond, in a header that all of them read.
+ */
+export function createNotingFetch() {
+  const noted: Noted[] = [];
+  const asked = Promise.withResolvers<void>();
+  const send = async (...given: Parameters<typeof fetch>): Promise<Response> => {
+    asked.resolve();
+    const reply = await fetch(...given);
+    noted.push({ status: reply.status, retry_after: reply.headers.get("retry-after") });
+    if (reply.ok) return reply;
+    const headers = new Headers(reply.headers);
+    headers.set("retry-after-ms", "1");
+    return new Response(reply.body, { status: reply.status, headers });
+  };
+  return {
+    noted,
+    /** Resolves when the client asks for the first time. */
+    asked: asked.promise,
+    fetch: Object.assign(send, { preconnect: fetch.preconnect }),
+  };
+}
+
+/** What the promise fails with. */
+export const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> =>
+  Promise.resolve(promise).then(
+    () => expect.unreachable(),
+    (failure: unknown) => failure,
+  );
+
+export const WEATHER = {
+  name: "get_weather",
+  description: "The weather of a city.",
+  parameters: {
+    type: "object" as const,
+    properties: { city: { type: "string" as const } },
+    required: ["city"],
+  },
+};
+
+/** A message with which the stub model calls that tool twice at once. */
+export const CALLS = '!tool get_weather {"city":"Muscat"}\n!tool get_weather {"city":"Nizwa"}';
+export const CITIES = [{ city: "Muscat" }, { city: "Nizwa" }];
+
+/** What it says when both calls were answered with `38 in CITY`. */
+export const ANSWER = "get_weather answered: 38 in Muscat\nget_weather answered: 38 in Nizwa";
