@@ -9,7 +9,7 @@ import {
   createHealthPages,
   type Entrance,
 } from "./http/index.ts";
-import { buildModels, createGrants, openModelRoutes } from "./models/index.ts";
+import { buildModels, openModelRoutes } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
@@ -93,15 +93,14 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const chat = { registry, alias, clock, ids, log, hashUser, changelog_url: changes };
   openChatRoutes(gateway, chat);
 
-  const isReady = () => database.probe().then(() => true);
+  const isReady = () => database.probe().then(registry.isDefaultServable);
   entrance.open(doors, [
     ...createHealthPages(clock, isReady),
     createChangesPage(alias),
     createDocumentPage(entrance.app, doors, options.version),
   ]);
 
-  const models = settings.models.map((model) => model.id);
-  const operator = buildOperator({ access, grants: createGrants(database, clock), clock, models });
+  const operator = buildOperator({ settings, access, database, clock });
   const services = joinServices([entrance]);
   return {
     database,

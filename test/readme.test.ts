@@ -1,9 +1,11 @@
-// Keeps README.md true: its settings are those of the table (UPDATE_README=1 rewrites them), its
-// transcripts are what the program prints.
+// Keeps README.md true: its settings are those of the table, its commands those of the help
+// (UPDATE_README=1 rewrites both), its transcripts are what the program prints.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TObject, TSchema } from "@sinclair/typebox";
+import { writeHelp } from "../src/cli/help.ts";
+import { VERBS } from "../src/cli/verbs.ts";
 import { Model, OpenaiUpstream, StubUpstream, Table } from "../src/platform/settings/table.ts";
 import { openRoom, type Room } from "./support/binary.ts";
 
@@ -36,6 +38,20 @@ test("README lists every setting with its meaning and default", () => {
     return;
   }
   expect(`${text.slice(start, end)}\n`).toBe(table);
+});
+
+test("README lists every command as `wadi` alone does", () => {
+  const shown = readBlock("These are all the commands");
+  const help = writeHelp(VERBS).trimEnd();
+  if (process.env.UPDATE_README) {
+    const text = readFileSync(README, "utf8");
+    writeFileSync(
+      README,
+      text.replace(`\n${shown}\n`, () => `\n${help}\n`),
+    );
+    return;
+  }
+  expect(shown).toBe(help);
 });
 
 let room: Room;

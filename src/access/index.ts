@@ -10,6 +10,7 @@ import { accountStore, keyStore } from "./store.ts";
 export { Account } from "./account.ts";
 export { type Caller, type Identify, isInternal } from "./caller.ts";
 export { Key } from "./key.ts";
+export type { RotatedKey } from "./keys.ts";
 export { createLimiter, type Limiter } from "./rate-limit.ts";
 export { SCOPES, type Scope } from "./scopes.ts";
 

@@ -1,8 +1,8 @@
-// Makes, lists and revokes keys; a secret is returned once and never again.
+// Makes, lists, rotates and revokes keys; a secret is returned once and never again.
 import type { Clock } from "../platform/clock.ts";
 import type { Bound } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
-import { hashSecret, type Key, type KeySecret, makeSecret } from "./key.ts";
+import { hashSecret, isInForce, type Key, type KeySecret, makeSecret } from "./key.ts";
 import type { keyStore } from "./store.ts";
 
 /** What may be chosen of a new key; what is left out gives a key without rights beyond chat. */
@@ -10,6 +10,13 @@ export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
   account_id: string | null;
   /** Fixed for `wadi dev`; otherwise a fresh one is made. */
   secret?: string;
+}
+
+export interface RotatedKey {
+  key: Key;
+  secret: string;
+  /** When the secret before this one ends; null: it has ended. */
+  previous_until: number | null;
 }
 
 export interface Making {
@@ -35,13 +42,11 @@ export function makeKey({ clock, ids, alias }: Making, wish: NewKey) {
     id: ids.uuid(),
     created_at,
   };
-  const stored: KeySecret = {
-    hash: hashSecret(secret),
-    key_id: key.id,
-    created_at,
-    expires_at: null,
-  };
-  return { key, stored, secret };
+  return { key, stored: storeSecret(secret, key.id, created_at), secret };
+}
+
+function storeSecret(secret: string, key_id: string, created_at: number): KeySecret {
+  return { hash: hashSecret(secret), key_id, created_at, expires_at: null };
 }
 
 export function createKeys(store: Bound<typeof keyStore>, making: Making) {
@@ -56,5 +61,20 @@ export function createKeys(store: Bound<typeof keyStore>, making: Making) {
     list: (account_id: string | null): Promise<Key[]> => store.list(account_id),
     /** Takes effect on the key's next request; undefined: there is no such key. */
     revoke: (id: string): Promise<Key | undefined> => store.revoke(id, making.clock.now()),
+    /**
+     * The same key with a new secret, shown for the only time, beside which the one before it works
+     * on for the overlap. null: the key is not in force; undefined: there is none.
+     */
+    async rotate(id: string, overlap_ms: number): Promise<RotatedKey | null | undefined> {
+      const now = making.clock.now();
+      const until = now + overlap_ms;
+      const secret = makeSecret(making.ids, making.alias);
+      const key = await store.rotate(storeSecret(secret, id, now), until);
+      if (!key) return undefined;
+      if (!isInForce(key, null, now)) return null;
+      // No secret outlives its key.
+      const previous_until = until > now ? Math.min(until, key.expires_at ?? until) : null;
+      return { key, secret, previous_until };
+    },
   };
 }

@@ -1,9 +1,9 @@
 // Accounts, keys and their secrets in the database.
 import { type Static, Type } from "@sinclair/typebox";
-import { into, none, sql, store, type Tx } from "../platform/database/index.ts";
+import { type Db, into, none, sql, store, type Tx } from "../platform/database/index.ts";
 import { maybe, Row, Timestamp } from "../platform/shape.ts";
 import { Account } from "./account.ts";
-import { Key, KeySecret } from "./key.ts";
+import { isInForce, Key, KeySecret } from "./key.ts";
 
 const FoundKey = Row(Key, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
 export type FoundKey = Static<typeof FoundKey>;
@@ -58,10 +58,36 @@ export const keyStore = store(
         sql`UPDATE keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`,
       );
       tx.tell("key", id);
-      return tx.one(Key, sql`SELECT * FROM keys WHERE id = ${id}`);
+      return findKey(tx, id);
+    },
+    /**
+     * Gives a key in force a new secret; the one before it ends at `overlap_until`, and whatever
+     * was older ends now, so that a key has two at most. A key that is not in force stays as it is,
+     * and is answered all the same; undefined: there is none of this id.
+     */
+    rotate: async (tx, secret: KeySecret, overlap_until: number) => {
+      const { key_id, created_at: now } = secret;
+      const key = await findKey(tx, key_id);
+      if (!key || !isInForce(key, null, now)) return key;
+      const isOver = overlap_until <= now;
+      // Only the newest has no end of its own. What has ended is unknown, like any other text.
+      await tx.run(
+        sql`DELETE FROM key_secrets WHERE key_id = ${key_id}
+            ${isOver ? none : sql`AND expires_at IS NOT NULL`}`,
+      );
+      await tx.run(
+        sql`UPDATE key_secrets SET expires_at = ${overlap_until} WHERE key_id = ${key_id}`,
+      );
+      await tx.run(sql`INSERT INTO key_secrets ${into(KeySecret, secret)}`);
+      tx.tell("key", key_id);
+      return key;
     },
   },
 );
+
+function findKey(db: Db, id: string): Promise<Key | undefined> {
+  return db.one(Key, sql`SELECT * FROM keys WHERE id = ${id}`);
+}
 
 async function createAccount(tx: Tx, account: Account): Promise<boolean> {
   const made = await tx.run(

@@ -2,7 +2,7 @@
 import { Account } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output } from "./output.ts";
+import { drawRow, drawTable, type Output, type Row } from "./output.ts";
 import type { Given } from "./verb.ts";
 
 export async function createAccount(given: Given, output: Output): Promise<number> {
@@ -21,12 +21,20 @@ export async function listAccounts(given: Given, output: Output): Promise<number
   return 0;
 }
 
-/** `grant` and `ungrant`. */
-export async function setGrant(given: Given, output: Output, granted: boolean): Promise<number> {
+export async function grantModel(given: Given, output: Output): Promise<number> {
   const [account, model] = given.args as [string, string];
-  const verb = granted ? "grant" : "ungrant";
-  await administer(given, ({ accounts }) => accounts[verb](account, model));
-  const row = { account, model, granted };
+  const note = await administer(given, ({ accounts }) => accounts.grant(account, model));
+  if (note) output.say(`the grant opens nothing: ${note}`);
+  return printGrant({ account, model, granted: true }, output);
+}
+
+export async function ungrantModel(given: Given, output: Output): Promise<number> {
+  const [account, model] = given.args as [string, string];
+  await administer(given, ({ accounts }) => accounts.ungrant(account, model));
+  return printGrant({ account, model, granted: false }, output);
+}
+
+function printGrant(row: Row, output: Output): number {
   output.print(row, drawRow(row));
   return 0;
 }

@@ -12,7 +12,8 @@ export async function administer<T>(
   work: (operator: Operator) => Promise<T>,
   { begins = false } = {},
 ): Promise<T> {
-  const settings = readGivenSettings(given);
+  // A key must be revocable also from a shell that has none of the server's secrets.
+  const settings = readGivenSettings(given, { wants_api_keys: false });
   const place = placeData(settings);
   // A mistyped directory must not become a new one.
   if (!begins && place.kind === "sqlite" && isMissing(place.file)) {

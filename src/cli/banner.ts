@@ -6,7 +6,7 @@ export interface Start {
   url: string;
   /** For people: where the data lies. */
   data: string;
-  models: readonly string[];
+  models: readonly { id: string; state: "on" | "off" | "blocked" }[];
   default_model: string;
   /** Secrets that are shown now, the first one first; empty: there are keys already. */
   keys: readonly string[];
@@ -18,7 +18,11 @@ const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
 /** `notes` are lines about the keys. */
 export function writeBanner(start: Start, notes: readonly string[]): string {
   const { url, models, keys } = start;
-  const names = models.map((id) => (id === start.default_model ? `${id} (default)` : id));
+  const names = models.map(({ id, state }) => {
+    const marks = [id === start.default_model ? "default" : "", state === "on" ? "" : state];
+    const said = marks.filter(Boolean).join(", ");
+    return said ? `${id} (${said})` : id;
+  });
   const more = names.length > MODELS_SHOWN_MAX ? " …" : "";
   // In double quotes the shell puts in the caller's own variable.
   const bearer = keys[0] ? `'Authorization: Bearer ${keys[0]}'` : '"Authorization: Bearer $KEY"';

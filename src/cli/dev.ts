@@ -18,7 +18,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const first = readFirstKey(given);
   const clock = createSystemClock(readOffset(given));
   // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
-  const settings = readGivenSettings(given, { "server.host": "127.0.0.1" });
+  const settings = readGivenSettings(given, { fixed: { "server.host": "127.0.0.1" } });
   const data = readText(given, "data");
   const place: Place =
     data === undefined ? { kind: "memory" } : { kind: "sqlite", file: join(data, DATABASE_FILE) };

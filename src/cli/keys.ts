@@ -3,17 +3,32 @@ import { Key, type KeyWish } from "../operator/index.ts";
 import { parseDuration } from "../platform/duration.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output } from "./output.ts";
+import { drawRow, drawTable, type Output, printOnce, type Row } from "./output.ts";
 import { type Given, hasFlag, readList, readNumber, readText, UsageProblem } from "./verb.ts";
+
+/** Long enough to carry the new secret everywhere within a working day. */
+const OVERLAP_MS = 86_400_000;
 
 const COLUMNS = ["id", "account", "name", "kind", "scopes", "models", "expires_at", "revoked_at"];
 
-/** The secret stands alone on stdout, so that `KEY=$(wadi keys create …)` works. */
 export async function createKey(given: Given, output: Output): Promise<number> {
   const wish = readWish(given);
   const { key, secret } = await administer(given, ({ keys }) => keys.create(wish));
   output.say(`key ${key.id} created; it is shown only now:`);
-  output.print({ ...show(Key, key), secret }, `${secret}\n`);
+  printSecret(output, { ...show(Key, key), secret }, key.id);
+  return 0;
+}
+
+/** The same key with a new secret, beside which the old one works for a while. */
+export async function rotateKey(given: Given, output: Output): Promise<number> {
+  const overlap_ms = readDuration(given, "overlap") ?? OVERLAP_MS;
+  const rotated = await administer(given, ({ keys }) => keys.rotate(given.args[0]!, overlap_ms));
+  const { key, secret, previous_until } = rotated;
+  const previous = previous_until && new Date(previous_until).toISOString();
+  const old = previous ? `the old one works until ${previous}` : "the old one is refused";
+  output.say(`key ${key.id} has a new secret, and ${old}; it is shown only now:`);
+  const row = { ...show(Key, key), secret, previous_secret_expires_at: previous };
+  printSecret(output, row, key.id);
   return 0;
 }
 
@@ -38,7 +53,6 @@ function readWish(given: Given): KeyWish {
     throw new UsageProblem("keys create takes either --account NAME or --no-account");
   }
   const models = readList(given, "model");
-  const expires = readText(given, "expires");
   return {
     account: account ?? null,
     name: readText(given, "name") ?? null,
@@ -46,14 +60,24 @@ function readWish(given: Given): KeyWish {
     scopes: readList(given, "scope"),
     models: models.length === 0 ? null : models,
     max_output_tokens: readNumber(given, "max-output-tokens") ?? null,
-    lifetime_ms: expires === undefined ? null : readLifetime(expires),
+    lifetime_ms: readDuration(given, "expires") ?? null,
   };
 }
 
-function readLifetime(text: string): number {
+/** Milliseconds; undefined: the flag is not there. */
+function readDuration(given: Given, name: string): number | undefined {
+  const text = readText(given, name);
   try {
-    return parseDuration(text);
+    return text === undefined ? undefined : parseDuration(text);
   } catch (failure) {
-    throw new UsageProblem(`--expires ${(failure as Error).message}`);
+    throw new UsageProblem(`--${name} ${(failure as Error).message}`);
   }
+}
+
+/** The secret stands alone on stdout, so that `KEY=$(wadi keys create …)` works. */
+function printSecret(output: Output, row: Row & { secret: string }, id: string): void {
+  const rescue =
+    `the secret is lost, and key ${id} in force: \`wadi keys rotate ${id} --overlap 0s\` gives ` +
+    `it another in place of all it has, \`wadi keys revoke ${id}\` ends it`;
+  printOnce(output, row, `${row.secret}\n`, rescue);
 }

@@ -5,7 +5,7 @@ import { createLog, type Log } from "../platform/log.ts";
 import type { Services } from "../platform/service.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { type Start, writeBanner } from "./banner.ts";
-import type { Output } from "./output.ts";
+import { type Output, printOnce } from "./output.ts";
 import { VERSION } from "./version.ts";
 
 /** Requests that run at a stop get this long to end. */
@@ -22,6 +22,8 @@ export interface Welcome {
   keys: readonly string[];
   /** Lines about them. */
   notes: readonly string[];
+  /** What is to be done where they cannot be shown, and never will be again. */
+  rescue?: string;
 }
 
 export interface Listening {
@@ -54,12 +56,13 @@ export async function listen(options: Listening): Promise<number> {
   const app = await options.build({ log, onFatal: () => end.resolve(1) });
   await app.start();
   try {
-    const { keys, notes } = await options.welcome(app.operator);
+    const models = await app.operator.models.list();
+    const { keys, notes, rescue = "" } = await options.welcome(app.operator);
     const start: Start = {
       version: VERSION,
       url: app.entrance.url,
       data: options.storage,
-      models: settings.models.map(({ id }) => id),
+      models: models.map(({ id, state }) => ({ id, state })),
       default_model: settings.service.default_model,
       keys,
     };
@@ -67,7 +70,9 @@ export async function listen(options: Listening): Promise<number> {
     const stop = createStop(app, log, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
-    output.print(start, writeBanner(start, notes));
+    const banner = writeBanner(start, notes);
+    if (rescue) printOnce(output, start, banner, rescue);
+    else output.print(start, banner);
   } catch (failure) {
     await app.stop(0);
     throw failure;

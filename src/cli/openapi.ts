@@ -4,14 +4,15 @@ import { createSystemIds } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
 import { defaultSettings } from "../platform/settings/index.ts";
 import type { Output } from "./output.ts";
+import { readNamedSettings } from "./settings.ts";
 import type { Given } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
-export async function writeOpenapi(_given: Given, output: Output): Promise<number> {
+export async function writeOpenapi(given: Given, output: Output): Promise<number> {
   const { buildApp } = await import("../app.ts");
   const clock = createSystemClock();
   const app = await buildApp({
-    settings: defaultSettings(),
+    settings: readNamedSettings(given) ?? defaultSettings(),
     place: { kind: "memory" },
     clock,
     ids: createSystemIds(),

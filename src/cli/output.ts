@@ -20,6 +20,19 @@ export function createOutput(
   };
 }
 
+/**
+ * Prints what is shown only now. Where that fails it is lost, and the system's error goes on to say
+ * what is to be done.
+ */
+export function printOnce(output: Output, value: unknown, text: string, rescue: string): void {
+  try {
+    output.print(value, text);
+  } catch (failure) {
+    (failure as Error).message += `; ${rescue}`;
+    throw failure;
+  }
+}
+
 /** Several things, a line each, in the columns named. */
 export function drawTable(rows: readonly Row[], columns: readonly string[]): string {
   const lines = [columns.map((column) => column.toUpperCase())];

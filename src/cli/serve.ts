@@ -8,6 +8,9 @@ import type { Given } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
 const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";
+const FIRST_KEY_RESCUE =
+  "the first key was made and its secret is lost: `wadi keys list` shows its id, " +
+  "`wadi keys rotate KEY_ID` gives it another";
 
 export async function runServe(given: Given, output: Output): Promise<number> {
   const settings = readGivenSettings(given);
@@ -33,7 +36,8 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     async welcome(operator) {
       const key = await operator.welcome();
       if (key === undefined) return { keys: [], notes: [] };
-      return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE] };
+      const notes = [`key       ${key}`, FIRST_KEY_NOTE];
+      return { keys: [key], notes, rescue: FIRST_KEY_RESCUE };
     },
   });
 }

@@ -9,11 +9,19 @@ export const DATABASE_FILE = "wadi.db";
 /** Enough to keep two cores of a database server busy, few enough to share it. */
 const POSTGRES_CONNECTIONS_MAX = 16;
 
+interface Reading {
+  /** Goes over all, by the path of the setting. */
+  fixed?: Record<string, unknown>;
+  /** false: no model server will be asked, so that its key need not be at hand. */
+  wants_api_keys?: boolean;
+}
+
 /**
- * The settings of `--config`, or of ./wadi.toml where it is there; other flags go over them,
- * `fixed` over all. Throws a SettingsError, or a UsageProblem where a flag is at fault.
+ * The settings of `--config`, or of ./wadi.toml where it is there; other flags go over them. Throws
+ * a SettingsError, or a UsageProblem where a flag is at fault.
  */
-export function readGivenSettings(given: Given, fixed: Record<string, unknown> = {}): Settings {
+export function readGivenSettings(given: Given, reading: Reading = {}): Settings {
+  const { fixed, wants_api_keys } = reading;
   const file = readText(given, "config");
   const flags: Record<string, unknown> = {
     "server.data": readText(given, "data"),
@@ -23,7 +31,8 @@ export function readGivenSettings(given: Given, fixed: Record<string, unknown> =
   };
   try {
     const must_exist = file !== undefined;
-    return loadSettings({ file: file ?? FILE, must_exist, env: process.env, flags });
+    const env = process.env;
+    return loadSettings({ file: file ?? FILE, must_exist, env, flags, wants_api_keys });
   } catch (failure) {
     const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];
     throw failure instanceof SettingsError && flag ? new UsageProblem(`--${flag}`) : failure;
@@ -33,6 +42,15 @@ export function readGivenSettings(given: Given, fixed: Record<string, unknown> =
 /** The file of the installation's secrets key; no backup holds it. */
 export function placeSecretsKey({ server }: Settings): string {
   return server.secrets_key_file || join(server.data, "secrets.key");
+}
+
+/**
+ * For a verb that works without settings, also where ./wadi.toml is broken: those of `--config`,
+ * which is refused like anywhere else; undefined: none were named.
+ */
+export function readNamedSettings(given: Given): Settings | undefined {
+  if (readText(given, "config") === undefined) return undefined;
+  return readGivenSettings(given, { wants_api_keys: false });
 }
 
 /** Where the data of these settings lies. */

@@ -1,8 +1,20 @@
 // Every verb there is, in the order of the help; what a verb does is loaded when it runs.
+import type { Turn } from "../operator/index.ts";
 import type { Verb } from "./verb.ts";
 
 const port = { takes: "N", help: "to listen on (default 8080; 0 picks a free one)" };
 const account = { takes: "NAME", help: "of the owner" };
+
+/** A verb that turns one of a model's two switches. */
+function turn(to: Turn, help: string): Verb {
+  return {
+    name: `models ${to}`,
+    args: ["ID"],
+    flags: {},
+    help,
+    run: async (given, output) => (await import("./models.ts")).turnModel(given, output, to),
+  };
+}
 
 export const VERBS: readonly Verb[] = [
   {
@@ -42,14 +54,14 @@ export const VERBS: readonly Verb[] = [
     args: ["NAME", "MODEL"],
     flags: {},
     help: "lets it call an external or private model",
-    run: async (given, output) => (await import("./accounts.ts")).setGrant(given, output, true),
+    run: async (given, output) => (await import("./accounts.ts")).grantModel(given, output),
   },
   {
     name: "accounts ungrant",
     args: ["NAME", "MODEL"],
     flags: {},
     help: "takes a grant back",
-    run: async (given, output) => (await import("./accounts.ts")).setGrant(given, output, false),
+    run: async (given, output) => (await import("./accounts.ts")).ungrantModel(given, output),
   },
   {
     name: "keys create",
@@ -81,6 +93,26 @@ export const VERBS: readonly Verb[] = [
     help: "refused from its next request on",
     run: async (given, output) => (await import("./keys.ts")).revokeKey(given, output),
   },
+  {
+    name: "keys rotate",
+    args: ["KEY_ID"],
+    flags: {
+      overlap: { takes: "24h", help: "or 0s …: how long the old secret works (default 24h)" },
+    },
+    help: "prints a new secret of the same key, once",
+    run: async (given, output) => (await import("./keys.ts")).rotateKey(given, output),
+  },
+  {
+    name: "models list",
+    args: [],
+    flags: {},
+    help: "the models of the settings, and their state",
+    run: async (given, output) => (await import("./models.ts")).listModels(given, output),
+  },
+  turn("off", "listed as offline; calls: 503 model_offline"),
+  turn("on", "takes `off` back"),
+  turn("block", "not listed; calls: 503 model_unavailable"),
+  turn("unblock", "takes `block` back"),
   {
     name: "openapi",
     args: [],

@@ -8,6 +8,7 @@ export function createGrants(database: Database, clock: Clock) {
   const store = database.bind(modelStore);
   return {
     grant: (account_id: string, model: string) => store.grant(account_id, model, clock.now()),
+    /** False: there was no such grant. */
     ungrant: (account_id: string, model: string) => store.ungrant(account_id, model),
   };
 }

@@ -15,8 +15,11 @@ import { createStub } from "./upstream/stub.ts";
 
 export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";
-export type { ModelRegistry } from "./registry.ts";
+export { needsGrant } from "./permission.ts";
+export type { Judgement, ModelRegistry, Named } from "./registry.ts";
 export { openModelRoutes } from "./routes.ts";
+export type { Standing } from "./store.ts";
+export { createSwitches, type State, type Switches, stateOf, type Turn } from "./switches.ts";
 export type * from "./upstream/contract.ts";
 
 export interface ModelsOptions {
@@ -32,7 +35,7 @@ export async function buildModels(options: ModelsOptions): Promise<ModelRegistry
   const { settings, database, clock } = options;
   const store = database.bind(modelStore);
   const ids = settings.models.map((model) => model.id);
-  const seen = new Map((await store.listSeen()).map((row) => [row.id, row.first_seen_at]));
+  const seen = new Map((await store.list(null)).map((row) => [row.id, row.first_seen_at]));
   if (ids.some((id) => !seen.has(id))) {
     const now = clock.now();
     await store.see(ids, now);

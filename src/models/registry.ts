@@ -1,16 +1,22 @@
 // Every model of the settings by its id, the alias of the default one, and who may call which.
 import type { Caller } from "../access/index.ts";
 import type { Bound } from "../platform/database/index.ts";
+import type { ModelSettings } from "../platform/settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
-import { judgePermission, needsGrant, type Verdict } from "./permission.ts";
-import type { modelStore } from "./store.ts";
+import { judgePermission, type Verdict } from "./permission.ts";
+import type { modelStore, Standing } from "./store.ts";
+import { type State, stateOf } from "./switches.ts";
 
 export interface RegistryOptions {
   alias: string;
   default_model: string;
   models: readonly ServedModel[];
-  store: Pick<Bound<typeof modelStore>, "listGrants">;
+  /** Read at every request and never kept: what the command line changes counts at once. */
+  store: Pick<Bound<typeof modelStore>, "find" | "list">;
 }
+
+/** What becomes of a call: what the key may, and then what the operator switched. */
+export type Judgement = Verdict | Exclude<State, "on">;
 
 /** What a request's `model` names. */
 export type Named =
@@ -25,18 +31,6 @@ export function createRegistry({ alias, default_model, models, store }: Registry
   // The alias with `-v0` is a second permanent name; it is accepted and not listed.
   const aliases = new Set([alias, `${alias}-v0`]);
 
-  /** Ids of the models granted to the caller's account; looked up only where one could matter. */
-  const findGrants = async (
-    asked: readonly ServedModel[],
-    { account_id }: Caller,
-  ): Promise<readonly string[]> => {
-    if (account_id === null || !asked.some(({ settings }) => needsGrant(settings))) return [];
-    return store.listGrants(account_id);
-  };
-  const judge = async (model: ServedModel, caller: Caller): Promise<Verdict> => {
-    const grants = await findGrants([model], caller);
-    return judgePermission(model.settings, caller, grants.includes(model.settings.id));
-  };
   return {
     alias,
     /** gateway.does.4: no name and the alias mean the default model. */
@@ -45,17 +39,24 @@ export function createRegistry({ alias, default_model, models, store }: Registry
       const model = by_id.get(sent);
       return model ? { model, by: "id" } : { model: fallback, by: "unknown" };
     },
-    judge,
+    async judge({ settings }: ServedModel, caller: Caller): Promise<Judgement> {
+      return judge(settings, caller, await store.find(settings.id, caller.account_id));
+    },
+    /** False: whoever names no model is refused, so that a balancer had better ask elsewhere. */
+    async isDefaultServable(): Promise<boolean> {
+      const standing = await store.find(default_model, null);
+      return standing !== undefined && stateOf(standing) === "on";
+    },
     /** gateway.resources.model.p2: exactly what a key may call, the default model first. */
     async list(caller: Caller): Promise<Model[]> {
-      const grants = await findGrants(models, caller);
+      const standings = await store.list(caller.account_id);
+      const found = new Map(standings.map((standing) => [standing.id, standing]));
       const others = models.filter((model) => model !== fallback);
       return [fallback, ...others].flatMap((model) => {
-        const { id, think } = model.settings;
-        if (judgePermission(model.settings, caller, grants.includes(id)) !== "allowed") return [];
-        // gateway.endpoints.chat_completions.7: such a model can be called with the scope only.
-        if (think === "required" && !caller.scopes.has("think")) return [];
-        const row = showModel(model, caller);
+        const judgement = judge(model.settings, caller, found.get(model.settings.id));
+        // A model that is off is stopped and may come back; a blocked one is not there to callers.
+        if (judgement !== "allowed" && judgement !== "off") return [];
+        const row = showModel(model, caller, judgement === "off" ? "offline" : "on");
         // gateway.resources.model.p3, gateway.resources.model.p4
         return model === fallback ? [{ ...row, id: alias }, row] : [row];
       });
@@ -64,7 +65,23 @@ export function createRegistry({ alias, default_model, models, store }: Registry
 }
 export type ModelRegistry = ReturnType<typeof createRegistry>;
 
-function showModel({ settings, created, upstream_revision }: ServedModel, caller: Caller): Model {
+/**
+ * What the key may comes before the state: whoever may not call a model does not learn whether it
+ * runs, and is not sent into retries that can never succeed.
+ */
+function judge(settings: ModelSettings, caller: Caller, standing: Standing | undefined): Judgement {
+  if (!standing) throw new Error(`the model ${settings.id} was not noted when the server started`);
+  const verdict = judgePermission(settings, caller, standing.is_granted);
+  if (verdict !== "allowed") return verdict;
+  const state = stateOf(standing);
+  return state === "on" ? "allowed" : state;
+}
+
+function showModel(
+  { settings, created, upstream_revision }: ServedModel,
+  caller: Caller,
+  status: Model["status"],
+): Model {
   const max_output_tokens = capOutput(settings, caller.max_output_tokens);
   return {
     id: settings.id,
@@ -78,6 +95,6 @@ function showModel({ settings, created, upstream_revision }: ServedModel, caller
     max_output_tokens,
     default_max_tokens: Math.min(settings.default_max_tokens, max_output_tokens),
     capabilities: [...settings.capabilities],
-    status: "on",
+    status,
   };
 }

@@ -1,35 +1,39 @@
-// Grants of models to accounts, and when this installation first saw a model.
-import { Type } from "@sinclair/typebox";
-import { sql, store } from "../platform/database/index.ts";
+// Models by their ids: when one was first seen, what the operator switched, whom it was granted.
+import { type Static, Type } from "@sinclair/typebox";
+import { type Db, type Sql, sql, store, type Tx } from "../platform/database/index.ts";
 import { Timestamp } from "../platform/shape.ts";
 
-const Grant = Type.Object({ model: Type.String() });
-const Seen = Type.Object({
+/** How a model stands with the operator and with one account. */
+const Standing = Type.Object({
   id: Type.String(),
   first_seen_at: Timestamp("When it was first seen."),
+  is_off: Type.Boolean(),
+  is_blocked: Type.Boolean(),
+  /** false where no account is asked about. */
+  is_granted: Type.Boolean(),
 });
+export type Standing = Static<typeof Standing>;
 
 export const modelStore = store(
   "models",
   {
-    /** The models that an account was granted. */
-    listGrants: async (db, account_id: string) =>
-      (
-        await db.all(
-          Grant,
-          sql`SELECT model FROM grants WHERE account_id = ${account_id} ORDER BY model`,
-        )
-      ).map((grant) => grant.model),
-    listSeen: (db) => db.all(Seen, sql`SELECT * FROM models ORDER BY id`),
+    /** One read for one request; undefined: no server has had it in its settings yet. */
+    find: (db, id: string, account_id: string | null) => findStanding(db, id, account_id),
+    list: (db, account_id: string | null) =>
+      db.all(Standing, sql`${selectStanding(account_id)} ORDER BY id`),
   },
   {
     /** Notes models that the settings name for the first time. */
     see: async (tx, ids: string[], now: number) => {
-      for (const id of ids) {
-        await tx.run(
-          sql`INSERT INTO models (id, first_seen_at) VALUES (${id}, ${now}) ON CONFLICT DO NOTHING`,
-        );
-      }
+      for (const id of ids) await seeModel(tx, id, now);
+    },
+    /** Turns one switch; the model as it stands afterwards. */
+    turn: async (tx, id: string, name: "is_off" | "is_blocked", to: boolean, now: number) => {
+      await seeModel(tx, id, now);
+      const change = name === "is_off" ? sql`is_off = ${to}` : sql`is_blocked = ${to}`;
+      await tx.run(sql`UPDATE models SET ${change} WHERE id = ${id}`);
+      tx.tell("model", id);
+      return (await findStanding(tx, id, null))!;
     },
     grant: async (tx, account_id: string, model: string, now: number) => {
       await tx.run(
@@ -37,8 +41,28 @@ export const modelStore = store(
             VALUES (${account_id}, ${model}, ${now}) ON CONFLICT DO NOTHING`,
       );
     },
+    /** False: there was no such grant. */
     ungrant: async (tx, account_id: string, model: string) => {
-      await tx.run(sql`DELETE FROM grants WHERE account_id = ${account_id} AND model = ${model}`);
+      const taken = await tx.run(
+        sql`DELETE FROM grants WHERE account_id = ${account_id} AND model = ${model}`,
+      );
+      return taken === 1;
     },
   },
 );
+
+function selectStanding(account_id: string | null): Sql {
+  return sql`SELECT models.*, EXISTS (SELECT 1 FROM grants
+      WHERE grants.account_id = ${account_id} AND grants.model = models.id) AS is_granted
+    FROM models`;
+}
+
+function findStanding(db: Db, id: string, account_id: string | null) {
+  return db.one(Standing, sql`${selectStanding(account_id)} WHERE models.id = ${id}`);
+}
+
+async function seeModel(tx: Tx, id: string, now: number): Promise<void> {
+  await tx.run(
+    sql`INSERT INTO models (id, first_seen_at) VALUES (${id}, ${now}) ON CONFLICT DO NOTHING`,
+  );
+}

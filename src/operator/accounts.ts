@@ -1,6 +1,7 @@
 // Accounts as the operator makes and finds them.
 import type { Access, Account } from "../access/index.ts";
-import type { Grants } from "../models/index.ts";
+import { type Grants, needsGrant } from "../models/index.ts";
+import type { ModelSettings } from "../platform/settings/index.ts";
 import { OperatorProblem, refuseUnknown } from "./problem.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
@@ -8,12 +9,15 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 export interface AccountVerbsOptions {
   access: Pick<Access, "accounts">;
   grants: Grants;
-  /** Ids of the models in the settings: only these can be granted. */
-  models: readonly string[];
+  /** Only the models of the settings can be granted. */
+  models: readonly ModelSettings[];
 }
 
 export function createAccountVerbs({ access, grants, models }: AccountVerbsOptions) {
   const { accounts } = access;
+  const ids = models.map((model) => model.id);
+  const refuseModel = (id: string) =>
+    refuseUnknown("model", id, ids, `the settings name ${ids.join(", ")}`);
   const require = async (name: string): Promise<Account> => {
     const account = await accounts.find(name);
     if (account) return account;
@@ -24,18 +28,24 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
   return {
     /** The account of this name, or a problem with the nearest. */
     require,
-    /** An external or private model for this account; again: nothing changes. */
-    async grant(name: string, model: string): Promise<void> {
-      const { id } = await require(name);
-      if (!models.includes(model)) {
-        throw refuseUnknown("model", model, models, `the settings name ${models.join(", ")}`);
-      }
-      await grants.grant(id, model);
+    /**
+     * An external or private model for this account; again: nothing changes. Says why it opens
+     * nothing, where that is so: the settings may come to need it.
+     */
+    async grant(name: string, id: string): Promise<string | undefined> {
+      const account = await require(name);
+      const model = models.find((one) => one.id === id);
+      if (!model) throw refuseModel(id);
+      await grants.grant(account.id, id);
+      if (model.visibility === "internal") return `${id} is internal: no key may see it`;
+      return needsGrant(model) ? undefined : `${id} needs none: every account may call it`;
     },
     /** Takes a grant back, also of a model that the settings no longer name. */
-    async ungrant(name: string, model: string): Promise<void> {
-      const { id } = await require(name);
-      await grants.ungrant(id, model);
+    async ungrant(name: string, id: string): Promise<void> {
+      const account = await require(name);
+      const was_granted = await grants.ungrant(account.id, id);
+      // A slip would leave the grant that was meant in force.
+      if (!was_granted && !ids.includes(id)) throw refuseModel(id);
     },
     list: (): Promise<Account[]> => accounts.list(),
     async create(name: string): Promise<Account> {

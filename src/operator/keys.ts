@@ -1,5 +1,12 @@
-// Keys as the operator makes, lists and revokes them.
-import { type Access, type Account, type Key, SCOPES, type Scope } from "../access/index.ts";
+// Keys as the operator makes, lists, rotates and revokes them.
+import {
+  type Access,
+  type Account,
+  type Key,
+  type RotatedKey,
+  SCOPES,
+  type Scope,
+} from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { OperatorProblem, refuseUnknown } from "./problem.ts";
 
@@ -59,14 +66,32 @@ export function createKeyVerbs({ access, clock, models, requireAccount }: KeyVer
     },
     /** In force from the key's next request on, also in a server that runs beside. */
     async revoke(id: string): Promise<Key> {
-      const key = UUID.test(id) ? await access.keys.revoke(id.toLowerCase()) : undefined;
-      if (key) return key;
-      // What is not an id may be a secret, typed in the wrong place: it is not said again.
-      if (UUID.test(id))
-        throw new OperatorProblem(`there is no key "${id}": see \`wadi keys list\``);
-      throw new OperatorProblem("that is no key's id: `wadi keys list` shows them");
+      return (await access.keys.revoke(readId(id))) ?? refuseId(id);
+    },
+    /** A new secret for the same key; the old one works on for the overlap. */
+    async rotate(id: string, overlap_ms: number): Promise<RotatedKey> {
+      if (overlap_ms > LIFETIME_MS_MAX) {
+        throw new OperatorProblem("an overlap is at most 36500 days");
+      }
+      const rotated = await access.keys.rotate(readId(id), overlap_ms);
+      if (rotated) return rotated;
+      if (rotated === undefined) return refuseId(id);
+      throw new OperatorProblem(
+        `the key "${id}" is revoked or expired, and stays so: \`wadi keys create\` makes another`,
+      );
     },
   };
+}
+
+/** As it is stored; throws for what is no id. */
+function readId(typed: string): string {
+  if (UUID.test(typed)) return typed.toLowerCase();
+  // It may be a secret, typed in the wrong place: it is not said again.
+  throw new OperatorProblem("that is no key's id: `wadi keys list` shows them");
+}
+
+function refuseId(id: string): never {
+  throw new OperatorProblem(`there is no key "${id}": see \`wadi keys list\``);
 }
 
 function refuseWish(wish: KeyWish, models: readonly string[]): void {

@@ -1,6 +1,5 @@
 // The operator's verbs alone, on data that a server may be running on: they load no server.
 import { buildAccess } from "../access/index.ts";
-import { createGrants } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { openDatabase, type Place } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -22,12 +21,6 @@ export async function openOperator({ settings, place, clock, ids }: OpenOperator
   };
   const database = await openDatabase({ place, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids, alias: settings.service.alias });
-  const models = settings.models.map((model) => model.id);
-  const operator: Operator = buildOperator({
-    access,
-    grants: createGrants(database, clock),
-    clock,
-    models,
-  });
+  const operator: Operator = buildOperator({ settings, access, database, clock });
   return { operator, close: database.close };
 }

@@ -1,25 +1,32 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import type { Grants } from "../models/index.ts";
+import { createGrants, createSwitches } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createDevKeys } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
+import { createModelVerbs } from "./models.ts";
 
 export interface OperatorOptions {
+  /** Only models of the settings can be switched, granted and put on a key's list. */
+  settings: Pick<Settings, "models" | "service">;
   access: Access;
-  grants: Grants;
+  database: Database;
   clock: Clock;
-  /** Ids of the models in the settings: model lists and grants may name these. */
-  models: readonly string[];
 }
 
-export function buildOperator({ access, grants, clock, models }: OperatorOptions) {
+export function buildOperator({ settings, access, database, clock }: OperatorOptions) {
+  const { models } = settings;
+  const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
+  const ids = models.map((model) => model.id);
   return {
     accounts,
-    keys: createKeyVerbs({ access, clock, models, requireAccount }),
+    keys: createKeyVerbs({ access, clock, models: ids, requireAccount }),
+    models: createModelVerbs({ settings, switches: createSwitches(database, clock) }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),
     /** `wadi serve`: of a first start, the secret of the one key; undefined: it was no first. */

@@ -66,6 +66,10 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
     "keys create --account acme --expires soon",
     "keys create --account acme --max-output-tokens many",
     "keys revoke",
+    "keys rotate",
+    "keys rotate abc --overlap soon",
+    "models off",
+    "models list stub-1",
     "accounts create",
   ];
   for (const line of lines) {
@@ -87,6 +91,14 @@ describe("what is refused is exit code 1 and one sentence on stderr", () => {
     ["keys create --account acme --expires 0s", "from now"],
     ["keys list --account acmee", 'did you mean "acme"?'],
     ["keys revoke abc", "`wadi keys list`"],
+    ["keys rotate abc", "`wadi keys list`"],
+    ["keys rotate 00000000-0000-4000-8000-000000000000", "there is no key"],
+    ["models off stub1", 'did you mean "stub-1"?'],
+    ["models block svc", "is the alias of stub-1"],
+    ["models list --data nowhere", "there is no database in nowhere"],
+    ["accounts ungrant acme stub1", 'did you mean "stub-1"?'],
+    ["openapi --config nowhere.toml", "nowhere.toml does not exist"],
+    ["version --config nowhere.toml", "nowhere.toml does not exist"],
     ["keys list --data nowhere", "there is no database in nowhere"],
   ];
   for (const [line, says] of lines) {
@@ -147,8 +159,26 @@ test("--json of each command is one document", async () => {
   expect(shown).toMatchObject({ account_id: account.id, revoked_at: null });
   const listed = parse((await run("keys list --account json --json")).stdout);
   expect(listed).toEqual([{ ...shown, account: "json" }]);
+  const other = parse((await run("keys create --no-account --json")).stdout);
   const revoked = parse((await run(`keys revoke ${key.id} --json`)).stdout);
   expect(revoked).toEqual({ ...shown, revoked_at: expect.stringMatching(/Z$/) });
+  const rotated = parse((await run(`keys rotate ${other.id} --json`)).stdout);
+  expect(rotated).toEqual({
+    ...other,
+    secret: expect.stringMatching(/^svc_sk_/),
+    previous_secret_expires_at: expect.stringMatching(/Z$/),
+  });
+  const model = parse((await run("models off stub-1 --json")).stdout);
+  expect(model).toMatchObject({ id: "stub-1", state: "off", first_seen_at: expect.any(String) });
+  expect(parse((await run("models list --json")).stdout)).toEqual([model]);
+  for (const [verb, state] of [
+    ["block", "blocked"],
+    ["unblock", "off"],
+    ["on", "on"],
+  ] as const) {
+    const turned = parse((await run(`models ${verb} stub-1 --json`)).stdout);
+    expect(turned).toMatchObject({ id: "stub-1", state });
+  }
   const version = parse((await run("version --json")).stdout);
   expect(Object.keys(version)).toEqual(["version", "commit", "bun", "sqlite"]);
   expect(parse((await run("openapi --json")).stdout)).toMatchObject({ openapi: "3.1.0" });
@@ -169,4 +199,19 @@ test("a reader who leaves early sees no crash, and a full disk is said", async (
   if (!(await Bun.file("/dev/full").exists())) return;
   const full = await shell(`'${program}' version > /dev/full`);
   expect(full).toMatchObject({ code: 1, stderr: expect.stringMatching(/^wadi: ENOSPC.*\n$/) });
+
+  // A secret that nobody saw is lost, and its key is there: the way out is said.
+  const lost = await shell(`'${program}' keys create --no-account --name lost > /dev/full`);
+  const id = /^key (\S+) created/.exec(lost.stderr)?.[1];
+  expect(lost.code).toBe(1);
+  expect(lost.stderr).toContain(`key ${id} in force: \`wadi keys rotate ${id} --overlap 0s\``);
+  expect(lost.stderr).toContain(`\`wadi keys revoke ${id}\``);
+  expect(parse((await run("keys list --json")).stdout)).toContainEqual(
+    expect.objectContaining({ id, name: "lost", revoked_at: null }),
+  );
+  const start = await shell(`'${program}' serve --port 0 --data fresh > /dev/full`);
+  expect(start).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^wadi: ENOSPC.*`wadi keys rotate KEY_ID` gives it another\n$/),
+  });
 });

@@ -106,7 +106,7 @@ test("--json prints the start as one document on one line", async () => {
     version: dev.banner[0]!.slice("wadi ".length),
     url: server.url,
     data: "in memory, gone at exit",
-    models: ["stub-1"],
+    models: [{ id: "stub-1", state: "on" }],
     default_model: "stub-1",
     keys: ["k", ...ENDINGS.map((ending) => `k${ending}`)],
   });

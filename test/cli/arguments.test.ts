@@ -47,7 +47,7 @@ test("an unknown command is refused with the nearest, or those of its noun", asy
   expect(await refuse("devv")).toBe('there is no command "devv"; did you mean `wadi dev`?');
   expect(await refuse("kyes list --json")).toContain("did you mean `wadi keys list`?");
   expect(await refuse("keys")).toBe(
-    'there is no command "keys": there are keys create, keys list, keys revoke',
+    'there is no command "keys": there are keys create, keys list, keys revoke, keys rotate',
   );
   expect(await refuse("fly away")).toBe('there is no command "fly away": `wadi` alone lists them');
   expect(await refuse("constructor")).toContain('"constructor"');

@@ -6,7 +6,10 @@ const START: Start = {
   version: "1.2.3",
   url: "http://127.0.0.1:8080",
   data: "./wadi-data",
-  models: ["stub-1", "stub-2"],
+  models: [
+    { id: "stub-1", state: "on" },
+    { id: "stub-2", state: "on" },
+  ],
   default_model: "stub-2",
   keys: ["svc_sk_one", "svc_sk_two"],
 };
@@ -33,10 +36,20 @@ test("without a key to show, the command takes the caller's own", () => {
 });
 
 test("many models stay one line", () => {
-  const models = Array.from({ length: 50 }, (_, i) => `model-${i}`);
+  const models = Array.from({ length: 50 }, (_, i) => ({ id: `model-${i}`, state: "on" as const }));
   const lines = writeBanner({ ...START, models }, ["", ""])
     .trimEnd()
     .split("\n");
   expect(lines.length).toBeLessThanOrEqual(12);
   expect(lines[4]).toEndWith("model-7 …");
+});
+
+test("a model that the operator switched off or blocked is marked", () => {
+  const models = [
+    { id: "stub-1", state: "blocked" },
+    { id: "stub-2", state: "off" },
+    { id: "stub-3", state: "on" },
+  ] as const;
+  const line = writeBanner({ ...START, models }, []).split("\n")[4];
+  expect(line).toBe("models    stub-1 (blocked) stub-2 (default, off) stub-3");
 });

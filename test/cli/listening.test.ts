@@ -16,7 +16,7 @@ function pretend(overrides: Partial<Listening> = {}) {
   let fail = () => {};
   const serving: Serving = {
     entrance: { url: "http://127.0.0.1:1" },
-    operator: {} as Serving["operator"],
+    operator: { models: { list: async () => [] as unknown } } as Serving["operator"],
     start: async () => void events.push("start"),
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
   };
@@ -87,7 +87,12 @@ for (const [title, bug] of [
         settings: defaultSettings(),
         clock: { now: () => 0 },
         output: { print() {} },
-        build: async () => ({ entrance: { url: "" }, start() { ${bug}; }, stop() {} }),
+        build: async () => ({
+          entrance: { url: "" },
+          operator: { models: { list: async () => [] } },
+          start() { ${bug}; },
+          stop() {},
+        }),
         welcome: async () => ({ keys: [], notes: [] }),
       }));`;
     const child = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe" });

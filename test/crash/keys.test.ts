@@ -58,6 +58,24 @@ test("a killed `keys revoke` has revoked or has not", async () => {
   expect(dump().keys).toMatchObject([{ revoked_at: expect.any(Number) }]);
 });
 
+test("a killed `keys rotate` leaves the old secret as it was or both; none printed is lost", async () => {
+  await wadi(["accounts", "create", "acme"]);
+  const first = await wadi(CREATE_KEY);
+  const rotate = ["keys", "rotate", String(dump().keys![0]!.id)];
+  const before = dump().key_secrets!;
+  await expectKilled(rotate, "keys.rotate:before");
+  expect(dump().key_secrets).toEqual(before);
+  await expectKilled(rotate, "keys.rotate:after");
+  const old = dump().key_secrets!.find(({ hash }) => hash === hashSecret(first.lines[0]!));
+  expect(dump().key_secrets).toHaveLength(2);
+  expect(old!.expires_at).toBeNumber();
+  // The secret that nobody saw is the one before the last; the next is printed.
+  const second = await wadi(rotate);
+  const hashes = dump().key_secrets!.map(({ hash }) => hash);
+  expect(hashes).toHaveLength(2);
+  expect(hashes).toContain(hashSecret(second.lines[0]!));
+});
+
 test("a first start that is killed is a first start again, or has happened", async () => {
   const serve = ["serve", "--port", "0"];
   await expectKilled(serve, "models.see:before");

@@ -1,5 +1,6 @@
 // Who may call which model: every combination of what decides.
 import { describe, expect, test } from "bun:test";
+import type { Scope } from "../../src/access/index.ts";
 import { judgePermission, needsGrant, type Verdict } from "../../src/models/permission.ts";
 
 type Visibility = "public" | "private" | "internal";
@@ -24,19 +25,27 @@ describe("a model that is", () => {
   for (const [visibility, self_hosted, granted, ...verdicts] of TABLE) {
     const what = `${visibility}, ${self_hosted ? "self-hosted" : "another's"}, ${granted ? "" : "not "}granted`;
     test(`${what} is ${verdicts.join(", ")}`, () => {
-      const settings = { id: "m-1", visibility, self_hosted };
       const lists = [null, ["m-0", "m-1"], []];
-      const judged = lists.map((models) => judgePermission(settings, { models }, granted));
-      expect(judged).toEqual(verdicts);
+      const judge = (think: "optional" | "required", scopes: ReadonlySet<Scope>) =>
+        lists.map((models) => {
+          const settings = { id: "m-1", visibility, self_hosted, think };
+          return judgePermission(settings, { models, scopes }, granted);
+        });
+      expect(judge("optional", new Set())).toEqual(verdicts);
+      // gateway.endpoints.chat_completions.7
+      expect(judge("required", new Set(["think"]))).toEqual(verdicts);
+      const unscoped = verdicts.map((verdict) => (verdict === "allowed" ? "unscoped" : verdict));
+      expect(judge("required", new Set(["reasoning"]))).toEqual(unscoped);
     });
   }
 });
 
-test("a grant is looked up exactly where it can change the verdict", () => {
+test("a grant is needed exactly where it can change the verdict", () => {
   for (const visibility of ["public", "private", "internal"] as const) {
     for (const self_hosted of [true, false]) {
-      const settings = { id: "m-1", visibility, self_hosted };
-      const judge = (granted: boolean) => judgePermission(settings, { models: null }, granted);
+      const settings = { id: "m-1", visibility, self_hosted, think: "optional" } as const;
+      const caller = { models: null, scopes: new Set<Scope>() };
+      const judge = (granted: boolean) => judgePermission(settings, caller, granted);
       if (judge(true) !== judge(false)) expect(needsGrant(settings)).toBe(true);
     }
   }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import type { ServedModel } from "../../src/models/model.ts";
 import { createRegistry } from "../../src/models/registry.ts";
+import type { Standing } from "../../src/models/store.ts";
 import type { ModelSettings } from "../../src/platform/settings/index.ts";
 
 const SETTINGS: ModelSettings = {
@@ -27,17 +28,37 @@ function serve(id: string, some: Partial<ModelSettings> = {}): ServedModel {
   return { settings, created: 7, upstream_revision: null, answer };
 }
 
-function createTestRegistry(models: ServedModel[], grants: string[] = []) {
+interface Stored {
+  grants?: string[];
+  off?: string[];
+  blocked?: string[];
+}
+
+function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
   const asked: string[] = [];
-  const listGrants = async (account_id: string) => {
-    asked.push(account_id);
-    return grants;
-  };
+  const stand = (id: string, account_id: string | null): Standing => ({
+    id,
+    first_seen_at: 7_000,
+    is_off: stored.off?.includes(id) ?? false,
+    is_blocked: stored.blocked?.includes(id) ?? false,
+    is_granted: account_id !== null && (stored.grants?.includes(id) ?? false),
+  });
   const registry = createRegistry({
     alias: "svc",
     default_model: "second",
     models,
-    store: { listGrants },
+    store: {
+      async find(id, account_id) {
+        asked.push(`${id} for ${account_id}`);
+        return stand(id, account_id);
+      },
+      async list(account_id) {
+        asked.push(`all for ${account_id}`);
+        return ["forgotten", ...models.map(({ settings }) => settings.id)].map((id) =>
+          stand(id, account_id),
+        );
+      },
+    },
   });
   return { registry, asked };
 }
@@ -107,7 +128,9 @@ describe("the registry", () => {
       serve("fifth", { think: "required" }),
     ];
     const list = async (some: Partial<Caller>, grants: string[] = []) =>
-      (await createTestRegistry(models, grants).registry.list(caller(some))).map(({ id }) => id);
+      (await createTestRegistry(models, { grants }).registry.list(caller(some))).map(
+        ({ id }) => id,
+      );
     expect(await list({})).toEqual(["svc", "second"]);
     expect(await list({}, ["first", "third", "fourth"])).toEqual([
       "svc",
@@ -140,21 +163,52 @@ describe("the registry", () => {
     ]);
   });
 
-  test("looks grants up once for a list, and never where none could matter", async () => {
-    const open = createTestRegistry([serve("first"), serve("second")]);
-    await open.registry.list(caller());
-    await open.registry.judge(open.registry.name("first").model, caller());
-    expect(open.asked).toEqual([]);
-    const closed = createTestRegistry([
-      serve("first", { self_hosted: false }),
-      serve("second"),
-      serve("third", { visibility: "private" }),
+  test("gateway.resources.model.status a model that is off is listed as offline, a blocked one is not", async () => {
+    const models = [serve("first"), serve("second"), serve("third")];
+    const list = async (stored: Stored) =>
+      (await createTestRegistry(models, stored).registry.list(caller())).map(
+        ({ id, status }) => `${id} ${status}`,
+      );
+    expect(await list({ off: ["first"] })).toEqual([
+      ...["svc on", "second on", "first offline", "third on"],
     ]);
-    await closed.registry.list(caller());
-    expect(closed.asked).toEqual(["account-1"]);
-    await closed.registry.judge(closed.registry.name("third").model, caller());
-    expect(closed.asked).toEqual(["account-1", "account-1"]);
-    await closed.registry.judge(closed.registry.name("svc").model, caller());
-    expect(closed.asked.length).toBe(2);
+    expect(await list({ off: ["second"], blocked: ["third"] })).toEqual([
+      ...["svc offline", "second offline", "first on"],
+    ]);
+    expect(await list({ off: ["second"], blocked: ["second"] })).toEqual(["first on", "third on"]);
+  });
+
+  test("says what the key may before it says what the operator switched", async () => {
+    const models = [
+      serve("second"),
+      serve("hidden", { visibility: "internal" }),
+      serve("rented", { self_hosted: false }),
+      serve("deep", { think: "required" }),
+    ];
+    const ids = models.map(({ settings }) => settings.id);
+    const judge = async (stored: Stored) => {
+      const { registry } = createTestRegistry(models, stored);
+      return Promise.all(models.map((model) => registry.judge(model, caller())));
+    };
+    const others = ["hidden", "refused", "unscoped"];
+    expect(await judge({})).toEqual(["allowed", ...others] as never);
+    expect(await judge({ off: ids })).toEqual(["off", ...others] as never);
+    expect(await judge({ off: ids, blocked: ids })).toEqual(["blocked", ...others] as never);
+  });
+
+  test("is servable by default unless its default model is off or blocked", async () => {
+    const models = [serve("first"), serve("second")];
+    const ask = (stored: Stored) => createTestRegistry(models, stored).registry.isDefaultServable();
+    expect(await ask({ off: ["first"], blocked: ["first"] })).toBe(true);
+    expect(await ask({ off: ["second"] })).toBe(false);
+    expect(await ask({ blocked: ["second"] })).toBe(false);
+  });
+
+  test("reads once for a call and once for a list", async () => {
+    const { registry, asked } = createTestRegistry([serve("first"), serve("second")]);
+    await registry.list(caller());
+    await registry.judge(registry.name("first").model, caller());
+    await registry.judge(registry.name("svc").model, caller({ account_id: null }));
+    expect(asked).toEqual(["all for account-1", "first for account-1", "second for null"]);
   });
 });

@@ -1,7 +1,24 @@
 // Grants as the operator gives them, seen from the models that a key may call.
 import { expect, test } from "bun:test";
+import { modelStore } from "../../src/models/store.ts";
 import { KEY, startApp } from "../support/app.ts";
+import { openHouse } from "./house.ts";
 
+const ELSEWHERE = `
+[[models]]
+id = "rented"
+upstream = { kind = "stub" }
+[[models]]
+id = "inner"
+self_hosted = true
+visibility = "internal"
+upstream = { kind = "stub" }
+[[models]]
+id = "secret"
+self_hosted = true
+visibility = "private"
+upstream = { kind = "stub" }
+`;
 const SETTINGS = `
 [[models]]
 id = "own"
@@ -32,4 +49,36 @@ test("gateway.authentication.6 a granted external model is listed and answers, u
   await accounts.ungrant("dev", "rented");
   expect(await look()).toEqual([false, 403]);
   await app.stop();
+});
+
+test("a grant that opens nothing says why, and is kept for other settings", async () => {
+  const { operator, close } = await openHouse(["own"], ELSEWHERE);
+  await operator.accounts.create("acme");
+  const { grant } = operator.accounts;
+  for (const id of ["rented", "secret"]) expect(await grant("acme", id)).toBeUndefined();
+  expect(await grant("acme", "own")).toContain("every account may call it");
+  expect(await grant("acme", "inner")).toContain("no key may see it");
+  await close();
+});
+
+test("a slip in a grant or in taking one back is refused, and changes nothing", async () => {
+  const { operator, database, close } = await openHouse(["own"], ELSEWHERE);
+  const { grant, ungrant, create } = operator.accounts;
+  const { id } = await create("acme");
+  await grant("acme", "rented");
+  const says = 'there is no model "rentd"; did you mean "rented"?';
+  await expect(grant("acme", "rentd")).rejects.toThrow(says);
+  await expect(ungrant("acme", "rentd")).rejects.toThrow(says);
+  await expect(ungrant("acmee", "rented")).rejects.toThrow('did you mean "acme"?');
+  const models = database.bind(modelStore);
+  await models.see(["rented"], 0);
+  expect(await models.find("rented", id)).toMatchObject({ is_granted: true });
+  await ungrant("acme", "rented");
+  expect(await models.find("rented", id)).toMatchObject({ is_granted: false });
+  // Again: nothing changes. One of a model that the settings no longer name can be taken back.
+  await ungrant("acme", "rented");
+  await models.grant(id, "gone", 0);
+  await ungrant("acme", "gone");
+  await expect(ungrant("acme", "gone")).rejects.toThrow('there is no model "gone"');
+  await close();
 });

@@ -1,8 +1,8 @@
 // The operator's verbs on an empty database in memory, and the access house below them.
 import { type Access, buildAccess } from "../../src/access/index.ts";
-import { createGrants } from "../../src/models/index.ts";
 import { buildOperator, type KeyWish, type Operator } from "../../src/operator/index.ts";
-import { openDatabase } from "../../src/platform/database/index.ts";
+import { type Database, openDatabase } from "../../src/platform/database/index.ts";
+import { readSettings } from "../../src/platform/settings/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
@@ -11,19 +11,30 @@ export interface House {
   operator: Operator;
   access: Access;
   clock: ManualClock;
+  database: Database;
   close(): Promise<void>;
 }
 
-export async function openHouse(models: readonly string[] = ["stub-1"]): Promise<House> {
+/** `more` is text of the settings, behind the models. */
+export async function openHouse(ids: readonly string[] = ["stub-1"], more = ""): Promise<House> {
+  const settings = readSettings(ids.map(model).join("") + more, "wadi.toml", {}, {});
   const clock = createManualClock();
   const onFailure = (failure: unknown) => {
     throw failure;
   };
   const database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids: createSeededIds(), alias: "svc" });
-  const operator = buildOperator({ access, grants: createGrants(database, clock), clock, models });
-  return { operator, access, clock, close: database.close };
+  const operator = buildOperator({ settings, access, database, clock });
+  return { operator, access, clock, database, close: database.close };
 }
+
+/** A self-hosted, public model of the settings. */
+const model = (id: string) => `
+[[models]]
+id = "${id}"
+self_hosted = true
+upstream = { kind = "stub" }
+`;
 
 /** A key that may do nothing special, of the account acme unless said otherwise. */
 export function wish(fields: Partial<KeyWish> = {}): KeyWish {

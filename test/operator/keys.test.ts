@@ -1,4 +1,4 @@
-// Keys as the operator makes, lists and revokes them.
+// Keys as the operator makes, lists, rotates and revokes them.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type KeyWish, OperatorProblem } from "../../src/operator/index.ts";
 import { type House, openHouse, wish } from "./house.ts";
@@ -95,6 +95,85 @@ test("a key that is not there cannot be revoked, and a secret is not said again"
   );
   expect(problem).toBeInstanceOf(OperatorProblem);
   expect(problem.message).not.toContain(secret);
+});
+
+describe("a key that is rotated", () => {
+  const refused = { code: "invalid_api_key" };
+
+  test("keeps its id and all that it may, and has two secrets until the overlap is over", async () => {
+    const { keys } = house.operator;
+    const first = await keys.create(
+      wish({ scopes: ["think"], models: ["stub-1"], max_output_tokens: 9 }),
+    );
+    const before = await identify(first.secret);
+    const rotated = await keys.rotate(first.key.id.toUpperCase(), DAY_MS);
+    expect(rotated.secret).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
+    expect(rotated).toMatchObject({ key: first.key, previous_until: house.clock.now() + DAY_MS });
+    house.clock.shiftWall(DAY_MS - 1);
+    for (const secret of [first.secret, rotated.secret]) {
+      expect(await identify(secret)).toEqual(before);
+    }
+    house.clock.shiftWall(1);
+    await expect(identify(first.secret)).rejects.toMatchObject(refused);
+    expect(await identify(rotated.secret)).toEqual(before);
+    expect(await keys.list(null)).toHaveLength(1);
+  });
+
+  test("has two secrets at most: the one before the last ends at once", async () => {
+    const { keys } = house.operator;
+    const { key, secret: first } = await keys.create(wish());
+    const { secret: second } = await keys.rotate(key.id, DAY_MS);
+    const { secret: third } = await keys.rotate(key.id, 2 * DAY_MS);
+    await expect(identify(first)).rejects.toMatchObject(refused);
+    for (const secret of [second, third]) expect(await identify(secret)).toBeDefined();
+  });
+
+  test("without an overlap has the new secret alone", async () => {
+    const { keys } = house.operator;
+    const first = await keys.create(wish());
+    const { secret } = await keys.rotate(first.key.id, 0);
+    await expect(identify(first.secret)).rejects.toMatchObject(refused);
+    expect(await identify(secret)).toBeDefined();
+  });
+
+  test("ends when it would have ended, with both secrets", async () => {
+    const { keys } = house.operator;
+    const first = await keys.create(wish({ lifetime_ms: 1_000 }));
+    const { secret, previous_until } = await keys.rotate(first.key.id, DAY_MS);
+    expect(previous_until).toBe(first.key.expires_at!);
+    house.clock.shiftWall(1_000);
+    for (const one of [first.secret, secret]) {
+      await expect(identify(one)).rejects.toMatchObject(refused);
+    }
+  });
+
+  test("is revoked with both secrets", async () => {
+    const { keys } = house.operator;
+    const first = await keys.create(wish());
+    const { secret } = await keys.rotate(first.key.id, DAY_MS);
+    await keys.revoke(first.key.id);
+    for (const one of [first.secret, secret]) {
+      await expect(identify(one)).rejects.toMatchObject(refused);
+    }
+  });
+
+  test("is in force and there; a secret that was typed is not said again", async () => {
+    const { keys } = house.operator;
+    const revoked = await keys.create(wish());
+    await keys.revoke(revoked.key.id);
+    const expired = await keys.create(wish({ lifetime_ms: 1 }));
+    house.clock.shiftWall(1);
+    for (const { key } of [revoked, expired]) {
+      await expect(keys.rotate(key.id, DAY_MS)).rejects.toThrow("is revoked or expired");
+    }
+    const unknown = "00000000-0000-4000-8000-000000000000";
+    await expect(keys.rotate(unknown, DAY_MS)).rejects.toThrow(`there is no key "${unknown}"`);
+    await expect(keys.rotate(unknown, 36_501 * DAY_MS)).rejects.toThrow("36500 days");
+    const { secret } = await keys.create(wish());
+    const problem = await keys.rotate(secret, DAY_MS).catch((failure) => failure);
+    expect(problem).toBeInstanceOf(OperatorProblem);
+    expect(problem.message).not.toContain(secret);
+  });
 });
 
 describe("a wish that cannot be met makes no key", () => {

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
-import { modelStore } from "../../src/models/store.ts";
+import { modelStore, type Standing } from "../../src/models/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 
 export function bindHouses(database: Database) {
@@ -228,6 +228,110 @@ const keyCases: Case[] = [
   },
 ];
 
+const rotation = (hash: string, created_at: number) => ({
+  hash,
+  key_id: "k-1",
+  created_at,
+  expires_at: null,
+});
+/** When each secret of k-1 ends; undefined: it is nobody's. */
+const endOf = async ({ keys }: Houses, hash: string) => {
+  const found = await keys.find(hash);
+  return found && [found.id, found.secret_expires_at];
+};
+
+const rotationCases: Case[] = [
+  {
+    method: "keys.rotate",
+    title: "gives a key another secret, beside which the one before it ends later",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { expires_at: null }));
+      await addKey(houses, makeKey("k-2"));
+    },
+    act: ({ keys }) => keys.rotate(rotation("second", NOW + 7), NOW + 70),
+    async judge(answer, houses) {
+      expect(answer).toEqual(makeKey("k-1", { expires_at: null }));
+      expect(await endOf(houses, "hash of k-1")).toEqual(["k-1", NOW + 70]);
+      expect(await endOf(houses, "second")).toEqual(["k-1", null]);
+      // Of another key nothing changes.
+      expect(await endOf(houses, "hash of k-2")).toEqual(["k-2", null]);
+    },
+  },
+  {
+    method: "keys.rotate",
+    title: "leaves two secrets at most, and none that had its end already with a later one",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { expires_at: null }));
+      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+    },
+    act: ({ keys }) => keys.rotate(rotation("third", NOW + 8), NOW + 700),
+    async judge(_, houses) {
+      expect(await endOf(houses, "hash of k-1")).toBeUndefined();
+      expect(await endOf(houses, "second")).toEqual(["k-1", NOW + 700]);
+      expect(await endOf(houses, "third")).toEqual(["k-1", null]);
+    },
+  },
+  {
+    method: "keys.rotate",
+    title: "without an overlap leaves the new secret alone",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { expires_at: null }));
+      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+    },
+    act: ({ keys }) => keys.rotate(rotation("third", NOW + 8), NOW + 8),
+    async judge(_, houses) {
+      for (const hash of ["hash of k-1", "second"]) {
+        expect(await endOf(houses, hash)).toBeUndefined();
+      }
+      expect(await endOf(houses, "third")).toEqual(["k-1", null]);
+    },
+  },
+  ...[makeKey("k-1", { expires_at: NOW + 7 }), makeKey("k-1", { revoked_at: NOW })].map(
+    (key): Case => ({
+      method: "keys.rotate",
+      title: `leaves a key alone that is ${key.revoked_at === null ? "expired" : "revoked"}`,
+      async given(houses) {
+        await addOwner(houses);
+        await addKey(houses, key);
+      },
+      act: ({ keys }) => keys.rotate(rotation("second", NOW + 7), NOW + 70),
+      async judge(answer, houses) {
+        expect(answer).toEqual(key);
+        expect(await endOf(houses, "hash of k-1")).toEqual(["k-1", null]);
+        expect(await endOf(houses, "second")).toBeUndefined();
+      },
+    }),
+  ),
+  {
+    method: "keys.rotate",
+    title: "makes no secret of a key that is not there",
+    act: ({ keys }) => keys.rotate(rotation("second", NOW), NOW + 70),
+    async judge(answer, houses) {
+      expect(answer).toBeUndefined();
+      expect(await endOf(houses, "second")).toBeUndefined();
+    },
+  },
+];
+
+/** A model as it stands with nobody's grant, unless said otherwise. */
+const standing = (id: string, fields: Partial<Standing> = {}): Standing => ({
+  id,
+  first_seen_at: NOW,
+  is_off: false,
+  is_blocked: false,
+  is_granted: false,
+  ...fields,
+});
+const addModels = ({ models }: Houses) => models.see(["stub-1", "stub-2"], NOW);
+const addOwnerAndModels = async (houses: Houses) => {
+  await addOwner(houses);
+  await addModels(houses);
+};
+const granted = { is_granted: true };
+
 const modelCases: Case[] = [
   {
     method: "models.see",
@@ -235,62 +339,132 @@ const modelCases: Case[] = [
     given: ({ models }) => models.see(["stub-1"], NOW),
     act: ({ models }) => models.see(["stub-1", "stub-2"], NOW + 9),
     async judge(_, { models }) {
-      expect(new Set(await models.listSeen())).toEqual(
-        new Set([
-          { id: "stub-1", first_seen_at: NOW },
-          { id: "stub-2", first_seen_at: NOW + 9 },
-        ]),
-      );
+      expect(await models.list(null)).toEqual([
+        standing("stub-1"),
+        standing("stub-2", { first_seen_at: NOW + 9 }),
+      ]);
     },
   },
   {
-    method: "models.listSeen",
+    method: "models.see",
+    title: "leaves the switches of a model that is named again",
+    async given(houses) {
+      await addModels(houses);
+      await houses.models.turn("stub-1", "is_off", true, NOW);
+    },
+    act: ({ models }) => models.see(["stub-1"], NOW + 9),
+    judge: async (_, { models }) =>
+      expect(await models.find("stub-1", null)).toEqual(standing("stub-1", { is_off: true })),
+  },
+  {
+    method: "models.list",
     title: "is empty at first",
-    act: ({ models }) => models.listSeen(),
+    act: ({ models }) => models.list(null),
     judge: (answer) => expect(answer).toEqual([]),
+  },
+  {
+    method: "models.list",
+    title: "names the grants of one account only, of models that are there",
+    async given(houses) {
+      await addOwnerAndModels(houses);
+      await houses.accounts.create(other);
+      await houses.models.grant(owner.id, "stub-1", NOW);
+      await houses.models.grant(other.id, "stub-2", NOW);
+      await houses.models.grant(owner.id, "stub-3", NOW);
+    },
+    act: ({ models }) => models.list(owner.id),
+    async judge(answer, { models }) {
+      expect(answer).toEqual([standing("stub-1", granted), standing("stub-2")]);
+      expect(await models.list(null)).toEqual([standing("stub-1"), standing("stub-2")]);
+    },
+  },
+  {
+    method: "models.find",
+    title: "finds one model as it stands with an account, or with nobody",
+    async given(houses) {
+      await addOwnerAndModels(houses);
+      await houses.models.grant(owner.id, "stub-1", NOW);
+      await houses.models.turn("stub-1", "is_blocked", true, NOW);
+    },
+    act: ({ models }) => models.find("stub-1", owner.id),
+    async judge(answer, { models }) {
+      const blocked = standing("stub-1", { is_blocked: true });
+      expect(answer).toEqual({ ...blocked, ...granted });
+      expect(await models.find("stub-1", null)).toEqual(blocked);
+      expect(await models.find("stub-2", owner.id)).toEqual(standing("stub-2"));
+      expect(await models.find("STUB-1", null)).toBeUndefined();
+    },
+  },
+  {
+    method: "models.turn",
+    title: "turns one switch and leaves the other, and the other models",
+    async given(houses) {
+      await addModels(houses);
+      await houses.models.turn("stub-1", "is_blocked", true, NOW);
+    },
+    act: ({ models }) => models.turn("stub-1", "is_off", true, NOW + 9),
+    async judge(answer, { models }) {
+      const both = standing("stub-1", { is_off: true, is_blocked: true });
+      expect(answer).toEqual(both);
+      expect(await models.list(null)).toEqual([both, standing("stub-2")]);
+      const off = standing("stub-1", { is_off: true });
+      expect(await models.turn("stub-1", "is_blocked", false, NOW)).toEqual(off);
+      expect(await models.turn("stub-1", "is_off", false, NOW)).toEqual(standing("stub-1"));
+      // Again: nothing changes.
+      expect(await models.turn("stub-1", "is_off", false, NOW)).toEqual(standing("stub-1"));
+    },
+  },
+  {
+    method: "models.turn",
+    title: "notes a model that no server has had yet",
+    act: ({ models }) => models.turn("stub-1", "is_off", true, NOW),
+    judge: async (_, { models }) =>
+      expect(await models.list(null)).toEqual([standing("stub-1", { is_off: true })]),
   },
   {
     method: "models.grant",
     title: "permits one model to one account",
-    given: addOwner,
+    given: addOwnerAndModels,
     act: ({ models }) => models.grant(owner.id, "stub-1", NOW),
     async judge(_, { models }) {
-      expect(await models.listGrants(owner.id)).toEqual(["stub-1"]);
-      expect(await models.listGrants(other.id)).toEqual([]);
+      expect(await models.find("stub-1", owner.id)).toMatchObject(granted);
+      expect(await models.find("stub-1", other.id)).toMatchObject({ is_granted: false });
     },
   },
   {
     method: "models.grant",
     title: "twice is the same as once",
     async given(houses) {
-      await addOwner(houses);
+      await addOwnerAndModels(houses);
       await houses.models.grant(owner.id, "stub-1", NOW);
     },
     act: ({ models }) => models.grant(owner.id, "stub-1", NOW + 1),
-    judge: async (_, { models }) => expect(await models.listGrants(owner.id)).toEqual(["stub-1"]),
-  },
-  {
-    method: "models.listGrants",
-    title: "names the models of one account only",
-    async given({ accounts, models }) {
-      await accounts.create(owner);
-      await accounts.create(other);
-      await models.grant(other.id, "stub-2", NOW);
-    },
-    act: ({ models }) => models.listGrants(owner.id),
-    judge: (answer) => expect(answer).toEqual([]),
+    judge: async (_, { models }) =>
+      expect(await models.find("stub-1", owner.id)).toMatchObject(granted),
   },
   {
     method: "models.ungrant",
-    title: "takes one permission away",
+    title: "takes one permission away, and says whether there was one",
     async given(houses) {
-      await addOwner(houses);
+      await addOwnerAndModels(houses);
       await houses.models.grant(owner.id, "stub-1", NOW);
       await houses.models.grant(owner.id, "stub-2", NOW);
     },
     act: ({ models }) => models.ungrant(owner.id, "stub-1"),
-    judge: async (_, { models }) => expect(await models.listGrants(owner.id)).toEqual(["stub-2"]),
+    async judge(answer, { models }) {
+      expect(answer).toBe(true);
+      expect(await models.list(owner.id)).toEqual([
+        standing("stub-1"),
+        standing("stub-2", granted),
+      ]);
+      expect(await models.ungrant(owner.id, "stub-1")).toBe(false);
+    },
   },
 ];
 
-export const cases: readonly Case[] = [...accountCases, ...keyCases, ...modelCases];
+export const cases: readonly Case[] = [
+  ...accountCases,
+  ...keyCases,
+  ...rotationCases,
+  ...modelCases,
+];

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { modelStore } from "../../src/models/store.ts";
 import {
   DatabaseInUse,
   DatabaseUnusable,
@@ -12,8 +13,9 @@ import {
 import { lockDirectory } from "../../src/platform/database/lock.ts";
 import { migrations } from "../../src/platform/database/migrations/index.ts";
 import { explainPostgres, explainSqlite } from "../../src/platform/database/unusable.ts";
+import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
-import { start } from "../support/crash.ts";
+import { holdWriteLock, start } from "../support/crash.ts";
 import { failureOf, memory, openFiles, openPglite, openTestDatabase } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
 
@@ -22,6 +24,8 @@ const DATABASE = new URL("../../src/platform/database/index.ts", import.meta.url
 const files = openFiles();
 afterAll(() => files.release());
 const { directory } = files;
+
+const newest = migrations.at(-1)!.number;
 
 const open = (place: Place, more = {}) =>
   openDatabase({ place, stores: [], clock: createManualClock(), onFailure: fail, ...more });
@@ -41,9 +45,23 @@ for (const [engine, openGround] of [
     const failure = await failureOf(open(place));
     expect(failure).toBeInstanceOf(NewerDatabase);
     expect(failure.message).toBe(
-      "the database is newer than this program (schema 9000, this program knows 1): " +
+      `the database is newer than this program (schema 9000, this program knows ${newest}): ` +
         "use the newer wadi, or restore a backup made by this one",
     );
+    await ground.release();
+  });
+
+  test(`a database of the first schema comes forward with its rows on ${engine}`, async () => {
+    const ground = await openGround();
+    const place = await ground.makePlace();
+    const first = await open(place, { stores, migrations: migrations.slice(0, 1) });
+    await first.bind(modelStore).see(["stub-1"], 7);
+    await first.close();
+    const second = await open(place, { stores });
+    expect(await second.bind(modelStore).list(null)).toEqual([
+      { id: "stub-1", first_seen_at: 7, is_off: false, is_blocked: false, is_granted: false },
+    ]);
+    await second.close();
     await ground.release();
   });
 
@@ -51,7 +69,7 @@ for (const [engine, openGround] of [
     const ground = await openGround();
     const place = await ground.makePlace();
     const broken = {
-      number: 2,
+      number: 8_000,
       name: "broken",
       statements: () => ["CREATE TABLE half (a TEXT)", "CREATE TABLE half (a TEXT)"],
     };
@@ -93,6 +111,17 @@ test("two programs open a fresh file at once", async () => {
   for (const program of programs) program.send("go");
   for (const program of programs)
     expect(await program.ended).toMatchObject({ code: 0, errors: "" });
+});
+
+test("whoever only reads waits for nobody who writes", async () => {
+  const place = await files.makePlace();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  await (await openTestDatabase(place)).close();
+  const holder = await holdWriteLock(place.file);
+  const reader = await openTestDatabase(place);
+  expect(await reader.bind(trialStore).count()).toBe(0);
+  await reader.close();
+  await holder.release();
 });
 
 test("a file that is no database, a directory for it, a file for its directory", async () => {

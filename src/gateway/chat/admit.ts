@@ -1,6 +1,13 @@
 // Who may ask what: judges a valid request against the key and the model, or refuses it.
-import type { Caller } from "../../access/index.ts";
-import type { Answer, Ask, ModelRegistry, ServedModel } from "../../models/index.ts";
+import type { Caller, Scope } from "../../access/index.ts";
+import type {
+  Answer,
+  Ask,
+  Judgement,
+  ModelRegistry,
+  Named,
+  ServedModel,
+} from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import { writeAsk } from "./ask.ts";
@@ -36,8 +43,10 @@ export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
     }
     const headers = by === "unknown" ? writeDeprecation(clock.now(), changelog_url) : {};
     try {
-      await refuseModel(registry, model, caller);
-      refuseMode(body, model, caller);
+      // First what the key may, then what the operator switched; what the request wants comes last.
+      const judgement = await registry.judge(model, caller);
+      if (judgement !== "allowed") throw REFUSALS[judgement](by);
+      refuseMode(body, model, caller, by);
     } catch (refusal) {
       throw addHeaders(refusal, headers);
     }
@@ -62,30 +71,40 @@ export function addHeaders(failure: unknown, headers: Record<string, string>): u
   return refuse(failure.code, { ...failure.say, headers: { ...failure.say.headers, ...headers } });
 }
 
-async function refuseModel(registry: ModelRegistry, model: ServedModel, caller: Caller) {
-  switch (await registry.judge(model, caller)) {
-    case "hidden":
-      // gateway.errors.model_not_found
-      throw refuse("model_not_found", { param: "model" });
-    case "refused":
-      // gateway.authentication.7, gateway.errors.model_not_permitted
-      throw refuse("model_not_permitted", { param: "model" });
-  }
+type By = Named["by"];
+
+const REFUSALS: Record<Exclude<Judgement, "allowed">, (by: By) => Refusal> = {
+  // gateway.errors.model_not_found
+  hidden: () => refuse("model_not_found", { param: "model" }),
+  // gateway.authentication.7, gateway.errors.model_not_permitted
+  refused: () => refuse("model_not_permitted", { param: "model" }),
+  // gateway.endpoints.chat_completions.7
+  unscoped: () => refuseScope("think", "model"),
+  off: (by) => refuseGone("model_offline", by),
+  blocked: (by) => refuseGone("model_unavailable", by),
+};
+
+/**
+ * gateway.states.p2, gateway.errors.model_offline, gateway.errors.model_unavailable: who named the
+ * model is told what it is. gateway.states.p3, gateway.errors.no_model_available: who did not is
+ * told of no model.
+ */
+function refuseGone(code: "model_offline" | "model_unavailable", by: By): Refusal {
+  return refuse(by === "id" ? code : "no_model_available");
+}
+
+function refuseScope(scope: Scope, param: string): Refusal {
+  return refuse("scope_required", { param, message: `This needs the scope ${scope}.` });
 }
 
 /** What is wanted beyond plain text: first the key's scopes, then what the model can do. */
-function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller): void {
-  const needs = (scope: "reasoning" | "think", param: string) => {
-    if (caller.scopes.has(scope)) return;
-    throw refuse("scope_required", { param, message: `This needs the scope ${scope}.` });
-  };
+function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller, by: By): void {
   const lacks = (param: string, what: string) =>
     refuse("validation", { param, message: `The model ${settings.id} has no ${what}.` });
   // gateway.authentication.4, gateway.endpoints.chat_completions.1, gateway.errors.scope_required
-  if (body.reasoning) needs("reasoning", "reasoning");
-  if (body.think) needs("think", "think");
-  // gateway.endpoints.chat_completions.7
-  if (settings.think === "required") needs("think", "model");
+  for (const mode of ["reasoning", "think"] as const) {
+    if (body[mode] && !caller.scopes.has(mode)) throw refuseScope(mode, mode);
+  }
   if (body.tools?.length && !settings.capabilities.includes("tools")) {
     throw lacks("tools", "capability `tools`");
   }
@@ -95,7 +114,9 @@ function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller
   const image = findImage(body, settings.capabilities.includes("vision"));
   if (image) throw lacks(image, "use for an image here");
   // Answering once would pass for what was asked; until the attempts exist the honest answer is no.
-  if (body.think || settings.think === "required") throw refuse("model_unavailable");
+  if (body.think || settings.think === "required") {
+    throw refuseGone("model_unavailable", by);
+  }
 }
 
 /** The path of the first image in a message that may hold none; null: there is none. */

@@ -16,22 +16,30 @@ interface Runner {
 /** Any number that no other program uses on the same server: it keeps two migrations apart. */
 const POSTGRES_LOCK = 7_241_986;
 
-/** Migrates a SQLite connection; `now` dates what is applied. */
+/**
+ * Migrates a SQLite connection; `now` dates what is applied. Where nothing is to be applied it only
+ * reads: a verb of the command line that lists something waits for nobody who writes.
+ */
 export async function migrateSqlite(
   connection: Connection,
   migrations: readonly Migration[],
   now: number,
 ): Promise<void> {
+  const listApplied = () =>
+    connection
+      .query<{ number: number }, []>("SELECT number FROM wadi_schema")
+      .all()
+      .map((row) => row.number);
+  const hasSchema = connection
+    .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
+    .get();
+  if (hasSchema && listMissing(migrations, listApplied()).length === 0) return;
   connection.run("BEGIN IMMEDIATE");
   try {
     await migrate(migrations, {
       dialect: { integer: "INTEGER", text: "TEXT", strict: " STRICT" },
       run: async (text) => connection.run(text),
-      listApplied: async () =>
-        connection
-          .query<{ number: number }, []>("SELECT number FROM wadi_schema")
-          .all()
-          .map((row) => row.number),
+      listApplied: async () => listApplied(),
       record: async ({ number, name }) =>
         connection.run("INSERT INTO wadi_schema VALUES (?, ?, ?)", [number, name, now]),
     });
@@ -69,12 +77,19 @@ async function migrate(migrations: readonly Migration[], runner: Runner): Promis
     `CREATE TABLE IF NOT EXISTS wadi_schema (number ${integer} PRIMARY KEY, name ${text} NOT NULL,
       applied_at ${integer} NOT NULL)${strict}`,
   );
-  const applied = await runner.listApplied();
-  const newest = migrations.at(-1)!.number;
-  const found = Math.max(0, ...applied);
-  if (found > newest) throw new NewerDatabase(found, newest);
-  for (const migration of migrations.filter((one) => !applied.includes(one.number))) {
+  for (const migration of listMissing(migrations, await runner.listApplied())) {
     for (const statement of migration.statements(runner.dialect)) await runner.run(statement);
     await runner.record(migration);
   }
+}
+
+/** What is still to be applied; throws a NewerDatabase for what this program does not know. */
+function listMissing(
+  migrations: readonly Migration[],
+  applied: readonly number[],
+): readonly Migration[] {
+  const newest = migrations.at(-1)!.number;
+  const found = Math.max(0, ...applied);
+  if (found > newest) throw new NewerDatabase(found, newest);
+  return migrations.filter((one) => !applied.includes(one.number));
 }

@@ -13,6 +13,8 @@ interface Surroundings {
   env: Environment;
   readText: ReadText;
   problems: Problems;
+  /** False: the keys of the model servers stay null, and need not be at hand. */
+  wants_api_keys: boolean;
 }
 
 /** Still being put together; what leaves this folder is frozen. */
@@ -116,7 +118,7 @@ function completeUpstream(
 function findApiKey(
   { api_key_env, api_key_file }: OpenaiUpstreamSettings,
   path: string,
-  { env, readText, problems }: Surroundings,
+  { env, readText, problems, wants_api_keys }: Surroundings,
 ): string | null {
   const field = api_key_env === "" ? `${path}.api_key_file` : `${path}.api_key_env`;
   const refuse = (says: string) => {
@@ -125,6 +127,7 @@ function findApiKey(
   };
   if (api_key_env === "" && api_key_file === "") return null;
   if (api_key_env !== "" && api_key_file !== "") return refuse("cannot stand beside api_key_file");
+  if (!wants_api_keys) return null;
   let key: string | undefined;
   if (api_key_env !== "") {
     key = findVariable(env, api_key_env);

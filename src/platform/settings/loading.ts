@@ -22,12 +22,15 @@ export interface SettingsSource {
   env: Environment;
   /** By the path of the setting: `{ "server.port": 0 }`; undefined values are skipped. */
   flags: Flags;
+  /** false: for who asks no model server; its key need not be at hand. Left out: true. */
+  wants_api_keys?: boolean;
 }
 
 /** The settings of a file with what environment and flags say over it; throws a SettingsError. */
-export function loadSettings({ file, must_exist, env, flags }: SettingsSource): Settings {
+export function loadSettings(source: SettingsSource): Settings {
+  const { file, must_exist, env, flags, wants_api_keys = true } = source;
   const text = file === undefined ? "" : readFile(file, must_exist);
-  return readSettings(text, file ?? "wadi.toml", env, flags);
+  return readSettings(text, file ?? "wadi.toml", env, flags, { wants_api_keys });
 }
 
 /** What holds without file, environment and flags: the stub model on the loopback address. */
@@ -35,13 +38,20 @@ export function defaultSettings(): Settings {
   return readSettings("", "wadi.toml", {}, {});
 }
 
+interface Reading {
+  readText?: ReadText;
+  wants_api_keys?: boolean;
+}
+
+const readTextFile: ReadText = (path) => readFileSync(path, "utf8");
+
 /** The settings of a text; `file` is what messages call it. Throws a SettingsError. */
 export function readSettings(
   text: string,
   file: string,
   env: Environment,
   flags: Flags,
-  readText: ReadText = (path) => readFileSync(path, "utf8"),
+  { readText = readTextFile, wants_api_keys = true }: Reading = {},
 ): Settings {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) throw refuseSize(file);
   const given = parseToml(text, file);
@@ -49,7 +59,7 @@ export function readSettings(
   const problems = new Problems(file, text, overrides);
   const settings = new Reader(Table, overrides, problems).read(given) as Settings;
   problems.throwFirst();
-  completeSettings(settings, { env, readText, problems });
+  completeSettings(settings, { env, readText, problems, wants_api_keys });
   problems.throwFirst();
   return freeze(settings);
 }

@@ -204,7 +204,15 @@ describe("a file", () => {
 
   test("may name a file that holds a model server's key", () => {
     const text = OPENAI.replace(" }", ', api_key_file = "key" }');
-    const settings = readSettings(text, "wadi.toml", {}, {}, (path) => `sk-${path}\n`);
+    const settings = readSettings(
+      text,
+      "wadi.toml",
+      {},
+      {},
+      {
+        readText: (path) => `sk-${path}\n`,
+      },
+    );
     expect(settings.models[0]?.upstream).toMatchObject({ api_key: "sk-key" });
   });
 

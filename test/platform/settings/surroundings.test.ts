@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadSettings, SettingsError } from "../../../src/platform/settings/index.ts";
+import { loadSettings, readSettings, SettingsError } from "../../../src/platform/settings/index.ts";
 import { type Env, refusalOf, STUB, upstream, urls } from "./refusal.ts";
 
 describe("variables and flags", () => {
@@ -58,6 +58,18 @@ describe("variables and flags", () => {
     const says = 'models[0].id must not be the alias of the default model, "stub-1"';
     expect(refusalOf("", { WADI_SERVICE__ALIAS: "stub-1" })).toBe(says);
   });
+});
+
+test("the keys of model servers need not be at hand for who asks none", () => {
+  for (const line of ['api_key_env = "UNSET"', 'api_key_file = "/nowhere"']) {
+    expect(() => readSettings(upstream(line), "wadi.toml", {}, {})).toThrow(SettingsError);
+    const settings = readSettings(upstream(line), "wadi.toml", {}, {}, { wants_api_keys: false });
+    expect(settings.models[0]!.upstream).toMatchObject({ api_key: null });
+  }
+  // What is wrong in the file itself is said all the same.
+  const both = upstream('api_key_env = "UNSET"\napi_key_file = "/nowhere"');
+  const read = () => readSettings(both, "wadi.toml", {}, {}, { wants_api_keys: false });
+  expect(read).toThrow("cannot stand beside");
 });
 
 describe("secrets stay out of messages", () => {

@@ -1,5 +1,6 @@
 // Every migration in order; a released one is never changed.
 import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
+import { statesOfModels } from "./0002-states-of-models.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [accountsAndKeys];
+export const migrations: readonly Migration[] = [accountsAndKeys, statesOfModels];

@@ -1,0 +1,36 @@
+// The operator's two switches of a model, the state that follows from them, and who turns them.
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import { modelStore, type Standing } from "./store.ts";
+
+export type State = "on" | "off" | "blocked";
+
+/** What each verb does to which switch; doing it again changes nothing. */
+const TURNS = {
+  off: { switch: "is_off", to: true },
+  on: { switch: "is_off", to: false },
+  block: { switch: "is_blocked", to: true },
+  unblock: { switch: "is_blocked", to: false },
+} as const;
+export type Turn = keyof typeof TURNS;
+
+/**
+ * Blocked wins. They are two switches and not one state, so that whoever lifts a block does not
+ * start a model that somebody else had switched off meanwhile.
+ */
+export function stateOf({ is_off, is_blocked }: Pick<Standing, "is_off" | "is_blocked">): State {
+  if (is_blocked) return "blocked";
+  return is_off ? "off" : "on";
+}
+
+/** In force from the next request on, also in a server that runs beside. */
+export function createSwitches(database: Database, clock: Clock) {
+  const store = database.bind(modelStore);
+  return {
+    /** Every model that this installation has seen, also those no longer in the settings. */
+    list: (): Promise<Standing[]> => store.list(null),
+    turn: (id: string, turn: Turn): Promise<Standing> =>
+      store.turn(id, TURNS[turn].switch, TURNS[turn].to, clock.now()),
+  };
+}
+export type Switches = ReturnType<typeof createSwitches>;

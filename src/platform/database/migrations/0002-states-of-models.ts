@@ -1,0 +1,11 @@
+// What the operator switched of a model; a row stays when the settings no longer name its model.
+import type { Migration } from "./migration.ts";
+
+export const statesOfModels: Migration = {
+  number: 2,
+  name: "states of models",
+  statements: ({ integer }) => [
+    `ALTER TABLE models ADD COLUMN is_off ${integer} NOT NULL DEFAULT 0`,
+    `ALTER TABLE models ADD COLUMN is_blocked ${integer} NOT NULL DEFAULT 0`,
+  ],
+};

@@ -1,0 +1,87 @@
+// Models as the operator lists and switches them.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { modelStore } from "../../src/models/store.ts";
+import { OperatorProblem } from "../../src/operator/index.ts";
+import { type House, openHouse } from "./house.ts";
+
+const RENTED = `
+[[models]]
+id = "rented"
+provider = "others"
+visibility = "private"
+context_window = 4_096
+max_output_tokens = 512
+capabilities = ["tools", "streaming"]
+upstream = { kind = "openai", urls = ["http://127.0.0.1:9/v1"] }
+[service]
+default_model = "qwen3-32b"
+`;
+
+let house: House;
+beforeEach(async () => {
+  house = await openHouse(["stub-1", "qwen3-32b"], RENTED);
+});
+afterEach(() => house.close());
+
+const states = async () =>
+  (await house.operator.models.list()).map(({ id, state }) => `${id} ${state}`);
+
+test("models are listed in the order of the settings, with all that matters of them", async () => {
+  const listed = await house.operator.models.list();
+  expect(listed.map(({ id, is_default }) => [id, is_default])).toEqual([
+    ["stub-1", false],
+    ["qwen3-32b", true],
+    ["rented", false],
+  ]);
+  expect(listed[2]).toEqual({
+    id: "rented",
+    is_default: false,
+    state: "on",
+    is_off: false,
+    is_blocked: false,
+    provider: "others",
+    self_hosted: false,
+    visibility: "private",
+    context_window: 4_096,
+    max_output_tokens: 512,
+    capabilities: ["tools", "streaming"],
+    upstream: "openai",
+    // No server has had it yet.
+    first_seen_at: null,
+  });
+  await house.database.bind(modelStore).see(["rented"], 7);
+  expect((await house.operator.models.list())[2]).toMatchObject({ first_seen_at: 7 });
+});
+
+test("a turn answers with the model as it is then, and touches no other", async () => {
+  const { models } = house.operator;
+  expect(await models.turn("stub-1", "block")).toMatchObject({ state: "blocked", is_off: false });
+  expect(await models.turn("stub-1", "off")).toMatchObject({ state: "blocked", is_off: true });
+  expect(await models.turn("qwen3-32b", "off")).toMatchObject({ state: "off", is_default: true });
+  expect(await states()).toEqual(["stub-1 blocked", "qwen3-32b off", "rented on"]);
+  expect(await models.turn("stub-1", "unblock")).toMatchObject({ state: "off" });
+  expect(await models.turn("stub-1", "on")).toMatchObject({ state: "on" });
+});
+
+test("only models of the settings can be switched, and the alias is none", async () => {
+  const { models } = house.operator;
+  for (const [id, says] of [
+    ["stub1", 'there is no model "stub1"; did you mean "stub-1"?'],
+    ["gpt", "the settings name stub-1, qwen3-32b, rented"],
+    ["svc", '"svc" is the alias of qwen3-32b'],
+    ["svc-v0", '"svc-v0" is the alias of qwen3-32b'],
+  ] as const) {
+    const problem = await models.turn(id, "off").catch((failure) => failure);
+    expect(problem).toBeInstanceOf(OperatorProblem);
+    expect(problem.message).toContain(says);
+  }
+  expect(await states()).toEqual(["stub-1 on", "qwen3-32b on", "rented on"]);
+});
+
+test("a model that left the settings keeps its switches and is not listed", async () => {
+  const store = house.database.bind(modelStore);
+  await store.turn("gone", "is_blocked", true, 7);
+  expect(await states()).toEqual(["stub-1 on", "qwen3-32b on", "rented on"]);
+  await expect(house.operator.models.turn("gone", "unblock")).rejects.toThrow("no model");
+  expect(await store.find("gone", null)).toMatchObject({ is_blocked: true });
+});
