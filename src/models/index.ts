@@ -7,12 +7,15 @@ import type { ModelSettings, Settings, UpstreamSettings } from "../platform/sett
 import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
-import type { Answer } from "./upstream/contract.ts";
+import { countPromptTokens } from "./tokens.ts";
+import type { Answer, CountTokens } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
 import { withoutReasoning } from "./upstream/reasoning.ts";
 import { joinReplicas } from "./upstream/replicas.ts";
 import { createStub } from "./upstream/stub.ts";
+import { createTokenCount } from "./upstream/token-count.ts";
 
+export { countBundled } from "./bundled-tokenizer.ts";
 export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export { needsGrant } from "./permission.ts";
@@ -46,6 +49,7 @@ export async function buildModels(options: ModelsOptions): Promise<ModelRegistry
     created: Math.floor(seen.get(model.id)! / 1000),
     upstream_revision: model.self_hosted ? null : fingerprint(model),
     answer: createAnswer(model, options),
+    count: createCount(model, options),
   }));
   const { alias, default_model } = settings.service;
   return createRegistry({ alias, default_model, models, store });
@@ -57,6 +61,12 @@ function createAnswer(model: ModelSettings, { clock, ids, egress }: ModelsOption
   const options = { ...upstream, model: upstream.model || model.id, egress, clock, ids };
   const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }));
   return joinReplicas(upstream.urls.map(connect));
+}
+
+function createCount(model: ModelSettings, { clock, egress }: ModelsOptions): CountTokens {
+  const { upstream } = model;
+  if (upstream.kind === "stub") return async (ask) => countPromptTokens(ask);
+  return createTokenCount({ ...upstream, model: upstream.model || model.id, egress, clock });
 }
 
 /** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */

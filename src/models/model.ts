@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ModelSettings } from "../platform/settings/index.ts";
 import { maybe, Resource } from "../platform/shape.ts";
-import type { Answer } from "./upstream/contract.ts";
+import type { Answer, CountTokens } from "./upstream/contract.ts";
 
 export const Model = Resource("Model", {
   /** gateway.resources.model.id */
@@ -63,6 +63,7 @@ export interface ServedModel {
   /** null for a self-hosted model. */
   upstream_revision: string | null;
   answer: Answer;
+  count: CountTokens;
 }
 
 /** gateway.limits.output_budget_ceiling */

@@ -1,4 +1,4 @@
-// The tokenizer inside the program: the stub speaks in it, untold usage is estimated with it.
+// The tokenizer that the stub speaks in, and an estimate where a server tells no usage.
 import type { Ask, Message } from "./upstream/contract.ts";
 
 /** A token is at most so many white-space characters and then so many others. */
@@ -6,6 +6,20 @@ const CODE_POINTS_MAX = 4;
 /** What a message costs beside its text: its role and its borders. */
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 256;
+/** What a letter costs on average, as o200k counts prose and code. */
+const ASCII_TOKENS = 0.25;
+const LETTER_TOKENS: readonly [below: number, tokens: number][] = [
+  // Greek, Cyrillic, Hebrew and accents.
+  [0x600, 0.22],
+  // Arabic.
+  [0x900, 0.3],
+  // The scripts of India and South-East Asia.
+  [0x2000, 0.35],
+  // Chinese, Japanese, Korean.
+  [0xd800, 0.7],
+  // Half of an emoji.
+  [0x10000, 0.8],
+];
 
 /** The first `count_max` tokens of a text; all of them joined are the text again. */
 export function splitTokens(text: string, count_max = Number.POSITIVE_INFINITY): string[] {
@@ -24,23 +38,33 @@ export function countTokens(text: string): number {
   return count;
 }
 
-/** Tokens of everything that the model reads: messages, their images and calls, and the tools. */
-export function countPromptTokens({ messages, tools }: Ask): number {
-  let count = tools.length > 0 ? countTokens(JSON.stringify(tools)) : 0;
-  for (const message of messages) count += MESSAGE_TOKENS + countMessageTokens(message);
+/** About how many tokens today's models make of a text, by its letters alone; not rounded. */
+export function estimateTokens(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    count += unit < 0x80 ? ASCII_TOKENS : LETTER_TOKENS.find(([below]) => unit < below)![1];
+  }
   return count;
 }
 
-function countMessageTokens({ content, tool_calls = [] }: Message): number {
-  let count = 0;
+/** Tokens of everything that the model reads: messages, their images and calls, and the tools. */
+export function countPromptTokens({ messages, tools }: Ask, count = countTokens): number {
+  let tokens = tools.length > 0 ? count(JSON.stringify(tools)) : 0;
+  for (const message of messages) tokens += MESSAGE_TOKENS + countMessageTokens(message, count);
+  return tokens;
+}
+
+function countMessageTokens({ content, tool_calls = [] }: Message, count: typeof countTokens) {
+  let tokens = 0;
   for (const { function: called } of tool_calls) {
-    count += countTokens(called.name) + countTokens(called.arguments);
+    tokens += count(called.name) + count(called.arguments);
   }
-  if (typeof content === "string") return count + countTokens(content);
+  if (typeof content === "string") return tokens + count(content);
   for (const part of content ?? []) {
-    count += part.type === "text" ? countTokens(part.text) : IMAGE_TOKENS;
+    tokens += part.type === "text" ? count(part.text) : IMAGE_TOKENS;
   }
-  return count;
+  return tokens;
 }
 
 /** The start of a text, without half a surrogate pair at its end. */

@@ -43,3 +43,8 @@ export function wait(clock: Clock, delay_ms: number, signal?: AbortSignal): Prom
     signal?.addEventListener("abort", leave, { once: true });
   });
 }
+
+/** Resolves in the next turn of the event loop: who computes for long lets the others work. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

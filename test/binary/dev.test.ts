@@ -1,6 +1,7 @@
 // `wadi dev` as compiled: a stub to develop against, on this machine only.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
 const ENDINGS = ["-approver", "-none", "-other", "-expired", "-revoked", "-internal", "-ownerless"];
@@ -111,4 +112,26 @@ test("--json prints the start as one document on one line", async () => {
     keys: ["k", ...ENDINGS.map((ending) => `k${ending}`)],
   });
   expect((await server.chat("Hello")).status).toBe(201);
+});
+
+test("the bundled tokenizer is in the program", async () => {
+  const settings = `
+[[models]]
+id = "gone"
+provider = "wadi"
+self_hosted = true
+context_window = 2_048
+[models.upstream]
+kind = "openai"
+urls = ["http://127.0.0.1:1/v1"]
+`;
+  await Bun.write(join(room.directory, "window.toml"), settings);
+  const server = await room.serve(["dev", "--port", "0", "--config", "window.toml"]);
+  const ask = async (words: number) => {
+    const response = await server.chat("word ".repeat(words), { key: "svc_sk_dev" });
+    return ((await response.json()) as { error: { code: string } }).error.code;
+  };
+  // Both have more bytes than the window has tokens: only who counts can tell them apart.
+  expect(await ask(5_000)).toBe("context_length_exceeded");
+  expect(await ask(1_000)).toBe("upstream_error");
 });

@@ -25,7 +25,7 @@ const SETTINGS: ModelSettings = {
 function serve(id: string, some: Partial<ModelSettings> = {}): ServedModel {
   const settings = { ...SETTINGS, id, ...some };
   const answer = () => Promise.reject(new Error("nobody asks"));
-  return { settings, created: 7, upstream_revision: null, answer };
+  return { settings, created: 7, upstream_revision: null, answer, count: async () => null };
 }
 
 interface Stored {

@@ -1,8 +1,10 @@
 // Holds the tokenizer to its promises: pieces join to the text, small pieces, linear time.
 import { expect, test } from "bun:test";
+import { countBundled } from "../../src/models/bundled-tokenizer.ts";
 import {
   countPromptTokens,
   countTokens,
+  estimateTokens,
   splitTokens,
   takeCodePoints,
 } from "../../src/models/tokens.ts";
@@ -94,4 +96,29 @@ test("a prompt counts its texts, images, calls and tools, and something for each
   const tools = [{ type: "function" as const, function: { name: "add" } }];
   const withTools = countPromptTokens(createAsk("one two", { tools }));
   expect(withTools).toBe(said + countTokens(JSON.stringify(tools)));
+});
+
+test.each([
+  ["English", "What is not long enough for one page is written on two, and both are read again."],
+  ["code", "const total = items.reduce((sum, { price }) => sum + price, 0); // in halalas"],
+  ["JSON", '{"name":"get_weather","parameters":{"type":"object","required":["city"]}}'],
+  ["German", "Was auf einer Seite keinen Platz hat, das steht auf der nächsten größeren Seite."],
+  ["Arabic", "وادي السيليكون منطقة في جنوب خليج سان فرانسيسكو، وهي موطن لكثير من شركات التقنية."],
+  ["Russian", "Искусственный интеллект занимается созданием интеллектуальных машин и программ."],
+  ["Hindi", "कृत्रिम बुद्धिमत्ता कंप्यूटर विज्ञान की एक शाखा है जो मशीनों को बुद्धि देती है।"],
+  ["Chinese", "人工智能是计算机科学的一个分支，它企图了解智能的实质，并生产出新的智能机器。"],
+  ["Japanese", "人工知能とは、計算という概念とコンピュータを用いて知能を研究する分野を指す語。"],
+  ["Korean", "인공지능은 인간의 학습능력과 추론능력을 인공적으로 구현하려는 과학의 한 분야이다."],
+  ["emoji", "😀🐪🌴🏜😀🐪🌴🏜"],
+])("%s is estimated within a third of what a real tokenizer counts", async (_, text) => {
+  const counted = await countBundled(
+    [text],
+    Number.POSITIVE_INFINITY,
+    new AbortController().signal,
+  );
+  const estimated = estimateTokens(text);
+  expect(estimated).toBeGreaterThan((counted * 2) / 3);
+  expect(estimated).toBeLessThan((counted * 4) / 3);
+  const halves = estimateTokens(text.slice(0, 7)) + estimateTokens(text.slice(7));
+  expect(halves).toBeCloseTo(estimated, 9);
 });

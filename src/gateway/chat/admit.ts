@@ -10,6 +10,7 @@ import type {
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
+import { conductAnswer } from "./answer.ts";
 import { writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import { type ChatRequest, refuseCombinations } from "./request.ts";
@@ -52,7 +53,7 @@ export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
     }
     const ask = writeAsk(body, model, caller, request_id);
     const user = body.user || null;
-    const { answer } = model;
+    const answer = conductAnswer(model);
     return { caller, ask, user, model, answer, is_default: by !== "id", headers };
   };
 }

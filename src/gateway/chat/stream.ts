@@ -5,6 +5,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
+import { explainLength } from "./fit.ts";
 
 /** gateway.events.2, gateway.limits.keep_alive */
 const KEEP_ALIVE_MS = 15_000;
@@ -24,9 +25,10 @@ export interface StreamOptions {
  */
 export function writeStream(
   stream: EventStream,
-  { ask, answer }: Admitted,
+  admitted: Admitted,
   options: StreamOptions,
 ): Promise<Failure | null> {
+  const { ask, answer } = admitted;
   const { chunks, has_usage, clock } = options;
   const begun = Promise.withResolvers<Failure | null>();
   let isBegun = false;
@@ -52,7 +54,7 @@ export function writeStream(
     if (!ending.ok) {
       options.onFailure(ending);
       if (!isBegun) return giveUp(() => begun.resolve(ending));
-      void send(writeFailure(ending, ask.request_id));
+      void send(writeFailure(ending, admitted));
     } else {
       begin();
       for (const chunk of chunks.finish(ending.finish_reason)) void send(chunk);
@@ -107,9 +109,12 @@ function blameModel({ code }: Refusal): Failure {
 }
 
 /** gateway.events.4: only three codes stand in a stream; the others become `upstream_error`. */
-function writeFailure({ code }: Failure, request_id: string): string {
+function writeFailure(failure: Failure, { ask, model }: Admitted): string {
+  const { code } = failure;
+  const { request_id } = ask;
   if (code === "context_length_exceeded") {
-    return writeErrorFrame(code, CATALOGUE[code].message, request_id, "messages");
+    const message = explainLength(model.settings, ask, failure);
+    return writeErrorFrame(code, message, request_id, "messages");
   }
   const shown = code === "upstream_timeout" ? code : "upstream_error";
   return writeErrorFrame(shown, CATALOGUE[shown].message, request_id);

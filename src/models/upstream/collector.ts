@@ -1,6 +1,6 @@
 // Gathers what a chat-completions server says, whole or in deltas, into pieces and an ending.
 import type { Ids } from "../../platform/ids.ts";
-import { countPromptTokens, countTokens } from "../tokens.ts";
+import { countPromptTokens, estimateTokens } from "../tokens.ts";
 import type { Ask, Ear, Ending, Piece, Usage } from "./contract.ts";
 import { invalid } from "./openai-failure.ts";
 import { type CallNormalizer, createCallNormalizer, type RawCall } from "./tool-calls.ts";
@@ -31,7 +31,7 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
     hasBegun = true;
     // Counted as it goes, so that nothing of a long stream has to be kept.
     if (!usage)
-      estimated_tokens += countTokens(piece.kind === "text" ? piece.text : piece.arguments);
+      estimated_tokens += estimateTokens(piece.kind === "text" ? piece.text : piece.arguments);
     return ear(piece);
   };
   const tellCalls = async (raw_calls: unknown[], held: void | Promise<void>): Promise<void> => {
@@ -72,12 +72,10 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
     end(): Ending {
       // Without a reason or [DONE] the server died: a clean end would be a lie.
       if (!isOver) return invalid("its stream ended in the middle");
-      const counted = usage ?? estimateUsage(ask, estimated_tokens);
-      return {
-        ok: true,
-        finish_reason: nameEnd(finish_reason, calls?.hasCalls ?? false),
-        usage: counted,
-      };
+      const reason = nameEnd(finish_reason, calls?.hasCalls ?? false);
+      if (usage) return { ok: true, finish_reason: reason, usage };
+      const estimate = estimateUsage(ask, estimated_tokens);
+      return { ok: true, finish_reason: reason, usage: estimate, usage_estimated: true };
     },
   };
 }
@@ -110,7 +108,8 @@ function isCount(value: unknown): value is number {
 }
 
 /** Where the server tells no usage an estimate stands in: zeros would look like a free answer. */
-function estimateUsage(ask: Ask, completion_tokens: number): Usage {
-  const prompt_tokens = countPromptTokens(ask);
+function estimateUsage(ask: Ask, told_tokens: number): Usage {
+  const prompt_tokens = Math.ceil(countPromptTokens(ask, estimateTokens));
+  const completion_tokens = Math.ceil(told_tokens);
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }

@@ -94,6 +94,8 @@ export interface Failure {
   /** What happened, for the operator's log: never the upstream's own words. */
   why: string;
   upstream_status?: number;
+  /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
+  prompt_tokens?: number;
 }
 
 export interface Success {
@@ -101,9 +103,14 @@ export interface Success {
   /** `stop`, `tool_calls`, or another reason of the upstream's that passes through. */
   finish_reason: string;
   usage: Usage;
+  /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
+  usage_estimated?: true;
 }
 
 export type Ending = Success | Failure;
 
 /** Asks, tells the ear what comes, and ends; what fails outside is a value, never a throw. */
 export type Answer = (ask: Ask, ear: Ear, signal: AbortSignal) => Promise<Ending>;
+
+/** Exactly how many tokens the model would read, template and tools included; null: it cannot. */
+export type CountTokens = (ask: Ask, signal: AbortSignal) => Promise<number | null>;

@@ -1,5 +1,22 @@
-// Writes the body that a chat-completions server is asked with.
+// Writes the headers and the body that a chat-completions server is asked with.
 import type { Ask, Message } from "./contract.ts";
+
+/** What every request to a server carries; nothing of it is the caller's. */
+export function writeHeaders(upstream: {
+  api_key: string | null;
+  headers: Readonly<Record<string, string>>;
+}): Record<string, string> {
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    // Unpacking costs more than it saves here, and a small reply could become a huge one.
+    "accept-encoding": "identity",
+    "user-agent": "wadi",
+  };
+  // In one case, so that the operator's take the place of ours instead of joining them.
+  for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
+  if (upstream.api_key) headers.authorization = `Bearer ${upstream.api_key}`;
+  return headers;
+}
 
 /** What the settings say of a server's requests. */
 export interface RequestForm {

@@ -5,7 +5,7 @@ import type { Ids } from "../../platform/ids.ts";
 import type { Answer, Ask } from "./contract.ts";
 import { explainBreak, judgeReply } from "./openai-failure.ts";
 import { type Reading, readReply, readReplyStream } from "./openai-reply.ts";
-import { type RequestForm, writeRequest } from "./openai-request.ts";
+import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
 import { createWatch } from "./watch.ts";
 
 export interface OpenaiOptions extends RequestForm {
@@ -24,15 +24,7 @@ export interface OpenaiOptions extends RequestForm {
 export function createOpenai(options: OpenaiOptions): Answer {
   const { clock, egress, ids, stall_timeout_ms, first_token_timeout_ms } = options;
   const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
-  const headers: Record<string, string> = {
-    "content-type": "application/json",
-    // Unpacking costs more than it saves here, and a small reply could become a huge one.
-    "accept-encoding": "identity",
-    "user-agent": "wadi",
-  };
-  // In one case, so that the operator's take the place of ours instead of joining them.
-  for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = value;
-  if (options.api_key) headers.authorization = `Bearer ${options.api_key}`;
+  const headers = writeHeaders(options);
 
   return async (ask, ear, signal) => {
     const watch = createWatch(clock, signal, first_token_timeout_ms);
