@@ -15,6 +15,8 @@ export interface RawMessage {
   thinking?: unknown;
 }
 
+/** A reason is one word; anything longer is the server talking, and told to nobody. */
+const REASON = /^\w{1,32}$/;
 /** TGI's words for a normal end. */
 const NORMAL_ENDS = new Set(["eos_token", "stop_sequence"]);
 
@@ -23,6 +25,8 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
   let calls: CallNormalizer | null = null;
   let finish_reason: string | null = null;
   let isOver = false;
+  let isDone = false;
+  let followed: unknown = null;
   let hasBegun = false;
   let usage: Usage | null = null;
   let estimated_tokens = 0;
@@ -52,6 +56,15 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
     get isOver() {
       return isOver;
     },
+    /** True behind [DONE]: nothing that comes now belongs to the answer. */
+    get isDone() {
+      return isDone;
+    },
+    /** One answer was asked for: pieces of a second one must not be mixed into the first. */
+    follows(index: unknown): boolean {
+      followed ??= index ?? null;
+      return (index ?? followed) === followed;
+    },
     /** Tells the ear what is new; a promise: it holds back. */
     take(raw: RawMessage): void | Promise<void> {
       const { tool_calls } = raw;
@@ -64,7 +77,11 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
     /** null: an end without a reason. */
     finish(reason: unknown) {
       isOver = true;
-      if (typeof reason === "string") finish_reason = reason;
+      if (typeof reason === "string" && REASON.test(reason)) finish_reason = reason;
+    },
+    done() {
+      isOver = true;
+      isDone = true;
     },
     count(raw: unknown) {
       usage = readUsage(raw) ?? usage;

@@ -23,6 +23,8 @@ export function createFrameReader(): FrameReader {
       data = null;
       return;
     }
+    // llama.cpp before autumn 2025 tells an error in this field, and a [DONE] as if all were well.
+    if (whole.startsWith("error:")) events.push(`{"error":${whole.slice(6)}}`);
     if (!whole.startsWith("data")) return;
     if (whole.length > 4 && whole[4] !== ":") return;
     const value = whole.slice(whole[5] === " " ? 6 : 5);

@@ -31,8 +31,8 @@ export async function judgeReply(response: Response, watch: Watch): Promise<Fail
   try {
     text = await readBounded(response, ERROR_BYTES_MAX);
   } catch (error) {
-    if (watch.cut) return explainBreak(error, watch);
-    // Half an error's body says as much as none: the status stands.
+    if (watch.cut === "left") return explainBreak(error, watch);
+    // Half an error's body, or one that never comes, says as much as none: the status stands.
     text = null;
   }
   return judgeError(response.status, text ?? "");
@@ -41,7 +41,8 @@ export async function judgeReply(response: Response, watch: Watch): Promise<Fail
 /** Judges an error by its status and words; null: inside a stream it may tell no status. */
 export function judgeError(status: number | null, text: string): Failure {
   const upstream_status = status ?? undefined;
-  const isRequestRefused = status !== null && status >= 400 && status < 500;
+  // TGI tells a crash of its own as 424.
+  const isRequestRefused = status !== null && status >= 400 && status < 500 && status !== 424;
   if ((isRequestRefused || status === null) && TOO_LONG.test(text)) {
     const why = "the request is too long for it";
     return fail("context_length_exceeded", false, why, upstream_status);

@@ -13,6 +13,7 @@ const REPLY_BYTES_MAX = 16 * 1024 * 1024;
 const LINGER_MS = 2_000;
 
 interface RawChoice {
+  index?: unknown;
   message?: RawMessage;
   delta?: RawMessage;
   finish_reason?: unknown;
@@ -47,10 +48,11 @@ export async function readReply(response: Response, reading: Reading): Promise<E
   watch.complete();
   const raw = parse(text);
   if (!raw) return invalid("its reply is no JSON object");
-  const error = findError(raw);
+  const error = findError(raw, text);
   if (error) return error;
   const choice = firstChoice(raw);
-  if (!choice?.message) return invalid("its reply has no message");
+  if (!choice?.message || typeof choice.message !== "object")
+    return invalid("its reply has no message");
   const collector = createCollector(ask, ear, ids);
   collector.count(raw.usage);
   const held = collector.take(choice.message);
@@ -93,29 +95,34 @@ function takeEvent(
   collector: Collector,
   { watch, stall_timeout_ms }: Reading,
 ): Failure | undefined | Promise<undefined> {
+  if (collector.isDone) return;
+  const wasOver = collector.isOver;
   if (event.startsWith("[DONE]")) {
-    collector.finish(null);
-    watch.allow(LINGER_MS);
+    collector.done();
+    if (!wasOver) watch.allow(LINGER_MS);
     return;
   }
   const raw = parse(event);
   if (!raw) return invalid("a chunk is no JSON object");
-  const error = findError(raw);
+  const error = findError(raw, event);
   if (error) return error;
   collector.count(raw.usage);
   const choice = firstChoice(raw);
+  if (choice && !collector.follows(choice.index)) return;
   const held = choice?.delta && collector.take(choice.delta);
   // Text may stand beside the reason: the text was told first.
   if (choice?.finish_reason) collector.finish(choice.finish_reason);
   // Comments and empty deltas prove life only: they are no first token.
-  if (collector.isOver) watch.allow(LINGER_MS);
-  else if (collector.hasBegun) watch.allow(stall_timeout_ms);
+  if (collector.isOver) {
+    // Once: whoever goes on talking behind the end would be waited for without one.
+    if (!wasOver) watch.allow(LINGER_MS);
+  } else if (collector.hasBegun) watch.allow(stall_timeout_ms);
   if (held) return watch.hold(held).then(() => undefined);
 }
 
 function parse(text: string): RawReply | null {
   try {
-    const value = JSON.parse(text);
+    const value = JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
   } catch {
     return null;
@@ -123,11 +130,11 @@ function parse(text: string): RawReply | null {
 }
 
 /** An error under status 200: nested, or flat as older vLLM and SGLang send it. */
-function findError(raw: RawReply): Failure | null {
+function findError(raw: RawReply, text: string): Failure | null {
   if (!raw.error && raw.object !== "error") return null;
   const inner = typeof raw.error === "object" && raw.error !== null ? (raw.error as RawReply) : raw;
   const status = Number(inner.code);
-  return judgeError(status >= 400 && status < 600 ? status : null, JSON.stringify(raw));
+  return judgeError(status >= 400 && status < 600 ? status : null, text);
 }
 
 function firstChoice(raw: RawReply): RawChoice | null {

@@ -48,5 +48,5 @@ export function createOpenai(options: OpenaiOptions): Answer {
 
 /** A server that cannot stream answers whole, whatever it was asked. */
 function isStream(ask: Ask, { headers }: Response): boolean {
-  return ask.stream && !headers.get("content-type")?.startsWith("application/json");
+  return ask.stream && !/^application\/json/i.test(headers.get("content-type") ?? "");
 }

@@ -41,23 +41,25 @@ function createFilter(ear: Ear): { hear: Ear; end(): void | Promise<void> } {
   /** What of a text may be told. */
   const sift = (text: string): string => {
     let told = "";
-    let rest = text;
+    let at = 0;
+    // Found once for many ends: to look for it behind each would cost the square of the length.
+    let open = text.indexOf(OPEN);
     for (;;) {
-      const close = rest.indexOf(CLOSE);
-      const open = isInside ? -1 : rest.indexOf(OPEN);
-      const isOpening = open !== -1 && (close === -1 || open < close);
-      if (isOpening) {
-        told += rest.slice(0, open);
-        if (!hasTold) told = told.trimStart();
-        rest = rest.slice(open + OPEN.length);
+      const close = text.indexOf(CLOSE, at);
+      if (open !== -1 && open < at) open = text.indexOf(OPEN, at);
+      if (!isInside && open !== -1 && (close === -1 || open < close)) {
+        const before = text.slice(at, open);
+        told += hasTold || told !== "" ? before : before.trimStart();
+        at = open + OPEN.length;
         isInside = true;
       } else if (close !== -1) {
         // Some templates open the block in the prompt: then everything before its end is thought.
         if (!isInside) told = "";
-        rest = rest.slice(close + CLOSE.length);
+        at = close + CLOSE.length;
         isInside = false;
         needsTrim ||= !hasTold && told === "";
       } else {
+        const rest = text.slice(at);
         held = findTagStart(rest, isInside);
         return isInside ? told : told + rest.slice(0, rest.length - held.length);
       }

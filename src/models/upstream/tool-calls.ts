@@ -20,6 +20,8 @@ interface Call {
   name: string;
   /** The arguments so far. */
   text: string;
+  /** True while they end like an object: to parse them at each piece would cost their square. */
+  isClosed: boolean;
   isTold: boolean;
 }
 
@@ -45,10 +47,20 @@ export function createCallNormalizer(ids: Ids): CallNormalizer {
     if (!call || name === "") return call;
     // Some number every call 0, some repeat the name, some make up an id for each piece.
     const isSame = id === "" ? typeof mark === "number" : id === call.given;
-    return isSame || (name === call.name && !isWhole(call.text)) ? call : undefined;
+    return isSame || (name === call.name && !(call.isClosed && isWhole(call.text)))
+      ? call
+      : undefined;
   };
   const begin = (mark: unknown, id: string): Call => {
-    const call: Call = { index: -1, id, given: id, name: "", text: "", isTold: false };
+    const call: Call = {
+      index: -1,
+      id,
+      given: id,
+      name: "",
+      text: "",
+      isClosed: false,
+      isTold: false,
+    };
     // The caller's answers are matched by id: an empty one or one that is in use would mix them up.
     if (id === "" || taken_ids.has(id)) call.id = `call_${ids.token(24)}`;
     taken_ids.add(call.id);
@@ -64,6 +76,7 @@ export function createCallNormalizer(ids: Ids): CallNormalizer {
       const call = find(mark, id, name) ?? begin(mark, id);
       last = call;
       call.text += text;
+      if (text.trim() !== "") call.isClosed = text.trimEnd().endsWith("}");
       if (call.isTold) {
         return text === "" ? null : { kind: "call", index: call.index, arguments: text };
       }
@@ -87,7 +100,12 @@ function readText(value: unknown): string {
 /** The format says text; Ollama sends an object. */
 function readArguments(value: unknown): string {
   if (typeof value === "string") return value;
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : "";
+  try {
+    return typeof value === "object" && value !== null ? JSON.stringify(value) : "";
+  } catch {
+    // Deeper than can be written: no model means that.
+    return "";
+  }
 }
 
 function isWhole(text: string): boolean {

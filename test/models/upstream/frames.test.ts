@@ -23,6 +23,11 @@ const STREAMS: [title: string, text: string, events: string[]][] = [
   ["comments", ": keep-alive\n\ndata: a\n:\n: x\n\n: y\n\n", ["a"]],
   ["data of several lines", "data: a\ndata: b\ndata:\ndata: c\n\n", ["a\nb\n\nc"]],
   ["other fields", "event: chunk\nid: 1\nretry: 5\ndata: a\ndatabase: x\n\n", ["a"]],
+  [
+    "an error in a field of that name",
+    'error: {"code":5}\n\ndata: a\n\n',
+    ['{"error": {"code":5}}', "a"],
+  ],
   ["events without data", "event: ping\n\ndata\n\ndata:\n\ndata: a\n\n\n\n", ["a"]],
   ["a mark of byte order", "\ufeffdata: a\n\n", ["a"]],
   ["letters of two to four bytes", "data: é€😀\n\ndata: سلام\r\n\r\n", ["é€😀", "سلام"]],

@@ -143,6 +143,29 @@ describe("a server that", () => {
     });
   }
 
+  test("talks on behind its end is not waited for either", async () => {
+    const chunk = new TextEncoder().encode('data: {"choices":[]}\n\n');
+    let talk = () => {};
+    const { url, asked } = serve(() => {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(writeFrame({ content: "Hello" }, "stop")));
+          talk = () => controller.enqueue(chunk);
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const replica = connectReplica(url);
+    const { ending, began } = replica.ask({ stream: true });
+    await began;
+    for (let second = 0; second < 2; second++) {
+      talk();
+      await replica.clock.advance(1_000);
+    }
+    expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+    await aborted(await asked);
+  });
+
   for (const stream of [false, true]) {
     test(`sends 100 MB as ${stream ? "a stream" : "a reply"} is cut off at 16`, async () => {
       const piece = new TextEncoder().encode(`: ${"x".repeat(1_000_000)}`);

@@ -133,6 +133,34 @@ describe("a stream is read", () => {
       CALLED,
     ],
     [
+      "with text, a call and an error behind [DONE]",
+      [
+        writeFrame({ content: "a" }),
+        END,
+        writeFrame({ content: "b", tool_calls: [{ id: "a", function: { name: "add" } }] }),
+        frame({ error: "late" }),
+      ],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with pieces of a second answer between its own",
+      [
+        frame({ choices: [{ index: 0, delta: { content: "a" } }] }),
+        frame({ choices: [{ index: 1, delta: { content: "z" }, finish_reason: "length" }] }),
+        frame({ choices: [{ index: 0, delta: { content: "b" } }] }),
+        END,
+      ],
+      [text("a"), text("b")],
+      GOOD,
+    ],
+    [
+      "with a reason that is a sentence",
+      [writeFrame({ content: "a" }, "The worker at 10.9.8.7 had enough."), USAGE_FRAME, DONE],
+      [text("a")],
+      GOOD,
+    ],
+    [
       "with garbage, an error and a cut behind its end",
       [
         writeFrame({ content: "a" }),
@@ -227,6 +255,18 @@ describe("a stream fails", () => {
       "",
     ],
     ["when it is overloaded", [error({ code: 429 })], "upstream_rate_limited", ""],
+    [
+      "in a field of its own, and a [DONE] behind it (older llama.cpp)",
+      [writeFrame({ content: "a" }), 'error: {"code":500,"message":"Compute error."}\n\n', DONE],
+      "upstream_error",
+      "a",
+    ],
+    [
+      "for length, in a field of its own (older llama.cpp)",
+      ['error: {"code":400,"message":"exceeds the available context size"}\n\n', DONE],
+      "context_length_exceeded",
+      "",
+    ],
     [
       "when it is overloaded, by status",
       [error({ code: 503, message: "queue is full" })],

@@ -109,6 +109,21 @@ const CASES: [title: string, sent: RawCall[], told: CallPiece[]][] = [
     [begin(0, "a", "add", '{"x":1}'), begin(1, made, "now", "{}")],
   ],
   [
+    "arguments nested deeper than can be written",
+    [raw(0, "a", "add", JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))],
+    [begin(0, "a", "add", "")],
+  ],
+  [
+    "whole calls of one name, with blanks behind the first",
+    [raw(0, "a", "add", "{}"), raw(0, undefined, undefined, " \n"), raw(0, "b", "add", "{}")],
+    [begin(0, "a", "add", "{}"), more(0, " \n"), begin(1, "b", "add", "{}")],
+  ],
+  [
+    "pieces that each end like an object, with a fresh id in each",
+    [raw(0, "a", "add", '{"x":{}'), raw(0, "b", "add", ',"y":{}'), raw(0, "c", "add", "}")],
+    [begin(0, "a", "add", '{"x":{}'), more(0, ',"y":{}'), more(0, "}")],
+  ],
+  [
     "arguments that are null or missing",
     [raw(0, "a", "now", null), raw(0, undefined, undefined, null), { index: 0 }],
     [begin(0, "a", "now", "")],

@@ -1,0 +1,374 @@
+// What becomes of a chat whose model server is slow, silent or endless, and of one whose caller does not wait.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  type Fault,
+  type Link,
+  STREAM_HEAD,
+  sayAndStay,
+  writeChunk,
+  writeHead,
+  writeReply,
+  writeStreamReply,
+} from "../../support/fault-proxy.ts";
+import { DONE, writeFrame } from "../../support/upstream.ts";
+import {
+  askThrough,
+  CANARY,
+  expectFree,
+  expectSilence,
+  type FaultFront,
+  hear,
+  readOutcome,
+  startFaultFront,
+} from "./faults.ts";
+
+const HEL = writeFrame({ role: "assistant", content: "Hel" });
+const LO_STOP = writeFrame({ content: "lo" }, "stop");
+const BEGUN = STREAM_HEAD + writeChunk(HEL);
+const JSON_TYPE = "content-type: application/json";
+const ANNOUNCED = writeHead("200 OK", [JSON_TYPE, "content-length: 99"]);
+const GOOD = JSON.stringify({
+  choices: [{ message: { content: "Hello" }, finish_reason: "stop" }],
+});
+const FIRST = 'first_token_timeout = "10s"\n';
+const WHOLE = '201 "Hello" stop';
+const HALF = '201 "Hel" upstream_error';
+
+let front: FaultFront;
+beforeAll(async () => {
+  front = await startFaultFront(FIRST);
+});
+afterAll(() => front.stop());
+
+/** Asks for something that is not answered before the test goes on: the reply, and the link when the fault was played. */
+function begin(own: FaultFront, fault: Fault, fields: object = {}, signal?: AbortSignal) {
+  const met = Promise.withResolvers<Link>();
+  own.proxy.fault = async (link) => {
+    await fault(link);
+    met.resolve(link);
+  };
+  const headers = { "x-request-id": "begun" };
+  const replied = own.chat("Hi", { model: "test-1", ...fields }, { headers, signal });
+  // Awaited later, or never.
+  replied.catch(() => undefined);
+  return { replied, met: met.promise };
+}
+
+describe("gateway.errors.upstream_timeout nothing came in time", () => {
+  const SILENT: [where: string, said: string][] = [
+    ["at all", ""],
+    ["behind half the status line", "HTTP/1.1 2"],
+    ["behind half the head", `HTTP/1.1 200 OK\r\nserver: ${CANARY}\r\n`],
+    ["behind 100 Continue", writeHead("100 Continue", [])],
+    ["behind the head of a reply", ANNOUNCED],
+    ["behind the head of a stream", STREAM_HEAD],
+    ["behind half a body", ANNOUNCED + GOOD.slice(0, 40)],
+    ["behind half a chunk", STREAM_HEAD + writeChunk(HEL).slice(0, 40)],
+    ["behind a comment", STREAM_HEAD + writeChunk(": queued\n\n")],
+    ["behind half a frame", STREAM_HEAD + writeChunk(HEL.slice(0, 40))],
+    ["behind a role", STREAM_HEAD + writeChunk(writeFrame({ role: "assistant", content: "" }))],
+  ];
+  for (const [where, said] of SILENT) {
+    for (const stream of [false, true]) {
+      test(`${where}${stream ? ", for a stream" : ""}`, async () => {
+        const { replied, met } = begin(front, sayAndStay(said), { stream });
+        const { connection } = await met;
+        await front.clock.advance(9_999);
+        expect(Bun.peek.status(replied)).toBe("pending");
+        await front.clock.advance(1);
+        expect(await readOutcome(await replied)).toBe("504 upstream_timeout");
+        await connection.closed;
+        front.proxy.fault = null;
+        await expectFree(front);
+      });
+    }
+  }
+
+  const BABBLE: [what: string, frame: string][] = [
+    ["comments", ": PROCESSING\n\n"],
+    ["empty choices", 'data: {"choices":[]}\n\n'],
+    ["roles", writeFrame({ role: "assistant", content: "" })],
+    ["empty events", "data:\n\n"],
+  ];
+  for (const [what, frame] of BABBLE) {
+    test(`but ${what} every second, which are no first token`, async () => {
+      const { replied, met } = begin(front, sayAndStay(STREAM_HEAD), { stream: true });
+      const link = await met;
+      for (let second = 0; second < 10; second++) {
+        expect(Bun.peek.status(replied)).toBe("pending");
+        await link.say(writeChunk(frame));
+        await front.clock.advance(1_000);
+      }
+      expect(await readOutcome(await replied)).toBe("504 upstream_timeout");
+      await link.connection.closed;
+      front.proxy.fault = null;
+      await expectFree(front);
+    });
+  }
+
+  test("gateway.events.2 gateway.events.4 but comments, for longer than 15 s: 201, our own comments, and an error in the stream", async () => {
+    await using own = await startFaultFront('first_token_timeout = "40s"');
+    const { replied, met } = begin(own, sayAndStay(STREAM_HEAD), { stream: true });
+    const link = await met;
+    for (let second = 0; second < 40; second++) {
+      await link.say(writeChunk(`: ${CANARY}\n\n`));
+      await own.clock.advance(1_000);
+    }
+    const response = await replied;
+    const text = await response.text();
+    expect(text.match(/^: keep-alive$/gm)?.length).toBe(2);
+    expectSilence(own, text);
+    expect(await readOutcome(new Response(text, response))).toBe('201 "" upstream_timeout');
+    await link.connection.closed;
+    own.proxy.fault = null;
+    await expectFree(own);
+  });
+});
+
+describe("gateway.errors.upstream_error nothing more came", () => {
+  const STALLED: [where: string, said: string, outcome: string][] = [
+    ["behind a piece", BEGUN, HALF],
+    ["behind half a frame", BEGUN + writeChunk(LO_STOP.slice(0, 40)), HALF],
+    ["behind half a chunk", BEGUN + writeChunk(LO_STOP).slice(0, 40), HALF],
+    ["behind the size of a chunk", `${BEGUN}40\r\n`, HALF],
+    ["behind the reason, which is an end", BEGUN + writeChunk(LO_STOP), WHOLE],
+    ["behind [DONE], which is one too", BEGUN + writeChunk(LO_STOP + DONE), WHOLE],
+  ];
+  for (const [where, said, outcome] of STALLED) {
+    test(where, async () => {
+      const { replied, met } = begin(front, sayAndStay(said), { stream: true });
+      const { connection } = await met;
+      const heard = hear(await replied);
+      await heard.until(outcome === WHOLE ? '"lo"' : '"Hel"');
+      await front.clock.advance(60_000);
+      expect(await readOutcome(await heard.whole())).toBe(outcome);
+      await connection.closed;
+      front.proxy.fault = null;
+      await expectFree(front);
+    });
+  }
+
+  test("but comments, which are no chunks", async () => {
+    const { replied, met } = begin(front, sayAndStay(BEGUN), { stream: true });
+    const link = await met;
+    const heard = hear(await replied);
+    await heard.until('"Hel"');
+    for (let second = 0; second < 60; second++) {
+      await link.say(writeChunk(`: ${CANARY}\n\n`));
+      await front.clock.advance(1_000);
+    }
+    expect(await readOutcome(await heard.whole())).toBe(HALF);
+    await link.connection.closed;
+    front.proxy.fault = null;
+    await expectFree(front);
+  });
+
+  test("but chunks behind the end, which nobody waits for: the answer is whole", async () => {
+    const { replied, met } = begin(front, sayAndStay(BEGUN + writeChunk(LO_STOP)), {
+      stream: true,
+    });
+    const link = await met;
+    const heard = hear(await replied);
+    await heard.until('"lo"');
+    for (let second = 0; second < 2; second++) {
+      await link.say(writeChunk('data: {"choices":[]}\n\n'));
+      await front.clock.advance(1_000);
+    }
+    expect(await readOutcome(await heard.whole())).toBe(WHOLE);
+    await link.connection.closed;
+    front.proxy.fault = null;
+    await expectFree(front);
+  });
+});
+
+describe("one byte a second", () => {
+  const drip =
+    (own: FaultFront, reply: string): Fault =>
+    async (link) => {
+      for (const byte of Buffer.from(reply)) {
+        await link.say(Uint8Array.of(byte));
+        await own.clock.advance(1_000);
+      }
+    };
+  const STREAM = writeStreamReply(HEL, LO_STOP, DONE);
+
+  test("is a whole answer where the limits allow it", async () => {
+    await using own = await startFaultFront('first_token_timeout = "1h"\nstall_timeout = "1h"');
+    for (const [stream, reply] of [
+      [false, writeReply(GOOD)],
+      [true, STREAM],
+    ] as const) {
+      const { outcome } = await askThrough(own, drip(own, reply), { stream });
+      expect(outcome).toBe(WHOLE);
+    }
+  });
+
+  test("is too slow where they do not: for a reply as for the first piece, and between two", async () => {
+    await using own = await startFaultFront('first_token_timeout = "1h"\nstall_timeout = "20s"');
+    const head: Fault = (link) => link.say(BEGUN);
+    const { replied, met } = begin(own, head, { stream: true });
+    const link = await met;
+    const heard = hear(await replied);
+    await heard.until('"Hel"');
+    await drip(own, writeChunk(LO_STOP))(link);
+    expect(await readOutcome(await heard.whole())).toBe(HALF);
+    await link.connection.closed;
+    own.proxy.fault = null;
+    await expectFree(own);
+    for (const reply of [writeReply(GOOD), STREAM]) {
+      const slow = await askThrough(front, drip(front, reply));
+      expect(slow.outcome).toBe("504 upstream_timeout");
+      await slow.closed;
+    }
+  });
+});
+
+describe("a hundred megabytes", () => {
+  const MB = 1 << 20;
+  /** What the buffers between two sockets and a reader may hold, generously. */
+  const BUFFERS = 24 * MB;
+  /** What is read of an answer, on top of them. */
+  const READ_MAX = 16 * MB + BUFFERS;
+  const flood =
+    (head: string, piece: string): Fault =>
+    async (link) => {
+      await link.say(head);
+      const bytes = Buffer.from(piece);
+      const all = Buffer.concat(Array<Buffer>(Math.ceil(MB / bytes.length)).fill(bytes));
+      for (let sent = 0; sent < 100 * MB; sent += all.length) await link.say(all);
+    };
+  const chunk = writeChunk(`${"x".repeat(65_000)}`);
+  const CHUNKED = writeHead("200 OK", [JSON_TYPE, "transfer-encoding: chunked"]);
+  const FLOODS: [what: string, fault: Fault, stream: boolean, outcome: RegExp, max?: number][] = [
+    ["of a reply", flood(CHUNKED, chunk), false, /^502 upstream_error$/],
+    [
+      "of a reply until the connection ends",
+      flood(writeHead("200 OK", [JSON_TYPE]), "x"),
+      false,
+      /^502 upstream_error$/,
+    ],
+    [
+      "of a reply that announces them",
+      flood(writeHead("200 OK", [JSON_TYPE, `content-length: ${100 * MB}`]), "x"),
+      false,
+      /^502 upstream_error$/,
+      BUFFERS,
+    ],
+    [
+      "of an error",
+      flood(writeHead("500 No", ["transfer-encoding: chunked"]), chunk),
+      false,
+      /^502 upstream_error$/,
+      BUFFERS,
+    ],
+    [
+      "of an error that announces them",
+      flood(writeHead("500 No", [`content-length: ${100 * MB}`]), "x"),
+      true,
+      /^502 upstream_error$/,
+      BUFFERS,
+    ],
+    [
+      "of a head",
+      flood("HTTP/1.1 200 OK\r\n", `x: ${"y".repeat(1_000)}\r\n`),
+      false,
+      /^502 upstream_error$/,
+      BUFFERS,
+    ],
+    ["of one line", flood(STREAM_HEAD + writeChunk("data: "), chunk), true, /^502 upstream_error$/],
+    [
+      "of comments",
+      flood(STREAM_HEAD, writeChunk(`: ${"x".repeat(65_000)}\n\n`)),
+      true,
+      /^502 upstream_error$/,
+    ],
+    [
+      "of empty chunks of an answer",
+      flood(STREAM_HEAD, writeChunk(writeFrame({ content: "" }))),
+      true,
+      /^502 upstream_error$/,
+    ],
+    [
+      "of an answer",
+      flood(STREAM_HEAD, writeChunk(writeFrame({ content: "x".repeat(10_000) }))),
+      true,
+      /^201 "x{9000000,17000000}" upstream_error$/,
+    ],
+  ];
+  for (const [what, fault, stream, outcome, max = READ_MAX] of FLOODS) {
+    test(`${what} are cut off`, async () => {
+      let link: Link | undefined;
+      const asked = await askThrough(
+        front,
+        (one) => {
+          link = one;
+          return fault(one);
+        },
+        { stream },
+      );
+      expect(outcome.test(asked.outcome) || asked.outcome.slice(0, 200)).toBe(true);
+      await asked.closed;
+      expect(link!.connection.sent_bytes).toBeLessThan(max);
+      await expectFree(front);
+    }, 20_000);
+  }
+});
+
+describe("gateway.errors.client_closed_request a caller who leaves takes the model server's connection along", () => {
+  let own: FaultFront;
+  beforeAll(async () => {
+    own = await startFaultFront("", { listens: true });
+  });
+  afterAll(() => own.stop());
+
+  const LEFT: [where: string, said: string, stream: boolean, heard: string][] = [
+    ["before the first byte", "", false, ""],
+    ["before the first byte of a stream", "", true, ""],
+    ["in the head", "HTTP/1.1 200 OK\r\nx:", false, ""],
+    ["behind the head", ANNOUNCED, false, ""],
+    ["behind the head of a stream", STREAM_HEAD + writeChunk(": queued\n\n"), true, ""],
+    ["in a reply", ANNOUNCED + GOOD.slice(0, 40), false, ""],
+    ["in an error", `${writeHead("500 No", ["content-length: 99"])}{"error"`, true, ""],
+    ["in a stream", BEGUN, true, '"Hel"'],
+    ["in a frame", BEGUN + writeChunk(LO_STOP.slice(0, 40)), true, '"Hel"'],
+    [
+      "behind the end of a stream that is still open",
+      BEGUN + writeChunk(LO_STOP + DONE),
+      true,
+      '"lo"',
+    ],
+  ];
+  for (const [where, said, stream, part] of LEFT) {
+    test(where, async () => {
+      const leaving = new AbortController();
+      const { replied, met } = begin(own, sayAndStay(said), { stream }, leaving.signal);
+      const { connection } = await met;
+      if (part !== "") await hear(await replied).until(part);
+      own.lines.length = 0;
+      leaving.abort();
+      await connection.closed;
+      await own.logged("client_closed_request");
+      own.proxy.fault = null;
+      await expectFree(own);
+      expect(own.lines).toEqual([
+        expect.objectContaining({
+          request_id: "begun",
+          code: "client_closed_request",
+          status: 499,
+        }),
+      ]);
+    });
+  }
+
+  test("as soon as our own comments are all that was said", async () => {
+    const leaving = new AbortController();
+    const { replied, met } = begin(own, sayAndStay(""), { stream: true }, leaving.signal);
+    const { connection } = await met;
+    await own.clock.advance(15_000);
+    await hear(await replied).until(": keep-alive");
+    leaving.abort();
+    await connection.closed;
+    own.proxy.fault = null;
+    await expectFree(own);
+  });
+});
