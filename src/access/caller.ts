@@ -11,7 +11,7 @@ export interface Caller {
   /** null: a key without an owner, for which the platform never acts. */
   account_id: string | null;
   kind: Key["kind"];
-  scopes: ReadonlySet<Scope>;
+  scopes: readonly Scope[];
   /** The only models the key may call; null: no such list. */
   models: readonly string[] | null;
   /** Cap on the tokens of a reply; null: none of its own. */
@@ -43,7 +43,7 @@ export function createIdentify(keys: Pick<Bound<typeof keyStore>, "find">, clock
       key_id: key.id,
       account_id: key.account_id,
       kind: key.kind,
-      scopes: new Set(key.scopes),
+      scopes: key.scopes,
       models: key.models,
       max_output_tokens: key.max_output_tokens,
     };

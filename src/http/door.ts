@@ -131,7 +131,7 @@ function createAnswer<B extends TSchema>(
     }
     // gateway.limits.rate: all keys of an account share one counter for each route.
     options.limiter.take(`${caller.account_id ?? caller.key_id} ${route}`);
-    if (spec.scope && !caller.scopes.has(spec.scope)) {
+    if (spec.scope && !caller.scopes.includes(spec.scope)) {
       // gateway.authentication.4
       throw refuse("scope_required", { message: `This route needs the scope ${spec.scope}.` });
     }

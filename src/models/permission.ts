@@ -22,7 +22,7 @@ export function judgePermission(
   // gateway.authentication.6: the servers of others need a grant, whoever may see them.
   if (!settings.self_hosted && !granted) return "refused";
   // gateway.endpoints.chat_completions.7: without the scope no call of it can succeed.
-  if (settings.think === "required" && !caller.scopes.has("think")) return "unscoped";
+  if (settings.think === "required" && !caller.scopes.includes("think")) return "unscoped";
   return "allowed";
 }
 

@@ -51,7 +51,7 @@ test("gateway.authentication.9 a key of which nothing is asked has no scopes, no
   });
   expect(key).toMatchObject({ name: null, expires_at: null, revoked_at: null });
   const caller = await identify(secret);
-  expect([caller.scopes.size, caller.models, caller.max_output_tokens]).toEqual([0, null, null]);
+  expect([caller.scopes.length, caller.models, caller.max_output_tokens]).toEqual([0, null, null]);
 });
 
 test("everything that was asked of a key comes back with it", async () => {

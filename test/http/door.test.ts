@@ -72,7 +72,7 @@ describe("a request is judged in one order, and the first refusal answers", () =
       {
         async identify(authorization) {
           if (authorization !== "Bearer key") throw refuse("invalid_api_key");
-          return { ...caller, scopes: new Set(trial.scopes) };
+          return { ...caller, scopes: trial.scopes };
         },
         limiter: {
           take() {

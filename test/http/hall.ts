@@ -12,7 +12,7 @@ export const caller: Caller = {
   key_id: "01920000-0000-7000-8000-000000000000",
   account_id: "01920000-0000-7000-8000-000000000001",
   kind: "ordinary",
-  scopes: new Set(),
+  scopes: [],
   models: null,
   max_output_tokens: null,
 };

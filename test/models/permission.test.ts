@@ -26,16 +26,16 @@ describe("a model that is", () => {
     const what = `${visibility}, ${self_hosted ? "self-hosted" : "another's"}, ${granted ? "" : "not "}granted`;
     test(`${what} is ${verdicts.join(", ")}`, () => {
       const lists = [null, ["m-0", "m-1"], []];
-      const judge = (think: "optional" | "required", scopes: ReadonlySet<Scope>) =>
+      const judge = (think: "optional" | "required", scopes: readonly Scope[]) =>
         lists.map((models) => {
           const settings = { id: "m-1", visibility, self_hosted, think };
           return judgePermission(settings, { models, scopes }, granted);
         });
-      expect(judge("optional", new Set())).toEqual(verdicts);
+      expect(judge("optional", [])).toEqual(verdicts);
       // gateway.endpoints.chat_completions.7
-      expect(judge("required", new Set(["think"]))).toEqual(verdicts);
+      expect(judge("required", ["think"])).toEqual(verdicts);
       const unscoped = verdicts.map((verdict) => (verdict === "allowed" ? "unscoped" : verdict));
-      expect(judge("required", new Set(["reasoning"]))).toEqual(unscoped);
+      expect(judge("required", ["reasoning"])).toEqual(unscoped);
     });
   }
 });
@@ -44,7 +44,7 @@ test("a grant is needed exactly where it can change the verdict", () => {
   for (const visibility of ["public", "private", "internal"] as const) {
     for (const self_hosted of [true, false]) {
       const settings = { id: "m-1", visibility, self_hosted, think: "optional" } as const;
-      const caller = { models: null, scopes: new Set<Scope>() };
+      const caller = { models: null, scopes: [] as Scope[] };
       const judge = (granted: boolean) => judgePermission(settings, caller, granted);
       if (judge(true) !== judge(false)) expect(needsGrant(settings)).toBe(true);
     }

@@ -67,7 +67,7 @@ const caller = (some: Partial<Caller> = {}): Caller => ({
   key_id: "key-1",
   account_id: "account-1",
   kind: "ordinary",
-  scopes: new Set(),
+  scopes: [],
   models: null,
   max_output_tokens: null,
   ...some,
@@ -139,7 +139,7 @@ describe("the registry", () => {
       "third",
     ]);
     expect(await list({ models: ["first"] }, ["first", "third"])).toEqual(["first"]);
-    expect(await list({ scopes: new Set(["think"]) })).toEqual(["svc", "second", "fifth"]);
+    expect(await list({ scopes: ["think"] })).toEqual(["svc", "second", "fifth"]);
     expect(await list({ account_id: null }, ["first", "third"])).toEqual(["svc", "second"]);
   });
 

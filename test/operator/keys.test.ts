@@ -19,7 +19,7 @@ test("gateway.authentication.9 a key has no rights but those that were wished fo
   const plain = await keys.create(wish());
   expect(await identify(plain.secret)).toMatchObject({
     kind: "ordinary",
-    scopes: new Set(),
+    scopes: [],
     models: null,
     max_output_tokens: null,
   });

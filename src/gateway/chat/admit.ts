@@ -104,7 +104,7 @@ function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller
     refuse("validation", { param, message: `The model ${settings.id} has no ${what}.` });
   // gateway.authentication.4, gateway.endpoints.chat_completions.1, gateway.errors.scope_required
   for (const mode of ["reasoning", "think"] as const) {
-    if (body[mode] && !caller.scopes.has(mode)) throw refuseScope(mode, mode);
+    if (body[mode] && !caller.scopes.includes(mode)) throw refuseScope(mode, mode);
   }
   if (body.tools?.length && !settings.capabilities.includes("tools")) {
     throw lacks("tools", "capability `tools`");
