@@ -71,7 +71,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 async function joinHouses(options: AppOptions, database: Database): Promise<App> {
   const { settings, clock, ids, log } = options;
   const { alias, changelog_url } = settings.service;
-  const egress = createTrustedEgress();
+  const egress = createTrustedEgress({ clock });
   const access = buildAccess({ database, clock, ids, alias });
   const entrance = createEntrance({ ...settings.server, clock, ids, log });
   const limiter = createLimiter(clock, {

@@ -72,6 +72,11 @@ export interface DoorOptions {
 
 /** gateway.limits.body_size: chat and embeddings allow more. */
 const BODY_BYTES_MAX = 100 * 1024;
+/**
+ * After so long an answer is late: its connection is held open. Most are never late, and the
+ * server closes none sooner, not even one whose body took all its time.
+ */
+const LATE_MS = 10_000;
 
 /** Registers routes of one half; `routes` fills as houses are built. */
 export function createDoor(options: DoorOptions) {
@@ -138,7 +143,7 @@ function createAnswer<B extends TSchema>(
     // gateway.limits.body_size: also where no body is read.
     if (!check) refuseLength(request, bytes_max);
     const body = check ? check(await readBody(request, request_id)) : undefined;
-    const release = spec.is_slow ? options.holdOpen(request) : undefined;
+    const release = spec.is_slow ? holdOpenLater(options, request) : undefined;
     try {
       return await handler({ caller, body: body as Static<B>, request, request_id });
     } finally {
@@ -160,6 +165,17 @@ function createAnswer<B extends TSchema>(
       log.error("a request failed", { request_id, route, error: failure });
       return answerRefusal(refuse("internal_error"), half, request_id);
     }
+  };
+}
+
+function holdOpenLater({ clock, holdOpen }: DoorOptions, request: Request): () => void {
+  let release: (() => void) | undefined;
+  const cancel = clock.after(LATE_MS, () => {
+    release = holdOpen(request);
+  });
+  return () => {
+    cancel();
+    release?.();
   };
 }
 

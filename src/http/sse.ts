@@ -1,8 +1,7 @@
 // Server-sent events out, to one caller; who does not read holds the source back.
 
 /** What may wait unread for one caller before the source is held back. */
-const UNREAD_BYTES_MAX = 64 * 1024;
-const encoder = new TextEncoder();
+const UNREAD_MAX = 64 * 1024;
 
 /** The headers of a stream; proxies in between must neither keep nor gather it. */
 const EVENT_STREAM_HEADERS = {
@@ -27,9 +26,16 @@ export interface EventStream {
 /** Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. */
 export function openEventStream(request_signal: AbortSignal): EventStream {
   const leaving = new AbortController();
-  let controller!: ReadableStreamDefaultController<Uint8Array>;
+  const over = Promise.withResolvers<void>();
+  /** The way to the socket; null: the reply has not gone out yet. */
+  let sink: ReadableStreamDirectController | null = null;
   let isOpen = true;
+  /** The socket takes nothing more until its caller reads. */
+  let isFull = true;
+  /** What waits for the end of this turn, where it goes out together, or for the caller. */
+  let unsent = "";
   let drain: PromiseWithResolvers<void> | null = null;
+
   const resume = () => {
     drain?.resolve();
     drain = null;
@@ -37,25 +43,52 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   const leave = () => {
     isOpen = false;
     resume();
+    over.resolve();
     leaving.abort();
+  };
+  const flush = () => {
+    if (isFull || !isOpen || unsent === "") return;
+    const text = unsent;
+    unsent = "";
+    // It is taken in any case; a promise says that the caller has to read before there is more.
+    const taken = sink!.write(text);
+    if (taken instanceof Promise) {
+      isFull = true;
+      taken.then(goOn, leave);
+    } else {
+      void sink!.flush();
+      resume();
+    }
+  };
+  const goOn = () => {
+    isFull = false;
+    if (unsent === "") resume();
+    else flush();
+  };
+  const end = () => {
+    if (unsent !== "") void sink?.write(unsent);
+    sink?.close();
+    if (sink) over.resolve();
   };
   // Bun fires one or the other, depending on how far the reply has come.
   if (request_signal.aborted) leave();
   request_signal.addEventListener("abort", leave, { once: true });
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start: (given) => {
-        controller = given;
-      },
-      pull: resume,
-      cancel: leave,
+  // Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs.
+  const body = new ReadableStream({
+    type: "direct",
+    pull(given: ReadableStreamDirectController) {
+      sink = given;
+      if (isOpen) goOn();
+      else end();
+      return over.promise;
     },
-    { highWaterMark: UNREAD_BYTES_MAX, size: (chunk) => chunk?.byteLength ?? 0 },
-  );
+    cancel: leave,
+  });
   const write = (text: string): void | Promise<void> => {
     if (!isOpen) return;
-    controller.enqueue(encoder.encode(text));
-    if ((controller.desiredSize ?? 1) > 0) return;
+    if (unsent === "") queueMicrotask(flush);
+    unsent += text;
+    if (unsent.length < UNREAD_MAX) return;
     drain ??= Promise.withResolvers();
     return drain.promise;
   };
@@ -69,7 +102,8 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
       request_signal.removeEventListener("abort", leave);
       if (!isOpen) return;
       isOpen = false;
-      controller.close();
+      resume();
+      end();
     },
     left: leaving.signal,
   };

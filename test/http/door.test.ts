@@ -1,7 +1,7 @@
 // The door alone: the order of its checks, what reaches a handler, and what becomes of its reply.
 import { describe, expect, test } from "bun:test";
-import { type TSchema, Type } from "@sinclair/typebox";
-import type { Ask, Reply } from "../../src/http/door.ts";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import type { Ask, Handler, Reply } from "../../src/http/door.ts";
 import { refuse } from "../../src/platform/refusal.ts";
 import { caller, createHall, describeRoute, readRefusal, type Told } from "./hall.ts";
 
@@ -234,17 +234,19 @@ test("gateway.authentication.3 an internal key may not call", async () => {
   ]);
 });
 
-test("a slow route is held open once its body is in, until it is answered or fails", async () => {
+test("a slow route is held open once it is late, until it is answered or fails", async () => {
   const happened: string[] = [];
   const spec = { ...describeRoute(Body), is_slow: true };
-  const { ask } = createHall(
+  const answer: Handler<Static<typeof Body>> = async ({ body }) => {
+    await clock.advance(body.size === 3 ? 9_999 : 10_000);
+    happened.push("answer");
+    if (body.size > 1) throw refuse("upstream_timeout");
+    return [200, {}];
+  };
+  const { ask, clock } = createHall(
     (door) => {
-      door.post("/v1/slow", spec, ({ body }) => {
-        happened.push("answer");
-        if (body.size > 1) throw refuse("upstream_timeout");
-        return [200, {}];
-      });
-      door.post("/v1/quick", describeRoute(Body), () => [200, {}]);
+      door.post("/v1/slow", spec, answer);
+      door.post("/v1/quick", describeRoute(Body), answer);
     },
     {
       holdOpen() {
@@ -258,8 +260,11 @@ test("a slow route is held open once its body is in, until it is answered or fai
     expect(happened.splice(0)).toEqual(["hold", "answer", "release"]);
   }
   await ask("POST", "/v1/slow", { body: '{"size":0}' });
-  await ask("POST", "/v1/quick", { body: '{"size":1}' });
   expect(happened).toEqual([]);
+  await ask("POST", "/v1/slow", { body: '{"size":3}' });
+  await ask("POST", "/v1/quick", { body: '{"size":1}' });
+  expect(happened).toEqual(["answer", "answer"]);
+  expect(clock.pending()).toBe(0);
 });
 
 test("no body is an empty object, where nothing is required and where something is", async () => {

@@ -40,6 +40,22 @@ describe("a writer", () => {
     await database.close();
   });
 
+  test("is read as of the turn, and at once by whoever was told of a write", async () => {
+    const { file, database, trials } = await open();
+    const commandLine = await openTestDatabase({ kind: "sqlite", file });
+    expect(await trials.count()).toBe(0);
+    await commandLine.bind(trialStore).createAll([makeTrial("t-1")]);
+    expect(await trials.count()).toBe(0);
+    await turn();
+    expect(await trials.count()).toBe(1);
+    await trials.create(makeTrial("t-2"));
+    expect(await trials.count()).toBe(2);
+    const reading = trials.count();
+    await commandLine.close();
+    await database.close();
+    expect(await reading).toBe(2);
+  });
+
   test("commits in one group what arrived while it was busy, turn by turn", async () => {
     const { database, trials } = await open();
     await trials.fillDisk();

@@ -1,6 +1,6 @@
-// A self-signed certificate for tests, valid from 2020 to 2126; its key is public and guards nothing.
+// Self-signed certificates for tests, valid until 2126; their keys are public and guard nothing.
 
-/** The only name that the certificate stands for. */
+/** The only name that the first certificate stands for. */
 export const certificateName = "hooks.acme.com";
 
 export const certificate = `-----BEGIN CERTIFICATE-----
@@ -19,5 +19,25 @@ export const certificateKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCCyIM8cBfKfesTP9
 x2bdmlqbj/z0q2pbxgMKK+/rIEuhRANCAAQ6nwDurbNC6iE09VzQGTS8A3unRly2
 QYHBvvtSxyKbDaIpZmFrmcglVqj0Ae879HBpKJDKBRlsMSmEM8NmHF8/
+-----END PRIVATE KEY-----
+`;
+
+/** Stands for `localhost` and 127.0.0.1. */
+export const localCertificate = `-----BEGIN CERTIFICATE-----
+MIIBZzCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
+c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyNjAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM
+CWxvY2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABC+dX/wVDIbbGFDB
+pE/SYFBwfd96ss4hI02QM0LJY/d/LKPvNJC1lrBCw617mp/uP5ev3IeEL64xE+cx
+Q1KglayjTjBMMA8GA1UdEwEB/wQFMAMBAf8wGgYDVR0RBBMwEYIJbG9jYWxob3N0
+hwR/AAABMB0GA1UdDgQWBBRuPzrt7JmccwHyqg45cz6NiTpUATAKBggqhkjOPQQD
+AgNIADBFAiEA+bgkO/n/drmY+uyMMUZ55koWkKOnJEHGdqITUNQThFECIDAieFQ3
+u8bS2AZjk7pusRc8Keyrf26HYv8lHAUjYrYD
+-----END CERTIFICATE-----
+`;
+
+export const localCertificateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg/JW31ZxIepvSrcjA
+dsssMDfoTfEjnByvuG3IadVyVUmhRANCAAQvnV/8FQyG2xhQwaRP0mBQcH3ferLO
+ISNNkDNCyWP3fyyj7zSQtZawQsOte5qf7j+Xr9yHhC+uMRPnMUNSoJWs
 -----END PRIVATE KEY-----
 `;

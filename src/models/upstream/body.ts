@@ -1,18 +1,72 @@
-// Reads a whole reply of a model server within a limit.
+// Reads the whole body of a model server's reply within a limit, to be judged at its end.
+import { brotliDecompressSync, inflateSync, unzipSync } from "node:zlib";
+import type { ReplyHead } from "../../platform/egress/index.ts";
+import type { Ending, Failure } from "./contract.ts";
+import type { Cut } from "./watch.ts";
 
-/** The text; null: it is larger than `bytes_max`. Throws what a read of the body throws. */
-export async function readBounded(response: Response, bytes_max: number): Promise<string | null> {
-  const announced = Number(response.headers.get("content-length") ?? 0);
-  if (announced > bytes_max) return null;
-  // With a length told the reply cannot grow beyond it: the whole text comes at the lowest price.
-  if (announced > 0 && !response.headers.has("content-encoding")) return response.text();
-  const pieces: Uint8Array[] = [];
+/** Reads the body of a reply, and settles what it comes to. */
+export interface BodyReader {
+  take(bytes: Buffer): void;
+  end(): void;
+  /**
+   * It broke off by itself (`cut` is null) or is cut off; says what it comes to, and tells the ear
+   * nothing more.
+   */
+  breakOff(why: Failure, cut: Cut | null): Ending;
+}
+
+export interface WholeReading {
+  bytes_max: number;
+  judge(text: string): void;
+  /** It is too large, and nothing more is read. */
+  onTooLarge(): void;
+  /** It is packed in a way that we do not know, or that is broken. */
+  onPacked(): void;
+  breakOff: BodyReader["breakOff"];
+}
+
+export function createWholeReader(head: ReplyHead, reading: WholeReading): BodyReader {
+  const { bytes_max, judge, onTooLarge, onPacked, breakOff } = reading;
+  const pieces: Buffer[] = [];
   let length = 0;
-  // Leaving the loop early cancels the stream.
-  for await (const piece of response.body ?? []) {
-    length += piece.length;
-    if (length > bytes_max) return null;
-    pieces.push(piece);
+  if ((head.length ?? 0) > bytes_max) onTooLarge();
+  return {
+    take(bytes) {
+      length += bytes.length;
+      pieces.push(bytes);
+      if (length > bytes_max) onTooLarge();
+    },
+    end() {
+      const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
+      const plain = unpack(whole, head.header("content-encoding"), bytes_max);
+      if (!plain) return onPacked();
+      const text = plain.toString();
+      // A byte-order mark is no part of the text.
+      judge(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+    },
+    breakOff,
+  };
+}
+
+/** We ask for plain replies; what stands in between may pack them all the same. */
+function unpack(bytes: Buffer, encoding: string | null, bytes_max: number): Buffer | null {
+  const limit = { maxOutputLength: bytes_max };
+  try {
+    switch (encoding?.toLowerCase() ?? "identity") {
+      case "":
+      case "identity":
+        return bytes;
+      case "gzip":
+      case "x-gzip":
+        return unzipSync(bytes, limit);
+      case "deflate":
+        return inflateSync(bytes, limit);
+      case "br":
+        return brotliDecompressSync(bytes, limit);
+      default:
+        return null;
+    }
+  } catch {
+    return null;
   }
-  return Buffer.concat(pieces, length).toString();
 }

@@ -35,6 +35,14 @@ export function createFrameReader(): FrameReader {
     if (text === "") return events;
     let from = isHalved && text[0] === "\n" ? 1 : 0;
     isHalved = text.endsWith("\r");
+    // Most servers write \n alone, which is found at half the price.
+    if (!text.includes("\r")) {
+      for (let end = text.indexOf("\n", from); end !== -1; end = text.indexOf("\n", from)) {
+        takeLine(line + text.slice(from, end), events);
+        line = "";
+        from = end + 1;
+      }
+    }
     line_end.lastIndex = from;
     for (let end = line_end.exec(text); end; end = line_end.exec(text)) {
       takeLine(line + text.slice(from, end.index), events);

@@ -1,11 +1,7 @@
 // What an upstream's failure means to the caller; its own words are read, never passed on.
-import { explainFetchFailure } from "../../platform/egress/index.ts";
-import { readBounded } from "./body.ts";
+import type { FetchFailure } from "../../platform/egress/index.ts";
 import type { Failure, UpstreamCode } from "./contract.ts";
-import type { Watch } from "./watch.ts";
-
-/** An error's body beyond this is not read: it is some page of a proxy in between. */
-const ERROR_BYTES_MAX = 65_536;
+import type { Cut } from "./watch.ts";
 
 /** The words with which vLLM, SGLang, llama.cpp, TGI and others refuse a prompt for its length. */
 const TOO_LONG = new RegExp(
@@ -24,19 +20,6 @@ const TOO_LONG = new RegExp(
 );
 /** The words with which SGLang, Ollama and others say that they have enough to do. */
 const TOO_BUSY = /queue is full|pending requests|overloaded/i;
-
-/** Judges a reply that is no success; its body may say more than its status. */
-export async function judgeReply(response: Response, watch: Watch): Promise<Failure> {
-  let text: string | null;
-  try {
-    text = await readBounded(response, ERROR_BYTES_MAX);
-  } catch (error) {
-    if (watch.cut === "left") return explainBreak(error, watch);
-    // Half an error's body, or one that never comes, says as much as none: the status stands.
-    text = null;
-  }
-  return judgeError(response.status, text ?? "");
-}
 
 /** Judges an error by its status and words; null: inside a stream it may tell no status. */
 export function judgeError(status: number | null, text: string): Failure {
@@ -63,8 +46,8 @@ export function judgeError(status: number | null, text: string): Failure {
   return fail("upstream_error", !isRequestRefused, why, upstream_status);
 }
 
-/** Says why a request or the reading of its reply broke off, from what it threw. */
-export function explainBreak(error: unknown, { cut }: Watch): Failure {
+/** Says why we gave a request up. */
+export function explainCut(cut: Cut): Failure {
   switch (cut) {
     case "left":
       return fail("client_closed_request", false, "the caller left");
@@ -77,7 +60,11 @@ export function explainBreak(error: unknown, { cut }: Watch): Failure {
       // gateway.errors.upstream_error: a stalled stream is a failure, not a time-out.
       return fail("upstream_error", true, "its stream stalled");
   }
-  switch (explainFetchFailure(error)) {
+}
+
+/** Says why a request or its reply broke off by itself. */
+export function explainBreak(failure: FetchFailure): Failure {
+  switch (failure) {
     case "refused":
       return fail("upstream_error", true, "the connection was refused");
     case "dns":
@@ -85,7 +72,7 @@ export function explainBreak(error: unknown, { cut }: Watch): Failure {
     case "tls":
       return fail("upstream_error", true, "its certificate is not valid");
     case "timeout":
-      return fail("upstream_timeout", true, "the connection timed out");
+      return fail("upstream_timeout", true, "it could not be reached in time");
     case "reset":
       return fail("upstream_error", true, "the connection broke");
     default:

@@ -1,14 +1,12 @@
 // Reads a chat-completions server's reply, whole or streamed, into pieces and an ending.
 import type { Ids } from "../../platform/ids.ts";
-import { readBounded } from "./body.ts";
 import { type Collector, createCollector, type RawMessage } from "./collector.ts";
 import type { Ask, Ear, Ending, Failure } from "./contract.ts";
-import { createFrameReader } from "./frames.ts";
-import { explainBreak, invalid, judgeError } from "./openai-failure.ts";
+import { invalid, judgeError } from "./openai-failure.ts";
 import type { Watch } from "./watch.ts";
 
-/** A reply beyond this is no model's: 8,192 tokens of text are some 40 KB, as chunks some 3 MB. */
-const REPLY_BYTES_MAX = 16 * 1024 * 1024;
+/** Beyond it, it is no model's: 8,192 tokens of text are some 40 KB, as chunks some 3 MB. */
+export const REPLY_BYTES_MAX = 16 * 1024 * 1024;
 /** Behind the end only usage, [DONE] and the close are to come; nobody waits long for them. */
 const LINGER_MS = 2_000;
 
@@ -35,17 +33,8 @@ export interface Reading {
   stall_timeout_ms: number;
 }
 
-/** A whole reply: one text piece and whole calls. */
-export async function readReply(response: Response, reading: Reading): Promise<Ending> {
-  const { ask, ear, ids, watch } = reading;
-  let text: string | null;
-  try {
-    text = await readBounded(response, REPLY_BYTES_MAX);
-  } catch (error) {
-    return explainBreak(error, watch);
-  }
-  if (text === null) return invalid("its reply is larger than 16 MB");
-  watch.complete();
+/** Reads a whole reply: one text piece and whole calls. */
+export function readReply(text: string, { ask, ear, ids }: Reading): Ending | Promise<Ending> {
   const raw = parse(text);
   if (!raw) return invalid("its reply is no JSON object");
   const error = findError(raw, text);
@@ -56,45 +45,16 @@ export async function readReply(response: Response, reading: Reading): Promise<E
   const collector = createCollector(ask, ear, ids);
   collector.count(raw.usage);
   const held = collector.take(choice.message);
-  if (held) await held;
   collector.finish(choice.finish_reason);
-  return collector.end();
+  return held ? held.then(() => collector.end()) : collector.end();
 }
 
-/** A stream, piece by piece as it comes. */
-export async function readReplyStream(response: Response, reading: Reading): Promise<Ending> {
-  const { ask, ear, ids, watch } = reading;
-  const collector = createCollector(ask, ear, ids);
-  const frames = createFrameReader();
-  const reader = response.body?.getReader();
-  if (!reader) return invalid("its stream has no body");
-  let length = 0;
-  for (;;) {
-    let next: Awaited<ReturnType<typeof reader.read>>;
-    try {
-      next = await reader.read();
-    } catch (error) {
-      const isWhole = collector.isOver && watch.cut !== "left";
-      return isWhole ? collector.end() : explainBreak(error, watch);
-    }
-    length += next.value?.length ?? 0;
-    if (length > REPLY_BYTES_MAX) return invalid("its stream is larger than 16 MB");
-    for (const event of next.done ? frames.end() : frames.push(next.value)) {
-      const failure = await takeEvent(event, collector, reading);
-      if (failure) return collector.isOver ? collector.end() : failure;
-    }
-    if (!next.done) continue;
-    watch.complete();
-    return collector.end();
-  }
-}
-
-/** One event; a failure is the server's own error, or an event that is no chunk. */
-function takeEvent(
+/** Reads one event; a promise: the ear holds back · a failure: nothing more is to be read. */
+export function takeEvent(
   event: string,
   collector: Collector,
   { watch, stall_timeout_ms }: Reading,
-): Failure | undefined | Promise<undefined> {
+): Failure | void | Promise<void> {
   if (collector.isDone) return;
   const wasOver = collector.isOver;
   if (event.startsWith("[DONE]")) {
@@ -109,7 +69,7 @@ function takeEvent(
   collector.count(raw.usage);
   const choice = firstChoice(raw);
   if (choice && !collector.follows(choice.index)) return;
-  const held = choice?.delta && collector.take(choice.delta);
+  const held = choice?.delta ? collector.take(choice.delta) : undefined;
   // Text may stand beside the reason: the text was told first.
   if (choice?.finish_reason) collector.finish(choice.finish_reason);
   // Comments and empty deltas prove life only: they are no first token.
@@ -117,7 +77,7 @@ function takeEvent(
     // Once: whoever goes on talking behind the end would be waited for without one.
     if (!wasOver) watch.allow(LINGER_MS);
   } else if (collector.hasBegun) watch.allow(stall_timeout_ms);
-  if (held) return watch.hold(held).then(() => undefined);
+  return held;
 }
 
 function parse(text: string): RawReply | null {

@@ -1,11 +1,13 @@
 // A server that speaks chat completions: one request to one replica, with its time limits.
 import type { Clock } from "../../platform/clock.ts";
-import type { TrustedEgress } from "../../platform/egress/index.ts";
+import type { ReplyHead, TrustedEgress } from "../../platform/egress/index.ts";
 import type { Ids } from "../../platform/ids.ts";
-import type { Answer, Ask } from "./contract.ts";
-import { explainBreak, judgeReply } from "./openai-failure.ts";
-import { type Reading, readReply, readReplyStream } from "./openai-reply.ts";
+import { type BodyReader, createWholeReader } from "./body.ts";
+import type { Answer, Ask, Ending } from "./contract.ts";
+import { explainBreak, explainCut, invalid, judgeError } from "./openai-failure.ts";
+import { REPLY_BYTES_MAX, readReply } from "./openai-reply.ts";
 import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
+import { createStreamReader, type StreamReading } from "./openai-stream.ts";
 import { createWatch } from "./watch.ts";
 
 export interface OpenaiOptions extends RequestForm {
@@ -13,6 +15,7 @@ export interface OpenaiOptions extends RequestForm {
   url: string;
   api_key: string | null;
   headers: Readonly<Record<string, string>>;
+  connect_timeout_ms: number;
   first_token_timeout_ms: number;
   stall_timeout_ms: number;
   egress: TrustedEgress;
@@ -20,33 +23,99 @@ export interface OpenaiOptions extends RequestForm {
   ids: Ids;
 }
 
+/** An error's body beyond this is not read: it is some page of a proxy in between. */
+const ERROR_BYTES_MAX = 65_536;
+
 /** One replica. Nothing of the caller's own headers goes with the request; its id does. */
 export function createOpenai(options: OpenaiOptions): Answer {
-  const { clock, egress, ids, stall_timeout_ms, first_token_timeout_ms } = options;
+  const { clock, ids, connect_timeout_ms, stall_timeout_ms } = options;
   const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
-  const headers = writeHeaders(options);
+  const server = options.egress.open(url, {
+    headers: writeHeaders(options),
+    connect_timeout_ms,
+  });
 
-  return async (ask, ear, signal) => {
-    const watch = createWatch(clock, signal, first_token_timeout_ms);
-    try {
-      const init = {
-        method: "POST",
-        headers: { ...headers, "x-request-id": ask.request_id },
-        body: writeRequest(ask, options),
-        signal: watch.signal,
-      };
-      const sent = await egress.fetch(url, init).catch((error) => explainBreak(error, watch));
-      if (!(sent instanceof Response)) return sent;
-      if (!sent.ok) return await judgeReply(sent, watch);
-      const reading: Reading = { ask, ear, ids, watch, stall_timeout_ms };
-      return await (isStream(ask, sent) ? readReplyStream : readReply)(sent, reading);
-    } finally {
+  return (ask, ear, signal) => {
+    if (signal.aborted) return Promise.resolve(explainCut("left"));
+    const { promise, resolve, reject } = Promise.withResolvers<Ending>();
+    let reader: BodyReader | null = null;
+    const settle = (ending: Ending | Promise<Ending>) => {
       watch.end();
-    }
+      exchange.cut();
+      resolve(ending);
+    };
+    const fail = (bug: unknown) => {
+      watch.end();
+      exchange.cut();
+      reject(bug);
+    };
+    const watch = createWatch(clock, signal, options.first_token_timeout_ms, (cut) => {
+      settle(reader ? reader.breakOff(explainCut(cut), cut) : explainCut(cut));
+    });
+    const body = writeRequest(ask, options);
+    const exchange = server.post(
+      body,
+      { "x-request-id": ask.request_id },
+      {
+        onHead(head) {
+          const reading = { ask, ear, ids, watch, stall_timeout_ms, exchange, settle, fail };
+          reader = chooseReader(head, reading);
+        },
+        onBody(bytes) {
+          try {
+            reader!.take(bytes);
+          } catch (bug) {
+            fail(bug);
+          }
+        },
+        onEnd() {
+          try {
+            reader!.end();
+          } catch (bug) {
+            fail(bug);
+          }
+        },
+        onFailure(failure) {
+          const why = explainBreak(failure);
+          settle(reader ? reader.breakOff(why, null) : why);
+        },
+      },
+    );
+    return promise;
   };
 }
 
+function chooseReader(head: ReplyHead, reading: StreamReading): BodyReader {
+  if (head.status < 200 || head.status > 299) return createErrorReader(head, reading);
+  if (isStream(reading.ask, head)) return createStreamReader(head, reading);
+  const { watch, settle } = reading;
+  return createWholeReader(head, {
+    bytes_max: REPLY_BYTES_MAX,
+    judge(text) {
+      // Nobody is waited for any more: the reply is here.
+      watch.end();
+      settle(readReply(text, reading));
+    },
+    onTooLarge: () => settle(invalid("its reply is larger than 16 MB")),
+    onPacked: () => settle(invalid("its reply cannot be unpacked")),
+    breakOff: (why) => why,
+  });
+}
+
+/** A reply that is no success; its body may say more than its status. */
+function createErrorReader(head: ReplyHead, { settle }: StreamReading): BodyReader {
+  const judge = (text: string) => judgeError(head.status, text);
+  return createWholeReader(head, {
+    bytes_max: ERROR_BYTES_MAX,
+    judge: (text) => settle(judge(text)),
+    onTooLarge: () => settle(judge("")),
+    onPacked: () => settle(judge("")),
+    // Half an error's body, or one that never comes, says as much as none: the status stands.
+    breakOff: (why, cut) => (cut === "left" ? why : judge("")),
+  });
+}
+
 /** A server that cannot stream answers whole, whatever it was asked. */
-function isStream(ask: Ask, { headers }: Response): boolean {
-  return ask.stream && !/^application\/json/i.test(headers.get("content-type") ?? "");
+function isStream(ask: Ask, head: ReplyHead): boolean {
+  return ask.stream && !/^application\/json/i.test(head.header("content-type") ?? "");
 }

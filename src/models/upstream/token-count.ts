@@ -1,7 +1,7 @@
 // Asks a model's server how long a prompt is, by whichever of the known routes it has.
 import type { Clock } from "../../platform/clock.ts";
-import type { TrustedEgress } from "../../platform/egress/index.ts";
-import { readBounded } from "./body.ts";
+import type { TrustedEgress, TrustedServer } from "../../platform/egress/index.ts";
+import { type BodyReader, createWholeReader } from "./body.ts";
 import type { Ask, CountTokens } from "./contract.ts";
 import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
 
@@ -10,6 +10,7 @@ export interface TokenCountOptions extends RequestForm {
   urls: readonly string[];
   api_key: string | null;
   headers: Readonly<Record<string, string>>;
+  connect_timeout_ms: number;
   egress: TrustedEgress;
   clock: Clock;
 }
@@ -70,8 +71,6 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
     } finally {
       cancel();
       signal.removeEventListener("abort", stop);
-      // Whatever is still open, such as the rest of a reply that is too long.
-      stop();
     }
   };
 }
@@ -79,6 +78,7 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
 /** Learns which route a replica has. */
 function createReplicaCount(url: string, { clock, egress, ...options }: TokenCountOptions) {
   const root = url.replace(/\/(?:v1\/?)?$/, "");
+  const { connect_timeout_ms } = options;
   const headers = writeHeaders(options);
   let routes = ROUTES;
   let known_until = 0;
@@ -88,8 +88,10 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
   };
   return async (ask: Ask, prompt: string, caller: AbortSignal, signal: AbortSignal) => {
     if (clock.monotonic() >= known_until) routes = ROUTES;
-    const init = { headers: { ...headers, "x-request-id": ask.request_id }, signal };
-    const post: Post = (path, body) => postJson(egress, `${root}${path}`, { ...init, body });
+    const post: Post = (path, body) => {
+      const server = egress.open(`${root}${path}`, { headers, connect_timeout_ms });
+      return postJson(server, body, ask.request_id, signal);
+    };
     try {
       for (const route of routes) {
         const count = await route(post, prompt);
@@ -106,15 +108,46 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
   };
 }
 
-/** null: it was refused, or answered with something else; throws when nothing came. */
-async function postJson(
-  egress: TrustedEgress,
-  url: string,
-  init: { headers: Record<string, string>; body: string; signal: AbortSignal },
+/** null: it was refused, or answered with something else; rejects when nothing came. */
+function postJson(
+  server: TrustedServer,
+  body: string,
+  request_id: string,
+  signal: AbortSignal,
 ): Promise<Record<string, unknown> | null> {
-  const response = await egress.fetch(url, { ...init, method: "POST" });
-  const text = await readBounded(response, REPLY_BYTES_MAX);
-  if (!response.ok || text === null) return null;
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown> | null>();
+  let reader: BodyReader;
+  const nothing = () => resolve(null);
+  const exchange = server.post(
+    body,
+    { "x-request-id": request_id },
+    {
+      onHead(head) {
+        const isGood = head.status >= 200 && head.status < 300;
+        reader = createWholeReader(head, {
+          bytes_max: REPLY_BYTES_MAX,
+          judge: (text) => resolve(isGood ? parse(text) : null),
+          onTooLarge: nothing,
+          onPacked: nothing,
+          breakOff: (why) => why,
+        });
+      },
+      onBody: (bytes) => reader.take(bytes),
+      onEnd: () => reader.end(),
+      onFailure: (failure) => reject(new Error(failure)),
+    },
+  );
+  const leave = () => reject(signal.reason);
+  if (signal.aborted) leave();
+  signal.addEventListener("abort", leave, { once: true });
+  // Whatever is still open, such as the rest of a reply that is too long.
+  return promise.finally(() => {
+    signal.removeEventListener("abort", leave);
+    exchange.cut();
+  });
+}
+
+function parse(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" ? (value as Record<string, unknown> | null) : null;

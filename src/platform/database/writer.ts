@@ -80,7 +80,7 @@ export function createWriterEngine(
   onDeath: (failure: Error) => void,
 ): Engine {
   connection.run("PRAGMA query_only = ON");
-  const reader = createExecutor(connection);
+  const reads = joinReads(connection);
   const worker = new Worker(script);
   const sent: ((reply: Reply) => void)[] = [];
   let unsent: Call[] = [];
@@ -104,6 +104,8 @@ export function createWriterEngine(
     onDeath(why);
   };
   worker.onmessage = ({ data }: { data: FromWorker }) => {
+    // Whoever is told of a write sees it.
+    reads.end();
     if ("replies" in data) {
       for (const reply of data.replies) sent.shift()!(reply);
       bus.publish(data.told);
@@ -128,7 +130,7 @@ export function createWriterEngine(
 
   return {
     name: "sqlite",
-    read: (work: (db: Db) => Promise<never>) => work(reader),
+    read: (work: (db: Db) => Promise<never>) => work(reads.begin()),
     write(store, method, args) {
       if (end) return Promise.reject(end);
       // One message a turn: what is asked for together is sent, and committed, together.
@@ -139,10 +141,45 @@ export function createWriterEngine(
       });
     },
     async close() {
+      reads.stop();
       end ??= new Error("the database is closed");
       // In a microtask, behind the writes of this turn.
       queueMicrotask(() => post({ close: true }));
       await over.promise;
+    },
+  };
+}
+
+/**
+ * Reads of one turn of the event loop see one state of the database, at the price of one look for
+ * what was written. Who knows of a write sees it: our own are told after the turn's state was given
+ * up, and what another process knows of comes in by a socket, in a later turn.
+ */
+function joinReads(connection: Connection) {
+  const reader = createExecutor(connection);
+  const begin = connection.prepare("BEGIN");
+  const commit = connection.prepare("COMMIT");
+  let isOpen = false;
+  let isOver = false;
+  const end = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    // A read that failed badly has ended it already.
+    if (connection.inTransaction) commit.run();
+  };
+  return {
+    begin(): Db {
+      if (isOpen || isOver) return reader;
+      begin.run();
+      isOpen = true;
+      setImmediate(end);
+      return reader;
+    },
+    end,
+    /** The connection is about to be closed: nothing may be left to do on it. */
+    stop() {
+      isOver = true;
+      end();
     },
   };
 }

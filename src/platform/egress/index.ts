@@ -1,5 +1,8 @@
 // The door of the two ways out: guarded for strangers' addresses, trusted for the operator's own.
 export { parseAllowList } from "./allow.ts";
-export { explainFetchFailure } from "./failure.ts";
+export type { FetchFailure } from "./failure.ts";
 export { createGuardedEgress } from "./guarded.ts";
-export { createTrustedEgress, type TrustedEgress, type TrustedInit } from "./trusted.ts";
+export type { ReplyListener } from "./http-connection.ts";
+export type { ReplyHead } from "./http-head.ts";
+export type { Exchange } from "./http-pool.ts";
+export { createTrustedEgress, type TrustedEgress, type TrustedServer } from "./trusted.ts";

@@ -1,55 +1,84 @@
-// The way out to servers that the operator's own file names, over one pool of open connections.
-import { explainFetchFailure } from "./failure.ts";
+// The way out to servers that the operator's own file names: HTTP/1.1 over pools of connections.
+import type { Clock } from "../clock.ts";
+import type { ReplyListener } from "./http-connection.ts";
+import { createPool, type Exchange, type Pool } from "./http-pool.ts";
 
-// Bun moves its socket timer in steps of four seconds, and keeps at most 64 idle connections.
-const idle_seconds = 30;
+export interface ServerOptions {
+  /** Sent with every request, beside `host`, `content-length` and those of the request. */
+  headers: Readonly<Record<string, string>>;
+  connect_timeout_ms: number;
+}
 
-export interface TrustedInit {
-  method?: string;
-  headers?: Record<string, string>;
-  /** Only what can be sent a second time, so no streams. */
-  body?: string | Uint8Array<ArrayBuffer>;
-  signal?: AbortSignal;
+/** A server that is asked again and again; its address and headers are read once. */
+export interface TrustedServer {
+  /** Sends a POST; its listener hears nothing before this has returned. */
+  post(body: string, headers: Readonly<Record<string, string>>, listener: ReplyListener): Exchange;
 }
 
 export interface TrustedEgress {
-  /**
-   * As the global `fetch`, without proxy and without following redirects; rejects as `fetch` does.
-   */
-  fetch(url: string, init?: TrustedInit): Promise<Response>;
+  /** `url` is where requests go; redirects are handed back, and no proxy is asked. */
+  open(url: string, options: ServerOptions): TrustedServer;
   /** Closes the idle connections; requests in flight finish. */
   close(): void;
 }
 
-/** Opens the trusted way out, with a pool of its own. */
-export function createTrustedEgress(): TrustedEgress {
-  const session = new Bun.FetchSession({ proxy: false, keepAlive: { idleTimeout: idle_seconds } });
-  // Origins that answered once: only to them can a connection lie in the pool. They all stand in
-  // the operator's file, so the set stays small.
-  const answered = new Set<string>();
-
-  async function send(url: string, init: TrustedInit = {}): Promise<Response> {
-    const options = { ...init, redirect: "manual", proxy: false } as const;
-    const origin = takeOrigin(url);
-    const mayBePooled = answered.has(origin);
-    try {
-      const response = await session.fetch(url, options);
-      answered.add(origin);
-      return response;
-    } catch (error) {
-      // A peer may close a pooled connection just as it is taken up. Bun itself then sends a GET
-      // once more, but not a POST. A connection of its own cannot fail for that reason again.
-      const isStale = mayBePooled && explainFetchFailure(error) === "reset";
-      if (!isStale || init.method !== "POST") throw error;
-      return session.fetch(url, { ...options, keepalive: false });
-    }
-  }
-
-  return { fetch: send, close: () => session.close() };
+export interface TrustedOptions {
+  clock: Clock;
+  /** Trusted beside the usual authorities. */
+  ca?: string;
 }
 
-/** What stands in front of an absolute URL's path: good enough to compare, at no price. */
-function takeOrigin(url: string): string {
-  const end = url.indexOf("/", url.indexOf("://") + 3);
-  return end === -1 ? url : url.slice(0, end);
+/** Opens the trusted way out; models on one server share its connections. */
+export function createTrustedEgress({ clock, ca }: TrustedOptions): TrustedEgress {
+  const pools = new Map<string, Pool>();
+
+  const choosePool = ({ origin, protocol, hostname, port }: URL): Pool => {
+    const isSecure = protocol === "https:";
+    const known = pools.get(origin);
+    if (known) return known;
+    const target = { hostname, port: Number(port || (isSecure ? 443 : 80)), isSecure, ca };
+    const pool = createPool(target, clock);
+    pools.set(origin, pool);
+    return pool;
+  };
+  return {
+    open(address, { headers, connect_timeout_ms }) {
+      const url = new URL(address);
+      const pool = choosePool(url);
+      const start = `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
+      const fixed = start + writeHeaders(headers);
+      return {
+        post: (body, own, listener) =>
+          pool.send(writeRequest(fixed + writeHeaders(own), body), listener, connect_timeout_ms),
+      };
+    },
+    close() {
+      for (const pool of pools.values()) pool.close();
+    },
+  };
+}
+
+const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+function writeHeaders(headers: Readonly<Record<string, string>>): string {
+  let text = "";
+  for (const name in headers) {
+    const value = headers[name]!;
+    // A line end in it would let its writer add headers, and requests, of their own.
+    if (!NAME.test(name) || !VALUE.test(value))
+      throw new TypeError(`the header ${name} is invalid`);
+    text += `${name}: ${value}\r\n`;
+  }
+  return text;
+}
+
+/** Headers go out byte by byte, as they were given; the body as UTF-8. */
+function writeRequest(head: string, body: string): Buffer {
+  const length = Buffer.byteLength(body);
+  const whole = `${head}content-length: ${length}\r\n\r\n`;
+  const bytes = Buffer.allocUnsafe(whole.length + length);
+  bytes.write(whole, 0, "latin1");
+  bytes.write(body, whole.length);
+  return bytes;
 }

@@ -89,6 +89,12 @@ export const OpenaiUpstream = Type.Object(
       description: "false: the server ignores it; it is sent that one tool with `required`.",
       default: true,
     }),
+    connect_timeout: duration({
+      description: "How long a connection may take to be made.",
+      default: "5s",
+      minimum: 1,
+      maximum: DAY_MS,
+    }),
     first_token_timeout: duration({
       description: "How long the first token may take; for JSON replies: the whole reply.",
       default: "120s",

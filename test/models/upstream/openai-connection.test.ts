@@ -189,6 +189,23 @@ describe("a server that", () => {
     });
   }
 
+  test("cannot be reached in time is timed out", async () => {
+    const asked = Promise.withResolvers<void>();
+    const listener = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: () => asked.resolve() },
+    });
+    stops.push(() => listener.stop(true));
+    const url = `https://127.0.0.1:${listener.port}/v1`;
+    const replica = connectReplica(url, { connect_timeout_ms: 700 });
+    const { ending } = replica.ask();
+    await asked.promise;
+    await replica.clock.advance(700);
+    const why = "it could not be reached in time";
+    expect(await ending).toMatchObject({ code: "upstream_timeout", elsewhere: true, why });
+  });
+
   test("announces 100 MB is not read at all", async () => {
     const head = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n{";
     const { ending } = connectReplica(serveRaw(head, "close")).ask();
@@ -269,5 +286,6 @@ test("no timer and no listener is left behind", async () => {
   const { url } = serve(() => answerFrames([writeFrame({ content: "a" }, "stop"), DONE]));
   const replica = connectReplica(url);
   await replica.ask({ stream: true }).ending;
+  replica.egress.close();
   expect(replica.clock.pending()).toBe(0);
 });

@@ -1,5 +1,6 @@
 // What a chat-completions server is asked, and how its whole replies are read.
 import { describe, expect, test } from "bun:test";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { Ask } from "../../../src/models/upstream/contract.ts";
 import { createAsk } from "../../support/ask.ts";
 import { answerText, USAGE } from "../../support/upstream.ts";
@@ -103,9 +104,9 @@ describe("the request", () => {
       headers: { "X-Team": "one", "User-Agent": "acme" },
     });
     await replica.ask({ request_id: "request-7" }).ending;
-    const [{ url, init }] = replica.sent as [(typeof replica.sent)[0]];
+    const [{ url, headers }] = replica.sent as [(typeof replica.sent)[0]];
     expect(url).toBe("http://model.test/base/v1/chat/completions");
-    expect(init.headers).toEqual({
+    expect(headers).toEqual({
       authorization: "Bearer secret",
       "accept-encoding": "identity",
       "content-type": "application/json",
@@ -241,6 +242,42 @@ describe("a whole reply", () => {
     ).ask();
     expect(await ending).toMatchObject({ ok: true });
     expect(heard).toEqual([{ kind: "text", text: "Hello é€😀" }]);
+  });
+
+  for (const [name, pack] of [
+    ["gzip", gzipSync],
+    ["x-gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+  ] as const) {
+    test(`is unpacked where something packed it as ${name}, within its limit`, async () => {
+      const send = (text: string) =>
+        connectReplica(() => new Response(pack(text), { headers: { "content-encoding": name } }));
+      const text = await answerText("Hello é").text();
+      const { heard, ending } = send(text).ask();
+      expect(await ending).toMatchObject({ ok: true, usage: USAGE });
+      expect(heard).toEqual([{ kind: "text", text: "Hello é" }]);
+      const why = "its reply cannot be unpacked";
+      expect(await send(" ".repeat(17 * 1024 * 1024)).ask().ending).toMatchObject({ why });
+      const headers = { "content-encoding": name };
+      const broken = connectReplica(() => new Response(text, { headers }));
+      expect(await broken.ask().ending).toMatchObject({ code: "upstream_error", why });
+    });
+  }
+
+  test("that is packed in a way nobody knows is an upstream's error, and so is a packed stream", async () => {
+    const headers = { "content-encoding": "zstd" };
+    const whole = connectReplica(() => new Response("{}", { headers })).ask();
+    expect(await whole.ending).toMatchObject({ why: "its reply cannot be unpacked" });
+    const stream = connectReplica(() => new Response("data: {}", { headers }));
+    const why = "its stream is packed";
+    expect(await stream.ask({ stream: true }).ending).toMatchObject({ why });
+  });
+
+  test("may begin with a byte-order mark", async () => {
+    const text = await answerText("Hello").text();
+    const { ending } = connectReplica(() => new Response(`\ufeff${text}`)).ask();
+    expect(await ending).toMatchObject({ ok: true });
   });
 
   test("holds back with its ear, and what the ear throws is no failure of the server's", async () => {

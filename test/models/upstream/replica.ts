@@ -1,14 +1,18 @@
 // One replica under test: what the server sends is said by the test, what the pipeline hears is written down.
 import type { Ask, Ear, Piece } from "../../../src/models/upstream/contract.ts";
 import { createOpenai, type OpenaiOptions } from "../../../src/models/upstream/openai.ts";
-import { createTrustedEgress, type TrustedInit } from "../../../src/platform/egress/index.ts";
+import {
+  createTrustedEgress,
+  type Exchange,
+  type ReplyListener,
+} from "../../../src/platform/egress/index.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 
 export interface Sent {
   url: string;
-  init: TrustedInit;
+  headers: Record<string, string>;
   /** What the server is asked, parsed. */
   body: Record<string, unknown>;
 }
@@ -19,7 +23,7 @@ export type Server = string | ((sent: Sent) => Response | Promise<Response>);
 export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}) {
   const clock = createManualClock();
   const sent: Sent[] = [];
-  const egress = createTrustedEgress();
+  const egress = createTrustedEgress({ clock });
   const answer = createOpenai({
     url: typeof server === "string" ? server : "http://model.test/v1",
     model: "model-1",
@@ -28,16 +32,24 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
     reasoning_on: {},
     reasoning_off: {},
     tool_choice_by_name: true,
+    connect_timeout_ms: 5_000,
     first_token_timeout_ms: 120_000,
     stall_timeout_ms: 60_000,
     clock,
     ids: createSeededIds(),
     egress: {
       close: egress.close,
-      async fetch(url, init = {}) {
-        const one = { url, init, body: JSON.parse(init.body as string) };
-        sent.push(one);
-        return typeof server === "string" ? egress.fetch(url, init) : server(one);
+      open(url, options) {
+        const real = egress.open(url, options);
+        return {
+          post(body, own, listener) {
+            const headers = { ...options.headers, ...own };
+            const one = { url, headers, body: JSON.parse(body) };
+            sent.push(one);
+            if (typeof server === "string") return real.post(body, own, listener);
+            return play(server(one), listener);
+          },
+        };
       },
     },
     ...some,
@@ -45,6 +57,7 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
   return {
     clock,
     sent,
+    egress,
     /** `ear` hears what `heard` writes down. */
     ask(fields: Partial<Ask> = {}, ear: Ear = () => undefined) {
       const heard: Piece[] = [];
@@ -58,6 +71,41 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
       const ending = answer(createAsk("Hello", fields), hear, caller.signal);
       return { heard, caller, ending, began: began.promise };
     },
+  };
+}
+
+/** Tells a reply to a listener, piece by piece, as a connection does. */
+function play(reply: Response | Promise<Response>, listener: ReplyListener): Exchange {
+  let isCut = false;
+  let held: Promise<void> = Promise.resolve();
+  let release = () => {};
+  const tell = async () => {
+    const { status, headers, body } = await reply;
+    const length = headers.get("content-length");
+    listener.onHead({
+      status,
+      header: (name) => headers.get(name),
+      length: length === null ? null : Number(length),
+      isChunked: false,
+      isKept: true,
+    });
+    for await (const bytes of body ?? []) {
+      await held;
+      if (isCut) return;
+      listener.onBody(Buffer.from(bytes));
+    }
+    await held;
+    if (!isCut) listener.onEnd();
+  };
+  tell().catch(() => listener.onFailure("reset"));
+  return {
+    cut() {
+      isCut = true;
+    },
+    pause() {
+      ({ promise: held, resolve: release } = Promise.withResolvers<void>());
+    },
+    resume: () => release(),
   };
 }
 

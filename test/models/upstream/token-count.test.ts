@@ -8,7 +8,7 @@ import { createManualClock } from "../../support/clock.ts";
 import { type AskedRequest, type ScriptedUpstream, startUpstream } from "../../support/upstream.ts";
 
 const MINUTE_MS = 60_000;
-const egress = createTrustedEgress();
+const egress = createTrustedEgress({ clock: createManualClock() });
 const upstreams: ScriptedUpstream[] = [];
 afterEach(async () => {
   await Promise.all(upstreams.splice(0).map((upstream) => upstream.stop()));
@@ -33,7 +33,8 @@ function serve(routes: Routes) {
 function connect(urls: string[], some: Partial<Parameters<typeof createTokenCount>[0]> = {}) {
   const clock = createManualClock();
   const form = { model: "model-1", reasoning_on: {}, reasoning_off: {}, tool_choice_by_name: true };
-  const options = { urls, ...form, api_key: null, headers: {}, egress, clock, ...some };
+  const way = { api_key: null, headers: {}, connect_timeout_ms: 60_000, egress };
+  const options = { urls, ...form, ...way, clock, ...some };
   const count = createTokenCount(options);
   const caller = new AbortController();
   return {

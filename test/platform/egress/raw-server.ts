@@ -7,10 +7,14 @@ export interface RawSocket {
   end(): void;
   /** Breaks the connection. */
   break(): void;
+  /** Reads nothing more. */
+  pause(): void;
   /** Which connection this is, from 1. */
   connection: number;
   /** How many pieces it has received, this one included; a small request is one piece. */
   piece: number;
+  /** The length of this piece in bytes. */
+  size: number;
 }
 
 export interface RawServer {
@@ -18,6 +22,8 @@ export interface RawServer {
   port: number;
   connections: number;
   pieces: string[];
+  /** The same as they came. */
+  bytes: Buffer[];
   /** Settles when the first connection has ended. */
   closed: Promise<void>;
   [Symbol.dispose](): void;
@@ -38,15 +44,18 @@ export function listenRaw(answer: (socket: RawSocket) => void): RawServer {
       },
       data(socket, bytes) {
         server.pieces.push(bytes.toString());
+        server.bytes.push(bytes);
         socket.data.piece += 1;
         answer({
           ...socket.data,
+          size: bytes.length,
           say: (text) => {
             socket.write(text);
             socket.flush();
           },
           end: () => socket.end(),
           break: () => socket.terminate(),
+          pause: () => socket.pause(),
         });
       },
       close: () => closed.resolve(),
@@ -57,6 +66,7 @@ export function listenRaw(answer: (socket: RawSocket) => void): RawServer {
     port: listener.port,
     connections: 0,
     pieces: [],
+    bytes: [],
     closed: closed.promise,
     [Symbol.dispose]: () => listener.stop(true),
   };

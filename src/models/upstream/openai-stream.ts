@@ -1,0 +1,80 @@
+// Reads a chat-completions server's stream as it comes, and holds it back when its ear does.
+import type { Exchange, ReplyHead } from "../../platform/egress/index.ts";
+import type { BodyReader } from "./body.ts";
+import { createCollector } from "./collector.ts";
+import type { Ending } from "./contract.ts";
+import { createFrameReader } from "./frames.ts";
+import { invalid } from "./openai-failure.ts";
+import { REPLY_BYTES_MAX, type Reading, takeEvent } from "./openai-reply.ts";
+
+export interface StreamReading extends Reading {
+  exchange: Exchange;
+  settle(ending: Ending | Promise<Ending>): void;
+  /** What an ear threw: a bug. */
+  fail(bug: unknown): void;
+}
+
+/** A stream is never packed: we ask for plain replies, and nothing packs a piece by itself. */
+export function createStreamReader(head: ReplyHead, reading: StreamReading): BodyReader {
+  const { ask, ear, ids, watch, exchange, fail } = reading;
+  const collector = createCollector(ask, ear, ids);
+  const frames = createFrameReader();
+  /** Those that the ear has not heard yet. */
+  let events: string[] = [];
+  let length = 0;
+  let isHeld = false;
+  let hasEnded = false;
+  let isOver = false;
+
+  const settle = (ending: Ending) => {
+    isOver = true;
+    reading.settle(ending);
+  };
+  const encoding = head.header("content-encoding") || "identity";
+  if (encoding !== "identity") settle(invalid("its stream is packed"));
+  const tell = () => {
+    const told = events;
+    events = [];
+    for (let at = 0; at < told.length; at += 1) {
+      const taken = takeEvent(told[at]!, collector, reading);
+      if (!taken) continue;
+      if (!(taken instanceof Promise)) return settle(collector.isOver ? collector.end() : taken);
+      events = told.slice(at + 1);
+      return hold(taken);
+    }
+    if (hasEnded) settle(collector.end());
+  };
+  const hold = (held: Promise<void>) => {
+    isHeld = true;
+    watch.hold();
+    exchange.pause();
+    held.then(goOn).catch(fail);
+  };
+  const goOn = () => {
+    if (isOver) return;
+    isHeld = false;
+    watch.release();
+    exchange.resume();
+    tell();
+  };
+  const add = (more: string[]) => {
+    events = events.length > 0 ? events.concat(more) : more;
+    if (!isHeld) tell();
+  };
+  return {
+    take(bytes) {
+      length += bytes.length;
+      if (length > REPLY_BYTES_MAX) settle(invalid("its stream is larger than 16 MB"));
+      else add(frames.push(bytes));
+    },
+    end() {
+      hasEnded = true;
+      add(frames.end());
+    },
+    breakOff(why, cut) {
+      isOver = true;
+      // Once an end was told the answer is whole, whatever broke behind it.
+      return collector.isOver && cut !== "left" ? collector.end() : why;
+    },
+  };
+}

@@ -1,0 +1,164 @@
+// One connection to a server: sends a request at a time and reads its reply.
+import type { FetchFailure } from "./failure.ts";
+import type { ReplyHead } from "./http-head.ts";
+import { createReplyReader, type ReplyEar, type ReplyReader } from "./http-reply.ts";
+
+/** Hears what becomes of a request: the reply and its end, or why there is none. */
+export interface ReplyListener extends ReplyEar {
+  onEnd(): void;
+  /** The last that is heard, also in the middle of a reply. */
+  onFailure(failure: FetchFailure): void;
+}
+
+export interface ConnectionOwner {
+  /** The reply is whole, and the next request may be sent. */
+  onFree(connection: Connection): void;
+  /** It is closed, or will be in a moment. */
+  onGone(connection: Connection): void;
+}
+
+/** Asked in this turn of the event loop, and not written yet. */
+let unwritten: Connection[] = [];
+
+/** One after the other, so that a server that sleeps is woken once and not for each of them. */
+function writeAll(): void {
+  const all = unwritten;
+  unwritten = [];
+  for (const connection of all) connection.takeDrain();
+}
+
+export class Connection implements ReplyEar {
+  readonly #socket: Bun.Socket;
+  readonly #owner: ConnectionOwner;
+  /** Whose request is under way; null: it is idle, or was cut. */
+  #listener: ReplyListener | null = null;
+  #reader: ReplyReader | null = null;
+  #onStale: (() => void) | undefined;
+  /** What the socket would not take yet. */
+  #unsent: Buffer | null = null;
+  #isPaused = false;
+  #isGone = false;
+
+  constructor(socket: Bun.Socket, owner: ConnectionOwner) {
+    this.#socket = socket;
+    this.#owner = owner;
+  }
+
+  /** Sends a request; `onStale` is told in place of a reset that came before any reply. */
+  send(request: Buffer, listener: ReplyListener, onStale?: () => void): void {
+    this.#listener = listener;
+    this.#onStale = onStale;
+    this.#reader = createReplyReader(this);
+    this.#unsent = request;
+    if (unwritten.push(this) === 1) setImmediate(writeAll);
+  }
+
+  /** Breaks off at once, so that the server learns of it; the listener hears nothing any more. */
+  cut(listener: ReplyListener): void {
+    if (this.#listener !== listener) return;
+    this.#forget();
+    this.#breakOff();
+  }
+
+  /** Reads nothing more from the socket until `resume`; what was read already is still told. */
+  pause(listener: ReplyListener): void {
+    if (this.#listener !== listener || this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  resume(listener: ReplyListener): void {
+    if (this.#listener === listener) this.#resume();
+  }
+
+  /** Closes a connection without a request. */
+  close(): void {
+    this.#leave();
+    this.#socket.end();
+  }
+
+  onHead(head: ReplyHead): void {
+    this.#listener?.onHead(head);
+  }
+
+  onBody(bytes: Buffer): void {
+    this.#listener?.onBody(bytes);
+  }
+
+  /** The socket has read these bytes. */
+  takeBytes(bytes: Buffer): void {
+    const state = this.#reader?.take(bytes);
+    // Nobody asked, or the listener has cut it meanwhile.
+    if (!this.#listener) this.#breakOff();
+    else if (state === "whole") this.#finish();
+    else if (state === "broken") {
+      this.takeClose("other");
+      this.#socket.terminate();
+    }
+  }
+
+  /** The socket has room again. */
+  takeDrain(): void {
+    if (this.#unsent) this.#write(this.#unsent);
+  }
+
+  /** The socket is closed, or of no use any more; null: the server closed it in good order. */
+  takeClose(failure: FetchFailure | null): void {
+    this.#leave();
+    if (!this.#listener) return;
+    if (failure === null && this.#reader!.endsWithClose) this.#finish();
+    else this.#fail(failure ?? "reset");
+  }
+
+  #write(bytes: Buffer): void {
+    const written = this.#socket.write(bytes);
+    // A socket that takes nothing any more tells so by its close.
+    this.#unsent = written < bytes.length ? bytes.subarray(Math.max(0, written)) : null;
+  }
+
+  #finish(): void {
+    const { isKept } = this.#reader!;
+    // A server that answers before it was told everything does not wait for the rest.
+    const isHalfSent = this.#unsent !== null;
+    const listener = this.#forget()!;
+    if (isHalfSent) this.#breakOff();
+    else if (isKept && !this.#isGone) {
+      this.#resume();
+      this.#owner.onFree(this);
+    } else this.close();
+    listener.onEnd();
+  }
+
+  #fail(failure: FetchFailure): void {
+    const isStale = failure === "reset" && !this.#reader!.hasBegun;
+    const onStale = isStale ? this.#onStale : undefined;
+    const listener = this.#forget()!;
+    if (onStale) onStale();
+    else listener.onFailure(failure);
+  }
+
+  #resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  #forget(): ReplyListener | null {
+    const listener = this.#listener;
+    this.#listener = null;
+    this.#reader = null;
+    this.#unsent = null;
+    return listener;
+  }
+
+  #leave(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#owner.onGone(this);
+  }
+
+  #breakOff(): void {
+    this.#leave();
+    this.#socket.terminate();
+  }
+}

@@ -1,0 +1,93 @@
+// Opens a connection to a server, in time and, over TLS, only to one that proves its name.
+import { isIP } from "node:net";
+import type { Cancel, Clock } from "../clock.ts";
+import { explainFetchFailure, type FetchFailure } from "./failure.ts";
+import { Connection, type ConnectionOwner } from "./http-connection.ts";
+
+export interface Target {
+  /** As `URL.hostname` writes it. */
+  hostname: string;
+  port: number;
+  isSecure: boolean;
+  /** Trusted beside the usual authorities. */
+  ca: string | undefined;
+}
+
+export interface DialOptions extends ConnectionOwner {
+  clock: Clock;
+  timeout_ms: number;
+  /** Exactly one of the two is called, later, unless the dialling was called off. */
+  onOpen(connection: Connection): void;
+  onFailure(failure: FetchFailure): void;
+  /** The attempt is over, also one that was called off long before. */
+  onEnd(): void;
+}
+
+/** Dials; Bun tries every address of a name, side by side. */
+export function dial(target: Target, options: DialOptions): Cancel {
+  let connection: Connection | null = null;
+  let isOver = false;
+  let hasEnded = false;
+  const end = (): boolean => {
+    const isFirst = !isOver;
+    isOver = true;
+    cancelTimer();
+    return isFirst;
+  };
+  const fail = (failure: FetchFailure) => {
+    if (end()) options.onFailure(failure);
+  };
+  const endAttempt = () => {
+    if (!hasEnded) options.onEnd();
+    hasEnded = true;
+  };
+  const cancelTimer = options.clock.after(options.timeout_ms, () => fail("timeout"));
+  const open = (socket: Bun.Socket) => {
+    endAttempt();
+    // Bun cannot call a connection off before it stands.
+    if (!end()) return socket.terminate();
+    // A request is one write: there is nothing to gather.
+    socket.setNoDelay(true);
+    connection = new Connection(socket, options);
+    options.onOpen(connection);
+  };
+  const host = target.hostname.replace(/^\[|\]$/g, "");
+  void Bun.connect({
+    hostname: host,
+    port: target.port,
+    ...(target.isSecure && { tls: chooseTls(host, target.ca) }),
+    socket: {
+      open: (socket) => {
+        if (!target.isSecure) open(socket);
+      },
+      handshake(socket, isTrusted, doubt) {
+        // All three say the same; nothing was sent yet, and nothing will be if one disagrees.
+        if (isTrusted && doubt === null && socket.authorized) return open(socket);
+        fail("tls");
+        socket.terminate();
+      },
+      data: (_, bytes) => connection?.takeBytes(bytes),
+      drain: () => connection?.takeDrain(),
+      error(_, error) {
+        const failure = explainFetchFailure(error);
+        connection ? connection.takeClose(failure) : fail(failure);
+      },
+      close(_, error) {
+        endAttempt();
+        const failure = error ? explainFetchFailure(error) : null;
+        connection ? connection.takeClose(failure) : fail(failure ?? "reset");
+      },
+      connectError(_, error) {
+        endAttempt();
+        fail(explainFetchFailure(error));
+      },
+    },
+  });
+  return () => void end();
+}
+
+/** Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot unsay it. */
+function chooseTls(host: string, ca: string | undefined): Bun.TLSOptions {
+  const serverName = isIP(host) === 0 ? host : undefined;
+  return { rejectUnauthorized: true, ...(serverName && { serverName }), ...(ca && { ca }) };
+}
