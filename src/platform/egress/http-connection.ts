@@ -17,16 +17,6 @@ export interface ConnectionOwner {
   onGone(connection: Connection): void;
 }
 
-/** Asked in this turn of the event loop, and not written yet. */
-let unwritten: Connection[] = [];
-
-/** One after the other, so that a server that sleeps is woken once and not for each of them. */
-function writeAll(): void {
-  const all = unwritten;
-  unwritten = [];
-  for (const connection of all) connection.takeDrain();
-}
-
 export class Connection implements ReplyEar {
   readonly #socket: Bun.Socket;
   readonly #owner: ConnectionOwner;
@@ -49,8 +39,7 @@ export class Connection implements ReplyEar {
     this.#listener = listener;
     this.#onStale = onStale;
     this.#reader = createReplyReader(this);
-    this.#unsent = request;
-    if (unwritten.push(this) === 1) setImmediate(writeAll);
+    this.#write(request);
   }
 
   /** Breaks off at once, so that the server learns of it; the listener hears nothing any more. */

@@ -1,5 +1,6 @@
 // Holds the operator's way out against servers that close, break, stall and flood.
 import { expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
 import { createAsker } from "./asker.ts";
 import { findClosedPort, listenRaw, plainReply, type RawSocket } from "./raw-server.ts";
 
@@ -260,13 +261,24 @@ test("a server that cannot be reached in time is told apart from one that refuse
   expect(clock.pending()).toBe(0);
 });
 
-test("a server on IPv6, and one that a name leads to, are reached", async () => {
-  using server = Bun.serve({ hostname: "::", port: 0, fetch: () => new Response("ok") });
-  const { ask } = createAsker();
-  for (const host of ["[::1]", "localhost", "127.0.0.1"]) {
-    expect((await ask(`http://${host}:${server.port}/`).ended).body).toBe("ok");
-  }
-});
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((one) => one?.address === "::1");
+
+for (const [hostname, host] of [
+  ["127.0.0.1", "localhost"],
+  ["::1", "[::1]"],
+  ["::1", "localhost"],
+] as const) {
+  test.skipIf(hostname === "::1" && !hasIpv6)(
+    `a server on ${hostname} is reached as ${host}`,
+    async () => {
+      using server = Bun.serve({ hostname, port: 0, fetch: () => new Response("ok") });
+      const { ended } = createAsker().ask(`http://${host}:${server.port}/`);
+      expect(await ended).toMatchObject({ body: "ok", end: "whole" });
+    },
+  );
+}
 
 test("proxies are ignored, and redirects handed back", async () => {
   using proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("proxy") });
