@@ -57,9 +57,12 @@ export async function buildModels(options: ModelsOptions): Promise<ModelRegistry
 
 function createAnswer(model: ModelSettings, { clock, ids, egress }: ModelsOptions): Answer {
   const { upstream } = model;
-  if (upstream.kind === "stub") return withoutReasoning(createStub({ ...upstream, clock, ids }));
+  const reasons = model.capabilities.includes("reasoning");
+  if (upstream.kind === "stub") {
+    return withoutReasoning(createStub({ ...upstream, clock, ids }), reasons);
+  }
   const options = { ...upstream, model: upstream.model || model.id, egress, clock, ids };
-  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }));
+  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), reasons);
   return joinReplicas(upstream.urls.map(connect));
 }
 

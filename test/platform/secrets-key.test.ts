@@ -1,8 +1,17 @@
 // The key file: made once, readable by its owner only, and never in the way of a start.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { openSecretsKey } from "../../src/platform/secrets-key.ts";
 
 let directory: string;
@@ -44,6 +53,29 @@ describe("a key file", () => {
     expect(warned[0]).toBe(
       `the secrets key in ${bad} cannot be used (it holds no key): hashes in the log hold for this run`,
     );
+  });
+
+  test("that others can read is used, and told", () => {
+    const first = hash(file);
+    chmodSync(file, 0o644);
+    expect(hash(file)).toBe(first);
+    expect(warned).toEqual([`the secrets key in ${file} can be read by others: chmod 600 it`]);
+  });
+
+  test("is the only thing left of its making, also where a draft of a dead process lies", () => {
+    mkdirSync(dirname(file));
+    writeFileSync(`${file}.${process.pid}`, "half");
+    open(file);
+    expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
+    expect(warned).toEqual([]);
+  });
+
+  test("that is no file is told and not waited for", () => {
+    expect(Bun.spawnSync(["mkfifo", join(directory, "pipe")]).success).toBeTrue();
+    for (const place of [join(directory, "pipe"), directory]) {
+      hash(place);
+      expect(warned.at(-1)).toContain("(it is no file)");
+    }
   });
 
   test("that cannot be made is told", () => {

@@ -3,7 +3,7 @@ import type { Piece, Usage } from "../../models/index.ts";
 
 export interface ChunkWriter {
   piece(piece: Piece): string;
-  /** The end; a stream in which nothing was said has a chunk in front of it for the role. */
+  /** The end, and in front of it what is still missing: the role, or a call's arguments. */
   finish(reason: string): string[];
   usage(usage: Usage): string;
 }
@@ -18,6 +18,8 @@ export function createChunkWriter(id: string, created: number, model: string): C
     `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
     `"model":${JSON.stringify(model)},"choices":[`;
   let role = '"role":"assistant",';
+  /** Calls without arguments so far. */
+  const bare = new Set<number>();
   const write = (delta: string) => {
     const text = `${head}{"index":0,"delta":{${role}${delta}},"finish_reason":null}]}`;
     role = "";
@@ -26,14 +28,20 @@ export function createChunkWriter(id: string, created: number, model: string): C
   return {
     piece(piece) {
       if (piece.kind === "text") return write(`"content":${JSON.stringify(piece.text)}`);
+      if (piece.arguments !== "") bare.delete(piece.index);
+      else if (piece.id !== undefined) bare.add(piece.index);
       // gateway.resources.chunk.p2; of several calls in one chunk clients lose all but the first.
       return write(`"tool_calls":[${JSON.stringify(writeCallPiece(piece))}]`);
     },
     finish(reason) {
       // gateway.events.5: the delta beside the reason is empty, so the role cannot stand there.
-      const silence = role === "" ? [] : [write('"content":""')];
+      const before = role === "" ? [] : [write('"content":""')];
+      // gateway.resources.tool_call.p1: JSON text, also where the model wrote nothing.
+      for (const index of bare) {
+        before.push(write(`"tool_calls":[{"index":${index},"function":{"arguments":"{}"}}]`));
+      }
       const finish_reason = JSON.stringify(reason);
-      return [...silence, `${head}{"index":0,"delta":{},"finish_reason":${finish_reason}}]}`];
+      return [...before, `${head}{"index":0,"delta":{},"finish_reason":${finish_reason}}]}`];
     },
     // gateway.events.3
     usage: (usage) => `${head}],"usage":${JSON.stringify(usage)}}`,

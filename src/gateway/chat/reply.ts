@@ -109,6 +109,8 @@ export function createMessageCollector(): { ear: Ear; write(): Message } {
     },
     write() {
       if (tool_calls.length === 0) return { role: "assistant", content };
+      // gateway.resources.tool_call.p1: JSON text, also where the model wrote nothing.
+      for (const call of tool_calls) call.function.arguments ||= "{}";
       return { role: "assistant", content: content || null, tool_calls };
     },
   };

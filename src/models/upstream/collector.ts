@@ -1,7 +1,7 @@
 // Gathers what a chat-completions server says, whole or in deltas, into pieces and an ending.
 import type { Ids } from "../../platform/ids.ts";
 import { countPromptTokens, estimateTokens } from "../tokens.ts";
-import type { Ask, Ear, Ending, Piece, Usage } from "./contract.ts";
+import type { Ask, Ending, Piece, RawEar, Thought, Usage } from "./contract.ts";
 import { invalid } from "./openai-failure.ts";
 import { type CallNormalizer, createCallNormalizer, type RawCall } from "./tool-calls.ts";
 
@@ -9,18 +9,20 @@ import { type CallNormalizer, createCallNormalizer, type RawCall } from "./tool-
 export interface RawMessage {
   content?: unknown;
   tool_calls?: unknown;
-  /** The reasoning, under the names that servers give it; it never reaches a caller. */
+  /** What it thinks, under the names that servers give it. */
   reasoning?: unknown;
   reasoning_content?: unknown;
   thinking?: unknown;
 }
+
+type RawPart = { type?: unknown; text?: unknown; thinking?: unknown } | null;
 
 /** A reason is one word; anything longer is the server talking, and told to nobody. */
 const REASON = /^\w{1,32}$/;
 /** TGI's words for a normal end. */
 const NORMAL_ENDS = new Set(["eos_token", "stop_sequence"]);
 
-export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
+export function createCollector(ask: Ask, ear: RawEar, ids: Ids) {
   /** Made at the first call: most answers have none. */
   let calls: CallNormalizer | null = null;
   let finish_reason: string | null = null;
@@ -31,11 +33,11 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
   let usage: Usage | null = null;
   let estimated_tokens = 0;
 
-  const tell = (piece: Piece): void | Promise<void> => {
+  const tell = (piece: Piece | Thought): void | Promise<void> => {
     hasBegun = true;
     // Counted as it goes, so that nothing of a long stream has to be kept.
     if (!usage)
-      estimated_tokens += estimateTokens(piece.kind === "text" ? piece.text : piece.arguments);
+      estimated_tokens += estimateTokens(piece.kind === "call" ? piece.arguments : piece.text);
     return ear(piece);
   };
   const tellCalls = async (raw_calls: unknown[], held: void | Promise<void>): Promise<void> => {
@@ -45,6 +47,11 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
       if (typeof raw !== "object" || raw === null) continue;
       const piece = calls.take(raw as RawCall);
       if (piece) await tell(piece);
+    }
+  };
+  const tellThoughts = (parts: readonly RawPart[]) => {
+    for (const part of parts) {
+      if (part?.type === "thinking") tell({ kind: "thought", text: readText(part.thinking) });
     }
   };
   return {
@@ -67,10 +74,12 @@ export function createCollector(ask: Ask, ear: Ear, ids: Ids) {
     },
     /** Tells the ear what is new; a promise: it holds back. */
     take(raw: RawMessage): void | Promise<void> {
-      const { tool_calls } = raw;
-      const text = readText(raw.content);
+      const { content, tool_calls } = raw;
+      const thought = raw.reasoning ?? raw.reasoning_content ?? raw.thinking;
+      if (thought) void tell({ kind: "thought", text: readText(thought) });
+      if (Array.isArray(content)) void tellThoughts(content);
+      const text = readText(content);
       const held = text === "" ? undefined : tell({ kind: "text", text });
-      hasBegun ||= Boolean(raw.reasoning ?? raw.reasoning_content ?? raw.thinking);
       if (!Array.isArray(tool_calls) || tool_calls.length === 0) return held;
       return tellCalls(tool_calls, held);
     },
@@ -102,7 +111,7 @@ export type Collector = ReturnType<typeof createCollector>;
 function readText(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
-  const texts = content.map((part) => (part?.type === "text" ? part.text : ""));
+  const texts = content.map((part: RawPart) => (part?.type === "text" ? part.text : ""));
   return texts.filter((text) => typeof text === "string").join("");
 }
 

@@ -65,8 +65,17 @@ export type Piece =
   /** `id` and `name` stand in the first piece of a call only; `arguments` are joined by `index`. */
   | { kind: "call"; index: number; id?: string; name?: string; arguments: string };
 
+/** What a model thinks, where its server tells it apart; it reaches no caller. */
+export interface Thought {
+  kind: "thought";
+  text: string;
+}
+
 /** Hears pieces; a promise holds the upstream back. */
 export type Ear = (piece: Piece) => void | Promise<void>;
+
+/** Hears what a server says, thoughts included. */
+export type RawEar = (piece: Piece | Thought) => void | Promise<void>;
 
 export interface Usage {
   prompt_tokens: number;
@@ -111,6 +120,9 @@ export type Ending = Success | Failure;
 
 /** Asks, tells the ear what comes, and ends; what fails outside is a value, never a throw. */
 export type Answer = (ask: Ask, ear: Ear, signal: AbortSignal) => Promise<Ending>;
+
+/** An answer with the thoughts still in it. */
+export type RawAnswer = (ask: Ask, ear: RawEar, signal: AbortSignal) => Promise<Ending>;
 
 /** Exactly how many tokens the model would read, template and tools included; null: it cannot. */
 export type CountTokens = (ask: Ask, signal: AbortSignal) => Promise<number | null>;

@@ -1,7 +1,7 @@
 // Reads a chat-completions server's reply, whole or streamed, into pieces and an ending.
 import type { Ids } from "../../platform/ids.ts";
 import { type Collector, createCollector, type RawMessage } from "./collector.ts";
-import type { Ask, Ear, Ending, Failure } from "./contract.ts";
+import type { Ask, Ending, Failure, RawEar } from "./contract.ts";
 import { invalid, judgeError } from "./openai-failure.ts";
 import type { Watch } from "./watch.ts";
 
@@ -27,7 +27,7 @@ interface RawReply {
 /** What a reply is read with. */
 export interface Reading {
   ask: Ask;
-  ear: Ear;
+  ear: RawEar;
   ids: Ids;
   watch: Watch;
   stall_timeout_ms: number;

@@ -10,6 +10,8 @@ import { REPLY_BYTES_MAX, type Reading, takeEvent } from "./openai-reply.ts";
 export interface StreamReading extends Reading {
   exchange: Exchange;
   settle(ending: Ending | Promise<Ending>): void;
+  /** The answer is whole; what is left of the reply is read, so that its connection is kept. */
+  finish(ending: Ending): void;
   /** What an ear threw: a bug. */
   fail(bug: unknown): void;
 }
@@ -43,6 +45,7 @@ export function createStreamReader(head: ReplyHead, reading: StreamReading): Bod
       return hold(taken);
     }
     if (hasEnded) settle(collector.end());
+    else if (collector.isDone) reading.finish(collector.end());
   };
   const hold = (held: Promise<void>) => {
     isHeld = true;

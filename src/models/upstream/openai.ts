@@ -3,7 +3,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { ReplyHead, TrustedEgress } from "../../platform/egress/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { type BodyReader, createWholeReader } from "./body.ts";
-import type { Answer, Ask, Ending } from "./contract.ts";
+import type { Ask, Ending, RawAnswer } from "./contract.ts";
 import { explainBreak, explainCut, invalid, judgeError } from "./openai-failure.ts";
 import { REPLY_BYTES_MAX, readReply } from "./openai-reply.ts";
 import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
@@ -27,7 +27,7 @@ export interface OpenaiOptions extends RequestForm {
 const ERROR_BYTES_MAX = 65_536;
 
 /** One replica. Nothing of the caller's own headers goes with the request; its id does. */
-export function createOpenai(options: OpenaiOptions): Answer {
+export function createOpenai(options: OpenaiOptions): RawAnswer {
   const { clock, ids, connect_timeout_ms, stall_timeout_ms } = options;
   const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
   const server = options.egress.open(url, {
@@ -58,8 +58,8 @@ export function createOpenai(options: OpenaiOptions): Answer {
       { "x-request-id": ask.request_id },
       {
         onHead(head) {
-          const reading = { ask, ear, ids, watch, stall_timeout_ms, exchange, settle, fail };
-          reader = chooseReader(head, reading);
+          const around = { ask, ear, ids, watch, stall_timeout_ms, exchange };
+          reader = chooseReader(head, { ...around, settle, finish: resolve, fail });
         },
         onBody(bytes) {
           try {

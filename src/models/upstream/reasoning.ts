@@ -1,5 +1,5 @@
-// Keeps what a model thinks out of what it says: its `<think>` blocks, however they are cut.
-import type { Answer, Ear } from "./contract.ts";
+// Keeps what a model thinks out of what it says, be it told apart or in `<think>` blocks.
+import type { Answer, Ear, Piece, RawAnswer, Thought } from "./contract.ts";
 
 const OPEN = "<think>";
 const CLOSE = "</think>";
@@ -7,82 +7,146 @@ const CLOSE = "</think>";
 /**
  * gateway.endpoints.chat_completions.reasoning: no reasoning text reaches the caller. It stands
  * around each attempt, so that thoughts alone do not keep another replica from taking over.
+ * `reasons`: the model is said to; only then a closing tag alone ends a thought.
  */
-export function withoutReasoning(answer: Answer): Answer {
+export function withoutReasoning(answer: RawAnswer, reasons: boolean): Answer {
+  /** Its template opens the block in the prompt also where no reasoning is asked for. */
+  let isHabit = false;
   return async (ask, ear, signal) => {
-    const filter = createFilter(ear);
-    const ending = await answer(ask, filter.hear, signal);
-    if (ending.ok) await filter.end();
+    const filter = new Filter(ear, reasons, reasons && (ask.reasoning || isHabit));
+    const ending = await answer(ask, (piece) => filter.hear(piece), signal);
+    // Cut off before it closed a thought, it has said nothing yet.
+    const isCut = !ending.ok || ending.finish_reason === "length";
+    if (filter.wasOpened) isHabit ||= !ask.reasoning;
+    else if (!isCut && !ask.reasoning) isHabit = false;
+    if (ending.ok) await filter.end(isCut);
     return ending;
   };
 }
 
-/** An ear in front of another, which hears the text outside of the blocks only. */
-function createFilter(ear: Ear): { hear: Ear; end(): void | Promise<void> } {
-  let isInside = false;
-  /** The end of what came, where it may be the start of a tag. */
-  let held = "";
-  let hasTold = false;
-  /** What stands between the thoughts and the first word belongs to neither. */
-  let needsTrim = false;
+/** What comes now: words, thoughts, or what only the next closing tag, or none, will tell. */
+type Mode = "said" | "thought" | "unsure";
 
-  const tell = (text: string): void | Promise<void> => {
-    const said = needsTrim ? text.trimStart() : text;
+/** Stands in front of an ear, which hears what is said and nothing of what is thought. */
+class Filter {
+  /** True once a closing tag came without its opening one. */
+  wasOpened = false;
+  readonly #ear: Ear;
+  readonly #reasons: boolean;
+  #mode: Mode;
+  /** A thought has spoken of the opening tag: its closing one may be of either. */
+  #isNested = false;
+  /** What came while it was unsure; it is said if nothing closes it. */
+  #kept = "";
+  /** The end of what came, where it may be the start of a tag. */
+  #held = "";
+  #hasSaid = false;
+  /** What stands between the thoughts and the first word belongs to neither. */
+  #needsTrim = false;
+
+  constructor(ear: Ear, reasons: boolean, mayBeOpen: boolean) {
+    this.#ear = ear;
+    this.#reasons = reasons;
+    this.#mode = mayBeOpen ? "unsure" : "said";
+  }
+
+  hear(piece: Piece | Thought): void | Promise<void> {
+    switch (piece.kind) {
+      case "text": {
+        const isPlain = this.#mode === "said" && this.#held === "" && !piece.text.includes("<");
+        return this.#tell(isPlain ? piece.text : this.#sift(this.#held + piece.text));
+      }
+      case "thought":
+        // A server that tells thoughts apart leaves none in the text.
+        if (this.#mode === "unsure" && this.#kept + this.#held === "") this.#mode = "said";
+        return;
+      case "call":
+        // The start of a tag may go on behind it.
+        this.#hasSaid = true;
+        return this.#ear(piece);
+    }
+  }
+
+  /** Tells what was held back; `isCut`: the answer has no end of its own. */
+  end(isCut: boolean): void | Promise<void> {
+    if (this.#mode === "thought" || (this.#mode === "unsure" && isCut)) return;
+    const text = this.#kept + this.#held;
+    this.#mode = "said";
+    return this.#tell(this.#sift(text) + (this.#mode === "said" ? this.#held : ""));
+  }
+
+  #tell(text: string): void | Promise<void> {
+    const said = this.#needsTrim ? text.trimStart() : text;
     if (said === "") return;
-    needsTrim = false;
-    hasTold = true;
-    return ear({ kind: "text", text: said });
-  };
-  const release = (): void | Promise<void> => {
-    const text = held;
-    held = "";
-    if (!isInside && text !== "") return tell(text);
-  };
-  /** What of a text may be told. */
-  const sift = (text: string): string => {
-    let told = "";
-    let at = 0;
-    // Found once for many ends: to look for it behind each would cost the square of the length.
-    let open = text.indexOf(OPEN);
-    for (;;) {
-      const close = text.indexOf(CLOSE, at);
-      if (open !== -1 && open < at) open = text.indexOf(OPEN, at);
-      if (!isInside && open !== -1 && (close === -1 || open < close)) {
-        const before = text.slice(at, open);
-        told += hasTold || told !== "" ? before : before.trimStart();
+    this.#needsTrim = false;
+    this.#hasSaid = true;
+    return this.#ear({ kind: "text", text: said });
+  }
+
+  /** What of a text is said. */
+  #sift(text: string): string {
+    let said = "";
+    // Found once for many others: to look for it behind each would cost the square of the length.
+    const nextOpen = createSearch(text, OPEN);
+    const nextClose = createSearch(text, CLOSE);
+    for (let at = 0; ; ) {
+      const open = nextOpen(at);
+      const close = this.#mode === "said" && !this.#reasons ? -1 : nextClose(at);
+      if (open !== -1 && (close === -1 || open < close)) {
+        said += this.#open(text.slice(at, open), said === "");
         at = open + OPEN.length;
-        isInside = true;
       } else if (close !== -1) {
         // Some templates open the block in the prompt: then everything before its end is thought.
-        if (!isInside) told = "";
+        if (this.#mode === "said") said = "";
         at = close + CLOSE.length;
-        isInside = false;
-        needsTrim ||= !hasTold && told === "";
-      } else {
-        const rest = text.slice(at);
-        held = findTagStart(rest, isInside);
-        return isInside ? told : told + rest.slice(0, rest.length - held.length);
-      }
+        this.#close();
+      } else return said + this.#rest(text.slice(at));
     }
-  };
-  return {
-    hear(piece) {
-      if (piece.kind !== "text") {
-        const before = release();
-        hasTold = true;
-        return before ? before.then(() => ear(piece)) : ear(piece);
-      }
-      if (!isInside && held === "" && !piece.text.includes("<")) return tell(piece.text);
-      return tell(sift(held + piece.text));
-    },
-    end: release,
+  }
+
+  /** An opening tag with what stands before it; returns what of that is said. */
+  #open(before: string, isFirst: boolean): string {
+    const mode = this.#mode;
+    if (mode === "unsure" && (this.#kept + before).trim() !== "") {
+      this.#kept += before + OPEN;
+      return "";
+    }
+    this.#isNested = mode === "thought";
+    this.#mode = "thought";
+    if (mode !== "said") return "";
+    return isFirst && !this.#hasSaid ? before.trimStart() : before;
+  }
+
+  #close(): void {
+    if (this.#mode !== "thought") this.wasOpened = true;
+    this.#mode = this.#mode === "thought" && this.#isNested ? "unsure" : "said";
+    this.#isNested = false;
+    this.#kept = "";
+    this.#needsTrim ||= !this.#hasSaid;
+  }
+
+  /** The end of a text without whole tags; returns what of it is said. */
+  #rest(text: string): string {
+    this.#held = findTagStart(text);
+    const whole = text.slice(0, text.length - this.#held.length);
+    if (this.#mode === "said") return whole;
+    if (this.#mode === "unsure") this.#kept += whole;
+    return "";
+  }
+}
+
+/** Finds a tag from a place on, in places that only grow. */
+function createSearch(text: string, tag: string): (at: number) => number {
+  let found = -2;
+  return (at) => {
+    if (found !== -1 && found < at) found = text.indexOf(tag, at);
+    return found;
   };
 }
 
 /** The longest end of a text with which a tag may begin. */
-function findTagStart(text: string, isInside: boolean): string {
+function findTagStart(text: string): string {
   const start = text.lastIndexOf("<");
   const tail = start === -1 ? "" : text.slice(start);
-  const isStart = CLOSE.startsWith(tail) || (!isInside && OPEN.startsWith(tail));
-  return isStart ? tail : "";
+  return CLOSE.startsWith(tail) || OPEN.startsWith(tail) ? tail : "";
 }

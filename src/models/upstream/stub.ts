@@ -3,7 +3,7 @@ import { type Clock, wait } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { type Code, refuse } from "../../platform/refusal.ts";
 import { countPromptTokens } from "../tokens.ts";
-import type { Answer, Ask, Ear, Ending, Failure, Piece, UpstreamCode } from "./contract.ts";
+import type { Ask, Ending, Failure, Piece, RawAnswer, RawEar, UpstreamCode } from "./contract.ts";
 import { type Beat, planReply } from "./stub-reply.ts";
 
 export interface StubOptions {
@@ -28,6 +28,9 @@ const FAILURES: Record<UpstreamCode, boolean> = {
   client_closed_request: false,
 };
 
+/** It does not cost it a token. */
+const THOUGHT = { kind: "thought", text: "" } as const;
+
 const LEFT = failWith("client_closed_request", "the caller left");
 
 /** The codes that always name the same field: gateway.errors.model_not_permitted and its like. */
@@ -37,7 +40,7 @@ const PARAMS: Partial<Record<Code, string>> = {
 };
 
 /** A scripted code that no model server can cause is thrown as a refusal. */
-export function createStub(options: StubOptions): Answer {
+export function createStub(options: StubOptions): RawAnswer {
   return async (ask, ear, signal) => {
     if (signal.aborted) return LEFT;
     const left = Promise.withResolvers<Ending>();
@@ -54,7 +57,7 @@ export function createStub(options: StubOptions): Answer {
 
 async function reply(
   ask: Ask,
-  ear: Ear,
+  ear: RawEar,
   signal: AbortSignal,
   options: StubOptions,
 ): Promise<Ending> {
@@ -62,6 +65,7 @@ async function reply(
   await Promise.resolve();
   const { beats, finish_reason } = planReply(ask, () => `call_${options.ids.token(24)}`);
   const pace = createPace(options, signal, ask.stream);
+  if (ask.reasoning) void ear(THOUGHT);
   const whole: Piece[] = [];
   let completion_tokens = 0;
   for (const beat of beats) {

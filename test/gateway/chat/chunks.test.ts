@@ -41,6 +41,17 @@ test("the delta beside the reason is empty; a stream of nothing has a chunk for 
   ).toEqual([chunk({ role: "assistant", content: "" }), chunk({}, "length")]);
 });
 
+test("gateway.resources.tool_call.p1 a call without arguments gets an empty object at the end", () => {
+  const called = start();
+  called.piece({ kind: "call", index: 0, id: "c", name: "now", arguments: "" });
+  called.piece({ kind: "call", index: 1, id: "d", name: "add", arguments: "" });
+  called.piece({ kind: "call", index: 1, arguments: "{}" });
+  expect(called.finish("tool_calls").map((text) => JSON.parse(text))).toEqual([
+    chunk({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] }),
+    chunk({}, "tool_calls"),
+  ]);
+});
+
 test("the usage stands in a chunk without choices", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   expect(JSON.parse(start().usage(usage))).toEqual({ ...HEAD, choices: [], usage });

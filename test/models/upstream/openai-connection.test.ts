@@ -143,6 +143,15 @@ describe("a server that", () => {
     });
   }
 
+  test("keeps its connection after [DONE] has answered all the same", async () => {
+    const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hello" }), DONE));
+    const replica = connectReplica(url);
+    expect(await replica.ask({ stream: true }).ending).toMatchObject({ ok: true });
+    await replica.clock.advance(2_000);
+    await aborted(await asked);
+    expect(replica.clock.pending()).toBe(0);
+  });
+
   test("talks on behind its end is not waited for either", async () => {
     const chunk = new TextEncoder().encode('data: {"choices":[]}\n\n');
     let talk = () => {};

@@ -1,6 +1,7 @@
 // One replica under test: what the server sends is said by the test, what the pipeline hears is written down.
 import type { Ask, Ear, Piece } from "../../../src/models/upstream/contract.ts";
 import { createOpenai, type OpenaiOptions } from "../../../src/models/upstream/openai.ts";
+import { withoutReasoning } from "../../../src/models/upstream/reasoning.ts";
 import {
   createTrustedEgress,
   type Exchange,
@@ -24,7 +25,7 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
   const clock = createManualClock();
   const sent: Sent[] = [];
   const egress = createTrustedEgress({ clock });
-  const answer = createOpenai({
+  const openai = createOpenai({
     url: typeof server === "string" ? server : "http://model.test/v1",
     model: "model-1",
     api_key: null,
@@ -54,6 +55,7 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
     },
     ...some,
   });
+  const answer = withoutReasoning(openai, false);
   return {
     clock,
     sent,

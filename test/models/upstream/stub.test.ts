@@ -1,7 +1,7 @@
 // Holds the stub model to its pace, its ear and its caller.
 import { expect, test } from "bun:test";
 import { countPromptTokens, countTokens, splitTokens } from "../../../src/models/tokens.ts";
-import type { Ask, Ear, Ending, Piece } from "../../../src/models/upstream/contract.ts";
+import type { Ask, Ear, Ending, Piece, RawEar } from "../../../src/models/upstream/contract.ts";
 import { createStub, type StubOptions } from "../../../src/models/upstream/stub.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { createAsk } from "../../support/ask.ts";
@@ -32,7 +32,8 @@ function ask(
     at_ms.push(clock.monotonic());
     return options.ear?.(piece);
   };
-  const answer = stub(asked, ear, options.signal ?? caller.signal);
+  const said: RawEar = (piece) => (piece.kind === "thought" ? undefined : ear(piece));
+  const answer = stub(asked, said, options.signal ?? caller.signal);
   /** The ending, where it is there without any move of the clock. */
   const isOver = async () => {
     await clock.advance(0);

@@ -1,7 +1,13 @@
 // Reasoning: asked for in the server's own words, and never shown to the caller.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startApp } from "../../support/app.ts";
 import { answerFrames, answerText, DONE, USAGE, writeFrame } from "../../support/upstream.ts";
 import { type Front, readChunks, startFront } from "./front.ts";
+
+const startStub = async () => {
+  const app = await startApp();
+  return { ...app, [Symbol.asyncDispose]: app.stop };
+};
 
 const USAGE_FRAME = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`;
 let front: Front;
@@ -61,6 +67,26 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
     // Only thoughts: a chunk for the role, which says nothing, and the end.
     expect(await stream(["<think>secret", " secret"], "length")).toEqual([""]);
     expect(await stream(["42 <thi"])).toEqual(["42 ", "<thi"]);
+  });
+
+  test("nor where the prompt has opened the block, or a thought speaks of the tag", async () => {
+    const ask = async (contents: string[]) => {
+      const frames = contents.map((content) => writeFrame({ content }));
+      front.upstream.script = () => answerFrames([...frames, writeFrame({}, "stop"), DONE]);
+      const response = await front.chat("Hello", { stream: true, reasoning: true });
+      const chunks = await readChunks(response);
+      return chunks.flatMap(({ choices }) => choices[0]?.delta.content ?? []);
+    };
+    expect(await ask(["secret", " secret</thi", "nk>", "\n\n42", "!"])).toEqual(["42", "!"]);
+    expect(await ask(["<think>secret <think>", "</think>secret", "</think>42"])).toEqual(["42"]);
+  });
+
+  test("the stub streams as it speaks, asked to reason or not", async () => {
+    await using app = await startStub();
+    const ask = async (reasoning: boolean) =>
+      (await readChunks(await app.chat("!say a word or two", { stream: true, reasoning }))).length;
+    expect(await ask(true)).toBe(await ask(false));
+    expect(await ask(true)).toBeGreaterThan(3);
   });
 });
 
