@@ -83,6 +83,8 @@ export const keyStore = store(
       return key;
     },
   },
+  // At every request.
+  ["find"],
 );
 
 function findKey(db: Db, id: string): Promise<Key | undefined> {

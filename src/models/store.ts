@@ -49,6 +49,8 @@ export const modelStore = store(
       return taken === 1;
     },
   },
+  // At every chat.
+  ["find"],
 );
 
 function selectStanding(account_id: string | null): Sql {

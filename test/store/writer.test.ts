@@ -1,5 +1,6 @@
 // The conformance suite on SQLite as `wadi serve` runs it, and what may befall its writer.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { store } from "../../src/platform/database/index.ts";
 import { holdWriteLock } from "../support/crash.ts";
 import {
   failureOf,
@@ -11,6 +12,9 @@ import {
 } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
 import { testEngine } from "./conformance.ts";
+
+const { find } = trialStore.reads;
+const keptStore = store("trials", { find }, {}, ["find"]);
 
 testEngine("SQLite with a writer", () => openFiles(WRITER));
 
@@ -54,6 +58,28 @@ describe("a writer", () => {
     await commandLine.close();
     await database.close();
     expect(await reading).toBe(2);
+  });
+
+  test("reads a kept row again as soon as anybody wrote, and no row again each time", async () => {
+    const { file, database } = await open();
+    const commandLine = await openTestDatabase({ kind: "sqlite", file });
+    const [here, there] = [database.bind(keptStore), commandLine.bind(trialStore)];
+    expect(await here.find("t-1")).toBeUndefined();
+    await there.createAll([makeTrial("t-1")]);
+    await turn();
+    const first = await here.find("t-1");
+    expect(first).toMatchObject({ id: "t-1" });
+    await turn();
+    expect(await here.find("t-1")).toBe(first);
+    await database.bind(trialStore).create(makeTrial("t-2"));
+    const second = await here.find("t-1");
+    expect(second).toEqual(first);
+    expect(second).not.toBe(first);
+    await there.createAll([makeTrial("t-3")]);
+    await turn();
+    expect(await here.find("t-1")).not.toBe(second);
+    await commandLine.close();
+    await database.close();
   });
 
   test("commits in one group what arrived while it was busy, turn by turn", async () => {

@@ -50,10 +50,18 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 }
 
 function bindStore(engine: Engine, store: Store) {
-  const reads = Object.entries(store.reads).map(([method, read]) => [
-    method,
-    (...args: unknown[]) => engine.read((db) => read(db, ...(args as never[]))),
-  ]);
+  const reads = Object.entries(store.reads).map(([method, read]) => {
+    const isKept = store.kept.includes(method);
+    const start = `${store.name}.${method} `;
+    return [
+      method,
+      (...args: unknown[]) =>
+        engine.read(
+          (db) => read(db, ...(args as never[])),
+          isKept ? start + args.join("\n") : undefined,
+        ),
+    ];
+  });
   const writes = Object.keys(store.writes).map((method) => [
     method,
     (...args: unknown[]) => engine.write(store.name, method, args),

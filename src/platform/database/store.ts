@@ -27,15 +27,21 @@ export interface Store<R extends Methods<Db> = Methods<Db>, W extends Methods<Tx
   readonly name: string;
   readonly reads: R;
   readonly writes: W;
+  /** Reads of every request, by texts, of one row that nobody changes. */
+  readonly kept: readonly string[];
 }
 
-/** Declares a store. Arguments and results of writes are plain data: they cross a Worker. */
+/**
+ * Declares a store. Arguments and results of writes are plain data: they cross a Worker. An engine
+ * may answer `kept` reads from memory for as long as nothing was committed, by whomever.
+ */
 export function store<R extends Methods<Db>, W extends Methods<Tx>>(
   name: string,
   reads: R,
   writes: W,
+  kept: readonly (keyof R & string)[] = [],
 ): Store<R, W> {
-  return { name, reads, writes };
+  return { name, reads, writes, kept };
 }
 
 type Unbound<M> = M extends (db: never, ...args: infer A) => infer P ? (...args: A) => P : never;
@@ -52,7 +58,8 @@ export type Told = readonly [channel: string, id: string];
 /** One way to run reads and writes. */
 export interface Engine {
   readonly name: "sqlite" | "memory" | "postgres";
-  read<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  /** `kept_as` names a read that may be answered from memory while nothing was committed. */
+  read<T>(work: (db: Db) => Promise<T>, kept_as?: string): Promise<T>;
   /** Runs the write `method` of the store `name` as one transaction; throws what it threw. */
   write(name: string, method: string, args: unknown[]): Promise<unknown>;
   /** Ends behind the last write; the connection is closed by who opened it. */

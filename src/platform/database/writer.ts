@@ -2,8 +2,9 @@
 import type { Database as Connection } from "bun:sqlite";
 import { type Code, Refusal, type Say } from "../refusal.ts";
 import { type Call, commitGroup, GROUP_CALLS_MAX, type Outcome } from "./group.ts";
+import { joinReads } from "./reads.ts";
 import { createExecutor, openConnection } from "./sqlite.ts";
-import type { Db, Engine, Store, Told } from "./store.ts";
+import type { Engine, Store, Told } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
 import type { Bus } from "./wake.ts";
 
@@ -130,7 +131,7 @@ export function createWriterEngine(
 
   return {
     name: "sqlite",
-    read: (work: (db: Db) => Promise<never>) => work(reads.begin()),
+    read: reads.read,
     write(store, method, args) {
       if (end) return Promise.reject(end);
       // One message a turn: what is asked for together is sent, and committed, together.
@@ -146,40 +147,6 @@ export function createWriterEngine(
       // In a microtask, behind the writes of this turn.
       queueMicrotask(() => post({ close: true }));
       await over.promise;
-    },
-  };
-}
-
-/**
- * Reads of one turn of the event loop see one state of the database, at the price of one look for
- * what was written. Who knows of a write sees it: our own are told after the turn's state was given
- * up, and what another process knows of comes in by a socket, in a later turn.
- */
-function joinReads(connection: Connection) {
-  const reader = createExecutor(connection);
-  const begin = connection.prepare("BEGIN");
-  const commit = connection.prepare("COMMIT");
-  let isOpen = false;
-  let isOver = false;
-  const end = () => {
-    if (!isOpen) return;
-    isOpen = false;
-    // A read that failed badly has ended it already.
-    if (connection.inTransaction) commit.run();
-  };
-  return {
-    begin(): Db {
-      if (isOpen || isOver) return reader;
-      begin.run();
-      isOpen = true;
-      setImmediate(end);
-      return reader;
-    },
-    end,
-    /** The connection is about to be closed: nothing may be left to do on it. */
-    stop() {
-      isOver = true;
-      end();
     },
   };
 }
