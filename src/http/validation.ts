@@ -97,10 +97,23 @@ function findArrayFault(schema: TSchema, value: unknown, path: string): Fault | 
     return explain(path, `must have ${nameCount(minItems, maxItems, "item")}`);
   }
   for (let i = 0; i < value.length; i++) {
+    // Thousands of items may stand in front of the one at fault: they are not walked.
+    if (isAccepted(schema.items, value[i])) continue;
     const fault = findFault(schema.items, value[i], join(path, String(i)));
     if (fault) return fault;
   }
   return null;
+}
+
+const compiledItems = new WeakMap<TSchema, ReturnType<typeof TypeCompiler.Compile>>();
+
+function isAccepted(items: TSchema, value: unknown): boolean {
+  let compiled = compiledItems.get(items);
+  if (!compiled) {
+    compiled = TypeCompiler.Compile(items);
+    compiledItems.set(items, compiled);
+  }
+  return compiled.Check(value);
 }
 
 function findStringFault(schema: TSchema, value: unknown, path: string): Fault | null {
@@ -137,7 +150,7 @@ function findNumberFault(schema: TSchema, value: unknown, path: string): Fault |
 function findUnionFault(variants: TSchema[], value: unknown, path: string): Fault | null {
   const faults = variants.map((variant) => findFault(variant, value, path));
   if (faults.includes(null)) return null;
-  // The variant that is meant: whose literal tag the value carries, else the one of its type.
+  // The variant that is meant: the first whose marks the value carries, else the one of its type.
   const tagged = variants.findIndex((variant) => carriesTag(variant, value));
   if (tagged !== -1) return faults[tagged]!;
   const alike = variants.filter((variant) => !("const" in variant) && isOfType(variant, value));
@@ -157,11 +170,20 @@ function findTagFault(variants: TSchema[], value: unknown, path: string): Fault 
   return explain(place, `must be ${nameWanted(choices)}`, (value as Record<string, unknown>)[tag]);
 }
 
+/** Marks of a variant are its literal tag, and something in each list that may not be empty. */
 function carriesTag(variant: TSchema, value: unknown): boolean {
   if (variant.type !== "object" || !isOfType(variant, value)) return false;
-  return Object.entries((variant as TObject).properties).some(
-    ([name, inner]) => "const" in inner && inner.const === (value as Record<string, unknown>)[name],
+  const { properties, required = [] } = variant as TObject;
+  const fields = value as Record<string, unknown>;
+  const isTagged = Object.entries(properties).some(
+    ([name, inner]) => "const" in inner && inner.const === fields[name],
   );
+  const lists = required.filter((name) => properties[name]!.minItems > 0);
+  return isTagged && lists.every((name) => !isNothing(fields[name]));
+}
+
+function isNothing(value: unknown): boolean {
+  return (value ?? null) === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** A union inside a union is one of all their variants. */
@@ -198,7 +220,7 @@ const NOUNS: Record<string, string> = {
 /** `one of "auto", "none" or an object`: null goes without saying. */
 function nameWanted(variants: TSchema[]): string {
   const literals = variants.filter((variant) => "const" in variant);
-  const choices = literals.map((variant) => JSON.stringify(variant.const));
+  const choices = [...new Set(literals.map((variant) => JSON.stringify(variant.const)))];
   const others = variants.filter((variant) => !("const" in variant) && variant.type !== "null");
   const nouns = new Set(others.map((variant) => NOUNS[variant.type] ?? "another value"));
   if (choices.length > 1) choices[0] = `one of ${choices[0]}`;

@@ -58,8 +58,10 @@ export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
   };
 }
 
-/** Errors that speak of the key and not of the model; from here on only a script causes them. */
+/** Errors of a field, and those of the key, which from here on only a script causes. */
 const UNMARKED: readonly Code[] = [
+  "validation",
+  "invalid_request",
   "missing_api_key",
   "invalid_api_key",
   "request_too_large",
@@ -112,18 +114,18 @@ function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller
   if (body.reasoning && !settings.capabilities.includes("reasoning")) {
     throw lacks("reasoning", "capability `reasoning`");
   }
-  const image = findImage(body, settings.capabilities.includes("vision"));
-  if (image) throw lacks(image, "use for an image here");
+  const image = settings.capabilities.includes("vision") ? null : findImage(body);
+  if (image) throw lacks(image, "capability `vision`");
   // Answering once would pass for what was asked; until the attempts exist the honest answer is no.
   if (body.think || settings.think === "required") {
     throw refuseGone("model_unavailable", by);
   }
 }
 
-/** The path of the first image in a message that may hold none; null: there is none. */
-function findImage({ messages }: ChatRequest, hasVision: boolean): string | null {
-  for (const [i, { role, content }] of messages.entries()) {
-    if (!Array.isArray(content) || (hasVision && role === "user")) continue;
+/** The path of the first image; null: there is none. */
+function findImage({ messages }: ChatRequest): string | null {
+  for (const [i, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
     const part = content.findIndex(({ type }) => type === "image_url");
     if (part !== -1) return `messages.${i}.content.${part}`;
   }

@@ -22,9 +22,11 @@ const ImagePart = Type.Object({
 });
 
 /** gateway.resources.message.content */
-const Content = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, ImagePart]))], {
-  description:
-    "The text, or a list of parts; `image_url` only from the user, for a model with `vision`.",
+const Text = Type.Union([Type.String(), Type.Array(TextPart)], {
+  description: "The text, or a list of its parts.",
+});
+const TextOrImages = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, ImagePart]))], {
+  description: "The text, or a list of parts; `image_url` only for a model with `vision`.",
 });
 
 /**
@@ -46,28 +48,32 @@ export const ToolCall = Type.Object(
   { $id: "ToolCall" },
 );
 
+/** gateway.resources.message.tool_calls */
+const ToolCalls = (bounds: { minItems?: number }, description: string) =>
+  Type.Array(ToolCall, { ...bounds, description });
+
 /** gateway.resources.message.role: a variant each, so that a fault is found in the right one. */
 export const ChatMessage = Type.Union(
   [
-    Type.Object({ role: always("system"), content: Content }),
-    Type.Object({ role: always("user"), content: Content }),
+    Type.Object({ role: always("system"), content: Text }),
+    Type.Object({ role: always("user"), content: TextOrImages }),
     Type.Object({
       role: always("assistant"),
       content: Type.Optional(
-        Type.Union([Content, Type.Null()], {
+        Type.Union([Text, Type.Null()], {
           description: "The same; null or omitted: the message only carries tool calls.",
         }),
       ),
-      /** gateway.resources.message.tool_calls */
-      tool_calls: Type.Optional(
-        maybe(
-          Type.Array(ToolCall, { description: "The calls that the model asked for; null: none." }),
-        ),
-      ),
+      tool_calls: ToolCalls({ minItems: 1 }, "The calls that the model asked for."),
+    }),
+    Type.Object({
+      role: always("assistant"),
+      content: Text,
+      tool_calls: Type.Optional(maybe(ToolCalls({}, "None. Null: none, too."))),
     }),
     Type.Object({
       role: always("tool"),
-      content: Content,
+      content: Text,
       /** gateway.resources.message.tool_call_id */
       tool_call_id: Type.String({ description: "The id of the call being answered." }),
     }),

@@ -168,13 +168,6 @@ export type ChatRequest = Static<typeof ChatRequest>;
 /** gateway.endpoints.chat_completions.3: valid alone, not together; in the order of the fields. */
 export function refuseCombinations(body: ChatRequest): void {
   const no = (param: string, message: string) => refuse("validation", { param, message });
-  for (const [i, message] of body.messages.entries()) {
-    if (message.role !== "assistant" || message.tool_calls?.length) continue;
-    if (message.content === null || message.content === undefined) {
-      const param = `messages.${i}.content`;
-      throw no(param, `\`${param}\` is required on an assistant message without tool calls.`);
-    }
-  }
   if (body.stream_options && body.stream !== true) {
     throw no("stream_options", "`stream_options` needs `stream` to be true.");
   }

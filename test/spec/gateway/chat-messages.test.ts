@@ -133,7 +133,7 @@ describe("messages", () => {
         ),
         at(
           { role: "system", content: [{ type: "image_url", image_url: { url: "x" } }] },
-          "messages.1.content.0",
+          "messages.1.content.0.type",
         ),
       ],
     ],

@@ -111,6 +111,7 @@ describe("gateway.errors.invalid_request", () => {
     }
   });
 
+  const image = { type: "image_url", image_url: { url: "data:," } };
   const rows: [param: string, body: object][] = [
     ["messages", {}],
     ["messages", { messages: [] }],
@@ -119,6 +120,13 @@ describe("gateway.errors.invalid_request", () => {
     ["messages.0.role", { messages: [{}] }],
     ["messages.0.role", { messages: [{ role: "developer", content: "Hello" }] }],
     ["messages.1.content", { messages: [...hello, { role: "user", content: 5 }], top_p: 9 }],
+    ["messages.0.content", { messages: [{ role: "assistant", content: null }], temperature: 9 }],
+    ["messages.0.content", { messages: [{ role: "assistant", tool_calls: [] }], top_p: 9 }],
+    [
+      "messages.1.content.0.type",
+      { messages: [...hello, { role: "tool", tool_call_id: "c", content: [image] }], top_p: 9 },
+    ],
+    ["reasoning", { messages: hello, user: "\u{1f600}".repeat(200), reasoning: {} }],
     ["model", { model: 5, messages: [] }],
     ["temperature", { messages: hello, temperature: 2.1, top_p: 9 }],
     ["temperature", { top_p: 9, temperature: "1", messages: hello }],

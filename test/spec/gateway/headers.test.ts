@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sendRaw } from "../../http/raw-client.ts";
 import { type AskOptions, KEY, startApp, type TestApp } from "../../support/app.ts";
+import { expectRefusal, startFront } from "./front.ts";
 
 let app: TestApp;
 beforeAll(async () => {
@@ -126,4 +127,22 @@ test("gateway.errors.headers.deprecation gateway.errors.headers.link stand on no
     const found = ["deprecation", "link", "sunset"].map((name) => headers.get(name));
     expect([model, ...found]).toEqual([model, null, null, null]);
   }
+});
+
+test("gateway.errors.headers.deprecation stands on no 400 for a field, be it one that the model lacks", async () => {
+  await using front = await startFront({ model: 'capabilities = ["streaming"]' });
+  const tool = { type: "function", function: { name: "add" } };
+  const image = { type: "image_url", image_url: { url: "data:," } };
+  const cases: [param: string, fields: object][] = [
+    ["temperature", { temperature: 9 }],
+    ["tools", { tools: [tool] }],
+    ["reasoning", { reasoning: true }],
+    ["messages.0.content.0", { messages: [{ role: "user", content: [image] }] }],
+  ];
+  for (const [param, fields] of cases) {
+    const reply = await front.chat("Hello", { model: "unknown", ...fields });
+    expect(reply.headers.has("deprecation")).toBeFalse();
+    await expectRefusal(reply, 400, "invalid_request", param);
+  }
+  expect((await front.chat("Hello", { model: "unknown" })).headers.has("deprecation")).toBeTrue();
 });
