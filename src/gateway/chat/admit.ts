@@ -22,8 +22,8 @@ export interface Admitted {
   user: string | null;
   model: ServedModel;
   answer: Answer;
-  /** True when the caller did not name this model: by the alias, no name or an unknown id. */
-  is_default: boolean;
+  /** How the caller named it: by its id, or the default one by the alias or an unknown id. */
+  by: By;
   /** Headers that every reply to this request carries. */
   headers: Record<string, string>;
 }
@@ -54,7 +54,7 @@ export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
     const ask = writeAsk(body, model, caller, request_id);
     const user = body.user || null;
     const answer = conductAnswer(model);
-    return { caller, ask, user, model, answer, is_default: by !== "id", headers };
+    return { caller, ask, user, model, answer, by, headers };
   };
 }
 
@@ -92,7 +92,7 @@ const REFUSALS: Record<Exclude<Judgement, "allowed">, (by: By) => Refusal> = {
  * model is told what it is. gateway.states.p3, gateway.errors.no_model_available: who did not is
  * told of no model.
  */
-function refuseGone(code: "model_offline" | "model_unavailable", by: By): Refusal {
+export function refuseGone(code: "model_offline" | "model_unavailable", by: By): Refusal {
   return refuse(by === "id" ? code : "no_model_available");
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Refusal, refuse } from "../../platform/refusal.ts";
-import type { Admitted } from "./admit.ts";
+import { type Admitted, refuseGone } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { explainLength } from "./fit.ts";
 import { createMessageCollector, writeChatReply } from "./reply.ts";
@@ -86,15 +86,13 @@ function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOpti
 }
 
 /** The ordinary error of a failure before anything was sent. */
-function refuseFailure(failure: Failure, { ask, model, is_default }: Admitted): Refusal {
+function refuseFailure(failure: Failure, { ask, model, by }: Admitted): Refusal {
   const { code } = failure;
   // gateway.errors.context_length_exceeded
   if (code === "context_length_exceeded") {
     const message = explainLength(model.settings, ask, failure);
     return refuse(code, { param: "messages", message });
   }
-  // gateway.states.p2, gateway.errors.model_offline: who named the model is told what it is.
-  // gateway.states.p3, gateway.errors.no_model_available: who did not is told of no model.
   const isGone = code === "model_offline" || code === "model_unavailable";
-  return refuse(is_default && isGone ? "no_model_available" : code);
+  return isGone ? refuseGone(code, by) : refuse(code);
 }
