@@ -1,11 +1,27 @@
 // Holds the bundled tokenizer to the library's own counts, and to leaving others their turns.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { countBundled } from "../../src/models/bundled-tokenizer.ts";
+import { nextTurn } from "../../src/platform/clock.ts";
 
 const QUARTER_MB = 256 * 1024;
 const { signal } = new AbortController();
-const count = (...texts: string[]) => countBundled(texts, Number.POSITIVE_INFINITY, signal);
+const count = async (...texts: string[]) =>
+  (await countBundled(texts, Number.POSITIVE_INFINITY, signal))!;
+
+test("the ranks are read once, however many are the first", async () => {
+  // What other test files counted has read them already.
+  const read = spyOn(Bun, "file");
+  try {
+    expect(await Promise.all(Array.from({ length: 50 }, () => count("one two")))).toEqual(
+      Array(50).fill(2),
+    );
+    const files = read.mock.calls.filter(([path]) => String(path).includes("o200k"));
+    expect(files.length).toBeLessThanOrEqual(1);
+  } finally {
+    read.mockRestore();
+  }
+});
 
 /** Others' turns of the event loop while this goes on. */
 async function countTurns(run: () => Promise<unknown>): Promise<number> {
@@ -52,6 +68,24 @@ test("prose and code of any length have the library's count, or a token more for
   expect(bundled).toBeLessThanOrEqual(counted + text.length / 4_000);
 });
 
+describe("runs of one letter are a few tokens, as the library counts them", () => {
+  const LENGTHS = [64, 80, 100, 128, 140, 200, 300, 1_000];
+  test.each([..." -=*#/_.~+%\n\t─—　", "-=", "//-", "| "])("%j", async (unit) => {
+    for (const length of LENGTHS) {
+      const run = unit.repeat(length);
+      const lines = `${run}\n`.repeat(Math.ceil(6_000 / length));
+      const mixed = `x ${run}y\n`.repeat(Math.ceil(6_000 / length));
+      for (const text of [lines, mixed]) {
+        const counted = countTokens(text);
+        const bundled = await count(text);
+        expect(bundled).toBeGreaterThanOrEqual(0.95 * counted);
+        // A turn's border may cut a run in two.
+        expect(bundled).toBeLessThanOrEqual(1.03 * counted + text.length / 500);
+      }
+    }
+  });
+});
+
 test("several texts are counted together", async () => {
   const texts = ["one", " two", "three four"];
   const each = await Promise.all(texts.map((text) => count(text)));
@@ -96,6 +130,25 @@ test("it stops to count when it is enough, and when the caller left", async () =
   const enough = await countBundled([text], 1_000, signal);
   expect(enough).toBeGreaterThan(1_000);
   expect(enough).toBeLessThanOrEqual(1_000 + 4_096);
-  const left = await countBundled([text, text], Number.POSITIVE_INFINITY, AbortSignal.abort());
-  expect(left).toBeLessThanOrEqual(4_096);
+  const caller = new AbortController();
+  const counted = countBundled([text, text], Number.POSITIVE_INFINITY, caller.signal);
+  await nextTurn();
+  caller.abort();
+  expect(await counted).toBeLessThan(QUARTER_MB / 2);
+  expect(await countBundled([text], 9, AbortSignal.abort())).toBeNull();
+});
+
+test("many at once give others the turns of all of them, one after the other", async () => {
+  const text = "漢".repeat(20_480);
+  const turns = await countTurns(() => Promise.all(Array.from({ length: 20 }, () => count(text))));
+  expect(turns).toBeGreaterThanOrEqual(20 * 10);
+});
+
+test("what comes while 64 wait is not counted", async () => {
+  // Whoever was served before is gone.
+  await nextTurn();
+  const counts = await Promise.all(
+    Array.from({ length: 67 }, () => countBundled(["one two"], 9, signal)),
+  );
+  expect(counts).toEqual([...Array(65).fill(2), null, null]);
 });

@@ -117,8 +117,8 @@ test.each([
     new AbortController().signal,
   );
   const estimated = estimateTokens(text);
-  expect(estimated).toBeGreaterThan((counted * 2) / 3);
-  expect(estimated).toBeLessThan((counted * 4) / 3);
+  expect(estimated).toBeGreaterThan((counted! * 2) / 3);
+  expect(estimated).toBeLessThan((counted! * 4) / 3);
   const halves = estimateTokens(text.slice(0, 7)) + estimateTokens(text.slice(7));
   expect(halves).toBeCloseTo(estimated, 9);
 });

@@ -30,7 +30,8 @@ export function fitContext(
     if (room <= 0) return refuse();
     const bytes = measureTexts(ask);
     const template = TEMPLATE_TOKENS + TEMPLATE_TOKENS_A_MESSAGE * ask.messages.length;
-    if (bytes + template <= room) return answer(ask, ear, signal);
+    const surelyFits = bytes + template <= room && !hasImage(ask);
+    if (surelyFits) return answer(ask, ear, signal);
     const prompt_tokens = await count(ask, signal);
     if (prompt_tokens !== null) {
       return prompt_tokens > room ? refuse(prompt_tokens) : answer(ask, ear, signal);
@@ -38,8 +39,8 @@ export function fitContext(
     const tokens_max = Math.floor(window * BELIEVED_FROM) - ask.max_tokens;
     // No text has more tokens than bytes.
     const mayBeFar = bytes > tokens_max && !signal.aborted;
-    const isFar = mayBeFar && (await countBundled(listTexts(ask), tokens_max, signal)) > tokens_max;
-    return isFar ? refuse() : answer(ask, ear, signal);
+    const tokens = mayBeFar ? await countBundled(listTexts(ask), tokens_max, signal) : null;
+    return (tokens ?? 0) > tokens_max ? refuse() : answer(ask, ear, signal);
   };
 }
 
@@ -71,7 +72,13 @@ function measureTexts(ask: Ask): number {
   return bytes;
 }
 
-/** An image is no text: what it costs only its server knows. */
+/** What an image costs only its server knows: nothing is sure of a request that has one. */
+function hasImage({ messages }: Ask): boolean {
+  return messages.some(
+    ({ content }) => Array.isArray(content) && content.some((part) => part.type === "image_url"),
+  );
+}
+
 function* listTexts({ messages, tools }: Ask): Generator<string> {
   if (tools.length > 0) yield JSON.stringify(tools);
   for (const { content, tool_calls = [] } of messages) {

@@ -17,16 +17,25 @@ export interface TokenCountOptions extends RequestForm {
 
 /** All that is asked for one count has this long together: the caller is waiting. */
 const TIMEOUT_MS = 5_000;
-/** What a server was found to know, or not to know, is looked at again after so long. */
+/** The route that a server was found to have, or not to have, is looked at again after so long. */
 const KNOWN_MS = 600_000;
-/** A server that did not answer is left alone for so long. */
-const REST_MS = 30_000;
+/** A server that did not answer, or not in time, is left alone for so long. */
+const REST_MS = 10_000;
 /** vLLM sends the tokens too: 200,000 of them are 1.5 MB. */
 const REPLY_BYTES_MAX = 4 * 1024 * 1024;
 const COUNTS_KEPT = 1_000;
 
-/** Asks one path with one body; null: the server refuses. */
-type Post = (path: string, body: string) => Promise<Record<string, unknown> | null>;
+/** These statuses, and a good reply without a count, say that a server has no such route. */
+const ABSENT: readonly number[] = [404, 405, 501];
+
+type Json = Record<string, unknown>;
+/** Does it tell what the server can? A refusal may be of this prompt, or of this moment. */
+interface Reply {
+  isTelling: boolean;
+  value: Json | null;
+}
+/** Asks one path with one body; null: what came is no JSON, or no good reply. */
+type Post = (path: string, body: string) => Promise<Json | null>;
 /** One server's way to count a chat; null: this server has another, or none. */
 type Route = (post: Post, prompt: string) => Promise<number | null>;
 
@@ -75,60 +84,74 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
   };
 }
 
-/** Learns which route a replica has. */
+/** Learns which route a replica has: only from what says so, never from one prompt's refusal. */
 function createReplicaCount(url: string, { clock, egress, ...options }: TokenCountOptions) {
   const root = url.replace(/\/(?:v1\/?)?$/, "");
   const { connect_timeout_ms } = options;
   const headers = writeHeaders(options);
   let routes = ROUTES;
   let known_until = 0;
-  const learn = (learned: readonly Route[], for_ms: number) => {
+  let rests_until = 0;
+  const learn = (learned: readonly Route[]) => {
     routes = learned;
-    known_until = clock.monotonic() + for_ms;
+    known_until = clock.monotonic() + KNOWN_MS;
   };
   return async (ask: Ask, prompt: string, caller: AbortSignal, signal: AbortSignal) => {
+    if (clock.monotonic() < rests_until) return null;
     if (clock.monotonic() >= known_until) routes = ROUTES;
-    const post: Post = (path, body) => {
+    let isAbsent = true;
+    const post: Post = async (path, body) => {
       const server = egress.open(`${root}${path}`, { headers, connect_timeout_ms });
-      return postJson(server, body, ask.request_id, signal);
+      const { isTelling, value } = await postJson(server, body, ask.request_id, signal);
+      if (!isTelling) isAbsent = false;
+      return value;
     };
+    const tried = routes;
+    const left: Route[] = [];
     try {
-      for (const route of routes) {
+      for (const route of tried) {
+        isAbsent = true;
         const count = await route(post, prompt);
-        if (count === null) continue;
-        learn([route], KNOWN_MS);
-        return count;
+        if (count !== null) {
+          learn([route]);
+          return count;
+        }
+        if (!isAbsent) left.push(route);
       }
-      // A route that is known may well refuse one prompt that its template cannot take.
-      if (routes === ROUTES) learn([], KNOWN_MS);
+      // Another request may have learnt more meanwhile.
+      if (routes !== tried || left.length === tried.length) return null;
+      // What it had is gone: it may have become another server.
+      if (left.length === 0 && tried !== ROUTES) routes = ROUTES;
+      else learn(left);
     } catch {
-      if (!caller.aborted) learn([], REST_MS);
+      if (!caller.aborted) rests_until = clock.monotonic() + REST_MS;
     }
     return null;
   };
 }
 
-/** null: it was refused, or answered with something else; rejects when nothing came. */
+/** Rejects when nothing came. */
 function postJson(
   server: TrustedServer,
   body: string,
   request_id: string,
   signal: AbortSignal,
-): Promise<Record<string, unknown> | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown> | null>();
+): Promise<Reply> {
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
   let reader: BodyReader;
-  const nothing = () => resolve(null);
+  const unread = () => resolve({ isTelling: false, value: null });
   const exchange = server.post(
     body,
     { "x-request-id": request_id },
     {
       onHead(head) {
         const isGood = head.status >= 200 && head.status < 300;
+        const isTelling = isGood || ABSENT.includes(head.status);
         reader = createWholeReader(head, {
           bytes_max: REPLY_BYTES_MAX,
-          judge: (text) => resolve(isGood ? parse(text) : null),
-          onTooLarge: nothing,
-          onPacked: nothing,
+          judge: (text) => resolve({ isTelling, value: isGood ? parse(text) : null }),
+          onTooLarge: unread,
+          onPacked: unread,
           breakOff: (why) => why,
         });
       },
@@ -147,10 +170,10 @@ function postJson(
   });
 }
 
-function parse(text: string): Record<string, unknown> | null {
+function parse(text: string): Json | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? (value as Record<string, unknown> | null) : null;
+    return typeof value === "object" ? (value as Json | null) : null;
   } catch {
     return null;
   }

@@ -97,9 +97,18 @@ describe("what counts as text", () => {
     expect(await ask(1_000, null, asked)).toEqual(["is refused", 1]);
   });
 
-  test("an image does not: its server judges it", async () => {
+  test("an image does not, but its model is asked to count it, and believed", async () => {
     const data = `data:image/png;base64,${"A".repeat(100_000)}`;
-    expect(await ask(1_000, 1e9, createAsk([image("Hi", data)], budget))).toEqual(["passes", 0]);
+    const asked = createAsk([image("Hi", data)], budget);
+    expect(await ask(1_000, 601, asked)).toEqual(["is counted out", 1]);
+    expect(await ask(1_000, 600, asked)).toEqual(["passes", 1]);
+    expect(await ask(1_000, null, asked)).toEqual(["passes", 1]);
+  });
+
+  test("the text beside an image is judged where nobody counts", async () => {
+    const asked = createAsk([image(long, "https://example.com/a.png")], budget);
+    expect(await ask(2_400, null, asked)).toEqual(["passes", 1]);
+    expect(await ask(1_999, null, asked)).toEqual(["is refused", 1]);
   });
 
   test("every message may bring its own part of the template", async () => {

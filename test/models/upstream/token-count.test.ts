@@ -93,14 +93,11 @@ describe("what servers answer", () => {
 
   const NONE: [kind: string, routes: Routes][] = [
     ["a server without any such route", {}],
-    [
-      "an older SGLang, which takes texts only",
-      { "/tokenize": () => new Response(null, { status: 400 }) },
-    ],
+    ["one that knows no such method", { "/tokenize": () => new Response(null, { status: 405 }) }],
+    ["one that has not built it yet", { "/tokenize": () => new Response(null, { status: 501 }) }],
     ["garbage", { "/tokenize": () => new Response("<html>") }],
     ["a count that is none", { "/tokenize": () => ({ count: "21" }) }],
     ["null", { "/tokenize": () => null }],
-    ["more than it should", { "/tokenize": () => ({ count: 1, tokens: "1".repeat(5_000_000) }) }],
   ];
   test.each(NONE)(
     "%s is no count, and is asked again after ten minutes only",
@@ -118,6 +115,60 @@ describe("what servers answer", () => {
       expect(await count()).toBe(5);
     },
   );
+});
+
+describe("what says nothing of a server's routes", () => {
+  const NOTHING: [what: string, reply: () => unknown][] = [
+    ...[400, 401, 403, 422, 429, 500, 503].map((status): [string, () => unknown] => [
+      `a refusal with ${status}`,
+      () => Response.json({ error: "Loading model" }, { status }),
+    ]),
+    ["more than is read", () => ({ count: 1, tokens: "1".repeat(5_000_000) })],
+    [
+      "a reply packed in an unknown way",
+      () => new Response("", { headers: { "content-encoding": "zstd" } }),
+    ],
+  ];
+  test.each(NOTHING)("%s from all of them: the next request is counted", async (_, reply) => {
+    const all = ["/tokenize", INPUT_TOKENS, "/chat_tokenize", "/apply-template"];
+    const upstream = serve(Object.fromEntries(all.map((path) => [path, reply])));
+    const { count } = connect([upstream.url]);
+    expect(await count()).toBeNull();
+    expect(paths(upstream)).toEqual(all);
+    upstream.script = () => Response.json({ count: 22 });
+    expect(await count(createAsk("Another"))).toBe(22);
+  });
+
+  test("a refusal from one: only this one is asked the next time", async () => {
+    const upstream = serve({ "/tokenize": () => new Response(null, { status: 400 }) });
+    const { count } = connect([upstream.url]);
+    expect(await count(createAsk("Odd"))).toBeNull();
+    expect(upstream.asked.length).toBe(4);
+    expect(await count(createAsk("Odd as well"))).toBeNull();
+    expect(paths(upstream).slice(4)).toEqual(["/tokenize"]);
+    upstream.script = () => Response.json({ count: 22 });
+    expect(await count(createAsk("Even"))).toBe(22);
+  });
+
+  test("a refusal that comes after another request was counted", async () => {
+    const odd = Promise.withResolvers<Response>();
+    const upstream = serve({
+      ...llama,
+      "/tokenize": ({ messages }) =>
+        JSON.stringify(messages).includes("Odd") ? odd.promise : tokenizeText({}),
+    });
+    const { count } = connect([upstream.url]);
+    const refused = count(createAsk("Odd"));
+    expect(await count()).toBe(21);
+    upstream.script = ({ path }) =>
+      path === INPUT_TOKENS ? new Response(null, { status: 400 }) : lost();
+    odd.resolve(new Response(null, { status: 400 }));
+    expect(await refused).toBeNull();
+    upstream.asked.length = 0;
+    upstream.script = () => Response.json({ input_tokens: 22 });
+    expect(await count(createAsk("Even"))).toBe(22);
+    expect(paths(upstream)).toEqual([INPUT_TOKENS]);
+  });
 });
 
 describe("what servers are asked", () => {
@@ -192,7 +243,7 @@ describe("a count is kept", () => {
 });
 
 describe("a server that fails", () => {
-  test("to answer within five seconds is given up, and left alone for half a minute", async () => {
+  test("to answer within five seconds is given up, and left alone for ten seconds", async () => {
     const closed = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const upstream = serve({
@@ -211,7 +262,10 @@ describe("a server that fails", () => {
     expect(clock.pending()).toBe(0);
     expect(await count()).toBeNull();
     expect(upstream.asked.length).toBe(1);
-    await clock.advance(30_000);
+    await clock.advance(9_999);
+    expect(await count()).toBeNull();
+    expect(upstream.asked.length).toBe(1);
+    await clock.advance(1);
     upstream.script = () => Response.json({ count: 5 });
     expect(await count()).toBe(5);
   });
@@ -238,13 +292,32 @@ describe("a server that fails", () => {
     expect(paths(upstream)).toEqual([INPUT_TOKENS, INPUT_TOKENS]);
   });
 
-  test("that became another kind is learnt anew ten minutes after its last count", async () => {
+  test("to answer once keeps the way that it knows", async () => {
     const upstream = serve(llama);
     const { count, clock } = connect([upstream.url]);
     expect(await count()).toBe(21);
+    const asked = Promise.withResolvers<void>();
+    upstream.script = () => {
+      asked.resolve();
+      return never();
+    };
+    const counted = count(createAsk("Another"));
+    await asked.promise;
+    await clock.advance(5_000);
+    expect(await counted).toBeNull();
+    upstream.asked.length = 0;
+    await clock.advance(10_000);
+    upstream.script = () => Response.json({ input_tokens: 22 });
+    expect(await count(createAsk("Another"))).toBe(22);
+    expect(paths(upstream)).toEqual([INPUT_TOKENS]);
+  });
+
+  test("with the way that it knows, because it became another kind, is learnt anew", async () => {
+    const upstream = serve(llama);
+    const { count } = connect([upstream.url]);
+    expect(await count()).toBe(21);
     upstream.script = ({ path }) => (path === "/tokenize" ? Response.json({ count: 30 }) : lost());
     expect(await count(createAsk("Another"))).toBeNull();
-    await clock.advance(10 * MINUTE_MS);
     expect(await count(createAsk("Another"))).toBe(30);
   });
 });

@@ -165,8 +165,9 @@ describe("gateway.endpoints.chat_completions.4 where it does not count", () => {
     expect(paths(server)).toEqual([CHAT]);
   });
 
-  test("an image is judged by the server alone", async () => {
+  test("a request with an image is counted however short it is, and judged by its text", async () => {
     await using front = await startFront();
+    front.upstream.script = silent(() => answerText("Hello"));
     const url = `data:image/png;base64,${"A".repeat(200_000)}`;
     const content = [
       { type: "text", text: "What is it?" },
@@ -174,22 +175,41 @@ describe("gateway.endpoints.chat_completions.4 where it does not count", () => {
     ];
     const response = await front.send({ messages: [{ role: "user", content }] });
     expect(response.status).toBe(201);
-    expect(paths(front)).toEqual([CHAT]);
+    expect(paths(front)[0]).toBe("/tokenize");
+    expect(paths(front).at(-1)).toBe(CHAT);
   });
 });
 
-test("gateway.endpoints.chat_completions.4 the model inside counts exactly what it tells as usage", async () => {
-  const more = `
+/** The model inside, with a window of 1,000 tokens. */
+const STUB = `
 [[models]]
 id = "stub-1"
 provider = "wadi"
 self_hosted = true
 context_window = 1_000
 default_max_tokens = 500
+capabilities = ["streaming", "vision"]
 [models.upstream]
 kind = "stub"
 `;
-  await using front = await startFront({ more });
+
+test("gateway.endpoints.chat_completions.4 the model inside counts the images too", async () => {
+  await using front = await startFront({ more: STUB });
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+  const show = (images: number) =>
+    front.send({
+      model: "stub-1",
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hi" }, ...Array(images).fill(image)] },
+      ],
+      max_tokens: 400,
+    });
+  expect((await show(2)).status).toBe(201);
+  expect(await readMessage(await show(3))).toContain("it needs 1173 (773 in the messages");
+});
+
+test("gateway.endpoints.chat_completions.4 the model inside counts exactly what it tells as usage", async () => {
+  await using front = await startFront({ more: STUB });
   const say = (words: number, max_tokens: number, stream = false) =>
     front.chat("abcd ".repeat(words).trimEnd(), { model: "stub-1", max_tokens, stream });
   const first = await (await say(500, 10)).json();

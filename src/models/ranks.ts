@@ -1,0 +1,29 @@
+// The tokens of o200k by rank: read at first need, in turns that leave others theirs.
+import ranks_path from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
+import { nextTurn } from "../platform/clock.ts";
+
+/** So many ranks are read in one turn of the event loop. */
+const RANKS_A_TURN = 4_096;
+
+/** The rank of every token, by its bytes as Latin-1: the lower, the earlier it is merged. */
+export type Ranks = ReadonlyMap<string, number>;
+
+/** Kept: 45 MB that a server whose models count themselves never takes. */
+let loading: Promise<Ranks> | null = null;
+
+/** However many ask, they are read once. */
+export function getRanks(): Promise<Ranks> {
+  loading ??= loadRanks();
+  return loading;
+}
+
+/** A line of the file is a token's bytes in base64 and its rank; the ranks are in order. */
+async function loadRanks(): Promise<Ranks> {
+  const ranks = new Map<string, number>();
+  const lines = await Bun.file(ranks_path).text();
+  for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
+    ranks.set(atob(lines.slice(start, lines.indexOf(" ", start))), ranks.size);
+    if (ranks.size % RANKS_A_TURN === 0) await nextTurn();
+  }
+  return ranks;
+}
