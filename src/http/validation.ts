@@ -2,6 +2,7 @@
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { refuse } from "../platform/refusal.ts";
+import { rulesOf } from "../platform/shape.ts";
 
 export interface Fault {
   /** Path of the field, such as `messages.0.role`; empty: the body itself. */
@@ -18,11 +19,12 @@ const QUOTED_CHARACTERS_MAX = 64;
  */
 export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
   requireKnownKeywords(schema);
+  const rules = [...rulesOf(schema).values()];
   // Compiled at first need: a start should not pay for routes that nobody has called yet.
   let compiled: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema);
-    if (compiled.Check(value)) return value;
+    if (compiled.Check(value) && rules.every((judge) => judge(value) === null)) return value;
     const fault = findFault(schema, value, "");
     // The walk counts code points where the compiled check counts UTF-16 units: it is the judge.
     if (!fault) return value as Static<S>;
@@ -42,8 +44,12 @@ function requireKnownKeywords(schema: TSchema): void {
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
   if (unknown !== undefined) throw new Error(`the walk of a body does not know "${unknown}"`);
   const inner = [...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
-  for (const one of inner) requireKnownKeywords(one);
-  if (schema.items) requireKnownKeywords(schema.items);
+  if (schema.items) inner.push(schema.items);
+  for (const one of inner) {
+    // A valid body is not walked, so only its own rules are asked.
+    if (rulesOf(one).size > 0) throw new Error("only a whole body can have rules");
+    requireKnownKeywords(one);
+  }
 }
 
 /** The first field in declared order that breaks the schema; null: none does. */
@@ -75,14 +81,17 @@ export function findFault(schema: TSchema, value: unknown, path: string): Fault 
 function findObjectFault(schema: TObject, value: unknown, path: string): Fault | null {
   if (!isOfType(schema, value)) return explain(path, "must be an object", value);
   const fields = value as Record<string, unknown>;
+  const rules = rulesOf(schema);
   for (const [name, inner] of Object.entries(schema.properties)) {
     const place = join(path, name);
-    if (!Object.hasOwn(fields, name)) {
-      if (schema.required?.includes(name)) return explain(place, "is required");
-      continue;
+    if (Object.hasOwn(fields, name)) {
+      const fault = findFault(inner, fields[name], place);
+      if (fault) return fault;
+    } else if (schema.required?.includes(name)) {
+      return explain(place, "is required");
     }
-    const fault = findFault(inner, fields[name], place);
-    if (fault) return fault;
+    const rule = rules.get(name)?.(fields);
+    if (rule) return explain(place, rule);
   }
   if (schema.additionalProperties !== false) return null;
   const unknown = Object.keys(fields).find((name) => !Object.hasOwn(schema.properties, name));

@@ -44,6 +44,28 @@ export function spread<P extends TProperties>(fields: P, description: string): T
   return Object.assign(Type.Object(fields, { description }), { [FORM]: "spread" });
 }
 
+/** What the schema of a field cannot say, since the fields before it decide. */
+const RULES = Symbol("rules");
+/** What is wrong with a field that is valid alone, such as "needs `stream`"; null: nothing. */
+type Rule<Fields> = (fields: Fields) => string | null;
+
+/**
+ * A body with rules for some of its fields. A rule is asked in its field's turn: it may look at
+ * that field and at those declared before it, which are valid then.
+ */
+export function withRules<S extends TObject>(
+  schema: S,
+  rules: { [name in keyof Static<S>]?: Rule<Static<S>> },
+): S {
+  return Object.assign(schema, { [RULES]: new Map(Object.entries(rules)) });
+}
+
+/** The rules of a body, each by the name of its field. */
+export function rulesOf(schema: TSchema): ReadonlyMap<string, Rule<unknown>> {
+  return (schema as { [RULES]?: Map<string, Rule<unknown>> })[RULES] ?? NO_RULES;
+}
+const NO_RULES: ReadonlyMap<string, Rule<unknown>> = new Map();
+
 /** A resource of the API: every field is always sent; `required` names those never null. */
 export function Resource<P extends TProperties>(name: string, fields: P): TObject<P> {
   const schema = Type.Object(fields, { $id: name });

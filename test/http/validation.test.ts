@@ -1,10 +1,11 @@
 // From a value that breaks its schema to the first field at fault, and to the sentence about it.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest } from "../../src/gateway/chat/request.ts";
 import { compileCheck, findFault } from "../../src/http/validation.ts";
 import type { Refusal } from "../../src/platform/refusal.ts";
+import { withRules } from "../../src/platform/shape.ts";
 import { createDraw } from "./draw.ts";
 
 /** The sentence about a value; null: it fits. */
@@ -170,6 +171,51 @@ describe("a message is short whatever was sent", () => {
   });
 });
 
+test("of thousands of items only the one at fault is spelled out", () => {
+  const check = compileCheck(ChatRequest);
+  const messages = Array(9_000).fill({ role: "tool", content: "", tool_call_id: "" });
+  const tools = Array(5_000).fill({ type: "function", function: { name: "f" } });
+  const parts = [...Array(10_000).fill({ type: "text", text: "" }), {}];
+  const bodies: [body: object, param: string | undefined][] = [
+    [{ messages, user: "😀".repeat(200) }, undefined],
+    [{ messages: [...messages, { role: "x" }] }, "messages.9000.role"],
+    [{ messages, tools: [...tools, {}] }, "tools.5000.type"],
+    [{ messages: [{ role: "user", content: parts }] }, "messages.0.content.10000.type"],
+  ];
+  for (const [body, param] of bodies) {
+    // Each sentence about a union writes its literals with it; compiling does too, some hundred.
+    const spelled = spyOn(JSON, "stringify");
+    let refusal: Refusal | undefined;
+    try {
+      check(body);
+    } catch (failure) {
+      refusal = failure as Refusal;
+    }
+    const count = spelled.mock.calls.length;
+    spelled.mockRestore();
+    expect(refusal?.say.param).toBe(param);
+    expect(count).toBeLessThan(1_000);
+  }
+});
+
+test("a rule is asked in its field's turn, also where the field is not sent", () => {
+  const schema = withRules(
+    Type.Object({
+      a: Type.Optional(Type.Integer()),
+      b: Type.Optional(Type.Integer()),
+      c: Type.Optional(Type.Integer()),
+    }),
+    { b: ({ a, b }) => (a === b ? null : "must be `a`") },
+  );
+  const check = compileCheck(schema);
+  for (const body of [{}, { a: 1, b: 1 }]) expect(check(body)).toBe(body);
+  expect(() => check({ a: 1 })).toThrow("`b` must be `a`.");
+  expect(() => check({ a: 1, c: "x" })).toThrow("`b` must be `a`.");
+  expect(() => check({ a: 1, b: "x" })).toThrow("`b` must be a whole number");
+  expect(() => check({ a: "x", b: 1 })).toThrow("`a` must be a whole number");
+  expect(() => compileCheck(Type.Object({ inner: schema }))).toThrow("only a whole body");
+});
+
 test("a schema with a word that the walk does not know cannot be checked", () => {
   expect(() => compileCheck(Type.String({ format: "uuid" }))).toThrow('"format"');
   expect(() => compileCheck(Type.Object({ a: Type.Number({ multipleOf: 2 }) }))).toThrow();
@@ -233,13 +279,22 @@ describe("random changes of a chat request", () => {
     return { ...value, [name]: change(old, draw) };
   }
 
-  test("the walk finds a fault exactly where TypeBox itself sees one", () => {
+  /** What cannot be combined, in other words than those of the schema. */
+  function isAtOdds(body: ChatRequest): boolean {
+    const names = (body.tools ?? []).map((tool) => tool.function.name);
+    const { tool_choice: choice = "auto", stream_options } = body;
+    if (typeof choice === "object" && !names.includes(choice.function.name)) return true;
+    if (choice === "required" && names.length === 0) return true;
+    return (!!stream_options && !body.stream) || (!!body.think && names.length > 0);
+  }
+
+  test("the walk finds a fault exactly where TypeBox itself or a rule sees one", () => {
     const draw = createDraw(20_261_120);
     let refused = 0;
     for (let round = 0; round < 10_000; round++) {
       let body: unknown = structuredClone(valid);
       for (let times = draw(4); times >= 0; times--) body = change(body, draw);
-      const isValid = Value.Check(ChatRequest, body);
+      const isValid = Value.Check(ChatRequest, body) && !isAtOdds(body);
       const fault = findFault(ChatRequest, body, "");
       if ((fault === null) !== isValid) expect({ body, fault, isValid }).toBe(undefined as never);
       if (!fault) continue;

@@ -13,7 +13,7 @@ import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import { conductAnswer } from "./answer.ts";
 import { writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
-import { type ChatRequest, refuseCombinations } from "./request.ts";
+import type { ChatRequest } from "./request.ts";
 
 export interface Admitted {
   caller: Caller;
@@ -37,7 +37,6 @@ export interface AdmitOptions {
 /** Judges a request whose fields are valid; refuses in one order. */
 export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
   return async (body: ChatRequest, caller: Caller, request_id: string): Promise<Admitted> => {
-    refuseCombinations(body);
     const { model, by } = registry.name(body.model);
     if (by === "unknown" && hasSunset(clock.now())) {
       throw refuse("model_not_found", { param: "model" });

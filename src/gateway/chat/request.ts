@@ -1,7 +1,6 @@
 // The body of POST /v1/chat/completions: fields, bounds, null rules, and what cannot be combined.
 import { type Static, Type } from "@sinclair/typebox";
-import { refuse } from "../../platform/refusal.ts";
-import { maybe } from "../../platform/shape.ts";
+import { maybe, withRules } from "../../platform/shape.ts";
 import { ChatMessage, FunctionName, Tool } from "./message.ts";
 
 const STOP_STRINGS_MAX = 4;
@@ -60,7 +59,7 @@ const ToolChoice = Type.Union(
  * as leaving them out; on every other field it is refused.
  * gateway.endpoints.chat_completions.3, gateway.versioning.4: what is not listed is ignored.
  */
-export const ChatRequest = Type.Object(
+const Fields = Type.Object(
   {
     /** gateway.endpoints.chat_completions.model */
     model: Type.Optional(
@@ -163,22 +162,18 @@ export const ChatRequest = Type.Object(
   },
   { $id: "ChatRequest" },
 );
-export type ChatRequest = Static<typeof ChatRequest>;
 
-/** gateway.endpoints.chat_completions.3: valid alone, not together; in the order of the fields. */
-export function refuseCombinations(body: ChatRequest): void {
-  const no = (param: string, message: string) => refuse("validation", { param, message });
-  if (body.stream_options && body.stream !== true) {
-    throw no("stream_options", "`stream_options` needs `stream` to be true.");
-  }
-  const { tools = [], tool_choice } = body;
-  if (typeof tool_choice === "object") {
+/** gateway.endpoints.chat_completions.3: what is valid alone, but cannot be combined. */
+export const ChatRequest = withRules(Fields, {
+  stream_options: ({ stream_options, stream }) =>
+    stream_options && stream !== true ? "needs `stream` to be true" : null,
+  tool_choice: ({ tool_choice, tools = [] }) => {
+    if (typeof tool_choice !== "object") {
+      return tool_choice === "required" && tools.length === 0 ? "needs `tools`" : null;
+    }
     const isKnown = tools.some((tool) => tool.function.name === tool_choice.function.name);
-    if (!isKnown) throw no("tool_choice", "`tool_choice` names a function that is not in `tools`.");
-  } else if (tool_choice === "required" && tools.length === 0) {
-    throw no("tool_choice", "`tool_choice` needs `tools`.");
-  }
-  if (body.think && tools.length > 0) {
-    throw no("think", "`think` cannot be combined with `tools`.");
-  }
-}
+    return isKnown ? null : "names a function that is not in `tools`";
+  },
+  think: ({ think, tools }) => (think && tools?.length ? "cannot be combined with `tools`" : null),
+});
+export type ChatRequest = Static<typeof ChatRequest>;

@@ -279,6 +279,20 @@ describe("what is refused, with the field at fault:", () => {
       [
         [{ think: 5, temperature: 9, seed: "x" }, "temperature"],
         [{ stream_options: {}, messages: [{ role: "assistant" }] }, "messages.0.content"],
+        [{ stream_options: {}, user: 5 }, "stream_options"],
+        [{ stream_options: {}, tools: [{}] }, "stream_options"],
+        [{ stream_options: { include_usage: 1 }, stream: false }, "stream_options.include_usage"],
+        [{ stream: 5, stream_options: {} }, "stream"],
+        [{ tool_choice: "required", user: 5 }, "tool_choice"],
+        [{ tool_choice: { type: "function", function: { name: "add" } }, think: 5 }, "tool_choice"],
+        [{ tool_choice: "required", tools: [TOOL, {}] }, "tools.1.type"],
+        [{ tool_choice: { type: "function", function: {} } }, "tool_choice.function.name"],
+        [
+          { tools: [TOOL, { type: "function", function: {} }], tool_choice: 5 },
+          "tools.1.function.name",
+        ],
+        [{ stop: ["a", "", 5], stream: 5 }, "stop.1"],
+        [{ think: true, tools: [TOOL], tool_choice: "none" }, "think"],
         [
           { think: true, tools: [TOOL], tool_choice: "required", stream_options: {} },
           "stream_options",
