@@ -15,7 +15,7 @@ import { joinReplicas } from "./upstream/replicas.ts";
 import { createStub } from "./upstream/stub.ts";
 import { createTokenCount } from "./upstream/token-count.ts";
 
-export { countBundled } from "./bundled-tokenizer.ts";
+export { countBundled } from "./bundled-tokenizer/count.ts";
 export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export { needsGrant } from "./permission.ts";

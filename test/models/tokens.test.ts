@@ -1,6 +1,6 @@
 // Holds the tokenizer to its promises: pieces join to the text, small pieces, linear time.
 import { expect, test } from "bun:test";
-import { countBundled } from "../../src/models/bundled-tokenizer.ts";
+import { countBundled } from "../../src/models/bundled-tokenizer/count.ts";
 import {
   countPromptTokens,
   countTokens,

@@ -1,8 +1,8 @@
 // Holds the bundled tokenizer to the library's own counts, and to leaving others their turns.
 import { describe, expect, spyOn, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { countBundled } from "../../src/models/bundled-tokenizer.ts";
-import { nextTurn } from "../../src/platform/clock.ts";
+import { countBundled } from "../../../src/models/bundled-tokenizer/count.ts";
+import { nextTurn } from "../../../src/platform/clock.ts";
 
 const QUARTER_MB = 256 * 1024;
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 // The bundled tokenizer, o200k: about how long a text is, where its model's server cannot say.
 import { O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
-import { nextTurn } from "../platform/clock.ts";
+import { nextTurn } from "../../platform/clock.ts";
 import { createLine } from "./line.ts";
 import { countMerged } from "./merge.ts";
 import { getRanks } from "./ranks.ts";

@@ -1,6 +1,6 @@
 // Holds the line to its order, its end, and one at a time.
 import { expect, test } from "bun:test";
-import { createLine } from "../../src/models/line.ts";
+import { createLine } from "../../../src/models/bundled-tokenizer/line.ts";
 
 const { signal } = new AbortController();
 

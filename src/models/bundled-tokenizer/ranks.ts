@@ -1,6 +1,6 @@
 // The tokens of o200k by rank: read at first need, in turns that leave others theirs.
 import ranks_path from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
-import { nextTurn } from "../platform/clock.ts";
+import { nextTurn } from "../../platform/clock.ts";
 
 /** So many ranks are read in one turn of the event loop. */
 const RANKS_A_TURN = 4_096;

@@ -1,5 +1,5 @@
 // A line before work that fills turns of the event loop: one is served at a time.
-import { nextTurn } from "../platform/clock.ts";
+import { nextTurn } from "../../platform/clock.ts";
 
 /** null: too many wait, or the caller left before it was served. */
 export type Serve = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T | null>;
