@@ -16,10 +16,22 @@ export interface Limiter {
 }
 
 interface Counter {
-  /** When the last requests were taken, as a ring; `next` is the oldest once it is full. */
+  /** When the last requests were taken, as a ring; `next` is the oldest. */
   taken_at: Float64Array;
   next: number;
   closed_until: number;
+}
+
+/** A ring grows with what is taken: most accounts never come near the most that they may. */
+const RING_LEAST = 16;
+
+/** Twice as long, but no longer than `requests_max`; what was never taken is the oldest. */
+function growRing({ taken_at, next }: Counter, requests_max: number): Float64Array<ArrayBuffer> {
+  const length = Math.min(requests_max, Math.max(RING_LEAST, 2 * taken_at.length));
+  const grown = new Float64Array(length).fill(Number.NEGATIVE_INFINITY);
+  grown.set(taken_at.subarray(next), length - taken_at.length);
+  grown.set(taken_at.subarray(0, next), length - next);
+  return grown;
 }
 
 /** How many takes lie between two looks for counters that nobody uses any more. */
@@ -35,8 +47,9 @@ export function createLimiter(clock: Clock, rule: LimitRule): Limiter {
 
   const sweep = (now: number) => {
     for (const [name, counter] of counters) {
-      const newest = (counter.next + rule.requests_max - 1) % rule.requests_max;
-      const is_idle = counter.taken_at[newest]! <= now - rule.window_ms;
+      const { length } = counter.taken_at;
+      const is_idle =
+        counter.taken_at[(counter.next + length - 1) % length]! <= now - rule.window_ms;
       if (is_idle && counter.closed_until <= now) counters.delete(name);
     }
   };
@@ -46,11 +59,17 @@ export function createLimiter(clock: Clock, rule: LimitRule): Limiter {
       if (++takes % SWEEP_EVERY === 0) sweep(now);
       let counter = counters.get(name);
       if (!counter) {
-        const taken_at = new Float64Array(rule.requests_max).fill(Number.NEGATIVE_INFINITY);
-        counter = { taken_at, next: 0, closed_until: 0 };
+        counter = { taken_at: new Float64Array(0), next: 0, closed_until: 0 };
         counters.set(name, counter);
       }
       if (counter.closed_until > now) throw exceed(counter.closed_until - now);
+      // Only what lies in the window counts: a ring that is too short for it grows.
+      const { length } = counter.taken_at;
+      const isFull = length === 0 || counter.taken_at[counter.next]! + rule.window_ms > now;
+      if (isFull && length < rule.requests_max) {
+        counter.taken_at = growRing(counter, rule.requests_max);
+        counter.next = 0;
+      }
       const free_at = counter.taken_at[counter.next]! + rule.window_ms;
       if (free_at > now) {
         if (rule.closing_ms === 0) throw exceed(free_at - now);
@@ -59,7 +78,7 @@ export function createLimiter(clock: Clock, rule: LimitRule): Limiter {
         throw exceed(rule.closing_ms);
       }
       counter.taken_at[counter.next] = now;
-      counter.next = (counter.next + 1) % rule.requests_max;
+      counter.next = (counter.next + 1) % counter.taken_at.length;
     },
   };
 }

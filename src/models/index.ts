@@ -57,12 +57,15 @@ export async function buildModels(options: ModelsOptions): Promise<ModelRegistry
 
 function createAnswer(model: ModelSettings, { clock, ids, egress }: ModelsOptions): Answer {
   const { upstream } = model;
-  const reasons = model.capabilities.includes("reasoning");
   if (upstream.kind === "stub") {
-    return withoutReasoning(createStub({ ...upstream, clock, ids }), reasons);
+    const stub = createStub({ ...upstream, clock, ids });
+    // What it is told to say is never a thought.
+    return withoutReasoning(stub, { reasons: false, thought_opens: "reply" });
   }
+  const reasons = model.capabilities.includes("reasoning");
+  const thinking = { reasons, thought_opens: upstream.thought_opens };
   const options = { ...upstream, model: upstream.model || model.id, egress, clock, ids };
-  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), reasons);
+  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), thinking);
   return joinReplicas(upstream.urls.map(connect));
 }
 

@@ -96,3 +96,26 @@ test("counters that matter outlive the sweep for those that do not", async () =>
   await clock.advance(500);
   expect(take(limiter, "closed")).toBeUndefined();
 });
+
+test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {
+  const clock = createManualClock();
+  const rule = { requests_max: 50, window_ms: 1_000, closing_ms: 0 };
+  const limiter = createLimiter(clock, rule);
+  const taken: number[] = [];
+  for (let at = 0; at < 3_000; at++) {
+    // Bursts and pauses of every length, the same in every run.
+    await clock.advance(at % 97 === 0 ? (at * 37) % 1_500 : (at * 13) % 40);
+    const now = clock.monotonic();
+    const isFree = taken.filter((one) => one > now - rule.window_ms).length < rule.requests_max;
+    let isTaken = true;
+    try {
+      limiter.take("a");
+    } catch {
+      isTaken = false;
+    }
+    expect(isTaken).toBe(isFree);
+    if (isTaken) taken.push(now);
+  }
+  expect(taken.length).toBeGreaterThan(1_000);
+  expect(taken.length).toBeLessThan(3_000);
+});

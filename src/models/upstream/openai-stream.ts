@@ -49,7 +49,7 @@ export function createStreamReader(head: ReplyHead, reading: StreamReading): Bod
   };
   const hold = (held: Promise<void>) => {
     isHeld = true;
-    watch.hold();
+    watch.hold(reading.stall_timeout_ms);
     exchange.pause();
     held.then(goOn).catch(fail);
   };

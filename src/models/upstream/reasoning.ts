@@ -4,22 +4,24 @@ import type { Answer, Ear, Piece, RawAnswer, Thought } from "./contract.ts";
 const OPEN = "<think>";
 const CLOSE = "</think>";
 
+/** How a model thinks aloud. */
+export interface Thinking {
+  /** It is said to reason: then a closing tag alone ends a thought, too. */
+  reasons: boolean;
+  /** Who opens the block: the reply, or the chat template in the prompt, if asked for or always. */
+  thought_opens: "reply" | "asked" | "always";
+}
+
 /**
  * gateway.endpoints.chat_completions.reasoning: no reasoning text reaches the caller. It stands
  * around each attempt, so that thoughts alone do not keep another replica from taking over.
- * `reasons`: the model is said to; only then a closing tag alone ends a thought.
  */
-export function withoutReasoning(answer: RawAnswer, reasons: boolean): Answer {
-  /** Its template opens the block in the prompt also where no reasoning is asked for. */
-  let isHabit = false;
+export function withoutReasoning(answer: RawAnswer, { reasons, thought_opens }: Thinking): Answer {
   return async (ask, ear, signal) => {
-    const filter = new Filter(ear, reasons, reasons && (ask.reasoning || isHabit));
+    const isOpen = thought_opens === "always" || (thought_opens === "asked" && ask.reasoning);
+    const filter = new Filter(ear, reasons, isOpen);
     const ending = await answer(ask, (piece) => filter.hear(piece), signal);
-    // Cut off before it closed a thought, it has said nothing yet.
-    const isCut = !ending.ok || ending.finish_reason === "length";
-    if (filter.wasOpened) isHabit ||= !ask.reasoning;
-    else if (!isCut && !ask.reasoning) isHabit = false;
-    if (ending.ok) await filter.end(isCut);
+    if (ending.ok) await filter.end(ending.finish_reason === "length");
     return ending;
   };
 }
@@ -29,36 +31,38 @@ type Mode = "said" | "thought" | "unsure";
 
 /** Stands in front of an ear, which hears what is said and nothing of what is thought. */
 class Filter {
-  /** True once a closing tag came without its opening one. */
-  wasOpened = false;
   readonly #ear: Ear;
   readonly #reasons: boolean;
   #mode: Mode;
+  /** The thought has its tag, or a word. */
+  #hasBegun = false;
   /** A thought has spoken of the opening tag: its closing one may be of either. */
   #isNested = false;
   /** What came while it was unsure; it is said if nothing closes it. */
   #kept = "";
   /** The end of what came, where it may be the start of a tag. */
   #held = "";
+  #hasHeard = false;
   #hasSaid = false;
   /** What stands between the thoughts and the first word belongs to neither. */
   #needsTrim = false;
 
-  constructor(ear: Ear, reasons: boolean, mayBeOpen: boolean) {
+  constructor(ear: Ear, reasons: boolean, isOpen: boolean) {
     this.#ear = ear;
     this.#reasons = reasons;
-    this.#mode = mayBeOpen ? "unsure" : "said";
+    this.#mode = isOpen ? "thought" : "said";
   }
 
   hear(piece: Piece | Thought): void | Promise<void> {
     switch (piece.kind) {
       case "text": {
+        this.#hasHeard ||= piece.text.trim() !== "";
         const isPlain = this.#mode === "said" && this.#held === "" && !piece.text.includes("<");
         return this.#tell(isPlain ? piece.text : this.#sift(this.#held + piece.text));
       }
       case "thought":
-        // A server that tells thoughts apart leaves none in the text.
-        if (this.#mode === "unsure" && this.#kept + this.#held === "") this.#mode = "said";
+        // A server that tells thoughts apart leaves none in the text, whatever opened them.
+        if (!this.#hasHeard) this.#mode = "said";
         return;
       case "call":
         // The start of a tag may go on behind it.
@@ -107,20 +111,23 @@ class Filter {
   /** An opening tag with what stands before it; returns what of that is said. */
   #open(before: string, isFirst: boolean): string {
     const mode = this.#mode;
-    if (mode === "unsure" && (this.#kept + before).trim() !== "") {
+    if (mode === "unsure") {
       this.#kept += before + OPEN;
       return "";
     }
-    this.#isNested = mode === "thought";
+    // A thought that the prompt has opened may have its tag all the same.
+    const hasBegun = this.#hasBegun || before.trim() !== "";
+    this.#isNested ||= mode === "thought" && hasBegun;
+    this.#hasBegun = true;
     this.#mode = "thought";
     if (mode !== "said") return "";
     return isFirst && !this.#hasSaid ? before.trimStart() : before;
   }
 
   #close(): void {
-    if (this.#mode !== "thought") this.wasOpened = true;
     this.#mode = this.#mode === "thought" && this.#isNested ? "unsure" : "said";
     this.#isNested = false;
+    this.#hasBegun = false;
     this.#kept = "";
     this.#needsTrim ||= !this.#hasSaid;
   }
@@ -131,6 +138,7 @@ class Filter {
     const whole = text.slice(0, text.length - this.#held.length);
     if (this.#mode === "said") return whole;
     if (this.#mode === "unsure") this.#kept += whole;
+    else this.#hasBegun ||= whole.trim() !== "";
     return "";
   }
 }

@@ -10,8 +10,8 @@ export type Cut = "left" | "deaf" | "late" | "stalled";
 export interface Watch {
   /** The answer has begun: from now on what comes next has `timeout_ms` to come. */
   allow(timeout_ms: number): void;
-  /** An ear holds back: meanwhile it is the caller whose time runs. */
-  hold(): void;
+  /** An ear holds back: meanwhile it is the caller whose time runs, and who has `timeout_ms`. */
+  hold(timeout_ms: number): void;
   /** The ear goes on, and the upstream's time runs again. */
   release(): void;
   /** Nobody is waited for any more. */
@@ -48,10 +48,9 @@ export function createWatch(
   let cancel = look();
   caller.addEventListener("abort", leave, { once: true });
 
-  const allow = (next_ms: number) => {
+  const setDeadline = (next_ms: number) => {
     const next = clock.monotonic() + next_ms;
     const isSooner = next < deadline;
-    allowed_ms = next_ms;
     deadline = next;
     if (!isSooner) return;
     cancel();
@@ -60,15 +59,16 @@ export function createWatch(
   return {
     allow(next_ms) {
       hasBegun = true;
-      allow(next_ms);
+      allowed_ms = next_ms;
+      setDeadline(next_ms);
     },
-    hold() {
+    hold(held_ms) {
       isHeld = true;
-      allow(allowed_ms);
+      setDeadline(held_ms);
     },
     release() {
       isHeld = false;
-      allow(allowed_ms);
+      setDeadline(allowed_ms);
     },
     end,
   };

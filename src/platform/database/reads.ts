@@ -10,7 +10,8 @@ const KEPT_MAX = 10_000;
  * Reads of one turn of the event loop see one state of the database, at the price of one look for
  * what was written; while nothing was, by this process or another, kept reads are answered from
  * memory. Who knows of a write sees it: our own are told after the turn's state was given up, and
- * what another process knows of comes in by a socket, in a later turn.
+ * what another process knows of comes in by a socket, in a later turn (save a request that was sent
+ * behind another before that one's reply, and was read together with it).
  */
 export function joinReads(connection: Connection) {
   const reader = createExecutor(connection);
@@ -31,10 +32,18 @@ export function joinReads(connection: Connection) {
   };
   const look = () => {
     if (isOpen || isOver) return;
-    begin.run();
+    let now: unknown;
+    try {
+      begin.run();
+      now = version.values()[0]?.[0];
+    } catch (failure) {
+      // What cannot be looked at cannot be vouched for.
+      kept.clear();
+      if (connection.inTransaction) connection.run("ROLLBACK");
+      throw failure;
+    }
     isOpen = true;
     setImmediate(end);
-    const now = version.values()[0]?.[0];
     if (now === seen && kept.size < KEPT_MAX) return;
     kept.clear();
     seen = now;
@@ -49,7 +58,7 @@ export function joinReads(connection: Connection) {
     return found;
   };
   return {
-    read<T>(work: (db: Db) => Promise<T>, kept_as?: string): Promise<T> {
+    async read<T>(work: (db: Db) => Promise<T>, kept_as?: string): Promise<T> {
       look();
       return kept_as === undefined ? work(reader) : readKept(work, kept_as);
     },

@@ -28,11 +28,18 @@ export function dial(target: Target, options: DialOptions): Cancel {
   let connection: Connection | null = null;
   let isOver = false;
   let hasEnded = false;
+  /** Over TLS: it stands, and the other side has not proved its name yet. */
+  let unproved: Bun.Socket | null = null;
   const end = (): boolean => {
     const isFirst = !isOver;
     isOver = true;
     cancelTimer();
     return isFirst;
+  };
+  /** Nobody waits for it any more. */
+  const giveUp = () => {
+    end();
+    unproved?.terminate();
   };
   const fail = (failure: FetchFailure) => {
     if (end()) options.onFailure(failure);
@@ -41,8 +48,12 @@ export function dial(target: Target, options: DialOptions): Cancel {
     if (!hasEnded) options.onEnd();
     hasEnded = true;
   };
-  const cancelTimer = options.clock.after(options.timeout_ms, () => fail("timeout"));
+  const cancelTimer = options.clock.after(options.timeout_ms, () => {
+    fail("timeout");
+    unproved?.terminate();
+  });
   const open = (socket: Bun.Socket) => {
+    unproved = null;
     endAttempt();
     // Bun cannot call a connection off before it stands.
     if (!end()) return socket.terminate();
@@ -57,8 +68,10 @@ export function dial(target: Target, options: DialOptions): Cancel {
     port: target.port,
     ...(target.isSecure && { tls: chooseTls(host, target.ca) }),
     socket: {
-      open: (socket) => {
-        if (!target.isSecure) open(socket);
+      open(socket) {
+        if (!target.isSecure) return open(socket);
+        unproved = socket;
+        if (isOver) socket.terminate();
       },
       handshake(socket, isTrusted, doubt) {
         // All three say the same; nothing was sent yet, and nothing will be if one disagrees.
@@ -83,7 +96,7 @@ export function dial(target: Target, options: DialOptions): Cancel {
       },
     },
   });
-  return () => void end();
+  return giveUp;
 }
 
 /** Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot unsay it. */

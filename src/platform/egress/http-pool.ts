@@ -6,6 +6,8 @@ import { dial, type Target } from "./http-dial.ts";
 /** Some servers close sooner, uvicorn after 5: a request that runs into that is sent anew. */
 const IDLE_MS = 30_000;
 const IDLE_MAX = 1_024;
+/** A connection that was closed while it was idle tells so within a round trip. */
+const STALE_MS = 500;
 /**
  * A dead server is dialled for two minutes, until the system gives up: so many attempts may wait.
  */
@@ -85,8 +87,12 @@ export function createPool(target: Target, clock: Clock): Pool {
       if (taken) {
         connection = taken.connection;
         // The server may have closed it just as it was taken up. A connection of its own cannot
-        // fail for that reason again.
-        connection.send(request, listener, sendAnew);
+        // fail for that reason again. Later it has had the request, and may have worked on it.
+        const asked_at = clock.monotonic();
+        connection.send(request, listener, () => {
+          if (clock.monotonic() - asked_at < STALE_MS) sendAnew();
+          else listener.onFailure("reset");
+        });
       } else sendAnew();
       return {
         cut() {

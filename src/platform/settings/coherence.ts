@@ -30,6 +30,7 @@ const HEADERS_OF_OURS = new Set([
   "content-type",
   "host",
   "transfer-encoding",
+  "x-request-id",
 ]);
 
 /** What the request itself says: a setting of that name would be lost or would break it. */

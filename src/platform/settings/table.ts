@@ -85,6 +85,11 @@ export const OpenaiUpstream = Type.Object(
       description: "Merged into the body of every other request.",
       default: {},
     }),
+    thought_opens: word(["reply", "asked", "always"], {
+      description:
+        "Who opens a <think> block: the reply; or the template, if asked to reason, or always.",
+      default: "reply",
+    }),
     tool_choice_by_name: Type.Boolean({
       description: "false: the server ignores it; it is sent that one tool with `required`.",
       default: true,

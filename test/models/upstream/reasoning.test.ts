@@ -1,7 +1,7 @@
 // What a model thinks stays in, wherever its tags are cut and whether or not they are closed.
 import { describe, expect, test } from "bun:test";
 import type { Ending, Piece, RawAnswer, Thought } from "../../../src/models/upstream/contract.ts";
-import { withoutReasoning } from "../../../src/models/upstream/reasoning.ts";
+import { type Thinking, withoutReasoning } from "../../../src/models/upstream/reasoning.ts";
 import { createAsk } from "../../support/ask.ts";
 import { joinText } from "./replica.ts";
 
@@ -10,10 +10,15 @@ const GOOD: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
 const BAD: Ending = { ok: false, code: "upstream_error", elsewhere: true, why: "it died" };
 const CALL: Piece = { kind: "call", index: 0, id: "a", name: "add", arguments: "{}" };
 
+interface Way extends Partial<Thinking> {
+  ending?: Ending;
+  reasoning?: boolean;
+}
+
 /** What is heard of a model that says these pieces one after another. */
 async function hear(
   pieces: readonly (string | Piece | Thought)[],
-  { ending = GOOD, reasons = false, reasoning = false } = {},
+  { ending = GOOD, reasoning = false, ...some }: Way = {},
 ): Promise<Piece[]> {
   const heard: Piece[] = [];
   const model: RawAnswer = async (_, ear) => {
@@ -24,7 +29,7 @@ async function hear(
   };
   const ear = (piece: Piece) => void heard.push(piece);
   const signal = new AbortController().signal;
-  const answer = withoutReasoning(model, reasons);
+  const answer = withoutReasoning(model, { reasons: false, thought_opens: "reply", ...some });
   expect(await answer(createAsk("Hello", { reasoning }), ear, signal)).toBe(ending);
   return heard;
 }
@@ -91,46 +96,48 @@ describe("what is heard", () => {
 });
 
 describe("a model that is said to reason", () => {
-  const THOUGHT: Thought = { kind: "thought", text: "secret" };
-  const asked = { reasons: true, reasoning: true };
-  const LONG: Ending = { ...GOOD, finish_reason: "length" };
+  test("ends a thought with the closing tag alone", async () => {
+    const reasons = { reasons: true };
+    expect(joinText(await hear(["secret</think>answer"], reasons))).toBe("answer");
+    expect(joinText(await hear(["answer, ", "and more"], reasons))).toBe("answer, and more");
+  });
+});
 
-  test("may think in a block that its prompt has opened", async () => {
-    const text = "secret <think> secret\n</think>\n\nanswer < 5";
+describe("where the chat template opens the thought", () => {
+  const always = { reasons: true, thought_opens: "always" } as const;
+  const text = "secret <think> secret\n</think>\n\nanswer < 5";
+
+  test("what comes before its end is thought, wherever it is cut", async () => {
     for (let cut = 0; cut <= text.length; cut++) {
-      const told = await hear([text.slice(0, cut), text.slice(cut)], asked);
-      expect(joinText(told)).toBe("answer < 5");
+      expect(joinText(await hear([text.slice(0, cut), text.slice(cut)], always))).toBe(
+        "answer < 5",
+      );
     }
-    expect(joinText(await hear(["secret", " secret"], { ...asked, ending: LONG }))).toBe("");
+    expect(joinText(await hear(["\n<think>secret</think>answer"], always))).toBe("answer");
   });
 
-  test("is heard at the end where it has not thought, and as it speaks where it has", async () => {
-    const text = (...texts: string[]) => texts.map((one) => ({ kind: "text", text: one }) as const);
-    expect(await hear(["ans", "wer <", "b>"], asked)).toEqual(text("answer <b>"));
-    expect(await hear(["ans", "wer <think>secret"], asked)).toEqual(text("answer "));
-    expect(await hear([" <thi", "nk>secret</think>", "ans", "wer"], asked)).toEqual(
-      text("ans", "wer"),
-    );
-    expect(await hear([THOUGHT, "ans", "wer"], asked)).toEqual(text("ans", "wer"));
-    // Not asked to reason it is heard at once.
-    expect(await hear(["ans", "wer"], { reasons: true })).toEqual(text("ans", "wer"));
+  test("words are told as they come behind it", async () => {
+    const heard = await hear(["secret", "</think>", "one", " two"], always);
+    expect(heard.map((piece) => joinText([piece]))).toEqual(["one", " two"]);
   });
 
-  test("is known by its first reply to think unasked in such a block", async () => {
-    const replies = [["secret</think>one"], ["sec", "ret</think>two"], ["th", "ree"], ["fo", "ur"]];
-    const model: RawAnswer = async (_, ear) => {
-      for (const text of replies.shift()!) await ear({ kind: "text", text });
-      return GOOD;
-    };
-    const answer = withoutReasoning(model, true);
-    const heard: string[][] = [];
-    while (replies.length > 0) {
-      const texts: string[] = [];
-      const ear = (piece: Piece) => void texts.push(joinText([piece]));
-      await answer(createAsk("Hello"), ear, new AbortController().signal);
-      heard.push(texts);
+  test("nothing is said where it never ends, whatever ends the answer", async () => {
+    for (const finish_reason of ["stop", "length", "content_filter", "tool_calls"]) {
+      const ending = { ...GOOD, finish_reason };
+      expect(await hear(["secret", " secret", CALL], { ...always, ending })).toEqual([CALL]);
     }
-    expect(heard).toEqual([["one"], ["two"], ["three"], ["fo", "ur"]]);
+  });
+
+  test("only if asked to reason, it is words in every other answer", async () => {
+    const asked = { reasons: true, thought_opens: "asked" } as const;
+    const pieces = ["one", " two"];
+    expect(joinText(await hear(pieces, asked))).toBe("one two");
+    expect(await hear(pieces, { ...asked, reasoning: true })).toEqual([]);
+  });
+
+  test("a server that tells thoughts apart is heard at once", async () => {
+    const thought: Thought = { kind: "thought", text: "secret" };
+    expect(joinText(await hear(["\n", thought, "answer"], always))).toBe("answer");
   });
 });
 
@@ -146,7 +153,7 @@ test("an ear that holds back holds the model back", async () => {
     order.push("the model goes on");
     return GOOD;
   };
-  const answered = withoutReasoning(model, false)(
+  const answered = withoutReasoning(model, { reasons: false, thought_opens: "reply" })(
     createAsk("Hello"),
     () => gate.promise.then(() => void order.push("the caller has read")),
     new AbortController().signal,

@@ -55,7 +55,7 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
     },
     ...some,
   });
-  const answer = withoutReasoning(openai, false);
+  const answer = withoutReasoning(openai, { reasons: false, thought_opens: "reply" });
   return {
     clock,
     sent,

@@ -59,7 +59,7 @@ test("while the ear holds back the upstream's time stands still", async () => {
   const { clock, watch, cuts } = start();
   watch.allow(50);
   await clock.advance(40);
-  watch.hold();
+  watch.hold(50);
   await clock.advance(40);
   watch.release();
   await clock.advance(40);
@@ -71,9 +71,20 @@ test("while the ear holds back the upstream's time stands still", async () => {
 test("an ear that holds back for longer than a stall may last belongs to a caller who is deaf", async () => {
   const { clock, watch, cuts } = start();
   watch.allow(50);
-  watch.hold();
+  watch.hold(50);
   await clock.advance(50);
   expect(cuts).toEqual(["deaf"]);
+});
+
+test("an ear that holds back has its own time, also behind the end where the upstream has little", async () => {
+  const { clock, watch, cuts } = start();
+  watch.allow(2);
+  watch.hold(50);
+  await clock.advance(49);
+  expect(cuts).toEqual([]);
+  watch.release();
+  await clock.advance(2);
+  expect(cuts).toEqual(["stalled"]);
 });
 
 test("after the end no timer waits, nothing is cut, and the caller may leave", async () => {

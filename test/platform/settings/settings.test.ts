@@ -52,6 +52,7 @@ model = "Qwen/Qwen3-32B"
 api_key_env = "QWEN_KEY"
 headers = { X-Team = "a", __proto__ = "b" }
 reasoning_on = { chat_template_kwargs = { enable_thinking = true, list = [1, { x = "y" }] } }
+thought_opens = "asked"
 tool_choice_by_name = false
 first_token_timeout = "500ms"
 stall_timeout = "10m"
@@ -153,6 +154,7 @@ describe("a file", () => {
         headers: { "X-Team": "a", ["__proto__"]: "b" },
         reasoning_on: { chat_template_kwargs: { enable_thinking: true, list: [1, { x: "y" }] } },
         reasoning_off: {},
+        thought_opens: "asked",
         tool_choice_by_name: false,
         connect_timeout_ms: 5_000,
         first_token_timeout_ms: 500,
@@ -190,6 +192,7 @@ describe("a file", () => {
           headers: {},
           reasoning_on: {},
           reasoning_off: {},
+          thought_opens: "reply",
           tool_choice_by_name: true,
           connect_timeout_ms: 5_000,
           first_token_timeout_ms: 120_000,

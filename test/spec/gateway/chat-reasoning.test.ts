@@ -14,7 +14,8 @@ let front: Front;
 beforeAll(async () => {
   front = await startFront({
     upstream: `reasoning_on = { chat_template_kwargs = { enable_thinking = true } }
-reasoning_off = { chat_template_kwargs = { enable_thinking = false }, top_k = 20 }`,
+reasoning_off = { chat_template_kwargs = { enable_thinking = false }, top_k = 20 }
+thought_opens = "asked"`,
   });
 });
 afterAll(() => front.stop());
