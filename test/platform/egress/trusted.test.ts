@@ -54,6 +54,39 @@ test("a request whose pooled connection broke before a reply is sent once more o
   }
 });
 
+test("a request that was worked on before its pooled connection broke is not sent again", async () => {
+  const taken = Promise.withResolvers<RawSocket>();
+  using server = listenRaw((socket) => {
+    if (socket.piece === 1) socket.say(plainReply);
+    else taken.resolve(socket);
+  });
+  const { ask, clock } = createAsker();
+  await ask(server.origin).ended;
+  const { ended } = ask(server.origin);
+  const socket = await taken.promise;
+  await clock.advance(500);
+  socket.break();
+  expect((await ended).end).toBe("reset");
+  expect([server.connections, server.pieces.length]).toEqual([1, 2]);
+});
+
+test("a handshake that never ends is broken off when its time is up or its caller leaves", async () => {
+  for (const leaves of [false, true]) {
+    const greeted = Promise.withResolvers<void>();
+    using server = listenRaw(() => greeted.resolve());
+    const { ask, clock } = createAsker();
+    const { ended, exchange } = ask(server.origin.replace("http:", "https:"));
+    await greeted.promise;
+    if (leaves) exchange.cut();
+    else {
+      await clock.advance(5_000);
+      expect((await ended).end).toBe("timeout");
+    }
+    await server.closed;
+    expect([server.connections, clock.pending()]).toEqual([1, 0]);
+  }
+});
+
 test("a request that breaks a second time is given up", async () => {
   using server = listenRaw(answerFirstOf((connection) => connection === 1, "break"));
   const { ask } = createAsker();
