@@ -25,6 +25,8 @@ export interface OpenaiOptions extends RequestForm {
 
 /** An error's body beyond this is not read: it is some page of a proxy in between. */
 const ERROR_BYTES_MAX = 65_536;
+/** Its status says most: nobody waits long for the words. */
+const ERROR_BODY_MS = 2_000;
 
 /** One replica. Nothing of the caller's own headers goes with the request; its id does. */
 export function createOpenai(options: OpenaiOptions): RawAnswer {
@@ -103,7 +105,8 @@ function chooseReader(head: ReplyHead, reading: StreamReading): BodyReader {
 }
 
 /** A reply that is no success; its body may say more than its status. */
-function createErrorReader(head: ReplyHead, { settle }: StreamReading): BodyReader {
+function createErrorReader(head: ReplyHead, { settle, watch }: StreamReading): BodyReader {
+  watch.allow(ERROR_BODY_MS);
   const judge = (text: string) => judgeError(head.status, text);
   return createWholeReader(head, {
     bytes_max: ERROR_BYTES_MAX,

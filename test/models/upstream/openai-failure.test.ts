@@ -59,10 +59,10 @@ test("an error whose body breaks off is judged by its status", async () => {
   expect(await ending).toMatchObject({ code: "upstream_rate_limited" });
 });
 
-test("an error whose body never comes is judged by its status too, as soon as time is up", async () => {
+test("an error whose body never comes is judged by its status too, after two seconds", async () => {
   const replica = connectReplica(() => new Response(new ReadableStream({}), { status: 429 }));
   const { ending } = replica.ask();
-  await replica.clock.advance(119_999);
+  await replica.clock.advance(1_999);
   expect(Bun.peek.status(ending)).toBe("pending");
   await replica.clock.advance(1);
   expect(await ending).toMatchObject({ code: "upstream_rate_limited", upstream_status: 429 });
