@@ -44,39 +44,20 @@ describe("a writer", () => {
     await database.close();
   });
 
-  test("is read as of the turn, and at once by whoever was told of a write", async () => {
-    const { file, database, trials } = await open();
-    const commandLine = await openTestDatabase({ kind: "sqlite", file });
-    expect(await trials.count()).toBe(0);
-    await commandLine.bind(trialStore).createAll([makeTrial("t-1")]);
-    expect(await trials.count()).toBe(0);
-    await turn();
-    expect(await trials.count()).toBe(1);
-    await trials.create(makeTrial("t-2"));
-    expect(await trials.count()).toBe(2);
-    const reading = trials.count();
-    await commandLine.close();
-    await database.close();
-    expect(await reading).toBe(2);
-  });
-
   test("reads a kept row again as soon as anybody wrote, and no row again each time", async () => {
     const { file, database } = await open();
     const commandLine = await openTestDatabase({ kind: "sqlite", file });
     const [here, there] = [database.bind(keptStore), commandLine.bind(trialStore)];
     expect(await here.find("t-1")).toBeUndefined();
     await there.createAll([makeTrial("t-1")]);
-    await turn();
     const first = await here.find("t-1");
     expect(first).toMatchObject({ id: "t-1" });
-    await turn();
     expect(await here.find("t-1")).toBe(first);
     await database.bind(trialStore).create(makeTrial("t-2"));
     const second = await here.find("t-1");
     expect(second).toEqual(first);
     expect(second).not.toBe(first);
     await there.createAll([makeTrial("t-3")]);
-    await turn();
     expect(await here.find("t-1")).not.toBe(second);
     await commandLine.close();
     await database.close();

@@ -2,7 +2,7 @@
 import type { Database as Connection } from "bun:sqlite";
 import { type Code, Refusal, type Say } from "../refusal.ts";
 import { type Call, commitGroup, GROUP_CALLS_MAX, type Outcome } from "./group.ts";
-import { joinReads } from "./reads.ts";
+import { createReads } from "./reads.ts";
 import { createExecutor, openConnection } from "./sqlite.ts";
 import type { Engine, Store, Told } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
@@ -81,7 +81,7 @@ export function createWriterEngine(
   onDeath: (failure: Error) => void,
 ): Engine {
   connection.run("PRAGMA query_only = ON");
-  const reads = joinReads(connection);
+  const read = createReads(connection);
   const worker = new Worker(script);
   const sent: ((reply: Reply) => void)[] = [];
   let unsent: Call[] = [];
@@ -105,8 +105,6 @@ export function createWriterEngine(
     onDeath(why);
   };
   worker.onmessage = ({ data }: { data: FromWorker }) => {
-    // Whoever is told of a write sees it.
-    reads.end();
     if ("replies" in data) {
       for (const reply of data.replies) sent.shift()!(reply);
       bus.publish(data.told);
@@ -131,7 +129,7 @@ export function createWriterEngine(
 
   return {
     name: "sqlite",
-    read: reads.read,
+    read,
     write(store, method, args) {
       if (end) return Promise.reject(end);
       // One message a turn: what is asked for together is sent, and committed, together.
@@ -142,7 +140,6 @@ export function createWriterEngine(
       });
     },
     async close() {
-      reads.stop();
       end ??= new Error("the database is closed");
       // In a microtask, behind the writes of this turn.
       queueMicrotask(() => post({ close: true }));
