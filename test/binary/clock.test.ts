@@ -54,6 +54,9 @@ describe.each(SIDES)("gateway.versioning.3 at %s", (now, status, sunset) => {
       env: { TZ: "UTC" },
     });
     await expectSide(server, status, sunset);
+    // `faketime` runs it as a child of its own, which would outlive it.
+    Bun.spawnSync(["pkill", "-KILL", "-P", String(server.pid)]);
+    await server.exited;
   });
 });
 
