@@ -53,9 +53,7 @@ export const benchStart = async (rounds: number, programs: readonly string[]): P
   return {
     tables: [{ title: `start, ${rounds * STARTS} of each in turn`, columns, rows }],
     figures,
-    notes: [
-      "The program starts itself anew once to raise Bun's limit of requests; that is in the figure.",
-    ],
+    notes: [],
     data: [...results].map(([{ name }, started]) => ({ name, started })),
   };
 };

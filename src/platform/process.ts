@@ -4,18 +4,13 @@ import { dropProxyVariables } from "./proxy.ts";
 
 /** Variables with which whoever starts the program could make Bun run something else inside it. */
 const REFUSED = ["BUN_OPTIONS", "BUN_BE_BUN", "NODE_OPTIONS"];
-/** Bun lets only 256 outgoing requests run at once and reads another number at its start only. */
-const REQUESTS_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
-const REQUESTS_MAX = "65535";
-/** The verbs that serve; the others are through before the limit could matter. */
-const SERVING = new Set(["dev", "serve"]);
 /** Whoever shares our end of a pipe or a terminal may have made it refuse instead of wait. */
 const RETRY_EVERY_MS = 1;
 
 export const STDOUT = 1;
 export const STDERR = 2;
 
-/** Returns once all is in order, or exits with a sentence; may replace the process once. */
+/** Returns once all is in order, or exits with a sentence. */
 export function prepareProcess(): void {
   const refused = REFUSED.find((name) => process.env[name]);
   if (refused) {
@@ -28,18 +23,6 @@ export function prepareProcess(): void {
   dropProxyVariables(process.env);
   // What the program keeps is nobody else's to read.
   process.umask(0o077);
-  const args = process.argv.slice(2);
-  if (!SERVING.has(args[0] ?? "") || process.env[REQUESTS_VARIABLE] === REQUESTS_MAX) return;
-  process.env[REQUESTS_VARIABLE] = REQUESTS_MAX;
-  startAgain([process.execPath, ...(Bun.isStandaloneExecutable ? [] : [Bun.main]), ...args]);
-}
-
-function startAgain(command: string[]): void {
-  const env = process.env as Record<string, string>;
-  // The process keeps its number; where a system has no such call, a child does the work.
-  if (process.platform !== "win32") process.execve?.(command[0]!, command, env);
-  const child = Bun.spawnSync(command, { env, stdio: ["inherit", "inherit", "inherit"] });
-  process.exit(child.exitCode);
 }
 
 /** Writes the whole text before it returns; a reader who has gone away has read enough. */

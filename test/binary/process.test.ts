@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-/** More than Bun lets out at once by itself. */
+/** More than Bun's own `fetch` lets out at once. */
 const REQUESTS = 600;
 /** Nobody listens on it. */
 const DEAD = "http://127.0.0.1:1";
@@ -66,13 +66,12 @@ test("a proxy in the environment is not used", async () => {
   }
 });
 
-test("it is one process that replaced itself, with its arguments", async () => {
+test("it is one process, with its arguments", async () => {
   const server = await room.serve(["dev", "--port", "0", "--key", "kept-argument"]);
   expect(server.key).toBe("kept-argument");
   expect(process.kill(server.pid, 0)).toBeTrue();
   if (process.platform !== "linux") return;
   const read = (name: string) => readFileSync(`/proc/${server.pid}/${name}`, "utf8").split("\0");
-  expect(read("environ")).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS=65535");
   expect(read("cmdline").slice(1, -1)).toEqual(["dev", "--port", "0", "--key", "kept-argument"]);
   expect(readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8")).toBe("");
 });
