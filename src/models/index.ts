@@ -8,7 +8,6 @@ import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
 import { countPromptTokens } from "./tokens.ts";
-import type { Answer, CountTokens } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
 import { withoutReasoning } from "./upstream/reasoning.ts";
 import { joinReplicas } from "./upstream/replicas.ts";
@@ -23,6 +22,7 @@ export type { Judgement, ModelRegistry, Named } from "./registry.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";
 export { createSwitches, type State, type Switches, stateOf, type Turn } from "./switches.ts";
+export { countImages, listTexts } from "./tokens.ts";
 export type * from "./upstream/contract.ts";
 
 export interface ModelsOptions {
@@ -48,31 +48,30 @@ export async function buildModels(options: ModelsOptions): Promise<ModelRegistry
     settings: model,
     created: Math.floor(seen.get(model.id)! / 1000),
     upstream_revision: model.self_hosted ? null : fingerprint(model),
-    answer: createAnswer(model, options),
-    count: createCount(model, options),
+    ...connectUpstream(model, options),
   }));
   const { alias, default_model } = settings.service;
   return createRegistry({ alias, default_model, models, store });
 }
 
-function createAnswer(model: ModelSettings, { clock, ids, egress }: ModelsOptions): Answer {
-  const { upstream } = model;
+/** What answers for a model, and what counts for it. */
+function connectUpstream(
+  { upstream, capabilities }: ModelSettings,
+  { clock, ids, egress }: ModelsOptions,
+): Pick<ServedModel, "answer" | "count"> {
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
-    // What it is told to say is never a thought.
-    return withoutReasoning(stub, { reasons: false, thought_opens: "reply" });
+    return {
+      // What it is told to say is never a thought.
+      answer: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
+      count: async (ask) => countPromptTokens(ask),
+    };
   }
-  const reasons = model.capabilities.includes("reasoning");
+  const reasons = capabilities.includes("reasoning");
   const thinking = { reasons, thought_opens: upstream.thought_opens };
-  const options = { ...upstream, model: upstream.model || model.id, egress, clock, ids };
+  const options = { ...upstream, egress, clock, ids };
   const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), thinking);
-  return joinReplicas(upstream.urls.map(connect));
-}
-
-function createCount(model: ModelSettings, { clock, egress }: ModelsOptions): CountTokens {
-  const { upstream } = model;
-  if (upstream.kind === "stub") return async (ask) => countPromptTokens(ask);
-  return createTokenCount({ ...upstream, model: upstream.model || model.id, egress, clock });
+  return { answer: joinReplicas(upstream.urls.map(connect)), count: createTokenCount(options) };
 }
 
 /** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */
@@ -80,7 +79,7 @@ function fingerprint(model: ModelSettings): string {
   const { upstream }: { upstream: UpstreamSettings } = model;
   const party =
     upstream.kind === "openai"
-      ? [upstream.kind, [...upstream.urls].sort(), upstream.model || model.id]
+      ? [upstream.kind, [...upstream.urls].sort(), upstream.model]
       : [upstream.kind];
   return Bun.SHA256.hash(JSON.stringify(party), "hex") as string;
 }

@@ -1,7 +1,7 @@
 // Every model of the settings by its id, the alias of the default one, and who may call which.
 import type { Caller } from "../access/index.ts";
 import type { Bound } from "../platform/database/index.ts";
-import type { ModelSettings } from "../platform/settings/index.ts";
+import { listAliases, type ModelSettings } from "../platform/settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
 import { judgePermission, type Verdict } from "./permission.ts";
 import type { modelStore, Standing } from "./store.ts";
@@ -11,7 +11,7 @@ export interface RegistryOptions {
   alias: string;
   default_model: string;
   models: readonly ServedModel[];
-  /** Read at every request and never kept: what the command line changes counts at once. */
+  /** Looked at for every request: what the command line changes counts at once. */
   store: Pick<Bound<typeof modelStore>, "find" | "list">;
 }
 
@@ -28,14 +28,13 @@ export function createRegistry({ alias, default_model, models, store }: Registry
   const by_id = new Map(models.map((model) => [model.settings.id, model]));
   const fallback = by_id.get(default_model);
   if (!fallback) throw new Error(`the default model ${default_model} is not among the models`);
-  // The alias with `-v0` is a second permanent name; it is accepted and not listed.
-  const aliases = new Set([alias, `${alias}-v0`]);
+  const aliases = listAliases(alias);
 
   return {
     alias,
     /** gateway.does.4: no name and the alias mean the default model. */
     name(sent: string | undefined): Named {
-      if (sent === undefined || aliases.has(sent)) return { model: fallback, by: "alias" };
+      if (sent === undefined || aliases.includes(sent)) return { model: fallback, by: "alias" };
       const model = by_id.get(sent);
       return model ? { model, by: "id" } : { model: fallback, by: "unknown" };
     },

@@ -1,5 +1,5 @@
 // The tokenizer that the stub speaks in, and an estimate where a server tells no usage.
-import type { Ask, Message } from "./upstream/contract.ts";
+import type { Ask } from "./upstream/contract.ts";
 
 /** A token is at most so many white-space characters and then so many others. */
 const CODE_POINTS_MAX = 4;
@@ -49,22 +49,32 @@ export function estimateTokens(text: string): number {
 }
 
 /** Tokens of everything that the model reads: messages, their images and calls, and the tools. */
-export function countPromptTokens({ messages, tools }: Ask, count = countTokens): number {
-  let tokens = tools.length > 0 ? count(JSON.stringify(tools)) : 0;
-  for (const message of messages) tokens += MESSAGE_TOKENS + countMessageTokens(message, count);
+export function countPromptTokens(ask: Ask, count = countTokens): number {
+  let tokens = MESSAGE_TOKENS * ask.messages.length + IMAGE_TOKENS * countImages(ask);
+  for (const text of listTexts(ask)) tokens += count(text);
   return tokens;
 }
 
-function countMessageTokens({ content, tool_calls = [] }: Message, count: typeof countTokens) {
-  let tokens = 0;
-  for (const { function: called } of tool_calls) {
-    tokens += count(called.name) + count(called.arguments);
+/** Everything that the model reads as text. */
+export function* listTexts({ messages, tools }: Ask): Generator<string> {
+  if (tools.length > 0) yield JSON.stringify(tools);
+  for (const { content, tool_calls = [] } of messages) {
+    for (const call of tool_calls) {
+      yield call.function.name;
+      yield call.function.arguments;
+    }
+    if (typeof content === "string") yield content;
+    else for (const part of content ?? []) if (part.type === "text") yield part.text;
   }
-  if (typeof content === "string") return tokens + count(content);
-  for (const part of content ?? []) {
-    tokens += part.type === "text" ? count(part.text) : IMAGE_TOKENS;
+}
+
+export function countImages({ messages }: Ask): number {
+  let images = 0;
+  for (const { content } of messages) {
+    if (!Array.isArray(content)) continue;
+    for (const part of content) if (part.type === "image_url") images++;
   }
-  return tokens;
+  return images;
 }
 
 /** The start of a text, without half a surrogate pair at its end. */

@@ -2,7 +2,7 @@
 import type { Access, Account } from "../access/index.ts";
 import { type Grants, needsGrant } from "../models/index.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
-import { OperatorProblem, refuseUnknown } from "./problem.ts";
+import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
@@ -16,8 +16,6 @@ export interface AccountVerbsOptions {
 export function createAccountVerbs({ access, grants, models }: AccountVerbsOptions) {
   const { accounts } = access;
   const ids = models.map((model) => model.id);
-  const refuseModel = (id: string) =>
-    refuseUnknown("model", id, ids, `the settings name ${ids.join(", ")}`);
   const require = async (name: string): Promise<Account> => {
     const account = await accounts.find(name);
     if (account) return account;
@@ -35,7 +33,7 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
     async grant(name: string, id: string): Promise<string | undefined> {
       const account = await require(name);
       const model = models.find((one) => one.id === id);
-      if (!model) throw refuseModel(id);
+      if (!model) throw refuseUnknownModel(id, ids);
       await grants.grant(account.id, id);
       if (model.visibility === "internal") return `${id} is internal: no key may see it`;
       return needsGrant(model) ? undefined : `${id} needs none: every account may call it`;
@@ -45,7 +43,7 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
       const account = await require(name);
       const was_granted = await grants.ungrant(account.id, id);
       // A slip would leave the grant that was meant in force.
-      if (!was_granted && !ids.includes(id)) throw refuseModel(id);
+      if (!was_granted && !ids.includes(id)) throw refuseUnknownModel(id, ids);
     },
     list: (): Promise<Account[]> => accounts.list(),
     async create(name: string): Promise<Account> {

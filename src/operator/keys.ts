@@ -8,7 +8,7 @@ import {
   type Scope,
 } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { OperatorProblem, refuseUnknown } from "./problem.ts";
+import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
 
 /** What may be chosen of a key that an operator makes. */
 export interface KeyWish {
@@ -103,9 +103,7 @@ function refuseWish(wish: KeyWish, models: readonly string[]): void {
     throw refuseUnknown("scope", scope, SCOPES, `a scope is one of ${SCOPES.join(", ")}`);
   }
   const model = wish.models?.find((one) => !models.includes(one));
-  if (model !== undefined) {
-    throw refuseUnknown("model", model, models, `the settings name ${models.join(", ")}`);
-  }
+  if (model !== undefined) throw refuseUnknownModel(model, models);
   const cap = wish.max_output_tokens;
   if (cap !== null && !(Number.isSafeInteger(cap) && cap >= 1)) {
     throw new OperatorProblem("a key's cap on output tokens is a whole number of at least 1");

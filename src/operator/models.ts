@@ -1,9 +1,9 @@
 // The models of the settings as the operator sees and switches them.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Standing, type State, type Switches, stateOf, type Turn } from "../models/index.ts";
-import type { ModelSettings, Settings } from "../platform/settings/index.ts";
+import { listAliases, type ModelSettings, type Settings } from "../platform/settings/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/shape.ts";
-import { OperatorProblem, refuseUnknown } from "./problem.ts";
+import { OperatorProblem, refuseUnknownModel } from "./problem.ts";
 
 /** What the settings, the operator's switches and the database say of one model. */
 export const ListedModel = Resource("ListedModel", {
@@ -61,11 +61,13 @@ export function createModelVerbs({ settings, switches }: ModelVerbsOptions) {
       const model = models.find((one) => one.id === id);
       if (model) return showModel(model, await switches.turn(id, turn));
       // A switch is a model's own: the alias may come to mean another one.
-      if ([service.alias, `${service.alias}-v0`].includes(id)) {
+      if (listAliases(service.alias).includes(id)) {
         throw new OperatorProblem(`"${id}" is the alias of ${service.default_model}: name that`);
       }
-      const ids = models.map((one) => one.id);
-      throw refuseUnknown("model", id, ids, `the settings name ${ids.join(", ")}`);
+      throw refuseUnknownModel(
+        id,
+        models.map((one) => one.id),
+      );
     },
   };
 }

@@ -14,3 +14,8 @@ export function refuseUnknown(
   const hint = nearest === undefined ? `: ${advice}` : `; did you mean "${nearest}"?`;
   return new OperatorProblem(`there is no ${what} "${name}"${hint}`);
 }
+
+/** A model that the settings do not name. */
+export function refuseUnknownModel(id: string, known: readonly string[]): OperatorProblem {
+  return refuseUnknown("model", id, known, `the settings name ${known.join(", ")}`);
+}

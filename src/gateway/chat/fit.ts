@@ -3,7 +3,9 @@ import {
   type Answer,
   type Ask,
   countBundled,
+  countImages,
   type Failure,
+  listTexts,
   type ServedModel,
 } from "../../models/index.ts";
 
@@ -30,7 +32,8 @@ export function fitContext(
     if (room <= 0) return refuse();
     const bytes = measureTexts(ask);
     const template = TEMPLATE_TOKENS + TEMPLATE_TOKENS_A_MESSAGE * ask.messages.length;
-    const surelyFits = bytes + template <= room && !hasImage(ask);
+    // What an image costs only its server knows.
+    const surelyFits = bytes + template <= room && countImages(ask) === 0;
     if (surelyFits) return answer(ask, ear, signal);
     const prompt_tokens = await count(ask, signal);
     if (prompt_tokens !== null) {
@@ -70,23 +73,4 @@ function measureTexts(ask: Ask): number {
   let bytes = 0;
   for (const text of listTexts(ask)) bytes += Buffer.byteLength(text);
   return bytes;
-}
-
-/** What an image costs only its server knows: nothing is sure of a request that has one. */
-function hasImage({ messages }: Ask): boolean {
-  return messages.some(
-    ({ content }) => Array.isArray(content) && content.some((part) => part.type === "image_url"),
-  );
-}
-
-function* listTexts({ messages, tools }: Ask): Generator<string> {
-  if (tools.length > 0) yield JSON.stringify(tools);
-  for (const { content, tool_calls = [] } of messages) {
-    for (const call of tool_calls) {
-      yield call.function.name;
-      yield call.function.arguments;
-    }
-    if (typeof content === "string") yield content;
-    else for (const part of content ?? []) if (part.type === "text") yield part.text;
-  }
 }

@@ -4,10 +4,9 @@ import type { Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
-import { type Refusal, refuse } from "../../platform/refusal.ts";
-import { type Admitted, refuseGone } from "./admit.ts";
+import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
-import { explainLength } from "./fit.ts";
+import { refuseFailure } from "./failure.ts";
 import { createMessageCollector, writeChatReply } from "./reply.ts";
 import { writeStream } from "./stream.ts";
 
@@ -83,16 +82,4 @@ function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOpti
     user: user === null ? undefined : hashUser(`${account_id ?? key_id} ${user}`),
     model: model.settings.id,
   };
-}
-
-/** The ordinary error of a failure before anything was sent. */
-function refuseFailure(failure: Failure, { ask, model, by }: Admitted): Refusal {
-  const { code } = failure;
-  // gateway.errors.context_length_exceeded
-  if (code === "context_length_exceeded") {
-    const message = explainLength(model.settings, ask, failure);
-    return refuse(code, { param: "messages", message });
-  }
-  const isGone = code === "model_offline" || code === "model_unavailable";
-  return isGone ? refuseGone(code, by) : refuse(code);
 }

@@ -1,11 +1,11 @@
 // Writes one answer into an event stream: pieces, keep-alives, the end, errors after the status.
-import { type EventStream, writeErrorFrame } from "../../http/index.ts";
+import type { EventStream } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
+import { Refusal, refuse } from "../../platform/refusal.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
-import { explainLength } from "./fit.ts";
+import { blameModel, refuseFailure, writeRefusal } from "./failure.ts";
 
 /** gateway.events.2, gateway.limits.keep_alive */
 const KEEP_ALIVE_MS = 15_000;
@@ -54,7 +54,7 @@ export function writeStream(
     if (!ending.ok) {
       options.onFailure(ending);
       if (!isBegun) return giveUp(() => begun.resolve(ending));
-      void send(writeFailure(ending, admitted));
+      void send(writeRefusal(refuseFailure(ending, admitted), ask.request_id));
     } else {
       begin();
       for (const chunk of chunks.finish(ending.finish_reason)) void send(chunk);
@@ -67,7 +67,7 @@ export function writeStream(
     if (!isBegun) return giveUp(() => begun.reject(failure));
     if (failure instanceof Refusal) return finish(blameModel(failure));
     options.onBug(failure);
-    void send(writeErrorFrame("upstream_error", CATALOGUE.upstream_error.message, ask.request_id));
+    void send(writeRefusal(refuse("upstream_error"), ask.request_id));
     close();
   };
   const giveUp = (tell: () => void) => {
@@ -101,21 +101,4 @@ function watchSilence(clock: Clock, run: () => void) {
     },
     stop: () => cancel(),
   };
-}
-
-/** A refusal that comes too late to be an ordinary error: the model did not go on, and no bug. */
-function blameModel({ code }: Refusal): Failure {
-  return { ok: false, code: "upstream_error", elsewhere: false, why: `it refused with ${code}` };
-}
-
-/** gateway.events.4: only three codes stand in a stream; the others become `upstream_error`. */
-function writeFailure(failure: Failure, { ask, model }: Admitted): string {
-  const { code } = failure;
-  const { request_id } = ask;
-  if (code === "context_length_exceeded") {
-    const message = explainLength(model.settings, ask, failure);
-    return writeErrorFrame(code, message, request_id, "messages");
-  }
-  const shown = code === "upstream_timeout" ? code : "upstream_error";
-  return writeErrorFrame(shown, CATALOGUE[shown].message, request_id);
 }

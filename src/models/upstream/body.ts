@@ -1,4 +1,4 @@
-// Reads the whole body of a model server's reply within a limit, to be judged at its end.
+// Reads the whole body of a model server's reply within a limit, and JSON objects.
 import { brotliDecompressSync, inflateSync, unzipSync } from "node:zlib";
 import type { ReplyHead } from "../../platform/egress/index.ts";
 import type { Ending, Failure } from "./contract.ts";
@@ -66,6 +66,17 @@ function unpack(bytes: Buffer, encoding: string | null, bytes_max: number): Buff
       default:
         return null;
     }
+  } catch {
+    return null;
+  }
+}
+
+/** null: the text is no JSON object. */
+export function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;
   }

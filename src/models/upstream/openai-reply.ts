@@ -1,5 +1,6 @@
 // Reads a chat-completions server's reply, whole or streamed, into pieces and an ending.
 import type { Ids } from "../../platform/ids.ts";
+import { parseObject } from "./body.ts";
 import { type Collector, createCollector, type RawMessage } from "./collector.ts";
 import type { Ask, Ending, Failure, RawEar } from "./contract.ts";
 import { invalid, judgeError } from "./openai-failure.ts";
@@ -35,7 +36,7 @@ export interface Reading {
 
 /** Reads a whole reply: one text piece and whole calls. */
 export function readReply(text: string, { ask, ear, ids }: Reading): Ending | Promise<Ending> {
-  const raw = parse(text);
+  const raw: RawReply | null = parseObject(text);
   if (!raw) return invalid("its reply is no JSON object");
   const error = findError(raw, text);
   if (error) return error;
@@ -62,7 +63,7 @@ export function takeEvent(
     if (!wasOver) watch.allow(LINGER_MS);
     return;
   }
-  const raw = parse(event);
+  const raw: RawReply | null = parseObject(event);
   if (!raw) return invalid("a chunk is no JSON object");
   const error = findError(raw, event);
   if (error) return error;
@@ -78,15 +79,6 @@ export function takeEvent(
     if (!wasOver) watch.allow(LINGER_MS);
   } else if (collector.hasBegun) watch.allow(stall_timeout_ms);
   return held;
-}
-
-function parse(text: string): RawReply | null {
-  try {
-    const value = JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** An error under status 200: nested, or flat as older vLLM and SGLang send it. */

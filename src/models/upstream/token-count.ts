@@ -1,7 +1,7 @@
 // Asks a model's server how long a prompt is, by whichever of the known routes it has.
 import type { Clock } from "../../platform/clock.ts";
 import type { TrustedEgress, TrustedServer } from "../../platform/egress/index.ts";
-import { type BodyReader, createWholeReader } from "./body.ts";
+import { type BodyReader, createWholeReader, parseObject } from "./body.ts";
 import type { Ask, CountTokens } from "./contract.ts";
 import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
 
@@ -149,7 +149,7 @@ function postJson(
         const isTelling = isGood || ABSENT.includes(head.status);
         reader = createWholeReader(head, {
           bytes_max: REPLY_BYTES_MAX,
-          judge: (text) => resolve({ isTelling, value: isGood ? parse(text) : null }),
+          judge: (text) => resolve({ isTelling, value: isGood ? parseObject(text) : null }),
           onTooLarge: unread,
           onPacked: unread,
           breakOff: (why) => why,
@@ -168,15 +168,6 @@ function postJson(
     signal.removeEventListener("abort", leave);
     exchange.cut();
   });
-}
-
-function parse(text: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? (value as Json | null) : null;
-  } catch {
-    return null;
-  }
 }
 
 /** What decides the length: how the model samples does not, nor how long it may answer. */

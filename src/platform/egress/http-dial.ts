@@ -50,7 +50,7 @@ export function dial(target: Target, options: DialOptions): Cancel {
   };
   const cancelTimer = options.clock.after(options.timeout_ms, () => {
     fail("timeout");
-    unproved?.terminate();
+    giveUp();
   });
   const open = (socket: Bun.Socket) => {
     unproved = null;

@@ -4,7 +4,12 @@ import { joinPath } from "./key-lines.ts";
 import { findNearest } from "./nearest.ts";
 import type { Environment } from "./overrides.ts";
 import { type Problems, quote } from "./problem.ts";
-import type { ModelSettings, OpenaiUpstreamSettings, Settings } from "./settings.ts";
+import {
+  listAliases,
+  type ModelSettings,
+  type OpenaiUpstreamSettings,
+  type Settings,
+} from "./settings.ts";
 
 /** The text of a file; throws where it cannot be read. */
 export type ReadText = (path: string) => string;
@@ -54,7 +59,7 @@ export function completeSettings(settings: Settings, surroundings: Surroundings)
     const path = `models[${index}]`;
     if (ids.indexOf(model.id) < index) problems.add(`${path}.id`, "is the id of an earlier model");
     // The alias always means the default model (gateway.does.4), so no other may carry its name.
-    if ([settings.service.alias, `${settings.service.alias}-v0`].includes(model.id)) {
+    if (listAliases(settings.service.alias).includes(model.id)) {
       problems.add(`${path}.id`, `must not be the alias of the default model, "${model.id}"`);
     }
     completeModel(model, path, problems);

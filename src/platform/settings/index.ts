@@ -2,4 +2,9 @@
 export { defaultSettings, loadSettings, readSettings } from "./loading.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";
-export type { ModelSettings, Settings, UpstreamSettings } from "./settings.ts";
+export {
+  listAliases,
+  type ModelSettings,
+  type Settings,
+  type UpstreamSettings,
+} from "./settings.ts";

@@ -34,3 +34,8 @@ export type ModelSettings = Omit<Value<typeof Model>, "upstream"> & {
 export type Settings = Omit<Value<typeof Table>, "models"> & {
   readonly models: readonly ModelSettings[];
 };
+
+/** Both permanent names of the default model; the one with `-v0` is accepted and not listed. */
+export function listAliases(alias: string): string[] {
+  return [alias, `${alias}-v0`];
+}
