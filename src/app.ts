@@ -85,7 +85,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const gateway = createDoor({ half: "gateway", ...common });
   const doors = [gateway];
 
-  const registry = await buildModels({ settings, database, egress, clock, ids });
+  const models = await buildModels({ settings, database, egress, clock, ids });
+  const { registry } = models;
   openModelRoutes(gateway, registry);
   const changes = changelog_url || `${settings.server.public_url}/docs/changes`;
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
@@ -101,7 +102,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   ]);
 
   const operator = buildOperator({ settings, access, database, clock });
-  const services = joinServices([entrance]);
+  const services = joinServices([models.service, entrance]);
   return {
     database,
     access,

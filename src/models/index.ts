@@ -1,18 +1,11 @@
 // Models: from the settings to what can be called, by whom, and what answers.
-import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
-import type { TrustedEgress } from "../platform/egress/index.ts";
-import type { Ids } from "../platform/ids.ts";
-import type { ModelSettings, Settings, UpstreamSettings } from "../platform/settings/index.ts";
+import type { Service } from "../platform/service.ts";
+import type { ModelSettings, Settings } from "../platform/settings/index.ts";
 import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
-import { countPromptTokens } from "./tokens.ts";
-import { createOpenai } from "./upstream/openai.ts";
-import { withoutReasoning } from "./upstream/reasoning.ts";
-import { joinReplicas } from "./upstream/replicas.ts";
-import { createStub } from "./upstream/stub.ts";
-import { createTokenCount } from "./upstream/token-count.ts";
+import { openSupply, type Supply, type SupplyOptions } from "./supply.ts";
 
 export { countBundled } from "./bundled-tokenizer/count.ts";
 export { createGrants, type Grants } from "./grants.ts";
@@ -25,58 +18,81 @@ export { createSwitches, type State, type Switches, stateOf, type Turn } from ".
 export { countImages, listTexts } from "./tokens.ts";
 export type * from "./upstream/contract.ts";
 
-export interface ModelsOptions {
+export interface ModelsOptions extends SupplyOptions {
   settings: Settings;
   database: Database;
-  egress: TrustedEgress;
-  clock: Clock;
-  ids: Ids;
 }
 
-/** Notes which models are new to this installation, and joins each with its upstream. */
-export async function buildModels(options: ModelsOptions): Promise<ModelRegistry> {
-  const { settings, database, clock } = options;
+export interface Models {
+  registry: ModelRegistry;
+  /** Watches the servers of every model, those of later settings too. */
+  service: Service;
+  /** Serves what other settings say from the next request on; one change at a time. */
+  change(settings: Settings): Promise<void>;
+}
+
+/** Opens every model of the settings, and notes in the database those seen for the first time. */
+export async function buildModels({ settings, database, ...around }: ModelsOptions) {
   const store = database.bind(modelStore);
-  const ids = settings.models.map((model) => model.id);
-  const seen = new Map((await store.list(null)).map((row) => [row.id, row.first_seen_at]));
-  if (ids.some((id) => !seen.has(id))) {
-    const now = clock.now();
-    await store.see(ids, now);
-    for (const id of ids) if (!seen.has(id)) seen.set(id, now);
-  }
-  const models: ServedModel[] = settings.models.map((model) => ({
-    settings: model,
-    created: Math.floor(seen.get(model.id)! / 1000),
-    upstream_revision: model.self_hosted ? null : fingerprint(model),
-    ...connectUpstream(model, options),
-  }));
-  const { alias, default_model } = settings.service;
-  return createRegistry({ alias, default_model, models, store });
+  let isStarted = false;
+  const read = async ({ models, service }: Settings, before: readonly ServedModel[]) => {
+    const ids = models.map((model) => model.id);
+    const seen = new Map((await store.list(null)).map((row) => [row.id, row.first_seen_at]));
+    if (ids.some((id) => !seen.has(id))) {
+      const now = around.clock.now();
+      await store.see(ids, now);
+      for (const id of ids) if (!seen.has(id)) seen.set(id, now);
+    }
+    const served = models.map(
+      (model): ServedModel => ({
+        settings: model,
+        created: Math.floor(seen.get(model.id)! / 1000),
+        upstream_revision: model.self_hosted ? null : fingerprint(model),
+        supply: findSupply(model, before) ?? openSupply(model, around),
+      }),
+    );
+    return { models: served, default_model: service.default_model };
+  };
+  let offer = await read(settings, []);
+  const registry = createRegistry({ alias: settings.service.alias, offer, store });
+
+  const models: Models = {
+    registry,
+    service: {
+      name: "models",
+      start() {
+        isStarted = true;
+        for (const { supply } of offer.models) supply.start();
+      },
+      stop() {
+        isStarted = false;
+        for (const { supply } of offer.models) supply.stop();
+      },
+    },
+    async change(settings) {
+      const before = offer.models;
+      offer = await read(settings, before);
+      registry.offer(offer);
+      const supplies = (served: readonly ServedModel[]) => new Set(served.map((one) => one.supply));
+      if (!isStarted) return;
+      for (const supply of supplies(offer.models).difference(supplies(before))) supply.start();
+      for (const supply of supplies(before).difference(supplies(offer.models))) supply.stop();
+    },
+  };
+  return models;
 }
 
-/** What answers for a model, and what counts for it. */
-function connectUpstream(
-  { upstream, capabilities }: ModelSettings,
-  { clock, ids, egress }: ModelsOptions,
-): Pick<ServedModel, "answer" | "count"> {
-  if (upstream.kind === "stub") {
-    const stub = createStub({ ...upstream, clock, ids });
-    return {
-      // What it is told to say is never a thought.
-      answer: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
-      count: async (ask) => countPromptTokens(ask),
-    };
-  }
-  const reasons = capabilities.includes("reasoning");
-  const thinking = { reasons, thought_opens: upstream.thought_opens };
-  const options = { ...upstream, egress, clock, ids };
-  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), thinking);
-  return { answer: joinReplicas(upstream.urls.map(connect)), count: createTokenCount(options) };
+/** What stands behind a model stays as it is, and keeps what it knows, while nothing of it changes. */
+function findSupply(model: ModelSettings, before: readonly ServedModel[]): Supply | undefined {
+  const essence = ({ id, self_hosted, capabilities, upstream }: ModelSettings) => {
+    return { id, self_hosted, capabilities, upstream };
+  };
+  const same = before.find(({ settings }) => Bun.deepEquals(essence(settings), essence(model)));
+  return same?.supply;
 }
 
 /** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */
-function fingerprint(model: ModelSettings): string {
-  const { upstream }: { upstream: UpstreamSettings } = model;
+function fingerprint({ upstream }: ModelSettings): string {
   const party =
     upstream.kind === "openai"
       ? [upstream.kind, [...upstream.urls].sort(), upstream.model]

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ModelSettings } from "../platform/settings/index.ts";
 import { maybe, Resource } from "../platform/shape.ts";
-import type { Answer, CountTokens } from "./upstream/contract.ts";
+import type { Supply } from "./supply.ts";
 
 export const Model = Resource("Model", {
   /** gateway.resources.model.id */
@@ -62,8 +62,7 @@ export interface ServedModel {
   created: number;
   /** null for a self-hosted model. */
   upstream_revision: string | null;
-  answer: Answer;
-  count: CountTokens;
+  supply: Supply;
 }
 
 /** gateway.limits.output_budget_ceiling */

@@ -1,16 +1,21 @@
 // Every model of the settings by its id, the alias of the default one, and who may call which.
 import type { Caller } from "../access/index.ts";
 import type { Bound } from "../platform/database/index.ts";
-import { listAliases, type ModelSettings } from "../platform/settings/index.ts";
+import { listAliases } from "../platform/settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
 import { judgePermission, type Verdict } from "./permission.ts";
 import type { modelStore, Standing } from "./store.ts";
 import { type State, stateOf } from "./switches.ts";
 
+/** What is served: the models in the order of the settings, and the default one's id. */
+export interface Offer {
+  models: readonly ServedModel[];
+  default_model: string;
+}
+
 export interface RegistryOptions {
   alias: string;
-  default_model: string;
-  models: readonly ServedModel[];
+  offer: Offer;
   /** Looked at for every request: what the command line changes counts at once. */
   store: Pick<Bound<typeof modelStore>, "find" | "list">;
 }
@@ -24,27 +29,30 @@ export type Named =
   /** gateway.versioning.3: an id that nobody knows. */
   | { model: ServedModel; by: "unknown" };
 
-export function createRegistry({ alias, default_model, models, store }: RegistryOptions) {
-  const by_id = new Map(models.map((model) => [model.settings.id, model]));
-  const fallback = by_id.get(default_model);
-  if (!fallback) throw new Error(`the default model ${default_model} is not among the models`);
+export function createRegistry({ alias, offer, store }: RegistryOptions) {
   const aliases = listAliases(alias);
+  let { models, by_id, fallback } = arrange(offer);
 
   return {
     alias,
+    /** Other settings, in force from the next request on. */
+    offer(other: Offer): void {
+      ({ models, by_id, fallback } = arrange(other));
+    },
     /** gateway.does.4: no name and the alias mean the default model. */
     name(sent: string | undefined): Named {
       if (sent === undefined || aliases.includes(sent)) return { model: fallback, by: "alias" };
       const model = by_id.get(sent);
       return model ? { model, by: "id" } : { model: fallback, by: "unknown" };
     },
-    async judge({ settings }: ServedModel, caller: Caller): Promise<Judgement> {
-      return judge(settings, caller, await store.find(settings.id, caller.account_id));
+    async judge(model: ServedModel, caller: Caller): Promise<Judgement> {
+      return judge(model, caller, await store.find(model.settings.id, caller.account_id));
     },
     /** False: whoever names no model is refused, so that a balancer had better ask elsewhere. */
     async isDefaultServable(): Promise<boolean> {
-      const standing = await store.find(default_model, null);
-      return standing !== undefined && stateOf(standing) === "on";
+      const { settings, supply } = fallback;
+      const standing = await store.find(settings.id, null);
+      return standing !== undefined && stateOf(standing) === "on" && !supply.isDown();
     },
     /** gateway.resources.model.p2: exactly what a key may call, the default model first. */
     async list(caller: Caller): Promise<Model[]> {
@@ -52,7 +60,7 @@ export function createRegistry({ alias, default_model, models, store }: Registry
       const found = new Map(standings.map((standing) => [standing.id, standing]));
       const others = models.filter((model) => model !== fallback);
       return [fallback, ...others].flatMap((model) => {
-        const judgement = judge(model.settings, caller, found.get(model.settings.id));
+        const judgement = judge(model, caller, found.get(model.settings.id));
         // A model that is off is stopped and may come back; a blocked one is not there to callers.
         if (judgement !== "allowed" && judgement !== "off") return [];
         const row = showModel(model, caller, judgement === "off" ? "offline" : "on");
@@ -64,16 +72,29 @@ export function createRegistry({ alias, default_model, models, store }: Registry
 }
 export type ModelRegistry = ReturnType<typeof createRegistry>;
 
+function arrange({ models, default_model }: Offer) {
+  const by_id = new Map(models.map((model) => [model.settings.id, model]));
+  const fallback = by_id.get(default_model);
+  if (!fallback) throw new Error(`the default model ${default_model} is not among the models`);
+  return { models, by_id, fallback };
+}
+
 /**
  * What the key may comes before the state: whoever may not call a model does not learn whether it
  * runs, and is not sent into retries that can never succeed.
  */
-function judge(settings: ModelSettings, caller: Caller, standing: Standing | undefined): Judgement {
+function judge(
+  { settings, supply }: ServedModel,
+  caller: Caller,
+  standing: Standing | undefined,
+): Judgement {
   if (!standing) throw new Error(`the model ${settings.id} was not noted when the server started`);
   const verdict = judgePermission(settings, caller, standing.is_granted);
   if (verdict !== "allowed") return verdict;
   const state = stateOf(standing);
-  return state === "on" ? "allowed" : state;
+  if (state !== "on") return state;
+  // Whether a person switched it off or its servers are gone is the same to callers.
+  return supply.isDown() ? "off" : "allowed";
 }
 
 function showModel(

@@ -48,3 +48,20 @@ export function wait(clock: Clock, delay_ms: number, signal?: AbortSignal): Prom
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+/** A signal that aborts after `delay_ms`, or as soon as `also` does; `cancel` ends the waiting. */
+export function abortAfter(clock: Clock, delay_ms: number, also?: AbortSignal) {
+  const controller = new AbortController();
+  const abort = () => {
+    cancel();
+    controller.abort();
+  };
+  const cancelTimer = clock.after(delay_ms, abort);
+  const cancel = () => {
+    cancelTimer();
+    also?.removeEventListener("abort", abort);
+  };
+  if (also?.aborted) abort();
+  also?.addEventListener("abort", abort, { once: true });
+  return { signal: controller.signal, cancel };
+}

@@ -25,7 +25,8 @@ const SETTINGS: ModelSettings = {
 function serve(id: string, some: Partial<ModelSettings> = {}): ServedModel {
   const settings = { ...SETTINGS, id, ...some };
   const answer = () => Promise.reject(new Error("nobody asks"));
-  return { settings, created: 7, upstream_revision: null, answer, count: async () => null };
+  const supply = { answer, count: async () => null, isDown: () => false, start() {}, stop() {} };
+  return { settings, created: 7, upstream_revision: null, supply };
 }
 
 interface Stored {
@@ -45,8 +46,7 @@ function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
   });
   const registry = createRegistry({
     alias: "svc",
-    default_model: "second",
-    models,
+    offer: { default_model: "second", models },
     store: {
       async find(id, account_id) {
         asked.push(`${id} for ${account_id}`);

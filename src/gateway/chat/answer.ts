@@ -4,5 +4,6 @@ import { fitContext } from "./fit.ts";
 
 /** What answers for a model, from the context check to its server. */
 export function conductAnswer(model: ServedModel): Answer {
-  return fitContext(model, model.answer);
+  const { settings, supply } = model;
+  return fitContext(settings, supply.count, supply.answer);
 }

@@ -19,13 +19,14 @@ type SentTool = NonNullable<ChatRequest["tools"]>[number];
 export function writeAsk(
   body: ChatRequest,
   { settings }: ServedModel,
-  caller: Pick<Caller, "max_output_tokens">,
+  caller: Pick<Caller, "account_id" | "key_id" | "max_output_tokens">,
   request_id: string,
 ): Ask {
   // gateway.endpoints.chat_completions.6
   const budget_max = capOutput(settings, caller.max_output_tokens);
   return {
     request_id,
+    account: caller.account_id ?? caller.key_id,
     messages: writeMessages(body.messages, settings.system_prompt),
     max_tokens: Math.min(body.max_tokens ?? settings.default_max_tokens, budget_max),
     tools: (body.tools ?? []).map(writeTool),

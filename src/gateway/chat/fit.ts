@@ -2,12 +2,13 @@
 import {
   type Answer,
   type Ask,
+  type CountTokens,
   countBundled,
   countImages,
   type Failure,
   listTexts,
-  type ServedModel,
 } from "../../models/index.ts";
+import type { ModelSettings } from "../../platform/settings/index.ts";
 
 /** What chat templates add to a prompt and to each of its messages; most add far less. */
 const TEMPLATE_TOKENS = 256;
@@ -21,10 +22,10 @@ const BELIEVED_FROM = 6 / 5;
  * judges the rest.
  */
 export function fitContext(
-  { settings, count }: Pick<ServedModel, "settings" | "count">,
+  { context_window: window }: Pick<ModelSettings, "context_window">,
+  count: CountTokens,
   answer: Answer,
 ): Answer {
-  const window = settings.context_window;
   if (window === null) return answer;
   return async (ask, ear, signal) => {
     const room = window - ask.max_tokens;
@@ -49,7 +50,7 @@ export function fitContext(
 
 /** The sentence by whose words LiteLLM, LangChain, pydantic-ai and others know a length refusal. */
 export function explainLength(
-  { context_window }: Pick<ServedModel["settings"], "context_window">,
+  { context_window }: Pick<ModelSettings, "context_window">,
   { max_tokens }: Pick<Ask, "max_tokens">,
   { prompt_tokens }: Pick<Failure, "prompt_tokens">,
 ): string {

@@ -41,6 +41,8 @@ export type ResponseFormat =
 /** What one model server is asked: judged, normalised, nothing in it that should not be sent. */
 export interface Ask {
   request_id: string;
+  /** The account, or the key of none, in whose turn a place is taken; it is not sent. */
+  account: string;
   messages: Message[];
   /** The effective output budget in tokens. */
   max_tokens: number;
@@ -105,6 +107,8 @@ export interface Failure {
   upstream_status?: number;
   /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
   prompt_tokens?: number;
+  /** What had been made until then, always an estimate; left out: nothing had. */
+  usage?: Usage;
 }
 
 export interface Success {
@@ -116,7 +120,15 @@ export interface Success {
   usage_estimated?: true;
 }
 
-export type Ending = Success | Failure;
+/** How an answer came about; left out: nobody on its way has noted it. */
+export interface Journey {
+  /** Requests that were sent for it, to whichever replicas. */
+  attempts?: number;
+  /** How long it waited for a unit's start or for a place, in all. */
+  waited_ms?: number;
+}
+
+export type Ending = (Success | Failure) & Journey;
 
 /** Asks, tells the ear what comes, and ends; what fails outside is a value, never a throw. */
 export type Answer = (ask: Ask, ear: Ear, signal: AbortSignal) => Promise<Ending>;

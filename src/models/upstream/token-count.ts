@@ -1,9 +1,10 @@
 // Asks a model's server how long a prompt is, by whichever of the known routes it has.
-import type { Clock } from "../../platform/clock.ts";
+import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { TrustedEgress, TrustedServer } from "../../platform/egress/index.ts";
-import { type BodyReader, createWholeReader, parseObject } from "./body.ts";
+import { parseObject } from "./body.ts";
 import type { Ask, CountTokens } from "./contract.ts";
 import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
+import { askWhole } from "./whole.ts";
 
 export interface TokenCountOptions extends RequestForm {
   /** Each up to and with `/v1`. */
@@ -66,20 +67,16 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
     const key = Bun.SHA256.hash(prompt, "base64") as string;
     const known = kept.find(key);
     if (known !== undefined) return known;
-    const limit = new AbortController();
-    const stop = () => limit.abort();
-    const cancel = options.clock.after(TIMEOUT_MS, stop);
-    signal.addEventListener("abort", stop, { once: true });
+    const limit = abortAfter(options.clock, TIMEOUT_MS, signal);
     try {
       for (const count of replicas) {
-        if (signal.aborted || limit.signal.aborted) break;
+        if (limit.signal.aborted) break;
         const tokens = await count(ask, prompt, signal, limit.signal);
         if (tokens !== null) return kept.add(key, tokens);
       }
       return null;
     } finally {
-      cancel();
-      signal.removeEventListener("abort", stop);
+      limit.cancel();
     }
   };
 }
@@ -131,43 +128,20 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
 }
 
 /** Rejects when nothing came. */
-function postJson(
+async function postJson(
   server: TrustedServer,
   body: string,
   request_id: string,
   signal: AbortSignal,
 ): Promise<Reply> {
-  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-  let reader: BodyReader;
-  const unread = () => resolve({ isTelling: false, value: null });
-  const exchange = server.post(
-    body,
-    { "x-request-id": request_id },
-    {
-      onHead(head) {
-        const isGood = head.status >= 200 && head.status < 300;
-        const isTelling = isGood || ABSENT.includes(head.status);
-        reader = createWholeReader(head, {
-          bytes_max: REPLY_BYTES_MAX,
-          judge: (text) => resolve({ isTelling, value: isGood ? parseObject(text) : null }),
-          onTooLarge: unread,
-          onPacked: unread,
-          breakOff: (why) => why,
-        });
-      },
-      onBody: (bytes) => reader.take(bytes),
-      onEnd: () => reader.end(),
-      onFailure: (failure) => reject(new Error(failure)),
-    },
-  );
-  const leave = () => reject(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  // Whatever is still open, such as the rest of a reply that is too long.
-  return promise.finally(() => {
-    signal.removeEventListener("abort", leave);
-    exchange.cut();
-  });
+  const headers = { "x-request-id": request_id };
+  const reply = await askWhole(server, { body, headers, bytes_max: REPLY_BYTES_MAX, signal });
+  if (reply.status === null) throw new Error(reply.failure);
+  const { status, text } = reply;
+  const isGood = status >= 200 && status < 300;
+  // A reply that could not be read says nothing.
+  const isTelling = text !== null && (isGood || ABSENT.includes(status));
+  return { isTelling, value: isGood && text !== null ? parseObject(text) : null };
 }
 
 /** What decides the length: how the model samples does not, nor how long it may answer. */

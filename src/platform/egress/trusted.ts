@@ -13,6 +13,8 @@ export interface ServerOptions {
 export interface TrustedServer {
   /** Sends a POST; its listener hears nothing before this has returned. */
   post(body: string, headers: Readonly<Record<string, string>>, listener: ReplyListener): Exchange;
+  /** Sends a GET, in the same way. */
+  get(headers: Readonly<Record<string, string>>, listener: ReplyListener): Exchange;
 }
 
 export interface TrustedEgress {
@@ -45,11 +47,17 @@ export function createTrustedEgress({ clock, ca }: TrustedOptions): TrustedEgres
     open(address, { headers, connect_timeout_ms }) {
       const url = new URL(address);
       const pool = choosePool(url);
-      const start = `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
-      const fixed = start + writeHeaders(headers);
+      const target = ` ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
+      const fixed = target + writeHeaders(headers);
+      const post = `POST${fixed}`;
+      const get = `GET${fixed}`;
       return {
         post: (body, own, listener) =>
-          pool.send(writeRequest(fixed + writeHeaders(own), body), listener, connect_timeout_ms),
+          pool.send(writeRequest(post + writeHeaders(own), body), listener, connect_timeout_ms),
+        get(own, listener) {
+          const request = Buffer.from(`${get}${writeHeaders(own)}\r\n`, "latin1");
+          return pool.send(request, listener, connect_timeout_ms);
+        },
       };
     },
     close() {

@@ -6,5 +6,4 @@ export {
   listAliases,
   type ModelSettings,
   type Settings,
-  type UpstreamSettings,
 } from "./settings.ts";

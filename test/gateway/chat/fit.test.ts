@@ -32,7 +32,7 @@ async function ask(
     answers++;
     return ANSWERED;
   };
-  const ending = await fitContext({ settings, count }, answer)(asked, () => undefined, signal);
+  const ending = await fitContext(settings, count, answer)(asked, () => undefined, signal);
   expect(answers).toBe(ending.ok ? 1 : 0);
   if (!ending.ok) expect(ending).toMatchObject({ code: "context_length_exceeded" });
   const refused = ending.ok || !ending.prompt_tokens ? "is refused" : "is counted out";
@@ -132,7 +132,7 @@ test("a caller who leaves while the server counts is the answer's to note", asyn
     return ANSWERED;
   };
   const asked = createAsk(" a".repeat(50_000), { max_tokens: 400 });
-  await fitContext({ settings, count }, answer)(asked, () => undefined, caller.signal);
+  await fitContext(settings, count, answer)(asked, () => undefined, caller.signal);
   expect(await left.promise).toBe(true);
 });
 

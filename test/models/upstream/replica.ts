@@ -43,6 +43,7 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
       open(url, options) {
         const real = egress.open(url, options);
         return {
+          get: real.get,
           post(body, own, listener) {
             const headers = { ...options.headers, ...own };
             const one = { url, headers, body: JSON.parse(body) };
