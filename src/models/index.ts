@@ -82,7 +82,7 @@ export async function buildModels({ settings, database, ...around }: ModelsOptio
   return models;
 }
 
-/** What stands behind a model stays as it is, and keeps what it knows, while nothing of it changes. */
+/** What stands behind a model keeps what it knows for as long as nothing of it changes. */
 function findSupply(model: ModelSettings, before: readonly ServedModel[]): Supply | undefined {
   const essence = ({ id, self_hosted, capabilities, upstream }: ModelSettings) => {
     return { id, self_hosted, capabilities, upstream };

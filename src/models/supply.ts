@@ -33,23 +33,21 @@ export function openSupply(
   { upstream, capabilities }: ModelSettings,
   { clock, ids, egress }: SupplyOptions,
 ): Supply {
-  const unwatched = { isDown: () => false, start() {}, stop() {} };
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
     return {
       // What it is told to say is never a thought.
       answer: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
       count: async (ask) => countPromptTokens(ask),
-      ...unwatched,
+      isDown: () => false,
+      start() {},
+      stop() {},
     };
   }
   const reasons = capabilities.includes("reasoning");
   const thinking = { reasons, thought_opens: upstream.thought_opens };
   const options = { ...upstream, egress, clock, ids };
   const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), thinking);
-  return {
-    answer: joinReplicas(upstream.urls.map(connect)),
-    count: createTokenCount(options),
-    ...unwatched,
-  };
+  const { answer, isDown, start, stop } = joinReplicas(upstream.urls.map(connect));
+  return { answer, count: createTokenCount(options), isDown, start, stop };
 }

@@ -1,9 +1,21 @@
 // Several replicas of one model: fewest requests in flight first, another when it fails early.
 import type { Answer, Ear, Ending } from "./contract.ts";
 
-/** Joins replicas into one answer. As soon as a piece was heard nobody else can take over. */
-export function joinReplicas(replicas: readonly Answer[]): Answer {
-  if (replicas.length === 1) return replicas[0]!;
+export interface Replicas {
+  /** As soon as a piece was heard nobody else can take over. */
+  answer: Answer;
+  /** True: none of them would answer. */
+  isDown(): boolean;
+  /** Forgets what was held against them: their unit has just been started. */
+  forgive(): void;
+  start(): void;
+  stop(): void;
+}
+
+/** Joins replicas into one answer. */
+export function joinReplicas(replicas: readonly Answer[]): Replicas {
+  const unwatched = { isDown: () => false, forgive() {}, start() {}, stop() {} };
+  if (replicas.length === 1) return { answer: replicas[0]!, ...unwatched };
   const in_flight = replicas.map(() => 0);
   let turn = 0;
 
@@ -14,7 +26,7 @@ export function joinReplicas(replicas: readonly Answer[]): Answer {
       .map((_, i) => (i + first) % replicas.length)
       .sort((a, b) => in_flight[a]! - in_flight[b]!);
   };
-  return async (ask, ear, signal) => {
+  const answer: Answer = async (ask, ear, signal) => {
     let isHeard = false;
     const hear: Ear = (piece) => {
       isHeard = true;
@@ -32,4 +44,5 @@ export function joinReplicas(replicas: readonly Answer[]): Answer {
     }
     return ending!;
   };
+  return { answer, ...unwatched };
 }

@@ -16,7 +16,7 @@ const fail = (why: string, elsewhere = true): Failure => ({
 /** Replicas that do as they are told, and who was asked. */
 function join(...replicas: Answer[]) {
   const asked: number[] = [];
-  const answer = joinReplicas(
+  const { answer } = joinReplicas(
     replicas.map((replica, i): Answer => {
       return (...given) => {
         asked.push(i);
