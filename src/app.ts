@@ -9,7 +9,7 @@ import {
   createHealthPages,
   type Entrance,
 } from "./http/index.ts";
-import { buildModels, openModelRoutes } from "./models/index.ts";
+import { buildModels, type OpenSupply, openModelRoutes } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
@@ -33,6 +33,8 @@ export interface AppOptions {
   version: string;
   /** null: the secrets key lasts as long as the app. */
   secrets_key_file: string | null;
+  /** What stands behind the models; left out: what the settings say. */
+  openSupply?: OpenSupply;
   /** Called when nothing can be kept any more: the process has to go. */
   onFatal(failure: unknown): void;
 }
@@ -85,7 +87,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const gateway = createDoor({ half: "gateway", ...common });
   const doors = [gateway];
 
-  const models = await buildModels({ settings, database, egress, clock, ids });
+  const open = options.openSupply;
+  const models = await buildModels({ settings, database, egress, clock, ids, open });
   const { registry } = models;
   openModelRoutes(gateway, registry);
   const changes = changelog_url || `${settings.server.public_url}/docs/changes`;

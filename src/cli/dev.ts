@@ -5,6 +5,7 @@ import type { Place } from "../platform/database/index.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
+import { isReplay, openRecording } from "./recording.ts";
 import { DATABASE_FILE, placeSecretsKey, readGivenSettings } from "./settings.ts";
 import { type Given, readText, UsageProblem } from "./verb.ts";
 import { VERSION } from "./version.ts";
@@ -18,12 +19,14 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const first = readFirstKey(given);
   const clock = createSystemClock(readOffset(given));
   // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
-  const settings = readGivenSettings(given, { fixed: { "server.host": "127.0.0.1" } });
+  const fixed = { "server.host": "127.0.0.1" };
+  const settings = readGivenSettings(given, { fixed, wants_api_keys: !isReplay(given) });
   const data = readText(given, "data");
   const place: Place =
     data === undefined ? { kind: "memory" } : { kind: "sqlite", file: join(data, DATABASE_FILE) };
   const { buildApp } = await import("../app.ts");
-  return listen({
+  const recording = await openRecording(given, settings, { clock, output });
+  const serving = listen({
     settings,
     clock,
     output,
@@ -36,15 +39,17 @@ export async function runDev(given: Given, output: Output): Promise<number> {
         ids: createSystemIds(),
         version: VERSION,
         secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
+        openSupply: recording.open(around.log),
         ...around,
       }),
     async welcome(operator) {
       const others = await operator.createDevKeys(first);
       const endings = others.map((key) => key.slice(first.length)).join(" ");
       const note = `keys      ${first}, and with these endings: ${endings}`;
-      return { keys: [first, ...others], notes: [note] };
+      return { keys: [first, ...others], notes: [note, ...recording.notes] };
     },
   });
+  return serving.finally(recording.close);
 }
 
 function readFirstKey(given: Given): string {

@@ -23,6 +23,8 @@ export const VERBS: readonly Verb[] = [
     flags: {
       port,
       key: { takes: "TEXT", help: "of the first key (default svc_sk_dev)" },
+      record: { takes: "FILE", help: "that is made and keeps what the model servers answer" },
+      replay: { takes: "FILE", help: "of --record, whose answers stand in for the servers'" },
       now: { takes: "DATE", help: "that the program takes for today, such as 2027-01-05" },
     },
     help: "a local stub, in memory and with fixed keys",

@@ -5,7 +5,7 @@ import type { ModelSettings, Settings } from "../platform/settings/index.ts";
 import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
-import { openSupply, type Supply, type SupplyOptions } from "./supply.ts";
+import { type OpenSupply, openSupply, type Supply, type SupplyOptions } from "./supply.ts";
 
 export { countBundled } from "./bundled-tokenizer/count.ts";
 export { createGrants, type Grants } from "./grants.ts";
@@ -14,13 +14,19 @@ export { needsGrant } from "./permission.ts";
 export type { Judgement, ModelRegistry, Named } from "./registry.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";
+export type { OpenSupply } from "./supply.ts";
 export { createSwitches, type State, type Switches, stateOf, type Turn } from "./switches.ts";
 export { countImages, listTexts } from "./tokens.ts";
 export type * from "./upstream/contract.ts";
 
+/** Loaded by who records or plays only. */
+export const loadRecording = () => import("./recording/index.ts");
+
 export interface ModelsOptions extends SupplyOptions {
   settings: Settings;
   database: Database;
+  /** Left out: as the settings say. */
+  open?: OpenSupply;
 }
 
 export interface Models {
@@ -32,7 +38,8 @@ export interface Models {
 }
 
 /** Opens every model of the settings, and notes in the database those seen for the first time. */
-export async function buildModels({ settings, database, ...around }: ModelsOptions) {
+export async function buildModels(options: ModelsOptions) {
+  const { settings, database, open = openSupply, ...around } = options;
   const store = database.bind(modelStore);
   let isStarted = false;
   const read = async ({ models, service }: Settings, before: readonly ServedModel[]) => {
@@ -48,7 +55,7 @@ export async function buildModels({ settings, database, ...around }: ModelsOptio
         settings: model,
         created: Math.floor(seen.get(model.id)! / 1000),
         upstream_revision: model.self_hosted ? null : fingerprint(model),
-        supply: findSupply(model, before) ?? openSupply(model, around),
+        supply: findSupply(model, before) ?? open(model, around),
       }),
     );
     return { models: served, default_model: service.default_model };

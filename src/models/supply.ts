@@ -28,6 +28,9 @@ export interface SupplyOptions {
   ids: Ids;
 }
 
+/** How what stands behind a model comes about. */
+export type OpenSupply = (model: ModelSettings, around: SupplyOptions) => Supply;
+
 /** Opens what a model's settings say; nothing is asked before its start. */
 export function openSupply(
   { upstream, capabilities }: ModelSettings,

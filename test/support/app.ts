@@ -1,7 +1,8 @@
 // The whole app for black-box tests: on a manual clock, with the fixed keys of `dev`, with or without a socket.
 import { type App, buildApp, WRITER } from "../../src/app.ts";
+import type { OpenSupply } from "../../src/operator/index.ts";
 import type { Place } from "../../src/platform/database/index.ts";
-import { createLog } from "../../src/platform/log.ts";
+import { createLog, type Log } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/platform/settings/index.ts";
 import { createManualClock, type ManualClock } from "./clock.ts";
 import { createSeededIds } from "./ids.ts";
@@ -18,6 +19,8 @@ export interface TestAppOptions {
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: Place;
+  /** What stands behind the models; left out: what the settings say. */
+  openSupply?(log: Log): OpenSupply;
 }
 
 export interface AskOptions {
@@ -75,6 +78,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     log,
     version: "0.0.0-test",
     secrets_key_file: null,
+    openSupply: options.openSupply?.(log),
     onFatal: (failure) => {
       throw failure;
     },

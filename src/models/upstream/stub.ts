@@ -4,6 +4,7 @@ import type { Ids } from "../../platform/ids.ts";
 import { type Code, refuse } from "../../platform/refusal.ts";
 import { countPromptTokens } from "../tokens.ts";
 import type { Ask, Ending, Failure, Piece, RawAnswer, RawEar, UpstreamCode } from "./contract.ts";
+import { endAtLeaving, LEFT } from "./leaving.ts";
 import { type Beat, planReply } from "./stub-reply.ts";
 
 export interface StubOptions {
@@ -31,8 +32,6 @@ const FAILURES: Record<UpstreamCode, boolean> = {
 /** It does not cost it a token. */
 const THOUGHT = { kind: "thought", text: "" } as const;
 
-const LEFT = failWith("client_closed_request", "the caller left");
-
 /** The codes that always name the same field: gateway.errors.model_not_permitted and its like. */
 const PARAMS: Partial<Record<Code, string>> = {
   model_not_permitted: "model",
@@ -41,18 +40,7 @@ const PARAMS: Partial<Record<Code, string>> = {
 
 /** A scripted code that no model server can cause is thrown as a refusal. */
 export function createStub(options: StubOptions): RawAnswer {
-  return async (ask, ear, signal) => {
-    if (signal.aborted) return LEFT;
-    const left = Promise.withResolvers<Ending>();
-    const leave = () => left.resolve(LEFT);
-    signal.addEventListener("abort", leave, { once: true });
-    try {
-      // Whatever the reply waits for, be it an ear that never comes back: leaving ends it at once.
-      return await Promise.race([left.promise, reply(ask, ear, signal, options)]);
-    } finally {
-      signal.removeEventListener("abort", leave);
-    }
-  };
+  return endAtLeaving((ask, ear, signal) => reply(ask, ear, signal, options));
 }
 
 async function reply(

@@ -1,0 +1,85 @@
+// Plays what was recorded in place of the servers of models, none of which is asked.
+import { type Clock, nextTurn, wait } from "../../platform/clock.ts";
+import type { OpenSupply } from "../supply.ts";
+import type { Answer, Ask, Ear, Ending, Failure } from "../upstream/contract.ts";
+import { endAtLeaving, LEFT } from "../upstream/leaving.ts";
+import { hashAsk, type Take } from "./recording.ts";
+
+export type Played = Pick<Take, "told" | "ended_ms" | "ending">;
+
+/** So many pieces that are due go out in one turn of the event loop. */
+const PIECES_A_TURN = 64;
+
+const MISSING: Failure = {
+  ok: false,
+  code: "model_unavailable",
+  elsewhere: false,
+  why: "the recording holds no such request",
+};
+
+/** What was recorded of each ask, in its order. */
+export function createShelf() {
+  const shelf = new Map<string, { takes: Played[]; next: number }>();
+  return {
+    add({ model, key, told, ended_ms, ending }: Take): void {
+      const place = `${key} ${model}`;
+      const found = shelf.get(place) ?? { takes: [], next: 0 };
+      found.takes.push({ told, ended_ms, ending });
+      shelf.set(place, found);
+    },
+    /** One after the other, and the last one again and again; undefined: it was never asked. */
+    next(model: string, ask: Ask): Played | undefined {
+      const found = shelf.get(`${hashAsk(ask)} ${model}`);
+      if (!found) return undefined;
+      const take = found.takes[found.next];
+      if (found.next < found.takes.length - 1) found.next += 1;
+      return take;
+    },
+  };
+}
+export type Shelf = ReturnType<typeof createShelf>;
+
+/** Supplies without servers: nobody counts tokens, and nobody is ever down. */
+export function createReplay(shelf: Shelf): OpenSupply {
+  return ({ id }, { clock }) => ({
+    answer: replay((ask) => shelf.next(id, ask), clock),
+    count: async () => null,
+    isDown: () => false,
+    start() {},
+    stop() {},
+  });
+}
+
+/** Each piece at its time since the ask; what an ear has held back comes as soon as it may. */
+export function replay(find: (ask: Ask) => Played | undefined, clock: Clock): Answer {
+  return endAtLeaving(async (ask, ear, signal) => {
+    const take = find(ask);
+    return take ? play(take, { ear, signal, clock }) : MISSING;
+  });
+}
+
+interface Playing {
+  ear: Ear;
+  signal: AbortSignal;
+  clock: Clock;
+}
+
+async function play(take: Played, { ear, signal, clock }: Playing): Promise<Ending> {
+  const asked_ms = clock.monotonic();
+  let unbroken = 0;
+  const reach = (at_ms: number): Promise<unknown> | undefined => {
+    const pause_ms = asked_ms + at_ms - clock.monotonic();
+    if (pause_ms <= 0 && ++unbroken < PIECES_A_TURN) return undefined;
+    unbroken = 0;
+    return pause_ms > 0 ? wait(clock, pause_ms, signal) : nextTurn();
+  };
+  for (const { at_ms, piece } of take.told) {
+    const pause = reach(at_ms);
+    if (pause) await pause;
+    if (signal.aborted) return LEFT;
+    const held = ear(piece);
+    if (held) await held;
+  }
+  await reach(take.ended_ms);
+  return take.ending;
+}

@@ -1,0 +1,209 @@
+// What was recorded in front of a model server is answered without it, word by word.
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openRecorder, openReplay } from "../../../src/models/recording/index.ts";
+import { startApp, type TestApp } from "../../support/app.ts";
+import { createManualClock } from "../../support/clock.ts";
+import {
+  answerFrames,
+  answerText,
+  DONE,
+  type ScriptedUpstream,
+  startUpstream,
+  USAGE,
+  writeFrame,
+  writeSettings,
+} from "../../support/upstream.ts";
+
+let directory: string;
+let upstream: ScriptedUpstream;
+let file: string;
+let files = 0;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "wadi-round-trip-"));
+  upstream = startUpstream();
+});
+afterAll(async () => {
+  await upstream.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+beforeEach(() => {
+  file = join(directory, `${files++}.jsonl`);
+  upstream.asked.length = 0;
+});
+
+const settings = () => writeSettings(upstream.url);
+/** A model server that can be looked for in vain. */
+const GONE = writeSettings("http://127.0.0.1:1/v1");
+
+type Work = (app: TestApp) => Promise<unknown[]>;
+
+async function record(work: Work, text = settings()): Promise<unknown[]> {
+  const recorder = await openRecorder(file, createManualClock());
+  const app = await startApp({ settings: text, openSupply: (log) => recorder.open(log) });
+  try {
+    return await work(app);
+  } finally {
+    await app.stop();
+    await recorder.close();
+  }
+}
+
+async function replay(work: Work, text = GONE) {
+  const { open } = openReplay(file);
+  const app = await startApp({ settings: text, openSupply: () => open });
+  try {
+    return { told: await work(app), lines: app.lines };
+  } finally {
+    await app.stop();
+  }
+}
+
+/** Status and body, without what is fresh each time. */
+async function read(response: Promise<Response>): Promise<[number, string]> {
+  const { status, text } = await response.then(async (one) => ({
+    status: one.status,
+    text: await one.text(),
+  }));
+  return [status, text.replaceAll(/"(request_id|id)":"(?!call)[^"]*"/g, '"$1":""')];
+}
+
+const ADD = { type: "function", function: { name: "add", parameters: { type: "object" } } };
+const CALL = { index: 0, id: "call_7", type: "function", function: { name: "add", arguments: "" } };
+const usage = { usage: USAGE };
+
+const CASES: [title: string, script: () => Response, fields: object][] = [
+  ["a JSON reply", () => answerText("Hi"), {}],
+  [
+    "a stream",
+    () =>
+      answerFrames([
+        writeFrame({ content: "H" }),
+        writeFrame({ content: "i" }, "stop", usage),
+        DONE,
+      ]),
+    { stream: true, stream_options: { include_usage: true } },
+  ],
+  [
+    "calls of tools",
+    () =>
+      answerFrames([
+        writeFrame({ content: "Wait." }),
+        writeFrame({ tool_calls: [CALL] }),
+        writeFrame({ tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] }),
+        writeFrame({}, "tool_calls", usage),
+        DONE,
+      ]),
+    { stream: true, tools: [ADD] },
+  ],
+  ["a failure before the first word", () => new Response("no", { status: 429 }), { stream: true }],
+  ["a failure of a JSON reply", () => new Response("<html>", { status: 500 }), {}],
+  [
+    "a failure in the middle of a stream",
+    () => answerFrames([writeFrame({ content: "H" }), 'data: {"error":{"message":"CUDA"}}\n\n']),
+    { stream: true },
+  ],
+];
+for (const [title, script, fields] of CASES) {
+  test(`${title} is played as it was told`, async () => {
+    upstream.script = script;
+    const work: Work = async ({ chat }) => [await read(chat("Hello", fields))];
+    const recorded = await record(work);
+    expect(upstream.asked).toHaveLength(1);
+    expect((await replay(work)).told).toEqual(recorded);
+    expect(upstream.asked).toHaveLength(1);
+  });
+}
+
+test("the same ask again gets the next reply, the last one again and again", async () => {
+  let n = 0;
+  upstream.script = () => answerText(`reply ${++n}`);
+  const ask =
+    (times: number): Work =>
+    async ({ chat }) => {
+      const told: unknown[] = [];
+      for (let time = 0; time < times; time++) told.push((await read(chat("Hello")))[1]);
+      return told;
+    };
+  const [one, two] = await record(ask(2));
+  expect((await replay(ask(4))).told).toEqual([one, two, two, two]);
+});
+
+test("what was not recorded is said in the log, and no prompt with it", async () => {
+  upstream.script = () => answerText("Hi");
+  await record(async ({ chat }) => [await read(chat("Hello"))]);
+  const work: Work = async ({ chat }) => [await read(chat("Secret", { model: "test-1" }))];
+  const { told, lines } = await replay(work);
+  expect(told).toEqual([[503, expect.stringContaining('"code":"model_unavailable"')]]);
+  expect(lines).toEqual([
+    expect.objectContaining({
+      message: "the model server failed: the recording holds no such request",
+      code: "model_unavailable",
+      model: "test-1",
+    }),
+  ]);
+  expect(JSON.stringify(lines)).not.toContain("Secret");
+});
+
+test("a thought is not in the file, nor are keys, accounts and request ids", async () => {
+  upstream.script = () =>
+    answerFrames([
+      writeFrame({ reasoning_content: "Pondering" }),
+      writeFrame({ content: "<think>Doubting</think>Hi" }, "stop", usage),
+      DONE,
+    ]);
+  const fields = { stream: true, reasoning: true, user: "somebody" };
+  await record(async ({ chat }) => [await read(chat("Hello", fields))]);
+  const text = readFileSync(file, "utf8");
+  const [, line] = text.split("\n");
+  const { ask, told, ended_ms, ending, ...rest } = JSON.parse(line!);
+  expect(rest).toEqual({ model: "test-1", key: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(told).toEqual([{ at_ms: 0, piece: { kind: "text", text: "Hi" } }]);
+  expect({ ended_ms, ending }).toMatchObject({ ended_ms: 0, ending: { ok: true, usage: USAGE } });
+  expect(ask.messages).toEqual([{ role: "user", content: "Hello" }]);
+  for (const hidden of ["Pondering", "Doubting", "svc_sk", "somebody", "account", "request_id"]) {
+    expect(text).not.toContain(hidden);
+  }
+});
+
+test("of a caller who leaves in the middle nothing is recorded", async () => {
+  const begun = Promise.withResolvers<AbortSignal>();
+  upstream.script = ({ signal }) => {
+    begun.resolve(signal);
+    return new Promise<Response>(() => undefined);
+  };
+  const caller = new AbortController();
+  await record(async ({ chat, logged }) => {
+    const asked = chat("Hello", {}, { signal: caller.signal }).catch(() => undefined);
+    await begun.promise;
+    caller.abort();
+    await logged("client_closed_request");
+    await asked;
+    upstream.script = () => answerText("Hi");
+    return [await read(chat("Bye"))];
+  });
+  const { requests } = openReplay(file);
+  expect(requests).toBe(1);
+  const { told } = await replay(async ({ chat }) => [await read(chat("Bye"))]);
+  expect(told).toEqual([[201, expect.stringContaining('"content":"Hi"')]]);
+});
+
+test("the stub is recorded like any model", async () => {
+  const work: Work = async ({ chat }) => [
+    await read(chat('!say Hi\n!tool add {"a": 1}', { stream: true })),
+    await read(chat("!say Hi\n!cut", { stream: true })),
+    await read(chat("!error upstream_timeout")),
+  ];
+  const recorded = await record(work, "");
+  expect((await replay(work, "")).told).toEqual(recorded);
+});
+
+test("a long prompt passes where nobody can count it", async () => {
+  upstream.script = ({ path }) =>
+    path === "/tokenize" ? Response.json({ count: 30_000 }) : answerText("Hi");
+  const work: Work = async ({ chat }) => [await read(chat("word ".repeat(8_000)))];
+  const recorded = await record(work);
+  expect((await replay(work)).told).toEqual(recorded);
+});

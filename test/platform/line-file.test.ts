@@ -1,0 +1,89 @@
+// A file that grows line by line behind its writer's back, and what is left of it when it cannot.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLineFile, readLines } from "../../src/platform/line-file.ts";
+import { createManualClock } from "../support/clock.ts";
+
+let directory: string;
+let file: string;
+const ended: string[] = [];
+const create = (bytes_max = 1_000) =>
+  createLineFile(file, {
+    clock: createManualClock(),
+    head: "head",
+    bytes_max,
+    onEnd: (why) => ended.push(why),
+  });
+const read = () => readFileSync(file, "utf8");
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "wadi-line-file-"));
+  file = join(directory, "lines");
+  ended.length = 0;
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+test("lines stand in the order in which they were noted, and only its owner reads them", async () => {
+  const lines = await create();
+  for (const line of ["one", "zwei €", "three"]) lines.append(() => line);
+  await lines.close();
+  expect(read()).toBe("head\none\nzwei €\nthree\n");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(ended).toEqual([]);
+});
+
+test("a line is made into text behind the back of whoever noted it", async () => {
+  const lines = await create();
+  let made = 0;
+  lines.append(() => `line ${++made}`);
+  expect(made).toBe(0);
+  await Promise.resolve();
+  expect(made).toBe(0);
+  await lines.close();
+  expect(made).toBe(1);
+});
+
+test("a file that is there is left alone", async () => {
+  writeFileSync(file, "mine");
+  await expect(create()).rejects.toMatchObject({ code: "EEXIST" });
+  expect(read()).toBe("mine");
+});
+
+test("one that has got no line is removed again", async () => {
+  const lines = await create();
+  expect(read()).toBe("head\n");
+  await lines.close();
+  expect(existsSync(file)).toBe(false);
+});
+
+test("it ends in front of the first line that is too much, and says so once", async () => {
+  const lines = await create(14);
+  for (const line of ["one", "much too long", "two"]) lines.append(() => line);
+  await lines.close();
+  lines.append(() => "late");
+  expect(read()).toBe("head\none\n");
+  expect(ended).toEqual(["too large"]);
+});
+
+test("it ends when more waits than a slow disk should ever be behind", async () => {
+  const lines = await create(1_000_000);
+  for (let n = 0; n < 5_000; n++) lines.append(() => "line");
+  await lines.close();
+  expect(ended).toEqual(["too slow"]);
+});
+
+test("lines are read without their ends, wherever the file is read in pieces", () => {
+  // The chunks of a megabyte cut letters of three bytes.
+  const long = "€".repeat(700_000);
+  writeFileSync(file, `one\n\n${long}\nlast`);
+  expect([...readLines(file)]).toEqual(["one", "", long, "last"]);
+  writeFileSync(file, "one\n");
+  expect([...readLines(file)]).toEqual(["one"]);
+});
+
+test("what is no UTF-8 is not read as something else", () => {
+  writeFileSync(file, new Uint8Array([0x61, 0xe2, 0x82]));
+  expect(() => [...readLines(file)]).toThrow();
+});
