@@ -87,8 +87,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const gateway = createDoor({ half: "gateway", ...common });
   const doors = [gateway];
 
-  const open = options.openSupply;
-  const models = await buildModels({ settings, database, egress, clock, ids, open });
+  const around = { settings, database, egress, clock, ids, log, open: options.openSupply };
+  const models = await buildModels(around);
   const { registry } = models;
   openModelRoutes(gateway, registry);
   const changes = changelog_url || `${settings.server.public_url}/docs/changes`;

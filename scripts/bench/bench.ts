@@ -1,6 +1,7 @@
 // Runs benches in turn and prints their figures beside the goals of design/quality.md; misses fail nothing.
 import { availableParallelism, cpus } from "node:os";
 import { parseArgs } from "node:util";
+import { benchBlackhole } from "./blackhole.ts";
 import { benchChat } from "./chat.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
@@ -12,6 +13,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   start: benchStart,
   chat: benchChat,
   idle: benchIdle,
+  blackhole: benchBlackhole,
 };
 
 const ROUNDS = 5;

@@ -133,8 +133,8 @@ export interface Wadi extends Process {
   key: string;
 }
 
-/** A data directory with an account and a key, and settings with the mock as the only model. */
-const furnish = async (program: string, directory: string, mock: Process) => {
+/** A data directory with an account and a key, and settings with the mock as the default model. */
+const furnish = async (program: string, directory: string, mock: Process, more: string) => {
   const config = join(directory, "wadi.toml");
   await Bun.write(
     config,
@@ -150,7 +150,7 @@ capabilities = ["tools", "streaming"]
 [models.upstream]
 kind = "openai"
 urls = ["http://127.0.0.1:${mock.port}/v1"]
-`,
+${more}`,
   );
   const at = ["--config", config, "--data", join(directory, "data")];
   await runWadi([program, "accounts", "create", "bench", ...at]);
@@ -158,8 +158,9 @@ urls = ["http://127.0.0.1:${mock.port}/v1"]
   return { at, key };
 };
 
-export const startWadi = async (program: string, mock: Process): Promise<Wadi> => {
-  const { at, key } = await furnish(program, makeScratch(), mock);
+/** `more` stands behind the mock's model in the settings. */
+export const startWadi = async (program: string, mock: Process, more = ""): Promise<Wadi> => {
+  const { at, key } = await furnish(program, makeScratch(), mock, more);
   return { ...(await start([program, "serve", "--port", "0", ...at])), key };
 };
 

@@ -2,12 +2,15 @@
 import type { Clock } from "../platform/clock.ts";
 import type { TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
+import { createLook } from "./replicas/health.ts";
+import { joinReplicas } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
 import type { Answer, CountTokens } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
+import { writeHeaders } from "./upstream/openai-request.ts";
 import { withoutReasoning } from "./upstream/reasoning.ts";
-import { joinReplicas } from "./upstream/replicas.ts";
 import { createStub } from "./upstream/stub.ts";
 import { createTokenCount } from "./upstream/token-count.ts";
 
@@ -26,6 +29,7 @@ export interface SupplyOptions {
   egress: TrustedEgress;
   clock: Clock;
   ids: Ids;
+  log: Log;
 }
 
 /** How what stands behind a model comes about. */
@@ -33,8 +37,8 @@ export type OpenSupply = (model: ModelSettings, around: SupplyOptions) => Supply
 
 /** Opens what a model's settings say; nothing is asked before its start. */
 export function openSupply(
-  { upstream, capabilities }: ModelSettings,
-  { clock, ids, egress }: SupplyOptions,
+  { id, upstream, capabilities, self_hosted }: ModelSettings,
+  { clock, ids, egress, log }: SupplyOptions,
 ): Supply {
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
@@ -50,7 +54,25 @@ export function openSupply(
   const reasons = capabilities.includes("reasoning");
   const thinking = { reasons, thought_opens: upstream.thought_opens };
   const options = { ...upstream, egress, clock, ids };
-  const connect = (url: string) => withoutReasoning(createOpenai({ ...options, url }), thinking);
-  const { answer, isDown, start, stop } = joinReplicas(upstream.urls.map(connect));
+  // A provider is not asked how it is unless the operator says where.
+  const health = upstream.health || (self_hosted ? "/health" : "");
+  const { connect_timeout_ms } = upstream;
+  const headers = writeHeaders(upstream);
+  /** It stands beside `/v1`, and is asked for with the same key. */
+  const openLook = (url: string) => {
+    const address = url.replace(/\/(?:v1\/?)?$/, "") + health;
+    return createLook(egress.open(address, { headers, connect_timeout_ms }));
+  };
+  const servers = upstream.urls.map((url) => ({
+    name: new URL(url).host,
+    answer: withoutReasoning(createOpenai({ ...options, url }), thinking),
+    look: health === "" ? null : openLook(url),
+  }));
+  const { answer, isDown, start, stop } = joinReplicas(servers, {
+    ...upstream,
+    model: id,
+    clock,
+    log,
+  });
   return { answer, count: createTokenCount(options), isDown, start, stop };
 }

@@ -124,6 +124,7 @@ context_window = 2_048
 [models.upstream]
 kind = "openai"
 urls = ["http://127.0.0.1:1/v1"]
+health_every = "0s"
 `;
   await Bun.write(join(room.directory, "window.toml"), settings);
   const server = await room.serve(["dev", "--port", "0", "--config", "window.toml"]);

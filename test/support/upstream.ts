@@ -16,6 +16,8 @@ export interface ScriptedUpstream {
   asked: AskedRequest[];
   /** What the next requests get, until it is changed. */
   script: Script;
+  /** The status of its /health, which is not among what was asked. */
+  health: number;
   stop(): Promise<void>;
 }
 
@@ -27,6 +29,7 @@ export function startUpstream(script: Script = () => answerText("Hello")): Scrip
     idleTimeout: 0,
     async fetch(request) {
       const { pathname } = new URL(request.url);
+      if (pathname === "/health") return new Response(null, { status: upstream.health });
       const sent = request.method === "POST" ? await request.json() : {};
       const body = sent as Record<string, unknown>;
       const one = { path: pathname, headers: request.headers, body, signal: request.signal };
@@ -38,6 +41,7 @@ export function startUpstream(script: Script = () => answerText("Hello")): Scrip
     url: `http://127.0.0.1:${server.port}/v1`,
     asked,
     script,
+    health: 200,
     stop: () => server.stop(true),
   };
   return upstream;

@@ -105,6 +105,11 @@ export interface Failure {
   /** What happened, for the operator's log: never the upstream's own words. */
   why: string;
   upstream_status?: number;
+  /**
+   * Nothing of a reply came, not even its status: its server may be gone. `perhaps`: or it was
+   * still at a whole reply, which begins only when it is made.
+   */
+  silent?: "surely" | "perhaps";
   /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
   prompt_tokens?: number;
   /** What had been made until then, always an estimate; left out: nothing had. */
@@ -122,19 +127,33 @@ export interface Success {
 
 /** How an answer came about; left out: nobody on its way has noted it. */
 export interface Journey {
-  /** Requests that were sent for it, to whichever replicas. */
+  /** How often a replica was asked for it, whichever; 0: none was. */
   attempts?: number;
   /** How long it waited for a unit's start or for a place, in all. */
   waited_ms?: number;
 }
 
+/** It is made for one answer alone: whoever hands it on may add to it. */
 export type Ending = (Success | Failure) & Journey;
 
 /** Asks, tells the ear what comes, and ends; what fails outside is a value, never a throw. */
 export type Answer = (ask: Ask, ear: Ear, signal: AbortSignal) => Promise<Ending>;
 
+/** One replica's answer; its first token is waited for as long as the request has time left. */
+export type Attempt = (
+  ask: Ask,
+  ear: Ear,
+  signal: AbortSignal,
+  first_token_ms?: number,
+) => Promise<Ending>;
+
 /** An answer with the thoughts still in it. */
-export type RawAnswer = (ask: Ask, ear: RawEar, signal: AbortSignal) => Promise<Ending>;
+export type RawAnswer = (
+  ask: Ask,
+  ear: RawEar,
+  signal: AbortSignal,
+  first_token_ms?: number,
+) => Promise<Ending>;
 
 /** Exactly how many tokens the model would read, template and tools included; null: it cannot. */
 export type CountTokens = (ask: Ask, signal: AbortSignal) => Promise<number | null>;

@@ -55,7 +55,8 @@ export function explainCut(cut: Cut): Failure {
       return fail("client_closed_request", false, "the caller stopped reading");
     case "late":
       // gateway.errors.upstream_timeout
-      return fail("upstream_timeout", true, "no answer in time");
+      // Not elsewhere: the caller's time is used up.
+      return fail("upstream_timeout", false, "no answer in time");
     case "stalled":
       // gateway.errors.upstream_error: a stalled stream is a failure, not a time-out.
       return fail("upstream_error", true, "its stream stalled");

@@ -37,7 +37,7 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
     connect_timeout_ms,
   });
 
-  return (ask, ear, signal) => {
+  return (ask, ear, signal, first_token_ms = options.first_token_timeout_ms) => {
     if (signal.aborted) return Promise.resolve(explainCut("left"));
     const { promise, resolve, reject } = Promise.withResolvers<Ending>();
     let reader: BodyReader | null = null;
@@ -51,8 +51,11 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
       exchange.cut();
       reject(bug);
     };
-    const watch = createWatch(clock, signal, options.first_token_timeout_ms, (cut) => {
-      settle(reader ? reader.breakOff(explainCut(cut), cut) : explainCut(cut));
+    const watch = createWatch(clock, signal, first_token_ms, (cut) => {
+      const why = explainCut(cut);
+      if (reader) return settle(reader.breakOff(why, cut));
+      if (cut === "late") why.silent = ask.stream ? "surely" : "perhaps";
+      settle(why);
     });
     const body = writeRequest(ask, options);
     const exchange = server.post(
@@ -79,7 +82,7 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
         },
         onFailure(failure) {
           const why = explainBreak(failure);
-          settle(reader ? reader.breakOff(why, null) : why);
+          settle(reader ? reader.breakOff(why, null) : { ...why, silent: "surely" });
         },
       },
     );

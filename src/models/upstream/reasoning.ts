@@ -1,5 +1,5 @@
 // Keeps what a model thinks out of what it says, be it told apart or in `<think>` blocks.
-import type { Answer, Ear, Piece, RawAnswer, Thought } from "./contract.ts";
+import type { Attempt, Ear, Piece, RawAnswer, Thought } from "./contract.ts";
 
 const OPEN = "<think>";
 const CLOSE = "</think>";
@@ -16,11 +16,12 @@ export interface Thinking {
  * gateway.endpoints.chat_completions.reasoning: no reasoning text reaches the caller. It stands
  * around each attempt, so that thoughts alone do not keep another replica from taking over.
  */
-export function withoutReasoning(answer: RawAnswer, { reasons, thought_opens }: Thinking): Answer {
-  return async (ask, ear, signal) => {
+export function withoutReasoning(answer: RawAnswer, { reasons, thought_opens }: Thinking): Attempt {
+  return async (ask, ear, signal, first_token_ms) => {
     const isOpen = thought_opens === "always" || (thought_opens === "asked" && ask.reasoning);
     const filter = new Filter(ear, reasons, isOpen);
-    const ending = await answer(ask, (piece) => filter.hear(piece), signal);
+    const hear = (piece: Piece | Thought) => filter.hear(piece);
+    const ending = await answer(ask, hear, signal, first_token_ms);
     if (ending.ok) await filter.end(ending.finish_reason === "length");
     return ending;
   };

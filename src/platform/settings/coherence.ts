@@ -38,6 +38,9 @@ const HEADERS_OF_OURS = new Set([
   "x-request-id",
 ]);
 
+/** More often would be a load of its own. */
+const HEALTH_EVERY_MIN_MS = 1_000;
+
 /** What the request itself says: a setting of that name would be lost or would break it. */
 const BODY_FIELDS_OF_OURS = new Set([
   "max_tokens",
@@ -110,6 +113,10 @@ function completeUpstream(
 ) {
   const { problems } = surroundings;
   if (upstream.model === "") upstream.model = id;
+  const { health_every_ms } = upstream;
+  if (health_every_ms > 0 && health_every_ms < HEALTH_EVERY_MIN_MS) {
+    problems.add(`${path}.health_every`, "must be 0s or at least 1s");
+  }
   upstream.api_key = findApiKey(upstream, path, surroundings);
   for (const name of Object.keys(upstream.headers)) {
     const says = judgeHeader(name.toLowerCase());

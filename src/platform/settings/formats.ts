@@ -12,6 +12,7 @@ export const FORMATS = {
   /** A name: the value itself, pasted here, mostly has characters that no name has. */
   variable: matching(/^([A-Za-z_][A-Za-z0-9_]*)?$/, "the name of an environment variable"),
   header: matching(/^[\t\x20-\x7e\x80-\xff]*$/, "one line of text"),
+  path: matching(/^(\/[!-"$-~]*)?$/, "empty or a path that begins with /"),
   database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
   link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
   upstream(text: string) {

@@ -94,6 +94,23 @@ export const OpenaiUpstream = Type.Object(
       description: "false: the server ignores it; it is sent that one tool with `required`.",
       default: true,
     }),
+    max_in_flight: Type.Integer({
+      description: "How many requests each replica gets at once, the others wait; 0 is no limit.",
+      default: 0,
+      minimum: 0,
+      maximum: 100_000,
+    }),
+    health: text("path", {
+      description:
+        'The path of a replica\'s health, behind its address without /v1; "" is /health if ' +
+        "self_hosted, and none else.",
+      default: "",
+    }),
+    health_every: duration({
+      description: "How often it is asked; 0s is never.",
+      default: "10s",
+      maximum: DAY_MS,
+    }),
     connect_timeout: duration({
       description: "How long a connection may take to be made.",
       default: "5s",

@@ -162,6 +162,18 @@ describe("prices and durations", () => {
       `wadi.toml:6: models[0].upstream.stall_timeout ${DURATION}, but is "5 min"`,
     ],
     [
+      upstream('health_every = "999ms"'),
+      "wadi.toml:6: models[0].upstream.health_every must be 0s or at least 1s",
+    ],
+    [
+      upstream('health = "http://h/health"'),
+      "wadi.toml:6: models[0].upstream.health must be empty or a path that begins with /, but is text",
+    ],
+    [
+      upstream("max_in_flight = -1"),
+      "wadi.toml:6: models[0].upstream.max_in_flight must be an integer from 0 to 100000, but is -1",
+    ],
+    [
       upstream("stall_timeout = 5"),
       "wadi.toml:6: models[0].upstream.stall_timeout must be text in quotes, but is 5",
     ],

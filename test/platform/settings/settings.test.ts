@@ -54,6 +54,9 @@ headers = { X-Team = "a", __proto__ = "b" }
 reasoning_on = { chat_template_kwargs = { enable_thinking = true, list = [1, { x = "y" }] } }
 thought_opens = "asked"
 tool_choice_by_name = false
+max_in_flight = 32
+health = "/ping?deep=1"
+health_every = "0s"
 first_token_timeout = "500ms"
 stall_timeout = "10m"
 
@@ -156,6 +159,9 @@ describe("a file", () => {
         reasoning_off: {},
         thought_opens: "asked",
         tool_choice_by_name: false,
+        max_in_flight: 32,
+        health: "/ping?deep=1",
+        health_every_ms: 0,
         connect_timeout_ms: 5_000,
         first_token_timeout_ms: 500,
         stall_timeout_ms: 600_000,
@@ -194,6 +200,9 @@ describe("a file", () => {
           reasoning_off: {},
           thought_opens: "reply",
           tool_choice_by_name: true,
+          max_in_flight: 0,
+          health: "",
+          health_every_ms: 10_000,
           connect_timeout_ms: 5_000,
           first_token_timeout_ms: 120_000,
           stall_timeout_ms: 60_000,

@@ -28,7 +28,10 @@ export interface FaultFront extends TestApp, AsyncDisposable {
   upstream: ScriptedUpstream;
 }
 
-/** `lines` stand in the table of the upstream; `await using` stops everything. */
+/**
+ * `lines` stand in the table of the upstream; its health is not asked for, so that a fault meets
+ * the chats alone. `await using` stops everything.
+ */
 export async function startFaultFront(
   lines = "",
   options: TestAppOptions = {},
@@ -40,7 +43,7 @@ export async function startFaultFront(
   );
   const proxy = startFaultProxy(upstream.url);
   const limits = "[limits]\nrequests_per_minute = 1_000_000\n";
-  const settings = `${limits}${writeSettings(proxy.url, "", lines)}`;
+  const settings = `${limits}${writeSettings(proxy.url, "", `health_every = "0s"\n${lines}`)}`;
   const app = await startApp({ settings, ...options });
   const stop = async () => {
     await app.stop();
@@ -125,6 +128,8 @@ export async function askThrough(
   fault: Fault,
   fields: object = {},
 ): Promise<Asked> {
+  // Not so many failures a minute that the breaker would open.
+  await front.clock.advance(15_000);
   const met: Promise<void>[] = [];
   const played: unknown[] = [];
   front.proxy.fault = (link) => {
@@ -149,7 +154,9 @@ export async function askThrough(
 
 /** Nothing of the model server's words, nor where it stands, is in what was told or logged. */
 export function expectSilence(front: FaultFront, told: string): void {
-  const all = told + JSON.stringify(front.lines);
+  // The lines about a server itself name it, for the operator alone.
+  const lines = front.lines.filter(({ upstream }) => upstream === undefined);
+  const all = told + JSON.stringify(lines);
   for (const secret of ["canary", "10.9.8.7", "nginx", "<html", `:${front.proxy.port}`]) {
     expect(all).not.toContain(secret);
   }

@@ -1,0 +1,126 @@
+// The breaker of one replica: which fails too often is passed over, and then tried again.
+import type { Clock } from "../../platform/clock.ts";
+import type { Ending, Failure } from "../upstream/contract.ts";
+
+/** So many failures within the window open it. */
+const FAILURES_MAX = 5;
+const WINDOW_MS = 60_000;
+/** For so long it stays open; then single requests try whether the replica has recovered. */
+const OPEN_MS = 30_000;
+/** So many of them, one after another, close it. */
+const SUCCESSES_NEEDED = 2;
+
+/** One request to the replica, as the breaker sees it. */
+export interface Trial {
+  /** It is the one that tries whether the replica has recovered. */
+  isTrial: boolean;
+  /** How much had been heard of the replica when it began. */
+  heard: number;
+}
+
+export interface Breaker {
+  /** False: others are asked while there are any. */
+  mayAsk(): boolean;
+  /** The failure that stands for its silence; null: it has been heard since, whatever it said. */
+  findSilence(): Failure | null;
+  begin(): Trial;
+  /** null: a bug of ours, which says nothing of it. */
+  end(trial: Trial, ending: Ending | null): void;
+  /** It was heard: it is there, whatever becomes of the requests. */
+  hear(): void;
+  /** How much has been heard of it so far. */
+  countHeard(): number;
+  close(): void;
+}
+
+export interface BreakerOptions {
+  clock: Clock;
+  /** It was closed until now, or open. */
+  onTurn(isOpen: boolean): void;
+  /** It begins to try the replica in so many milliseconds. */
+  onOpen(open_ms: number): void;
+}
+
+/** What an ending says of the replica. */
+type Sign = "good" | "bad" | "answered" | "nothing";
+
+export function createBreaker({ clock, onTurn, onOpen }: BreakerOptions): Breaker {
+  /** When it failed lately; the oldest first. */
+  let failures: number[] = [];
+  /** null: it is closed. */
+  let open_until: number | null = null;
+  let isTried = false;
+  let successes = 0;
+  let heard = 0;
+  /** Failures in a row without anything heard of the replica. */
+  let silences = 0;
+  let silence: Failure | null = null;
+
+  const hear = () => {
+    heard += 1;
+    silences = 0;
+  };
+  const open = () => {
+    const isTurn = open_until === null;
+    open_until = clock.monotonic() + OPEN_MS;
+    failures = [];
+    successes = 0;
+    if (isTurn) onTurn(true);
+    onOpen(OPEN_MS);
+  };
+  const close = () => {
+    const isTurn = open_until !== null;
+    open_until = null;
+    failures = [];
+    isTried = false;
+    silences = 0;
+    if (isTurn) onTurn(false);
+  };
+  const noteFailure = (isTrial: boolean) => {
+    if (open_until !== null) {
+      // What began before it opened, or was asked for want of others, changes nothing.
+      if (isTrial) open();
+      return;
+    }
+    const now = clock.monotonic();
+    failures = failures.filter((failed_at) => now - failed_at < WINDOW_MS);
+    failures.push(now);
+    if (failures.length >= FAILURES_MAX) open();
+  };
+
+  return {
+    mayAsk: () => open_until === null || (!isTried && clock.monotonic() >= open_until),
+    findSilence: () => (silences >= FAILURES_MAX ? silence : null),
+    begin() {
+      const isTrial = open_until !== null && !isTried && clock.monotonic() >= open_until;
+      if (isTrial) isTried = true;
+      return { isTrial, heard };
+    },
+    end({ isTrial, heard: heard_before }, ending) {
+      if (isTrial) isTried = false;
+      const sign = ending && readSign(ending);
+      if (!ending || sign === "nothing") return;
+      if (ending.ok || !ending.silent) hear();
+      // Where others were answered meanwhile, it is there.
+      else if (ending.silent === "surely" && heard === heard_before) {
+        silences += 1;
+        silence = ending;
+      }
+      if (sign === "bad") noteFailure(isTrial);
+      else if (sign === "good" && isTrial && ++successes >= SUCCESSES_NEEDED) close();
+    },
+    hear,
+    countHeard: () => heard,
+    close,
+  };
+}
+
+function readSign(ending: Ending): Sign {
+  if (ending.ok) return "good";
+  const { code, elsewhere } = ending;
+  // The caller left, which tells nothing of the replica.
+  if (code === "client_closed_request") return "nothing";
+  // Overload goes by itself; what is the request's own fault would fail anywhere.
+  if (code === "upstream_rate_limited") return "answered";
+  return elsewhere || code === "upstream_timeout" ? "bad" : "answered";
+}

@@ -1,0 +1,119 @@
+// The health of one replica, looked at again and again: whoever does not answer is not asked.
+import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
+import type { TrustedServer } from "../../platform/egress/index.ts";
+import { askWhole } from "../upstream/whole.ts";
+
+/** So long a look may take. */
+const TIMEOUT_MS = 5_000;
+/** So soon it looks again where the last look was not good. */
+const DOUBT_MS = 2_000;
+/** So many looks in a row without an answer, or with a bad one, and it is not asked any more. */
+const MISSES_MAX = 2;
+/** Only the status is read. */
+const BYTES_MAX = 65_536;
+
+/** `unwell`: it says so · `silent`: it says nothing in time · `refused`: nothing listens. */
+export type Seen = "alive" | "unwell" | "silent" | "refused";
+export type Look = (signal: AbortSignal) => Promise<Seen>;
+
+export interface Health {
+  isHealthy(): boolean;
+  /** A request has met silence: it looks again at once, if it has not just looked. */
+  doubt(): void;
+  /** Believes it healthy until the next look. */
+  forgive(): void;
+  start(): void;
+  stop(): void;
+}
+
+export interface HealthOptions {
+  look: Look;
+  every_ms: number;
+  clock: Clock;
+  /** How much has been heard of the replica so far, by its requests. */
+  countHeard(): number;
+  /** It was seen to be there. */
+  onAlive(): void;
+  onTurn(isHealthy: boolean): void;
+}
+
+/** One that is never looked at: it is always believed healthy. */
+export const UNWATCHED: Health = {
+  isHealthy: () => true,
+  doubt() {},
+  forgive() {},
+  start() {},
+  stop() {},
+};
+
+export function createHealth(options: HealthOptions): Health {
+  const { look, every_ms, clock, countHeard, onAlive, onTurn } = options;
+  let isHealthy = true;
+  let misses = 0;
+  let looked_at = 0;
+  /** null: it does not watch. */
+  let watching: AbortController | null = null;
+  /** null: it is looking right now, or does not watch. */
+  let cancelNext: Cancel | null = null;
+
+  const judge = (seen: Seen, wasHeard: boolean) => {
+    if (seen === "alive") {
+      misses = 0;
+      onAlive();
+    } else if (seen === "silent" && wasHeard) {
+      // It answers requests meanwhile: it is busy, not gone.
+      misses = 0;
+    } else misses += seen === "refused" ? MISSES_MAX : 1;
+    const is = misses === 0 || (isHealthy && misses < MISSES_MAX);
+    if (is === isHealthy) return;
+    isHealthy = is;
+    onTurn(is);
+  };
+  const watch = async (stopped: AbortSignal) => {
+    cancelNext = null;
+    looked_at = clock.monotonic();
+    const heard = countHeard();
+    const limit = abortAfter(clock, TIMEOUT_MS, stopped);
+    const seen = await look(limit.signal);
+    limit.cancel();
+    if (stopped.aborted) return;
+    judge(seen, countHeard() > heard);
+    const next_ms = misses === 0 ? every_ms : Math.min(DOUBT_MS, every_ms);
+    cancelNext = clock.after(next_ms, () => void watch(stopped));
+  };
+
+  return {
+    isHealthy: () => isHealthy,
+    doubt() {
+      if (!watching || !cancelNext || clock.monotonic() - looked_at < DOUBT_MS) return;
+      cancelNext();
+      void watch(watching.signal);
+    },
+    forgive() {
+      misses = 0;
+      if (isHealthy) return;
+      isHealthy = true;
+      onTurn(true);
+    },
+    start() {
+      if (watching) return;
+      watching = new AbortController();
+      void watch(watching.signal);
+    },
+    stop() {
+      cancelNext?.();
+      cancelNext = null;
+      watching?.abort();
+      watching = null;
+    },
+  };
+}
+
+/** Asks a server how it is; one without such a route says so, and is alive. */
+export function createLook(server: TrustedServer): Look {
+  return async (signal) => {
+    const reply = await askWhole(server, { bytes_max: BYTES_MAX, signal });
+    if (reply.status !== null) return reply.status < 500 ? "alive" : "unwell";
+    return reply.failure === "refused" ? "refused" : "silent";
+  };
+}

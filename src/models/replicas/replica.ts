@@ -1,0 +1,67 @@
+// One replica of a model: its answer, and all that decides whether it is asked.
+import type { Clock } from "../../platform/clock.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Attempt } from "../upstream/contract.ts";
+import { type Breaker, createBreaker } from "./breaker.ts";
+import { createHealth, type Health, type Look, UNWATCHED } from "./health.ts";
+
+export interface ReplicaServer {
+  /** Host and port, for the operator's log only. */
+  name: string;
+  answer: Attempt;
+  /** null: its health is not looked at. */
+  look: Look | null;
+}
+
+export interface Replica {
+  index: number;
+  answer: Attempt;
+  breaker: Breaker;
+  health: Health;
+  in_flight: number;
+}
+
+export interface ReplicaOptions {
+  /** The model's id, for the log. */
+  model: string;
+  health_every_ms: number;
+  clock: Clock;
+  log: Log;
+  /** More may be asked now than before, or fewer. */
+  onChange(): void;
+}
+
+export function createReplica(
+  { name, answer, look }: ReplicaServer,
+  index: number,
+  { model, health_every_ms, clock, log, onChange }: ReplicaOptions,
+): Replica {
+  const fields = { model, upstream: name };
+  const breaker = createBreaker({
+    clock,
+    onTurn(isOpen) {
+      if (isOpen) log.warn("a model server fails again and again; others are asked first", fields);
+      else log.info("a model server has recovered from its failures", fields);
+    },
+    onOpen(open_ms) {
+      onChange();
+      clock.after(open_ms, onChange);
+    },
+  });
+  if (!look || health_every_ms === 0) {
+    return { index, answer, breaker, health: UNWATCHED, in_flight: 0 };
+  }
+  const health = createHealth({
+    look,
+    every_ms: health_every_ms,
+    clock,
+    countHeard: breaker.countHeard,
+    onAlive: breaker.hear,
+    onTurn(isHealthy) {
+      if (isHealthy) log.info("a model server is healthy again", fields);
+      else log.warn("a model server is not healthy and is not asked", fields);
+      onChange();
+    },
+  });
+  return { index, answer, breaker, health, in_flight: 0 };
+}

@@ -1,0 +1,108 @@
+// Several replicas of one model: who is asked, who waits for a place, and who takes over.
+import type { Clock } from "../../platform/clock.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Answer, Ear, Ending } from "../upstream/contract.ts";
+import { createPlaces } from "./places.ts";
+import { createReplica, type Replica, type ReplicaServer } from "./replica.ts";
+
+export interface Replicas {
+  /** As soon as a piece was heard nobody else can take over. */
+  answer: Answer;
+  /** True: none of them would answer. */
+  isDown(): boolean;
+  /** Forgets what was held against them: their unit has just been started. */
+  forgive(): void;
+  start(): void;
+  stop(): void;
+}
+
+export interface ReplicasOptions {
+  /** The model's id, for the log. */
+  model: string;
+  /** The places of each replica; 0: without limit. */
+  max_in_flight: number;
+  /** 0: never. */
+  health_every_ms: number;
+  /** The whole request has so long: waiting for a place, and every replica that is asked. */
+  first_token_timeout_ms: number;
+  clock: Clock;
+  log: Log;
+}
+
+/** What so many servers answer with a failure is not carried on to the others. */
+const ANSWERS_MAX = 3;
+
+const NONE: readonly Replica[] = [];
+
+/** Joins replicas into one answer. */
+export function joinReplicas(
+  servers: readonly ReplicaServer[],
+  options: ReplicasOptions,
+): Replicas {
+  const { clock, max_in_flight, first_token_timeout_ms } = options;
+  const replicas = servers.map((server, index) =>
+    createReplica(server, index, { ...options, onChange: () => places.serve() }),
+  );
+  const places = createPlaces(replicas, max_in_flight, clock);
+
+  const answer: Answer = async (ask, ear, signal) => {
+    const began = clock.monotonic();
+    let isHeard = false;
+    let asked: Replica | null = null;
+    const hear: Ear = (piece) => {
+      isHeard = true;
+      // A long stream shows all the while that its server is there.
+      asked!.breaker.hear();
+      return ear(piece);
+    };
+    let ending: Ending | null = null;
+    let tried = NONE;
+    let attempts = 0;
+    let answers = 0;
+    let waited_ms = 0;
+    let left_ms = first_token_timeout_ms;
+    for (;;) {
+      let place = places.find(tried);
+      if (place === null) {
+        const since = clock.monotonic();
+        place = await places.wait(ask, tried, left_ms, signal);
+        waited_ms += clock.monotonic() - since;
+        left_ms = first_token_timeout_ms - (clock.monotonic() - began);
+      }
+      if ("ok" in place) {
+        // Whoever left while waiting left; else what the last replica said is told.
+        if (!ending || place.code === "client_closed_request") ending = place;
+        break;
+      }
+      asked = place.replica;
+      attempts += 1;
+      ending = await places.use(place, ask, hear, signal, left_ms);
+      if (ending.ok || isHeard || !ending.elsewhere || signal.aborted) break;
+      if (!ending.silent) answers += 1;
+      left_ms = first_token_timeout_ms - (clock.monotonic() - began);
+      if (answers >= ANSWERS_MAX || left_ms <= 0) break;
+      tried = [...tried, asked];
+      if (tried.length === replicas.length) break;
+    }
+    ending.attempts = attempts;
+    if (waited_ms > 0) ending.waited_ms = (ending.waited_ms ?? 0) + Math.round(waited_ms);
+    return ending;
+  };
+  return {
+    answer,
+    isDown: () => replicas.every(({ health }) => !health.isHealthy()),
+    forgive() {
+      for (const { breaker, health } of replicas) {
+        breaker.close();
+        health.forgive();
+      }
+      places.serve();
+    },
+    start() {
+      for (const { health } of replicas) health.start();
+    },
+    stop() {
+      for (const { health } of replicas) health.stop();
+    },
+  };
+}

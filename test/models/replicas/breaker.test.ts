@@ -1,0 +1,174 @@
+// When the breaker of a replica opens, and what closes it.
+import { expect, test } from "bun:test";
+import { createBreaker } from "../../../src/models/replicas/breaker.ts";
+import type { Ending, Failure } from "../../../src/models/upstream/contract.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+const GOOD: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
+const fail = (some: Partial<Failure> = {}): Failure => ({
+  ok: false,
+  code: "upstream_error",
+  elsewhere: true,
+  why: "it failed",
+  ...some,
+});
+const SILENT = fail({ silent: "surely" });
+
+function open() {
+  const clock = createManualClock();
+  const turns: boolean[] = [];
+  const breaker = createBreaker({ clock, onTurn: (isOpen) => turns.push(isOpen), onOpen() {} });
+  const note = (ending: Ending | null, times = 1) => {
+    for (let n = 0; n < times; n++) breaker.end(breaker.begin(), ending);
+  };
+  return { ...breaker, clock, turns, note };
+}
+
+test("five failures within a minute open it, five within more do not", async () => {
+  const breaker = open();
+  for (let n = 0; n < 20; n++) {
+    breaker.note(fail());
+    await breaker.clock.advance(15_000);
+  }
+  expect(breaker.mayAsk()).toBe(true);
+  await breaker.clock.advance(45_000);
+  for (let n = 0; n < 4; n++) {
+    breaker.note(fail());
+    await breaker.clock.advance(14_999);
+  }
+  expect(breaker.mayAsk()).toBe(true);
+  breaker.note(fail());
+  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.turns).toEqual([true]);
+});
+
+const NEITHER: [what: string, ending: Ending | null][] = [
+  ["a good answer", GOOD],
+  ["a request refused", fail({ elsewhere: false, upstream_status: 400 })],
+  ["a prompt too long", fail({ code: "context_length_exceeded", elsewhere: false })],
+  ["overload", fail({ code: "upstream_rate_limited", upstream_status: 429 })],
+  ["a caller who left", fail({ code: "client_closed_request", elsewhere: false })],
+  ["a bug of ours", null],
+];
+for (const [what, ending] of NEITHER) {
+  test(`${what} does not open it`, () => {
+    const breaker = open();
+    breaker.note(ending, 50);
+    expect(breaker.mayAsk()).toBe(true);
+  });
+}
+
+test("an answer that comes too late counts, although it is tried nowhere else", () => {
+  const breaker = open();
+  breaker.note(fail({ code: "upstream_timeout", elsewhere: false }), 5);
+  expect(breaker.mayAsk()).toBe(false);
+});
+
+test("after thirty seconds one request at a time tries it, and the second success closes it", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(29_999);
+  expect(breaker.mayAsk()).toBe(false);
+  await breaker.clock.advance(1);
+  for (let n = 0; n < 2; n++) {
+    expect(breaker.mayAsk()).toBe(true);
+    const trial = breaker.begin();
+    expect(trial.isTrial).toBe(true);
+    expect(breaker.mayAsk()).toBe(false);
+    expect(breaker.begin().isTrial).toBe(false);
+    breaker.end(trial, GOOD);
+  }
+  expect(breaker.turns).toEqual([true, false]);
+  breaker.note(fail(), 4);
+  expect(breaker.mayAsk()).toBe(true);
+});
+
+test("a trial that fails opens it again, even behind one that succeeded", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(30_000);
+  breaker.note(GOOD);
+  breaker.note(fail());
+  expect(breaker.mayAsk()).toBe(false);
+  await breaker.clock.advance(30_000);
+  breaker.note(GOOD);
+  expect(breaker.turns).toEqual([true]);
+  breaker.note(GOOD);
+  expect(breaker.turns).toEqual([true, false]);
+});
+
+test("a trial whose caller leaves is given to the next", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(30_000);
+  breaker.note(fail({ code: "client_closed_request", elsewhere: false }));
+  expect(breaker.begin().isTrial).toBe(true);
+});
+
+test("what began before it opened, or in spite of it, changes nothing", async () => {
+  const breaker = open();
+  const before = breaker.begin();
+  breaker.note(fail(), 5);
+  breaker.note(GOOD, 5);
+  await breaker.clock.advance(20_000);
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(10_000);
+  expect(breaker.mayAsk()).toBe(true);
+  breaker.end(before, fail());
+  expect(breaker.mayAsk()).toBe(true);
+});
+
+test("it is silent after five failures in a row without any answer", () => {
+  const breaker = open();
+  breaker.note(SILENT, 4);
+  expect(breaker.findSilence()).toBeNull();
+  breaker.note(SILENT);
+  expect(breaker.findSilence()).toBe(SILENT);
+});
+
+const HEARD: [what: string, ending: Ending][] = [
+  ["a good answer", GOOD],
+  ["an error with a status", fail({ upstream_status: 500 })],
+  ["a broken reply", fail()],
+  ["a refusal", fail({ elsewhere: false, upstream_status: 400 })],
+];
+for (const [what, ending] of HEARD) {
+  test(`${what} between them shows that it is there`, () => {
+    const breaker = open();
+    breaker.note(SILENT, 4);
+    breaker.note(ending);
+    breaker.note(SILENT, 4);
+    expect(breaker.mayAsk()).toBe(false);
+    expect(breaker.findSilence()).toBeNull();
+  });
+}
+
+test("a whole reply that does not come in time is neither an answer nor a silence", () => {
+  const breaker = open();
+  const late = fail({ code: "upstream_timeout", elsewhere: false, silent: "perhaps" });
+  breaker.note(SILENT, 4);
+  breaker.note(late, 5);
+  expect([breaker.countHeard(), breaker.mayAsk(), breaker.findSilence()]).toEqual([0, false, null]);
+  breaker.note(SILENT);
+  expect(breaker.findSilence()).toBe(SILENT);
+});
+
+test("requests that were silent while others were answered are no silence", () => {
+  const breaker = open();
+  const together = Array.from({ length: 6 }, () => breaker.begin());
+  breaker.note(GOOD);
+  for (const trial of together) breaker.end(trial, SILENT);
+  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.findSilence()).toBeNull();
+});
+
+test("whatever is heard of it ends the silence, and closing it forgets all", () => {
+  const breaker = open();
+  breaker.note(SILENT, 5);
+  breaker.hear();
+  expect([breaker.findSilence(), breaker.mayAsk()]).toEqual([null, false]);
+  breaker.note(SILENT, 5);
+  breaker.close();
+  expect([breaker.findSilence(), breaker.mayAsk()]).toEqual([null, true]);
+});

@@ -1,0 +1,164 @@
+// How the health of a replica is looked at, and what makes it unhealthy.
+import { expect, test } from "bun:test";
+import { createHealth, createLook, type Seen } from "../../../src/models/replicas/health.ts";
+import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { startUpstream } from "../../support/upstream.ts";
+
+/** A replica that is seen as the test says; "late" leaves a look open until its time is over. */
+function watch(every_ms = 10_000) {
+  const clock = createManualClock();
+  const state = { seen: "alive" as Seen | "late", looks: 0, heard: 0, alive: 0 };
+  const turns: boolean[] = [];
+  const health = createHealth({
+    look(signal) {
+      state.looks += 1;
+      const { seen } = state;
+      if (seen !== "late") return Promise.resolve(seen);
+      return new Promise((resolve) => {
+        signal.addEventListener("abort", () => resolve("silent"), { once: true });
+      });
+    },
+    every_ms,
+    clock,
+    countHeard: () => state.heard,
+    onAlive() {
+      state.alive += 1;
+    },
+    onTurn: (isHealthy) => turns.push(isHealthy),
+  });
+  return { ...health, clock, state, turns };
+}
+
+test("it looks at the start and then every ten seconds, one look at a time", async () => {
+  const { clock, state, start, stop } = watch();
+  start();
+  start();
+  await clock.advance(30_000);
+  expect([state.looks, state.alive]).toEqual([4, 4]);
+  state.seen = "late";
+  await clock.advance(14_999);
+  expect(state.looks).toBe(5);
+  stop();
+  expect(clock.pending()).toBe(0);
+  await clock.advance(60_000);
+  expect(state.looks).toBe(5);
+});
+
+test("two bad looks in a row make it unhealthy, two apart do not", async () => {
+  const { clock, state, turns, start, isHealthy } = watch();
+  start();
+  await clock.advance(0);
+  for (const [seen, passes_ms, is] of [
+    ["unwell", 10_000, true],
+    ["alive", 2_000, true],
+    ["unwell", 10_000, true],
+    ["unwell", 2_000, false],
+  ] as const) {
+    state.seen = seen;
+    await clock.advance(passes_ms);
+    expect([seen, isHealthy()]).toEqual([seen, is]);
+  }
+  expect(turns).toEqual([false]);
+});
+
+test("a refused connection makes it unhealthy at once, and one good look healthy again", async () => {
+  const { clock, state, turns, start, isHealthy } = watch();
+  state.seen = "refused";
+  start();
+  await clock.advance(0);
+  expect(isHealthy()).toBe(false);
+  await clock.advance(6_000);
+  expect(state.looks).toBe(4);
+  state.seen = "alive";
+  await clock.advance(2_000);
+  expect(isHealthy()).toBe(true);
+  await clock.advance(9_999);
+  expect([state.looks, turns]).toEqual([5, [false, true]]);
+});
+
+test("no answer within five seconds is a bad look, unless requests are answered meanwhile", async () => {
+  const { clock, state, start, isHealthy } = watch();
+  state.seen = "late";
+  start();
+  for (let n = 0; n < 5; n++) {
+    await clock.advance(4_000);
+    state.heard += 1;
+    await clock.advance(11_000);
+    expect(isHealthy()).toBe(true);
+  }
+  await clock.advance(17_000);
+  expect(isHealthy()).toBe(false);
+});
+
+test("a doubt looks at once, but never twice within two seconds nor beside another look", async () => {
+  const { clock, state, start, doubt, stop } = watch();
+  doubt();
+  expect(state.looks).toBe(0);
+  start();
+  await clock.advance(1_999);
+  doubt();
+  expect(state.looks).toBe(1);
+  await clock.advance(1);
+  state.seen = "late";
+  doubt();
+  doubt();
+  await clock.advance(4_000);
+  doubt();
+  expect(state.looks).toBe(2);
+  stop();
+  doubt();
+  expect(state.looks).toBe(2);
+});
+
+test("a start of its unit lets it be believed healthy until the next look", async () => {
+  const { clock, state, turns, start, forgive, isHealthy } = watch();
+  state.seen = "refused";
+  start();
+  await clock.advance(0);
+  forgive();
+  forgive();
+  expect(isHealthy()).toBe(true);
+  await clock.advance(2_000);
+  expect([isHealthy(), turns]).toEqual([false, [false, true, false]]);
+});
+
+test("what a stopped look finds out counts no more", async () => {
+  const { clock, state, turns, start, stop } = watch();
+  state.seen = "late";
+  start();
+  stop();
+  await clock.advance(0);
+  expect(turns).toEqual([]);
+  state.seen = "alive";
+  start();
+  await clock.advance(0);
+  expect(state.alive).toBe(1);
+  stop();
+});
+
+test("a server is alive with any status below 500, as with 404 where it has no such route", async () => {
+  const clock = createManualClock();
+  const egress = createTrustedEgress({ clock });
+  const upstream = startUpstream();
+  const url = `${upstream.url.replace("/v1", "")}/health`;
+  const look = createLook(egress.open(url, { headers: {}, connect_timeout_ms: 5_000 }));
+  const { signal } = new AbortController();
+  const seen: Record<number, Seen> = {};
+  for (const status of [200, 302, 404, 429, 500, 503]) {
+    upstream.health = status;
+    seen[status] = await look(signal);
+  }
+  expect(seen).toEqual({
+    200: "alive",
+    302: "alive",
+    404: "alive",
+    429: "alive",
+    500: "unwell",
+    503: "unwell",
+  });
+  egress.close();
+  await upstream.stop();
+  expect(await look(signal)).toBe("refused");
+  expect(await look(AbortSignal.abort())).toBe("silent");
+});

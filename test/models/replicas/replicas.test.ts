@@ -1,0 +1,438 @@
+// Which replica is asked, when another takes over, and who waits for a place.
+import { expect, test } from "bun:test";
+import type { Seen } from "../../../src/models/replicas/health.ts";
+import { joinReplicas, type ReplicasOptions } from "../../../src/models/replicas/replicas.ts";
+import type { Attempt, Ending, Failure } from "../../../src/models/upstream/contract.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createAsk } from "../../support/ask.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+const succeed = (): Ending => ({ ok: true, finish_reason: "stop", usage: USAGE });
+const done = async () => succeed();
+const fail = (why: string, some: Partial<Failure> = {}): Failure => ({
+  ok: false,
+  code: "upstream_error",
+  elsewhere: true,
+  why,
+  ...some,
+});
+/** It answers, with a failure. */
+const failing = async () => fail("status 500", { upstream_status: 500 });
+/** Nothing listens there. */
+const silent = async () => fail("refused", { silent: "surely" });
+
+/** Replicas that do as they are told, and who was asked. */
+function join(replicas: Attempt[], some: Partial<ReplicasOptions> = {}) {
+  const clock = createManualClock();
+  const lines: string[] = [];
+  const asked: number[] = [];
+  const seen: Seen[] = replicas.map(() => "alive");
+  /** Takes the place of what is seen. */
+  const state: { look: (() => Promise<Seen>) | null } = { look: null };
+  const given_ms: (number | undefined)[] = [];
+  const joined = joinReplicas(
+    replicas.map((_, i) => ({
+      name: `host-${i}:8000`,
+      answer(ask, ear, signal, first_token_ms) {
+        asked.push(i);
+        given_ms.push(first_token_ms);
+        return replicas[i]!(ask, ear, signal, first_token_ms);
+      },
+      look: () => state.look?.() ?? Promise.resolve(seen[i]!),
+    })),
+    {
+      model: "test-1",
+      max_in_flight: 0,
+      health_every_ms: 10_000,
+      first_token_timeout_ms: 120_000,
+      clock,
+      log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
+      ...some,
+    },
+  );
+  const heard: string[] = [];
+  const caller = new AbortController();
+  const ask = (account = "account-1", signal = caller.signal) =>
+    joined.answer(
+      createAsk("Hello", { account }),
+      (piece) => void heard.push(piece.kind === "text" ? piece.text : ""),
+      signal,
+    );
+  return { ...joined, state, replicas, clock, lines, asked, given_ms, seen, heard, caller, ask };
+}
+
+/** A replica whose requests end when the test says so. */
+function hold() {
+  const held: ((ending: Ending) => void)[] = [];
+  const attempt: Attempt = () => new Promise((resolve) => held.push(resolve));
+  return { held, attempt };
+}
+
+/** What became of an answer: its code, or "ok", with its attempts. */
+async function outcome(ending: Promise<Ending>) {
+  const one = await ending;
+  return [one.ok ? "ok" : one.code, one.attempts];
+}
+
+test("equals take turns", async () => {
+  const { asked, ask } = join([done, done, done]);
+  for (let n = 0; n < 6; n++) expect(await ask()).toEqual({ ...succeed(), attempts: 1 });
+  expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
+});
+
+test("the one with the fewest requests in flight is asked first", async () => {
+  const { held, attempt } = hold();
+  const { asked, ask } = join([attempt, done]);
+  const first = ask();
+  for (let n = 0; n < 4; n++) await ask();
+  expect(asked).toEqual([0, 1, 1, 1, 1]);
+  held[0]!(succeed());
+  await first;
+  const again = [ask(), ask()];
+  expect(asked.slice(5).sort()).toEqual([0, 1]);
+  held[1]!(succeed());
+  await Promise.all(again);
+});
+
+test("before the first piece another takes over, and the last failure is told", async () => {
+  const { asked, ask } = join([silent, done]);
+  expect(await outcome(ask())).toEqual(["ok", 2]);
+  expect(asked).toEqual([0, 1]);
+  const none = join([async () => fail("first"), async () => fail("second")]);
+  expect(await none.ask()).toEqual({ ...fail("second"), attempts: 2 });
+});
+
+test("after the first piece nobody takes over", async () => {
+  const dying: Attempt = async (_ask, ear) => {
+    await ear({ kind: "text", text: "Hel" });
+    return fail("died");
+  };
+  const { asked, heard, ask } = join([dying, done]);
+  expect(await ask()).toEqual({ ...fail("died"), attempts: 1 });
+  expect([asked, heard]).toEqual([[0], ["Hel"]]);
+});
+
+test("what is the request's own fault is not tried elsewhere", async () => {
+  const { asked, ask } = join([async () => fail("too long", { elsewhere: false }), done]);
+  expect(await ask()).toMatchObject({ why: "too long" });
+  expect(asked).toEqual([0]);
+});
+
+test("overload is tried elsewhere, and is no failure of the replica", async () => {
+  const busy = async () => fail("busy", { code: "upstream_rate_limited", upstream_status: 429 });
+  const { asked, lines, ask } = join([busy, done]);
+  for (let n = 0; n < 12; n++) expect((await ask()).ok).toBe(true);
+  expect(asked.filter((index) => index === 0).length).toBe(6);
+  expect(lines).toEqual([]);
+});
+
+test("what three servers answer with a failure is not carried on to a fourth", async () => {
+  const { asked, ask } = join([failing, failing, silent, failing, failing]);
+  expect(await outcome(ask())).toEqual(["upstream_error", 4]);
+  expect(asked).toEqual([0, 1, 2, 3]);
+});
+
+test("for a caller who left nobody else is asked", async () => {
+  const all = join([
+    async () => {
+      all.caller.abort();
+      return fail("broke");
+    },
+    done,
+  ]);
+  expect(await all.ask()).toMatchObject({ why: "broke" });
+  expect(all.asked).toEqual([0]);
+});
+
+test("the whole request has the time of one: another replica gets what is left of it", async () => {
+  const { held, attempt } = hold();
+  const { clock, given_ms, ask } = join([attempt, attempt, attempt]);
+  const ending = ask();
+  await clock.advance(5_000);
+  held[0]!(fail("could not be reached", { code: "upstream_timeout", silent: "surely" }));
+  await clock.advance(0);
+  expect(given_ms).toEqual([120_000, 115_000]);
+  await clock.advance(115_000);
+  held[1]!(fail("reset", { silent: "surely" }));
+  expect(await outcome(ending)).toEqual(["upstream_error", 2]);
+});
+
+test("a replica that throws is no longer in flight", async () => {
+  const bug = new Error("a bug");
+  const { asked, ask } = join([() => Promise.reject(bug), done]);
+  await expect(ask()).rejects.toBe(bug);
+  await ask();
+  await ask().catch(() => undefined);
+  expect(asked).toEqual([0, 1, 0]);
+});
+
+test("after five failures the others are asked, and in half a minute two trials bring it back", async () => {
+  const { replicas, asked, clock, lines, ask } = join([failing, done]);
+  for (let n = 0; n < 10; n++) expect((await ask()).ok).toBe(true);
+  expect(asked.filter((index) => index === 0).length).toBe(5);
+  expect(lines).toEqual([
+    expect.objectContaining({ level: "warn", model: "test-1", upstream: "host-0:8000" }),
+  ]);
+  // One trial fails, and nobody notices.
+  await clock.advance(30_000);
+  for (let n = 0; n < 4; n++) expect((await ask()).ok).toBe(true);
+  expect(asked.filter((index) => index === 0).length).toBe(6);
+  // One at a time: who comes meanwhile goes to the other.
+  await clock.advance(30_000);
+  asked.length = 0;
+  const { held, attempt } = hold();
+  replicas[0] = attempt;
+  const trials = [ask(), ask(), ask()];
+  expect(asked.filter((index) => index === 0).length).toBe(1);
+  held[0]!(succeed());
+  await Promise.all(trials);
+  replicas[0] = done;
+  for (let n = 0; n < 4; n++) await ask();
+  expect(lines.length).toBe(2);
+  expect(lines[1]).toMatchObject({ level: "info", upstream: "host-0:8000" });
+});
+
+test("one that answers with failures is asked for want of others: a caller's poison is no outage", async () => {
+  const { replicas, asked, ask } = join([failing]);
+  for (let n = 0; n < 20; n++) await ask();
+  expect(asked.length).toBe(20);
+  replicas[0] = done;
+  expect((await ask()).ok).toBe(true);
+});
+
+test("one that is silent is refused at once with what it was last, until its trial", async () => {
+  const { replicas, asked, clock, ask } = join([silent], { health_every_ms: 0 });
+  replicas[0] = async () =>
+    fail("late", { code: "upstream_timeout", elsewhere: false, silent: "surely" });
+  for (let n = 0; n < 5; n++) expect(await outcome(ask())).toEqual(["upstream_timeout", 1]);
+  const refused = await ask();
+  expect(refused).toEqual({
+    ok: false,
+    code: "upstream_timeout",
+    elsewhere: false,
+    why: "it is passed over for a while: late",
+    attempts: 0,
+  });
+  expect(asked.length).toBe(5);
+  replicas[0] = done;
+  await clock.advance(30_000);
+  expect(await outcome(ask())).toEqual(["ok", 1]);
+});
+
+test("one whose health is good is not silent, however long its callers waited", async () => {
+  const { asked, clock, start, stop, ask } = join([silent]);
+  start();
+  for (let n = 0; n < 3; n++) await ask();
+  await clock.advance(10_000);
+  for (let n = 0; n < 6; n++) await ask();
+  await clock.advance(10_000);
+  asked.length = 0;
+  await ask();
+  expect(asked).toEqual([0]);
+  stop();
+});
+
+test("one that streams is busy, not gone, although it does not answer its health check", async () => {
+  const { held, attempt } = hold();
+  const { state, replicas, clock, ask, isDown, start, stop } = join([done]);
+  let tell = () => {};
+  replicas[0] = (asked, ear, ...rest) => {
+    tell = () => void ear({ kind: "text", text: "x" });
+    return attempt(asked, ear, ...rest);
+  };
+  start();
+  const ending = ask();
+  state.look = () => new Promise((resolve) => void clock.after(5_000, () => resolve("silent")));
+  for (let n = 0; n < 60; n++) {
+    tell();
+    await clock.advance(1_000);
+  }
+  expect(isDown()).toBe(false);
+  await clock.advance(30_000);
+  expect(isDown()).toBe(true);
+  held[0]!(succeed());
+  expect(await outcome(ending)).toEqual(["ok", 1]);
+  stop();
+});
+
+test("unhealthy ones are skipped; when all are, nothing is asked, and a start forgives them", async () => {
+  const { seen, asked, clock, lines, start, stop, forgive, isDown, ask } = join([done, done]);
+  seen[0] = "refused";
+  start();
+  await clock.advance(0);
+  expect(isDown()).toBe(false);
+  for (let n = 0; n < 3; n++) await ask();
+  expect(asked).toEqual([1, 1, 1]);
+  seen[1] = "unwell";
+  await clock.advance(12_000);
+  expect(isDown()).toBe(true);
+  expect(await outcome(ask())).toEqual(["model_offline", 0]);
+  forgive();
+  expect(isDown()).toBe(false);
+  expect(await outcome(ask())).toEqual(["ok", 1]);
+  await clock.advance(4_000);
+  expect(isDown()).toBe(true);
+  seen.fill("alive");
+  await clock.advance(2_000);
+  expect(isDown()).toBe(false);
+  expect(lines.length).toBeGreaterThanOrEqual(4);
+  stop();
+  expect(clock.pending()).toBe(0);
+});
+
+test("a request that met silence has the replica looked at, at once", async () => {
+  const { seen, clock, start, stop, isDown, ask } = join([silent]);
+  start();
+  await clock.advance(5_000);
+  seen[0] = "refused";
+  expect(await outcome(ask())).toEqual(["upstream_error", 1]);
+  await clock.advance(0);
+  expect(isDown()).toBe(true);
+  stop();
+});
+
+test("who finds all places taken waits, and a freed place is taken in the same turn", async () => {
+  const { held, attempt } = hold();
+  const { asked, clock, ask } = join([attempt, attempt], { max_in_flight: 1 });
+  const first = [ask(), ask()];
+  const waiting = [ask("a"), ask("b")];
+  await clock.advance(7_000);
+  expect(asked).toEqual([0, 1]);
+  held[1]!(succeed());
+  await first[1];
+  expect(asked).toEqual([0, 1, 1]);
+  held[0]!(succeed());
+  held[2]!(succeed());
+  expect(await waiting[0]).toMatchObject({ ok: true, attempts: 1, waited_ms: 7_000 });
+  held[3]!(succeed());
+  expect(await waiting[1]).toMatchObject({ ok: true, waited_ms: 7_000 });
+  expect((await first[0])?.waited_ms).toBeUndefined();
+});
+
+test("a full replica is passed over while another has a place", async () => {
+  const { attempt } = hold();
+  const { asked, ask } = join([attempt, done], { max_in_flight: 1 });
+  void ask();
+  for (let n = 0; n < 3; n++) expect((await ask()).ok).toBe(true);
+  expect(asked).toEqual([0, 1, 1, 1]);
+});
+
+test("accounts take turns: fifty requests of one do not keep another's waiting", async () => {
+  const { held, attempt } = hold();
+  const order: string[] = [];
+  const watched: Attempt = (ask, ...rest) => {
+    order.push(ask.account);
+    return attempt(ask, ...rest);
+  };
+  const { ask } = join([watched], { max_in_flight: 1 });
+  const all = Array.from({ length: 51 }, () => ask("greedy"));
+  all.push(ask("modest"), ask("modest"), ask("third"));
+  for (let n = 0; n < all.length; n++) {
+    held[n]!(succeed());
+    await new Promise(setImmediate);
+  }
+  expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true);
+  expect(order.slice(0, 7)).toEqual([
+    "greedy",
+    "greedy",
+    "modest",
+    "third",
+    "greedy",
+    "modest",
+    "greedy",
+  ]);
+});
+
+test("who waits longer than the first token may take is told so", async () => {
+  const { attempt } = hold();
+  const { clock, asked, ask } = join([attempt], { max_in_flight: 1 });
+  void ask();
+  const late = ask();
+  await clock.advance(119_999);
+  expect(Bun.peek.status(late)).toBe("pending");
+  await clock.advance(1);
+  expect(await late).toMatchObject({ code: "upstream_timeout", attempts: 0, waited_ms: 120_000 });
+  expect(asked).toEqual([0]);
+});
+
+test("who leaves the line is dropped at once, and takes no place", async () => {
+  const { held, attempt } = hold();
+  const { asked, ask } = join([attempt], { max_in_flight: 1 });
+  void ask();
+  const leaver = new AbortController();
+  const left = ask("a", leaver.signal);
+  const stays = ask("b");
+  leaver.abort();
+  expect(await outcome(left)).toEqual(["client_closed_request", 0]);
+  held[0]!(succeed());
+  await new Promise(setImmediate);
+  held[1]!(succeed());
+  expect(await outcome(stays)).toEqual(["ok", 1]);
+  expect(asked.length).toBe(2);
+});
+
+test("a full line drops the newest of its longest account, and refuses nobody else", async () => {
+  const { attempt } = hold();
+  const { clock, ask } = join([attempt], { max_in_flight: 1 });
+  void ask();
+  const greedy = Array.from({ length: 1_000 }, () => ask("greedy"));
+  expect(await outcome(ask("greedy"))).toEqual(["upstream_rate_limited", 0]);
+  const modest = ask("modest");
+  await clock.advance(0);
+  expect(greedy.filter((one) => Bun.peek.status(one) === "pending").length).toBe(999);
+  expect(await outcome(greedy[999]!)).toEqual(["upstream_rate_limited", 0]);
+  expect(Bun.peek.status(modest)).toBe("pending");
+});
+
+test("a line whose replicas all go down is told so; one that comes back serves it", async () => {
+  const { attempt } = hold();
+  const { replicas, seen, clock, start, stop, ask } = join([attempt], { max_in_flight: 1 });
+  start();
+  await clock.advance(0);
+  void ask();
+  const waiting = ask();
+  seen[0] = "refused";
+  await clock.advance(10_000);
+  expect(await outcome(waiting)).toEqual(["model_offline", 0]);
+  expect(replicas.length).toBe(1);
+  stop();
+});
+
+test("who waits is served by a replica whose breaker may be tried again", async () => {
+  const { attempt } = hold();
+  const { replicas, asked, clock, ask } = join([silent, done], { max_in_flight: 1 });
+  for (let n = 0; n < 10; n++) await ask();
+  replicas[0] = done;
+  replicas[1] = attempt;
+  void ask();
+  const waiting = ask();
+  asked.length = 0;
+  await clock.advance(29_999);
+  expect(asked).toEqual([]);
+  await clock.advance(1);
+  expect(asked).toEqual([0]);
+  expect(await waiting).toMatchObject({ ok: true, attempts: 1, waited_ms: 30_000 });
+});
+
+test("who is turned away by one replica waits for another, and others pass by", async () => {
+  const { held, attempt } = hold();
+  const first: Attempt = (ask, ...rest) =>
+    ask.account === "picky" ? silent() : attempt(ask, ...rest);
+  const { asked, ask } = join([first, attempt], { max_in_flight: 1 });
+  const taken = [ask("a"), ask("a")];
+  const picky = ask("picky");
+  const other = ask("b");
+  held[0]!(succeed());
+  await taken[0];
+  // The picky one had the first turn, was refused, and now waits for the other replica alone.
+  await new Promise(setImmediate);
+  expect(asked).toEqual([0, 1, 0, 0]);
+  held[2]!(succeed());
+  expect(await outcome(other)).toEqual(["ok", 1]);
+  held[1]!(succeed());
+  await taken[1];
+  held[3]!(succeed());
+  expect(await outcome(picky)).toEqual(["ok", 2]);
+  expect(asked).toEqual([0, 1, 0, 0, 1]);
+});

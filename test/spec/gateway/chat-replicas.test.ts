@@ -1,0 +1,233 @@
+// What callers notice of several replicas, and of their end: as little as can be.
+import { describe, expect, test } from "bun:test";
+import { KEY, startApp, type TestApp } from "../../support/app.ts";
+import {
+  type Fault,
+  type FaultProxy,
+  STREAM_HEAD,
+  sayAndStay,
+  startFaultProxy,
+  writeChunk,
+} from "../../support/fault-proxy.ts";
+import {
+  answerFrames,
+  answerText,
+  DONE,
+  type ScriptedUpstream,
+  startUpstream,
+  writeFrame,
+} from "../../support/upstream.ts";
+import { hear, readOutcome } from "./faults.ts";
+import { expectRefusal } from "./front.ts";
+
+const BEGUN = STREAM_HEAD + writeChunk(writeFrame({ role: "assistant", content: "Hel" }));
+const WHOLE = '201 "Hello" stop';
+
+interface Replicated extends TestApp, AsyncDisposable {
+  /** A proxy in front of each server; they are asked in turn, the first one first. */
+  proxies: FaultProxy[];
+  upstreams: ScriptedUpstream[];
+}
+
+interface ReplicaLines {
+  /** Lines of the upstream's table. */
+  lines?: string;
+  self_hosted?: boolean;
+  /** What the first server says of its health. */
+  health?: number;
+  /** What happens to every request of the first server, its health check's too. */
+  fault?: Fault;
+}
+
+async function startReplicas(count: number, some: ReplicaLines = {}): Promise<Replicated> {
+  const { lines = "", self_hosted = true, health = 200, fault = null } = some;
+  const upstreams = Array.from({ length: count }, () =>
+    startUpstream(({ body }) =>
+      body.stream
+        ? answerFrames([writeFrame({ content: "Hello" }, "stop"), DONE])
+        : answerText("Hello"),
+    ),
+  );
+  const proxies = upstreams.map(({ url }) => startFaultProxy(url));
+  upstreams[0]!.health = health;
+  proxies[0]!.fault = fault;
+  const settings = `
+[limits]
+requests_per_minute = 1_000_000
+[[models]]
+id = "test-1"
+self_hosted = ${self_hosted}
+capabilities = ["tools", "streaming"]
+[models.upstream]
+kind = "openai"
+urls = ${JSON.stringify(proxies.map(({ url }) => url))}
+${lines}
+`;
+  const app = await startApp({ settings, listens: true });
+  const stop = async () => {
+    await app.stop();
+    for (const proxy of proxies) proxy.stop();
+    for (const upstream of upstreams) await upstream.stop();
+  };
+  return { ...app, proxies, upstreams, stop, [Symbol.asyncDispose]: stop };
+}
+
+const countAsked = ({ upstreams }: Replicated) => upstreams.map(({ asked }) => asked.length);
+
+/** Lets sockets and the clock run until something has become true. */
+async function until({ clock }: Replicated, isSo: () => boolean): Promise<void> {
+  while (!isSo()) await clock.advance(1);
+}
+
+const UNWATCHED = { lines: 'health_every = "0s"' };
+
+describe("one replica of two is killed", () => {
+  for (const stream of [false, true]) {
+    test(`during prefill: nobody notices${stream ? ", of a stream either" : ""}`, async () => {
+      await using front = await startReplicas(2, UNWATCHED);
+      const [first] = front.proxies;
+      first!.fault = () => first!.refuse();
+      expect(await readOutcome(await front.chat("Hi", { stream }))).toBe(WHOLE);
+      expect(first!.connections.map(({ requests }) => requests)).toEqual([1]);
+      expect(countAsked(front)).toEqual([0, 1]);
+      // It stays away, and still nobody notices.
+      for (let n = 0; n < 20; n++) {
+        expect(await readOutcome(await front.chat("Hi", { stream }))).toBe(WHOLE);
+      }
+    });
+  }
+
+  test("gateway.events.4 in the middle of a stream: an error in the stream, and its end", async () => {
+    await using front = await startReplicas(2, UNWATCHED);
+    const [first] = front.proxies;
+    first!.fault = sayAndStay(BEGUN);
+    const response = await front.chat("Hi", { stream: true });
+    const heard = hear(response);
+    await heard.until('"Hel"');
+    first!.refuse();
+    expect(await readOutcome(await heard.whole())).toBe('201 "Hel" upstream_error');
+    expect(countAsked(front)).toEqual([0, 0]);
+  });
+});
+
+test("a replica that hangs uses up the caller's time, and is not followed by another", async () => {
+  await using front = await startReplicas(2, {
+    lines: `${UNWATCHED.lines}\nfirst_token_timeout = "10s"`,
+  });
+  for (const proxy of front.proxies) proxy.fault = () => {};
+  const replied = front.chat("Hi");
+  await until(front, () => front.proxies[0]!.connections[0]?.requests === 1);
+  await front.clock.advance(10_000);
+  await expectRefusal(await replied, 504, "upstream_timeout");
+  expect(front.proxies[1]!.connections).toEqual([]);
+});
+
+describe("a server that does not answer its health check", () => {
+  const down = ({ lines }: Replicated) =>
+    lines.some(({ message }) => String(message).includes("not healthy"));
+  const status = async (front: Replicated) => {
+    const { data } = (await (await front.get("/v1/models")).json()) as { data: object[] };
+    return data.map((model) => (model as { status: string }).status);
+  };
+
+  test("gateway.errors.model_offline takes its model off line, and brings it back", async () => {
+    await using front = await startReplicas(1);
+    expect(await readOutcome(await front.chat("Hi"))).toBe(WHOLE);
+    front.proxies[0]!.refuse();
+    await front.clock.advance(10_000);
+    await until(front, () => down(front));
+    await expectRefusal(await front.chat("Hi", { model: "test-1" }), 503, "model_offline");
+    await expectRefusal(await front.chat("Hi"), 503, "no_model_available");
+    expect(await status(front)).toEqual(["offline", "offline"]);
+    expect((await front.get("/readyz")).status).toBe(503);
+    expect(front.lines.at(-1)).toMatchObject({
+      level: "warn",
+      model: "test-1",
+      upstream: `127.0.0.1:${front.proxies[0]!.port}`,
+    });
+    front.proxies[0]!.restore();
+    await front.clock.advance(2_000);
+    await until(front, () => front.lines.at(-1)!.message === "a model server is healthy again");
+    expect(await status(front)).toEqual(["on", "on"]);
+    expect(await readOutcome(await front.chat("Hi", { model: "test-1" }))).toBe(WHOLE);
+  });
+
+  test("or that is still loading, is not asked while another can be", async () => {
+    await using front = await startReplicas(2, { health: 503 });
+    await until(front, () => down(front));
+    for (let n = 0; n < 4; n++) expect(await readOutcome(await front.chat("Hi"))).toBe(WHOLE);
+    expect(countAsked(front)).toEqual([0, 4]);
+    front.upstreams[0]!.health = 200;
+    await until(front, () => front.lines.length === 2);
+    for (let n = 0; n < 4; n++) await front.chat("Hi");
+    expect(countAsked(front)).toEqual([2, 6]);
+  });
+});
+
+describe("the health check", () => {
+  /** The first two that a server sees, with the operator's own header. */
+  const listChecks = async (some: ReplicaLines) => {
+    const asked: string[] = [];
+    await using front = await startReplicas(1, {
+      ...some,
+      lines: `headers = { x-team = "a" }\n${some.lines ?? ""}`,
+      fault(link) {
+        const [line] = link.request.split(" HTTP/");
+        asked.push(`${line} ${/^x-team: (.*)\r$/m.exec(link.request)?.[1]}`);
+        return link.pass();
+      },
+    });
+    await until(front, () => asked.length === 2);
+    return asked;
+  };
+
+  test("asks /health beside /v1, with the headers of every request", async () => {
+    expect(await listChecks({})).toEqual(["GET /health a", "GET /health a"]);
+  });
+
+  test("asks where the operator says, of a provider's server too", async () => {
+    const lines = 'health = "/v1/models?limit=1"';
+    const check = "GET /v1/models?limit=1 a";
+    expect(await listChecks({ lines })).toEqual([check, check]);
+    expect(await listChecks({ lines, self_hosted: false })).toEqual([check, check]);
+  });
+
+  const NEVER: [what: string, some: ReplicaLines][] = [
+    ["where it is switched off", UNWATCHED],
+    ["of a provider's server by default", { self_hosted: false }],
+  ];
+  for (const [what, some] of NEVER) {
+    test(`is not made ${what}`, async () => {
+      await using front = await startReplicas(1, some);
+      await front.clock.advance(60_000);
+      // What had been sent would have come before this.
+      await fetch(`${front.proxies[0]!.url}/models`);
+      expect(front.proxies[0]!.connections.length).toBe(1);
+    });
+  }
+});
+
+test("accounts take turns for the places of a model's servers", async () => {
+  await using front = await startReplicas(1, { lines: `${UNWATCHED.lines}\nmax_in_flight = 1` });
+  const order: string[] = [];
+  const held: (() => void)[] = [];
+  front.upstreams[0]!.script = async ({ body }) => {
+    const [{ content }] = body.messages as [{ content: string }];
+    order.push(content);
+    if (!order.includes("other")) await new Promise<void>((resolve) => held.push(resolve));
+    return answerText("Hello");
+  };
+  const busy = Array.from({ length: 51 }, () => front.chat("busy"));
+  await until(front, () => held.length === 1);
+  const other = front.chat("other", {}, { key: `${KEY}-other` });
+  // Nearly everybody is in the line when the first place is given back.
+  await until(front, () => front.clock.pending() >= 52);
+  for (let n = 0; !order.includes("other"); n++) {
+    await until(front, () => held.length > n || order.includes("other"));
+    held[n]?.();
+  }
+  expect(await readOutcome(await other)).toBe(WHOLE);
+  expect(order.indexOf("other")).toBeLessThan(6);
+  for (const reply of busy) expect((await reply).status).toBe(201);
+  expect(order.length).toBe(52);
+});
