@@ -1,7 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess, createLimiter } from "./access/index.ts";
-import { createChangesPage, openChatRoutes } from "./gateway/index.ts";
+import { createChangesPage, createRunning, openChatRoutes } from "./gateway/index.ts";
 import {
   createDocumentPage,
   createDoor,
@@ -42,8 +42,14 @@ export interface AppOptions {
 export interface App extends Services {
   database: Database;
   access: Access;
-  operator: Operator;
+  /** Of the settings in force: it is asked for anew rather than kept. */
+  readonly operator: Operator;
   entrance: Entrance;
+  /**
+   * Serves what other settings say from the next request on; when it rejects, nothing has changed.
+   * Requests under way end as they began. What needs a restart must be as it was. One at a time.
+   */
+  change(settings: Settings): Promise<void>;
 }
 
 /** gateway.limits.after_exceeding */
@@ -71,11 +77,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 async function joinHouses(options: AppOptions, database: Database): Promise<App> {
-  const { settings, clock, ids, log } = options;
-  const { alias, changelog_url } = settings.service;
+  const { clock, ids, log } = options;
+  let { settings } = options;
+  const { alias } = settings.service;
   const egress = createTrustedEgress({ clock });
   const access = buildAccess({ database, clock, ids, alias });
-  const entrance = createEntrance({ ...settings.server, clock, ids, log });
+  const running = createRunning();
+  const { host, port } = settings.server;
+  const entrance = createEntrance({ host, port, clock, ids, log, endRunning: running.end });
   const limiter = createLimiter(clock, {
     requests_max: settings.limits.requests_per_minute,
     window_ms: 60_000,
@@ -91,26 +100,36 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const models = await buildModels(around);
   const { registry } = models;
   openModelRoutes(gateway, registry);
-  const changes = changelog_url || `${settings.server.public_url}/docs/changes`;
+  const changelogUrl = () =>
+    settings.service.changelog_url || `${settings.server.public_url}/docs/changes`;
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
   const hashUser = secrets.createHash("users in the log");
-  const chat = { registry, alias, clock, ids, log, hashUser, changelog_url: changes };
+  const chat = { registry, alias, clock, ids, log, hashUser, changelogUrl, running };
   openChatRoutes(gateway, chat);
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   entrance.open(doors, [
-    ...createHealthPages(clock, isReady),
+    ...createHealthPages(clock, isReady, entrance.isStopping),
     createChangesPage(alias),
     createDocumentPage(entrance.app, doors, options.version),
   ]);
 
-  const operator = buildOperator({ settings, access, database, clock });
+  let operator = buildOperator({ settings, access, database, clock });
   const services = joinServices([models.service, entrance]);
   return {
     database,
     access,
-    operator,
+    get operator() {
+      return operator;
+    },
     entrance,
+    async change(other) {
+      // It alone can fail, and does so before it has changed anything.
+      await models.change(other);
+      settings = other;
+      limiter.change(other.limits.requests_per_minute);
+      operator = buildOperator({ settings, access, database, clock });
+    },
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */
     async stop(deadline_ms) {

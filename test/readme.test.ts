@@ -18,7 +18,8 @@ function listRows(schema: TObject, path: string): string[] {
     if (isNested) return listRows(field as TObject, `${path}${name}.`);
     if (name === "models" || name === "upstream") return [];
     const fallback = "default" in field ? `\`${JSON.stringify(field.default)}\`` : "";
-    return [`| \`${path}${name}\` | ${field.description} | ${fallback} |`];
+    const waits = field.reloads === false ? " Needs a restart." : "";
+    return [`| \`${path}${name}\` | ${field.description}${waits} | ${fallback} |`];
   });
 }
 

@@ -15,6 +15,11 @@ export interface Limiter {
   take(name: string): void;
 }
 
+export interface ChangingLimiter extends Limiter {
+  /** Another most, in force from the next request on; what was counted stays counted. */
+  change(requests_max: number): void;
+}
+
 interface Counter {
   /** When the last requests were taken, as a ring; `next` is the oldest. */
   taken_at: Float64Array;
@@ -34,6 +39,13 @@ function growRing({ taken_at, next }: Counter, requests_max: number): Float64Arr
   return grown;
 }
 
+/** When the last but `requests_max` was taken: a ring from a time of more holds older ones too. */
+function oldestThatCounts({ taken_at, next }: Counter, requests_max: number): number {
+  const { length } = taken_at;
+  const back = Math.min(length, requests_max);
+  return taken_at[(next - back + length) % length]!;
+}
+
 /** How many takes lie between two looks for counters that nobody uses any more. */
 const SWEEP_EVERY = 10_000;
 
@@ -41,15 +53,16 @@ const SWEEP_EVERY = 10_000;
  * gateway.limits.rate, gateway.limits.after_exceeding; gateway.limits.tokens_per_minute_daily:
  * nothing but requests is counted.
  */
-export function createLimiter(clock: Clock, rule: LimitRule): Limiter {
+export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
+  const { window_ms, closing_ms } = rule;
   const counters = new Map<string, Counter>();
+  let { requests_max } = rule;
   let takes = 0;
 
   const sweep = (now: number) => {
     for (const [name, counter] of counters) {
       const { length } = counter.taken_at;
-      const is_idle =
-        counter.taken_at[(counter.next + length - 1) % length]! <= now - rule.window_ms;
+      const is_idle = counter.taken_at[(counter.next + length - 1) % length]! <= now - window_ms;
       if (is_idle && counter.closed_until <= now) counters.delete(name);
     }
   };
@@ -65,20 +78,26 @@ export function createLimiter(clock: Clock, rule: LimitRule): Limiter {
       if (counter.closed_until > now) throw exceed(counter.closed_until - now);
       // Only what lies in the window counts: a ring that is too short for it grows.
       const { length } = counter.taken_at;
-      const isFull = length === 0 || counter.taken_at[counter.next]! + rule.window_ms > now;
-      if (isFull && length < rule.requests_max) {
-        counter.taken_at = growRing(counter, rule.requests_max);
+      const isFull = length === 0 || counter.taken_at[counter.next]! + window_ms > now;
+      if (isFull && length < requests_max) {
+        counter.taken_at = growRing(counter, requests_max);
         counter.next = 0;
       }
-      const free_at = counter.taken_at[counter.next]! + rule.window_ms;
+      const free_at = oldestThatCounts(counter, requests_max) + window_ms;
       if (free_at > now) {
-        if (rule.closing_ms === 0) throw exceed(free_at - now);
+        if (closing_ms === 0) throw exceed(free_at - now);
         // Refused requests do not prolong the closing: clients that retry early would never get in.
-        counter.closed_until = now + rule.closing_ms;
-        throw exceed(rule.closing_ms);
+        counter.closed_until = now + closing_ms;
+        throw exceed(closing_ms);
       }
       counter.taken_at[counter.next] = now;
       counter.next = (counter.next + 1) % counter.taken_at.length;
+    },
+    change(other_max) {
+      const isMore = other_max > requests_max;
+      requests_max = other_max;
+      // Who was closed for too many was so by the old measure.
+      if (isMore) for (const counter of counters.values()) counter.closed_until = 0;
     },
   };
 }

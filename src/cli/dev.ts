@@ -6,7 +6,7 @@ import { createSystemIds } from "../platform/ids.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
 import { isReplay, openRecording } from "./recording.ts";
-import { DATABASE_FILE, placeSecretsKey, readGivenSettings } from "./settings.ts";
+import { DATABASE_FILE, openGivenSettings, placeSecretsKey } from "./settings.ts";
 import { type Given, readText, UsageProblem } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -20,7 +20,8 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const clock = createSystemClock(readOffset(given));
   // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
   const fixed = { "server.host": "127.0.0.1" };
-  const settings = readGivenSettings(given, { fixed, wants_api_keys: !isReplay(given) });
+  const reading = { fixed, wants_api_keys: !isReplay(given) };
+  const { settings, file } = openGivenSettings(given, reading);
   const data = readText(given, "data");
   const place: Place =
     data === undefined ? { kind: "memory" } : { kind: "sqlite", file: join(data, DATABASE_FILE) };
@@ -28,6 +29,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const recording = await openRecording(given, settings, { clock, output });
   const serving = listen({
     settings,
+    file,
     clock,
     output,
     storage: data ?? "in memory, gone at exit",

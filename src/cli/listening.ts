@@ -1,19 +1,21 @@
-// What `dev` and `serve` have in common: start the app, say so, and stop it in good order.
+// What `dev` and `serve` have in common: start the app, say so, reload its settings, and stop it in
+// good order.
+import { isatty } from "node:tty";
 import type { Operator } from "../operator/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createLog, type Log } from "../platform/log.ts";
+import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { type Start, writeBanner } from "./banner.ts";
 import { type Output, printOnce } from "./output.ts";
+import { type Changing, createReloading, type Reloading } from "./reloading.ts";
+import type { SettingsFile } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
-/** Requests that run at a stop get this long to end. */
-const STOP_DEADLINE_MS = 10_000;
-
 /** What is needed of an app here. */
-export interface Serving extends Services {
-  operator: Operator;
+export interface Serving extends Services, Changing {
+  readonly operator: Operator;
   entrance: { readonly url: string };
 }
 
@@ -28,6 +30,8 @@ export interface Welcome {
 
 export interface Listening {
   settings: Settings;
+  /** What they were read from, and are read from again; null: there is no such file. */
+  file: SettingsFile | null;
   clock: Clock;
   output: Output;
   /** For people: where the data lies. */
@@ -39,11 +43,11 @@ export interface Listening {
 
 /** Serves until a signal or a failure that cannot be survived ends it; the exit code. */
 export async function listen(options: Listening): Promise<number> {
-  const { settings, output } = options;
+  const { settings, file, clock, output } = options;
   // Whoever reads the log may go away, and the server stays.
   process.stderr.on("error", () => {});
   const isTerminal = process.stderr.isTTY === true;
-  const log = createLog(options.clock, (line) => void process.stderr.write(line), isTerminal);
+  const log = createLog(clock, (line) => void process.stderr.write(line), isTerminal);
   const end = Promise.withResolvers<number>();
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error) => {
@@ -52,6 +56,10 @@ export async function listen(options: Listening): Promise<number> {
       end.resolve(1);
     });
   }
+  const reloading = createReloading({ file, settings, clock, log });
+  // From here on it no longer ends the program; what it asks for is done once there is a server.
+  let hangUp = () => reloading.reload();
+  if (process.platform !== "win32") process.on("SIGHUP", () => hangUp());
   // What cannot be kept must not be answered: the supervisor starts us again.
   const app = await options.build({ log, onFatal: () => end.resolve(1) });
   await app.start();
@@ -67,13 +75,21 @@ export async function listen(options: Listening): Promise<number> {
       keys,
     };
     // Before the start is said: whoever has read it may already send a signal.
-    const stop = createStop(app, log, end.resolve);
+    const stop = createStop(app, reloading, log, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
+    hangUp = () => {
+      if (!isTerminal || isatty(STDERR)) return reloading.reload();
+      // The terminal was closed: nobody means the server to stay. It may well be said twice.
+      hangUp = () => {};
+      stop();
+    };
+    reloading.start(app);
     const banner = writeBanner(start, notes);
     if (rescue) printOnce(output, start, banner, rescue);
     else output.print(start, banner);
   } catch (failure) {
+    reloading.stop();
     await app.stop(0);
     throw failure;
   }
@@ -81,13 +97,19 @@ export async function listen(options: Listening): Promise<number> {
 }
 
 /** The first signal lets what runs end, the second does not wait. */
-function createStop(app: Services, log: Log, end: (code: number) => void): () => void {
+function createStop(
+  app: Services,
+  reloading: Reloading,
+  log: Log,
+  end: (code: number) => void,
+): () => void {
   let isStopping = false;
   return () => {
     if (isStopping) return end(1);
     isStopping = true;
     log.info("stopping once running requests have ended; a second signal does not wait");
-    app.stop(STOP_DEADLINE_MS).then(
+    reloading.stop();
+    app.stop(reloading.settings.server.stop_timeout_ms).then(
       () => end(0),
       (error) => {
         log.error("the stop was not clean", { error });

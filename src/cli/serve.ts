@@ -3,7 +3,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
-import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
+import { openGivenSettings, placeData, placeSecretsKey } from "./settings.ts";
 import type { Given } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -13,13 +13,14 @@ const FIRST_KEY_RESCUE =
   "`wadi keys rotate KEY_ID` gives it another";
 
 export async function runServe(given: Given, output: Output): Promise<number> {
-  const settings = readGivenSettings(given);
+  const { settings, file } = openGivenSettings(given);
   const found = placeData(settings);
   const { buildApp, WRITER } = await import("../app.ts");
   const place = found.kind === "sqlite" ? { ...found, writer: WRITER } : found;
   const clock = createSystemClock();
   return listen({
     settings,
+    file,
     clock,
     output,
     storage: place.kind === "sqlite" ? settings.server.data : namePostgres(place.url),

@@ -1,6 +1,7 @@
 // From the command line's flags to the settings and the place of the data.
 import { join } from "node:path";
 import type { Place } from "../platform/database/index.ts";
+import { MISSING, readStamp } from "../platform/file-watch.ts";
 import { loadSettings, type Settings, SettingsError } from "../platform/settings/index.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
@@ -14,6 +15,27 @@ interface Reading {
   fixed?: Record<string, unknown>;
   /** false: no model server will be asked, so that its key need not be at hand. */
   wants_api_keys?: boolean;
+  /** true: the file has to be there, also where no flag names it. */
+  must_exist?: boolean;
+}
+
+/** The file that settings were read from. */
+export interface SettingsFile {
+  path: string;
+  /** What it was like just before that (file-watch.ts). */
+  stamp: string;
+  /** The settings as it says them now, with the same flags; throws like the first time. */
+  read(): Settings;
+}
+
+/** The settings as readGivenSettings, and their file; null: there is none. */
+export function openGivenSettings(given: Given, reading: Reading = {}) {
+  const path = readText(given, "config") ?? FILE;
+  const stamp = readStamp(path);
+  const settings = readGivenSettings(given, reading);
+  const read = () => readGivenSettings(given, { ...reading, must_exist: true });
+  const file: SettingsFile | null = stamp === MISSING ? null : { path, stamp, read };
+  return { settings, file };
 }
 
 /**
@@ -30,7 +52,7 @@ export function readGivenSettings(given: Given, reading: Reading = {}): Settings
     ...fixed,
   };
   try {
-    const must_exist = file !== undefined;
+    const must_exist = reading.must_exist ?? file !== undefined;
     const env = process.env;
     return loadSettings({ file: file ?? FILE, must_exist, env, flags, wants_api_keys });
   } catch (failure) {

@@ -1,9 +1,9 @@
 // Joins doors and pages into one listening server; Elysia finds the route, the door does the rest.
 import { Elysia } from "elysia";
-import { type Clock, wait } from "../platform/clock.ts";
+import { type Clock, endsWithin } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
-import { refuse } from "../platform/refusal.ts";
+import { type Refusal, refuse } from "../platform/refusal.ts";
 import type { Service } from "../platform/service.ts";
 import type { Door } from "./door.ts";
 import { answerRefusal, halfOfPath } from "./envelope.ts";
@@ -17,6 +17,8 @@ import { chooseRequestId } from "./request-id.ts";
 const IDLE_TIMEOUT_S = 60;
 /** The door bounds bodies and says so in the envelope; the server's own refusal has none. */
 const BODY_BYTES_OUT_OF_REACH = Number.MAX_SAFE_INTEGER;
+/** What was told at the deadline of a stop has this long to reach its callers. */
+const GRACE_MS = 1_000;
 /** Elysia looks for the path from here on: a shorter host would hide its first segment. */
 const PATH_FROM = 11;
 
@@ -31,6 +33,8 @@ export interface EntranceOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** Ends what still runs at the deadline of a stop, with a word to its callers. */
+  endRunning?(): void;
 }
 
 export interface Entrance extends Service {
@@ -40,6 +44,8 @@ export interface Entrance extends Service {
   answer(request: Request): Promise<Response>;
   /** Until what it returns is called, the connection of a request may be silent. */
   holdOpen(request: Request): () => void;
+  /** True: new requests are refused. */
+  isStopping(): boolean;
   /** Where it listens, once started: `http://127.0.0.1:8080`. */
   readonly url: string;
   readonly app: Elysia;
@@ -49,18 +55,15 @@ export interface Entrance extends Service {
 class CannotListen extends Error {}
 
 export function createEntrance(options: EntranceOptions): Entrance {
-  const { clock, ids, log } = options;
+  const { ids, log } = options;
   const app = new Elysia({ strictPath: true, normalize: false });
   /** A request whose URL had to be rebuilt, and the one that the socket knows. */
   const rebuilt = new WeakMap<Request, Request>();
   let server: Bun.Server<undefined> | undefined;
+  let isStopping = false;
 
-  const answerNotFound = (request: Request) =>
-    answerRefusal(
-      refuse("not_found"),
-      halfOfPath(pathOf(request.url)),
-      chooseRequestId(request, ids),
-    );
+  const answerRefused = (refusal: Refusal, request: Request) =>
+    answerRefusal(refusal, halfOfPath(pathOf(request.url)), chooseRequestId(request, ids));
 
   return {
     name: "http",
@@ -68,14 +71,15 @@ export function createEntrance(options: EntranceOptions): Entrance {
     open(doors, pages) {
       // It covers only what is registered after it.
       app.onError({ as: "global" }, ({ code, error, request }) => {
-        if (code === "NOT_FOUND") return answerNotFound(request);
+        if (code === "NOT_FOUND") return answerRefused(refuse("not_found"), request);
         log.error("a request failed outside of its route", { error });
-        const half = halfOfPath(pathOf(request.url));
-        return answerRefusal(refuse("internal_error"), half, chooseRequestId(request, ids));
+        return answerRefused(refuse("internal_error"), request);
       });
       for (const { verb, path, answer, spec, half } of doors.flatMap((door) => door.routes)) {
         const detail = documentRoute(spec, half);
-        app.route(verb, path, ({ request }) => answer(request), { parse: "none", detail });
+        const open = ({ request }: { request: Request }) =>
+          isStopping ? answerRefused(refuseStopping(), request) : answer(request);
+        app.route(verb, path, open, { parse: "none", detail });
       }
       for (const { path, answer } of pages) {
         const hidden = { parse: "none", detail: { hide: true } } as const;
@@ -114,10 +118,10 @@ export function createEntrance(options: EntranceOptions): Entrance {
     },
     async stop(deadline_ms) {
       if (!server) return;
-      // Nobody can connect any more; a stream might never end, and is cut at the deadline.
-      await Promise.race([server.stop(), wait(clock, deadline_ms)]);
-      await server.stop(true);
+      isStopping = true;
+      await stopServer(server, deadline_ms, options);
     },
+    isStopping: () => isStopping,
     get url() {
       if (!server) throw new Error("the server has not been started");
       const host = options.host.includes(":") ? `[${options.host}]` : options.host;
@@ -131,6 +135,29 @@ export function createEntrance(options: EntranceOptions): Entrance {
     response.headers.set("x-request-id", chooseRequestId(request, ids));
     return response;
   }
+}
+
+/** Lets what runs end until the deadline, then says so to whoever still waits, and lets go. */
+async function stopServer(
+  server: Bun.Server<undefined>,
+  deadline_ms: number,
+  { clock, endRunning }: EntranceOptions,
+): Promise<void> {
+  // Nobody can connect any more, idle connections are closed, and each other after its reply.
+  const closed = server.stop();
+  if (!(await endsWithin(clock, deadline_ms, closed))) {
+    endRunning?.();
+    await endsWithin(clock, Math.min(deadline_ms, GRACE_MS), closed);
+  }
+  await server.stop(true);
+}
+
+/** Of what began to arrive just before the stop: clients try again, and find who serves then. */
+function refuseStopping(): Refusal {
+  return refuse("service_unavailable", {
+    message: "The service is being stopped: send the request again.",
+    headers: { connection: "close" },
+  });
 }
 
 /** Elysia reads another path in a URL with a short or malformed host: it gets a plain one. */

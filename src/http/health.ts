@@ -5,8 +5,15 @@ import type { Page } from "./entrance.ts";
 /** Anybody may ask: a burst of questions must not become a burst of database writes. */
 const ANSWER_KEPT_MS = 1_000;
 
-/** `isReady` says whether requests can be served; no detail is given to strangers. */
-export function createHealthPages(clock: Clock, isReady: () => Promise<boolean>): Page[] {
+/**
+ * `isReady` says whether requests can be served, `isStopping` that no new ones are; no detail is
+ * given to strangers.
+ */
+export function createHealthPages(
+  clock: Clock,
+  isReady: () => Promise<boolean>,
+  isStopping: () => boolean = () => false,
+): Page[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
   return [
@@ -18,7 +25,9 @@ export function createHealthPages(clock: Clock, isReady: () => Promise<boolean>)
           asked_at = clock.monotonic();
           answer = isReady().catch(() => false);
         }
-        return (await answer) ? writeWord("ready", 200) : writeWord("not ready", 503);
+        return (await answer) && !isStopping()
+          ? writeWord("ready", 200)
+          : writeWord("not ready", 503);
       },
     },
   ];

@@ -14,6 +14,8 @@ const EVERYWHERE: Code[] = [
   "permission_denied",
   "rate_limit_exceeded",
   "internal_error",
+  // While the program is being stopped.
+  "service_unavailable",
 ];
 
 const ERROR_SCHEMAS: Record<Half, Json> = {

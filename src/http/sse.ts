@@ -19,6 +19,8 @@ export interface EventStream {
   comment(text: string): void;
   /** Ends the stream; what was sent before still arrives. */
   close(): void;
+  /** Aborts `left` although the caller is there; what is sent from then on arrives. */
+  breakOff(): void;
   /** Aborts when the caller leaves. */
   readonly left: AbortSignal;
 }
@@ -40,11 +42,14 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     drain?.resolve();
     drain = null;
   };
+  const breakOff = () => {
+    resume();
+    leaving.abort();
+  };
   const leave = () => {
     isOpen = false;
-    resume();
     over.resolve();
-    leaving.abort();
+    breakOff();
   };
   const flush = () => {
     if (isFull || !isOpen || unsent === "") return;
@@ -62,8 +67,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const goOn = () => {
     isFull = false;
-    if (unsent === "") resume();
-    else flush();
+    unsent === "" ? resume() : flush();
   };
   const end = () => {
     if (unsent !== "") void sink?.write(unsent);
@@ -78,8 +82,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     type: "direct",
     pull(given: ReadableStreamDirectController) {
       sink = given;
-      if (isOpen) goOn();
-      else end();
+      isOpen ? goOn() : end();
       return over.promise;
     },
     cancel: leave,
@@ -93,9 +96,8 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     return drain.promise;
   };
   return {
-    answer(status, headers) {
-      return new Response(body, { status, headers: { ...headers, ...EVENT_STREAM_HEADERS } });
-    },
+    answer: (status, headers) =>
+      new Response(body, { status, headers: { ...headers, ...EVENT_STREAM_HEADERS } }),
     send: (json) => write(`data: ${json}\n\n`),
     comment: (text) => void write(`: ${text}\n\n`),
     close() {
@@ -105,6 +107,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
       resume();
       end();
     },
+    breakOff,
     left: leaving.signal,
   };
 }

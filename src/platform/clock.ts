@@ -44,6 +44,17 @@ export function wait(clock: Clock, delay_ms: number, signal?: AbortSignal): Prom
   });
 }
 
+/** True when the work comes to its end within that time; it is waited for no longer. */
+export async function endsWithin(clock: Clock, within_ms: number, work: Promise<void>) {
+  const over = new AbortController();
+  const late = wait(clock, within_ms, over.signal);
+  try {
+    return await Promise.race([work.then(() => true), late.then(() => false)]);
+  } finally {
+    over.abort();
+  }
+}
+
 /** Resolves in the next turn of the event loop: who computes for long lets the others work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,5 @@
 // The limiter alone: the sliding window, the closing, and how long a caller is told to wait.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createLimiter, type Limiter } from "../../src/access/rate-limit.ts";
 import type { Refusal } from "../../src/platform/refusal.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -118,4 +118,44 @@ test("gateway.limits.rate a counter that grows takes exactly what a list of all 
   }
   expect(taken.length).toBeGreaterThan(1_000);
   expect(taken.length).toBeLessThan(3_000);
+});
+
+describe("another most while serving", () => {
+  const open = { ...rule, closing_ms: 0 };
+  test("a smaller one counts what was taken before it", async () => {
+    const limiter = createLimiter(createManualClock(), { ...open, requests_max: 40 });
+    for (let n = 0; n < 30; n++) expect(take(limiter)).toBeUndefined();
+    limiter.change(31);
+    expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
+    limiter.change(10);
+    expect(take(limiter)).toBe("60");
+    // Nothing was forgotten meanwhile.
+    limiter.change(32);
+    expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
+  });
+
+  test("a place of a smaller one comes free with the last so many", async () => {
+    const clock = createManualClock();
+    const limiter = createLimiter(clock, { ...open, requests_max: 20 });
+    for (let n = 0; n < 20; n++) {
+      take(limiter);
+      await clock.advance(1_000);
+    }
+    limiter.change(5);
+    // The fifth from the end was taken at 15 s.
+    expect(take(limiter)).toBe("55");
+    await clock.advance(55_000);
+    expect([take(limiter), take(limiter)]).toEqual([undefined, "1"]);
+  });
+
+  test("a larger one opens what was closed by the old measure", () => {
+    const limiter = createLimiter(createManualClock(), rule);
+    for (let n = 0; n < 3; n++) take(limiter);
+    expect([take(limiter), take(limiter)]).toEqual(["60", "60"]);
+    limiter.change(4);
+    expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
+    // A smaller one does not open it.
+    limiter.change(2);
+    expect(take(limiter)).toBe("60");
+  });
 });

@@ -1,5 +1,6 @@
 // The end of the compiled server: what runs may end, nobody new comes in, and nothing keeps it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { answerText, startUpstream, writeSettings } from "../support/upstream.ts";
 
@@ -65,6 +66,22 @@ test("a request that runs ends whole, while nobody new gets in", async () => {
   }
 });
 
+test("gateway.events.4 what has not ended in its time is told so, and the program ends well", async () => {
+  const env = { WADI_SERVER__STOP_TIMEOUT: "1s" };
+  const server = await room.serve(["dev", "--port", "0"], { env });
+  const stream = await openStream(server);
+  const waiting = server.chat("!stall");
+  await server.chat("Hello");
+  server.signal("SIGTERM");
+  let text = "";
+  for (let read = await stream.read(); !read.done; read = await stream.read()) {
+    text += new TextDecoder().decode(read.value);
+  }
+  expect(text).toMatch(/"code":"upstream_error".*\n\ndata: \[DONE\]\n\n$/s);
+  expect((await waiting).status).toBe(502);
+  expect(await server.exited).toBe(0);
+});
+
 test("a second signal does not wait for what runs", async () => {
   const server = await room.serve(["dev", "--port", "0"]);
   const stream = await openStream(server);
@@ -86,4 +103,24 @@ test("it serves on, and stops in good order, when nobody reads what it prints", 
   expect((await server.chat("Hello")).status).toBe(201);
   server.signal("SIGTERM");
   expect(await server.exited).toBe(0);
+});
+
+test("a server whose terminal is closed stops, although the signal of that reloads elsewhere", async () => {
+  const shown = Promise.withResolvers<void>();
+  let text = "";
+  const child = Bun.spawn([executable(), "dev", "--port", "0"], {
+    cwd: room.directory,
+    env: { PATH: process.env.PATH, HOME: room.directory },
+    terminal: {
+      data(_, bytes) {
+        text += new TextDecoder().decode(bytes);
+        if (/^curl [^\n]*\n/m.test(text)) shown.resolve();
+      },
+    },
+  });
+  await shown.promise;
+  child.terminal!.close();
+  // As a shell does it for what was started in it.
+  child.kill("SIGHUP");
+  expect(await child.exited).toBe(0);
 });

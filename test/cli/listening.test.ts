@@ -5,7 +5,7 @@ import { defaultSettings } from "../../src/platform/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 
 // What a server listens to would hide the bugs of other tests in this process.
-const HEARD = ["SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
+const HEARD = ["SIGHUP", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
 afterEach(() => {
   for (const event of HEARD) process.removeAllListeners(event);
 });
@@ -19,9 +19,11 @@ function pretend(overrides: Partial<Listening> = {}) {
     operator: { models: { list: async () => [] as unknown } } as Serving["operator"],
     start: async () => void events.push("start"),
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
+    change: async () => {},
   };
   const options: Listening = {
     settings: defaultSettings(),
+    file: null,
     clock: createManualClock(),
     storage: "nowhere",
     output: { say: () => {}, print: (_, text) => void events.push(text.split("\n")[1]!) },
@@ -85,6 +87,7 @@ for (const [title, bug] of [
       import { defaultSettings } from "${import.meta.dir}/../../src/platform/settings/index.ts";
       process.exit(await listen({
         settings: defaultSettings(),
+        file: null,
         clock: { now: () => 0 },
         output: { print() {} },
         build: async () => ({

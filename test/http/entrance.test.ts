@@ -364,7 +364,29 @@ describe("start and stop", () => {
     await running.closed;
   });
 
-  test("what still runs at the deadline is cut, and learns that its caller is gone", async () => {
+  test("what arrives after the stop began is refused, on a connection that stood before", async () => {
+    const { entrance } = createTrialHall();
+    await entrance.start();
+    const running = await openRaw(entrance.url);
+    running.write(`GET /v1/slow HTTP/1.1\r\n${HOST}${KEY}\r\n`);
+    await slow.promise;
+    const late = await openRaw(entrance.url);
+    late.write(GET);
+    // A whole round trip on a connection that was opened later: the half request has arrived.
+    expect((await sendRaw(entrance.url, `${GET}${HOST}${KEY}\r\n`))?.status).toBe(200);
+    const stopping = entrance.stop(10_000);
+    expect(entrance.isStopping()).toBe(true);
+    late.write(`${HOST}${KEY}\r\n`);
+    const reply = (await late.read())!;
+    expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "service_unavailable"]);
+    expect(reply.headers.connection).toBe("close");
+    await late.closed;
+    release.resolve();
+    expect((await running.read())!.status).toBe(200);
+    await stopping;
+  });
+
+  test("what still runs a second after the deadline is cut, and learns that its caller is gone", async () => {
     const { entrance, clock } = createTrialHall();
     await entrance.start();
     const client = await openRaw(entrance.url);
@@ -377,7 +399,9 @@ describe("start and stop", () => {
     const stopping = Promise.resolve(entrance.stop(10_000)).then(() => {
       isStopped = true;
     });
-    await clock.advance(9_999);
+    // Its time, and what a last word to its caller may need.
+    await clock.advance(10_000);
+    await clock.advance(999);
     expect([isStopped, left.aborted]).toEqual([false, false]);
     await clock.advance(1);
     await stopping;

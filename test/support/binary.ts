@@ -30,9 +30,11 @@ export interface Server {
   banner: readonly string[];
   /** Resolves with the first line of the log that holds this text. */
   logged(text: string): Promise<string>;
+  /** The lines of the log so far that hold this text. */
+  countLogged(text: string): number;
   /** Closes this end of the log: nobody reads what the server prints from now on. */
   stopReading(): Promise<void>;
-  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL"): void;
+  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL" | "SIGHUP"): void;
   /** The exit code; null: a signal ended it. */
   exited: Promise<number | null>;
   ask(method: string, path: string, options?: AskOptions): Promise<Response>;
@@ -102,6 +104,7 @@ export function openRoom(): Room {
         key,
         banner,
         logged: log.find,
+        countLogged: log.count,
         stopReading: log.stop,
         signal: (name) => child.kill(name),
         exited: child.exited.then(() => child.exitCode),
@@ -169,5 +172,6 @@ function readLog(stream: ReadableStream<Uint8Array>) {
       waiting.add(look);
       look();
     });
-  return { find, whole: read(), stop: () => reader.cancel() };
+  const count = (part: string) => text.split("\n").filter((one) => one.includes(part)).length;
+  return { find, count, whole: read(), stop: () => reader.cancel() };
 }

@@ -31,17 +31,18 @@ export interface Admitted {
 export interface AdmitOptions {
   registry: ModelRegistry;
   clock: Clock;
-  changelog_url: string;
+  /** Asked for each request that needs it: a reload may change it. */
+  changelogUrl(): string;
 }
 
 /** Judges a request whose fields are valid; refuses in one order. */
-export function createAdmit({ registry, clock, changelog_url }: AdmitOptions) {
+export function createAdmit({ registry, clock, changelogUrl }: AdmitOptions) {
   return async (body: ChatRequest, caller: Caller, request_id: string): Promise<Admitted> => {
     const { model, by } = registry.name(body.model);
     if (by === "unknown" && hasSunset(clock.now())) {
       throw refuse("model_not_found", { param: "model" });
     }
-    const headers = by === "unknown" ? writeDeprecation(clock.now(), changelog_url) : {};
+    const headers = by === "unknown" ? writeDeprecation(clock.now(), changelogUrl()) : {};
     try {
       // First what the key may, then what the operator switched; what the request wants comes last.
       const judgement = await registry.judge(model, caller);

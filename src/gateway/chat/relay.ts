@@ -1,6 +1,6 @@
 // Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
 import { openEventStream, type Reply } from "../../http/index.ts";
-import type { Failure } from "../../models/index.ts";
+import type { Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
@@ -8,6 +8,7 @@ import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { refuseFailure } from "./failure.ts";
 import { createMessageCollector, writeChatReply } from "./reply.ts";
+import { isStopped, type Running, STOPPED } from "./running.ts";
 import { writeStream } from "./stream.ts";
 
 /** gateway.endpoints.post_chat_completions */
@@ -20,9 +21,10 @@ export interface RelayOptions {
   log: Log;
   /** A keyed hash, so that a line of the log tells nobody who the end user is. */
   hashUser(text: string): string;
+  running: Running;
 }
 
-export function createRelay({ alias, clock, ids, log, hashUser }: RelayOptions) {
+export function createRelay({ alias, clock, ids, log, hashUser, running }: RelayOptions) {
   const nameReply = () => ({
     id: `chatcmpl-${ids.token(24)}`,
     created: Math.floor(clock.now() / 1000),
@@ -34,14 +36,14 @@ export function createRelay({ alias, clock, ids, log, hashUser }: RelayOptions) 
     const fields = { ...nameRequest(admitted, hashUser), upstream_status, code };
     // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
     if (code === "client_closed_request") log.info(why, { ...fields, status: 499 });
-    else if (code === "context_length_exceeded") log.info(why, fields);
+    else if (code === "context_length_exceeded" || isStopped(failure)) log.info(why, fields);
     else log.warn(`the model server failed: ${why}`, fields);
   };
 
   return {
     async json(admitted: Admitted, signal: AbortSignal): Promise<Reply> {
       const collector = createMessageCollector();
-      const ending = await admitted.answer(admitted.ask, collector.ear, signal);
+      const ending = await untilStop(running, admitted.answer(admitted.ask, collector.ear, signal));
       if (!ending.ok) {
         noteFailure(ending, admitted);
         throw refuseFailure(ending, admitted);
@@ -58,6 +60,7 @@ export function createRelay({ alias, clock, ids, log, hashUser }: RelayOptions) 
         chunks,
         has_usage,
         clock,
+        running,
         onFailure: (ending) => noteFailure(ending, admitted),
         onBug: (error) =>
           log.error("a stream failed", { request_id: admitted.ask.request_id, error }),
@@ -69,6 +72,23 @@ export function createRelay({ alias, clock, ids, log, hashUser }: RelayOptions) 
       });
     },
   };
+}
+
+/** The ending, or that of a stop: who asked for JSON has heard nothing of the answer yet. */
+function untilStop(running: Running, ending: Promise<Ending>): Promise<Ending> {
+  const { promise, resolve, reject } = Promise.withResolvers<Ending>();
+  const leave = running.enter(() => resolve(STOPPED));
+  ending.then(
+    (ending) => {
+      leave();
+      resolve(ending);
+    },
+    (failure) => {
+      leave();
+      reject(failure);
+    },
+  );
+  return promise;
 }
 
 /** Who asked whom: what every line about a request says. */

@@ -6,6 +6,7 @@ import { Refusal, refuse } from "../../platform/refusal.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, refuseFailure, writeRefusal } from "./failure.ts";
+import { type Running, STOPPED } from "./running.ts";
 
 /** gateway.events.2, gateway.limits.keep_alive */
 const KEEP_ALIVE_MS = 15_000;
@@ -14,6 +15,7 @@ export interface StreamOptions {
   chunks: ChunkWriter;
   has_usage: boolean;
   clock: Clock;
+  running: Running;
   onFailure(failure: Failure): void;
   onBug(failure: unknown): void;
 }
@@ -79,7 +81,23 @@ export function writeStream(
     if (!isBegun) begin();
     return send(chunks.piece(piece));
   };
-  answer(ask, hear, stream.left).then(finish, fail);
+  // Whoever answers breaks off as for a caller who left; but this one is there, and is told.
+  let isStopped = false;
+  const leave = options.running.enter(() => {
+    isStopped = true;
+    stream.breakOff();
+  });
+  answer(ask, hear, stream.left).then(
+    (ending) => {
+      leave();
+      const isCut = isStopped && !ending.ok && ending.code === "client_closed_request";
+      finish(isCut ? { ...ending, ...STOPPED } : ending);
+    },
+    (failure) => {
+      leave();
+      fail(failure);
+    },
+  );
   return begun.promise;
 }
 

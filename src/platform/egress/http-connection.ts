@@ -66,6 +66,12 @@ export class Connection implements ReplyEar {
     this.#socket.end();
   }
 
+  /** Closes it, also under a reply, whose listener hears that it was broken off. */
+  end(): void {
+    this.takeClose("other");
+    this.#socket.terminate();
+  }
+
   onHead(head: ReplyHead): void {
     this.#listener?.onHead(head);
   }
@@ -80,10 +86,7 @@ export class Connection implements ReplyEar {
     // Nobody asked, or the listener has cut it meanwhile.
     if (!this.#listener) this.#breakOff();
     else if (state === "whole") this.#finish();
-    else if (state === "broken") {
-      this.takeClose("other");
-      this.#socket.terminate();
-    }
+    else if (state === "broken") this.end();
   }
 
   /** The socket has room again. */

@@ -25,7 +25,7 @@ export interface Exchange {
 export interface Pool {
   /** Sends a request; its listener hears nothing before this has returned. */
   send(request: Buffer, listener: ReplyListener, connect_timeout_ms: number): Exchange;
-  /** Closes the idle connections, and the others when their replies have come. */
+  /** Closes every connection: who still waits for a reply hears that it was broken off. */
   close(): void;
 }
 
@@ -37,6 +37,7 @@ interface Idle {
 export function createPool(target: Target, clock: Clock): Pool {
   /** The longest idle first; the last one is taken first, so that a rush's surplus can go. */
   const idle: Idle[] = [];
+  const open = new Set<Connection>();
   let cancelSweep: Cancel | null = null;
   let isClosed = false;
   let dials = 0;
@@ -47,6 +48,7 @@ export function createPool(target: Target, clock: Clock): Pool {
     cancelSweep ??= clock.after(IDLE_MS, sweep);
   };
   const drop = (connection: Connection) => {
+    open.delete(connection);
     const at = idle.findIndex((one) => one.connection === connection);
     if (at !== -1) idle.splice(at, 1);
   };
@@ -74,7 +76,12 @@ export function createPool(target: Target, clock: Clock): Pool {
           onFree: keep,
           onGone: drop,
           onOpen(made) {
+            if (isClosed) {
+              made.close();
+              return listener.onFailure("other");
+            }
             connection = made;
+            open.add(made);
             made.send(request, listener);
           },
           onFailure: (failure) => listener.onFailure(failure),
@@ -106,7 +113,7 @@ export function createPool(target: Target, clock: Clock): Pool {
     close() {
       isClosed = true;
       cancelSweep?.();
-      for (const { connection } of idle.splice(0)) connection.close();
+      for (const connection of [...open]) connection.end();
     },
   };
 }

@@ -14,6 +14,7 @@ export interface Field {
   maxItems?: number;
   uniqueItems?: boolean;
   unquoted?: boolean;
+  reloads?: boolean;
   /** A table whose fields nobody here knows. */
   any_fields?: boolean;
   items?: Field;

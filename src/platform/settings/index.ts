@@ -1,4 +1,5 @@
 // The program's settings: `wadi.toml`, environment and flags as one typed, checked, frozen object.
+export { describeChange, takeOver } from "./change.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loading.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";

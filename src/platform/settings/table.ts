@@ -11,6 +11,11 @@ interface Words<Value> {
   maximum?: number;
   /** The value may hold a password: no message quotes it. */
   unquoted?: true;
+  /**
+   * Said by every setting outside of models, which all reload. true: a change counts from the next
+   * request on; false: it waits for the next start.
+   */
+  reloads?: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -225,37 +230,55 @@ export const Table = Type.Object(
   {
     server: Type.Object(
       {
-        host: text("host", { description: "The address to listen on.", default: "127.0.0.1" }),
+        host: text("host", {
+          description: "The address to listen on.",
+          default: "127.0.0.1",
+          reloads: false,
+        }),
         port: Type.Integer({
           description: "The port to listen on; 0 is any free one.",
           default: 8_080,
           minimum: 0,
           maximum: 65_535,
+          reloads: false,
         }),
         data: Type.String({
           description: "The directory of the database and the backups.",
           default: "./wadi-data",
           minLength: 1,
+          reloads: false,
         }),
         database: text("database", {
           description: '"": SQLite in the data directory; "postgres://…": that engine.',
           default: "",
           unquoted: true,
+          reloads: false,
         }),
         database_env: text("variable", {
           description: "The environment variable that holds `database`.",
           default: "",
           unquoted: true,
+          reloads: false,
         }),
         secrets_key_file: Type.String({
           description: 'The file of the secrets key; "" is secrets.key in the data directory.',
           default: "",
           unquoted: true,
+          reloads: false,
         }),
         public_url: text("link", {
           description: "Where people reach this server; used in links shown to them.",
           default: "",
           unquoted: true,
+          reloads: true,
+        }),
+        stop_timeout: duration({
+          description: "How long a stop lets running requests end.",
+          default: "30s",
+          // Less than what a last word to each caller may take would be a cut without it.
+          minimum: 1_000,
+          maximum: 60 * MINUTE_MS,
+          reloads: true,
         }),
       },
       { description: "Where the program listens and keeps its data.", default: {} },
@@ -265,21 +288,25 @@ export const Table = Type.Object(
         alias: text("alias", {
           description: "The permanent name of the default model; `<alias>-v0` is accepted too.",
           default: "svc",
+          reloads: false,
         }),
         default_model: Type.String({
           description: 'The id of the model that answers by default; "" is the first.',
           default: "",
+          reloads: true,
         }),
         operator: Type.String({
           description: "You; a self-hosted model with this provider is the service's own.",
           default: "wadi",
           minLength: 1,
           maxLength: 64,
+          reloads: true,
         }),
         changelog_url: text("link", {
           description: 'The page of deprecations; "" is our own, /docs/changes.',
           default: "",
           unquoted: true,
+          reloads: true,
         }),
       },
       { description: "What callers see of the service as a whole.", default: {} },
@@ -307,6 +334,7 @@ export const Table = Type.Object(
           default: 120,
           minimum: 1,
           maximum: 1_000_000,
+          reloads: true,
         }),
       },
       { description: "The numbers of the limits that are yours to set.", default: {} },

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Admitted } from "../../../src/gateway/chat/admit.ts";
 import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
+import { createRunning } from "../../../src/gateway/chat/running.ts";
 import { writeStream } from "../../../src/gateway/chat/stream.ts";
 import { openEventStream } from "../../../src/http/index.ts";
 import type { Answer, Ending, Failure } from "../../../src/models/index.ts";
@@ -14,6 +15,7 @@ const DONE: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
 
 function open(answer: Answer) {
   const clock = createManualClock();
+  const running = createRunning();
   const caller = new AbortController();
   const stream = openEventStream(caller.signal);
   const failures: Failure[] = [];
@@ -22,10 +24,11 @@ function open(answer: Answer) {
     chunks: createChunkWriter("id", 7, "svc"),
     has_usage: false,
     clock,
+    running,
     onFailure: (failure) => void failures.push(failure),
     onBug: (bug) => void bugs.push(bug),
   });
-  return { clock, caller, begun, failures, bugs, body: stream.answer(201, {}) };
+  return { clock, caller, running, begun, failures, bugs, body: stream.answer(201, {}) };
 }
 
 describe("a caller who does not read", () => {

@@ -140,6 +140,20 @@ test("a cut closes the connection at once, and its listener hears nothing more",
   expect(Bun.peek.status(ended)).toBe("pending");
 });
 
+test("a closed way out breaks off what is under way, and sends nothing of what was to come", async () => {
+  const asked = Promise.withResolvers<void>();
+  using server = listenRaw(() => asked.resolve());
+  const { ask, egress } = createAsker();
+  const running = ask(server.origin);
+  await asked.promise;
+  const dialling = ask(server.origin);
+  egress.close();
+  expect((await running.ended).end).toBe("other");
+  expect((await dialling.ended).end).toBe("other");
+  await server.closed;
+  expect(server.pieces).toHaveLength(1);
+});
+
 test("a cut while the connection is made sends nothing", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask } = createAsker();

@@ -18,6 +18,7 @@ data = "/var/lib/wadi"
 database_env = "DATABASE"
 secrets_key_file = "/etc/wadi/secrets.key"
 public_url = "https://acme.example"
+stop_timeout = "90s"
 
 [service]
 alias = "acme"
@@ -80,6 +81,7 @@ describe("without a file", () => {
         database_env: "",
         secrets_key_file: "",
         public_url: "",
+        stop_timeout_ms: 30_000,
       },
       service: { alias: "svc", default_model: "stub-1", operator: "wadi", changelog_url: "" },
       models: [
@@ -122,6 +124,7 @@ describe("a file", () => {
       database_env: "DATABASE",
       secrets_key_file: "/etc/wadi/secrets.key",
       public_url: "https://acme.example",
+      stop_timeout_ms: 90_000,
     });
     expect(settings.service).toEqual({
       alias: "acme",

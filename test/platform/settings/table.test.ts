@@ -65,6 +65,21 @@ describe("every setting", () => {
   });
 });
 
+test("every setting outside of models says whether a reload takes it over", () => {
+  const fields = listFields(Table);
+  expect(fields.filter(([, { reloads }]) => reloads === undefined)).toEqual([]);
+  const waiting = fields.filter(([, { reloads }]) => !reloads).map(([path]) => path);
+  expect(waiting).toEqual([
+    "server.host",
+    "server.port",
+    "server.data",
+    "server.database",
+    "server.database_env",
+    "server.secrets_key_file",
+    "service.alias",
+  ]);
+});
+
 test("the settings with one place in the file are those that a variable can override", () => {
   expect(listFields(Table).map(([path]) => path)).toEqual([
     "server.host",
@@ -74,6 +89,7 @@ test("the settings with one place in the file are those that a variable can over
     "server.database_env",
     "server.secrets_key_file",
     "server.public_url",
+    "server.stop_timeout",
     "service.alias",
     "service.default_model",
     "service.operator",

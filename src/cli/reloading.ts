@@ -1,0 +1,93 @@
+// Settings that change while the server runs: read again when a signal or a changed file asks for
+// it, and taken over whole or not at all.
+import type { Clock } from "../platform/clock.ts";
+import { watchFile } from "../platform/file-watch.ts";
+import type { Log } from "../platform/log.ts";
+import {
+  describeChange,
+  type Settings,
+  SettingsError,
+  takeOver,
+} from "../platform/settings/index.ts";
+import type { SettingsFile } from "./settings.ts";
+
+/** What takes other settings over. */
+export interface Changing {
+  change(settings: Settings): Promise<void>;
+}
+
+export interface ReloadingOptions {
+  /** null: the start read none, and nothing ever reloads. */
+  file: SettingsFile | null;
+  settings: Settings;
+  clock: Clock;
+  log: Log;
+}
+
+export interface Reloading {
+  /** What is in force. */
+  readonly settings: Settings;
+  /** Reads again, at once or, where that is under way, once more afterwards. */
+  reload(): void;
+  /** From now on there is somebody to take settings over; what was asked for before is done now. */
+  start(app: Changing): void;
+  stop(): void;
+}
+
+export function createReloading({ file, settings, clock, log }: ReloadingOptions): Reloading {
+  let in_force = settings;
+  let app: Changing | null = null;
+  let isWanted = false;
+  let isRunning = false;
+
+  const readAgain = async (file: SettingsFile, app: Changing) => {
+    watch?.note();
+    const { settings: next, kept } = takeOver(in_force, file.read());
+    const change = describeChange(in_force, next);
+    await app.change(next);
+    in_force = next;
+    if (change) log.info(`settings reloaded: ${change}`);
+    if (kept.length > 0) {
+      log.warn(`a restart is needed for ${kept.join(", ")}: until then the old values stay`);
+    }
+    if (!change && kept.length === 0) log.info("settings read again: nothing has changed");
+  };
+  const refuse = (failure: unknown) => {
+    const says = "settings refused, the old ones stay";
+    if (failure instanceof SettingsError) log.error(`${says}: ${failure.message}`);
+    else log.error(says, { error: failure });
+  };
+  const run = async () => {
+    if (isRunning) return;
+    isRunning = true;
+    while (file && app && isWanted) {
+      isWanted = false;
+      await readAgain(file, app).catch(refuse);
+    }
+    isRunning = false;
+  };
+  const reload = () => {
+    isWanted = true;
+    void run();
+  };
+  const watch = file && watchFile({ path: file.path, stamp: file.stamp, clock, onChange: reload });
+
+  return {
+    get settings() {
+      return in_force;
+    },
+    reload() {
+      if (file) reload();
+      else log.info("there is nothing to reload: the start found no settings file");
+    },
+    start(serving) {
+      app = serving;
+      watch?.start();
+      void run();
+    },
+    stop() {
+      app = null;
+      watch?.stop();
+    },
+  };
+}

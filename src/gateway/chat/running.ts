@@ -1,0 +1,39 @@
+// The answers under way, so that a stop of the program can end them with a word to their callers.
+import type { Failure } from "../../models/index.ts";
+
+const WHY = "the program stopped before the answer was whole";
+
+/**
+ * How an answer ends that a stop ends: what a stream can say of it is `upstream_error` alone
+ * (gateway.events.4), and clients try again (gateway.errors.upstream_error).
+ */
+export const STOPPED: Failure = { ok: false, code: "upstream_error", elsewhere: false, why: WHY };
+
+export interface Running {
+  /** `end` is called when the time of a stop is over; what it returns forgets it. */
+  enter(end: () => void): () => void;
+  /** Ends every answer, and from now on each that begins. */
+  end(): void;
+}
+
+export function createRunning(): Running {
+  const ends = new Set<() => void>();
+  let hasEnded = false;
+  return {
+    enter(end) {
+      if (hasEnded) end();
+      else ends.add(end);
+      return () => void ends.delete(end);
+    },
+    end() {
+      hasEnded = true;
+      for (const end of ends) end();
+      ends.clear();
+    },
+  };
+}
+
+/** True: nothing failed but the program's own time. */
+export function isStopped({ why }: Failure): boolean {
+  return why === WHY;
+}

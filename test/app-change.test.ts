@@ -1,0 +1,86 @@
+// Other settings in the whole app: from the next request on, and never under one that runs.
+import { expect, test } from "bun:test";
+import { readSettings } from "../src/platform/settings/index.ts";
+import { startApp } from "./support/app.ts";
+import { answerText, startUpstream, writeSettings } from "./support/upstream.ts";
+
+const read = (text: string) => readSettings(text, "wadi.toml", {}, { "server.port": 0 });
+
+const writeModel = (id: string, more = "") => `
+[[models]]
+id = "${id}"
+self_hosted = true
+${more}
+upstream = { kind = "stub" }
+`;
+
+test("models, limits and links are new from the next request on", async () => {
+  const app = await startApp({ settings: writeModel("one") });
+  const list = async () => {
+    const { data } = (await (await app.get("/v1/models")).json()) as { data: { id: string }[] };
+    return data.map(({ id }) => id);
+  };
+  const askUnknown = async () => (await app.chat("Hello", { model: "gone" })).headers.get("link");
+  expect(await list()).toEqual(["svc", "one"]);
+  expect(await askUnknown()).toContain("</docs/changes>");
+  expect((await app.chat("Hello", { model: "two" })).headers.has("deprecation")).toBe(true);
+
+  await app.app.change(
+    read(`[service]
+default_model = "two"
+changelog_url = "https://acme.example/changes"
+[limits]
+requests_per_minute = 4
+${writeModel("one", "max_output_tokens = 1")}${writeModel("two")}`),
+  );
+  expect(await list()).toEqual(["svc", "two", "one"]);
+  expect(await askUnknown()).toContain("<https://acme.example/changes>");
+  const two = await app.chat("Hello", { model: "two" });
+  expect([two.status, two.headers.has("deprecation")]).toEqual([201, false]);
+  // Three chats were counted under the old limit, too.
+  expect((await app.chat("Hello", { model: "two" })).status).toBe(429);
+  await app.stop();
+});
+
+test("the operator of a running server sees them, too", async () => {
+  const app = await startApp({ settings: writeModel("one") });
+  await app.app.change(read(writeModel("two")));
+  const { models } = app.app.operator;
+  expect((await models.list()).map(({ id }) => id)).toEqual(["two"]);
+  await expect(models.turn("one", "off")).rejects.toThrow();
+  await models.turn("two", "off");
+  expect((await app.chat("Hello", { model: "two" })).status).toBe(503);
+  await app.stop();
+});
+
+test("a request that runs ends with the model that it began with, also when that is removed", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const upstream = startUpstream(async () => {
+    arrived.resolve();
+    await answered.promise;
+    return answerText("from the old one");
+  });
+  const app = await startApp({ settings: writeSettings(upstream.url) });
+  const reply = app.chat("Hello");
+  await arrived.promise;
+  await app.app.change(read(writeModel("other")));
+  const next = await app.chat("Hello", { model: "test-1" });
+  expect([next.status, next.headers.has("deprecation")]).toEqual([201, true]);
+  expect(await next.text()).toContain("You said: Hello");
+  answered.resolve();
+  const response = await reply;
+  expect(response.status).toBe(201);
+  expect(await response.text()).toContain("from the old one");
+  await app.stop();
+  await upstream.stop();
+});
+
+test("what cannot be noted in the database changes nothing", async () => {
+  const app = await startApp({ settings: writeModel("one") });
+  await app.app.database.close();
+  const other = read(`${writeModel("two")}[limits]\nrequests_per_minute = 1\n`);
+  await expect(app.app.change(other)).rejects.toThrow();
+  await expect(app.app.operator.models.turn("two", "off")).rejects.toThrow('"two"');
+  await app.stop().catch(() => {});
+});
