@@ -48,9 +48,9 @@ export async function readArguments(verb: Verb, argv: readonly string[]): Promis
   for (const token of tokens) {
     if (token.kind === "option") await checkFlag(verb, flags, token);
   }
-  if (!values.help && positionals.length !== verb.args.length) {
-    throw new UsageProblem(`usage: wadi ${writeUsage(verb)}`);
-  }
+  const needed = verb.args.filter((name) => !name.startsWith("["));
+  const fits = positionals.length >= needed.length && positionals.length <= verb.args.length;
+  if (!values.help && !fits) throw new UsageProblem(`usage: wadi ${writeUsage(verb)}`);
   return { args: positionals, flags: values as Given["flags"] };
 }
 

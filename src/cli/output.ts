@@ -37,7 +37,12 @@ export function printOnce(output: Output, value: unknown, text: string, rescue: 
 export function drawTable(rows: readonly Row[], columns: readonly string[]): string {
   const lines = [columns.map((column) => column.toUpperCase())];
   for (const row of rows) lines.push(columns.map((column) => writeCell(row[column])));
-  const widths = columns.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)));
+  return drawLines(lines);
+}
+
+/** Lines of as many cells each, in columns. */
+export function drawLines(lines: readonly (readonly string[])[]): string {
+  const widths = lines[0]!.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)));
   return lines
     .map((line) => line.map((cell, i) => cell.padEnd(widths[i]!)).join("  "))
     .map((line) => `${line.trimEnd()}\n`)

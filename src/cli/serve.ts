@@ -3,7 +3,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
-import { openGivenSettings, placeData, placeSecretsKey } from "./settings.ts";
+import { nameData, openGivenSettings, placeData, placeSecretsKey } from "./settings.ts";
 import type { Given } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -23,7 +23,7 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     file,
     clock,
     output,
-    storage: place.kind === "sqlite" ? settings.server.data : namePostgres(place.url),
+    storage: nameData(settings),
     build: (around) =>
       buildApp({
         settings,
@@ -41,10 +41,4 @@ export async function runServe(given: Given, output: Output): Promise<number> {
       return { keys: [key], notes, rescue: FIRST_KEY_RESCUE };
     },
   });
-}
-
-/** Without the user and the password. */
-function namePostgres(url: string): string {
-  const address = URL.parse(url);
-  return `PostgreSQL at ${address?.host}${address?.pathname}`;
 }

@@ -1,11 +1,13 @@
 // From the command line's flags to the settings and the place of the data.
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Place } from "../platform/database/index.ts";
 import { MISSING, readStamp } from "../platform/file-watch.ts";
 import { loadSettings, type Settings, SettingsError } from "../platform/settings/index.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
-const FILE = "wadi.toml";
+/** Where the settings are looked for unless `--config` says otherwise. */
+export const FILE = "wadi.toml";
 export const DATABASE_FILE = "wadi.db";
 /** Enough to keep two cores of a database server busy, few enough to share it. */
 const POSTGRES_CONNECTIONS_MAX = 16;
@@ -75,8 +77,20 @@ export function readNamedSettings(given: Given): Settings | undefined {
   return readGivenSettings(given, { wants_api_keys: false });
 }
 
+/** Whether the settings' own place holds them; without, the defaults hold. */
+export function hasSettingsFile(): boolean {
+  return existsSync(FILE);
+}
+
 /** Where the data of these settings lies. */
 export function placeData({ server }: Settings): Exclude<Place, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
   return { kind: "postgres", url: server.database, connections_max: POSTGRES_CONNECTIONS_MAX };
+}
+
+/** The same for people, without the user and the password. */
+export function nameData({ server }: Settings): string {
+  if (server.database === "") return server.data;
+  const address = URL.parse(server.database);
+  return `PostgreSQL at ${address?.host}${address?.pathname}`;
 }

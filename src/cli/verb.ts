@@ -18,7 +18,7 @@ export interface Given {
 export interface Verb {
   /** As it is typed: `keys create`. */
   name: string;
-  /** Names of the arguments, such as `NAME`; all are needed. */
+  /** Names of the arguments, such as `NAME`; `[NAME]` may be left out. */
   args: readonly string[];
   flags: Readonly<Record<string, Flag>>;
   help: string;

@@ -11,6 +11,8 @@ export { countBundled } from "./bundled-tokenizer/count.ts";
 export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export { needsGrant } from "./permission.ts";
+export { type Probed, probeServer, type Report } from "./probing/probe.ts";
+export { checkReplica, type ReplicaSight } from "./probing/replica.ts";
 export type { Judgement, ModelRegistry, Named } from "./registry.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";

@@ -1,8 +1,11 @@
 // What the people who run the system may do; the command line stands on it, and later the console.
 export { Account, Key } from "../access/index.ts";
 export { loadRecording, type OpenSupply, type Turn } from "../models/index.ts";
+export { type CheckRow, checkInstallation } from "./checking.ts";
 export type { KeyWish } from "./keys.ts";
 export { ListedModel } from "./models.ts";
 export { openOperator } from "./opening.ts";
 export { buildOperator, type Operator } from "./operator.ts";
+export { type ProbeResult, probeModel } from "./probing.ts";
 export { OperatorProblem } from "./problem.ts";
+export { addModel, createSettingsFile } from "./settings-file.ts";

@@ -36,6 +36,11 @@ export function openSecretsKey(file: string | null, warn: (why: string) => void)
   }
 }
 
+/** Whether there is a key in this file, which is never made here; throws where it is of no use. */
+export function hasSecretsKey(file: string, warn: (why: string) => void): boolean {
+  return readKey(file, warn) !== undefined;
+}
+
 function createSecretsKey(bytes: Uint8Array): SecretsKey {
   return {
     createHash(purpose) {

@@ -70,6 +70,10 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
     "keys rotate abc --overlap soon",
     "models off",
     "models list stub-1",
+    "models probe",
+    "models probe http://127.0.0.1:1 --api-key-env sk-it-self",
+    "init a.toml b.toml",
+    "check stub-1",
     "accounts create",
   ];
   for (const line of lines) {
@@ -97,6 +101,11 @@ describe("what is refused is exit code 1 and one sentence on stderr", () => {
     ["models block svc", "is the alias of stub-1"],
     ["models list --data nowhere", "there is no database in nowhere"],
     ["accounts ungrant acme stub1", 'did you mean "stub-1"?'],
+    ["models probe http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1: nobody listens there"],
+    ["models probe ftp://127.0.0.1", "http or https"],
+    ["models probe 127.0.0.1:1 --api-key-env NO_SUCH_KEY", "NO_SUCH_KEY is not set"],
+    ["models probe 127.0.0.1:1 --config nowhere.toml", "nowhere.toml does not exist"],
+    ["init nowhere/wadi.toml", "the directory of nowhere/wadi.toml does not exist"],
     ["openapi --config nowhere.toml", "nowhere.toml does not exist"],
     ["version --config nowhere.toml", "nowhere.toml does not exist"],
     ["keys list --data nowhere", "there is no database in nowhere"],

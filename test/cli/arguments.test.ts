@@ -33,6 +33,12 @@ test("a verb, its arguments and its flags are read", async () => {
   expect(await read("accounts create -- -acme")).toMatchObject({ args: ["-acme"] });
 });
 
+test("an argument in brackets may be left out", async () => {
+  expect((await read("init")).args).toEqual([]);
+  expect((await read("init a.toml")).args).toEqual(["a.toml"]);
+  expect(await refuse("init a.toml b.toml")).toBe("usage: wadi init [FILE]");
+});
+
 test("a flag that may be given several times is a list", async () => {
   const { flags } = await read("keys create --scope think --scope=search --model m");
   expect(flags).toEqual({ scope: ["think", "search"], model: ["m"] });

@@ -4,7 +4,13 @@
 //   pip install 'llama-cpp-python[server]'
 //   python3 -m llama_cpp.server --model MODEL.gguf --n_ctx 2048 --chat_format chatml-function-calling
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import OpenAI from "openai";
+import { checkInstallation, probeModel } from "../../src/operator/index.ts";
+import { createSystemClock } from "../../src/platform/clock.ts";
+import { createSystemIds } from "../../src/platform/ids.ts";
+import { readSettings } from "../../src/platform/settings/index.ts";
 import { KEY, startApp, type TestApp } from "../support/app.ts";
 import { writeSettings } from "../support/upstream.ts";
 
@@ -108,5 +114,30 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     expect(heard).toBe(3);
     const { choices } = await client.chat.completions.create(say("Hello"));
     expect(choices.length).toBe(1);
+  });
+
+  test("is known by a probe, whose block holds, and which a check finds serving", async () => {
+    const clock = createSystemClock();
+    const nothing = { model: undefined, id: undefined, api_key_env: undefined, api_key: undefined };
+    const { report, block } = await probeModel({ url: server, ...nothing }, clock);
+    expect(report).toMatchObject({
+      ...{ kind: "llama-cpp-python", url: server, serves: "chat" },
+      ...{ tools: true, streaming: true, usage: "whole replies" },
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      answered_ms: expect.any(Number),
+    });
+    const data = join(tmpdir(), "wadi-no-such-data");
+    const rows = await checkInstallation({
+      settings: readSettings(block!, "wadi.toml", {}, {}),
+      settings_name: "wadi.toml",
+      place: { kind: "sqlite", file: join(data, "wadi.db") },
+      data_name: data,
+      secrets_key_file: join(data, "secrets.key"),
+      clock,
+      ids: createSystemIds(),
+    });
+    expect(rows.map(({ status, what }) => `${status} ${what}`)).toEqual([
+      ...["ok settings", "ok data", "ok secrets key", "ok model", "ok clock"],
+    ]);
   });
 });

@@ -8,6 +8,7 @@ import type { Database, Engine, Store } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
 import { createBus } from "./wake.ts";
 
+export { type Inspection, inspectDatabase } from "./inspection.ts";
 export type { Place } from "./opening.ts";
 export { into, none, type Sql, sql } from "./sql.ts";
 export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";

@@ -5,7 +5,10 @@ export interface Field {
   format?: string;
   const?: unknown;
   enum?: readonly unknown[];
+  description?: string;
   default?: unknown;
+  /** Stands in a new file where there is no default to show. */
+  example?: unknown;
   minimum?: number;
   maximum?: number;
   minLength?: number;

@@ -8,3 +8,5 @@ export {
   type ModelSettings,
   type Settings,
 } from "./settings.ts";
+export { writeTemplate } from "./template.ts";
+export { writeValue } from "./toml.ts";

@@ -6,6 +6,8 @@ import type { FormatName } from "./formats.ts";
 interface Words<Value> {
   description: string;
   default?: Value;
+  /** Stands in a new file where there is no default to show. */
+  example?: Value;
   /** Durations and numbers; those of a duration are milliseconds. */
   minimum?: number;
   maximum?: number;
@@ -58,6 +60,7 @@ export const OpenaiUpstream = Type.Object(
       minItems: 1,
       maxItems: 256,
       uniqueItems: true,
+      example: ["http://127.0.0.1:8000/v1"],
     }),
     model: Type.String({
       description: 'The name that is sent to the server; "" is the id.',
@@ -166,7 +169,7 @@ const Price = Type.Object(
 
 export const Model = Type.Object(
   {
-    id: text("model", { description: "What callers send as `model`." }),
+    id: text("model", { description: "What callers send as `model`.", example: "my-model" }),
     provider: Type.String({
       description: "The party that runs the model.",
       default: "unknown",
@@ -184,6 +187,7 @@ export const Model = Type.Object(
     context_window: Type.Union([Type.Integer({ minimum: 1, maximum: TOKENS_MAX }), Type.Null()], {
       description: "Tokens of messages and reply together; omitted: unknown.",
       default: null,
+      example: 32_768,
     }),
     max_output_tokens: Type.Integer({
       description: "The longest reply.",
@@ -220,6 +224,7 @@ export const Model = Type.Object(
     price: Type.Union([Price, Type.Null()], {
       description: "SAR per million tokens; omitted: unknown.",
       default: null,
+      example: { prompt: "1.20", completion: "3.60" },
     }),
     upstream: Type.Union([OpenaiUpstream, StubUpstream], { description: "What answers for it." }),
   },

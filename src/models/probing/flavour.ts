@@ -1,0 +1,110 @@
+// What kind of model server answers, decided by its own answers, and what each kind tells.
+import type { Asking, Heard, Json } from "./asking.ts";
+import { llama, llamaPython } from "./llama.ts";
+import { ollama } from "./ollama.ts";
+import { readList, readTable, readWord } from "./readers.ts";
+import { sglang } from "./sglang.ts";
+import { embeddingsInference, generationInference } from "./text-inference.ts";
+import { vllm } from "./vllm.ts";
+
+/** The questions by whose answers a server is known; none of them changes anything. */
+export const QUESTIONS = {
+  version: "/version",
+  model_info: "/model_info",
+  /** The same, of an older SGLang. */
+  get_model_info: "/get_model_info",
+  props: "/props",
+  api_version: "/api/version",
+  info: "/info",
+} as const;
+
+export type Answers = Readonly<Record<keyof typeof QUESTIONS, Heard>> & {
+  /** The entries of its list of models that have a name. */
+  models: readonly ListedEntry[];
+};
+
+export interface ListedEntry {
+  id: string;
+  /** All that the list says of it. */
+  entry: Json;
+}
+
+/** What is known of a server and one of its models; null: it does not say. */
+export interface Facts {
+  version: string | null;
+  serves: "chat" | "embeddings" | "reranking" | "classification";
+  context_window: number | null;
+  tools: boolean | null;
+  vision: boolean | null;
+  reasoning: boolean | null;
+  /** Merged into the body of requests that want it, and of those that do not. */
+  reasoning_on: Json | null;
+  reasoning_off: Json | null;
+  structured_outputs: boolean | null;
+  /** false: it ignores the choice of a tool by its name. */
+  tool_choice_by_name: boolean;
+  /** Requests that it works on at once, and those that may wait for it. */
+  requests_max: number | null;
+  waiting_max: number | null;
+  /** What people should know and no setting says. */
+  notes: string[];
+}
+
+export interface Flavour {
+  /** As its makers call it. */
+  name: string;
+  /** Its weights are run by whoever runs the server. */
+  is_self_hosted: boolean;
+  /** Answers 200 where it is well; null: it has none. */
+  health_route: string | null;
+  /** Counts a chat's tokens; null: it has none. */
+  count_route: string | null;
+  recognise(answers: Answers): boolean;
+  /** What it says of itself and of one model, with further questions where that takes some. */
+  learn(known: Learning): Promise<Partial<Facts>> | Partial<Facts>;
+}
+
+export interface Learning {
+  answers: Answers;
+  asking: Asking;
+  /** Without `/v1`. */
+  root: string;
+  model: ListedEntry | null;
+}
+
+const unnamed: Flavour = {
+  name: "a server of chat completions",
+  is_self_hosted: false,
+  health_route: null,
+  count_route: null,
+  recognise: ({ models }) => models.length > 0,
+  learn: () => ({}),
+};
+
+/** In this order: some speak in the words of others, too, and are known by their own. */
+const FLAVOURS: readonly Flavour[] = [
+  embeddingsInference,
+  generationInference,
+  sglang,
+  llama,
+  ollama,
+  vllm,
+  llamaPython,
+  unnamed,
+];
+
+/** null: nothing that it said is a model server's. */
+export function decideFlavour(answers: Answers): Flavour | null {
+  return FLAVOURS.find((flavour) => flavour.recognise(answers)) ?? null;
+}
+
+/** The models of a list in the standard format; a name that could not be sent again is left out. */
+export function readModels({ json }: Heard, models_max: number): ListedEntry[] {
+  return readList(json?.data)
+    .slice(0, models_max)
+    .flatMap((one): ListedEntry[] => {
+      const entry = readTable(one);
+      const id = readWord(entry.id);
+      return id === null ? [] : [{ id, entry }];
+    });
+}

@@ -1,0 +1,200 @@
+// Asks a model server what it is: its kind, its models, and of one of them all that settings need.
+import type { Clock } from "../../platform/clock.ts";
+import type { TrustedEgress } from "../../platform/egress/index.ts";
+import type { Ask } from "../upstream/contract.ts";
+import { createTokenCount } from "../upstream/token-count.ts";
+import { type Asking, createAsking, type Heard, isGood } from "./asking.ts";
+import {
+  type Answers,
+  decideFlavour,
+  type Facts,
+  type Flavour,
+  type ListedEntry,
+  QUESTIONS,
+  readModels,
+} from "./flavour.ts";
+import { explain, type Tried, tryChats } from "./trials.ts";
+
+/** A person waits for it. */
+const TOTAL_MS = 20_000;
+/** A server with more of them than people can read is asked about one by its name. */
+const MODELS_MAX = 200;
+
+export interface ProbeOptions {
+  /** As it was given, with or without `/v1`. */
+  url: string;
+  /** The name of one of its models; null: the only one, or the first. */
+  model: string | null;
+  api_key: string | null;
+  egress: TrustedEgress;
+  clock: Clock;
+}
+
+export interface Report extends Facts, Omit<Tried, keyof Facts | "why"> {
+  /** Up to and with `/v1`. */
+  url: string;
+  /** As its makers call it. */
+  kind: string;
+  is_self_hosted: boolean;
+  /** The names in its list. */
+  models: string[];
+  /** The one that was asked about; null: it names none. */
+  model: string | null;
+  health_route: string | null;
+  /** Counts a chat exactly; null: none was found. */
+  count_route: string | null;
+}
+
+/** `says` continues the address: "does not answer". */
+export type Probed = { ok: true; report: Report } | { ok: false; says: string };
+
+const NOTHING: Facts = {
+  version: null,
+  serves: "chat",
+  context_window: null,
+  tools: null,
+  vision: null,
+  reasoning: null,
+  reasoning_on: null,
+  reasoning_off: null,
+  structured_outputs: null,
+  tool_choice_by_name: true,
+  requests_max: null,
+  waiting_max: null,
+  notes: [],
+};
+
+const UNTRIED = { answered_ms: null, why: null, streaming: null, usage: null };
+
+/** Only what fails outside is a value here; the address must be one of http or https. */
+export async function probeServer(options: ProbeOptions): Promise<Probed> {
+  const asking = createAsking({ ...options, headers: {}, total_ms: TOTAL_MS });
+  try {
+    return await probe(asking, options);
+  } finally {
+    asking.end();
+  }
+}
+
+async function probe(asking: Asking, options: ProbeOptions): Promise<Probed> {
+  const { root, base, list } = await findList(asking, options.url);
+  // Nobody there: the other questions would only wait as long again.
+  if (list.status === null) return { ok: false, says: explain(list) };
+  const hasKey = options.api_key !== null;
+  if (isClosed(list)) return { ok: false, says: judgeStranger(list, hasKey) };
+  const answers = await askAll(asking, root, list);
+  const flavour = decideFlavour(answers);
+  if (!flavour) return { ok: false, says: judgeStranger(list, hasKey) };
+  const names = answers.models.map(({ id }) => id);
+  const model = findModel(answers.models, options.model);
+  if (options.model !== null && !model) {
+    const known = names.length > 0 ? `it has ${names.slice(0, 8).join(", ")}` : "it lists none";
+    return { ok: false, says: `it has no model "${options.model}": ${known}` };
+  }
+  const learnt = await flavour.learn({ answers, asking, root, model });
+  const facts: Facts = { ...NOTHING, ...learnt };
+  const isChat = facts.serves === "chat" && model !== null;
+  const tried: Tried = isChat
+    ? await tryChats(asking, base, model.id, facts)
+    : { ...facts, ...UNTRIED };
+  const { why, ...found } = tried;
+  const notes = why === null ? facts.notes : [...facts.notes, `one token was not answered: ${why}`];
+  const counts = isChat && why === null && (await canCount(base, model.id, asking, options));
+  const report: Report = {
+    url: base,
+    kind: flavour.name,
+    is_self_hosted: flavour.is_self_hosted,
+    models: names,
+    model: model?.id ?? null,
+    ...facts,
+    ...found,
+    notes,
+    health_route: await findHealth(asking, root, flavour),
+    count_route: counts ? (flavour.count_route ?? "/tokenize") : null,
+  };
+  return { ok: true, report };
+}
+
+/** Addresses are pasted as they stand in some client; a provider's may end with another word. */
+async function findList(asking: Asking, url: string) {
+  const bare = url.replace(/\/+$/, "").replace(/\/(chat\/completions|models)$/, "");
+  const root = bare.replace(/\/v1$/, "");
+  const base = `${root}/v1`;
+  const list = await asking.get(`${base}/models`);
+  const isElsewhere = list.status === 404 && root === bare && new URL(bare).pathname !== "/";
+  if (!isElsewhere) return { root, base, list };
+  const other = await asking.get(`${bare}/models`);
+  return isGood(other.status) ? { root, base: bare, list: other } : { root, base, list };
+}
+
+function isClosed({ status }: Heard): boolean {
+  return status === 401 || status === 403;
+}
+
+async function askAll(asking: Asking, root: string, list: Heard): Promise<Answers> {
+  const names = Object.keys(QUESTIONS) as (keyof typeof QUESTIONS)[];
+  const heard = await Promise.all(names.map((name) => asking.get(`${root}${QUESTIONS[name]}`)));
+  const answers = Object.fromEntries(names.map((name, index) => [name, heard[index]!]));
+  return { ...(answers as Omit<Answers, "models">), models: readModels(list, MODELS_MAX) };
+}
+
+function findModel(models: readonly ListedEntry[], name: string | null): ListedEntry | null {
+  if (name === null) return models[0] ?? null;
+  return models.find(({ id }) => id === name) ?? null;
+}
+
+/** Why what answered is taken for no model server. */
+function judgeStranger(list: Heard, hasKey: boolean): string {
+  const { status, text } = list;
+  if (isClosed(list)) {
+    return hasKey ? "it refuses this key" : "it wants a key: name its variable with --api-key-env";
+  }
+  if (status === 503) return "it is not ready (503): it may still be loading its model";
+  if (status !== null && status >= 300 && status < 400) {
+    return `it sends us elsewhere (${status}): give the address that it leads to`;
+  }
+  if (isGood(status) && /^\s*</.test(text ?? "")) return "what answers is a page, no model server";
+  if (isGood(status) && text === null) return "what answers is too large for a list of models";
+  return `no model server answers there: /v1/models has ${
+    isGood(status) ? "no models in it" : `status ${status}`
+  }`;
+}
+
+/** Some servers have no route for it: then their list says as much. */
+async function findHealth(asking: Asking, root: string, flavour: Flavour): Promise<string | null> {
+  for (const route of [flavour.health_route ?? "/health", "/v1/models"]) {
+    const { status } = await asking.get(`${root}${route}`);
+    if (isGood(status)) return route;
+  }
+  return null;
+}
+
+/** Asked as the gateway will ask. */
+async function canCount(base: string, model: string, asking: Asking, options: ProbeOptions) {
+  const { egress, clock, api_key } = options;
+  const form = { model, reasoning_on: {}, reasoning_off: {}, tool_choice_by_name: true };
+  const around = { api_key, headers: {}, connect_timeout_ms: TOTAL_MS, egress, clock };
+  const count = createTokenCount({ ...form, ...around, urls: [base] });
+  return (await count(createTrial("probe"), asking.signal)) !== null;
+}
+
+/** The smallest chat there is. */
+export function createTrial(request_id: string): Ask {
+  return {
+    request_id,
+    account: "",
+    messages: [{ role: "user", content: "Hi" }],
+    max_tokens: 1,
+    tools: [],
+    tool_choice: null,
+    temperature: null,
+    top_p: null,
+    presence_penalty: null,
+    frequency_penalty: null,
+    seed: null,
+    stop: [],
+    response_format: null,
+    reasoning: false,
+    stream: false,
+  };
+}

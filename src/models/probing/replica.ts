@@ -1,0 +1,86 @@
+// Looks whether one server of a model would serve: its list, its health, its count, one token.
+import { abortAfter, type Clock } from "../../platform/clock.ts";
+import type { TrustedEgress } from "../../platform/egress/index.ts";
+import type { Ids } from "../../platform/ids.ts";
+import type { ModelSettings } from "../../platform/settings/index.ts";
+import { createOpenai } from "../upstream/openai.ts";
+import { createTokenCount } from "../upstream/token-count.ts";
+import { createAsking, isGood } from "./asking.ts";
+import { readModels } from "./flavour.ts";
+import { createTrial } from "./probe.ts";
+
+/** Its own routes answer at once or not at all. */
+const QUESTIONS_MS = 10_000;
+/** A server that has to load its model first is one that would keep callers waiting. */
+const TOKEN_MS = 20_000;
+const MODELS_MAX = 2_000;
+
+export interface ReplicaOptions {
+  upstream: Extract<ModelSettings["upstream"], { kind: "openai" }>;
+  /** One of the upstream's. */
+  url: string;
+  egress: TrustedEgress;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** What was seen of it; null: it has no such route, or did not say. */
+export interface ReplicaSight {
+  /** One token took so long; null: there was none, and `why` says what came. */
+  answered_ms: number | null;
+  why: string | null;
+  /** The name that is sent to it stands in its list. */
+  is_listed: boolean | null;
+  is_healthy: boolean | null;
+  counts_tokens: boolean;
+  /** How far its clock is ahead of ours. */
+  ahead_ms: number | null;
+}
+
+/** Asks as the gateway does: with the key, the headers and the words of the settings. */
+export async function checkReplica(options: ReplicaOptions): Promise<ReplicaSight> {
+  const { upstream, url, clock, egress, ids } = options;
+  const asking = createAsking({ ...upstream, egress, clock, total_ms: QUESTIONS_MS });
+  const trial = createTrial(ids.uuid());
+  const root = url.replace(/\/v1$/, "");
+  try {
+    const token = askToken(options);
+    const list = await asking.get(`${url}/models`);
+    const ahead_ms = list.date === null ? null : list.date - clock.now();
+    const health = list.status === null ? list : await asking.get(`${root}/health`);
+    const names = readModels(list, MODELS_MAX).map(({ id }) => id);
+    const count = createTokenCount({ ...upstream, urls: [url], egress, clock });
+    const isThere = list.status !== null;
+    const counts_tokens = isThere && (await count(trial, asking.signal)) !== null;
+    const { answered_ms, why } = await token;
+    return {
+      answered_ms,
+      why,
+      is_listed: names.length === 0 ? null : names.includes(upstream.model),
+      is_healthy: judgeHealth(health.status),
+      counts_tokens,
+      ahead_ms,
+    };
+  } finally {
+    asking.end();
+  }
+}
+
+async function askToken({ upstream, url, egress, clock, ids }: ReplicaOptions) {
+  const limit = abortAfter(clock, TOKEN_MS);
+  const answer = createOpenai({ ...upstream, url, egress, clock, ids });
+  const began = clock.monotonic();
+  try {
+    const ending = await answer(createTrial(ids.uuid()), () => undefined, limit.signal);
+    if (ending.ok) return { answered_ms: Math.round(clock.monotonic() - began), why: null };
+    const late = `it answered no token in ${TOKEN_MS / 1_000} s`;
+    return { answered_ms: null, why: limit.signal.aborted ? late : ending.why };
+  } finally {
+    limit.cancel();
+  }
+}
+
+function judgeHealth(status: number | null): boolean | null {
+  if (status === null || status === 404) return null;
+  return isGood(status);
+}

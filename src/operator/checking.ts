@@ -1,0 +1,168 @@
+// Looks whether an installation would serve: its data, its key, every server of every model, the
+// clock. It changes nothing, and disturbs no server that is running.
+import { checkReplica, type ReplicaSight } from "../models/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/database/index.ts";
+import { formatDuration } from "../platform/duration.ts";
+import { createTrustedEgress, type TrustedEgress } from "../platform/egress/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import { hasSecretsKey } from "../platform/secrets-key.ts";
+import type { ModelSettings, Settings } from "../platform/settings/index.ts";
+
+export interface CheckRow {
+  /** `fail`: something would not serve. */
+  status: "ok" | "warn" | "fail";
+  what: "settings" | "data" | "secrets key" | "model" | "clock";
+  /** Which of them: a file, a model's id, a server. */
+  name: string;
+  /** The server that was asked, of a model. */
+  url?: string;
+  says: string;
+  sight?: ReplicaSight;
+}
+
+export interface CheckOptions {
+  settings: Settings;
+  /** For people: what the settings were read from. */
+  settings_name: string;
+  place: Exclude<Place, { kind: "memory" }>;
+  /** For people. */
+  data_name: string;
+  secrets_key_file: string;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** So many servers are asked at a time. */
+const SERVERS_AT_ONCE_MAX = 8;
+/** Behind a smaller difference are the second of a Date header and the way of the reply. */
+const APART_MS_MAX = 60_000;
+
+/** A row for each thing that was looked at, in the order of the settings. */
+export async function checkInstallation(options: CheckOptions): Promise<CheckRow[]> {
+  const { settings, settings_name: name } = options;
+  const { models, service } = settings;
+  const many = models.length === 1 ? "1 model" : `${models.length} models`;
+  const says = `${many}, ${service.default_model} by default`;
+  const egress = createTrustedEgress(options);
+  try {
+    const data = await checkData(options);
+    const servers = await checkModels(options, egress);
+    return [
+      { status: "ok", what: "settings", name, says },
+      data,
+      checkSecretsKey(options.secrets_key_file),
+      ...servers,
+      ...checkClock(servers),
+    ];
+  } finally {
+    egress.close();
+  }
+}
+
+async function checkData({ place, data_name: name }: CheckOptions): Promise<CheckRow> {
+  try {
+    const found = await inspectDatabase(place);
+    const says = {
+      absent: "there is no database yet: the next start makes it",
+      older: "its schema is older: the next start brings it forward",
+      current: "its schema is this program's",
+    };
+    return { status: "ok", what: "data", name, says: says[found] };
+  } catch (failure) {
+    if (!(failure instanceof DatabaseUnusable)) throw failure;
+    return { status: "fail", what: "data", name, says: failure.message };
+  }
+}
+
+function checkSecretsKey(name: string): CheckRow {
+  const row = (status: CheckRow["status"], says: string): CheckRow => {
+    return { status, what: "secrets key", name, says };
+  };
+  const warnings: string[] = [];
+  try {
+    const isThere = hasSecretsKey(name, (why) => warnings.push(why));
+    if (warnings.length > 0) return row("warn", warnings[0]!);
+    return row("ok", isThere ? "it can be read" : "there is none yet: the next start makes it");
+  } catch (failure) {
+    const why = (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
+    return row("warn", `it cannot be used (${why}): hashes in the log hold for one run`);
+  }
+}
+
+async function checkModels(options: CheckOptions, egress: TrustedEgress): Promise<CheckRow[]> {
+  const looks = options.settings.models.flatMap((model) => {
+    return listLooks(model, options, egress);
+  });
+  return mapBounded(looks, SERVERS_AT_ONCE_MAX, (look) => look());
+}
+
+/** What is to be looked at of a model: a row for each of its servers. */
+function listLooks(
+  { id, upstream }: ModelSettings,
+  { clock, ids }: CheckOptions,
+  egress: TrustedEgress,
+): (() => Promise<CheckRow>)[] {
+  if (upstream.kind === "stub") {
+    return [async () => ({ status: "ok", what: "model", name: id, says: "the model inside" })];
+  }
+  return upstream.urls.map((url) => async () => {
+    const sight = await checkReplica({ upstream, url, egress, clock, ids });
+    const { status, says } = judgeSight(sight, upstream.model);
+    return { status, what: "model", name: id, url, says, sight };
+  });
+}
+
+function judgeSight(sight: ReplicaSight, model: string): Pick<CheckRow, "status" | "says"> {
+  const { why, answered_ms, is_listed, is_healthy, counts_tokens } = sight;
+  const doubts = [
+    ...(is_listed === false ? [`its list does not name "${model}"`] : []),
+    ...(is_healthy === false ? ["its /health says that it is not well"] : []),
+  ];
+  if (why !== null) return { status: "fail", says: [why, ...doubts].join(", ") };
+  const seen = [
+    `one token in ${answered_ms} ms`,
+    ...doubts,
+    ...(is_listed === null ? ["lists no models"] : is_listed ? ["listed"] : []),
+    ...(is_healthy === null ? ["no health route"] : is_healthy ? ["healthy"] : []),
+    counts_tokens ? "counts tokens" : "counts no tokens",
+  ];
+  return { status: doubts.length > 0 ? "warn" : "ok", says: seen.join(", ") };
+}
+
+/** One line for all: whose clock is apart from ours; a wrong one ends keys early or late. */
+function checkClock(models: readonly CheckRow[]): CheckRow[] {
+  const told = models.filter(({ sight }) => typeof sight?.ahead_ms === "number");
+  if (told.length === 0) return [];
+  const apart = told.filter(({ sight }) => Math.abs(sight!.ahead_ms!) > APART_MS_MAX);
+  if (apart.length === 0) {
+    const says = "agrees with the servers' within a minute";
+    return [{ status: "ok", what: "clock", name: "ours", says }];
+  }
+  const says = [...new Set(apart.map(({ url, sight }) => sayApart(url!, sight!.ahead_ms!)))];
+  return [{ status: "warn", what: "clock", name: "ours", says: says.join(", ") }];
+}
+
+function sayApart(url: string, ahead_ms: number): string {
+  const minutes = Math.round(Math.abs(ahead_ms) / 60_000);
+  const apart = formatDuration(minutes * 60_000);
+  return `${new URL(url).host} is ${apart} ${ahead_ms > 0 ? "ahead of" : "behind"} it`;
+}
+
+/** In the order of the items, with at most so many of them under way. */
+async function mapBounded<T, R>(
+  items: readonly T[],
+  at_once_max: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const walk = async () => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await work(items[index]!);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(at_once_max, items.length) }, walk));
+  return results;
+}

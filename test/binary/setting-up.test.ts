@@ -1,0 +1,141 @@
+// Setting up with the compiled program: init, models probe, check, and a chat through what they made.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openRoom, type Room } from "../support/binary.ts";
+import {
+  behindKey,
+  llamaServer,
+  type ModelServer,
+  ollama,
+  startModelServer,
+  textEmbeddings,
+  vllm,
+} from "../support/model-servers.ts";
+
+let room: Room;
+let model: ModelServer;
+beforeAll(() => {
+  room = openRoom();
+  model = startModelServer(behindKey(vllm(), "sk-server"));
+});
+afterAll(async () => {
+  await room.close();
+  await model.stop();
+});
+
+const env = { SERVER_KEY: "sk-server" };
+const run = (line: string) => room.run(line.split(" "), { env });
+const path = (name: string) => join(room.directory, name);
+
+test("from nothing to a chat: init, probe --write, check, serve", async () => {
+  expect((await run("init")).stdout).toBe("wadi.toml\n");
+  const again = await run("init");
+  expect([again.code, again.stderr]).toEqual([
+    1,
+    "wadi: wadi.toml is there already, and is not overwritten\n",
+  ]);
+
+  const probed = await run(`models probe ${model.root} --write --api-key-env SERVER_KEY`);
+  expect(probed.code).toBe(0);
+  expect(probed.stderr).toMatch(/^server +vLLM 0\.11\.0\n/);
+  expect(probed.stderr).toContain("written to wadi.toml");
+  expect(readFileSync(path("wadi.toml"), "utf8")).toEndWith(`\n${probed.stdout}`);
+  expect(probed.stdout + probed.stderr).not.toContain("sk-server");
+
+  const checked = await run("check");
+  expect([checked.code, checked.stderr]).toEqual([0, ""]);
+  expect(checked.stdout).toMatch(/^ok +settings +wadi\.toml +1 model, qwen3-32b by default\n/);
+  expect(checked.stdout).toMatch(/^ok +model +qwen3-32b .+ one token in \d+ ms, listed, healthy/m);
+  expect(existsSync(path("wadi-data"))).toBe(false);
+
+  const server = await room.serve(["serve", "--port", "0"], { env });
+  const reply = (await (await server.chat("Hi")).json()) as {
+    choices: { message: { content: string } }[];
+  };
+  expect(reply.choices[0]!.message.content).toBe("Hello");
+  // Beside the running server, and with the secrets key that it made.
+  const beside = JSON.parse((await run("check --json")).stdout) as { what: string; says: string }[];
+  expect(beside.filter(({ what }) => what !== "model").map(({ says }) => says)).toEqual([
+    "1 model, qwen3-32b by default",
+    "its schema is this program's",
+    "it can be read",
+    "agrees with the servers' within a minute",
+  ]);
+});
+
+test("--json is one document, with the block in it", async () => {
+  const { code, stdout, stderr } = await run(
+    `models probe ${model.root}/v1 --api-key-env SERVER_KEY --id q --json`,
+  );
+  expect(code).toBe(0);
+  expect(stderr).not.toContain("server ");
+  const { kind, id, block, file } = JSON.parse(stdout);
+  expect({ kind, id, file }).toEqual({ kind: "vLLM", id: "q", file: null });
+  expect(block).toContain('[[models]]\nid = "q"\n');
+});
+
+describe("what would not serve", () => {
+  test("a check fails by a dead server, and by a file that does not hold", async () => {
+    const dead = '[[models]]\nid = "dead"\n[models.upstream]\nkind = "openai"\n';
+    writeFileSync(path("dead.toml"), `${dead}urls = ["http://127.0.0.1:1/v1"]\n`);
+    const { code, stdout } = await run("check --config dead.toml");
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^fail +model +dead .+ the connection was refused$/m);
+    writeFileSync(path("broken.toml"), "port = 1\n");
+    const broken = await run("check --config broken.toml");
+    expect([broken.code, broken.stderr]).toEqual([1, ""]);
+    expect(broken.stdout).toMatch(/^fail +settings +broken\.toml +broken\.toml:1: unknown setting/);
+  });
+
+  test("a key that is missing or wrong is told by a probe, and not said", async () => {
+    const { code, stderr } = await run(`models probe ${model.root}`);
+    expect([code, stderr]).toEqual([
+      1,
+      `wadi: ${model.root}: it wants a key: name its variable with --api-key-env\n`,
+    ]);
+    const options = { env: { SERVER_KEY: "sk-wrong" } };
+    const wrong = await room.run(
+      ["models", "probe", model.root, "--api-key-env", "SERVER_KEY"],
+      options,
+    );
+    expect(wrong.stderr).toContain("it refuses this key");
+    expect(wrong.stderr).not.toContain("sk-wrong");
+  });
+});
+
+describe("--write", () => {
+  test("refuses an id that is there, and takes another", async () => {
+    const server = startModelServer(llamaServer());
+    const probe = `models probe ${server.root} --write --config several.toml`;
+    expect((await run(probe)).code).toBe(0);
+    const once = readFileSync(path("several.toml"), "utf8");
+    const again = await run(probe);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain('has a model "gemma-3-4b-it-q4_k_m" already');
+    expect(readFileSync(path("several.toml"), "utf8")).toBe(once);
+    expect((await run(`${probe} --id gemma`)).code).toBe(0);
+    await server.stop();
+  });
+
+  test("wants one of several models chosen", async () => {
+    const server = startModelServer(ollama());
+    const probe = `models probe ${server.root} --config chosen.toml --write`;
+    const { code, stderr } = await run(probe);
+    expect(code).toBe(1);
+    expect(stderr).toContain("choose one with --model (qwen3:8b, nomic-embed-text:latest)");
+    expect(existsSync(path("chosen.toml"))).toBe(false);
+    expect((await run(`${probe} --model qwen3:8b`)).code).toBe(0);
+    await server.stop();
+  });
+
+  test("has nothing to write of an embedding server, which a probe describes", async () => {
+    const server = startModelServer(textEmbeddings());
+    const probed = await run(`models probe ${server.root}`);
+    expect([probed.code, probed.stdout]).toEqual([0, ""]);
+    expect(probed.stderr).toContain("it serves embeddings, which this version does not use");
+    expect((await run(`models probe ${server.root} --write --config none.toml`)).code).toBe(1);
+    expect(existsSync(path("none.toml"))).toBe(false);
+    await server.stop();
+  });
+});

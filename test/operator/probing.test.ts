@@ -1,0 +1,131 @@
+// What a probe finds becomes a block that holds as settings, whatever the server said.
+import { afterEach, describe, expect, test } from "bun:test";
+import { probeModel } from "../../src/operator/index.ts";
+import { nameModel } from "../../src/operator/model-block.ts";
+import { readSettings } from "../../src/platform/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import {
+  chat,
+  llamaServer,
+  ollama,
+  type Routes,
+  sglang,
+  startModelServer,
+  textEmbeddings,
+  textGeneration,
+  vllm,
+} from "../support/model-servers.ts";
+
+const clock = createManualClock();
+const started: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.stop();
+});
+
+async function probe(routes: Routes, wish: Partial<Parameters<typeof probeModel>[0]> = {}) {
+  const server = startModelServer(routes);
+  started.push(server);
+  const nothing = { model: undefined, id: undefined, api_key_env: undefined, api_key: undefined };
+  const result = await probeModel({ url: server.root, ...nothing, ...wish }, clock);
+  return { ...result, root: server.root };
+}
+const readModel = (block: string | null) => {
+  const settings = readSettings(block!, "wadi.toml", {}, {}, { wants_api_keys: false });
+  return settings.models[0]!;
+};
+
+test("vLLM's block holds, and says the model's window, abilities and switch", async () => {
+  const key = { api_key_env: "QWEN_KEY", api_key: "sk-secret" };
+  const { id, block, root } = await probe(vllm(), key);
+  expect(id).toBe("qwen3-32b");
+  expect(readModel(block)).toMatchObject({
+    ...{ id: "qwen3-32b", self_hosted: true, context_window: 40_960 },
+    capabilities: ["streaming", "tools", "reasoning", "structured_outputs"],
+    upstream: {
+      ...{ kind: "openai", urls: [`${root}/v1`], model: "Qwen/Qwen3-32B" },
+      ...{ api_key_env: "QWEN_KEY", tool_choice_by_name: true },
+      reasoning_on: { chat_template_kwargs: { enable_thinking: true } },
+      reasoning_off: { chat_template_kwargs: { enable_thinking: false } },
+    },
+  });
+  expect(block).not.toContain("sk-secret");
+});
+
+test("every kind's block holds as settings", async () => {
+  for (const routes of [vllm(), sglang(), llamaServer(), ollama(), textGeneration()]) {
+    const { block, report } = await probe(routes);
+    expect(readModel(block).context_window).toBe(report.context_window);
+  }
+});
+
+test("a small window leaves room for a reply that names no length", async () => {
+  const card = { id: "tiny", owned_by: "vllm", max_model_len: 512 };
+  const { block } = await probe(vllm({ "GET /v1/models": () => ({ data: [card] }) }));
+  expect(readModel(block)).toMatchObject({ context_window: 512, default_max_tokens: 256 });
+});
+
+test("what was not found out is a comment, and no setting", async () => {
+  const list = { data: [{ id: "gpt-x", owned_by: "acme" }] };
+  const { block } = await probe({
+    "GET /v1/models": () => list,
+    "POST /v1/chat/completions": chat({ tellsUsage: false }),
+  });
+  expect(readModel(block)).toMatchObject({ self_hosted: false, context_window: null });
+  expect(block).toContain("# It does not tell its window");
+  expect(block).toContain("# It tells usage only in whole replies");
+});
+
+test("a server's words cannot leave the comment or the text that they stand in", async () => {
+  const id = 'a"]\\b"""';
+  const card = { id, owned_by: "vllm", max_model_len: 4_096 };
+  const { block } = await probe(
+    vllm({
+      "GET /v1/models": () => ({ data: [card] }),
+      "GET /version": () => ({ version: "1\n[server]\nport = 1" }),
+    }),
+  );
+  const model = readModel(block);
+  expect(model.upstream.kind === "openai" && model.upstream.model).toBe(id);
+  expect(block).not.toContain("[server]");
+});
+
+test("embeddings have no block", async () => {
+  expect(await probe(textEmbeddings())).toMatchObject({ id: null, block: null });
+});
+
+describe("an address", () => {
+  test("needs no http:// and no /v1", async () => {
+    const { report, root } = await probe(vllm());
+    expect(report.url).toBe(`${root}/v1`);
+    const bare = { url: root.slice("http://".length) };
+    expect((await probe(vllm(), bare)).report.url).toBe(`${root}/v1`);
+  });
+
+  for (const url of [
+    "ftp://h/v1",
+    "http://u:p@h/v1",
+    "http://h/v1?key=1",
+    "http://",
+    "http://a b",
+  ]) {
+    test(`is refused without being said again: ${url}`, async () => {
+      const problem = await probe({}, { url }).catch((failure) => failure);
+      expect(problem.message).toStartWith("the address is one of http or https");
+    });
+  }
+});
+
+test("an id is chosen, or made from the last word of the name", async () => {
+  expect((await probe(vllm(), { id: "q" })).block).toContain('id = "q"\n');
+  await expect(probe(vllm(), { id: "-q" })).rejects.toThrow("an id is 1 to 128");
+  expect(
+    [
+      "Qwen/Qwen3-32B",
+      "/models/Tiny.gguf",
+      "llama3.2:latest",
+      "qwen3:8b",
+      "C:\\m\\a b.gguf",
+      "模型",
+    ].map(nameModel),
+  ).toEqual(["qwen3-32b", "tiny", "llama3.2", "qwen3:8b", "a-b", "model-1"]);
+});

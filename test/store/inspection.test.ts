@@ -1,0 +1,51 @@
+// A database is looked at without being changed: what is there, and of what schema.
+import { expect, test } from "bun:test";
+import {
+  inspectDatabase,
+  NewerDatabase,
+  openDatabase,
+  type Place,
+} from "../../src/platform/database/index.ts";
+import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import {
+  failureOf,
+  openFiles,
+  openPglite,
+  openServer,
+  openTestDatabase,
+} from "../support/database.ts";
+
+const server = process.env.WADI_TEST_POSTGRES;
+const engines = [
+  ["SQLite", openFiles],
+  ["PostgreSQL in the process", openPglite],
+  ...(server ? [["PostgreSQL", () => openServer(server)] as const] : []),
+] as const;
+
+const open = (place: Place, more = {}) =>
+  openDatabase({
+    ...{ place, stores: [], clock: createManualClock(), ...more },
+    onFailure(failure) {
+      throw failure;
+    },
+  });
+
+for (const [engine, openGround] of engines) {
+  test(`absent, older, current and newer are told apart on ${engine}`, async () => {
+    const ground = await openGround();
+    const place = await ground.makePlace();
+    if (place.kind === "memory") throw new Error("nothing else could look at it");
+    expect(await inspectDatabase(place)).toBe("absent");
+    // Looking at it has made nothing.
+    expect(await inspectDatabase(place)).toBe("absent");
+    await (await open(place, { migrations: migrations.slice(0, 1) })).close();
+    expect(await inspectDatabase(place)).toBe("older");
+    expect(await inspectDatabase(place)).toBe("older");
+    await (await open(place)).close();
+    expect(await inspectDatabase(place)).toBe("current");
+    await (await openTestDatabase(place)).close();
+    expect(await failureOf(inspectDatabase(place))).toBeInstanceOf(NewerDatabase);
+    await ground.release();
+  });
+}
