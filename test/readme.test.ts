@@ -6,7 +6,13 @@ import { join } from "node:path";
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { writeHelp } from "../src/cli/help.ts";
 import { VERBS } from "../src/cli/verbs.ts";
-import { Model, OpenaiUpstream, StubUpstream, Table } from "../src/platform/settings/table.ts";
+import {
+  Model,
+  OpenaiUpstream,
+  Start,
+  StubUpstream,
+} from "../src/platform/settings/model-table.ts";
+import { Table } from "../src/platform/settings/table.ts";
 import { openRoom, type Room } from "./support/binary.ts";
 
 const README = `${import.meta.dir}/../README.md`;
@@ -28,6 +34,7 @@ test("README lists every setting with its meaning and default", () => {
     ...listRows(Table, ""),
     ...listRows(Model, "models."),
     ...listRows(OpenaiUpstream, "models.upstream."),
+    ...listRows(Start, "models.upstream.start."),
     ...listRows(StubUpstream, "models.upstream.").filter((row) => !row.includes(".kind`")),
   ];
   const table = `${HEAD}${rows.join("\n")}\n`;

@@ -7,7 +7,7 @@ import type { Given } from "./verb.ts";
 
 const COLUMNS = [
   ...["id", "state", "provider", "self_hosted", "visibility", "context_window"],
-  ...["max_output_tokens", "capabilities", "upstream", "first_seen_at"],
+  ...["max_output_tokens", "capabilities", "upstream", "unit", "start_ms", "first_seen_at"],
 ];
 
 export async function listModels(given: Given, output: Output): Promise<number> {

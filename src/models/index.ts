@@ -6,6 +6,7 @@ import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
 import { type OpenSupply, openSupply, type Supply, type SupplyOptions } from "./supply.ts";
+import { createUnits } from "./unit/units.ts";
 
 export { countBundled } from "./bundled-tokenizer/count.ts";
 export { createGrants, type Grants } from "./grants.ts";
@@ -19,12 +20,14 @@ export type { Standing } from "./store.ts";
 export type { OpenSupply } from "./supply.ts";
 export { createSwitches, type State, type Switches, stateOf, type Turn } from "./switches.ts";
 export { countImages, listTexts } from "./tokens.ts";
+export { isUnitUp } from "./unit/actions.ts";
+export { createUnitStandings, type UnitStanding, type UnitStandings } from "./unit/standings.ts";
 export type * from "./upstream/contract.ts";
 
 /** Loaded by who records or plays only. */
 export const loadRecording = () => import("./recording/index.ts");
 
-export interface ModelsOptions extends SupplyOptions {
+export interface ModelsOptions extends Omit<SupplyOptions, "units"> {
   settings: Settings;
   database: Database;
   /** Left out: as the settings say. */
@@ -40,9 +43,10 @@ export interface Models {
 }
 
 /** Opens every model of the settings, and notes in the database those seen for the first time. */
-export async function buildModels(options: ModelsOptions) {
-  const { settings, database, open = openSupply, ...around } = options;
+export async function buildModels({ open = openSupply, ...options }: ModelsOptions) {
+  const { settings, database, ...rest } = options;
   const store = database.bind(modelStore);
+  const around = { ...rest, units: createUnits({ ...rest, database }) };
   let isStarted = false;
   const read = async ({ models, service }: Settings, before: readonly ServedModel[]) => {
     const ids = models.map((model) => model.id);

@@ -5,8 +5,10 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
 import { createLook } from "./replicas/health.ts";
-import { joinReplicas } from "./replicas/replicas.ts";
+import { joinReplicas, type Replicas } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
+import { waitForUnit } from "./unit/gate.ts";
+import type { Units } from "./unit/units.ts";
 import type { Answer, CountTokens } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
 import { writeHeaders } from "./upstream/openai-request.ts";
@@ -30,16 +32,44 @@ export interface SupplyOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  units: Units;
 }
 
 /** How what stands behind a model comes about. */
 export type OpenSupply = (model: ModelSettings, around: SupplyOptions) => Supply;
 
 /** Opens what a model's settings say; nothing is asked before its start. */
-export function openSupply(
+export function openSupply(model: ModelSettings, around: SupplyOptions): Supply {
+  const { forgive, ...servers } = openServers(model, around);
+  const unit = around.units.open(model);
+  if (!unit) return servers;
+  // What sleeps is not looked at, and what was held against them was their sleep.
+  const listener = {
+    onUp() {
+      forgive();
+      servers.start();
+    },
+    onDown: servers.stop,
+  };
+  return {
+    ...waitForUnit(unit, around.clock, servers),
+    // Whoever asks has it started: gateway.states.model_status
+    isDown: () => false,
+    start: () => unit.hold(listener),
+    stop() {
+      unit.release(listener);
+      servers.stop();
+    },
+  };
+}
+
+type Servers = Supply & Pick<Replicas, "forgive">;
+
+/** The servers of a model, which are taken to run. */
+function openServers(
   { id, upstream, capabilities, self_hosted }: ModelSettings,
   { clock, ids, egress, log }: SupplyOptions,
-): Supply {
+): Servers {
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
     return {
@@ -47,6 +77,7 @@ export function openSupply(
       answer: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
       count: async (ask) => countPromptTokens(ask),
       isDown: () => false,
+      forgive() {},
       start() {},
       stop() {},
     };
@@ -68,11 +99,6 @@ export function openSupply(
     answer: withoutReasoning(createOpenai({ ...options, url }), thinking),
     look: health === "" ? null : openLook(url),
   }));
-  const { answer, isDown, start, stop } = joinReplicas(servers, {
-    ...upstream,
-    model: id,
-    clock,
-    log,
-  });
-  return { answer, count: createTokenCount(options), isDown, start, stop };
+  const replicas = joinReplicas(servers, { ...upstream, model: id, clock, log });
+  return { ...replicas, count: createTokenCount(options) };
 }

@@ -1,6 +1,6 @@
 // Looks whether an installation would serve: its data, its key, every server of every model, the
 // clock. It changes nothing, and disturbs no server that is running.
-import { checkReplica, type ReplicaSight } from "../models/index.ts";
+import { checkReplica, isUnitUp, type ReplicaSight } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/database/index.ts";
 import { formatDuration } from "../platform/duration.ts";
@@ -106,7 +106,13 @@ function listLooks(
   if (upstream.kind === "stub") {
     return [async () => ({ status: "ok", what: "model", name: id, says: "the model inside" })];
   }
+  const { start } = upstream;
   return upstream.urls.map((url) => async () => {
+    // A check starts nothing: what sleeps is in order.
+    if (start && !(await isUnitUp(start, { egress, clock }))) {
+      const says = "its unit does not run; the first request starts it";
+      return { status: "ok", what: "model", name: id, url, says };
+    }
     const sight = await checkReplica({ upstream, url, egress, clock, ids });
     const { status, says } = judgeSight(sight, upstream.model);
     return { status, what: "model", name: id, url, says, sight };

@@ -1,6 +1,14 @@
 // The models of the settings as the operator sees and switches them.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Standing, type State, type Switches, stateOf, type Turn } from "../models/index.ts";
+import {
+  type Standing,
+  type State,
+  type Switches,
+  stateOf,
+  type Turn,
+  type UnitStanding,
+  type UnitStandings,
+} from "../models/index.ts";
 import { listAliases, type ModelSettings, type Settings } from "../platform/settings/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/shape.ts";
 import { OperatorProblem, refuseUnknownModel } from "./problem.ts";
@@ -21,6 +29,13 @@ export const ListedModel = Resource("ListedModel", {
     description: "What it supports.",
   }),
   upstream: Type.String({ description: "The kind of server that answers." }),
+  unit: Type.Unsafe<UnitStanding["unit"]>({
+    type: "string",
+    description:
+      "The server started for it: none, unknown (no server has looked yet), asleep, starting, " +
+      "up, stopping, stopped or failed, as a server last saw it.",
+  }),
+  start_ms: maybe(Type.Integer({ description: "How long its starts usually take." })),
   first_seen_at: maybe(Timestamp("When a server first had it in its settings; null: not yet.")),
 });
 export type ListedModel = Static<typeof ListedModel>;
@@ -28,11 +43,16 @@ export type ListedModel = Static<typeof ListedModel>;
 export interface ModelVerbsOptions {
   settings: Pick<Settings, "models" | "service">;
   switches: Switches;
+  units: UnitStandings;
 }
 
-export function createModelVerbs({ settings, switches }: ModelVerbsOptions) {
+export function createModelVerbs({ settings, switches, units }: ModelVerbsOptions) {
   const { models, service } = settings;
-  const showModel = (model: ModelSettings, standing: Standing | undefined): ListedModel => {
+  const showModel = (
+    model: ModelSettings,
+    standing: Standing | undefined,
+    unit: UnitStanding,
+  ): ListedModel => {
     const { is_off = false, is_blocked = false, first_seen_at = null } = standing ?? {};
     return {
       id: model.id,
@@ -47,6 +67,7 @@ export function createModelVerbs({ settings, switches }: ModelVerbsOptions) {
       max_output_tokens: model.max_output_tokens,
       capabilities: [...model.capabilities],
       upstream: model.upstream.kind,
+      ...unit,
       first_seen_at,
     };
   };
@@ -54,12 +75,16 @@ export function createModelVerbs({ settings, switches }: ModelVerbsOptions) {
     /** In the order of the settings. */
     async list(): Promise<ListedModel[]> {
       const standings = new Map((await switches.list()).map((one) => [one.id, one]));
-      return models.map((model) => showModel(model, standings.get(model.id)));
+      const standUnit = await units.read();
+      return models.map((model) => showModel(model, standings.get(model.id), standUnit(model)));
     },
     /** The model as it is afterwards; again: nothing changes. */
     async turn(id: string, turn: Turn): Promise<ListedModel> {
       const model = models.find((one) => one.id === id);
-      if (model) return showModel(model, await switches.turn(id, turn));
+      if (model) {
+        const standing = await switches.turn(id, turn);
+        return showModel(model, standing, (await units.read())(model));
+      }
       // A switch is a model's own: the alias may come to mean another one.
       if (listAliases(service.alias).includes(id)) {
         throw new OperatorProblem(`"${id}" is the alias of ${service.default_model}: name that`);

@@ -1,6 +1,6 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import { createGrants, createSwitches } from "../models/index.ts";
+import { createGrants, createSwitches, createUnitStandings } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { Settings } from "../platform/settings/index.ts";
@@ -26,7 +26,11 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
   return {
     accounts,
     keys: createKeyVerbs({ access, clock, models: ids, requireAccount }),
-    models: createModelVerbs({ settings, switches: createSwitches(database, clock) }),
+    models: createModelVerbs({
+      settings,
+      switches: createSwitches(database, clock),
+      units: createUnitStandings(database),
+    }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),
     /** `wadi serve`: of a first start, the secret of the one key; undefined: it was no first. */

@@ -19,7 +19,7 @@ const SETTINGS: ModelSettings = {
   frequency_penalty: 0,
   think: "optional",
   price: null,
-  upstream: { kind: "stub", tokens_per_second: 0, first_token_delay_ms: 0 },
+  upstream: { kind: "stub", tokens_per_second: 0, first_token_delay_ms: 0, start_delay_ms: 0 },
 };
 
 function serve(id: string, some: Partial<ModelSettings> = {}): ServedModel {

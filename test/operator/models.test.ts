@@ -1,6 +1,7 @@
 // Models as the operator lists and switches them.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { modelStore } from "../../src/models/store.ts";
+import { unitStore } from "../../src/models/unit/store.ts";
 import { OperatorProblem } from "../../src/operator/index.ts";
 import { type House, openHouse } from "./house.ts";
 
@@ -46,6 +47,8 @@ test("models are listed in the order of the settings, with all that matters of t
     max_output_tokens: 512,
     capabilities: ["tools", "streaming"],
     upstream: "openai",
+    unit: "none",
+    start_ms: null,
     // No server has had it yet.
     first_seen_at: null,
   });
@@ -84,4 +87,48 @@ test("a model that left the settings keeps its switches and is not listed", asyn
   expect(await states()).toEqual(["stub-1 on", "qwen3-32b on", "rented on"]);
   await expect(house.operator.models.turn("gone", "unblock")).rejects.toThrow("no model");
   expect(await store.find("gone", null)).toMatchObject({ is_blocked: true });
+});
+
+test("a model whose server is started says how it was left, and how long its starts take", async () => {
+  const start =
+    'request = "POST http://10.0.0.5:8000/wake_up"\nhealth = "http://10.0.0.5:8000/health"';
+  const units = await openHouse(
+    ["stub-1"],
+    ["one", "two"]
+      .map(
+        (id) => `
+[[models]]
+id = "${id}"
+upstream.kind = "openai"
+upstream.urls = ["http://10.0.0.5:8000/v1"]
+[models.upstream.start]
+${start}
+`,
+      )
+      .join(""),
+  );
+  const standings = async () =>
+    (await units.operator.models.list()).map(({ id, unit, start_ms }) => [id, unit, start_ms]);
+  expect(await standings()).toEqual([
+    ["stub-1", "none", null],
+    ["one", "unknown", null],
+    ["two", "unknown", null],
+  ]);
+  const store = units.database.bind(unitStore);
+  const id = new Bun.SHA256()
+    .update('["POST http://10.0.0.5:8000/wake_up",[],"http://10.0.0.5:8000/health"]')
+    .digest("hex");
+  for (const start_ms of [40_000, 90_000, 41_000]) await store.learn(id, start_ms, 7);
+  await store.note(id, "stopped", true, 8);
+  // Both are started by the same request: it is one unit.
+  expect((await standings()).slice(1)).toEqual([
+    ["one", "stopped", 41_000],
+    ["two", "stopped", 41_000],
+  ]);
+  expect(await units.operator.models.turn("two", "off")).toMatchObject({
+    state: "off",
+    unit: "stopped",
+    start_ms: 41_000,
+  });
+  await units.close();
 });

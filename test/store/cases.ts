@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
+import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 
 export function bindHouses(database: Database) {
@@ -10,6 +11,7 @@ export function bindHouses(database: Database) {
     accounts: database.bind(accountStore),
     keys: database.bind(keyStore),
     models: database.bind(modelStore),
+    units: database.bind(unitStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -462,9 +464,79 @@ const modelCases: Case[] = [
   },
 ];
 
+const unit = (fields: Partial<UnitRow> = {}): UnitRow => ({
+  id: "u-1",
+  state: "up",
+  is_put_down: false,
+  changed_at: NOW,
+  starts: 0,
+  recent_starts_ms: [],
+  started_at: null,
+  stopped_at: null,
+  ...fields,
+});
+
+const unitCases: Case[] = [
+  {
+    method: "units.note",
+    title: "keeps a unit as it is, and when it was stopped",
+    given: ({ units }) => units.note("u-2", "up", false, NOW),
+    act: ({ units }) => units.note("u-1", "stopped", true, NOW + 5),
+    async judge(_, { units }) {
+      const stopped = { stopped_at: NOW + 5, is_put_down: true };
+      const row = unit({ ...stopped, state: "stopped", changed_at: NOW + 5 });
+      expect(await units.list()).toEqual([row, unit({ id: "u-2" })]);
+      await units.note("u-1", "starting", true, NOW + 9);
+      expect(await units.find("u-1")).toEqual({ ...row, state: "starting", changed_at: NOW + 9 });
+    },
+  },
+  {
+    method: "units.note",
+    title: "leaves what was learned",
+    given: ({ units }) => units.learn("u-1", 40_000, NOW),
+    act: ({ units }) => units.note("u-1", "failed", false, NOW + 5),
+    async judge(_, { units }) {
+      const learned = { starts: 1, recent_starts_ms: [40_000], started_at: NOW };
+      const row = unit({ ...learned, state: "failed", changed_at: NOW + 5 });
+      expect(await units.find("u-1")).toEqual(row);
+    },
+  },
+  {
+    method: "units.learn",
+    title: "keeps the last five starts of a unit, which is up",
+    async given({ units }) {
+      await units.note("u-1", "starting", true, NOW);
+      for (let n = 1; n <= 5; n++) await units.learn("u-1", n, NOW + n);
+    },
+    act: ({ units }) => units.learn("u-1", 6, NOW + 6),
+    judge: async (_, { units }) =>
+      expect(await units.find("u-1")).toEqual(
+        unit({
+          changed_at: NOW + 6,
+          started_at: NOW + 6,
+          starts: 6,
+          recent_starts_ms: [6, 5, 4, 3, 2],
+        }),
+      ),
+  },
+  {
+    method: "units.find",
+    title: "knows nothing of a unit that was never needed",
+    act: ({ units }) => units.find("u-1"),
+    judge: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "units.list",
+    title: "is empty at first",
+    act: ({ units }) => units.list(),
+    judge: (answer) => expect(answer).toEqual([]),
+  },
+];
+
 export const cases: readonly Case[] = [
   ...accountCases,
   ...keyCases,
   ...rotationCases,
   ...modelCases,
+  ...unitCases,
 ];

@@ -30,8 +30,8 @@ export function startUpstream(script: Script = () => answerText("Hello")): Scrip
     async fetch(request) {
       const { pathname } = new URL(request.url);
       if (pathname === "/health") return new Response(null, { status: upstream.health });
-      const sent = request.method === "POST" ? await request.json() : {};
-      const body = sent as Record<string, unknown>;
+      const sent = await request.text();
+      const body = (sent === "" ? {} : JSON.parse(sent)) as Record<string, unknown>;
       const one = { path: pathname, headers: request.headers, body, signal: request.signal };
       asked.push(one);
       return upstream.script(one);

@@ -10,6 +10,7 @@ import {
   type OpenaiUpstreamSettings,
   type Settings,
 } from "./settings.ts";
+import { judgeStarts } from "./starts.ts";
 
 /** The text of a file; throws where it cannot be read. */
 export type ReadText = (path: string) => string;
@@ -70,6 +71,7 @@ export function completeSettings(settings: Settings, surroundings: Surroundings)
       completeUpstream(model.upstream, model.id, `${path}.upstream`, surroundings);
     }
   }
+  judgeStarts(settings.models, problems);
 }
 
 function completeServer(server: Open<Settings["server"]>, { env, problems }: Surroundings) {

@@ -22,6 +22,14 @@ export const FORMATS = {
       throw new RangeError(`must be ${must}`);
     return text.replace(/\/+$/, "");
   },
+  /** What a server is asked as it stands: its query may say how deep it is to sleep. */
+  probe: (text: string) => readPlainUrl(text, "an http or https URL without user or fragment"),
+  action(text: string) {
+    if (text === "") return text;
+    const must = '"POST" or "GET" and then an http or https URL without user or fragment';
+    const [, method, url = ""] = /^(POST|GET) +(.*)$/s.exec(text) ?? [];
+    return `${method} ${readPlainUrl(url, must)}`;
+  },
 } satisfies Record<string, (text: string) => unknown>;
 
 export type FormatName = keyof typeof FORMATS;
@@ -31,6 +39,12 @@ function matching(pattern: RegExp, must: string): (text: string) => string {
     if (!pattern.test(text)) throw new RangeError(`must be ${must}`);
     return text;
   };
+}
+
+function readPlainUrl(text: string, must: string): string {
+  const { username, password, hash } = new URL(readUrl(text, must));
+  if (username || password || hash) throw new RangeError(`must be ${must}`);
+  return text;
 }
 
 function readUrl(text: string, must: string): string {

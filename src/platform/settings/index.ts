@@ -7,6 +7,8 @@ export {
   listAliases,
   type ModelSettings,
   type Settings,
+  type StartSettings,
 } from "./settings.ts";
+export { nameUnit } from "./starts.ts";
 export { writeTemplate } from "./template.ts";
 export { writeValue } from "./toml.ts";

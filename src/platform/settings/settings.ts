@@ -1,6 +1,8 @@
 // The settings as the program reads them, derived from the table: no field is declared twice.
 import type { Static, TArray, TObject, TRecord, TSchema, TUnion } from "@sinclair/typebox";
-import type { Duration, Model, OpenaiUpstream, StubUpstream, Table } from "./table.ts";
+import type { Model, OpenaiUpstream, Start, StubUpstream } from "./model-table.ts";
+import type { Table } from "./table.ts";
+import type { Duration } from "./words.ts";
 
 /** The value of a schema: defaults filled in, durations named `…_ms`, all of it frozen. */
 type Value<S extends TSchema> =
@@ -22,6 +24,9 @@ type Value<S extends TSchema> =
 export type OpenaiUpstreamSettings = Value<typeof OpenaiUpstream> & {
   readonly api_key: string | null;
 };
+
+/** How an idle server is started; `request` and `stop` are a method, a space and a URL. */
+export type StartSettings = Value<typeof Start>;
 
 export type UpstreamSettings = OpenaiUpstreamSettings | Value<typeof StubUpstream>;
 

@@ -254,6 +254,65 @@ describe("upstreams", () => {
   });
 });
 
+describe("units", () => {
+  const START = "models[0].upstream.start";
+  const URL_SENTENCE = "must be an http or https URL without user or fragment";
+  const ACTION = 'must be "POST" or "GET" and then an http or https URL without user or fragment';
+  const HEALTH = 'health = "http://h/health"';
+  /** The table of the first model's unit; its first line is line 7. */
+  const start = (...lines: string[]) => upstream(`[models.upstream.start]\n${lines.join("\n")}`);
+
+  test.each([
+    [start('request = "POST http://h"'), `wadi.toml:6: ${START}.health is required`],
+    [start('health = "h:80/health"'), `wadi.toml:7: ${START}.health ${URL_SENTENCE}`],
+    [start('health = "http://u:p@h/"'), `wadi.toml:7: ${START}.health ${URL_SENTENCE}`],
+    [start(HEALTH, 'request = "http://h/wake"'), `wadi.toml:8: ${START}.request ${ACTION}`],
+    [start(HEALTH, 'request = "PUT http://h/wake"'), `wadi.toml:8: ${START}.request ${ACTION}`],
+    [start(HEALTH, 'stop = "POST http://h/#x"'), `wadi.toml:8: ${START}.stop ${ACTION}`],
+    [
+      start(HEALTH, 'command = "systemctl start x"'),
+      `wadi.toml:8: ${START}.command must be a list, but is text`,
+    ],
+    [start(HEALTH, 'command = ["x", ""]'), `wadi.toml:8: ${START}.command[1] must not be empty`],
+    [
+      start(HEALTH, 'command = ["x"]', 'request = "GET http://h"'),
+      `wadi.toml:8: ${START}.command cannot stand beside request`,
+    ],
+    [
+      start(HEALTH, 'command = ["x"]', 'stop = "GET http://h"', 'stop_command = ["x"]'),
+      `wadi.toml:10: ${START}.stop_command cannot stand beside stop`,
+    ],
+    [
+      start(HEALTH, 'stop = "POST http://h/sleep"'),
+      `wadi.toml:8: ${START}.stop needs request or command: nothing would start it again`,
+    ],
+    [
+      start(HEALTH, 'stop_command = ["x"]'),
+      `wadi.toml:8: ${START}.stop_command needs request or command: nothing would start it again`,
+    ],
+    [
+      start(HEALTH, 'command = ["x"]', 'idle_stop = "5m"'),
+      `wadi.toml:9: ${START}.idle_stop needs stop or stop_command`,
+    ],
+    [
+      start(HEALTH, 'timeout = "0s"'),
+      `wadi.toml:8: ${START}.timeout must be from 1s to 1d, but is "0s"`,
+    ],
+    [
+      `${start(HEALTH)}\n[[models]]\nid = "b"\n[models.upstream]\nkind = "openai"\n` +
+        `urls = ["http://h/v1"]\nstart = { ${HEALTH}, timeout = "9m" }`,
+      `wadi.toml:13: models[1].upstream.start is the same unit as ${START}` +
+        ", so all of it must be the same",
+    ],
+    [
+      '[[models]]\nid = "a"\nupstream = { kind = "stub", start_delay = "11m" }',
+      'wadi.toml:3: models[0].upstream.start_delay must be from 0s to 10m, but is "11m"',
+    ],
+  ])("%#", (text, message) => {
+    expect(refusalOf(text)).toBe(message);
+  });
+});
+
 describe("settings that do not fit together", () => {
   test.each([
     [

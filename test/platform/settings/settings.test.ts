@@ -28,7 +28,7 @@ changelog_url = "https://acme.example/changelog"
 
 [[models]]
 id = "small"
-upstream = { kind = "stub", tokens_per_second = 40.5, first_token_delay = "250ms" }
+upstream = { kind = "stub", tokens_per_second = 40.5, first_token_delay = "250ms", start_delay = "40s" }
 
 [[models]]
 id = "qwen3-32b"
@@ -60,6 +60,12 @@ health = "/ping?deep=1"
 health_every = "0s"
 first_token_timeout = "500ms"
 stall_timeout = "10m"
+
+[models.upstream.start]
+request = "POST   http://10.0.0.5:8000/wake_up?tags=weights"
+health = "http://10.0.0.5:8000/health"
+stop_command = ["systemctl", "stop", "vllm@qwen3"]
+idle_stop = "30m"
 
 [limits]
 requests_per_minute = 30
@@ -98,7 +104,12 @@ describe("without a file", () => {
           frequency_penalty: 0,
           think: "optional",
           price: { prompt: 1_000_000, completion: 2_000_000 },
-          upstream: { kind: "stub", tokens_per_second: 0, first_token_delay_ms: 0 },
+          upstream: {
+            kind: "stub",
+            tokens_per_second: 0,
+            first_token_delay_ms: 0,
+            start_delay_ms: 0,
+          },
         },
       ],
       limits: { requests_per_minute: 120 },
@@ -136,6 +147,7 @@ describe("a file", () => {
       kind: "stub",
       tokens_per_second: 40.5,
       first_token_delay_ms: 250,
+      start_delay_ms: 40_000,
     });
     expect(settings.models[1]).toEqual({
       id: "qwen3-32b",
@@ -168,6 +180,16 @@ describe("a file", () => {
         connect_timeout_ms: 5_000,
         first_token_timeout_ms: 500,
         stall_timeout_ms: 600_000,
+        start: {
+          request: "POST http://10.0.0.5:8000/wake_up?tags=weights",
+          command: [],
+          health: "http://10.0.0.5:8000/health",
+          timeout_ms: 600_000,
+          stop: "",
+          stop_command: ["systemctl", "stop", "vllm@qwen3"],
+          idle_stop_ms: 1_800_000,
+          min_up_ms: 600_000,
+        },
       },
     });
     expect(settings.limits).toEqual({ requests_per_minute: 30 });
@@ -209,6 +231,7 @@ describe("a file", () => {
           connect_timeout_ms: 5_000,
           first_token_timeout_ms: 120_000,
           stall_timeout_ms: 60_000,
+          start: null,
         },
       },
     ]);

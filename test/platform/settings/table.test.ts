@@ -44,6 +44,7 @@ describe("every setting", () => {
       ".models[].price.completion",
       ".models[].upstream.kind",
       ".models[].upstream.urls",
+      ".models[].upstream.start.health",
       ".models[].upstream.kind",
     ]);
   });

@@ -6,12 +6,8 @@ import {
   readSettings,
   writeTemplate,
 } from "../../../src/platform/settings/index.ts";
-import {
-  Model,
-  OpenaiUpstream,
-  StubUpstream,
-  Table,
-} from "../../../src/platform/settings/table.ts";
+import { Model, OpenaiUpstream, StubUpstream } from "../../../src/platform/settings/model-table.ts";
+import { Table } from "../../../src/platform/settings/table.ts";
 
 const template = writeTemplate();
 const read = (text: string) => readSettings(text, "wadi.toml", {}, {});

@@ -1,6 +1,7 @@
 // Every migration in order; a released one is never changed.
 import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
 import { statesOfModels } from "./0002-states-of-models.ts";
+import { units } from "./0003-units.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [accountsAndKeys, statesOfModels];
+export const migrations: readonly Migration[] = [accountsAndKeys, statesOfModels, units];

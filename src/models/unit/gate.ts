@@ -1,0 +1,80 @@
+// Stands in front of a model's servers: who comes while their unit sleeps has it started.
+import type { Clock } from "../../platform/clock.ts";
+import type { Answer, CountTokens, Ear, Ending } from "../upstream/contract.ts";
+import type { Unit } from "./unit.ts";
+import type { Fate } from "./waiters.ts";
+
+interface Gated {
+  answer: Answer;
+  count: CountTokens;
+}
+
+interface Entry {
+  fate: Fate;
+  waited_ms: number;
+}
+
+const PASSED: Entry = { fate: undefined, waited_ms: 0 };
+
+/** Waits are noted in the ending; a server that went away is started once more for one request. */
+export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated): Gated {
+  /** What became of those who waited already when they were counted. */
+  const counted = new WeakMap<object, Entry>();
+
+  const enter = async (signal: AbortSignal): Promise<Entry> => {
+    const begun_ms = clock.monotonic();
+    const fate = await unit.enter(signal);
+    return { fate, waited_ms: Math.round(clock.monotonic() - begun_ms) };
+  };
+
+  return {
+    async answer(ask, ear, signal) {
+      const early = counted.get(ask);
+      if (early?.fate) return addWait({ ...early.fate }, early);
+      let isHeard = false;
+      const hear: Ear = (piece) => {
+        isHeard = true;
+        return ear(piece);
+      };
+      const attempt = async (): Promise<Ending> => {
+        const entry = unit.tryEnter() ? PASSED : await enter(signal);
+        if (entry.fate) return addWait({ ...entry.fate }, entry);
+        try {
+          return addWait(await answer(ask, hear, signal), entry);
+        } finally {
+          unit.leave();
+        }
+      };
+      const first = addWait(await attempt(), early ?? PASSED);
+      const mayBeGone = !isHeard && !signal.aborted && isUnanswered(first);
+      if (!mayBeGone || !(await unit.isGone())) return first;
+      const again = await attempt();
+      const attempts = (first.attempts ?? 1) + (again.attempts ?? 1);
+      return { ...addWait(again, { waited_ms: first.waited_ms ?? 0 }), attempts };
+    },
+
+    /** Only its server can count exactly, so a prompt that has to be counted waits too. */
+    async count(ask, signal) {
+      const entry = unit.tryEnter() ? PASSED : await enter(signal);
+      if (entry !== PASSED) counted.set(ask, entry);
+      if (entry.fate) return null;
+      try {
+        return await count(ask, signal);
+      } finally {
+        unit.leave();
+      }
+    },
+  };
+}
+
+/** Its servers told no status, or none of them was fit to be asked: they may be gone. */
+function isUnanswered(ending: Ending): boolean {
+  if (ending.ok || ending.upstream_status !== undefined) return false;
+  const mayBe = ["upstream_error", "upstream_timeout", "model_offline"].includes(ending.code);
+  return mayBe && (ending.elsewhere || ending.attempts === 0);
+}
+
+function addWait(ending: Ending, { waited_ms }: Pick<Entry, "waited_ms">): Ending {
+  if (waited_ms === 0) return ending;
+  return { ...ending, waited_ms: (ending.waited_ms ?? 0) + waited_ms };
+}

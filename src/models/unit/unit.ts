@@ -1,0 +1,337 @@
+// A unit: the server that a model needs started; who starts it, watches it, and stops it when idle.
+import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
+import { formatDuration } from "../../platform/duration.ts";
+import type { Log, LogFields } from "../../platform/log.ts";
+import type { Failure } from "../upstream/contract.ts";
+import { explainCut } from "../upstream/openai-failure.ts";
+import { bringUp, type Fall, type Outcome } from "./bring.ts";
+import { createMemory, type UnitMemory, type UnitNotes } from "./memory.ts";
+import type { UnitState } from "./store.ts";
+import { type Fate, Waiters } from "./waiters.ts";
+
+/** What can be done with it; each says null, or why it could not be done. */
+export interface UnitActions {
+  /** Whether it serves; never takes long. */
+  look(): Promise<boolean>;
+  /** null: somebody else starts it. `signal` gives it up. */
+  start: ((signal: AbortSignal) => Promise<string | null>) | null;
+  /** null: it is never stopped. */
+  stop: ((signal: AbortSignal) => Promise<string | null>) | null;
+}
+
+export interface UnitPlan extends UnitActions {
+  timeout_ms: number;
+  /** 0: never. */
+  idle_stop_ms: number;
+  min_up_ms: number;
+}
+
+/** Whoever needs it: hears of it as soon as it holds it. */
+export interface UnitListener {
+  /** Before anybody who waits goes on. */
+  onUp(): void;
+  onDown(): void;
+}
+
+export interface UnitOptions {
+  id: string;
+  plan: UnitPlan;
+  clock: Clock;
+  log: Log;
+  /** What its lines in the log say of it. */
+  name: Pick<LogFields, "model" | "upstream">;
+  notes: UnitNotes;
+}
+
+/** Beyond it a caller is sent away: whoever comes last would wait for a long queue as well. */
+const WAITERS_MAX = 1_000;
+/** Its health is looked at so often once it has been started. */
+const LOOK_EVERY_MS = 10_000;
+/** It may be too busy to answer once. */
+const MISSES_MAX = 2;
+/** A stop that takes longer has not been heard. */
+const STOP_MS = 60_000;
+/** After a failed start the next one waits, and longer each time. */
+const BACK_OFF_MS = 5_000;
+const BACK_OFF_MAX_MS = 5 * 60_000;
+
+/** Nobody had to start it. */
+const FOUND = { isUp: true, start_ms: null } as const;
+
+export class Unit {
+  /** True: whoever comes may go on at once. */
+  isUp = false;
+  #plan: UnitPlan;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #name: UnitOptions["name"];
+  readonly #memory: UnitMemory;
+  readonly #waiters = new Waiters();
+  readonly #listeners = new Set<UnitListener>();
+  #state: UnitState = "asleep";
+  /** We put it to sleep: its health may answer nevertheless, and is not believed. */
+  #isPutDown = false;
+  /** Counts its changes of state: who comes back from a look sees whether it still matters. */
+  #turn = 0;
+  #in_flight = 0;
+  #misses = 0;
+  #failures = 0;
+  #retry_at_ms = 0;
+  #up_since_ms = 0;
+  #idle_since_ms = 0;
+  #cancelLook: Cancel = () => {};
+  #cancelIdle: Cancel = () => {};
+  #doubt: Promise<boolean> | null = null;
+  #recalled: Promise<void> | null = null;
+
+  constructor({ id, plan, clock, log, name, notes }: UnitOptions) {
+    this.#plan = plan;
+    this.#clock = clock;
+    this.#log = log;
+    this.#name = name;
+    this.#memory = createMemory(id, notes, clock, (error) =>
+      log.error("a unit's state could not be kept", { ...name, error }),
+    );
+  }
+
+  /** Other settings of the same unit: they hold from now on. */
+  follow(plan: UnitPlan): void {
+    this.#plan = plan;
+    if (this.isUp) this.#guardIdleness();
+  }
+
+  /** A model that is served needs it watched. */
+  hold(listener: UnitListener): void {
+    this.#listeners.add(listener);
+    if (this.isUp) listener.onUp();
+    if (this.#listeners.size > 1) return;
+    if (this.#state === "asleep") void this.#find();
+    this.#watch();
+    if (this.isUp) this.#guardIdleness();
+  }
+
+  /** Unwatched it is left as it is; who waits for it still does. */
+  release(listener: UnitListener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size === 0) this.#rest();
+  }
+
+  /** undefined: it is up, and the caller has to `leave` it later. */
+  async enter(signal: AbortSignal): Promise<Fate> {
+    if (this.tryEnter()) return undefined;
+    if (signal.aborted) return explainCut("left");
+    const pause_ms = this.#retry_at_ms - this.#clock.monotonic();
+    if (this.#state === "failed" && pause_ms > 0) {
+      const seconds = Math.ceil(pause_ms / 1_000);
+      return fail("model_offline", `its unit did not start; not tried again for ${seconds} s`);
+    }
+    if (this.#waiters.size >= WAITERS_MAX) {
+      return fail("upstream_rate_limited", `${WAITERS_MAX} callers wait for its unit already`);
+    }
+    const joined = this.#waiters.join(signal);
+    if (this.#state !== "starting" && this.#state !== "stopping") void this.#start();
+    return joined;
+  }
+
+  /** The same where nobody has to wait. */
+  tryEnter(): boolean {
+    if (!this.isUp) return false;
+    this.#in_flight++;
+    return true;
+  }
+
+  leave(): void {
+    this.#in_flight--;
+    if (this.#in_flight === 0) this.#idle_since_ms = this.#clock.monotonic();
+  }
+
+  /** After a request that its server did not answer: looks at once whether it is still there. */
+  async isGone(): Promise<boolean> {
+    if (!this.isUp) return true;
+    const turn = this.#turn;
+    this.#doubt ??= this.#look();
+    const isGood = await this.#doubt;
+    this.#doubt = null;
+    if (isGood) return false;
+    if (turn === this.#turn) this.#lose();
+    return true;
+  }
+
+  async #start(): Promise<void> {
+    // At once, so that nobody else starts it too.
+    this.#enterState("starting");
+    let outcome: Outcome | typeof FOUND;
+    try {
+      await this.#recall();
+      outcome = await this.#bring();
+    } catch (error) {
+      this.#log.error("the start of a unit broke off", { ...this.#name, error });
+      outcome = { isUp: false, code: "model_offline", why: "its start broke off" };
+    }
+    if (outcome.isUp) this.#rise(outcome.start_ms);
+    else this.#fall(outcome);
+  }
+
+  /** Looks first: it may be up already, or somebody else have started it. */
+  async #bring(): Promise<Outcome | typeof FOUND> {
+    const isBelieved = !this.#isPutDown;
+    if (isBelieved && (await this.#look())) return FOUND;
+    this.#log.info("a unit is being started", this.#name);
+    void this.#note();
+    const { start, timeout_ms } = this.#plan;
+    const plan = { start, timeout_ms, look: () => this.#look() };
+    return bringUp(plan, { clock: this.#clock, isBelieved });
+  }
+
+  #rise(start_ms: number | null): void {
+    this.#isPutDown = false;
+    this.#failures = 0;
+    this.#misses = 0;
+    this.#up_since_ms = this.#clock.monotonic();
+    this.#idle_since_ms = this.#up_since_ms;
+    this.#enterState("up");
+    if (start_ms === null) void this.#note();
+    else {
+      const usual_ms = this.#memory.learn(start_ms);
+      const says = `a unit is up; it usually takes ${usual_ms} ms`;
+      this.#log.info(says, { ...this.#name, duration_ms: start_ms });
+    }
+    for (const listener of this.#listeners) listener.onUp();
+    this.#in_flight += this.#waiters.release(undefined);
+    this.#guardIdleness();
+  }
+
+  #fall({ code, why }: Fall): void {
+    const back_off_ms = Math.min(BACK_OFF_MS * 2 ** this.#failures, BACK_OFF_MAX_MS);
+    this.#failures++;
+    this.#retry_at_ms = this.#clock.monotonic() + back_off_ms;
+    this.#enterState("failed");
+    void this.#note();
+    const next = `not tried again for ${formatDuration(back_off_ms)}`;
+    this.#log.warn(`a unit did not start: ${why}; ${next}`, { ...this.#name, code });
+    this.#waiters.release(fail(code, `its unit did not start: ${why}`));
+  }
+
+  /** It went away by itself; the next request starts it. */
+  #lose(): void {
+    this.#enterState("asleep");
+    void this.#note();
+    this.#log.warn("a unit no longer answers", this.#name);
+  }
+
+  /** At our own start: a unit that runs is known before the first request comes. */
+  async #find(): Promise<void> {
+    const turn = this.#turn;
+    await this.#recall();
+    if (turn !== this.#turn) return;
+    if (this.#isPutDown) return this.#enterState("stopped");
+    const isGood = await this.#look();
+    if (turn !== this.#turn) return;
+    if (isGood) this.#rise(null);
+    // Whatever it was when it was last seen.
+    else void this.#note();
+  }
+
+  #recall(): Promise<void> {
+    this.#recalled ??= this.#memory.recall().then((isPutDown) => {
+      this.#isPutDown = isPutDown;
+    });
+    return this.#recalled;
+  }
+
+  #note(): Promise<void> {
+    return this.#memory.note(this.#state, this.#isPutDown);
+  }
+
+  async #stop(stop: NonNullable<UnitActions["stop"]>): Promise<void> {
+    this.#enterState("stopping");
+    this.#isPutDown = true;
+    // Kept before it happens: whatever becomes of us meanwhile, it is started again.
+    await this.#note();
+    const deadline = abortAfter(this.#clock, STOP_MS);
+    const why = await stop(deadline.signal).catch((error) => {
+      this.#log.error("the stop of a unit broke off", { ...this.#name, error });
+      return "it broke off";
+    });
+    deadline.cancel();
+    if (why === null) this.#log.info("a unit was stopped: it was idle", this.#name);
+    else this.#log.warn(`a unit could not be stopped: ${why}`, this.#name);
+    // What was not answered in time may have happened nevertheless.
+    if (why !== null && !deadline.signal.aborted) this.#isPutDown = false;
+    this.#enterState(this.#isPutDown ? "stopped" : "asleep");
+    void this.#note();
+    if (this.#waiters.size > 0) void this.#start();
+    else if (!this.#isPutDown) void this.#find();
+  }
+
+  #enterState(state: UnitState): void {
+    if (this.isUp) for (const listener of this.#listeners) listener.onDown();
+    this.#state = state;
+    this.isUp = state === "up";
+    this.#turn++;
+    this.#doubt = null;
+    this.#rest();
+    this.#watch();
+  }
+
+  #rest(): void {
+    this.#cancelLook();
+    this.#cancelIdle();
+  }
+
+  /**
+   * Looks in a while: whether it is still up; whether what was stopped is really down; whether
+   * somebody has mended what did not start. What sleeps is left alone: a look might wake it.
+   */
+  #watch(): void {
+    this.#cancelLook();
+    const isWatched = ["up", "stopped", "failed"].includes(this.#state);
+    if (!isWatched || this.#listeners.size === 0) return;
+    this.#cancelLook = this.#clock.after(LOOK_EVERY_MS, () => void this.#lookAgain());
+  }
+
+  async #lookAgain(): Promise<void> {
+    const turn = this.#turn;
+    const isGood = await this.#look();
+    if (turn !== this.#turn) return;
+    if (this.#state === "up") {
+      this.#misses = isGood ? 0 : this.#misses + 1;
+      if (this.#misses >= MISSES_MAX) return this.#lose();
+    } else if (!isGood && this.#isPutDown) {
+      // It is down, not asleep with its health awake: from now on that is believed again.
+      this.#isPutDown = false;
+      if (this.#state === "stopped") this.#enterState("asleep");
+      void this.#note();
+    } else if (isGood && !this.#isPutDown) return this.#rise(null);
+    this.#watch();
+  }
+
+  async #look(): Promise<boolean> {
+    try {
+      return await this.#plan.look();
+    } catch (error) {
+      this.#log.error("a unit could not be looked at", { ...this.#name, error });
+      return false;
+    }
+  }
+
+  /** One timer that looks again, rather than a new one after each request. */
+  #guardIdleness(): void {
+    this.#cancelIdle();
+    const { idle_stop_ms, min_up_ms, stop } = this.#plan;
+    if (idle_stop_ms === 0 || !stop || this.#listeners.size === 0) return;
+    const judge = () => {
+      const now_ms = this.#clock.monotonic();
+      const isBusy = this.#in_flight > 0;
+      const idle_at_ms = (isBusy ? now_ms : this.#idle_since_ms) + idle_stop_ms;
+      const due_ms = Math.max(idle_at_ms, this.#up_since_ms + min_up_ms);
+      if (!isBusy && now_ms >= due_ms) void this.#stop(stop);
+      else this.#cancelIdle = this.#clock.after(due_ms - now_ms, judge);
+    };
+    judge();
+  }
+}
+
+function fail(code: Failure["code"], why: string): Failure {
+  return { ok: false, code, elsewhere: false, why };
+}

@@ -1,0 +1,236 @@
+// The settings of one model: what callers see of it, and what stands behind it.
+import { Type } from "@sinclair/typebox";
+import { command, duration, fields, money, text, word } from "./words.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const TOKENS_MAX = 100_000_000;
+
+export const Start = Type.Object(
+  {
+    request: text("action", {
+      description: 'The request that starts it, such as "POST http://10.0.0.5:8000/wake_up".',
+      default: "",
+      unquoted: true,
+    }),
+    command: command("Or the command that does: the program and its arguments, without a shell."),
+    health: text("probe", {
+      description: "The address that answers 2xx as soon as it serves.",
+      example: "http://127.0.0.1:8000/health",
+      unquoted: true,
+    }),
+    timeout: duration({
+      description: "How long a start may take.",
+      default: "600s",
+      minimum: 1_000,
+      maximum: DAY_MS,
+    }),
+    stop: text("action", {
+      description: "The request that stops it once it is idle; none: it is never stopped.",
+      default: "",
+      unquoted: true,
+    }),
+    stop_command: command("Or the command that does."),
+    idle_stop: duration({
+      description: "It is stopped after so long without requests; 0s: never.",
+      default: "0s",
+      maximum: 7 * DAY_MS,
+    }),
+    min_up: duration({
+      description: "But not sooner than so long after its start.",
+      default: "10m",
+      maximum: 7 * DAY_MS,
+    }),
+  },
+  { description: "How the server of an idle model is started." },
+);
+
+export const OpenaiUpstream = Type.Object(
+  {
+    kind: Type.Literal("openai", {
+      description: "`openai`: anything that speaks chat completions; `stub`: the model inside.",
+    }),
+    urls: Type.Array(text("upstream", { description: "One replica.", unquoted: true }), {
+      description: "Base addresses of the replicas, up to and with /v1.",
+      minItems: 1,
+      maxItems: 256,
+      uniqueItems: true,
+      example: ["http://127.0.0.1:8000/v1"],
+    }),
+    model: Type.String({
+      description: 'The name that is sent to the server; "" is the id.',
+      default: "",
+    }),
+    api_key_env: text("variable", {
+      description: "The environment variable that holds the server's key.",
+      default: "",
+      unquoted: true,
+    }),
+    api_key_file: Type.String({
+      description: "The file that holds the server's key.",
+      default: "",
+      unquoted: true,
+    }),
+    headers: Type.Record(
+      Type.String(),
+      text("header", { description: "One header.", unquoted: true }),
+      {
+        description:
+          "Further headers of each request; a key goes into api_key_env or api_key_file.",
+        default: {},
+      },
+    ),
+    reasoning_on: fields({
+      description: "Merged into the body of a request that wants reasoning.",
+      default: {},
+    }),
+    reasoning_off: fields({
+      description: "Merged into the body of every other request.",
+      default: {},
+    }),
+    thought_opens: word(["reply", "asked", "always"], {
+      description:
+        "Who opens a <think> block: the reply; or the template, if asked to reason, or always.",
+      default: "reply",
+    }),
+    tool_choice_by_name: Type.Boolean({
+      description: "false: the server ignores it; it is sent that one tool with `required`.",
+      default: true,
+    }),
+    max_in_flight: Type.Integer({
+      description: "How many requests each replica gets at once, the others wait; 0 is no limit.",
+      default: 0,
+      minimum: 0,
+      maximum: 100_000,
+    }),
+    health: text("path", {
+      description:
+        'The path of a replica\'s health, behind its address without /v1; "" is /health if ' +
+        "self_hosted, and none else.",
+      default: "",
+    }),
+    health_every: duration({
+      description: "How often it is asked; 0s is never.",
+      default: "10s",
+      maximum: DAY_MS,
+    }),
+    connect_timeout: duration({
+      description: "How long a connection may take to be made.",
+      default: "5s",
+      minimum: 1,
+      maximum: DAY_MS,
+    }),
+    first_token_timeout: duration({
+      description: "How long the first token may take; for JSON replies: the whole reply.",
+      default: "120s",
+      minimum: 1,
+      maximum: DAY_MS,
+    }),
+    stall_timeout: duration({
+      description: "How long a stream may be silent between two chunks.",
+      default: "60s",
+      minimum: 1,
+      maximum: DAY_MS,
+    }),
+    start: Type.Union([Start, Type.Null()], {
+      description: "How its idle server is started; omitted: it always runs.",
+      default: null,
+    }),
+  },
+  { description: "A server that speaks chat completions: vLLM, SGLang, llama.cpp, TGI, Ollama …" },
+);
+
+export const StubUpstream = Type.Object(
+  {
+    kind: Type.Literal("stub", { description: "The model inside the program." }),
+    tokens_per_second: Type.Number({
+      description: "The pace of its streams; 0 is as fast as it can.",
+      default: 0,
+      minimum: 0,
+      maximum: 100_000,
+    }),
+    first_token_delay: duration({
+      description: "How long it waits before the first token.",
+      default: "0s",
+      maximum: 10 * MINUTE_MS,
+    }),
+    start_delay: duration({
+      description: "How long it takes to start at its first request.",
+      default: "0s",
+      maximum: 10 * MINUTE_MS,
+    }),
+  },
+  { description: "The deterministic model inside the program, without network or weights." },
+);
+
+const Price = Type.Object(
+  {
+    prompt: money({ description: "For a million tokens of the prompt." }),
+    completion: money({ description: "For a million tokens of the reply." }),
+  },
+  { description: "SAR per million tokens, as decimal text." },
+);
+
+export const Model = Type.Object(
+  {
+    id: text("model", { description: "What callers send as `model`.", example: "my-model" }),
+    provider: Type.String({
+      description: "The party that runs the model.",
+      default: "unknown",
+      minLength: 1,
+      maxLength: 64,
+    }),
+    self_hosted: Type.Boolean({
+      description: "Weights you control on a server you run or rent; other models need a grant.",
+      default: false,
+    }),
+    visibility: word(["public", "private", "internal"], {
+      description: "public; private: needs a grant to be seen; internal: never seen by keys.",
+      default: "public",
+    }),
+    context_window: Type.Union([Type.Integer({ minimum: 1, maximum: TOKENS_MAX }), Type.Null()], {
+      description: "Tokens of messages and reply together; omitted: unknown.",
+      default: null,
+      example: 32_768,
+    }),
+    max_output_tokens: Type.Integer({
+      description: "The longest reply.",
+      default: 8_192,
+      minimum: 1,
+      maximum: TOKENS_MAX,
+    }),
+    default_max_tokens: Type.Integer({
+      description: "The longest reply when the request does not say; at most max_output_tokens.",
+      default: 1_024,
+      minimum: 1,
+      maximum: TOKENS_MAX,
+    }),
+    capabilities: Type.Array(
+      word(["tools", "streaming", "reasoning", "vision", "structured_outputs"], {
+        description: "One of them.",
+      }),
+      { description: "What the model supports.", default: ["streaming"], uniqueItems: true },
+    ),
+    system_prompt: Type.String({
+      description: "Used when a request sends no system message.",
+      default: "",
+    }),
+    frequency_penalty: Type.Number({
+      description: "Used when a request sends none.",
+      default: 0,
+      minimum: -2,
+      maximum: 2,
+    }),
+    think: word(["optional", "required"], {
+      description: "required: a model that needs deep-thinking mode.",
+      default: "optional",
+    }),
+    price: Type.Union([Price, Type.Null()], {
+      description: "SAR per million tokens; omitted: unknown.",
+      default: null,
+      example: { prompt: "1.20", completion: "3.60" },
+    }),
+    upstream: Type.Union([OpenaiUpstream, StubUpstream], { description: "What answers for it." }),
+  },
+  { description: "One model." },
+);

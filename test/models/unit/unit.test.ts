@@ -1,0 +1,434 @@
+// A unit's life: one start for everybody, in turn; failures and their pauses; idleness; what is remembered.
+import { describe, expect, test } from "bun:test";
+import { NOBODY, openBench } from "./bench.ts";
+
+const OFFLINE = "model_offline";
+
+describe("a start", () => {
+  test("is one for all who wait, and they go on in the order in which they came", async () => {
+    await using bench = await openBench();
+    const { clock, server, call, ended } = bench;
+    for (let n = 0; n < 5; n++) void call(n);
+    await clock.advance(20_000);
+    for (let n = 5; n < 10; n++) void call(n);
+    await clock.advance(20_000);
+    expect([server.starts, ended]).toEqual([1, []]);
+    server.isHealthy = true;
+    await clock.advance(1_000);
+    expect(ended).toEqual(Array.from({ length: 10 }, (_, n) => `${n} up`));
+    void call("late");
+    await clock.advance(0);
+    expect([server.starts, ended.at(-1)]).toEqual([1, "late up"]);
+    expect(bench.lines).toEqual([
+      "info  a unit is being started upstream=gpu:8000",
+      "info  a unit is up; it usually takes 41000 ms upstream=gpu:8000 duration_ms=41000",
+    ]);
+  });
+
+  test("drops a caller who leaves at once, and goes on without anybody", async () => {
+    await using bench = await openBench();
+    const { clock, server, call, ended } = bench;
+    const callers = Array.from({ length: 4 }, () => new AbortController());
+    for (const [n, { signal }] of callers.entries()) void call(n, signal);
+    await clock.advance(5_000);
+    callers[2]!.abort();
+    callers[0]!.abort();
+    await clock.advance(0);
+    expect(ended).toEqual(["2 client_closed_request", "0 client_closed_request"]);
+    for (const caller of callers) caller.abort();
+    server.isHealthy = true;
+    await clock.advance(1_000);
+    expect([server.starts, bench.unit.isUp, ended.slice(2)]).toEqual([
+      1,
+      true,
+      ["1 client_closed_request", "3 client_closed_request"],
+    ]);
+  });
+
+  test("is not made for a caller who has left already", async () => {
+    await using bench = await openBench();
+    await bench.call("gone", AbortSignal.abort());
+    expect([bench.ended, bench.server.starts]).toEqual([["gone client_closed_request"], 0]);
+  });
+
+  test("is not made where its server runs already", async () => {
+    await using bench = await openBench({ isHeld: false });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    expect([bench.ended, bench.server.starts, await bench.state()]).toEqual([["1 up"], 0, "up"]);
+  });
+
+  test("is somebody else's where there is nothing to do but to wait", async () => {
+    await using bench = await openBench({ plan: { start: null } });
+    void bench.call(1);
+    await bench.clock.advance(30_000);
+    bench.server.isHealthy = true;
+    await bench.clock.advance(1_000);
+    expect(bench.ended).toEqual(["1 up"]);
+  });
+
+  test("need not be over for a server that is up: a command may go on in the foreground", async () => {
+    await using bench = await openBench();
+    let given: AbortSignal | undefined;
+    bench.server.start = (signal) => {
+      given = signal;
+      return new Promise(() => {});
+    };
+    void bench.call(1);
+    await bench.clock.advance(5_000);
+    bench.server.isHealthy = true;
+    await bench.clock.advance(700_000);
+    expect([bench.ended, given!.aborted]).toEqual([["1 up"], false]);
+  });
+
+  test("sends a caller away where a thousand wait", async () => {
+    await using bench = await openBench();
+    for (let n = 0; n < 1_000; n++) void bench.call(n);
+    await bench.call("one more");
+    expect(bench.ended).toEqual(["one more upstream_rate_limited"]);
+    bench.server.isHealthy = true;
+    await bench.clock.advance(1_000);
+    expect(bench.ended).toHaveLength(1_001);
+    expect(bench.ended.at(-1)).toBe("999 up");
+  });
+});
+
+describe("a failed start", () => {
+  test("gateway.errors.model_offline is told to all who wait, with the reason in the log", async () => {
+    await using bench = await openBench();
+    bench.server.start = async () => "it answered with status 500";
+    for (const n of [1, 2]) void bench.call(n);
+    await bench.clock.advance(0);
+    expect(bench.ended).toEqual([`1 ${OFFLINE}`, `2 ${OFFLINE}`]);
+    expect(bench.why()).toBe("its unit did not start: it answered with status 500");
+    expect(bench.lines.at(-1)).toBe(
+      "warn  a unit did not start: it answered with status 500; not tried again for 5s" +
+        " upstream=gpu:8000 code=model_offline",
+    );
+    expect(await bench.state()).toBe("failed");
+  });
+
+  test("gateway.errors.upstream_timeout is what a start is that takes too long, and it is given up", async () => {
+    await using bench = await openBench({ plan: { timeout_ms: 90_000 } });
+    let given: AbortSignal | undefined;
+    bench.server.start = (signal) => {
+      given = signal;
+      return new Promise(() => {});
+    };
+    void bench.call(1);
+    await bench.clock.advance(89_999);
+    expect([bench.ended, given!.aborted]).toEqual([[], false]);
+    await bench.clock.advance(1);
+    expect([bench.ended, given!.aborted]).toEqual([["1 upstream_timeout"], true]);
+    expect(bench.why()).toBe("its unit did not start: it was not up within 90s");
+  });
+
+  test("is not tried again for 5 s, then for twice as long, at most for 5 min", async () => {
+    await using bench = await openBench();
+    const { clock, server, call, ended } = bench;
+    server.start = async () => "it answered with status 500";
+    const pauses = [5, 10, 20, 40, 80, 160, 300, 300];
+    for (const [n, pause] of pauses.entries()) {
+      await call(n);
+      expect(server.starts).toBe(n + 1);
+      await clock.advance(pause * 1_000 - 1);
+      await call(n);
+      expect([server.starts, bench.why()]).toEqual([
+        n + 1,
+        "its unit did not start; not tried again for 1 s",
+      ]);
+      await clock.advance(1);
+    }
+    expect(new Set(ended.map((one) => one.slice(2)))).toEqual(new Set([OFFLINE]));
+    server.start = async () => null;
+    server.isHealthy = true;
+    await call("up");
+    expect(ended.at(-1)).toBe("up up");
+    // What succeeded once begins from the shortest pause.
+    server.isHealthy = false;
+    await clock.advance(20_000);
+    server.start = async () => "it answered with status 500";
+    await call("again");
+    await clock.advance(5_000);
+    const before = server.starts;
+    await call("and again");
+    expect(server.starts).toBe(before + 1);
+  });
+
+  test("is forgotten as soon as somebody has mended it", async () => {
+    await using bench = await openBench();
+    bench.server.start = async () => "its command exited with 1";
+    for (let n = 0; n < 5; n++) {
+      await bench.call(n);
+      await bench.clock.advance(5_000 * 2 ** n);
+    }
+    await bench.call("waits 160 s");
+    bench.server.isHealthy = true;
+    await bench.clock.advance(10_000);
+    await bench.call("mended");
+    expect(bench.ended.at(-1)).toBe("mended up");
+  });
+
+  test("of a bug is one too, and the log tells it", async () => {
+    await using bench = await openBench();
+    bench.server.start = () => Promise.reject(new Error("a bug"));
+    await bench.call(1);
+    expect(bench.ended).toEqual([`1 ${OFFLINE}`]);
+    expect(bench.lines.join("\n")).toContain("Error: a bug");
+  });
+});
+
+describe("a unit that is up", () => {
+  test("is asleep when its health failed twice in a row, and the next caller has it started", async () => {
+    await using bench = await openBench();
+    const { clock, server, call } = bench;
+    server.isHealthy = true;
+    await call(1);
+    const blink = async (...healths: boolean[]) => {
+      for (const isHealthy of healths) {
+        server.isHealthy = isHealthy;
+        await clock.advance(10_000);
+      }
+    };
+    await blink(false, true, false, true);
+    expect(bench.unit.isUp).toBe(true);
+    await blink(false, false);
+    expect([bench.unit.isUp, await bench.state()]).toEqual([false, "asleep"]);
+    expect(bench.lines.at(-1)).toBe("warn  a unit no longer answers upstream=gpu:8000");
+    void call(2);
+    await clock.advance(0);
+    expect(server.starts).toBe(1);
+  });
+
+  test("is looked at by all whom it did not answer at once, in one look", async () => {
+    await using bench = await openBench();
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    expect(await bench.unit.isGone()).toBe(false);
+    bench.server.isHealthy = false;
+    const looks = bench.server.looks;
+    const doubts = [bench.unit.isGone(), bench.unit.isGone()];
+    expect(await Promise.all(doubts)).toEqual([true, true]);
+    expect([bench.server.looks, bench.unit.isUp]).toEqual([looks + 1, false]);
+  });
+
+  test("that ran before us is known before the first caller comes", async () => {
+    await using first = await openBench();
+    first.server.isHealthy = true;
+    await first.call(1);
+    await using second = await openBench({ isHeld: false });
+    second.server.isHealthy = true;
+    second.unit.hold(NOBODY);
+    await second.clock.advance(0);
+    expect([second.unit.isUp, second.server.starts]).toEqual([true, 0]);
+    const third = await openBench({ database: second.database });
+    expect([third.unit.isUp, await third.state()]).toEqual([false, "asleep"]);
+  });
+
+  test("tells those who hold it when it is up, before anybody goes on, and when it is not", async () => {
+    await using bench = await openBench({ isHeld: false });
+    const { ended, server, clock, unit } = bench;
+    const tell = (name: string) => ({
+      onUp: () => void ended.push(`${name} hears up`),
+      onDown: () => void ended.push(`${name} hears down`),
+    });
+    const first = tell("first");
+    unit.hold(first);
+    server.isHealthy = true;
+    void bench.call(1);
+    await clock.advance(0);
+    unit.hold(tell("second"));
+    expect(ended).toEqual(["first hears up", "1 up", "second hears up"]);
+    unit.release(first);
+    server.isHealthy = false;
+    await clock.advance(20_000);
+    expect(ended.slice(3)).toEqual(["second hears down"]);
+  });
+});
+
+describe("an idle unit", () => {
+  const IDLE = { idle_stop_ms: 60_000, min_up_ms: 600_000 };
+
+  test("is stopped after so long without requests, and not before its least life", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    const { clock, server, call, unit } = bench;
+    server.isHealthy = true;
+    await call(1);
+    await clock.advance(1_000);
+    unit.leave();
+    await clock.advance(598_999);
+    expect(server.stops).toBe(0);
+    await clock.advance(1);
+    expect([server.stops, unit.isUp, await bench.state()]).toEqual([1, false, "stopped"]);
+    expect(bench.lines.at(-1)).toBe("info  a unit was stopped: it was idle upstream=gpu:8000");
+  });
+
+  test("is none while one request is in flight, and its time begins when the last one ends", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    const { clock, server, call, unit } = bench;
+    server.isHealthy = true;
+    await call(1);
+    await call(2);
+    await clock.advance(700_000);
+    unit.leave();
+    await clock.advance(700_000);
+    unit.leave();
+    await clock.advance(59_999);
+    expect([server.stops, unit.isUp]).toEqual([0, true]);
+    // Another request begins anew.
+    await call(3);
+    unit.leave();
+    await clock.advance(59_999);
+    expect(server.stops).toBe(0);
+    await clock.advance(1);
+    expect(server.stops).toBe(1);
+  });
+
+  test("that is being stopped lets callers wait, and is started again for them", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    const { clock, server, call, unit, ended } = bench;
+    server.isHealthy = true;
+    await call(1);
+    unit.leave();
+    const stop = Promise.withResolvers<string | null>();
+    server.stop = () => stop.promise;
+    await clock.advance(600_000);
+    expect(server.stops).toBe(1);
+    void call(2);
+    await clock.advance(5_000);
+    expect([server.starts, ended]).toEqual([0, ["1 up"]]);
+    stop.resolve(null);
+    await clock.advance(1_000);
+    expect([server.starts, ended]).toEqual([1, ["1 up", "2 up"]]);
+  });
+
+  test("is started by its action although its health has answered all the while", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    const { clock, server, call, unit, ended } = bench;
+    server.isHealthy = true;
+    await call(1);
+    unit.leave();
+    await clock.advance(700_000);
+    const woken = Promise.withResolvers<string | null>();
+    server.start = () => woken.promise;
+    void call(2);
+    await clock.advance(30_000);
+    // It sleeps until it is woken, whatever its health says.
+    expect([server.starts, ended]).toEqual([1, ["1 up"]]);
+    woken.resolve(null);
+    await clock.advance(1_000);
+    expect(ended).toEqual(["1 up", "2 up"]);
+  });
+
+  test("is remembered by the next program, so that it is started again and not believed", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.unit.leave();
+    await bench.clock.advance(600_000);
+    expect(await bench.state()).toBe("stopped");
+    const next = await openBench({ database: bench.database });
+    next.server.isHealthy = true;
+    expect(next.unit.isUp).toBe(false);
+    // Also where the program ended in the middle of that start, or the start failed.
+    next.server.start = () => new Promise(() => {});
+    void next.call(2);
+    await next.clock.advance(30_000);
+    expect([next.ended, next.server.starts, await next.state()]).toEqual([[], 1, "starting"]);
+    const last = await openBench({ database: bench.database });
+    last.server.isHealthy = true;
+    void last.call(3);
+    await last.clock.advance(1_000);
+    expect([last.ended, last.server.starts]).toEqual([["3 up"], 1]);
+    const after = await openBench({ database: bench.database, isHeld: false });
+    after.server.isHealthy = true;
+    await after.call(4);
+    expect([after.ended, after.server.starts]).toEqual([["4 up"], 0]);
+  });
+
+  test("that went down and came back by itself is believed again", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.unit.leave();
+    await bench.clock.advance(600_000);
+    bench.server.isHealthy = false;
+    await bench.clock.advance(10_000);
+    expect(await bench.state()).toBe("asleep");
+    bench.server.isHealthy = true;
+    await bench.call(2);
+    expect([bench.ended.at(-1), bench.server.starts]).toEqual(["2 up", 0]);
+  });
+
+  test("that cannot be stopped serves on, and is tried again later", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.unit.leave();
+    bench.server.stop = async () => "it answered with status 404";
+    await bench.clock.advance(600_000);
+    expect([bench.server.stops, bench.unit.isUp]).toEqual([1, true]);
+    expect(bench.lines.at(-1)).toBe(
+      "warn  a unit could not be stopped: it answered with status 404 upstream=gpu:8000",
+    );
+    await bench.clock.advance(600_000);
+    expect(bench.server.stops).toBe(2);
+  });
+
+  test("is stopped to the end as it was begun, whatever the settings say meanwhile", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.unit.leave();
+    const look = async () => true;
+    const plan = { ...IDLE, look, start: null, stop: null, timeout_ms: 1_000 };
+    const stopped = bench.clock.advance(600_000);
+    bench.server.stop = async () => {
+      bench.unit.follow(plan);
+      return null;
+    };
+    await stopped;
+    expect([bench.server.stops, await bench.state()]).toEqual([1, "stopped"]);
+  });
+
+  test("that did not answer its stop may sleep, so it is started again", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.unit.leave();
+    bench.server.stop = (signal) =>
+      new Promise((resolve) =>
+        signal.addEventListener("abort", () => resolve("no answer in time")),
+      );
+    await bench.clock.advance(660_000);
+    expect([bench.server.stops, await bench.state()]).toEqual([1, "stopped"]);
+    await Promise.all([bench.call(2), bench.clock.advance(1_000)]);
+    expect([bench.ended.at(-1), bench.server.starts]).toEqual(["2 up", 1]);
+  });
+
+  test("is left alone where nobody serves it any more", async () => {
+    await using bench = await openBench({ plan: IDLE, isHeld: false });
+    bench.unit.hold(NOBODY);
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.unit.leave();
+    expect(bench.clock.pending()).toBe(2);
+    bench.unit.release(NOBODY);
+    expect(bench.clock.pending()).toBe(0);
+    await bench.clock.advance(900_000);
+    expect(bench.server.stops).toBe(0);
+    bench.unit.hold(NOBODY);
+    await bench.clock.advance(0);
+    expect(bench.server.stops).toBe(1);
+  });
+});
+
+test("a unit whose state cannot be kept serves nevertheless", async () => {
+  await using bench = await openBench();
+  await bench.database.close();
+  bench.server.isHealthy = true;
+  await bench.call(1);
+  await bench.clock.advance(0);
+  expect(bench.ended).toEqual(["1 up"]);
+  expect(bench.lines[0]).toStartWith("error a unit's state could not be kept");
+});
