@@ -7,15 +7,19 @@ import {
   createDoor,
   createEntrance,
   createHealthPages,
+  createMetricsPage,
   type Entrance,
+  observeRequests,
+  type Page,
 } from "./http/index.ts";
-import { buildModels, type OpenSupply, openModelRoutes } from "./models/index.ts";
+import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
 import { createTrustedEgress } from "./platform/egress/index.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
+import { openMetrics, showProcess } from "./platform/metrics.ts";
 import { openSecretsKey } from "./platform/secrets-key.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
@@ -35,6 +39,8 @@ export interface AppOptions {
   secrets_key_file: string | null;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?: OpenSupply;
+  /** true: /metrics needs no token. */
+  has_open_metrics?: boolean;
   /** Called when nothing can be kept any more: the process has to go. */
   onFatal(failure: unknown): void;
 }
@@ -92,7 +98,11 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   });
   const { identify } = access;
   const { holdOpen } = entrance;
-  const common = { alias, identify, limiter, clock, ids, log, holdOpen };
+  const { metrics_token } = settings.server;
+  const has_metrics = options.has_open_metrics || metrics_token !== null;
+  const metrics = has_metrics ? await openMetrics() : null;
+  const observe = metrics && observeRequests(metrics);
+  const common = { alias, identify, limiter, clock, ids, log, holdOpen, observe };
   const gateway = createDoor({ half: "gateway", ...common });
   const doors = [gateway];
 
@@ -108,7 +118,14 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openChatRoutes(gateway, chat);
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
+  const pages: Page[] = [];
+  if (metrics) {
+    showProcess(metrics, clock.now());
+    showModels(metrics, registry);
+    pages.push(createMetricsPage(metrics, options.has_open_metrics ? null : metrics_token));
+  }
   entrance.open(doors, [
+    ...pages,
     ...createHealthPages(clock, isReady, entrance.isStopping),
     createChangesPage(alias),
     createDocumentPage(entrance.app, doors, options.version),

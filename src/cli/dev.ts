@@ -42,6 +42,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
         version: VERSION,
         secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
         openSupply: recording.open(around.log),
+        has_open_metrics: true,
         ...around,
       }),
     async welcome(operator) {

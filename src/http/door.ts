@@ -68,7 +68,15 @@ export interface DoorOptions {
   log: Log;
   /** Lets a request be answered late, until what it returns is called. */
   holdOpen(request: Request): () => void;
+  /** Told of every reply's head; null: nobody counts. */
+  observe: Observe | null;
 }
+
+export type Observe = (
+  route: Pick<Route, "verb" | "path">,
+  status: number,
+  duration_ms: number,
+) => void;
 
 /** gateway.limits.body_size: chat and embeddings allow more. */
 const BODY_BYTES_MAX = 100 * 1024;
@@ -152,7 +160,7 @@ function createAnswer<B extends TSchema>(
     }
   };
 
-  return async (request) => {
+  const answer = async (request: Request): Promise<Response> => {
     const request_id = chooseRequestId(request, ids);
     // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
     if (request.method !== verb) return answerRefusal(refuse("not_found"), half, request_id);
@@ -165,6 +173,14 @@ function createAnswer<B extends TSchema>(
       log.error("a request failed", { request_id, route, error: failure });
       return answerRefusal(refuse("internal_error"), half, request_id);
     }
+  };
+  const { observe } = options;
+  if (!observe) return answer;
+  return async (request) => {
+    const asked_at = clock.monotonic();
+    const response = await answer(request);
+    observe({ verb, path }, response.status, clock.monotonic() - asked_at);
+    return response;
   };
 }
 

@@ -39,6 +39,8 @@ export function createRegistry({ alias, offer, store }: RegistryOptions) {
     offer(other: Offer): void {
       ({ models, by_id, fallback } = arrange(other));
     },
+    /** In the order of the settings. */
+    served: (): readonly ServedModel[] => models,
     /** gateway.does.4: no name and the alias mean the default model. */
     name(sent: string | undefined): Named {
       if (sent === undefined || aliases.includes(sent)) return { model: fallback, by: "alias" };

@@ -40,6 +40,7 @@ export function createHall(
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const entrance = createEntrance({ host: "127.0.0.1", port: 0, clock, ids, log });
   const door = createDoor({
+    observe: null,
     half: "gateway",
     alias: "svc",
     async identify(authorization) {

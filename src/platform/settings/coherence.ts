@@ -19,7 +19,7 @@ interface Surroundings {
   env: Environment;
   readText: ReadText;
   problems: Problems;
-  /** False: the keys of the model servers stay null, and need not be at hand. */
+  /** False: keys of model servers and the metrics token stay null, and need not be at hand. */
   wants_api_keys: boolean;
 }
 
@@ -58,6 +58,7 @@ export function completeSettings(settings: Settings, surroundings: Surroundings)
   const { problems } = surroundings;
   const ids = settings.models.map((model) => model.id);
   completeServer(settings.server, surroundings);
+  completeMetrics(settings.server, surroundings);
   completeService(settings.service, ids, problems);
   for (const [index, model] of settings.models.entries()) {
     const path = `models[${index}]`;
@@ -89,6 +90,17 @@ function completeServer(server: Open<Settings["server"]>, { env, problems }: Sur
       problems.add(path, 'names an environment variable that holds no "postgres://…" address');
     }
   }
+}
+
+function completeMetrics(server: Open<Settings["server"]>, surroundings: Surroundings) {
+  const { env, problems, wants_api_keys } = surroundings;
+  server.metrics_token = null;
+  if (server.metrics_token_env === "" || !wants_api_keys) return;
+  const token = findVariable(env, server.metrics_token_env);
+  const path = "server.metrics_token_env";
+  if (!token) problems.add(path, "names an environment variable that is not set");
+  else if (!API_KEY.test(token)) problems.add(path, "names a variable that holds no word of ASCII");
+  else server.metrics_token = token;
 }
 
 function completeService(service: Open<Settings["service"]>, ids: string[], problems: Problems) {

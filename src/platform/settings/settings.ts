@@ -35,9 +35,13 @@ export type ModelSettings = Omit<Value<typeof Model>, "upstream"> & {
   readonly upstream: UpstreamSettings;
 };
 
-/** `server.database` holds what database_env named; `service.default_model` is always a model. */
-export type Settings = Omit<Value<typeof Table>, "models"> & {
+/**
+ * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did;
+ * `service.default_model` is always a model.
+ */
+export type Settings = Omit<Value<typeof Table>, "models" | "server"> & {
   readonly models: readonly ModelSettings[];
+  readonly server: Value<typeof Table>["server"] & { readonly metrics_token: string | null };
 };
 
 /** Both permanent names of the default model; the one with `-v0` is accepted and not listed. */

@@ -45,6 +45,12 @@ export const Table = Type.Object(
           unquoted: true,
           reloads: false,
         }),
+        metrics_token_env: text("variable", {
+          description: "The variable that holds the token for /metrics; without it there is none.",
+          default: "",
+          unquoted: true,
+          reloads: false,
+        }),
         public_url: text("link", {
           description: "Where people reach this server; used in links shown to them.",
           default: "",

@@ -17,6 +17,7 @@ port = 9000
 data = "/var/lib/wadi"
 database_env = "DATABASE"
 secrets_key_file = "/etc/wadi/secrets.key"
+metrics_token_env = "METRICS_TOKEN"
 public_url = "https://acme.example"
 stop_timeout = "90s"
 
@@ -86,6 +87,8 @@ describe("without a file", () => {
         database: "",
         database_env: "",
         secrets_key_file: "",
+        metrics_token_env: "",
+        metrics_token: null,
         public_url: "",
         stop_timeout_ms: 30_000,
       },
@@ -125,7 +128,7 @@ describe("without a file", () => {
 
 describe("a file", () => {
   test("sets everything it names", () => {
-    const env = { DATABASE: "postgres://u:p@db/wadi", QWEN_KEY: "sk-1" };
+    const env = { DATABASE: "postgres://u:p@db/wadi", QWEN_KEY: "sk-1", METRICS_TOKEN: "t-1" };
     const settings = readSettings(FULL, "wadi.toml", env, {});
     expect(settings.server).toEqual({
       host: "0.0.0.0",
@@ -134,6 +137,8 @@ describe("a file", () => {
       database: "postgres://u:p@db/wadi",
       database_env: "DATABASE",
       secrets_key_file: "/etc/wadi/secrets.key",
+      metrics_token_env: "METRICS_TOKEN",
+      metrics_token: "t-1",
       public_url: "https://acme.example",
       stop_timeout_ms: 90_000,
     });
@@ -322,7 +327,7 @@ test("the settings are frozen through and through", () => {
     typeof value !== "object" ||
     value === null ||
     (Object.isFrozen(value) && Object.values(value).every(isFrozen));
-  const env = { DATABASE: "postgres://h/d", QWEN_KEY: "k" };
+  const env = { DATABASE: "postgres://h/d", QWEN_KEY: "k", METRICS_TOKEN: "t" };
   expect(isFrozen(readSettings(FULL, "wadi.toml", env, {}))).toBe(true);
   expect(isFrozen(defaultSettings())).toBe(true);
 });

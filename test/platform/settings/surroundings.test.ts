@@ -157,6 +157,16 @@ describe("secrets stay out of messages", () => {
       "wadi.toml:2: server.database_env names an environment variable that is not set",
     ],
     [
+      '[server]\nmetrics_token_env = "TOKEN"',
+      {},
+      "wadi.toml:2: server.metrics_token_env names an environment variable that is not set",
+    ],
+    [
+      '[server]\nmetrics_token_env = "TOKEN"',
+      { TOKEN: `${SECRET} in words` },
+      "wadi.toml:2: server.metrics_token_env names a variable that holds no word of ASCII",
+    ],
+    [
       "",
       { WADI_SERVER__DATABASE: SECRET },
       'WADI_SERVER__DATABASE must be empty or a "postgres://…" address',

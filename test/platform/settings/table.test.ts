@@ -77,6 +77,7 @@ test("every setting outside of models says whether a reload takes it over", () =
     "server.database",
     "server.database_env",
     "server.secrets_key_file",
+    "server.metrics_token_env",
     "service.alias",
   ]);
 });
@@ -89,6 +90,7 @@ test("the settings with one place in the file are those that a variable can over
     "server.database",
     "server.database_env",
     "server.secrets_key_file",
+    "server.metrics_token_env",
     "server.public_url",
     "server.stop_timeout",
     "service.alias",

@@ -1,0 +1,40 @@
+// Who may look at the figures.
+import { describe, expect, test } from "bun:test";
+import { createMetricsPage } from "../../src/http/metrics-page.ts";
+import { openMetrics } from "../../src/platform/metrics.ts";
+
+async function ask(token: string | null, authorization?: string) {
+  const metrics = await openMetrics();
+  metrics.counter({ name: "asked_total", help: "How often." }).inc();
+  const page = createMetricsPage(metrics, token);
+  const headers = authorization === undefined ? undefined : { authorization };
+  return page.answer(new Request("http://localhost/metrics", { headers }));
+}
+
+test("whoever holds the token sees them as Prometheus reads them", async () => {
+  const response = await ask("t-1", "Bearer t-1");
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  expect(await response.text()).toBe(
+    "# HELP asked_total How often.\n# TYPE asked_total counter\nasked_total 1\n",
+  );
+});
+
+test("without a token that is asked for anybody does", async () => {
+  expect((await ask(null)).status).toBe(200);
+});
+
+describe("nobody else does", () => {
+  test.each([
+    ["no header", undefined],
+    ["another token", "Bearer t-2"],
+    ["its beginning", "Bearer t-"],
+    ["another scheme", "Basic t-1"],
+    ["the bare token", "t-1"],
+  ])("%s", async (_, authorization) => {
+    const response = await ask("t-1", authorization);
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toBe("Bearer");
+    expect(await response.text()).not.toContain("asked_total");
+  });
+});
