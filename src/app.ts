@@ -1,7 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess, createLimiter } from "./access/index.ts";
-import { createChangesPage, createRunning, openChatRoutes } from "./gateway/index.ts";
+import { createChangesPage, createRunning, openChatRoutes, openLedger } from "./gateway/index.ts";
 import {
   createDocumentPage,
   createDoor,
@@ -114,7 +114,10 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     settings.service.changelog_url || `${settings.server.public_url}/docs/changes`;
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
   const hashUser = secrets.createHash("users in the log");
-  const chat = { registry, alias, clock, ids, log, hashUser, changelogUrl, running };
+  const keepMs = () => settings.retention.request_log;
+  const ledger = openLedger({ database, clock, ids, log, keepMs });
+  const meter = ledger.meter("chat");
+  const chat = { registry, meter, alias, clock, ids, log, hashUser, changelogUrl, running };
   openChatRoutes(gateway, chat);
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
@@ -132,7 +135,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   ]);
 
   let operator = buildOperator({ settings, access, database, clock });
-  const services = joinServices([models.service, entrance]);
+  const services = joinServices([models.service, ...ledger.services, entrance]);
   return {
     database,
     access,

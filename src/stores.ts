@@ -1,6 +1,7 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
 import { accountStore, keyStore } from "./access/store.ts";
+import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 
-export const stores = [accountStore, keyStore, modelStore, unitStore];
+export const stores = [accountStore, keyStore, modelStore, unitStore, ledgerStore];

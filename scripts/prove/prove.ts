@@ -2,10 +2,11 @@
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
 import { killKeys } from "./kill-keys.ts";
+import { ledger } from "./ledger.ts";
 import { memoryChat } from "./memory-chat.ts";
 import type { Finding, Proof } from "./proof.ts";
 
-const proofs: readonly Proof[] = [killKeys, memoryChat];
+const proofs: readonly Proof[] = [killKeys, ledger, memoryChat];
 
 const { values: flags, positionals } = parseArgs({
   options: { long: { type: "boolean", default: false } },

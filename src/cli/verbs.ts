@@ -142,6 +142,17 @@ export const VERBS: readonly Verb[] = [
   turn("block", "not listed; calls: 503 model_unavailable"),
   turn("unblock", "takes `block` back"),
   {
+    name: "usage",
+    args: [],
+    flags: {
+      by: { takes: "WHAT", help: "day, account, key or model (default day)" },
+      from: { takes: "DATE", help: "the first day, in UTC (default 30 days with the last one)" },
+      to: { takes: "DATE", help: "the last day (default today)" },
+    },
+    help: "what was used, by day, account, key or model",
+    run: async (given, output) => (await import("./usage.ts")).showUsage(given, output),
+  },
+  {
     name: "openapi",
     args: [],
     flags: {},

@@ -2,3 +2,5 @@
 export { createChangesPage } from "./chat/changes-page.ts";
 export { openChatRoutes } from "./chat/routes.ts";
 export { createRunning } from "./chat/running.ts";
+export { openLedger, readUsage } from "./ledger/opening.ts";
+export type { UsageBy, UsageSum } from "./ledger/store.ts";

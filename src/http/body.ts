@@ -1,6 +1,7 @@
 // Reads a JSON body within its limits of bytes, time and depth.
 import type { Clock } from "../platform/clock.ts";
 import { Refusal, refuse } from "../platform/refusal.ts";
+import type { Tally } from "./meter.ts";
 
 /** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
 const DEPTH_MAX = 64;
@@ -10,13 +11,17 @@ const BODY_TIMEOUT_MS = 30_000;
 const JSON_TYPE = /^application\/(?:[\w.-]{1,64}\+)?json[ \t]*(?:;|$)/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
+/** Who wants to know how large a body is, or was when it broke off. */
+type Counted = Pick<Tally, "request_bytes">;
+
 /** The parsed body, `{}` where none was sent; refuses what is too large, late, deep or no JSON. */
 export async function readJson(
   request: Request,
   bytes_max: number,
   clock: Clock,
+  counted: Counted = { request_bytes: 0 },
 ): Promise<unknown> {
-  const bytes = await readBytes(request, bytes_max, clock);
+  const bytes = await readBytes(request, bytes_max, clock, counted);
   if (bytes.length === 0) return {};
   const type = request.headers.get("content-type");
   if (type !== null && !JSON_TYPE.test(type)) {
@@ -39,10 +44,15 @@ export async function readJson(
 }
 
 /** The server throws away what is left of a refused body, so that its sender sees the reply. */
-async function readBytes(request: Request, bytes_max: number, clock: Clock): Promise<Uint8Array> {
-  const announced = refuseLength(request, bytes_max);
+async function readBytes(
+  request: Request,
+  bytes_max: number,
+  clock: Clock,
+  counted: Counted,
+): Promise<Uint8Array> {
+  const announced = refuseLength(request, bytes_max, counted);
   // Behind an announced length nothing can follow, and whole it is read at half the cost.
-  const whole = announced === null ? readPieces(request.body, bytes_max) : request.bytes();
+  const whole = announced === null ? readPieces(request.body, bytes_max, counted) : request.bytes();
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(BODY_TIMEOUT_MS, () => {
     late.reject(refuse("validation", { message: "The body did not arrive in time." }));
@@ -58,14 +68,23 @@ async function readBytes(request: Request, bytes_max: number, clock: Clock): Pro
 }
 
 /** Refuses an announced length beyond the limit, before a byte is read; null: none is announced. */
-export function refuseLength(request: Request, bytes_max: number): string | null {
+export function refuseLength(
+  request: Request,
+  bytes_max: number,
+  counted?: Counted,
+): string | null {
   const announced = request.headers.get("content-length");
+  if (counted && announced !== null) counted.request_bytes = Number(announced);
   if (announced !== null && Number(announced) > bytes_max) throw tooLarge(bytes_max);
   return announced;
 }
 
 /** A body without a length, counted while it comes. */
-async function readPieces(body: Request["body"], bytes_max: number): Promise<Uint8Array> {
+async function readPieces(
+  body: Request["body"],
+  bytes_max: number,
+  counted: Counted,
+): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   const reader = body?.getReader();
@@ -73,6 +92,7 @@ async function readPieces(body: Request["body"], bytes_max: number): Promise<Uin
     const piece = (await reader?.read())?.value;
     if (!piece) break;
     length += piece.length;
+    counted.request_bytes = length;
     if (length > bytes_max) {
       // Not waited for, as a loop over the body would: a rebuilt request never tells its end.
       void reader?.cancel();

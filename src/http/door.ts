@@ -10,9 +10,12 @@ import {
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
-import { type Code, type Half, Refusal, refuse } from "../platform/refusal.ts";
+import { type Code, type Half, Refusal, refuse, shownCode } from "../platform/refusal.ts";
+import { readTrace, type Trace, traceIdOf } from "../platform/trace.ts";
 import { readJson, refuseLength } from "./body.ts";
-import { answerRefusal } from "./envelope.ts";
+import { answerRefusal, sendRefusal, writeEnvelope } from "./envelope.ts";
+import type { Meter, Tally } from "./meter.ts";
+import type { DocumentedHeader } from "./openapi.ts";
 import { chooseRequestId } from "./request-id.ts";
 import { compileCheck } from "./validation.ts";
 
@@ -20,8 +23,18 @@ export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** gateway.p4, gateway.p5, gateway.versioning.1: every route lies below the version. */
 export type Path = `/v1/${string}`;
 
+/** A success, for the document. */
+interface DocumentedReply {
+  description: string;
+  schema: TObject;
+  /** Server-sent events beside JSON. */
+  stream?: TObject;
+  /** Beside those of every reply. */
+  headers?: readonly DocumentedHeader[];
+}
+
 /** What a route says of itself: enough to judge a request, and to document it. */
-export interface RouteSpec<B extends TSchema = TSchema> {
+export interface RouteSpec<B extends TSchema = TSchema, T extends Tally = Tally> {
   summary: string;
   description?: string;
   /** The scope that the route itself needs; left out: none. */
@@ -30,24 +43,38 @@ export interface RouteSpec<B extends TSchema = TSchema> {
   body_bytes_max?: number;
   /** The reply may take as long as a model takes: the connection is not closed for being idle. */
   is_slow?: boolean;
-  /** Success statuses with their schemas; `stream` documents server-sent events beside JSON. */
-  replies: Record<number, { description: string; schema: TObject; stream?: TObject }>;
+  /** Keeps accounts of its requests; left out: nobody does. */
+  meter?: Meter<T>;
+  replies: Record<number, DocumentedReply>;
   /** The codes that this route can refuse with, beside those of every route. */
   refusals: readonly Code[];
 }
 
-export interface Ask<B> {
+export interface Ask<B, T = unknown> {
   caller: Caller;
   body: B;
   request: Request;
   request_id: string;
+  trace: Trace | null;
+  /** Of a metered route: the handler closes it when it answers with a `Response` of its own. */
+  tally: T;
 }
 
 /** A ready response, or a status and the value that becomes its JSON body. */
 export type Reply =
   | Response
   | readonly [status: number, value: unknown, headers?: Record<string, string>];
-export type Handler<B> = (ask: Ask<B>) => Promise<Reply> | Reply;
+export type Handler<B, T = unknown> = (ask: Ask<B, T>) => Promise<Reply> | Reply;
+
+/** One request on its way through the door. */
+interface Visit<T> {
+  request: Request;
+  request_id: string;
+  trace: Trace | null;
+  started_at: number;
+  /** undefined: it does not count, or not yet. */
+  tally: T | undefined;
+}
 
 export interface Route {
   verb: Verb;
@@ -85,35 +112,41 @@ const BODY_BYTES_MAX = 100 * 1024;
  * server closes none sooner, not even one whose body took all its time.
  */
 const LATE_MS = 10_000;
+/** gateway.errors.client_closed_request */
+const LEFT = 499;
 
 /** Registers routes of one half; `routes` fills as houses are built. */
 export function createDoor(options: DoorOptions) {
   const routes: Route[] = [];
-  const add = <B extends TSchema>(
+  const add = <B extends TSchema, T extends Tally>(
     verb: Verb,
     path: Path,
-    spec: RouteSpec<B>,
-    handler: Handler<Static<B>>,
+    spec: RouteSpec<B, T>,
+    handler: Handler<Static<B>, T>,
   ) => {
-    const answer = createAnswer(options, verb, path, spec, handler);
+    const judged = createAnswer(options, verb, path, spec, handler);
+    const answer = tellReplies(options, { verb, path }, judged);
     routes.push({ verb, path, half: options.half, spec: spec as unknown as RouteSpec, answer });
   };
   return {
     routes: routes as readonly Route[],
     get: (path: Path, spec: RouteSpec<never>, handler: Handler<undefined>) =>
       add("GET", path, spec, handler as Handler<never>),
-    post: <B extends TSchema>(path: Path, spec: RouteSpec<B>, handler: Handler<Static<B>>) =>
-      add("POST", path, spec, handler),
+    post: <B extends TSchema, T extends Tally>(
+      path: Path,
+      spec: RouteSpec<B, T>,
+      handler: Handler<Static<B>, T>,
+    ) => add("POST", path, spec, handler),
   };
 }
 export type Door = ReturnType<typeof createDoor>;
 
-function createAnswer<B extends TSchema>(
+function createAnswer<B extends TSchema, T extends Tally>(
   options: DoorOptions,
   verb: Verb,
   path: Path,
-  spec: RouteSpec<B>,
-  handler: Handler<Static<B>>,
+  spec: RouteSpec<B, T>,
+  handler: Handler<Static<B>, T>,
 ): Route["answer"] {
   const { half, clock, ids, log } = options;
   const check = spec.body && compileCheck(spec.body);
@@ -122,20 +155,22 @@ function createAnswer<B extends TSchema>(
   // gateway.p7
   const internal_prefix = `x-${options.alias}-internal`;
 
-  const readBody = async (request: Request, request_id: string): Promise<unknown> => {
+  const readBody = async ({ request, request_id, trace, tally }: Visit<T>): Promise<unknown> => {
     try {
-      return await readJson(request, bytes_max, clock);
+      return await readJson(request, bytes_max, clock, tally);
     } catch (failure) {
       // gateway.errors.client_closed_request: logged only, with a status that nobody receives.
       if (failure instanceof Refusal && failure.code === "client_closed_request") {
         const { code, status } = failure;
-        log.info("the caller left before its body was whole", { request_id, route, code, status });
+        const fields = { request_id, trace_id: traceIdOf(trace), route, code, status };
+        log.info("the caller left before its body was whole", fields);
       }
       throw failure;
     }
   };
 
-  const judge = async (request: Request, request_id: string): Promise<Reply> => {
+  const judge = async (visit: Visit<T>): Promise<Reply> => {
+    const { request, request_id, trace } = visit;
     // gateway.p3, gateway.endpoints.p1
     const caller = await options.identify(request.headers.get("authorization"));
     // gateway.authentication.3, gateway.errors.permission_denied
@@ -144,42 +179,66 @@ function createAnswer<B extends TSchema>(
     }
     // gateway.limits.rate: all keys of an account share one counter for each route.
     options.limiter.take(`${caller.account_id ?? caller.key_id} ${route}`);
+    const tally = spec.meter?.open({ caller, request_id, trace, started_at: visit.started_at });
+    visit.tally = tally;
     if (spec.scope && !caller.scopes.includes(spec.scope)) {
       // gateway.authentication.4
       throw refuse("scope_required", { message: `This route needs the scope ${spec.scope}.` });
     }
     // gateway.limits.body_size: also where no body is read.
     if (!check) refuseLength(request, bytes_max);
-    const body = check ? check(await readBody(request, request_id)) : undefined;
+    const body = (check ? check(await readBody(visit)) : undefined) as Static<B>;
     const release = spec.is_slow ? holdOpenLater(options, request) : undefined;
     try {
-      return await handler({ caller, body: body as Static<B>, request, request_id });
+      return await handler({ caller, body, request, request_id, trace, tally: tally as T });
     } finally {
       // A stream has begun by now: its comments keep it open, and who stops reading is cut off.
       release?.();
     }
   };
 
-  const answer = async (request: Request): Promise<Response> => {
+  const answerFailure = ({ request_id, trace, tally }: Visit<T>, failure: unknown): Response => {
+    const isRefusal = failure instanceof Refusal;
+    if (!isRefusal) {
+      // gateway.errors.internal_error
+      const fields = { request_id, trace_id: traceIdOf(trace), route };
+      log.error("a request failed", { ...fields, error: failure });
+    }
+    const refusal = isRefusal ? failure : refuse("internal_error");
+    const text = writeEnvelope(refusal, half, request_id);
+    // Who has left gets nothing of it.
+    const bytes = refusal.status === LEFT ? 0 : Buffer.byteLength(text);
+    tally?.close(refusal.status, shownCode(refusal.code, half) ?? refusal.code, bytes);
+    return sendRefusal(refusal, text, request_id);
+  };
+
+  return async (request) => {
     const request_id = chooseRequestId(request, ids);
     // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
     if (request.method !== verb) return answerRefusal(refuse("not_found"), half, request_id);
+    const trace = readTrace(request.headers);
+    const started_at = clock.monotonic();
+    const visit: Visit<T> = { request, request_id, trace, started_at, tally: undefined };
     try {
-      const reply = await judge(request, request_id);
-      return reply instanceof Response ? reply : writeReply(reply, request_id);
+      const reply = await judge(visit);
+      return reply instanceof Response ? reply : writeReply(reply, visit);
     } catch (failure) {
-      if (failure instanceof Refusal) return answerRefusal(failure, half, request_id);
-      // gateway.errors.internal_error
-      log.error("a request failed", { request_id, route, error: failure });
-      return answerRefusal(refuse("internal_error"), half, request_id);
+      return answerFailure(visit, failure);
     }
   };
-  const { observe } = options;
+}
+
+/** The same answers, of each of which somebody is told. */
+function tellReplies(
+  { observe, clock }: DoorOptions,
+  route: Pick<Route, "verb" | "path">,
+  answer: Route["answer"],
+): Route["answer"] {
   if (!observe) return answer;
   return async (request) => {
     const asked_at = clock.monotonic();
     const response = await answer(request);
-    observe({ verb, path }, response.status, clock.monotonic() - asked_at);
+    observe(route, response.status, clock.monotonic() - asked_at);
     return response;
   };
 }
@@ -201,8 +260,13 @@ function hasHeader(request: Request, prefix: string): boolean {
 }
 
 /** gateway.endpoints.p2 */
-function writeReply([status, value, headers]: Exclude<Reply, Response>, request_id: string) {
-  return new Response(JSON.stringify(value), {
+function writeReply(
+  [status, value, headers]: Exclude<Reply, Response>,
+  { request_id, tally }: Visit<Tally>,
+): Response {
+  const text = JSON.stringify(value);
+  tally?.close(status, null, Buffer.byteLength(text));
+  return new Response(text, {
     status,
     headers: { ...headers, "content-type": "application/json", "x-request-id": request_id },
   });

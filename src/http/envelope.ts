@@ -39,6 +39,11 @@ function describeError(code: Code, half: Half, status: number, message: string, 
 
 /** gateway.errors.p1, gateway.errors.p5: the reply of a refusal, in the envelope of its half. */
 export function answerRefusal(refusal: Refusal, half: Half, request_id: string): Response {
+  return sendRefusal(refusal, writeEnvelope(refusal, half, request_id), request_id);
+}
+
+/** The body of a refusal's reply. */
+export function writeEnvelope(refusal: Refusal, half: Half, request_id: string): string {
   const { code, message, say, status } = refusal;
   const error = describeError(code, half, status, message, say.param);
   // gateway.resources.envelope.p1, gateway.versioning.2: the legacy fields stand beside `error`.
@@ -46,7 +51,11 @@ export function answerRefusal(refusal: Refusal, half: Half, request_id: string):
     half === "gateway"
       ? { error, request_id, statusCode: status, message: [message], code: error.code }
       : { error };
-  return new Response(JSON.stringify(body), {
+  return JSON.stringify(body);
+}
+
+export function sendRefusal({ say, status }: Refusal, body: string, request_id: string): Response {
+  return new Response(body, {
     status,
     headers: {
       ...say.headers,

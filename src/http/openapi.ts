@@ -77,10 +77,15 @@ const ERROR_NAMES: Record<Half, string> = { gateway: "GatewayError", agents: "Ag
 /** What Elysia keeps beside a route for the document. */
 export function documentRoute(spec: RouteSpec, half: Half): Json {
   const responses: Json = {};
-  for (const [status, { description, schema, stream }] of Object.entries(spec.replies)) {
+  for (const [status, reply] of Object.entries(spec.replies)) {
+    const { description, schema, stream, headers = [] } = reply;
     const content: Json = { "application/json": { schema: refer(schema) } };
     if (stream) content["text/event-stream"] = { schema: refer(stream) };
-    responses[status] = { description, content, headers: referHeaders(["x-request-id"]) };
+    responses[status] = {
+      description,
+      content,
+      headers: referHeaders(["x-request-id", ...headers]),
+    };
   }
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (spec.scope) codes.push("scope_required");
@@ -88,7 +93,8 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   for (const [status, lines] of groupByStatus(codes, half)) {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
     const content = { "application/json": { schema } };
-    const names = status === 429 ? ["x-request-id", "retry-after"] : ["x-request-id"];
+    const names: DocumentedHeader[] = ["x-request-id"];
+    if (status === 429) names.push("retry-after");
     responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
   }
   const parameters = [{ $ref: "#/components/parameters/x-request-id" }];
@@ -101,7 +107,7 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   return detail;
 }
 
-const HEADERS: Json = {
+const HEADERS = {
   "x-request-id": {
     description: "The id that the caller sent where it is well formed, else a fresh one.",
     schema: { type: "string" },
@@ -110,7 +116,15 @@ const HEADERS: Json = {
     description: "Whole seconds to wait; absent when it was the model server that asked.",
     schema: { type: "integer", minimum: 1 },
   },
-};
+  "server-timing": {
+    description:
+      "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the model's " +
+      "answer, `total` since the request was here.",
+    schema: { type: "string" },
+  },
+} satisfies Json;
+export type DocumentedHeader = keyof typeof HEADERS;
+
 const PARAMETERS: Json = {
   "x-request-id": {
     name: "x-request-id",
@@ -120,7 +134,7 @@ const PARAMETERS: Json = {
   },
 };
 
-function referHeaders(names: readonly string[]): Json {
+function referHeaders(names: readonly DocumentedHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

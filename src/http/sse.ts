@@ -23,6 +23,8 @@ export interface EventStream {
   breakOff(): void;
   /** Aborts when the caller leaves. */
   readonly left: AbortSignal;
+  /** Bytes that were handed to the socket; behind a close, also those that are on their way. */
+  countSent(): number;
 }
 
 /** Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. */
@@ -36,6 +38,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   let isFull = true;
   /** What waits for the end of this turn, where it goes out together, or for the caller. */
   let unsent = "";
+  let sent_bytes = 0;
   let drain: PromiseWithResolvers<void> | null = null;
 
   const resume = () => {
@@ -53,10 +56,10 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const flush = () => {
     if (isFull || !isOpen || unsent === "") return;
-    const text = unsent;
-    unsent = "";
+    sent_bytes += Buffer.byteLength(unsent);
     // It is taken in any case; a promise says that the caller has to read before there is more.
-    const taken = sink!.write(text);
+    const taken = sink!.write(unsent);
+    unsent = "";
     if (taken instanceof Promise) {
       isFull = true;
       taken.then(goOn, leave);
@@ -77,15 +80,11 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   // Bun fires one or the other, depending on how far the reply has come.
   if (request_signal.aborted) leave();
   request_signal.addEventListener("abort", leave, { once: true });
-  // Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs.
-  const body = new ReadableStream({
-    type: "direct",
-    pull(given: ReadableStreamDirectController) {
-      sink = given;
-      isOpen ? goOn() : end();
-      return over.promise;
-    },
-    cancel: leave,
+  const body = openBody(leave, (given) => {
+    sink = given;
+    if (isOpen) goOn();
+    else end();
+    return over.promise;
   });
   const write = (text: string): void | Promise<void> => {
     if (!isOpen) return;
@@ -104,10 +103,20 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
       request_signal.removeEventListener("abort", leave);
       if (!isOpen) return;
       isOpen = false;
+      sent_bytes += Buffer.byteLength(unsent);
       resume();
       end();
     },
     breakOff,
     left: leaving.signal,
+    countSent: () => sent_bytes,
   };
+}
+
+/** Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs. */
+function openBody(
+  cancel: () => void,
+  pull: (sink: ReadableStreamDirectController) => Promise<void>,
+): ReadableStream {
+  return new ReadableStream({ type: "direct", pull, cancel });
 }

@@ -9,6 +9,7 @@ import { type OpenSupply, openSupply, type Supply, type SupplyOptions } from "./
 import { createUnits } from "./unit/units.ts";
 
 export { countBundled } from "./bundled-tokenizer/count.ts";
+export { costOf } from "./cost.ts";
 export { showModels } from "./figures.ts";
 export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";

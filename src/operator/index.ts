@@ -9,3 +9,4 @@ export { buildOperator, type Operator } from "./operator.ts";
 export { type ProbeResult, probeModel } from "./probing.ts";
 export { OperatorProblem } from "./problem.ts";
 export { addModel, createSettingsFile } from "./settings-file.ts";
+export type { UsageBy } from "./usage.ts";

@@ -9,6 +9,7 @@ import { createDevKeys } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
+import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
   /** Only models of the settings can be switched, granted and put on a key's list. */
@@ -31,6 +32,7 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
       switches: createSwitches(database, clock),
       units: createUnitStandings(database),
     }),
+    usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),
     /** `wadi serve`: of a first start, the secret of the one key; undefined: it was no first. */

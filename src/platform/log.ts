@@ -7,6 +7,8 @@ import type { Clock } from "./clock.ts";
  */
 export interface LogFields {
   request_id?: string;
+  /** Of the caller's `traceparent`. */
+  trace_id?: string;
   route?: string;
   status?: number;
   code?: string;
@@ -31,6 +33,7 @@ export interface Log {
 
 const ALLOWED = new Set<string>([
   "request_id",
+  "trace_id",
   "route",
   "status",
   "code",

@@ -75,6 +75,9 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
     "init a.toml b.toml",
     "check stub-1",
     "accounts create",
+    "usage --by week",
+    "usage --from 2026-02-30",
+    "usage --to yesterday",
   ];
   for (const line of lines) {
     test(line, async () => {
@@ -100,6 +103,7 @@ describe("what is refused is exit code 1 and one sentence on stderr", () => {
     ["models off stub1", 'did you mean "stub-1"?'],
     ["models block svc", "is the alias of stub-1"],
     ["models list --data nowhere", "there is no database in nowhere"],
+    ["usage --from 2026-11-21 --to 2026-11-20", "the first day comes first"],
     ["accounts ungrant acme stub1", 'did you mean "stub-1"?'],
     ["models probe http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1: nobody listens there"],
     ["models probe ftp://127.0.0.1", "http or https"],

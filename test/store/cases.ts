@@ -2,9 +2,12 @@
 import { expect } from "bun:test";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
+import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
+import { readLedger } from "../support/ledger.ts";
+import { ledgerCases } from "./ledger-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -12,6 +15,8 @@ export function bindHouses(database: Database) {
     keys: database.bind(keyStore),
     models: database.bind(modelStore),
     units: database.bind(unitStore),
+    ledger: database.bind(ledgerStore),
+    written: readLedger(database),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -539,4 +544,5 @@ export const cases: readonly Case[] = [
   ...rotationCases,
   ...modelCases,
   ...unitCases,
+  ...ledgerCases,
 ];

@@ -5,6 +5,7 @@ import type { Ask } from "../../src/models/upstream/contract.ts";
 export function createAsk(message: string | Ask["messages"], some: Partial<Ask> = {}): Ask {
   return {
     request_id: "request-1",
+    trace: null,
     account: "account-1",
     messages: typeof message === "string" ? [{ role: "user", content: message }] : message,
     max_tokens: 8_192,

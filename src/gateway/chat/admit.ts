@@ -10,13 +10,24 @@ import type {
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
+import type { Trace } from "../../platform/trace.ts";
+import type { RequestTally } from "../ledger/tally.ts";
 import { conductAnswer } from "./answer.ts";
 import { writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import type { ChatRequest } from "./request.ts";
 
+/** A request that is to be judged: who asks, and what it is accounted in. */
+export interface Applicant {
+  caller: Caller;
+  request_id: string;
+  trace: Trace | null;
+  tally: RequestTally;
+}
+
 export interface Admitted {
   caller: Caller;
+  tally: RequestTally;
   ask: Ask;
   /** As the caller sent it: for the log only, and there only as a keyed hash; null: none. */
   user: string | null;
@@ -37,11 +48,13 @@ export interface AdmitOptions {
 
 /** Judges a request whose fields are valid; refuses in one order. */
 export function createAdmit({ registry, clock, changelogUrl }: AdmitOptions) {
-  return async (body: ChatRequest, caller: Caller, request_id: string): Promise<Admitted> => {
+  return async (body: ChatRequest, applicant: Applicant): Promise<Admitted> => {
+    const { caller, tally } = applicant;
     const { model, by } = registry.name(body.model);
     if (by === "unknown" && hasSunset(clock.now())) {
       throw refuse("model_not_found", { param: "model" });
     }
+    tally.name(model.settings);
     const headers = by === "unknown" ? writeDeprecation(clock.now(), changelogUrl()) : {};
     try {
       // First what the key may, then what the operator switched; what the request wants comes last.
@@ -51,10 +64,10 @@ export function createAdmit({ registry, clock, changelogUrl }: AdmitOptions) {
     } catch (refusal) {
       throw addHeaders(refusal, headers);
     }
-    const ask = writeAsk(body, model, caller, request_id);
+    const ask = writeAsk(body, model, applicant);
     const user = body.user || null;
     const answer = conductAnswer(model);
-    return { caller, ask, user, model, answer, by, headers };
+    return { caller, tally, ask, user, model, answer, by, headers };
   };
 }
 

@@ -1,5 +1,4 @@
 // From a valid request to what an upstream is asked: listed fields only, within the budget.
-import type { Caller } from "../../access/index.ts";
 import {
   type Ask,
   type ContentPart,
@@ -9,6 +8,7 @@ import {
   type Tool,
   type ToolChoice,
 } from "../../models/index.ts";
+import type { Applicant } from "./admit.ts";
 import type { ChatRequest } from "./request.ts";
 import { readResponseFormat } from "./response-format.ts";
 
@@ -19,13 +19,13 @@ type SentTool = NonNullable<ChatRequest["tools"]>[number];
 export function writeAsk(
   body: ChatRequest,
   { settings }: ServedModel,
-  caller: Pick<Caller, "account_id" | "key_id" | "max_output_tokens">,
-  request_id: string,
+  { caller, request_id, trace }: Pick<Applicant, "caller" | "request_id" | "trace">,
 ): Ask {
   // gateway.endpoints.chat_completions.6
   const budget_max = capOutput(settings, caller.max_output_tokens);
   return {
     request_id,
+    trace,
     account: caller.account_id ?? caller.key_id,
     messages: writeMessages(body.messages, settings.system_prompt),
     max_tokens: Math.min(body.max_tokens ?? settings.default_max_tokens, budget_max),

@@ -25,11 +25,13 @@ export function refuseFailure(failure: Failure, { ask, model, by }: Admitted): R
   }
 }
 
+/** What is said of a refusal inside a stream. */
+export function nameInBand(refusal: Refusal): Refusal {
+  return IN_BAND.includes(refusal.code) ? refusal : refuse("upstream_error");
+}
+
 /** The frame of a refusal, where the status has gone out already. */
-export function writeRefusal(refusal: Refusal, request_id: string): string {
-  const { code, message, say } = IN_BAND.includes(refusal.code)
-    ? refusal
-    : refuse("upstream_error");
+export function writeRefusal({ code, message, say }: Refusal, request_id: string): string {
   return writeErrorFrame(code, message, request_id, say.param);
 }
 

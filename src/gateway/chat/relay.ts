@@ -1,14 +1,16 @@
 // Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
 import { openEventStream, type Reply } from "../../http/index.ts";
-import type { Ending, Failure } from "../../models/index.ts";
+import type { Ask, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
+import { traceIdOf } from "../../platform/trace.ts";
 import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { refuseFailure } from "./failure.ts";
 import { createMessageCollector, writeChatReply } from "./reply.ts";
 import { isStopped, type Running, STOPPED } from "./running.ts";
+import { writeServerTiming } from "./server-timing.ts";
 import { writeStream } from "./stream.ts";
 
 /** gateway.endpoints.post_chat_completions */
@@ -42,13 +44,19 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
 
   return {
     async json(admitted: Admitted, signal: AbortSignal): Promise<Reply> {
+      const { ask, answer, tally, headers } = admitted;
       const collector = createMessageCollector();
-      const ending = await untilStop(running, admitted.answer(admitted.ask, collector.ear, signal));
+      const asked_at = clock.monotonic();
+      const ending = await untilStop(running, answer(ask, collector.ear, signal));
+      tally.end(ending);
       if (!ending.ok) {
         noteFailure(ending, admitted);
         throw refuseFailure(ending, admitted);
       }
-      return [STATUS, writeChatReply(nameReply(), collector.write(), ending), admitted.headers];
+      const now = clock.monotonic();
+      const timing = writeServerTiming(now - tally.started_at, now - asked_at, ending.waited_ms);
+      const reply = writeChatReply(nameReply(), collector.write(), ending);
+      return [STATUS, reply, { ...headers, "server-timing": timing }];
     },
 
     /** `has_usage`: the caller wants the usage as a last chunk. */
@@ -62,8 +70,7 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
         clock,
         running,
         onFailure: (ending) => noteFailure(ending, admitted),
-        onBug: (error) =>
-          log.error("a stream failed", { request_id: admitted.ask.request_id, error }),
+        onBug: (error) => log.error("a stream failed", { ...nameAsk(admitted.ask), error }),
       });
       if (failure) throw refuseFailure(failure, admitted);
       return stream.answer(STATUS, {
@@ -95,11 +102,15 @@ function untilStop(running: Running, ending: Promise<Ending>): Promise<Ending> {
 function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOptions["hashUser"]) {
   const { account_id, key_id } = caller;
   return {
-    request_id: ask.request_id,
+    ...nameAsk(ask),
     account_id,
     key_id,
     // Of two accounts the same text is two users.
     user: user === null ? undefined : hashUser(`${account_id ?? key_id} ${user}`),
     model: model.settings.id,
   };
+}
+
+function nameAsk({ request_id, trace }: Ask) {
+  return { request_id, trace_id: traceIdOf(trace) };
 }

@@ -1,5 +1,6 @@
 // POST /v1/chat/completions.
-import type { Door } from "../../http/index.ts";
+import type { Door, Meter } from "../../http/index.ts";
+import type { RequestTally } from "../ledger/tally.ts";
 import { type AdmitOptions, addHeaders, createAdmit } from "./admit.ts";
 import { createRelay, type RelayOptions } from "./relay.ts";
 import { ChatChunk, ChatReply } from "./reply.ts";
@@ -8,8 +9,12 @@ import { ChatRequest } from "./request.ts";
 /** gateway.endpoints.chat_completions.5 */
 const BODY_BYTES_MAX = 256 * 1024;
 
+export interface ChatOptions extends AdmitOptions, RelayOptions {
+  meter: Meter<RequestTally>;
+}
+
 /** gateway.does.1: one JSON reply, or gateway.events.p1: the one channel of events. */
-export function openChatRoutes(door: Door, options: AdmitOptions & RelayOptions): void {
+export function openChatRoutes(door: Door, options: ChatOptions): void {
   const admit = createAdmit(options);
   const relay = createRelay(options);
   door.post(
@@ -20,8 +25,14 @@ export function openChatRoutes(door: Door, options: AdmitOptions & RelayOptions)
       body: ChatRequest,
       body_bytes_max: BODY_BYTES_MAX,
       is_slow: true,
+      meter: options.meter,
       replies: {
-        201: { description: "The reply.", schema: ChatReply, stream: ChatChunk },
+        201: {
+          description: "The reply.",
+          schema: ChatReply,
+          stream: ChatChunk,
+          headers: ["server-timing"],
+        },
       },
       refusals: [
         "context_length_exceeded",
@@ -36,8 +47,9 @@ export function openChatRoutes(door: Door, options: AdmitOptions & RelayOptions)
         "upstream_timeout",
       ],
     },
-    async ({ body, caller, request, request_id }) => {
-      const admitted = await admit(body, caller, request_id);
+    async ({ body, caller, request, request_id, trace, tally }) => {
+      tally.is_stream = body.stream === true;
+      const admitted = await admit(body, { caller, request_id, trace, tally });
       try {
         // gateway.endpoints.chat_completions.stream
         if (!body.stream) return await relay.json(admitted, request.signal);

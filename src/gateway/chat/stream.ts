@@ -2,14 +2,18 @@
 import type { EventStream } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { Refusal, refuse } from "../../platform/refusal.ts";
+import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
-import { blameModel, refuseFailure, writeRefusal } from "./failure.ts";
+import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
 import { type Running, STOPPED } from "./running.ts";
 
 /** gateway.events.2, gateway.limits.keep_alive */
 const KEEP_ALIVE_MS = 15_000;
+/** gateway.endpoints.post_chat_completions: of a stream that has begun, however it ends. */
+const STATUS = 201;
+/** gateway.errors.client_closed_request */
+const LEFT = 499;
 
 export interface StreamOptions {
   chunks: ChunkWriter;
@@ -30,7 +34,7 @@ export function writeStream(
   admitted: Admitted,
   options: StreamOptions,
 ): Promise<Failure | null> {
-  const { ask, answer } = admitted;
+  const { ask, answer, tally } = admitted;
   const { chunks, has_usage, clock } = options;
   const begun = Promise.withResolvers<Failure | null>();
   let isBegun = false;
@@ -46,31 +50,40 @@ export function writeStream(
     silence.end();
     return stream.send(json);
   };
-  const close = () => {
+  /** `code`: what the caller was told inside the stream. */
+  const close = (code: Code | null) => {
     // gateway.events.1
     void send("[DONE]");
     silence.stop();
     stream.close();
+    // Who has left was told nothing.
+    const status = code === "client_closed_request" ? LEFT : STATUS;
+    tally.close(status, code, stream.countSent());
+  };
+  const tellFailure = (refusal: Refusal) => {
+    const told = nameInBand(refusal);
+    void send(writeRefusal(told, ask.request_id));
+    close(refusal.code === "client_closed_request" ? refusal.code : told.code);
   };
   const finish = (ending: Ending) => {
+    tally.end(ending);
     if (!ending.ok) {
       options.onFailure(ending);
       if (!isBegun) return giveUp(() => begun.resolve(ending));
-      void send(writeRefusal(refuseFailure(ending, admitted), ask.request_id));
+      tellFailure(refuseFailure(ending, admitted));
     } else {
       begin();
       for (const chunk of chunks.finish(ending.finish_reason)) void send(chunk);
       if (has_usage) void send(chunks.usage(ending.usage));
+      close(null);
     }
-    close();
   };
   const fail = (failure: unknown) => {
     // A bug, or a refusal from within: in front of the stream it is the door's to answer.
     if (!isBegun) return giveUp(() => begun.reject(failure));
     if (failure instanceof Refusal) return finish(blameModel(failure));
     options.onBug(failure);
-    void send(writeRefusal(refuse("upstream_error"), ask.request_id));
-    close();
+    tellFailure(refuse("upstream_error"));
   };
   const giveUp = (tell: () => void) => {
     silence.stop();
@@ -79,6 +92,7 @@ export function writeStream(
   };
   const hear: Ear = (piece) => {
     if (!isBegun) begin();
+    tally.hear();
     return send(chunks.piece(piece));
   };
   // Whoever answers breaks off as for a caller who left; but this one is there, and is told.

@@ -183,6 +183,7 @@ export function createTrial(request_id: string): Ask {
   return {
     request_id,
     account: "",
+    trace: null,
     messages: [{ role: "user", content: "Hi" }],
     max_tokens: 1,
     tools: [],

@@ -90,10 +90,11 @@ export interface Take extends Static<typeof Take> {
 }
 
 /** They are of one request, and differ where the same is asked again. */
-const OF_ONE_REQUEST: readonly string[] = ["request_id", "account", "trace"] satisfies (
-  | keyof Ask
-  | "trace"
-)[];
+const OF_ONE_REQUEST: readonly string[] = [
+  "request_id",
+  "account",
+  "trace",
+] satisfies (keyof Ask)[];
 
 /** What of an ask decides the answer. */
 export function strip(ask: Ask): object {

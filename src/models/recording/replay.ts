@@ -2,7 +2,8 @@
 import { type Clock, nextTurn, wait } from "../../platform/clock.ts";
 import type { OpenSupply } from "../supply.ts";
 import type { Answer, Ask, Ear, Ending, Failure } from "../upstream/contract.ts";
-import { endAtLeaving, LEFT } from "../upstream/leaving.ts";
+import { endAtLeaving } from "../upstream/leaving.ts";
+import { explainCut } from "../upstream/openai-failure.ts";
 import { hashAsk, type Take } from "./recording.ts";
 
 export type Played = Pick<Take, "told" | "ended_ms" | "ending">;
@@ -54,7 +55,7 @@ export function createReplay(shelf: Shelf): OpenSupply {
 export function replay(find: (ask: Ask) => Played | undefined, clock: Clock): Answer {
   return endAtLeaving(async (ask, ear, signal) => {
     const take = find(ask);
-    return take ? play(take, { ear, signal, clock }) : MISSING;
+    return take ? play(take, { ear, signal, clock }) : { ...MISSING };
   });
 }
 
@@ -76,10 +77,11 @@ async function play(take: Played, { ear, signal, clock }: Playing): Promise<Endi
   for (const { at_ms, piece } of take.told) {
     const pause = reach(at_ms);
     if (pause) await pause;
-    if (signal.aborted) return LEFT;
+    if (signal.aborted) return explainCut("left");
     const held = ear(piece);
     if (held) await held;
   }
   await reach(take.ended_ms);
-  return take.ending;
+  // It may be added to, and the take be played again.
+  return { ...take.ending };
 }

@@ -1,7 +1,7 @@
 // Gathers what a chat-completions server says, whole or in deltas, into pieces and an ending.
 import type { Ids } from "../../platform/ids.ts";
 import { countPromptTokens, estimateTokens } from "../tokens.ts";
-import type { Ask, Ending, Piece, RawEar, Thought, Usage } from "./contract.ts";
+import type { Ask, Ending, Failure, Piece, RawEar, Thought, Usage } from "./contract.ts";
 import { invalid } from "./openai-failure.ts";
 import { type CallNormalizer, createCallNormalizer, type RawCall } from "./tool-calls.ts";
 
@@ -54,6 +54,9 @@ export function createCollector(ask: Ask, ear: RawEar, ids: Ids) {
       if (part?.type === "thinking") tell({ kind: "thought", text: readText(part.thinking) });
     }
   };
+  /** A failure with what had been made until then: nobody gets that back. */
+  const breakOff = (failure: Failure): Failure =>
+    hasBegun ? { ...failure, usage: usage ?? estimateUsage(ask, estimated_tokens) } : failure;
   return {
     /** True once the model has begun, be it with thoughts that nobody is shown. */
     get hasBegun() {
@@ -95,9 +98,10 @@ export function createCollector(ask: Ask, ear: RawEar, ids: Ids) {
     count(raw: unknown) {
       usage = readUsage(raw) ?? usage;
     },
+    breakOff,
     end(): Ending {
       // Without a reason or [DONE] the server died: a clean end would be a lie.
-      if (!isOver) return invalid("its stream ended in the middle");
+      if (!isOver) return breakOff(invalid("its stream ended in the middle"));
       const reason = nameEnd(finish_reason, calls?.hasCalls ?? false);
       if (usage) return { ok: true, finish_reason: reason, usage };
       const estimate = estimateUsage(ask, estimated_tokens);

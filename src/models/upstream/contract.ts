@@ -1,5 +1,6 @@
 // What a model server is asked and how it answers: the one type of the chat pipeline.
 import type { Code } from "../../platform/refusal.ts";
+import type { Trace } from "../../platform/trace.ts";
 
 export type Role = "system" | "user" | "assistant" | "tool";
 
@@ -41,6 +42,8 @@ export type ResponseFormat =
 /** What one model server is asked: judged, normalised, nothing in it that should not be sent. */
 export interface Ask {
   request_id: string;
+  /** Where the caller's own trace goes on; null: it sent none. */
+  trace: Trace | null;
   /** The account, or the key of none, in whose turn a place is taken; it is not sent. */
   account: string;
   messages: Message[];

@@ -18,6 +18,12 @@ export function writeHeaders(upstream: {
   return headers;
 }
 
+/** What tells one request from the others: its id and its trace, which are not secret. */
+export function writeRequestHeaders({ request_id, trace }: Ask): Record<string, string> {
+  const headers = { "x-request-id": request_id };
+  return trace === null ? headers : { ...headers, ...trace };
+}
+
 /** What the settings say of a server's requests. */
 export interface RequestForm {
   /** The model's name at the server. */

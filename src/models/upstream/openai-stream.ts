@@ -2,7 +2,7 @@
 import type { Exchange, ReplyHead } from "../../platform/egress/index.ts";
 import type { BodyReader } from "./body.ts";
 import { createCollector } from "./collector.ts";
-import type { Ending } from "./contract.ts";
+import type { Ending, Failure } from "./contract.ts";
 import { createFrameReader } from "./frames.ts";
 import { invalid } from "./openai-failure.ts";
 import { REPLY_BYTES_MAX, type Reading, takeEvent } from "./openai-reply.ts";
@@ -32,6 +32,9 @@ export function createStreamReader(head: ReplyHead, reading: StreamReading): Bod
     isOver = true;
     reading.settle(ending);
   };
+  /** Once an end was told the answer is whole, whatever broke behind it. */
+  const endWith = (failure: Failure) =>
+    collector.isOver ? collector.end() : collector.breakOff(failure);
   const encoding = head.header("content-encoding") || "identity";
   if (encoding !== "identity") settle(invalid("its stream is packed"));
   const tell = () => {
@@ -40,7 +43,7 @@ export function createStreamReader(head: ReplyHead, reading: StreamReading): Bod
     for (let at = 0; at < told.length; at += 1) {
       const taken = takeEvent(told[at]!, collector, reading);
       if (!taken) continue;
-      if (!(taken instanceof Promise)) return settle(collector.isOver ? collector.end() : taken);
+      if (!(taken instanceof Promise)) return settle(endWith(taken));
       events = told.slice(at + 1);
       return hold(taken);
     }
@@ -67,7 +70,8 @@ export function createStreamReader(head: ReplyHead, reading: StreamReading): Bod
   return {
     take(bytes) {
       length += bytes.length;
-      if (length > REPLY_BYTES_MAX) settle(invalid("its stream is larger than 16 MB"));
+      if (length > REPLY_BYTES_MAX)
+        settle(collector.breakOff(invalid("its stream is larger than 16 MB")));
       else add(frames.push(bytes));
     },
     end() {
@@ -76,8 +80,7 @@ export function createStreamReader(head: ReplyHead, reading: StreamReading): Bod
     },
     breakOff(why, cut) {
       isOver = true;
-      // Once an end was told the answer is whole, whatever broke behind it.
-      return collector.isOver && cut !== "left" ? collector.end() : why;
+      return cut === "left" ? collector.breakOff(why) : endWith(why);
     },
   };
 }

@@ -6,7 +6,12 @@ import { type BodyReader, createWholeReader } from "./body.ts";
 import type { Ask, Ending, RawAnswer } from "./contract.ts";
 import { explainBreak, explainCut, invalid, judgeError } from "./openai-failure.ts";
 import { REPLY_BYTES_MAX, readReply } from "./openai-reply.ts";
-import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
+import {
+  type RequestForm,
+  writeHeaders,
+  writeRequest,
+  writeRequestHeaders,
+} from "./openai-request.ts";
 import { createStreamReader, type StreamReading } from "./openai-stream.ts";
 import { createWatch } from "./watch.ts";
 
@@ -28,7 +33,7 @@ const ERROR_BYTES_MAX = 65_536;
 /** Its status says most: nobody waits long for the words. */
 const ERROR_BODY_MS = 2_000;
 
-/** One replica. Nothing of the caller's own headers goes with the request; its id does. */
+/** One replica. Of the caller's own headers only its id and its trace go with the request. */
 export function createOpenai(options: OpenaiOptions): RawAnswer {
   const { clock, ids, connect_timeout_ms, stall_timeout_ms } = options;
   const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
@@ -58,34 +63,30 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
       settle(why);
     });
     const body = writeRequest(ask, options);
-    const exchange = server.post(
-      body,
-      { "x-request-id": ask.request_id },
-      {
-        onHead(head) {
-          const around = { ask, ear, ids, watch, stall_timeout_ms, exchange };
-          reader = chooseReader(head, { ...around, settle, finish: resolve, fail });
-        },
-        onBody(bytes) {
-          try {
-            reader!.take(bytes);
-          } catch (bug) {
-            fail(bug);
-          }
-        },
-        onEnd() {
-          try {
-            reader!.end();
-          } catch (bug) {
-            fail(bug);
-          }
-        },
-        onFailure(failure) {
-          const why = explainBreak(failure);
-          settle(reader ? reader.breakOff(why, null) : { ...why, silent: "surely" });
-        },
+    const exchange = server.post(body, writeRequestHeaders(ask), {
+      onHead(head) {
+        const around = { ask, ear, ids, watch, stall_timeout_ms, exchange };
+        reader = chooseReader(head, { ...around, settle, finish: resolve, fail });
       },
-    );
+      onBody(bytes) {
+        try {
+          reader!.take(bytes);
+        } catch (bug) {
+          fail(bug);
+        }
+      },
+      onEnd() {
+        try {
+          reader!.end();
+        } catch (bug) {
+          fail(bug);
+        }
+      },
+      onFailure(failure) {
+        const why = explainBreak(failure);
+        settle(reader ? reader.breakOff(why, null) : { ...why, silent: "surely" });
+      },
+    });
     return promise;
   };
 }

@@ -3,8 +3,17 @@ import { type Clock, wait } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { type Code, refuse } from "../../platform/refusal.ts";
 import { countPromptTokens } from "../tokens.ts";
-import type { Ask, Ending, Failure, Piece, RawAnswer, RawEar, UpstreamCode } from "./contract.ts";
-import { endAtLeaving, LEFT } from "./leaving.ts";
+import type {
+  Ask,
+  Ending,
+  Failure,
+  Piece,
+  RawAnswer,
+  RawEar,
+  UpstreamCode,
+  Usage,
+} from "./contract.ts";
+import { endAtLeaving } from "./leaving.ts";
 import { type Beat, planReply } from "./stub-reply.ts";
 
 export interface StubOptions {
@@ -38,9 +47,21 @@ const PARAMS: Partial<Record<Code, string>> = {
   model_not_found: "model",
 };
 
+/** What one reply has come to so far. */
+interface Made {
+  tokens: number;
+}
+
 /** A scripted code that no model server can cause is thrown as a refusal. */
 export function createStub(options: StubOptions): RawAnswer {
-  return endAtLeaving((ask, ear, signal) => reply(ask, ear, signal, options));
+  return (ask, ear, signal) => {
+    const made: Made = { tokens: 0 };
+    const answer = endAtLeaving<RawEar>(
+      (...given) => reply(...given, options, made),
+      () => leave(ask, made),
+    );
+    return answer(ask, ear, signal);
+  };
 }
 
 async function reply(
@@ -48,6 +69,7 @@ async function reply(
   ear: RawEar,
   signal: AbortSignal,
   options: StubOptions,
+  made: Made,
 ): Promise<Ending> {
   // Like a server, it says nothing before the call has returned.
   await Promise.resolve();
@@ -55,26 +77,23 @@ async function reply(
   const pace = createPace(options, signal, ask.stream);
   if (ask.reasoning) void ear(THOUGHT);
   const whole: Piece[] = [];
-  let completion_tokens = 0;
   for (const beat of beats) {
     if (beat.do === "tell") {
       const pause = pace.next();
       if (pause) await pause;
-      if (signal.aborted) return LEFT;
-      completion_tokens++;
+      if (signal.aborted) return leave(ask, made);
+      made.tokens++;
       const held = ask.stream ? ear(beat.piece) : join(whole, beat.piece);
       if (held) await held;
     } else if (beat.do === "delay") await pace.delay(beat.delay_ms);
-    else return end(beat);
-    if (signal.aborted) return LEFT;
+    else return end(beat, ask, made);
+    if (signal.aborted) return leave(ask, made);
   }
   for (const piece of whole) {
     await ear(piece);
-    if (signal.aborted) return LEFT;
+    if (signal.aborted) return leave(ask, made);
   }
-  const prompt_tokens = countPromptTokens(ask);
-  const total_tokens = prompt_tokens + completion_tokens;
-  return { ok: true, finish_reason, usage: { prompt_tokens, completion_tokens, total_tokens } };
+  return { ok: true, finish_reason, usage: countUsage(ask, made) };
 }
 
 /** When the next token may go. */
@@ -110,11 +129,15 @@ function join(whole: Piece[], piece: Piece): void {
   } else whole.push({ ...piece });
 }
 
-function end(beat: Extract<Beat, { do: "stall" } | { do: "fail" }>): Failure | Promise<never> {
+function end(
+  beat: Extract<Beat, { do: "stall" } | { do: "fail" }>,
+  ask: Ask,
+  made: Made,
+): Failure | Promise<never> {
   // Nothing comes any more; only the race with the caller's leaving ends it.
   if (beat.do === "stall") return new Promise(() => undefined);
   const { code, why } = beat;
-  if (Object.hasOwn(FAILURES, code)) return failWith(code as UpstreamCode, why);
+  if (Object.hasOwn(FAILURES, code)) return failWith(code as UpstreamCode, why, ask, made);
   // gateway.errors.headers.retry_after
   const needsWait = code === "rate_limit_exceeded" || code === "capacity_exceeded";
   throw refuse(code, {
@@ -123,6 +146,17 @@ function end(beat: Extract<Beat, { do: "stall" } | { do: "fail" }>): Failure | P
   });
 }
 
-function failWith(code: UpstreamCode, why: string): Failure {
-  return { ok: false, code, elsewhere: FAILURES[code], why };
+function leave(ask: Ask, made: Made): Failure {
+  return failWith("client_closed_request", "the caller left", ask, made);
+}
+
+/** A failure, with what had been made until then. */
+function failWith(code: UpstreamCode, why: string, ask: Ask, made: Made): Failure {
+  const failure: Failure = { ok: false, code, elsewhere: FAILURES[code], why };
+  return made.tokens === 0 ? failure : { ...failure, usage: countUsage(ask, made) };
+}
+
+function countUsage(ask: Ask, { tokens: completion_tokens }: Made): Usage {
+  const prompt_tokens = countPromptTokens(ask);
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }

@@ -27,6 +27,18 @@ export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
   }
   return { strings, values: writeRow(schema, row) };
 }
+
+/** `(a, b) VALUES (?, ?), (?, ?)` of whole rows, at least one. */
+export function intoAll<S extends TObject>(schema: S, rows: readonly Static<S>[]): Sql {
+  const [first, ...others] = rows.map((row) => into(schema, row));
+  const { strings } = first!;
+  const between = [`), (`, ...strings.slice(1, -1)];
+  return {
+    strings: [...strings.slice(0, -1), ...others.flatMap(() => between), strings.at(-1)!],
+    values: [first!, ...others].flatMap(({ values }) => values),
+  };
+}
+
 const insertions = new WeakMap<TObject, string[]>();
 
 /** What may be bound to a statement on either engine. */

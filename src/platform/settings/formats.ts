@@ -5,6 +5,7 @@ import { parseMoney } from "../money.ts";
 /** Values here may be long or secret, so a format never quotes what it refuses. */
 export const FORMATS = {
   duration: parseDuration,
+  retention: parseRetention,
   money: parseMoney,
   host: matching(/^[A-Za-z0-9.:%_-]{1,253}$/, "a host name or an address without a port"),
   alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
@@ -33,6 +34,13 @@ export const FORMATS = {
 } satisfies Record<string, (text: string) => unknown>;
 
 export type FormatName = keyof typeof FORMATS;
+
+/** Milliseconds; null: for ever. */
+function parseRetention(text: string): number | null {
+  if (text === "forever") return null;
+  if (/^[1-9]\d{0,4}d$/.test(text)) return parseDuration(text);
+  throw new RangeError('must be days such as "30d", or "forever"');
+}
 
 function matching(pattern: RegExp, must: string): (text: string) => string {
   return (text) => {

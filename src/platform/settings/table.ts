@@ -1,7 +1,7 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
 import { Model } from "./model-table.ts";
-import { duration, text } from "./words.ts";
+import { duration, retention, text } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -123,6 +123,16 @@ export const Table = Type.Object(
         }),
       },
       { description: "The numbers of the limits that are yours to set.", default: {} },
+    ),
+    retention: Type.Object(
+      {
+        request_log: retention({
+          description: "How long each request's row is kept; the sums of `wadi usage` stay.",
+          default: "30d",
+          reloads: true,
+        }),
+      },
+      { description: "How long things are kept.", default: {} },
     ),
   },
   { description: "wadi.toml" },

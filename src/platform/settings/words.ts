@@ -38,6 +38,10 @@ export const duration = (words: Words<string>) =>
 export const money = (words: Words<string>) =>
   Type.Unsafe<number>({ type: "string", format: "money", ...words });
 
+/** "30d" or "forever" in the file; whole milliseconds, or null, in the program. */
+export const retention = (words: Words<string>) =>
+  Type.Unsafe<number | null>({ type: "string", format: "retention", ...words });
+
 /** Any table: it goes into a JSON body as it stands. */
 export const fields = (words: Words<object>) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({

@@ -1,9 +1,12 @@
 // A stream to one caller: slow readers, callers who leave, and bugs.
 import { describe, expect, test } from "bun:test";
+import type { Caller } from "../../../src/access/index.ts";
 import type { Admitted } from "../../../src/gateway/chat/admit.ts";
 import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
 import { createRunning } from "../../../src/gateway/chat/running.ts";
 import { writeStream } from "../../../src/gateway/chat/stream.ts";
+import type { Entry } from "../../../src/gateway/ledger/entry.ts";
+import { RequestTally } from "../../../src/gateway/ledger/tally.ts";
 import { openEventStream } from "../../../src/http/index.ts";
 import type { Answer, Ending, Failure } from "../../../src/models/index.ts";
 import { refuse } from "../../../src/platform/refusal.ts";
@@ -13,6 +16,8 @@ import { createManualClock } from "../../support/clock.ts";
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 const DONE: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
 
+const KEY = { account_id: null, key_id: "key-1" } as Caller;
+
 function open(answer: Answer) {
   const clock = createManualClock();
   const running = createRunning();
@@ -20,7 +25,13 @@ function open(answer: Answer) {
   const stream = openEventStream(caller.signal);
   const failures: Failure[] = [];
   const bugs: unknown[] = [];
-  const begun = writeStream(stream, { ask: createAsk("Hello"), answer } as Admitted, {
+  const entries: Omit<Entry, "id">[] = [];
+  const tally = new RequestTally(
+    { route: "chat", clock, take: (entry) => void entries.push(entry) },
+    { caller: KEY, request_id: "request-1", trace: null, started_at: clock.monotonic() },
+  );
+  const admitted = { ask: createAsk("Hello"), answer, tally } as Admitted;
+  const begun = writeStream(stream, admitted, {
     chunks: createChunkWriter("id", 7, "svc"),
     has_usage: false,
     clock,
@@ -28,14 +39,15 @@ function open(answer: Answer) {
     onFailure: (failure) => void failures.push(failure),
     onBug: (bug) => void bugs.push(bug),
   });
-  return { clock, caller, running, begun, failures, bugs, body: stream.answer(201, {}) };
+  const body = stream.answer(201, {});
+  return { clock, caller, running, begun, failures, bugs, entries, body };
 }
 
 describe("a caller who does not read", () => {
   test("holds the model server back, and loses nothing", async () => {
     const piece = { kind: "text", text: "x".repeat(1_000) } as const;
     let told = 0;
-    const { clock, begun, body } = open(async (_ask, ear) => {
+    const { clock, begun, body, entries } = open(async (_ask, ear) => {
       for (; told < 1_000; told++) await ear(piece);
       return DONE;
     });
@@ -49,11 +61,15 @@ describe("a caller who does not read", () => {
     expect(text.split("data: ").length - 1).toBe(1_002);
     expect(text).toEndWith("data: [DONE]\n\n");
     expect(clock.pending()).toBe(0);
+    // Every byte that the caller got is accounted.
+    expect(entries).toMatchObject([
+      { status: 201, code: null, reply_bytes: Buffer.byteLength(text) },
+    ]);
   });
 
   test("and then leaves ends the answer", async () => {
     const left = Promise.withResolvers<Ending>();
-    const { begun, body, clock } = open(async (_ask, ear, signal) => {
+    const { begun, body, clock, entries } = open(async (_ask, ear, signal) => {
       signal.addEventListener("abort", () =>
         left.resolve({ ok: false, code: "client_closed_request", elsewhere: false, why: "left" }),
       );
@@ -67,19 +83,20 @@ describe("a caller who does not read", () => {
     expect(await left.promise).toMatchObject({ code: "client_closed_request" });
     await clock.advance(60_000);
     expect(clock.pending()).toBe(0);
+    expect(entries).toMatchObject([{ status: 499, code: "client_closed_request" }]);
   });
 });
 
 describe("what a bug throws", () => {
   const bug = new Error("a bug");
   test("before anything was sent is the door's to answer", async () => {
-    const { begun, bugs, clock } = open(() => Promise.reject(bug));
+    const { begun, bugs, clock, entries } = open(() => Promise.reject(bug));
     await expect(begun).rejects.toBe(bug);
-    expect([bugs, clock.pending()]).toEqual([[], 0]);
+    expect([bugs, entries, clock.pending()]).toEqual([[], [], 0]);
   });
 
   test("later is told to the log, and as an error in the stream", async () => {
-    const { begun, bugs, body } = open(async (_ask, ear) => {
+    const { begun, bugs, body, entries } = open(async (_ask, ear) => {
       await ear({ kind: "text", text: "a" });
       throw bug;
     });
@@ -88,6 +105,7 @@ describe("what a bug throws", () => {
     expect(JSON.parse(error!.slice(6))).toMatchObject({ error: { code: "upstream_error" } });
     expect(done).toBe("data: [DONE]");
     expect(bugs).toEqual([bug]);
+    expect(entries).toMatchObject([{ status: 201, code: "upstream_error", prompt_tokens: null }]);
   });
 
   test("a refusal from within, before anything was sent, goes on as it is", async () => {

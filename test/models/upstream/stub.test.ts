@@ -50,6 +50,13 @@ const left: Ending = {
   elsewhere: false,
   why: "the caller left",
 };
+/** The same behind so many tokens: what had been made is told; nothing: no usage at all. */
+function leftBehind(asked: Ask, completion_tokens: number): Ending {
+  if (completion_tokens === 0) return left;
+  const prompt_tokens = countPromptTokens(asked);
+  const total_tokens = prompt_tokens + completion_tokens;
+  return { ...left, usage: { prompt_tokens, completion_tokens, total_tokens } };
+}
 
 test("a stream is told token by token, a whole reply at once; both count alike", async () => {
   const stream = ask("Hello there", { stream: true });
@@ -186,7 +193,7 @@ test.each<[string, string, Partial<StubOptions> & { ear?: Ear }, number]>([
     hasTurned = true;
   });
   running.caller.abort();
-  expect(await running.answer).toEqual(left);
+  expect(await running.answer).toEqual(leftBehind(running.asked, heard));
   expect(hasTurned).toBe(false);
   await running.clock.advance(1_000_000);
   expect(running.heard.length).toBe(heard);
@@ -196,7 +203,7 @@ test.each<[string, string, Partial<StubOptions> & { ear?: Ear }, number]>([
 test("an ear that lets the caller leave hears nothing more", async () => {
   const running = ask("!tokens 9", { stream: true }, { ear: () => running.caller.abort() });
   // That `running` exists when the ear hears: no answer begins before the call has returned.
-  expect(await running.answer).toEqual(left);
+  expect(await running.answer).toEqual(leftBehind(running.asked, 1));
   expect(running.heard.length).toBe(1);
 });
 
@@ -251,7 +258,10 @@ test.each([
   const ending = await ask(`!error ${code}`, { stream: true }, options).answer;
   expect(ending).toMatchObject({ ok: false, code, elsewhere });
   const middle = ask(`!say So\n!error ${code}`, { stream: true });
-  expect(await middle.answer).toEqual(ending);
+  expect(await middle.answer).toEqual({
+    ...ending,
+    usage: expect.objectContaining({ completion_tokens: 1 }),
+  });
   expect(text(middle.heard)).toBe("So");
 });
 

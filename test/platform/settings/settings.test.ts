@@ -116,6 +116,7 @@ describe("without a file", () => {
         },
       ],
       limits: { requests_per_minute: 120 },
+      retention: { request_log: 30 * 86_400_000 },
     });
   });
 

@@ -98,5 +98,6 @@ test("the settings with one place in the file are those that a variable can over
     "service.operator",
     "service.changelog_url",
     "limits.requests_per_minute",
+    "retention.request_log",
   ]);
 });

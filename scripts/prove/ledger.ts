@@ -1,0 +1,175 @@
+// Kills a loaded server at random, then stops it in order: what the ledger misses, and what it counts.
+import { Database as Connection } from "bun:sqlite";
+import { join } from "node:path";
+import { buildWadi, type Child, launch, makeScratch, readUntil, runWadi } from "../bench/stage.ts";
+import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
+
+const KILLS = 20;
+const KILLS_LONG = 100;
+const STOPS = 5;
+const CALLERS = 16;
+/** Every third request is a stream. */
+const STREAM_EVERY = 3;
+const LIFE_MS_LEAST = 300;
+const LIFE_MS_MAX = 1_500;
+/** What was answered longer ago than this has its row. */
+const LOST_MS_MAX = 100;
+
+const SETTINGS = `
+[limits]
+requests_per_minute = 1000000
+
+[[models]]
+id = "stub-1"
+self_hosted = true
+capabilities = ["streaming"]
+price = { prompt = "1.00", completion = "2.00" }
+upstream = { kind = "stub" }
+`;
+
+/** All of one run. */
+interface Run {
+  program: string;
+  at: string[];
+  file: string;
+  key: string;
+  /** Requests whose reply was whole, and when; they have a row, or are to have one. */
+  answered: Map<string, number>;
+  sent: number;
+  kills: number;
+  /** Of a kill: how long before it the latest request was answered that has no row. */
+  oldest_lost_ms: number;
+  lost_late: number;
+  lost_by_stops: number;
+}
+
+export const ledger: Proof = {
+  name: "ledger",
+  about: "kill -9 under load loses the last 100 ms of the ledger at most, SIGTERM nothing",
+  async run(isLong) {
+    const program = await buildWadi();
+    const directory = makeScratch();
+    const config = join(directory, "wadi.toml");
+    await Bun.write(config, SETTINGS);
+    const data = join(directory, "data");
+    const at = ["--config", config, "--data", data];
+    await runWadi([program, "accounts", "create", "prove", ...at]);
+    const key = await runWadi([program, "keys", "create", "--account", "prove", ...at]);
+    const run: Run = {
+      ...{ program, at, file: join(data, "wadi.db"), key, answered: new Map(), sent: 0 },
+      ...{ kills: 0, oldest_lost_ms: 0, lost_late: 0, lost_by_stops: 0 },
+    };
+    const kills = isLong ? KILLS_LONG : KILLS;
+    for (let kill = 0; kill < kills; kill++) await liveOnce(run, "SIGKILL");
+    for (let stop = 0; stop < STOPS; stop++) await liveOnce(run, "SIGTERM");
+    return listFindings(run, kills, await compareSums(run));
+  },
+};
+
+const listFindings = (run: Run, kills: number, sums: SumsFound): Finding[] => [
+  atLeast("servers killed under load", run.kills, kills),
+  atLeast("requests answered", run.answered.size, kills * 100),
+  atMost("answered over 100 ms before a kill, and without a row", run.lost_late, 0),
+  atMost("the longest that was lost, before its kill", run.oldest_lost_ms, LOST_MS_MAX, " ms"),
+  atMost(`answered before ${STOPS} stops, and without a row`, run.lost_by_stops, 0),
+  atMost("sums that differ from their rows", sums.differences, 0),
+  atMost("`wadi usage` against the rows, in requests", sums.usage_difference, 0),
+  atMost("rows that nobody sent, or twice", sums.strange, 0),
+];
+
+/** Serves under load for a while, ends by the signal, and looks for every answer's row. */
+const liveOnce = async (run: Run, signal: "SIGKILL" | "SIGTERM"): Promise<void> => {
+  const child = launch([run.program, "serve", "--port", "0", ...run.at]);
+  const url = await readUntil(child, /(http:\/\/127\.0\.0\.1:\d+)/);
+  const answered = new Map<string, number>();
+  const callers = Array.from({ length: CALLERS }, () => call(run, url, answered));
+  await Bun.sleep(LIFE_MS_LEAST + Math.random() * (LIFE_MS_MAX - LIFE_MS_LEAST));
+  const ended_at = performance.now();
+  child.kill(signal);
+  await child.exited;
+  await Promise.all(callers);
+  if (signal === "SIGTERM") await requireCleanEnd(child);
+  judge(run, answered, signal === "SIGKILL" ? ended_at : null);
+};
+
+const requireCleanEnd = async (child: Child): Promise<void> => {
+  const code = await child.exited;
+  if (code !== 0) throw new Error(`a stop ended with ${code}: ${child.complaint()}`);
+};
+
+/** Asks until the server is gone; notes what was answered whole. */
+const call = async (run: Run, url: string, answered: Map<string, number>): Promise<void> => {
+  for (;;) {
+    const id = `prove-${run.sent++}`;
+    const body = {
+      messages: [{ role: "user", content: "Hello" }],
+      stream: run.sent % STREAM_EVERY === 0,
+    };
+    try {
+      const reply = await fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${run.key}`,
+          "content-type": "application/json",
+          "x-request-id": id,
+        },
+        body: JSON.stringify(body),
+      });
+      const text = await reply.text();
+      const isWhole = !body.stream || text.endsWith("[DONE]\n\n");
+      if (reply.status === 201 && isWhole) answered.set(id, performance.now());
+    } catch {
+      // The server is gone.
+      return;
+    }
+  }
+};
+
+const judge = (run: Run, answered: ReadonlyMap<string, number>, killed_at: number | null) => {
+  const written = new Set(readRows(run).map(({ request_id }) => request_id));
+  run.kills += killed_at === null ? 0 : 1;
+  for (const [id, at] of answered) {
+    run.answered.set(id, at);
+    if (written.has(id)) continue;
+    if (killed_at === null) run.lost_by_stops++;
+    else {
+      const before_ms = killed_at - at;
+      run.oldest_lost_ms = Math.max(run.oldest_lost_ms, before_ms);
+      if (before_ms > LOST_MS_MAX) run.lost_late++;
+    }
+  }
+};
+
+interface RowFound {
+  request_id: string;
+}
+
+const readRows = ({ file }: Run): RowFound[] => {
+  using connection = new Connection(file);
+  return connection.query("SELECT request_id FROM ledger").all() as RowFound[];
+};
+
+interface SumsFound {
+  differences: number;
+  usage_difference: number;
+  strange: number;
+}
+
+const SUMS = `SUM(requests), SUM(failed), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost)`;
+const ROWS = `COUNT(*), SUM(code IS NOT NULL), SUM(COALESCE(prompt_tokens, 0)),
+  SUM(COALESCE(completion_tokens, 0)), SUM(cost)`;
+
+const compareSums = async (run: Run): Promise<SumsFound> => {
+  const rows = readRows(run);
+  const ids = new Set(rows.map(({ request_id }) => request_id));
+  using connection = new Connection(run.file);
+  const sums = connection.query(`SELECT ${SUMS} FROM ledger_days`).values()[0]!;
+  const found = connection.query(`SELECT ${ROWS} FROM ledger`).values()[0]!;
+  const report = JSON.parse(await runWadi([run.program, "usage", "--json", ...run.at]));
+  const isOurs = (id: string) => Number(/^prove-(\d+)$/.exec(id)?.[1] ?? run.sent) < run.sent;
+  return {
+    differences: sums.filter((sum, n) => sum !== found[n]).length,
+    usage_difference: Math.abs(report.totals.requests - rows.length),
+    strange: rows.length - ids.size + [...ids].filter((id) => !isOurs(id)).length,
+  };
+};

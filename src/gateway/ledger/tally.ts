@@ -1,0 +1,113 @@
+// One request under way: gathers what becomes of it, and makes the entry when it has ended.
+import type { Arrival, Tally } from "../../http/index.ts";
+import { costOf, type Ending, type Usage } from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { ModelSettings } from "../../platform/settings/index.ts";
+import { traceIdOf } from "../../platform/trace.ts";
+import type { Entry, Route } from "./entry.ts";
+
+/** No model reads or writes so many: a server that says so is not believed. */
+const TOKENS_MAX = 1_000_000_000;
+/** A million SAR: whatever costs more is a slip in the settings, and sums must stay exact. */
+const COST_MAX = 1e12;
+/** An announced length may be any number; sums of them stay exact. */
+const BYTES_MAX = 1e12;
+
+export interface TallyOptions {
+  route: Route;
+  clock: Clock;
+  /** Takes the one entry; its id is drawn there. */
+  take(entry: Omit<Entry, "id">): void;
+}
+
+export class RequestTally implements Tally {
+  request_bytes = 0;
+  is_stream = false;
+  readonly started_at: number;
+  readonly #options: TallyOptions;
+  readonly #arrival: Arrival;
+  readonly #at: number;
+  #model: ModelSettings | null = null;
+  #ending: Ending | null = null;
+  #first_token_ms: number | null = null;
+  #isClosed = false;
+
+  constructor(options: TallyOptions, arrival: Arrival) {
+    this.#options = options;
+    this.#arrival = arrival;
+    this.#at = options.clock.now();
+    this.started_at = arrival.started_at;
+  }
+
+  /** Who answers, at the price of this moment. */
+  name(model: ModelSettings): void {
+    this.#model = model;
+  }
+
+  /** A piece has come; all but the first are nothing new. */
+  hear(): void {
+    this.#first_token_ms ??= this.#passed();
+  }
+
+  /** How the model's answer ended, before its caller is told. */
+  end(ending: Ending): void {
+    this.#ending = ending;
+  }
+
+  close(status: number, code: string | null, reply_bytes: number): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { caller, request_id, trace } = this.#arrival;
+    this.#options.take({
+      request_id,
+      at: this.#at,
+      account_id: caller.account_id,
+      key_id: caller.key_id,
+      route: this.#options.route,
+      model: this.#model?.id ?? null,
+      status,
+      code,
+      is_stream: this.is_stream,
+      ...this.#used(),
+      attempts: this.#ending?.attempts ?? null,
+      waited_ms: roundTime(this.#ending?.waited_ms),
+      first_token_ms: roundTime(this.#first_token_ms),
+      duration_ms: Math.round(this.#passed()),
+      request_bytes: Math.min(this.request_bytes, BYTES_MAX),
+      reply_bytes,
+      trace_id: traceIdOf(trace) ?? null,
+    });
+  }
+
+  #used() {
+    const ending = this.#ending;
+    const usage = ending?.usage;
+    if (!ending || !usage || !isBelievable(usage)) return UNUSED;
+    const { prompt_tokens, completion_tokens } = usage;
+    // Nobody pays by an estimate, and what a broken answer had made is one.
+    const usage_estimated = !ending.ok || ending.usage_estimated === true;
+    const cost = usage_estimated ? null : costOf(usage, this.#model?.price ?? null);
+    const isSane = cost !== null && cost <= COST_MAX;
+    return { prompt_tokens, completion_tokens, usage_estimated, cost: isSane ? cost : null };
+  }
+
+  #passed(): number {
+    return this.#options.clock.monotonic() - this.#arrival.started_at;
+  }
+}
+
+/** Where nothing is known to have been made; zeros would look like an answer that cost nothing. */
+const UNUSED = {
+  prompt_tokens: null,
+  completion_tokens: null,
+  usage_estimated: false,
+  cost: null,
+} as const;
+
+function isBelievable({ prompt_tokens, completion_tokens }: Usage): boolean {
+  return prompt_tokens <= TOKENS_MAX && completion_tokens <= TOKENS_MAX;
+}
+
+function roundTime(time_ms: number | null | undefined): number | null {
+  return time_ms === null || time_ms === undefined ? null : Math.round(time_ms);
+}

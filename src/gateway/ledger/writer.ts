@@ -1,0 +1,121 @@
+// Writes entries in groups, one write at a time, and keeps each until it is committed.
+import type { Cancel, Clock } from "../../platform/clock.ts";
+import type { Bound } from "../../platform/database/index.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Entry } from "./entry.ts";
+import type { ledgerStore } from "./store.ts";
+
+/**
+ * An entry waits so long for others. A `kill -9` may lose 100 ms: the rest of them are for a write
+ * that is under way, and its own, on a machine that has much else to do.
+ */
+const GATHER_MS = 25;
+/** So many go in one write, and so many do not wait for more. */
+const ENTRIES_A_WRITE = 256;
+/** After a write that failed the next is tried this much later, and twice as late each time. */
+const RETRY_MS = 100;
+const RETRY_MS_MAX = 5_000;
+/** What a database that is away for long may cost in memory: some 60 MB. */
+const ENTRIES_MAX = 100_000;
+/** The oldest go together: to take one off a long list costs as much as to take a thousand. */
+const DROPPED_AT_ONCE = 1_000;
+const COMPLAIN_EVERY_MS = 60_000;
+
+export function createEntryWriter(
+  store: Pick<Bound<typeof ledgerStore>, "add">,
+  clock: Clock,
+  log: Log,
+) {
+  const complaint = createComplaint(clock, log);
+  let waiting: Entry[] = [];
+  /** When the oldest of them came. */
+  let oldest_at = 0;
+  /** How many are being written. */
+  let writing = 0;
+  /** 0: the last write succeeded. */
+  let retry_ms = 0;
+  let cancel: Cancel | null = null;
+  /** Called when nothing waits any more; there: each entry is written at once. */
+  let onDone: (() => void) | null = null;
+  let isOver = false;
+
+  const plan = (delay_ms: number) => {
+    cancel ??= clock.after(delay_ms, write);
+  };
+  const write = () => {
+    cancel?.();
+    cancel = null;
+    const group = waiting.splice(0, ENTRIES_A_WRITE);
+    writing = group.length;
+    // One text crosses to the Worker at a third of the price of its objects.
+    store.add(JSON.stringify(group)).then(
+      () => {
+        retry_ms = 0;
+        goOn();
+      },
+      (failure) => {
+        // They keep their ids: if it was the answer that got lost, none is counted twice.
+        waiting = group.concat(waiting);
+        retry_ms = Math.min(Math.max(RETRY_MS, 2 * retry_ms), RETRY_MS_MAX);
+        complaint.say(failure);
+        goOn();
+      },
+    );
+  };
+  const goOn = () => {
+    writing = 0;
+    if (isOver) return;
+    if (waiting.length === 0) return onDone?.();
+    if (retry_ms > 0) return plan(retry_ms);
+    const isDue = onDone !== null || waiting.length >= ENTRIES_A_WRITE;
+    const left_ms = isDue ? 0 : oldest_at + GATHER_MS - clock.monotonic();
+    if (left_ms <= 0) write();
+    else plan(left_ms);
+  };
+  return {
+    add(entry: Entry): void {
+      if (waiting.push(entry) === 1) oldest_at = clock.monotonic();
+      if (waiting.length > ENTRIES_MAX) {
+        waiting.splice(0, DROPPED_AT_ONCE);
+        complaint.drop(DROPPED_AT_ONCE);
+      }
+      // Behind a write comes the next by itself.
+      if (writing > 0 || isOver) return;
+      if (retry_ms === 0 && waiting.length >= ENTRIES_A_WRITE) write();
+      else plan(GATHER_MS);
+    },
+    /** Resolves when all is written or the time is over, with how many are not. */
+    async finish(deadline_ms: number): Promise<number> {
+      const done = Promise.withResolvers<void>();
+      onDone = done.resolve;
+      const cancelDeadline = clock.after(deadline_ms, done.resolve);
+      if (writing === 0 && waiting.length > 0) write();
+      if (writing > 0) await done.promise;
+      cancelDeadline();
+      cancel?.();
+      isOver = true;
+      return waiting.length + writing;
+    },
+  };
+}
+
+/** Says that writing fails, and what that has cost, once in a while: it may fail for long. */
+function createComplaint(clock: Clock, log: Log) {
+  let said_at = Number.NEGATIVE_INFINITY;
+  let dropped = 0;
+  const say = (error?: unknown) => {
+    const now = clock.monotonic();
+    if (now - said_at < COMPLAIN_EVERY_MS) return;
+    said_at = now;
+    const loss = dropped === 0 ? "its entries wait" : `${dropped} entries are lost`;
+    log.error(`the ledger cannot be written: ${loss}`, { error });
+    dropped = 0;
+  };
+  return {
+    say,
+    drop(count: number) {
+      dropped += count;
+      say();
+    },
+  };
+}

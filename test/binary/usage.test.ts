@@ -1,0 +1,52 @@
+// `wadi usage` of the compiled program: beside a server, behind its stop, and alone.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openRoom, type Room } from "../support/binary.ts";
+
+let room: Room;
+beforeAll(() => {
+  room = openRoom();
+});
+afterAll(() => room.close());
+
+const readUsage = async (line = "") => {
+  const { code, stdout } = await room.run(["usage", "--json", ...line.split(" ").filter(Boolean)]);
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+};
+
+test("everything that was answered before a stop is counted, a stream that was under way too", async () => {
+  const server = await room.serve(["serve", "--port", "0"]);
+  for (let n = 0; n < 3; n++) expect((await server.chat("Hello")).status).toBe(201);
+  const stream = await server.chat("!say one\n!delay 300ms\n!say two", { body: { stream: true } });
+  server.signal("SIGTERM");
+  expect(await stream.text()).toEndWith("[DONE]\n\n");
+  expect(await server.exited).toBe(0);
+
+  const report = await readUsage();
+  expect(report).toMatchObject({
+    group_by: "day",
+    totals: { requests: 4, failed: 0, unpriced: 0, cost: expect.stringMatching(/^0\.0000\d\d$/) },
+  });
+  expect(Object.keys(report)).toEqual(["from", "to", "group_by", "rows", "totals"]);
+  expect((await readUsage("--by account")).rows).toMatchObject([{ account: "default" }]);
+  expect((await readUsage("--by key")).rows).toMatchObject([{ key: "first", account: "default" }]);
+  expect((await readUsage("--by model")).rows).toMatchObject([{ model: "stub-1", requests: 4 }]);
+});
+
+test("beside a server it tells what that has written, as a table with a total", async () => {
+  const server = await room.serve(["serve", "--port", "0", "--data", "beside"]);
+  const ask = (key: string) => server.ask("POST", "/v1/chat/completions", { key, body: {} });
+  const key = server.key;
+  expect((await ask(key)).status).toBe(400);
+  const read = () => room.run(["usage", "--by", "model", "--data", "beside"]);
+  let found = await read();
+  // Written at the latest when the next command line has begun, or the one behind that.
+  while (!/^total +1 /m.test(found.stdout)) found = await read();
+  const [head, row, total] = found.stdout.trimEnd().split("\n");
+  expect(head).toMatch(
+    /^MODEL +REQUESTS +FAILED +PROMPT_TOKENS +COMPLETION_TOKENS +COST +UNPRICED$/,
+  );
+  expect(row!.split(/ +/)).toEqual(["-", "1", "1", "0", "0", "-", "0"]);
+  expect(total!.split(/ +/)).toEqual(["total", "1", "1", "0", "0", "-", "0"]);
+  expect(found.stderr).toMatch(/^from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \(UTC\); cost in SAR\n$/);
+});

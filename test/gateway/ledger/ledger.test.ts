@@ -1,0 +1,119 @@
+// The ledger as a service: who hears its entries, what a stop waits for, what old rows come to.
+import { expect, test } from "bun:test";
+import { createLedger } from "../../../src/gateway/ledger/ledger.ts";
+import { createRetention } from "../../../src/gateway/ledger/retention.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { createSeededIds } from "../../support/ids.ts";
+
+function surround() {
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  return { clock, lines, log, ids: createSeededIds() };
+}
+
+function open(add: () => Promise<void> = async () => {}) {
+  const around = surround();
+  const written: string[] = [];
+  const store = {
+    add(entries: string) {
+      written.push(...JSON.parse(entries).map((entry: { status: number }) => entry.status));
+      return add();
+    },
+  };
+  const ledger = createLedger({ store, ...around });
+  const meter = ledger.meter("chat");
+  const arrive = () => {
+    const caller = { account_id: null, key_id: "k-1" } as never;
+    return meter.open({ caller, request_id: "r", trace: null, started_at: 0 });
+  };
+  return { ...around, ledger, written, arrive };
+}
+
+test("whoever observes hears each entry as its request ends, once", async () => {
+  const { ledger, arrive, written } = open();
+  const heard: number[] = [];
+  ledger.observe(({ status }) => void heard.push(status));
+  ledger.observe(({ duration_ms }) => void heard.push(duration_ms));
+  const tally = arrive();
+  expect(heard).toEqual([]);
+  tally.close(201, null, 1);
+  tally.close(500, "internal_error", 1);
+  expect([heard, written]).toEqual([[201, 0], []]);
+  await ledger.service.stop(0);
+  expect(written).toEqual([201] as never);
+});
+
+test("a stop waits for the requests that are under way, and writes them", async () => {
+  const { ledger, arrive, written, clock } = open();
+  const tallies = [arrive(), arrive()];
+  const stopped = ledger.service.stop(10_000) as Promise<void>;
+  await clock.advance(9_000);
+  tallies[0]!.close(201, null, 1);
+  await clock.advance(0);
+  expect([written, Bun.peek.status(stopped)]).toEqual([[], "pending"]);
+  tallies[1]!.close(499, "client_closed_request", 1);
+  await stopped;
+  expect(written).toEqual([201, 499] as never);
+});
+
+test("a stop waits for no longer than it may, and says what is lost", async () => {
+  const { ledger, arrive, clock, lines } = open(() => Promise.reject(new Error("away")));
+  arrive().close(201, null, 1);
+  arrive();
+  const stopped = ledger.service.stop(5_000);
+  await clock.advance(10_000);
+  await stopped;
+  expect(lines.at(-1)!.message).toBe("entries of the ledger that were never written: 1");
+});
+
+function keep(keep_ms: number | null, left: number[]) {
+  const around = surround();
+  const sweeps: [number, number][] = [];
+  const store = {
+    async sweep(until: number, limit: number) {
+      sweeps.push([until, limit]);
+      const swept = left.shift();
+      if (swept === undefined) throw new Error("away");
+      return swept;
+    },
+  };
+  return {
+    ...around,
+    sweeps,
+    service: createRetention({ store, ...around, keepMs: () => keep_ms }),
+  };
+}
+
+test("old rows go at the start and every hour, a write for each two thousand", async () => {
+  const { service, sweeps, clock } = keep(86_400_000, [2_000, 2_000, 7, 0]);
+  const until = clock.now() - 86_400_000;
+  service.start();
+  await clock.advance(0);
+  expect(sweeps).toEqual(Array.from({ length: 3 }, () => [until, 2_000]));
+  await clock.advance(3_599_999);
+  expect(sweeps).toHaveLength(3);
+  await clock.advance(1);
+  expect(sweeps[3]).toEqual([until + 3_600_000, 2_000]);
+  await service.stop(0);
+  expect(clock.pending()).toBe(0);
+});
+
+test("a sweep that fails is said, and tried again in an hour", async () => {
+  const { service, sweeps, clock, lines } = keep(86_400_000, []);
+  service.start();
+  await clock.advance(0);
+  expect(lines).toMatchObject([
+    { level: "warn", message: "old entries of the ledger could not be deleted" },
+  ]);
+  await clock.advance(3_600_000);
+  expect(sweeps).toHaveLength(2);
+});
+
+test("what is kept for ever is not swept", async () => {
+  const { service, sweeps, clock } = keep(null, []);
+  service.start();
+  await clock.advance(86_400_000);
+  expect(sweeps).toEqual([]);
+});

@@ -1,0 +1,63 @@
+// The ledger as tests read it: every row and every sum, and one entry with only what matters.
+import { Type } from "@sinclair/typebox";
+import { Entry } from "../../src/gateway/ledger/entry.ts";
+import { DaySum } from "../../src/gateway/ledger/sums.ts";
+import { type Database, sql, store } from "../../src/platform/database/index.ts";
+
+const reader = store(
+  "ledger-reader",
+  {
+    entries: (db) => db.all(Entry, sql`SELECT * FROM ledger ORDER BY id`),
+    sums: (db) =>
+      db.all(DaySum, sql`SELECT * FROM ledger_days ORDER BY day, account_id, key_id, model`),
+    count: (db) => db.one(Count, sql`SELECT COUNT(*) AS count FROM ledger`),
+  },
+  {},
+);
+const Count = Type.Object({ count: Type.Integer() });
+
+export const readLedger = (database: Database) => database.bind(reader);
+
+/** 20 November 2026, noon. */
+export const NOON = Date.UTC(2026, 10, 20, 12);
+
+export function makeEntry(id: string, fields: Partial<Entry> = {}): Entry {
+  return {
+    id,
+    request_id: `request of ${id}`,
+    at: NOON,
+    account_id: "a-1",
+    key_id: "k-1",
+    route: "chat",
+    model: "stub-1",
+    status: 201,
+    code: null,
+    is_stream: false,
+    prompt_tokens: 10,
+    completion_tokens: 5,
+    usage_estimated: false,
+    cost: 20,
+    attempts: 1,
+    waited_ms: 0,
+    first_token_ms: null,
+    duration_ms: 12,
+    request_bytes: 100,
+    reply_bytes: 300,
+    trace_id: null,
+    ...fields,
+  };
+}
+
+/** One that was refused before its model was known, from a key without an owner. */
+export const REFUSED: Partial<Entry> = {
+  account_id: null,
+  key_id: "k-2",
+  model: null,
+  status: 400,
+  code: "invalid_request",
+  prompt_tokens: null,
+  completion_tokens: null,
+  cost: null,
+  attempts: null,
+  waited_ms: null,
+};
