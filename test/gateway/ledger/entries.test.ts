@@ -242,20 +242,20 @@ test("a caller of a real server who leaves in the middle costs an estimate", asy
 });
 
 test("a caller who leaves before anything was made has a row with nothing", async () => {
-  const app = await open({ listens: true });
+  const asked = Promise.withResolvers<void>();
+  const { app } = await openUpstream(() => {
+    asked.resolve();
+    return new Promise<Response>(() => undefined);
+  });
   const caller = new AbortController();
-  const idle = app.clock.pending();
-  const asked = app.chat("!stall", {}, { signal: caller.signal }).catch(() => undefined);
-  await until(() => app.clock.pending() > idle);
+  const answered = app.chat("Hello", {}, { signal: caller.signal }).catch(() => undefined);
+  await asked.promise;
   caller.abort();
-  await asked;
+  await answered;
   await app.logged("client_closed_request");
-  expect(await readRow(app)).toMatchObject({ ...NOTHING_MADE, status: 499, reply_bytes: 0 });
+  const row = { ...NOTHING_MADE, attempts: 1, status: 499, reply_bytes: 0 };
+  expect(await readRow(app)).toMatchObject(row);
 });
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 test("usage that no model can have is not believed", async () => {
   const usage = { prompt_tokens: 2 ** 52, completion_tokens: 1 };
