@@ -1,7 +1,13 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess, createLimiter } from "./access/index.ts";
-import { createChangesPage, createRunning, openChatRoutes, openLedger } from "./gateway/index.ts";
+import {
+  createChangesPage,
+  createRunning,
+  openChatRoutes,
+  openLedger,
+  showRequests,
+} from "./gateway/index.ts";
 import {
   createDocumentPage,
   createDoor,
@@ -10,7 +16,6 @@ import {
   createMetricsPage,
   type Entrance,
   observeRequests,
-  type Page,
 } from "./http/index.ts";
 import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
@@ -98,10 +103,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   });
   const { identify } = access;
   const { holdOpen } = entrance;
-  const { metrics_token } = settings.server;
-  const has_metrics = options.has_open_metrics || metrics_token !== null;
-  const metrics = has_metrics ? await openMetrics() : null;
-  const observe = metrics && observeRequests(metrics);
+  const figures = await openFigures(options);
+  const observe = figures && observeRequests(figures.metrics);
   const common = { alias, identify, limiter, clock, ids, log, holdOpen, observe };
   const gateway = createDoor({ half: "gateway", ...common });
   const doors = [gateway];
@@ -121,14 +124,12 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openChatRoutes(gateway, chat);
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
-  const pages: Page[] = [];
-  if (metrics) {
-    showProcess(metrics, clock.now());
-    showModels(metrics, registry);
-    pages.push(createMetricsPage(metrics, options.has_open_metrics ? null : metrics_token));
+  if (figures) {
+    showModels(figures.metrics, registry);
+    showRequests(figures.metrics, ledger);
   }
   entrance.open(doors, [
-    ...pages,
+    ...(figures?.pages ?? []),
     ...createHealthPages(clock, isReady, entrance.isStopping),
     createChangesPage(alias),
     createDocumentPage(entrance.app, doors, options.version),
@@ -161,4 +162,13 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       }
     },
   };
+}
+
+/** null: nobody may ask for figures, so that nobody pays for them. */
+async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
+  const { metrics_token } = settings.server;
+  if (!has_open_metrics && metrics_token === null) return null;
+  const metrics = await openMetrics();
+  showProcess(metrics, clock.now());
+  return { metrics, pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)] };
 }

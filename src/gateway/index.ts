@@ -2,5 +2,6 @@
 export { createChangesPage } from "./chat/changes-page.ts";
 export { openChatRoutes } from "./chat/routes.ts";
 export { createRunning } from "./chat/running.ts";
+export { showRequests } from "./ledger/figures.ts";
 export { openLedger, readUsage } from "./ledger/opening.ts";
 export type { UsageBy, UsageSum } from "./ledger/store.ts";

@@ -21,6 +21,8 @@ export interface TestAppOptions {
   place?: Place;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?(log: Log): OpenSupply;
+  /** true: /metrics needs no token. */
+  has_open_metrics?: boolean;
 }
 
 export interface AskOptions {
@@ -78,6 +80,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     log,
     version: "0.0.0-test",
     secrets_key_file: null,
+    has_open_metrics: options.has_open_metrics,
     openSupply: options.openSupply?.(log),
     onFatal: (failure) => {
       throw failure;

@@ -26,6 +26,17 @@ export interface Ledger {
   meter(route: Route): Meter<RequestTally>;
   /** Hears each entry as its request ends; it must neither throw nor take long. */
   observe(hear: (entry: Entry) => void): void;
+  look(): LedgerSight;
+}
+
+/** How the ledger stands now. */
+export interface LedgerSight {
+  /** Requests that have not ended. */
+  under_way: number;
+  /** Entries that wait to be written, or are being written. */
+  unwritten: number;
+  /** Entries that were given up since the start. */
+  lost: number;
 }
 
 export function createLedger({ store, clock, ids, log }: LedgerOptions): Ledger {
@@ -53,6 +64,7 @@ export function createLedger({ store, clock, ids, log }: LedgerOptions): Ledger 
       };
     },
     observe: (hear) => void observers.push(hear),
+    look: () => ({ under_way, ...writer.look() }),
     service: {
       name: "ledger",
       start() {},

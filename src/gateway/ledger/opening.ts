@@ -11,17 +11,17 @@ export interface OpenLedgerOptions extends Omit<LedgerOptions, "store"> {
   keepMs(): number | null;
 }
 
-export interface OpenLedger extends Pick<Ledger, "meter" | "observe"> {
+export interface OpenLedger extends Pick<Ledger, "meter" | "observe" | "look"> {
   /** In the order of their start: in front of the entrance, so that they stop behind it. */
   services: readonly Service[];
 }
 
 export function openLedger({ database, keepMs, ...around }: OpenLedgerOptions): OpenLedger {
   const store = database.bind(ledgerStore);
-  const { meter, observe, service } = createLedger({ ...around, store });
+  const { service, ...ledger } = createLedger({ ...around, store });
   const { clock, log } = around;
   const retention = createRetention({ store, clock, log, keepMs });
-  return { meter, observe, services: [service, retention] };
+  return { ...ledger, services: [service, retention] };
 }
 
 export interface Usage {

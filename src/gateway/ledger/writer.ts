@@ -35,6 +35,7 @@ export function createEntryWriter(
   /** 0: the last write succeeded. */
   let retry_ms = 0;
   let cancel: Cancel | null = null;
+  let lost = 0;
   /** Called when nothing waits any more; there: each entry is written at once. */
   let onDone: (() => void) | null = null;
   let isOver = false;
@@ -77,6 +78,7 @@ export function createEntryWriter(
       if (waiting.push(entry) === 1) oldest_at = clock.monotonic();
       if (waiting.length > ENTRIES_MAX) {
         waiting.splice(0, DROPPED_AT_ONCE);
+        lost += DROPPED_AT_ONCE;
         complaint.drop(DROPPED_AT_ONCE);
       }
       // Behind a write comes the next by itself.
@@ -84,6 +86,7 @@ export function createEntryWriter(
       if (retry_ms === 0 && waiting.length >= ENTRIES_A_WRITE) write();
       else plan(GATHER_MS);
     },
+    look: () => ({ unwritten: waiting.length + writing, lost }),
     /** Resolves when all is written or the time is over, with how many are not. */
     async finish(deadline_ms: number): Promise<number> {
       const done = Promise.withResolvers<void>();

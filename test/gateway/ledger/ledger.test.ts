@@ -69,7 +69,7 @@ test("a stop waits for no longer than it may, and says what is lost", async () =
 });
 
 function keep(keep_ms: number | null, left: number[]) {
-  const around = surround();
+  const around = { ...surround(), settings: { keep_ms } };
   const sweeps: [number, number][] = [];
   const store = {
     async sweep(until: number, limit: number) {
@@ -82,7 +82,7 @@ function keep(keep_ms: number | null, left: number[]) {
   return {
     ...around,
     sweeps,
-    service: createRetention({ store, ...around, keepMs: () => keep_ms }),
+    service: createRetention({ store, ...around, keepMs: () => around.settings.keep_ms }),
   };
 }
 
@@ -111,9 +111,12 @@ test("a sweep that fails is said, and tried again in an hour", async () => {
   expect(sweeps).toHaveLength(2);
 });
 
-test("what is kept for ever is not swept", async () => {
-  const { service, sweeps, clock } = keep(null, []);
+test("what is kept for ever is not swept, until the settings say otherwise", async () => {
+  const { service, sweeps, clock, settings } = keep(null, [0]);
   service.start();
-  await clock.advance(86_400_000);
+  await clock.advance(86_400_000 - 1);
   expect(sweeps).toEqual([]);
+  settings.keep_ms = 1_000;
+  await clock.advance(1);
+  expect(sweeps).toEqual([[clock.now() - 1_000, 2_000]]);
 });
