@@ -1,6 +1,6 @@
 // What was used, as the operator sums it.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { Entry } from "../../src/gateway/ledger/entry.ts";
+import { type Entry, writeEntries } from "../../src/gateway/ledger/entry.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { makeEntry, NOON, REFUSED } from "../support/ledger.ts";
 import { type House, openHouse, wish } from "./house.ts";
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => house.close());
 
 const write = (...entries: Entry[]) =>
-  house.database.bind(ledgerStore).add(JSON.stringify(entries));
+  house.database.bind(ledgerStore).add(writeEntries(entries), false);
 const SUMS = {
   ...{ requests: 1, failed: 0, prompt_tokens: 10, completion_tokens: 5 },
   ...{ cost: "0.000020", unpriced: 0 },

@@ -1,12 +1,13 @@
 // What the ledger's store must do, on every engine.
 import { expect } from "bun:test";
-import type { Entry } from "../../src/gateway/ledger/entry.ts";
+import { type Entry, writeEntries } from "../../src/gateway/ledger/entry.ts";
 import type { UsageSum } from "../../src/gateway/ledger/store.ts";
 import { makeEntry, NOON, REFUSED } from "../support/ledger.ts";
 import type { Case, Houses } from "./cases.ts";
 
 const DAY_MS = 86_400_000;
-const add = ({ ledger }: Houses, entries: Entry[]) => ledger.add(JSON.stringify(entries));
+const add = ({ ledger }: Houses, entries: Entry[], isAgain = false) =>
+  ledger.add(writeEntries(entries), isAgain);
 const idsOf = async ({ written }: Houses) => (await written.entries()).map(({ id }) => id);
 
 const FULL = makeEntry("e-1", {
@@ -47,9 +48,10 @@ export const ledgerCases: Case[] = [
     method: "ledger.add",
     title: "counts nothing twice when it is run again, alone or with others",
     given: (houses) => add(houses, [makeEntry("e-1"), makeEntry("e-2", REFUSED)]),
-    act: (houses) => add(houses, [makeEntry("e-1"), makeEntry("e-2", REFUSED), makeEntry("e-3")]),
+    act: (houses) =>
+      add(houses, [makeEntry("e-1"), makeEntry("e-2", REFUSED), makeEntry("e-3")], true),
     async judge(_, houses) {
-      await add(houses, [makeEntry("e-3")]);
+      await add(houses, [makeEntry("e-3")], true);
       expect(await idsOf(houses)).toEqual(["e-1", "e-2", "e-3"]);
       expect(await houses.written.sums()).toMatchObject([
         { account_id: "", model: "", requests: 1, failed: 1, cost: null },

@@ -1,6 +1,6 @@
 // What one request of the gateway came to: a row of the ledger.
 import { type Static, Type } from "@sinclair/typebox";
-import { Money, maybe, Timestamp } from "../../platform/shape.ts";
+import { columnsOf, Money, maybe, Timestamp } from "../../platform/shape.ts";
 
 /** Every metered request has one, whatever became of it. */
 export const Entry = Type.Object({
@@ -40,3 +40,23 @@ export type Entry = Static<typeof Entry>;
 
 /** What was asked for. */
 export type Route = "chat";
+
+const COLUMNS = columnsOf(Entry).map(({ name }) => name as keyof Entry);
+
+/** An entry as the values of its columns: as text half as long as with their names. */
+export type EntryValues = (string | number | boolean | null)[];
+
+/** Entries as one text, which crosses to the Worker at a third of the price of its objects. */
+export function writeEntries(entries: readonly Entry[]): string {
+  return JSON.stringify(entries.map((entry) => COLUMNS.map((name) => entry[name])));
+}
+
+export function readEntries(text: string): EntryValues[] {
+  return JSON.parse(text);
+}
+
+export function nameValues(values: EntryValues): Entry {
+  const entry: Record<string, EntryValues[number]> = {};
+  for (let at = 0; at < COLUMNS.length; at++) entry[COLUMNS[at]!] = values[at]!;
+  return entry as Entry;
+}

@@ -46,8 +46,7 @@ export function createLedger({ store, clock, ids, log }: LedgerOptions): Ledger 
   /** Called when no request is under way any more. */
   let onQuiet: (() => void) | undefined;
 
-  const take = (fields: Omit<Entry, "id">) => {
-    const entry = { id: ids.uuid(), ...fields };
+  const take = (entry: Entry) => {
     writer.add(entry);
     for (const hear of observers) hear(entry);
     under_way -= 1;
@@ -55,7 +54,7 @@ export function createLedger({ store, clock, ids, log }: LedgerOptions): Ledger 
   };
   return {
     meter(route) {
-      const options = { route, clock, take };
+      const options = { route, clock, drawId: ids.uuid, take };
       return {
         open(arrival: Arrival) {
           under_way += 1;

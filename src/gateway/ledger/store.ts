@@ -1,11 +1,10 @@
 // The ledger in the database: a row for each request, and the sums of each day, which outlive them.
 import { type Static, Type } from "@sinclair/typebox";
-import { intoAll, type Sql, sql, store, type Tx } from "../../platform/database/index.ts";
-import { Money, maybe } from "../../platform/shape.ts";
-import { Entry } from "./entry.ts";
+import { createInsertion, type Sql, sql, store, type Tx } from "../../platform/database/index.ts";
+import { Money, maybe, writeRow } from "../../platform/shape.ts";
+import { Entry, type EntryValues, nameValues, readEntries } from "./entry.ts";
 import { DaySum, sumByDay } from "./sums.ts";
 
-const Id = Type.Object({ id: Type.String() });
 const Name = Type.String();
 
 /** What sums can be taken by. */
@@ -49,20 +48,15 @@ export const ledgerStore = store(
       ),
   },
   {
-    /** `written`: entries as JSON. Run again, it counts none twice. */
-    add: async (tx, written: string) => {
-      const entries = JSON.parse(written) as Entry[];
-      const added = new Set<string>();
-      for (const group of splitRows(entries)) {
-        const rows = await tx.all(
-          Id,
-          sql`INSERT INTO ledger ${intoAll(Entry, group)}
-              ON CONFLICT (id) DO NOTHING RETURNING id`,
-        );
-        for (const { id } of rows) added.add(id);
-      }
-      const sums = sumByDay(entries.filter(({ id }) => added.has(id)));
-      for (const group of splitRows(sums)) await addSums(tx, group);
+    /**
+     * `written`: entries as writeEntries writes them. `isAgain`: a write of them has failed, and may
+     * have happened all the same; what is there already is counted no second time.
+     */
+    add: async (tx, written: string, isAgain: boolean) => {
+      const entries = readEntries(written);
+      const added = isAgain ? await addMissing(tx, entries) : entries;
+      if (!isAgain) for (const group of splitRows(entries)) await addEntries(tx, group);
+      for (const group of splitRows(sumByDay(added.map(nameValues)))) await addSums(tx, group);
     },
     /** Deletes up to `limit` entries from before `until`, the oldest first; how many they were. */
     sweep: (tx, until: number, limit: number) =>
@@ -81,16 +75,34 @@ function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
   }
 }
 
+const insertEntries = createInsertion(Entry, "INSERT INTO ledger", "ON CONFLICT (id) DO NOTHING");
+
+async function addEntries(tx: Tx, group: EntryValues[]): Promise<void> {
+  const count = await tx.run(insertEntries(group));
+  // Nobody else draws these ids; should it be so all the same, they are tried again one by one.
+  if (count < group.length) throw new Error("entries of the ledger are there already");
+}
+
+/** One by one, so that each tells whether it was there. */
+async function addMissing(tx: Tx, entries: EntryValues[]): Promise<EntryValues[]> {
+  const added: EntryValues[] = [];
+  for (const entry of entries) if ((await tx.run(insertEntries([entry]))) === 1) added.push(entry);
+  return added;
+}
+
+const insertSums = createInsertion(
+  DaySum,
+  "INSERT INTO ledger_days",
+  // Unknown and a cost is that cost; only unknown and unknown stays so.
+  `ON CONFLICT (day, account_id, key_id, model, route) DO UPDATE SET
+    requests = ledger_days.requests + excluded.requests,
+    failed = ledger_days.failed + excluded.failed,
+    prompt_tokens = ledger_days.prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = ledger_days.completion_tokens + excluded.completion_tokens,
+    cost = COALESCE(ledger_days.cost + excluded.cost, ledger_days.cost, excluded.cost),
+    unpriced = ledger_days.unpriced + excluded.unpriced`,
+);
+
 async function addSums(tx: Tx, sums: DaySum[]): Promise<void> {
-  await tx.run(
-    // Unknown and a cost is that cost; only unknown and unknown stays so.
-    sql`INSERT INTO ledger_days ${intoAll(DaySum, sums)}
-        ON CONFLICT (day, account_id, key_id, model, route) DO UPDATE SET
-          requests = ledger_days.requests + excluded.requests,
-          failed = ledger_days.failed + excluded.failed,
-          prompt_tokens = ledger_days.prompt_tokens + excluded.prompt_tokens,
-          completion_tokens = ledger_days.completion_tokens + excluded.completion_tokens,
-          cost = COALESCE(ledger_days.cost + excluded.cost, ledger_days.cost, excluded.cost),
-          unpriced = ledger_days.unpriced + excluded.unpriced`,
-  );
+  await tx.run(insertSums(sums.map((sum) => writeRow(DaySum, sum))));
 }

@@ -16,8 +16,9 @@ const BYTES_MAX = 1e12;
 export interface TallyOptions {
   route: Route;
   clock: Clock;
-  /** Takes the one entry; its id is drawn there. */
-  take(entry: Omit<Entry, "id">): void;
+  drawId(): string;
+  /** Takes the one entry. */
+  take(entry: Entry): void;
 }
 
 export class RequestTally implements Tally {
@@ -58,7 +59,9 @@ export class RequestTally implements Tally {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { caller, request_id, trace } = this.#arrival;
+    const { prompt_tokens, completion_tokens, usage_estimated, cost } = this.#used();
     this.#options.take({
+      id: this.#options.drawId(),
       request_id,
       at: this.#at,
       account_id: caller.account_id,
@@ -68,7 +71,10 @@ export class RequestTally implements Tally {
       status,
       code,
       is_stream: this.is_stream,
-      ...this.#used(),
+      prompt_tokens,
+      completion_tokens,
+      usage_estimated,
+      cost,
       attempts: this.#ending?.attempts ?? null,
       waited_ms: roundTime(this.#ending?.waited_ms),
       first_token_ms: roundTime(this.#first_token_ms),

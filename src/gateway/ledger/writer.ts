@@ -2,7 +2,7 @@
 import type { Cancel, Clock } from "../../platform/clock.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, writeEntries } from "./entry.ts";
 import type { ledgerStore } from "./store.ts";
 
 /**
@@ -48,8 +48,7 @@ export function createEntryWriter(
     cancel = null;
     const group = waiting.splice(0, ENTRIES_A_WRITE);
     writing = group.length;
-    // One text crosses to the Worker at a third of the price of its objects.
-    store.add(JSON.stringify(group)).then(
+    store.add(writeEntries(group), retry_ms > 0).then(
       () => {
         retry_ms = 0;
         goOn();

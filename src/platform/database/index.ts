@@ -10,7 +10,7 @@ import { createBus } from "./wake.ts";
 
 export { type Inspection, inspectDatabase } from "./inspection.ts";
 export type { Place } from "./opening.ts";
-export { into, intoAll, none, type Sql, sql } from "./sql.ts";
+export { createInsertion, into, none, type Sql, sql, type Value } from "./sql.ts";
 export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";
 export { createRegistry, listWrites } from "./transaction.ts";
 export { DatabaseInUse, DatabaseUnusable, NewerDatabase } from "./unusable.ts";

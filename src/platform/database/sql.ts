@@ -28,14 +28,23 @@ export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
   return { strings, values: writeRow(schema, row) };
 }
 
-/** `(a, b) VALUES (?, ?), (?, ?)` of whole rows, at least one. */
-export function intoAll<S extends TObject>(schema: S, rows: readonly Static<S>[]): Sql {
-  const [first, ...others] = rows.map((row) => into(schema, row));
-  const { strings } = first!;
-  const between = [`), (`, ...strings.slice(1, -1)];
-  return {
-    strings: [...strings.slice(0, -1), ...others.flatMap(() => between), strings.at(-1)!],
-    values: [first!, ...others].flatMap(({ values }) => values),
+/**
+ * A statement that inserts whole rows, each as the values of the schema's columns: its text is made
+ * once for each number of rows, and stays prepared. `before` and `behind` are SQL around the rows.
+ */
+export function createInsertion(schema: TObject, before: string, behind: string) {
+  const columns = columnsOf(schema).map((column) => column.name);
+  const start = `${before} (${columns.join(", ")}) VALUES (`;
+  const commas = columns.slice(1).map(() => ", ");
+  const texts = new Map<number, string[]>();
+  return (rows: readonly (readonly Value[])[]): Sql => {
+    let strings = texts.get(rows.length);
+    if (!strings) {
+      const others = rows.slice(1).flatMap(() => ["), (", ...commas]);
+      strings = [start, ...commas, ...others, `) ${behind}`];
+      texts.set(rows.length, strings);
+    }
+    return { strings, values: rows.flat() };
   };
 }
 

@@ -27,7 +27,7 @@ function open(answer: Answer) {
   const bugs: unknown[] = [];
   const entries: Omit<Entry, "id">[] = [];
   const tally = new RequestTally(
-    { route: "chat", clock, take: (entry) => void entries.push(entry) },
+    { route: "chat", drawId: () => "e-1", clock, take: (entry) => void entries.push(entry) },
     { caller: KEY, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
   const admitted = { ask: createAsk("Hello"), answer, tally } as Admitted;

@@ -1,5 +1,6 @@
 // The ledger as a service: who hears its entries, what a stop waits for, what old rows come to.
 import { expect, test } from "bun:test";
+import { nameValues, readEntries } from "../../../src/gateway/ledger/entry.ts";
 import { createLedger } from "../../../src/gateway/ledger/ledger.ts";
 import { createRetention } from "../../../src/gateway/ledger/retention.ts";
 import { createLog } from "../../../src/platform/log.ts";
@@ -15,10 +16,10 @@ function surround() {
 
 function open(add: () => Promise<void> = async () => {}) {
   const around = surround();
-  const written: string[] = [];
+  const written: number[] = [];
   const store = {
     add(entries: string) {
-      written.push(...JSON.parse(entries).map((entry: { status: number }) => entry.status));
+      written.push(...readEntries(entries).map((values) => nameValues(values).status));
       return add();
     },
   };

@@ -1,5 +1,6 @@
 // Groups, retries and the end of the ledger's writer, on a store that does what a test says.
 import { expect, test } from "bun:test";
+import { nameValues, readEntries } from "../../../src/gateway/ledger/entry.ts";
 import { createEntryWriter } from "../../../src/gateway/ledger/writer.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -13,7 +14,7 @@ function open() {
   const writes: { ids: string[]; end: PromiseWithResolvers<void> }[] = [];
   const store = {
     async add(written: string) {
-      const ids = (JSON.parse(written) as { id: string }[]).map(({ id }) => id);
+      const ids = readEntries(written).map((values) => nameValues(values).id);
       const end = Promise.withResolvers<void>();
       writes.push({ ids, end });
       await end.promise;
