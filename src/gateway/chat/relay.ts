@@ -84,7 +84,7 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
 /** The ending, or that of a stop: who asked for JSON has heard nothing of the answer yet. */
 function untilStop(running: Running, ending: Promise<Ending>): Promise<Ending> {
   const { promise, resolve, reject } = Promise.withResolvers<Ending>();
-  const leave = running.enter(() => resolve(STOPPED));
+  const leave = running.enter(() => resolve({ ...STOPPED }));
   ending.then(
     (ending) => {
       leave();

@@ -49,8 +49,8 @@ export const ledgerStore = store(
   },
   {
     /**
-     * `written`: entries as writeEntries writes them. `isAgain`: a write of them has failed, and may
-     * have happened all the same; what is there already is counted no second time.
+     * `written`: entries as writeEntries writes them. `isAgain`: a write of them has failed, and
+     * may have happened all the same; what is there already is counted no second time.
      */
     add: async (tx, written: string, isAgain: boolean) => {
       const entries = readEntries(written);

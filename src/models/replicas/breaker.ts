@@ -24,10 +24,10 @@ export interface Breaker {
   /** The failure that stands for its silence; null: it has been heard since, whatever it said. */
   findSilence(): Failure | null;
   begin(): Trial;
-  /** null: a bug of ours, which says nothing of it. */
+  /** null: nothing that says anything of it, such as a bug of ours. */
   end(trial: Trial, ending: Ending | null): void;
-  /** It was heard: it is there, whatever becomes of the requests. */
-  hear(): void;
+  /** It was heard: it is there, whatever becomes of the requests; the trial of which it was. */
+  hear(trial?: Trial): void;
   /** How much has been heard of it so far. */
   countHeard(): number;
   close(): void;
@@ -39,26 +39,36 @@ export interface BreakerOptions {
   onTurn(isOpen: boolean): void;
   /** It begins to try the replica in so many milliseconds. */
   onOpen(open_ms: number): void;
+  /** The one that tries the replica was heard: another may. */
+  onHeard(): void;
 }
 
 /** What an ending says of the replica. */
 type Sign = "good" | "bad" | "answered" | "nothing";
 
-export function createBreaker({ clock, onTurn, onOpen }: BreakerOptions): Breaker {
+export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions): Breaker {
   /** When it failed lately; the oldest first. */
   let failures: number[] = [];
   /** null: it is closed. */
   let open_until: number | null = null;
-  let isTried = false;
+  /** null: none is under way of which nothing was heard yet. */
+  let tried: Trial | null = null;
   let successes = 0;
   let heard = 0;
   /** Failures in a row without anything heard of the replica. */
   let silences = 0;
   let silence: Failure | null = null;
 
-  const hear = () => {
+  /** It is open, and it is time to try the replica. */
+  const isTrying = () => open_until !== null && clock.monotonic() >= open_until;
+  const hear = (trial?: Trial) => {
     heard += 1;
     silences = 0;
+    // It answers. However long the answer may be, the next one may try as well.
+    if (trial && tried === trial) {
+      tried = null;
+      onHeard();
+    }
   };
   const open = () => {
     const isTurn = open_until === null;
@@ -72,7 +82,7 @@ export function createBreaker({ clock, onTurn, onOpen }: BreakerOptions): Breake
     const isTurn = open_until !== null;
     open_until = null;
     failures = [];
-    isTried = false;
+    tried = null;
     silences = 0;
     if (isTurn) onTurn(false);
   };
@@ -89,15 +99,17 @@ export function createBreaker({ clock, onTurn, onOpen }: BreakerOptions): Breake
   };
 
   return {
-    mayAsk: () => open_until === null || (!isTried && clock.monotonic() >= open_until),
+    mayAsk: () => open_until === null || (!tried && isTrying()),
     findSilence: () => (silences >= FAILURES_MAX ? silence : null),
     begin() {
-      const isTrial = open_until !== null && !isTried && clock.monotonic() >= open_until;
-      if (isTrial) isTried = true;
-      return { isTrial, heard };
+      const isTrial = !tried && isTrying();
+      const trial = { isTrial, heard };
+      if (isTrial) tried = trial;
+      return trial;
     },
-    end({ isTrial, heard: heard_before }, ending) {
-      if (isTrial) isTried = false;
+    end(trial, ending) {
+      const { isTrial, heard: heard_before } = trial;
+      if (tried === trial) tried = null;
       const sign = ending && readSign(ending);
       if (!ending || sign === "nothing") return;
       if (ending.ok || !ending.silent) hear();
@@ -107,7 +119,8 @@ export function createBreaker({ clock, onTurn, onOpen }: BreakerOptions): Breake
         silence = ending;
       }
       if (sign === "bad") noteFailure(isTrial);
-      else if (sign === "good" && isTrial && ++successes >= SUCCESSES_NEEDED) close();
+      // Another trial may have failed meanwhile: what began before that proves nothing any more.
+      else if (sign === "good" && isTrial && isTrying() && ++successes >= SUCCESSES_NEEDED) close();
     },
     hear,
     countHeard: () => heard,

@@ -23,6 +23,7 @@ export interface Health {
   /** Believes it healthy until the next look. */
   forgive(): void;
   start(): void;
+  /** Unwatched it is believed healthy: whoever still waits for it would never hear otherwise. */
   stop(): void;
 }
 
@@ -105,6 +106,8 @@ export function createHealth(options: HealthOptions): Health {
       cancelNext = null;
       watching?.abort();
       watching = null;
+      misses = 0;
+      isHealthy = true;
     },
   };
 }

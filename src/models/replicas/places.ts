@@ -27,12 +27,21 @@ export interface Places {
   serve(): void;
 }
 
-/** `max_in_flight` is the places of each; 0: without limit. */
+/** Who got less than this part of the whole time for its first token is not blamed for it. */
+const FAIR_PART = 1 / 2;
+
+export interface PlacesOptions {
+  /** The places of each; 0: without limit. */
+  max_in_flight: number;
+  first_token_timeout_ms: number;
+  clock: Clock;
+}
+
 export function createPlaces(
   replicas: readonly Replica[],
-  max_in_flight: number,
-  clock: Clock,
+  { max_in_flight, first_token_timeout_ms, clock }: PlacesOptions,
 ): Places {
+  const fair_ms = first_token_timeout_ms * FAIR_PART;
   const { choose, passOn } = createChoice(replicas, max_in_flight);
   const line = createLine<Place | Failure>(clock);
 
@@ -60,7 +69,10 @@ export function createPlaces(
         ending = await replica.answer(...asked);
       } finally {
         replica.in_flight -= 1;
-        replica.breaker.end(trial, ending);
+        const [, , , first_token_ms = first_token_timeout_ms] = asked;
+        // What our own line has used up of the caller's time says nothing of the replica.
+        const isRushed = first_token_ms < fair_ms && ending !== null && isLate(ending);
+        replica.breaker.end(trial, isRushed ? null : ending);
         line.serve();
       }
       if (!ending.ok && ending.silent) replica.health.doubt();
@@ -68,4 +80,9 @@ export function createPlaces(
     },
     serve: line.serve,
   };
+}
+
+/** We gave it up: the time of the request was over. */
+function isLate(ending: Ending): boolean {
+  return !ending.ok && ending.code === "upstream_timeout" && !ending.elsewhere;
 }

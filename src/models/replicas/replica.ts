@@ -47,6 +47,7 @@ export function createReplica(
       onChange();
       clock.after(open_ms, onChange);
     },
+    onHeard: onChange,
   });
   if (!look || health_every_ms === 0) {
     return { index, answer, breaker, health: UNWATCHED, in_flight: 0 };
@@ -56,7 +57,7 @@ export function createReplica(
     every_ms: health_every_ms,
     clock,
     countHeard: breaker.countHeard,
-    onAlive: breaker.hear,
+    onAlive: () => breaker.hear(),
     onTurn(isHealthy) {
       if (isHealthy) log.info("a model server is healthy again", fields);
       else log.warn("a model server is not healthy and is not asked", fields);

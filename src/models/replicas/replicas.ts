@@ -2,7 +2,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Answer, Ear, Ending } from "../upstream/contract.ts";
-import { createPlaces } from "./places.ts";
+import { createPlaces, type Place } from "./places.ts";
 import { createReplica, type Replica, type ReplicaServer } from "./replica.ts";
 
 export interface Replicas {
@@ -39,20 +39,20 @@ export function joinReplicas(
   servers: readonly ReplicaServer[],
   options: ReplicasOptions,
 ): Replicas {
-  const { clock, max_in_flight, first_token_timeout_ms } = options;
+  const { clock, first_token_timeout_ms } = options;
   const replicas = servers.map((server, index) =>
     createReplica(server, index, { ...options, onChange: () => places.serve() }),
   );
-  const places = createPlaces(replicas, max_in_flight, clock);
+  const places = createPlaces(replicas, options);
 
   const answer: Answer = async (ask, ear, signal) => {
     const began = clock.monotonic();
     let isHeard = false;
-    let asked: Replica | null = null;
+    let asked: Place | null = null;
     const hear: Ear = (piece) => {
       isHeard = true;
       // A long stream shows all the while that its server is there.
-      asked!.breaker.hear();
+      asked!.replica.breaker.hear(asked!.trial);
       return ear(piece);
     };
     let ending: Ending | null = null;
@@ -74,14 +74,14 @@ export function joinReplicas(
         if (!ending || place.code === "client_closed_request") ending = place;
         break;
       }
-      asked = place.replica;
+      asked = place;
       attempts += 1;
       ending = await places.use(place, ask, hear, signal, left_ms);
       if (ending.ok || isHeard || !ending.elsewhere || signal.aborted) break;
       if (!ending.silent) answers += 1;
       left_ms = first_token_timeout_ms - (clock.monotonic() - began);
       if (answers >= ANSWERS_MAX || left_ms <= 0) break;
-      tried = [...tried, asked];
+      tried = [...tried, place.replica];
       if (tried.length === replicas.length) break;
     }
     ending.attempts = attempts;

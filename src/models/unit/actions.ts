@@ -65,13 +65,17 @@ function createRequest(action: string, egress: TrustedEgress): Act {
   };
 }
 
+/** The stub's server, which does not care what settings say of it later. */
+export interface StubServer {
+  up_at_ms: number;
+}
+
 /** The stub's: as if there were a server that takes so long, and runs for as long as we do. */
-export function planStub(start_delay_ms: number, clock: Clock): UnitPlan {
-  let up_at_ms = Number.POSITIVE_INFINITY;
+export function planStub(start_delay_ms: number, server: StubServer, clock: Clock): UnitPlan {
   return {
-    look: async () => clock.monotonic() >= up_at_ms,
+    look: async () => clock.monotonic() >= server.up_at_ms,
     async start() {
-      up_at_ms = clock.monotonic() + start_delay_ms;
+      server.up_at_ms = clock.monotonic() + start_delay_ms;
       return null;
     },
     stop: null,

@@ -30,15 +30,19 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
   return {
     async answer(ask, ear, signal) {
       const early = counted.get(ask);
-      if (early?.fate) return addWait({ ...early.fate }, early);
+      if (early?.fate) return addWait({ ...early.fate, attempts: 0 }, early);
       let isHeard = false;
+      let hasPassed = false;
       const hear: Ear = (piece) => {
         isHeard = true;
+        unit.hear();
         return ear(piece);
       };
       const attempt = async (): Promise<Ending> => {
         const entry = unit.tryEnter() ? PASSED : await enter(signal);
-        if (entry.fate) return addWait({ ...entry.fate }, entry);
+        // No server was asked: it did not even start.
+        if (entry.fate) return addWait({ ...entry.fate, attempts: 0 }, entry);
+        hasPassed = true;
         try {
           return addWait(await answer(ask, hear, signal), entry);
         } finally {
@@ -46,8 +50,8 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
         }
       };
       const first = addWait(await attempt(), early ?? PASSED);
-      const mayBeGone = !isHeard && !signal.aborted && isUnanswered(first);
-      if (!mayBeGone || !(await unit.isGone())) return first;
+      const mayBeGone = hasPassed && !isHeard && !signal.aborted && isUnanswered(first);
+      if (!mayBeGone || !(await unit.isGone(signal))) return first;
       const again = await attempt();
       const attempts = (first.attempts ?? 1) + (again.attempts ?? 1);
       return { ...addWait(again, { waited_ms: first.waited_ms ?? 0 }), attempts };

@@ -74,6 +74,8 @@ export class Unit {
   /** Counts its changes of state: who comes back from a look sees whether it still matters. */
   #turn = 0;
   #in_flight = 0;
+  /** How much was heard of its servers. */
+  #heard = 0;
   #misses = 0;
   #failures = 0;
   #retry_at_ms = 0;
@@ -145,14 +147,20 @@ export class Unit {
     if (this.#in_flight === 0) this.#idle_since_ms = this.#clock.monotonic();
   }
 
-  /** After a request that its server did not answer: looks at once whether it is still there. */
-  async isGone(): Promise<boolean> {
+  /** Its servers say something: one that is too busy for its health is not gone. */
+  hear(): void {
+    this.#heard++;
+  }
+
+  /**
+   * After a request that its server did not answer: looks at once whether it is still there. False
+   * for a caller who leaves meanwhile, and is not asked for again.
+   */
+  async isGone(signal: AbortSignal): Promise<boolean> {
     if (!this.isUp) return true;
     const turn = this.#turn;
-    this.#doubt ??= this.#look();
-    const isGood = await this.#doubt;
-    this.#doubt = null;
-    if (isGood) return false;
+    const isGood = await Promise.race([this.#doubtIt(), untilAborted(signal)]);
+    if (isGood === null || isGood) return false;
     if (turn === this.#turn) this.#lose();
     return true;
   }
@@ -292,7 +300,7 @@ export class Unit {
 
   async #lookAgain(): Promise<void> {
     const turn = this.#turn;
-    const isGood = await this.#look();
+    const isGood = await this.#sense();
     if (turn !== this.#turn) return;
     if (this.#state === "up") {
       this.#misses = isGood ? 0 : this.#misses + 1;
@@ -304,6 +312,23 @@ export class Unit {
       void this.#note();
     } else if (isGood && !this.#isPutDown) return this.#rise(null);
     this.#watch();
+  }
+
+  /** One look for all who doubt. */
+  #doubtIt(): Promise<boolean> {
+    if (this.#doubt) return this.#doubt;
+    const doubt = this.#sense();
+    this.#doubt = doubt;
+    void doubt.then(() => {
+      if (this.#doubt === doubt) this.#doubt = null;
+    });
+    return doubt;
+  }
+
+  /** Whether it is there: its health says so, or a request heard of it meanwhile. */
+  async #sense(): Promise<boolean> {
+    const heard = this.#heard;
+    return (await this.#look()) || this.#heard > heard;
   }
 
   async #look(): Promise<boolean> {
@@ -334,4 +359,10 @@ export class Unit {
 
 function fail(code: Failure["code"], why: string): Failure {
   return { ok: false, code, elsewhere: false, why };
+}
+
+function untilAborted(signal: AbortSignal): Promise<null> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(null), { once: true });
+  });
 }

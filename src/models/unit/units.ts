@@ -4,7 +4,7 @@ import type { Database } from "../../platform/database/index.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { Log, LogFields } from "../../platform/log.ts";
 import { type ModelSettings, nameUnit } from "../../platform/settings/index.ts";
-import { planStub, planUnit } from "./actions.ts";
+import { planStub, planUnit, type StubServer } from "./actions.ts";
 import { unitStore } from "./store.ts";
 import { Unit, type UnitPlan } from "./unit.ts";
 
@@ -18,8 +18,17 @@ export interface UnitsOptions {
 export function createUnits({ database, egress, clock, log }: UnitsOptions) {
   const notes = database.bind(unitStore);
   const units = new Map<string, Unit>();
+  /** Those of stubs: they outlive a change of what is said of them. */
+  const stubs = new Map<string, StubServer>();
+  const findStub = (id: string): StubServer => {
+    const known = stubs.get(id) ?? { up_at_ms: Number.POSITIVE_INFINITY };
+    stubs.set(id, known);
+    return known;
+  };
   const read = ({ id, upstream }: ModelSettings): [LogFields, UnitPlan] => {
-    if (upstream.kind === "stub") return [{ model: id }, planStub(upstream.start_delay_ms, clock)];
+    if (upstream.kind === "stub") {
+      return [{ model: id }, planStub(upstream.start_delay_ms, findStub(id), clock)];
+    }
     const start = upstream.start!;
     return [{ upstream: new URL(start.health).host }, planUnit(start, { egress, clock })];
   };

@@ -18,7 +18,12 @@ const SILENT = fail({ silent: "surely" });
 function open() {
   const clock = createManualClock();
   const turns: boolean[] = [];
-  const breaker = createBreaker({ clock, onTurn: (isOpen) => turns.push(isOpen), onOpen() {} });
+  const breaker = createBreaker({
+    clock,
+    onTurn: (isOpen) => turns.push(isOpen),
+    onOpen() {},
+    onHeard() {},
+  });
   const note = (ending: Ending | null, times = 1) => {
     for (let n = 0; n < times; n++) breaker.end(breaker.begin(), ending);
   };
@@ -171,4 +176,23 @@ test("whatever is heard of it ends the silence, and closing it forgets all", () 
   breaker.note(SILENT, 5);
   breaker.close();
   expect([breaker.findSilence(), breaker.mayAsk()]).toEqual([null, true]);
+});
+
+test("of several trials a failure opens it again, whatever becomes of those before it", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  await breaker.clock.advance(30_000);
+  const trials = Array.from({ length: 3 }, () => {
+    const trial = breaker.begin();
+    expect([trial.isTrial, breaker.mayAsk()]).toEqual([true, false]);
+    breaker.hear(trial);
+    expect(breaker.mayAsk()).toBe(true);
+    return trial;
+  });
+  breaker.end(trials[0]!, fail());
+  for (const trial of trials.slice(1)) breaker.end(trial, GOOD);
+  expect([breaker.mayAsk(), breaker.turns]).toEqual([false, [true]]);
+  await breaker.clock.advance(30_000);
+  breaker.note(GOOD, 2);
+  expect(breaker.turns).toEqual([true, false]);
 });

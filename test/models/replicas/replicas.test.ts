@@ -436,3 +436,56 @@ test("who is turned away by one replica waits for another, and others pass by", 
   expect(await outcome(picky)).toEqual(["ok", 2]);
   expect(asked).toEqual([0, 1, 0, 0, 1]);
 });
+
+const LATE = fail("no answer in time", { code: "upstream_timeout", elsewhere: false });
+
+test("a replica is not blamed for the time that was waited for its place", async () => {
+  const { held, attempt } = hold();
+  const some = { max_in_flight: 1, first_token_timeout_ms: 10_000 };
+  const { replicas, clock, lines, given_ms, ask } = join([attempt], some);
+  for (let n = 0; n < 5; n++) {
+    replicas[0] = attempt;
+    const answers = [ask(), ask()];
+    await clock.advance(8_000);
+    replicas[0] = async () => ({ ...LATE });
+    held[n]!(succeed());
+    expect(await outcome(answers[1]!)).toEqual(["upstream_timeout", 1]);
+  }
+  expect([given_ms.slice(-2), lines]).toEqual([[10_000, 2_000], []]);
+  for (let n = 0; n < 5; n++) await ask();
+  expect(lines).toHaveLength(1);
+});
+
+test("a long answer that tries a replica lets the next one try, too, once it is heard", async () => {
+  const { held, attempt } = hold();
+  const { replicas, clock, lines, asked, ask } = join([failing, done], { max_in_flight: 2 });
+  while (lines.length === 0) await ask();
+  replicas[1] = attempt;
+  await clock.advance(30_000);
+  let speak = () => {};
+  replicas[0] = (_ask, ear) => {
+    speak = () => void ear({ kind: "text", text: "Hello" });
+    return new Promise((resolve) => held.push(resolve));
+  };
+  asked.length = 0;
+  // Two fill the other one; one tries; one waits.
+  const answers = [ask(), ask(), ask(), ask()];
+  await clock.advance(0);
+  expect(asked.toSorted()).toEqual([0, 1, 1]);
+  speak();
+  await clock.advance(0);
+  expect(asked.toSorted()).toEqual([0, 0, 1, 1]);
+  for (const end of held) end(succeed());
+  await Promise.all(answers);
+  expect(lines).toHaveLength(2);
+});
+
+test("one that is not watched any more is believed healthy by those who still wait", async () => {
+  const { seen, clock, ask, start, stop, isDown } = join([done]);
+  seen[0] = "refused";
+  start();
+  await clock.advance(0);
+  expect([isDown(), await outcome(ask())]).toEqual([true, ["model_offline", 0]]);
+  stop();
+  expect([isDown(), await outcome(ask())]).toEqual([false, ["ok", 1]]);
+});

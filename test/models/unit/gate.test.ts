@@ -144,3 +144,65 @@ test("a request is in flight until it ends, also where it ends by a bug", async 
   await clock.advance(60_000);
   expect(server.stops).toBe(1);
 });
+
+test("a start that fails is no attempt, be it the first or the one after", async () => {
+  const never = await openGate([DONE]);
+  never.server.start = async () => "its command exited with 1";
+  expect(await never.ask()).toMatchObject({ code: "model_offline", attempts: 0 });
+
+  const { server, ask } = await openGate([REFUSED]);
+  server.isHealthy = true;
+  await ask();
+  server.isHealthy = false;
+  const ending = ask();
+  server.start = async () => "its command exited with 1";
+  expect(await ending).toMatchObject({ code: "model_offline", attempts: 1 });
+});
+
+test("whoever leaves, or is told of a stop, does not wait for a look at its server", async () => {
+  const look = Promise.withResolvers<boolean>();
+  let isHeld = false;
+  const plan = { look: () => (isHeld ? look.promise : Promise.resolve(true)) };
+  const { gate, unit, clock } = await openGate([REFUSED], { plan });
+  await clock.advance(0);
+  expect(unit.isUp).toBe(true);
+  isHeld = true;
+  const caller = new AbortController();
+  const ending = gate.answer(createAsk("Hello"), () => {}, caller.signal);
+  await clock.advance(0);
+  caller.abort();
+  expect(await ending).toEqual(REFUSED);
+  // Nobody is left who doubts it: the next one looks anew.
+  look.resolve(true);
+  await clock.advance(0);
+  isHeld = false;
+  expect(await unit.isGone(new AbortController().signal)).toBe(false);
+});
+
+test("a unit whose requests are heard is not given up for a health that is too busy", async () => {
+  const told = Promise.withResolvers<Ending>();
+  let tell: () => void | Promise<void> = () => {};
+  const speak: Answer = (_, ear) => {
+    tell = () => ear({ kind: "text", text: "Hello" });
+    return told.promise;
+  };
+  let isBusy = false;
+  const plan = {
+    async look() {
+      if (isBusy) await tell();
+      return !isBusy;
+    },
+  };
+  const { ask, unit, clock } = await openGate([speak], { plan });
+  await clock.advance(0);
+  const ending = ask();
+  await clock.advance(0);
+  isBusy = true;
+  await clock.advance(60_000);
+  expect(unit.isUp).toBe(true);
+  tell = () => {};
+  await clock.advance(20_000);
+  expect(unit.isUp).toBe(false);
+  told.resolve(DONE);
+  expect(await ending).toEqual(DONE);
+});

@@ -3,6 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { NOBODY, openBench } from "./bench.ts";
 
 const OFFLINE = "model_offline";
+/** A caller who does not leave. */
+const STAYS = new AbortController().signal;
 
 describe("a start", () => {
   test("is one for all who wait, and they go on in the order in which they came", async () => {
@@ -204,10 +206,10 @@ describe("a unit that is up", () => {
     await using bench = await openBench();
     bench.server.isHealthy = true;
     await bench.call(1);
-    expect(await bench.unit.isGone()).toBe(false);
+    expect(await bench.unit.isGone(STAYS)).toBe(false);
     bench.server.isHealthy = false;
     const looks = bench.server.looks;
-    const doubts = [bench.unit.isGone(), bench.unit.isGone()];
+    const doubts = [bench.unit.isGone(STAYS), bench.unit.isGone(STAYS)];
     expect(await Promise.all(doubts)).toEqual([true, true]);
     expect([bench.server.looks, bench.unit.isUp]).toEqual([looks + 1, false]);
   });

@@ -191,3 +191,19 @@ test("a failed command is a failed start", async () => {
     why: "its unit did not start: its command exited with 4",
   });
 });
+
+test("a stub that was started stays up when its settings change", async () => {
+  const write = (delay: string, pace: number) =>
+    `[[models]]\nid = "one"\n` +
+    `upstream = { kind = "stub", start_delay = "${delay}", tokens_per_second = ${pace} }\n`;
+  const { ask, change } = await build(write("5s", 0));
+  const first = ask("one");
+  await clock.advance(6_000);
+  expect(await first).toMatchObject({ ok: true, waited_ms: 5_000 });
+  await change(write("5s", 1_000));
+  await clock.advance(60_000);
+  const again = ask("one");
+  await clock.advance(1_000);
+  expect(await again).toMatchObject({ ok: true });
+  expect((await again).waited_ms).toBeUndefined();
+});

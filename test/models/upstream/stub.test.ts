@@ -283,3 +283,10 @@ test("an untold usage is counted the same way", async () => {
   const ending = await ask("!say one two\n!nousage").answer;
   expect(ending).toMatchObject({ usage: { completion_tokens: 2 } });
 });
+
+test("an ending is made for one answer alone, so that whoever hands it on may add to it", async () => {
+  const gone = { signal: AbortSignal.abort() };
+  const [one, other] = [await ask("Hello", {}, gone).answer, await ask("Hello", {}, gone).answer];
+  expect(one).toEqual(other);
+  expect(one).not.toBe(other);
+});
