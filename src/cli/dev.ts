@@ -47,6 +47,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
       }),
     async welcome(operator) {
       const others = await operator.createDevKeys(first);
+      await operator.grantDevModels();
       const endings = others.map((key) => key.slice(first.length)).join(" ");
       const note = `keys      ${first}, and with these endings: ${endings}`;
       return { keys: [first, ...others], notes: [note, ...recording.notes] };

@@ -7,7 +7,8 @@ import { type Given, readText } from "./verb.ts";
 export async function initSettings(given: Given, output: Output): Promise<number> {
   const file = given.args[0] ?? readText(given, "config") ?? FILE;
   createSettingsFile(file);
-  output.say("it holds as it is; `wadi models probe URL --write` adds a model of yours");
+  const also = file === FILE ? "" : ` --config ${file}`;
+  output.say(`it holds as it is; \`wadi models probe URL --write${also}\` adds a model of yours`);
   output.print({ file }, `${file}\n`);
   return 0;
 }

@@ -1,6 +1,8 @@
 // `wadi serve`: what wadi.toml says, on a data directory or a database server, until it is stopped.
+import { needsGrant } from "../operator/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
+import type { Settings } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
 import { nameData, openGivenSettings, placeData, placeSecretsKey } from "./settings.ts";
@@ -37,8 +39,17 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     async welcome(operator) {
       const key = await operator.welcome();
       if (key === undefined) return { keys: [], notes: [] };
-      const notes = [`key       ${key}`, FIRST_KEY_NOTE];
+      const notes = [`key       ${key}`, FIRST_KEY_NOTE, ...adviseGrant(settings)];
       return { keys: [key], notes, rescue: FIRST_KEY_RESCUE };
     },
   });
+}
+
+/** Without a grant the command that a start prints would be refused. */
+function adviseGrant({ models, service }: Settings): string[] {
+  const model = models.find(({ id }) => id === service.default_model);
+  if (!model || !needsGrant(model)) return [];
+  return [
+    `          it may not call ${model.id} before \`wadi accounts grant default ${model.id}\``,
+  ];
 }

@@ -15,7 +15,7 @@ export { createGrants, type Grants } from "./grants.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export { needsGrant } from "./permission.ts";
 export { type Probed, probeServer, type Report } from "./probing/probe.ts";
-export { checkReplica, type ReplicaSight } from "./probing/replica.ts";
+export { checkReplica, nameHealth, type ReplicaSight } from "./probing/replica.ts";
 export type { Judgement, ModelRegistry, Named } from "./registry.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";

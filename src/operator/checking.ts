@@ -1,6 +1,6 @@
 // Looks whether an installation would serve: its data, its key, every server of every model, the
 // clock. It changes nothing, and disturbs no server that is running.
-import { checkReplica, isUnitUp, type ReplicaSight } from "../models/index.ts";
+import { checkReplica, isUnitUp, nameHealth, type ReplicaSight } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/database/index.ts";
 import { formatDuration } from "../platform/duration.ts";
@@ -99,14 +99,16 @@ async function checkModels(options: CheckOptions, egress: TrustedEgress): Promis
 
 /** What is to be looked at of a model: a row for each of its servers. */
 function listLooks(
-  { id, upstream }: ModelSettings,
+  { id, self_hosted, upstream }: ModelSettings,
   { clock, ids }: CheckOptions,
   egress: TrustedEgress,
 ): (() => Promise<CheckRow>)[] {
   if (upstream.kind === "stub") {
     return [async () => ({ status: "ok", what: "model", name: id, says: "the model inside" })];
   }
-  const { start } = upstream;
+  const { start, health, health_every_ms } = upstream;
+  const isWatched = health_every_ms > 0 && (self_hosted || health !== "");
+  const judged = { model: upstream.model, route: nameHealth(upstream), isWatched };
   return upstream.urls.map((url) => async () => {
     // A check starts nothing: what sleeps is in order.
     if (start && !(await isUnitUp(start, { egress, clock }))) {
@@ -114,16 +116,28 @@ function listLooks(
       return { status: "ok", what: "model", name: id, url, says };
     }
     const sight = await checkReplica({ upstream, url, egress, clock, ids });
-    const { status, says } = judgeSight(sight, upstream.model);
+    const { status, says } = judgeSight(sight, judged);
     return { status, what: "model", name: id, url, says, sight };
   });
 }
 
-function judgeSight(sight: ReplicaSight, model: string): Pick<CheckRow, "status" | "says"> {
+interface Judged {
+  /** The name that is sent to it. */
+  model: string;
+  /** Of its health. */
+  route: string;
+  /** The gateway asks nothing of one that is not well. */
+  isWatched: boolean;
+}
+
+function judgeSight(
+  sight: ReplicaSight,
+  { model, route, isWatched }: Judged,
+): Pick<CheckRow, "status" | "says"> {
   const { why, answered_ms, is_listed, is_healthy, counts_tokens } = sight;
   const doubts = [
     ...(is_listed === false ? [`its list does not name "${model}"`] : []),
-    ...(is_healthy === false ? ["its /health says that it is not well"] : []),
+    ...(is_healthy === false ? [`its ${route} says that it is not well`] : []),
   ];
   if (why !== null) return { status: "fail", says: [why, ...doubts].join(", ") };
   const seen = [
@@ -133,6 +147,7 @@ function judgeSight(sight: ReplicaSight, model: string): Pick<CheckRow, "status"
     ...(is_healthy === null ? ["no health route"] : is_healthy ? ["healthy"] : []),
     counts_tokens ? "counts tokens" : "counts no tokens",
   ];
+  if (isWatched && is_healthy === false) return { status: "fail", says: seen.join(", ") };
   return { status: doubts.length > 0 ? "warn" : "ok", says: seen.join(", ") };
 }
 

@@ -5,6 +5,9 @@ import { OperatorProblem } from "./problem.ts";
 
 type NewKey = Parameters<Access["keys"]["create"]>[0];
 
+/** The account of its keys, save one. */
+export const DEV = "dev";
+
 /** By their names `serve` knows data that everybody has a key of. */
 const NAME = /^wadi dev [0-9a-f]{8}(-|$)/;
 
@@ -26,7 +29,7 @@ export async function createDevKeys(
     );
   }
   const made = new Set(keys.map(({ name }) => name));
-  const account_id = (await findOrCreate(access, "dev")).id;
+  const account_id = (await findOrCreate(access, DEV)).id;
   const other = await findOrCreate(access, "other");
   const scopes = SCOPES.filter((scope) => scope !== "agents.approve");
   const wishes: Record<string, Omit<NewKey, "name" | "secret">> = {

@@ -1,11 +1,11 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import { createGrants, createSwitches, createUnitStandings } from "../models/index.ts";
+import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
-import { createDevKeys } from "./dev-keys.ts";
+import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
@@ -35,6 +35,13 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),
+    /**
+     * `wadi dev`, behind its keys: data in memory has no other way to a grant. The account `other`
+     * gets none, and shows what is refused.
+     */
+    async grantDevModels(): Promise<void> {
+      for (const model of models) if (needsGrant(model)) await accounts.grant(DEV, model.id);
+    },
     /** `wadi serve`: of a first start, the secret of the one key; undefined: it was no first. */
     welcome: (): Promise<string | undefined> => welcome(access),
   };

@@ -24,7 +24,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A new file with every setting in it, commented out; throws an OperatorProblem. */
 export function createSettingsFile(file: string): void {
-  replaceFile(file, Buffer.from(writeTemplate()), undefined);
+  holdDraft(file, file, (draft) => {
+    replaceFile(file, { draft, bytes: Buffer.from(writeTemplate()), before: undefined });
+  });
 }
 
 /**
@@ -33,11 +35,34 @@ export function createSettingsFile(file: string): void {
  */
 export function addModel(file: string, id: string, block: string, env: Environment): void {
   const place = resolveLink(file);
+  holdDraft(file, place, (draft) => {
+    const { stat, bytes } = readBefore(file, place);
+    const added = judgeAddition(decode(bytes, file), { file, id, block, env });
+    const isSame = readBefore(file, place).bytes.equals(bytes);
+    // Whoever saves it in an editor does not know of the draft.
+    if (!isSame) throw new OperatorProblem(`${file} was changed meanwhile: try again`);
+    replaceFile(place, { draft, bytes: Buffer.concat([bytes, Buffer.from(added)]), before: stat });
+  });
+}
+
+/** What stands there now; nothing, where there is no file. */
+function readBefore(file: string, place: string): { stat: Stats | undefined; bytes: Buffer } {
   const stat = explainFailures(file, () => statSync(place, { throwIfNoEntry: false }));
   // A pipe would be waited for.
   if (stat && !stat.isFile()) throw new OperatorProblem(`${file} is no file`);
   const bytes = stat ? explainFailures(file, () => readFileSync(place)) : Buffer.alloc(0);
-  const text = decode(bytes, file);
+  return { stat, bytes };
+}
+
+interface Addition {
+  file: string;
+  id: string;
+  block: string;
+  env: Environment;
+}
+
+/** What is written behind this text; throws where the whole would not hold. */
+function judgeAddition(text: string, { file, id, block, env }: Addition): string {
   const read = (whole: string) => readSettings(whole, file, env, {}, { wants_api_keys: false });
   const before = read(text);
   const gap = text === "" ? "" : text.endsWith("\n") ? "\n" : "\n\n";
@@ -51,7 +76,7 @@ export function addModel(file: string, id: string, block: string, env: Environme
     }
     throw new OperatorProblem(`nothing was written, since it would not hold: ${failure.message}`);
   }
-  replaceFile(place, Buffer.concat([bytes, Buffer.from(added)]), stat);
+  return added;
 }
 
 function decode(bytes: Uint8Array, file: string): string {
@@ -71,25 +96,50 @@ function resolveLink(file: string): string {
   }
 }
 
-/** Whole or not at all; `before` is what stood there, undefined: nothing may stand there. */
-function replaceFile(file: string, bytes: Uint8Array, before: Stats | undefined): void {
+/**
+ * Makes the draft of a file for `work`, and takes it away behind it. There is only one: of two who
+ * add at once, each would build on the same text, and the second one's would undo the first one's.
+ */
+function holdDraft(file: string, place: string, work: (draft: string) => void): void {
+  const draft = `${place}.new`;
   explainFailures(file, () => {
-    const draft = `${file}.${process.pid}`;
-    rmSync(draft, { force: true });
-    const descriptor = openSync(draft, "wx", MODE);
     try {
-      try {
-        for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
-        fsyncSync(descriptor);
-      } finally {
-        closeSync(descriptor);
-      }
-      if (!before) return linkSync(draft, file);
-      keepRights(draft, before);
-      renameSync(draft, file);
-    } finally {
-      rmSync(draft, { force: true });
+      closeSync(openSync(draft, "wx", MODE));
+    } catch (failure) {
+      if ((failure as NodeJS.ErrnoException).code !== "EEXIST") throw failure;
+      throw new OperatorProblem(
+        `${draft} is there: another program is writing ${file}; try again, ` +
+          "or remove it if there is none",
+      );
     }
+  });
+  try {
+    work(draft);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+interface Replacement {
+  draft: string;
+  bytes: Uint8Array;
+  /** What stood there; undefined: nothing may stand there. */
+  before: Stats | undefined;
+}
+
+/** Whole or not at all. */
+function replaceFile(file: string, { draft, bytes, before }: Replacement): void {
+  explainFailures(file, () => {
+    const descriptor = openSync(draft, "r+");
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    if (!before) return linkSync(draft, file);
+    keepRights(draft, before);
+    renameSync(draft, file);
   });
 }
 

@@ -139,3 +139,31 @@ describe("--write", () => {
     await server.stop();
   });
 });
+
+test("a first start says what the new account lacks for somebody else's model", async () => {
+  const fresh = openRoom();
+  const text = '[[models]]\nid = "rented"\nupstream = { kind = "stub" }\n';
+  writeFileSync(join(fresh.directory, "wadi.toml"), text);
+  const grant = "accounts grant default rented";
+  const server = await fresh.serve(["serve", "--port", "0"]);
+  expect(server.banner.join("\n")).toContain(`before \`wadi ${grant}\``);
+  expect((await server.chat("Hi")).status).toBe(403);
+  expect((await fresh.run(grant.split(" "))).code).toBe(0);
+  expect((await server.chat("Hi")).status).toBe(201);
+  await fresh.close();
+});
+
+test("dev may call somebody else's model, and its other account may not", async () => {
+  const fresh = openRoom();
+  const text = '[[models]]\nid = "rented"\nupstream = { kind = "stub" }\n';
+  writeFileSync(join(fresh.directory, "wadi.toml"), text);
+  const server = await fresh.serve(["dev", "--port", "0"]);
+  expect((await server.chat("Hi")).status).toBe(201);
+  expect((await server.chat("Hi", { key: "svc_sk_dev-other" })).status).toBe(403);
+  await fresh.close();
+});
+
+test("init names the file that the next command is to write to", async () => {
+  const { stderr } = await run("init other.toml");
+  expect(stderr).toContain("--write --config other.toml");
+});

@@ -74,6 +74,23 @@ describe("the servers of the models", () => {
     expect(row!.says).toMatch(/^one token in \d+ ms, listed, healthy, counts tokens$/);
   });
 
+  test("one whose health the gateway would believe to be bad fails, although it answers", async () => {
+    const { root } = start(vllm({ "GET /health": () => refuse(503, "sick") }));
+    const owned = (more: string) => model("qwen", [`${root}/v1`], more);
+    const own = (text: string) => text.replace("[models.up", "self_hosted = true\n[models.up");
+    const look = async (text: string) => ofModels(await check(text))[0]!.status;
+    expect(await look(own(owned("")))).toBe("fail");
+    expect(await look(own(owned('health = "/v1/models"')))).toBe("ok");
+    expect(await look(own(owned('health_every = "0s"')))).toBe("warn");
+    expect(await look(owned(""))).toBe("warn");
+  });
+
+  test("a health route that is for others only is none", async () => {
+    const { root } = start(vllm({ "GET /health": () => refuse(401, "who?") }));
+    const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
+    expect(row).toMatchObject({ status: "ok", sight: { is_healthy: null } });
+  });
+
   test("every replica has a row, in the order of the settings; the stub is ok by itself", async () => {
     const { root } = start(vllm());
     const dead = startModelServer({});

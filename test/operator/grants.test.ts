@@ -82,3 +82,18 @@ test("a slip in a grant or in taking one back is refused, and changes nothing", 
   await expect(ungrant("acme", "gone")).rejects.toThrow('there is no model "gone"');
   await close();
 });
+
+test("dev grants its own account every model that needs it, and the account beside it none", async () => {
+  const { operator, access, database, close } = await openHouse(["own"], ELSEWHERE);
+  await operator.createDevKeys(KEY);
+  await operator.grantDevModels();
+  const list = async (name: string) => {
+    const account = (await access.accounts.find(name))!;
+    const rows = await database.bind(modelStore).list(account.id);
+    return rows.filter(({ is_granted }) => is_granted).map(({ id }) => id);
+  };
+  await database.bind(modelStore).see(["own", "rented", "inner", "secret"], 0);
+  expect((await list("dev")).sort()).toEqual(["rented", "secret"]);
+  expect(await list("other")).toEqual([]);
+  await close();
+});

@@ -126,6 +126,39 @@ describe("addModel", () => {
     expect(readFileSync(file)).toEqual(bytes);
   });
 
+  test("of two that add at once, the second one is refused and undoes nothing", () => {
+    writeFileSync(file, "");
+    let says = "";
+    // The environment is read between the old text and the new one.
+    const env = {
+      get WADI_SERVER__PORT() {
+        if (says !== "") return "1";
+        says = "none";
+        try {
+          add(BLOCK.replace("qwen", "llama"));
+        } catch (failure) {
+          says = (failure as Error).message;
+        }
+        return "1";
+      },
+    };
+    add(BLOCK, env);
+    expect(says).toContain("another program is writing");
+    expect([read(), list()]).toEqual([BLOCK, ["wadi.toml"]]);
+  });
+
+  test("what an editor saved meanwhile stays", () => {
+    writeFileSync(file, "");
+    const env = {
+      get WADI_SERVER__PORT() {
+        writeFileSync(file, "# Saved.\n");
+        return "1";
+      },
+    };
+    expect(() => add(BLOCK, env)).toThrow("was changed meanwhile");
+    expect([read(), list()]).toEqual(["# Saved.\n", ["wadi.toml"]]);
+  });
+
   test("refuses what is no file", () => {
     mkdirSync(file);
     expect(() => add()).toThrow("is no file");

@@ -6,8 +6,10 @@ import { parseObject } from "../upstream/body.ts";
 import { writeHeaders } from "../upstream/openai-request.ts";
 import { askWhole, type NoReply } from "../upstream/whole.ts";
 
-/** A server that is well answers its own routes at once; one token may take longer. */
+/** A server that is well answers its own routes at once. */
 const QUESTION_MS = 5_000;
+/** One token takes longer where the model has to be loaded first. */
+const CHAT_MS = 20_000;
 /** A list of models and a template are far smaller. */
 const REPLY_BYTES_MAX = 1_048_576;
 
@@ -51,7 +53,7 @@ export function createAsking(options: AskingOptions): Asking {
   const total = abortAfter(clock, options.total_ms);
   const ask = async (url: string, body?: string): Promise<Heard> => {
     const began = clock.monotonic();
-    const limit = abortAfter(clock, QUESTION_MS, total.signal);
+    const limit = abortAfter(clock, body === undefined ? QUESTION_MS : CHAT_MS, total.signal);
     const server = egress.open(url, { headers, connect_timeout_ms: QUESTION_MS });
     const request = { body, bytes_max: REPLY_BYTES_MAX, signal: limit.signal };
     const reply = await askWhole(server, request);

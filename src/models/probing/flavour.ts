@@ -99,12 +99,10 @@ export function decideFlavour(answers: Answers): Flavour | null {
 }
 
 /** The models of a list in the standard format; a name that could not be sent again is left out. */
-export function readModels({ json }: Heard, models_max: number): ListedEntry[] {
-  return readList(json?.data)
-    .slice(0, models_max)
-    .flatMap((one): ListedEntry[] => {
-      const entry = readTable(one);
-      const id = readWord(entry.id);
-      return id === null ? [] : [{ id, entry }];
-    });
+export function readModels({ json }: Heard): ListedEntry[] {
+  return readList(json?.data).flatMap((one): ListedEntry[] => {
+    const entry = readTable(one);
+    const id = readWord(entry.id);
+    return id === null ? [] : [{ id, entry }];
+  });
 }

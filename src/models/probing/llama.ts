@@ -18,6 +18,7 @@ export const llama: Flavour = {
     const props = isRouter ? ((await asking.get(`${root}/props${query}`)).json ?? {}) : own;
     const template = typeof props.chat_template === "string" ? props.chat_template : null;
     const caps = readTable(props.chat_template_caps);
+    const takesTools = readFlag(caps.supports_tools) ?? readFlag(caps.supports_tool_calls);
     const meta = readTable(model?.entry.meta);
     const slot = readCount(readTable(props.default_generation_settings).n_ctx);
     const window = slot ?? readCount(meta.n_ctx);
@@ -30,7 +31,8 @@ export const llama: Flavour = {
       version: readWord(own.build_info),
       // Of one slot: with several of them it is smaller than what the server was started with.
       context_window: window,
-      tools: readFlag(caps.supports_tools) ?? readFlag(caps.supports_tool_calls),
+      // The template's word; a server started without --jinja refuses them all the same.
+      tools: takesTools === false ? false : null,
       vision: readFlag(readTable(props.modalities).vision),
       reasoning: hasSwitch ? true : null,
       reasoning_on: turn(true),

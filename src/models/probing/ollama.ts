@@ -2,6 +2,8 @@
 import type { Flavour } from "./flavour.ts";
 import { readCount, readList, readTable, readWord } from "./readers.ts";
 
+const UNLOADED = "it tells a window only while its model is loaded: probe it again";
+
 export const ollama: Flavour = {
   name: "Ollama",
   is_self_hosted: true,
@@ -37,6 +39,7 @@ export const ollama: Flavour = {
       reasoning_off: thinks ? { reasoning_effort: "none" } : null,
       notes: [
         "what is longer than its window is cut silently: OLLAMA_CONTEXT_LENGTH sets that window",
+        ...(window === null && !loaded ? [UNLOADED] : []),
         ...(most === null ? [] : [`the model could take a window of ${most} tokens`]),
       ],
     };

@@ -15,9 +15,9 @@ import {
 } from "./flavour.ts";
 import { explain, type Tried, tryChats } from "./trials.ts";
 
-/** A person waits for it. */
-const TOTAL_MS = 20_000;
-/** A server with more of them than people can read is asked about one by its name. */
+/** A person waits for it, also for a model that has to be loaded first. */
+const TOTAL_MS = 30_000;
+/** More of them nobody reads; one behind them is asked about by its name. */
 const MODELS_MAX = 200;
 
 export interface ProbeOptions {
@@ -36,7 +36,7 @@ export interface Report extends Facts, Omit<Tried, keyof Facts | "why"> {
   /** As its makers call it. */
   kind: string;
   is_self_hosted: boolean;
-  /** The names in its list. */
+  /** The first names in its list. */
   models: string[];
   /** The one that was asked about; null: it names none. */
   model: string | null;
@@ -85,7 +85,7 @@ async function probe(asking: Asking, options: ProbeOptions): Promise<Probed> {
   const answers = await askAll(asking, root, list);
   const flavour = decideFlavour(answers);
   if (!flavour) return { ok: false, says: judgeStranger(list, hasKey) };
-  const names = answers.models.map(({ id }) => id);
+  const names = answers.models.slice(0, MODELS_MAX).map(({ id }) => id);
   const model = findModel(answers.models, options.model);
   if (options.model !== null && !model) {
     const known = names.length > 0 ? `it has ${names.slice(0, 8).join(", ")}` : "it lists none";
@@ -135,7 +135,7 @@ async function askAll(asking: Asking, root: string, list: Heard): Promise<Answer
   const names = Object.keys(QUESTIONS) as (keyof typeof QUESTIONS)[];
   const heard = await Promise.all(names.map((name) => asking.get(`${root}${QUESTIONS[name]}`)));
   const answers = Object.fromEntries(names.map((name, index) => [name, heard[index]!]));
-  return { ...(answers as Omit<Answers, "models">), models: readModels(list, MODELS_MAX) };
+  return { ...(answers as Omit<Answers, "models">), models: readModels(list) };
 }
 
 function findModel(models: readonly ListedEntry[], name: string | null): ListedEntry | null {

@@ -13,7 +13,6 @@ import { createTrial } from "./probe.ts";
 const QUESTIONS_MS = 10_000;
 /** A server that has to load its model first is one that would keep callers waiting. */
 const TOKEN_MS = 20_000;
-const MODELS_MAX = 2_000;
 
 export interface ReplicaOptions {
   upstream: Extract<ModelSettings["upstream"], { kind: "openai" }>;
@@ -47,8 +46,8 @@ export async function checkReplica(options: ReplicaOptions): Promise<ReplicaSigh
     const token = askToken(options);
     const list = await asking.get(`${url}/models`);
     const ahead_ms = list.date === null ? null : list.date - clock.now();
-    const health = list.status === null ? list : await asking.get(`${root}/health`);
-    const names = readModels(list, MODELS_MAX).map(({ id }) => id);
+    const health = list.status === null ? list : await asking.get(root + nameHealth(upstream));
+    const names = readModels(list).map(({ id }) => id);
     const count = createTokenCount({ ...upstream, urls: [url], egress, clock });
     const isThere = list.status !== null;
     const counts_tokens = isThere && (await count(trial, asking.signal)) !== null;
@@ -80,7 +79,13 @@ async function askToken({ upstream, url, egress, clock, ids }: ReplicaOptions) {
   }
 }
 
+/** The route that the gateway would ask for it. */
+export function nameHealth({ health }: Pick<ReplicaOptions["upstream"], "health">): string {
+  return health || "/health";
+}
+
+/** As the gateway does: a server without that route, or with one for others, is not unwell. */
 function judgeHealth(status: number | null): boolean | null {
-  if (status === null || status === 404) return null;
-  return isGood(status);
+  if (isGood(status)) return true;
+  return status === null || status < 500 ? null : false;
 }

@@ -254,12 +254,60 @@ describe("what is no model server is told as what it is", () => {
     const hung = new Promise<void>((resolve) => waiting.push(resolve));
     const probed = probe(root);
     await hung;
-    await clock.advance(5_000);
+    await clock.advance(20_000);
     const found = await probed;
     expect(found.ok && found.report.notes).toContain(
       "one token was not answered: it did not answer in time",
     );
   });
+});
+
+test("a model that has to be loaded first is waited for, and all is found out", async () => {
+  const asked = Promise.withResolvers<void>();
+  const loaded = Promise.withResolvers<void>();
+  const routes = vllm();
+  const { root } = start({
+    ...routes,
+    "POST /v1/chat/completions": async (body, request) => {
+      asked.resolve();
+      await loaded.promise;
+      return routes["POST /v1/chat/completions"]!(body, request);
+    },
+  });
+  const probed = probe(root);
+  await asked.promise;
+  await clock.advance(15_000);
+  loaded.resolve();
+  const found = await probed;
+  expect(found.ok && found.report).toMatchObject({ answered_ms: 15_000, tools: true });
+});
+
+test("of a very long list the last one can be asked about by its name", async () => {
+  const data = Array.from({ length: 3_000 }, (_, i) => ({ id: `m${i}`, owned_by: "vllm" }));
+  const found = await report({ ...vllm(), "GET /v1/models": () => ({ data }) }, "m2999");
+  expect(found.model).toBe("m2999");
+  expect(found.models.length).toBeLessThan(1_000);
+});
+
+test("llama.cpp without --jinja refuses the tools that its template knows", async () => {
+  const refusal = () => refuse(500, "tools param requires --jinja flag");
+  const chats = chat({ judge: (body) => (body.tools ? refusal() : undefined) });
+  const found = await report(
+    llamaServer({
+      "GET /props": () => ({
+        ...{ default_generation_settings: { n_ctx: 2_048 }, total_slots: 4 },
+        chat_template_caps: { supports_tools: true, supports_tool_calls: true },
+      }),
+      "POST /v1/chat/completions": chats,
+    }),
+  );
+  expect(found.tools).toBe(false);
+});
+
+test("Ollama's window is not known before its model is loaded, which is said", async () => {
+  const found = await report(ollama({ "GET /api/ps": () => ({ models: [] }) }));
+  expect(found.context_window).toBeNull();
+  expect(found.notes.join()).toContain("probe it again");
 });
 
 describe("a server behind a key", () => {
