@@ -21,9 +21,9 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
   /** What became of those who waited already when they were counted. */
   const counted = new WeakMap<object, Entry>();
 
-  const enter = async (signal: AbortSignal): Promise<Entry> => {
+  const enter = async (account: string, signal: AbortSignal): Promise<Entry> => {
     const begun_ms = clock.monotonic();
-    const fate = await unit.enter(signal);
+    const fate = await unit.enter(account, signal);
     return { fate, waited_ms: Math.round(clock.monotonic() - begun_ms) };
   };
 
@@ -39,7 +39,7 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
         return ear(piece);
       };
       const attempt = async (): Promise<Ending> => {
-        const entry = unit.tryEnter() ? PASSED : await enter(signal);
+        const entry = unit.tryEnter() ? PASSED : await enter(ask.account, signal);
         // No server was asked: it did not even start.
         if (entry.fate) return addWait({ ...entry.fate, attempts: 0 }, entry);
         hasPassed = true;
@@ -59,7 +59,7 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
 
     /** Only its server can count exactly, so a prompt that has to be counted waits too. */
     async count(ask, signal) {
-      const entry = unit.tryEnter() ? PASSED : await enter(signal);
+      const entry = unit.tryEnter() ? PASSED : await enter(ask.account, signal);
       if (entry !== PASSED) counted.set(ask, entry);
       if (entry.fate) return null;
       try {

@@ -119,7 +119,7 @@ export class Unit {
   }
 
   /** undefined: it is up, and the caller has to `leave` it later. */
-  async enter(signal: AbortSignal): Promise<Fate> {
+  async enter(account: string, signal: AbortSignal): Promise<Fate> {
     if (this.tryEnter()) return undefined;
     if (signal.aborted) return explainCut("left");
     const pause_ms = this.#retry_at_ms - this.#clock.monotonic();
@@ -128,9 +128,13 @@ export class Unit {
       return fail("model_offline", `its unit did not start; not tried again for ${seconds} s`);
     }
     if (this.#waiters.size >= WAITERS_MAX) {
-      return fail("upstream_rate_limited", `${WAITERS_MAX} callers wait for its unit already`);
+      const full = fail(
+        "upstream_rate_limited",
+        `${WAITERS_MAX} callers wait for its unit already`,
+      );
+      if (!this.#waiters.makeRoom(account, full)) return full;
     }
-    const joined = this.#waiters.join(signal);
+    const joined = this.#waiters.join(account, signal);
     if (this.#state !== "starting" && this.#state !== "stopping") void this.#start();
     return joined;
   }

@@ -5,31 +5,53 @@ import { explainCut } from "../upstream/openai-failure.ts";
 /** undefined: go on; else what became of it. */
 export type Fate = Failure | undefined;
 
+interface Waiter {
+  account: string;
+  end(fate: Fate): void;
+}
+
 export class Waiters {
-  readonly #waiting = new Set<(fate: Fate) => void>();
+  readonly #waiting = new Set<Waiter>();
 
   get size(): number {
     return this.#waiting.size;
   }
 
   /** Waits behind all others for as long as the caller does. */
-  join(signal: AbortSignal): Promise<Fate> {
+  join(account: string, signal: AbortSignal): Promise<Fate> {
     const { promise, resolve } = Promise.withResolvers<Fate>();
-    const end = (fate: Fate) => {
-      this.#waiting.delete(end);
-      signal.removeEventListener("abort", leave);
-      resolve(fate);
+    const waiter: Waiter = {
+      account,
+      end: (fate) => {
+        this.#waiting.delete(waiter);
+        signal.removeEventListener("abort", leave);
+        resolve(fate);
+      },
     };
-    const leave = () => end(explainCut("left"));
+    const leave = () => waiter.end(explainCut("left"));
     signal.addEventListener("abort", leave, { once: true });
-    this.#waiting.add(end);
+    this.#waiting.add(waiter);
     return promise;
+  }
+
+  /**
+   * Sends the newest of the account that has the most away, so that no account keeps the others out;
+   * false: that is the one who comes.
+   */
+  makeRoom(account: string, fate: Failure): boolean {
+    const counts = new Map([[account, 1]]);
+    for (const one of this.#waiting) counts.set(one.account, (counts.get(one.account) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    if (counts.get(account) === most) return false;
+    const newest = [...this.#waiting].findLast((one) => counts.get(one.account) === most);
+    newest!.end(fate);
+    return true;
   }
 
   /** Tells all of them the same, the first one first; how many they were. */
   release(fate: Fate): number {
     const count = this.#waiting.size;
-    for (const end of this.#waiting) end(fate);
+    for (const { end } of this.#waiting) end(fate);
     return count;
   }
 }

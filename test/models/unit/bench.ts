@@ -23,7 +23,7 @@ export interface Bench extends AsyncDisposable {
   lines: string[];
   database: Database;
   /** Calls it: what became of it is added to `ended`, such as `1 up` or `2 model_offline`. */
-  call(name: string | number, signal?: AbortSignal): Promise<void>;
+  call(name: string | number, signal?: AbortSignal, account?: string): Promise<void>;
   ended: string[];
   /** What its last failure said. */
   why(): string;
@@ -94,8 +94,8 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     lines,
     database,
     ended,
-    async call(name, signal = new AbortController().signal) {
-      const fate = await unit.enter(signal);
+    async call(name, signal = new AbortController().signal, account = "account-1") {
+      const fate = await unit.enter(account, signal);
       ended.push(`${name} ${fate?.code ?? "up"}`);
       if (fate) said = fate.why;
     },

@@ -93,6 +93,18 @@ describe("a start", () => {
     expect(bench.ended).toHaveLength(1_001);
     expect(bench.ended.at(-1)).toBe("999 up");
   });
+
+  test("lets the newest of the account that has the most make room for another account", async () => {
+    await using bench = await openBench();
+    for (let n = 0; n < 998; n++) void bench.call(n);
+    const call = (name: string) => void bench.call(name, undefined, "account-2");
+    for (const name of ["a", "b", "c"]) call(name);
+    await bench.clock.advance(0);
+    expect(bench.ended).toEqual(["997 upstream_rate_limited"]);
+    bench.server.isHealthy = true;
+    await bench.clock.advance(1_000);
+    expect(bench.ended.slice(-4)).toEqual(["996 up", "a up", "b up", "c up"]);
+  });
 });
 
 describe("a failed start", () => {
