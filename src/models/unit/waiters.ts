@@ -35,8 +35,8 @@ export class Waiters {
   }
 
   /**
-   * Sends the newest of the account that has the most away, so that no account keeps the others out;
-   * false: that is the one who comes.
+   * Sends the newest of the account that has the most away, so that no account keeps the others
+   * out; false: that is the one who comes.
    */
   makeRoom(account: string, fate: Failure): boolean {
     const counts = new Map([[account, 1]]);
