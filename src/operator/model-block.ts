@@ -27,6 +27,9 @@ export function nameModel(model: string): string {
   return id === "" ? "model-1" : id;
 }
 
+/** The settings take no more, and no server has so many. */
+const IN_FLIGHT_MAX = 100_000;
+
 /** With comments for what it did not say, and what people should know. */
 export function writeBlock(report: Report, { id, model, api_key_env }: BlockWish): string {
   const set = (name: string, value: unknown) => `${name} = ${writeValue(value)}`;
@@ -51,6 +54,10 @@ export function writeBlock(report: Report, { id, model, api_key_env }: BlockWish
     ...(reasoning_on ? [set("reasoning_on", reasoning_on)] : []),
     ...(reasoning_off ? [set("reasoning_off", reasoning_off)] : []),
     ...(report.tool_choice_by_name ? [] : [set("tool_choice_by_name", false)]),
+    // What it cannot work on at once had better wait here, where accounts take turns.
+    ...(report.requests_max === null
+      ? []
+      : [set("max_in_flight", Math.min(report.requests_max, IN_FLIGHT_MAX))]),
   ];
   const version = report.version === null ? "" : ` ${report.version}`;
   const head = [`# ${report.kind}${version}`, ...report.notes.map((note) => `# ${note}`)];

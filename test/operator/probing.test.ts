@@ -54,7 +54,9 @@ test("vLLM's block holds, and says the model's window, abilities and switch", as
 test("every kind's block holds as settings", async () => {
   for (const routes of [vllm(), sglang(), llamaServer(), ollama(), textGeneration()]) {
     const { block, report } = await probe(routes);
-    expect(readModel(block).context_window).toBe(report.context_window);
+    const { context_window, upstream } = readModel(block);
+    expect(context_window).toBe(report.context_window);
+    expect(upstream).toMatchObject({ max_in_flight: report.requests_max ?? 0 });
   }
 });
 
