@@ -242,6 +242,16 @@ test("a refused body does not spoil the connection for the next request", async 
   client.leave();
 });
 
+test("gateway.limits.body_size a length that is sent twice lets no larger body in", async () => {
+  const body = JSON.stringify({ size: 5, filling: "x".repeat(150 * 1024) });
+  const length = `Content-Length: ${body.length}\r\n`;
+  const reply = await sendRaw(
+    hall.entrance.url,
+    `${POST}${HOST}${KEY}${length}${length}\r\n${body}`,
+  );
+  expect(reply).toMatchObject({ status: 413 });
+});
+
 test("gateway.errors.client_closed_request who leaves in the middle of a body is a line of the log, and no error", async () => {
   const { lines, entrance } = hall;
   for (const length of [

@@ -71,6 +71,16 @@ test("a body that is too large has the bytes announced, or those that came", asy
   ]);
 });
 
+test("a length that is sent twice is no number: the bytes are counted as they come", async () => {
+  const { ask, closed } = open();
+  await ask("/v1/echo", '{"text":"x"}', { "content-length": "12, 12" });
+  await ask("/v1/echo", "x".repeat(200_000), { "content-length": "200000, 200000" });
+  expect(closed).toMatchObject([
+    [200, null, expect.any(Number), 12],
+    [413, "request_too_large", expect.any(Number), 200_000],
+  ]);
+});
+
 test("who left while sending is told nothing", async () => {
   const { ask, closed } = open();
   const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
