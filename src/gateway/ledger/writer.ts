@@ -2,6 +2,7 @@
 import type { Cancel, Clock } from "../../platform/clock.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import type { Log } from "../../platform/log.ts";
+import { createDoubts } from "./doubts.ts";
 import { type Entry, writeEntries } from "./entry.ts";
 import type { ledgerStore } from "./store.ts";
 
@@ -27,6 +28,7 @@ export function createEntryWriter(
   log: Log,
 ) {
   const complaint = createComplaint(clock, log);
+  const doubts = createDoubts();
   let waiting: Entry[] = [];
   /** When the oldest of them came. */
   let oldest_at = 0;
@@ -46,16 +48,20 @@ export function createEntryWriter(
   const write = () => {
     cancel?.();
     cancel = null;
-    const group = waiting.splice(0, ENTRIES_A_WRITE);
+    const group = waiting.splice(0, doubts.limit(ENTRIES_A_WRITE));
     writing = group.length;
-    store.add(writeEntries(group), retry_ms > 0).then(
+    store.add(writeEntries(group), doubts.mayBeWritten(group)).then(
       () => {
         retry_ms = 0;
+        doubts.succeed();
         goOn();
       },
       (failure) => {
         // They keep their ids: if it was the answer that got lost, none is counted twice.
-        waiting = group.concat(waiting);
+        const lot = doubts.fail(group);
+        if (lot === "front") waiting = group.concat(waiting);
+        else if (lot === "behind") waiting.push(...group);
+        else lost += complaint.giveUp(group);
         retry_ms = Math.min(Math.max(RETRY_MS, 2 * retry_ms), RETRY_MS_MAX);
         complaint.say(failure);
         goOn();
@@ -115,6 +121,13 @@ function createComplaint(clock: Clock, log: Log) {
   };
   return {
     say,
+    /** Each by its name: nobody else will ever know of it. */
+    giveUp(group: readonly Entry[]): number {
+      for (const { request_id, key_id } of group) {
+        log.error("an entry of the ledger cannot be written, and is lost", { request_id, key_id });
+      }
+      return group.length;
+    },
     drop(count: number) {
       dropped += count;
       say();

@@ -92,11 +92,44 @@ test("what could not be written is written again, later each time, with what cam
     await opened.clock.advance(1);
     expect(opened.writes).toHaveLength(n + 2);
   }
-  expect(opened.writes.at(-1)!.ids).toEqual(Array.from({ length: 9 }, (_, n) => `e-${n + 1}`));
-  await succeed(opened);
-  opened.add(1);
+  const written = await writeAll(opened);
+  expect(written.sort()).toEqual(Array.from({ length: 9 }, (_, n) => `e-${n + 1}`));
+  opened.add(2);
   await opened.clock.advance(25);
-  expect(opened.writes.at(-1)!.ids).toEqual(["e-10"]);
+  expect(opened.writes.at(-1)!.ids).toEqual(["e-10", "e-11"]);
+});
+
+/** Lets every write through but those that hold a bad one, until nothing more is tried. */
+async function writeAll(opened: Opened, bad?: string): Promise<string[]> {
+  const written: string[] = [];
+  for (let seen = 0; seen < opened.writes.length; ) {
+    seen = opened.writes.length;
+    const { ids } = opened.writes.at(-1)!;
+    if (bad !== undefined && ids.includes(bad)) await fail(opened);
+    else {
+      written.push(...ids);
+      await succeed(opened);
+    }
+    if (opened.writer.look().unwritten > 0) await opened.clock.advance(5_000);
+  }
+  return written;
+}
+
+test("one that can never be written stops no other: it is given up, by its name", async () => {
+  const opened = open();
+  opened.add(300);
+  const written = await writeAll(opened, "e-2");
+  const others = Array.from({ length: 300 }, (_, n) => `e-${n + 1}`).filter((id) => id !== "e-2");
+  expect(written.sort()).toEqual(others.sort());
+  expect(opened.writer.look()).toEqual({ unwritten: 0, lost: 1 });
+  expect(opened.lines.at(-1)).toMatchObject({
+    level: "error",
+    message: "an entry of the ledger cannot be written, and is lost",
+    request_id: "request of e-2",
+  });
+  opened.add(2);
+  await opened.clock.advance(25);
+  expect(opened.writes.at(-1)!.ids).toEqual(["e-301", "e-302"]);
 });
 
 test("a long failure is said once a minute", async () => {
