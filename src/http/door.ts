@@ -112,8 +112,6 @@ const BODY_BYTES_MAX = 100 * 1024;
  * server closes none sooner, not even one whose body took all its time.
  */
 const LATE_MS = 10_000;
-/** gateway.errors.client_closed_request */
-const LEFT = 499;
 
 /** Registers routes of one half; `routes` fills as houses are built. */
 export function createDoor(options: DoorOptions) {
@@ -207,7 +205,7 @@ function createAnswer<B extends TSchema, T extends Tally>(
     const refusal = isRefusal ? failure : refuse("internal_error");
     const text = writeEnvelope(refusal, half, request_id);
     // Who has left gets nothing of it.
-    const bytes = refusal.status === LEFT ? 0 : Buffer.byteLength(text);
+    const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
     tally?.close(refusal.status, shownCode(refusal.code, half) ?? refusal.code, bytes);
     return sendRefusal(refusal, text, request_id);
   };

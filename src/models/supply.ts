@@ -4,11 +4,12 @@ import type { TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
-import { createLook } from "./replicas/health.ts";
+import { createLook, isWatched, nameHealth } from "./replicas/health.ts";
 import { joinReplicas, type Replicas } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
 import { waitForUnit } from "./unit/gate.ts";
 import type { Units } from "./unit/units.ts";
+import { rootOf } from "./upstream/address.ts";
 import type { Answer, CountTokens } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
 import { writeHeaders } from "./upstream/openai-request.ts";
@@ -66,10 +67,8 @@ export function openSupply(model: ModelSettings, around: SupplyOptions): Supply 
 type Servers = Supply & Pick<Replicas, "forgive">;
 
 /** The servers of a model, which are taken to run. */
-function openServers(
-  { id, upstream, capabilities, self_hosted }: ModelSettings,
-  { clock, ids, egress, log }: SupplyOptions,
-): Servers {
+function openServers(model: ModelSettings, { clock, ids, egress, log }: SupplyOptions): Servers {
+  const { id, upstream, capabilities } = model;
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
     return {
@@ -85,19 +84,18 @@ function openServers(
   const reasons = capabilities.includes("reasoning");
   const thinking = { reasons, thought_opens: upstream.thought_opens };
   const options = { ...upstream, egress, clock, ids };
-  // A provider is not asked how it is unless the operator says where.
-  const health = upstream.health || (self_hosted ? "/health" : "");
   const { connect_timeout_ms } = upstream;
   const headers = writeHeaders(upstream);
   /** It stands beside `/v1`, and is asked for with the same key. */
   const openLook = (url: string) => {
-    const address = url.replace(/\/(?:v1\/?)?$/, "") + health;
-    return createLook(egress.open(address, { headers, connect_timeout_ms }));
+    return createLook(
+      egress.open(rootOf(url) + nameHealth(upstream), { headers, connect_timeout_ms }),
+    );
   };
   const servers = upstream.urls.map((url) => ({
     name: new URL(url).host,
     answer: withoutReasoning(createOpenai({ ...options, url }), thinking),
-    look: health === "" ? null : openLook(url),
+    look: isWatched(model) ? openLook(url) : null,
   }));
   const replicas = joinReplicas(servers, { ...upstream, model: id, clock, log });
   return { ...replicas, count: createTokenCount(options) };

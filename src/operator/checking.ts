@@ -1,6 +1,12 @@
 // Looks whether an installation would serve: its data, its key, every server of every model, the
 // clock. It changes nothing, and disturbs no server that is running.
-import { checkReplica, isUnitUp, nameHealth, type ReplicaSight } from "../models/index.ts";
+import {
+  checkReplica,
+  isUnitUp,
+  isWatched,
+  nameHealth,
+  type ReplicaSight,
+} from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/database/index.ts";
 import { formatDuration } from "../platform/duration.ts";
@@ -99,16 +105,20 @@ async function checkModels(options: CheckOptions, egress: TrustedEgress): Promis
 
 /** What is to be looked at of a model: a row for each of its servers. */
 function listLooks(
-  { id, self_hosted, upstream }: ModelSettings,
+  model: ModelSettings,
   { clock, ids }: CheckOptions,
   egress: TrustedEgress,
 ): (() => Promise<CheckRow>)[] {
+  const { id, upstream } = model;
   if (upstream.kind === "stub") {
     return [async () => ({ status: "ok", what: "model", name: id, says: "the model inside" })];
   }
-  const { start, health, health_every_ms } = upstream;
-  const isWatched = health_every_ms > 0 && (self_hosted || health !== "");
-  const judged = { model: upstream.model, route: nameHealth(upstream), isWatched };
+  const { start } = upstream;
+  const judged: Judged = {
+    model: upstream.model,
+    route: nameHealth(upstream),
+    isWatched: isWatched(model),
+  };
   return upstream.urls.map((url) => async () => {
     // A check starts nothing: what sleeps is in order.
     if (start && !(await isUnitUp(start, { egress, clock }))) {

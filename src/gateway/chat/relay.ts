@@ -4,17 +4,15 @@ import type { Ask, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
+import { CATALOGUE } from "../../platform/refusal.ts";
 import { traceIdOf } from "../../platform/trace.ts";
 import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { refuseFailure } from "./failure.ts";
-import { createMessageCollector, writeChatReply } from "./reply.ts";
+import { createMessageCollector, STATUS, writeChatReply } from "./reply.ts";
 import { isStopped, type Running, STOPPED } from "./running.ts";
 import { writeServerTiming } from "./server-timing.ts";
 import { writeStream } from "./stream.ts";
-
-/** gateway.endpoints.post_chat_completions */
-const STATUS = 201;
 
 export interface RelayOptions {
   alias: string;
@@ -37,7 +35,8 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
     const { code, why, upstream_status } = failure;
     const fields = { ...nameRequest(admitted, hashUser), upstream_status, code };
     // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
-    if (code === "client_closed_request") log.info(why, { ...fields, status: 499 });
+    if (code === "client_closed_request")
+      log.info(why, { ...fields, status: CATALOGUE[code].status });
     else if (code === "context_length_exceeded" || isStopped(failure)) log.info(why, fields);
     else log.warn(`the model server failed: ${why}`, fields);
   };

@@ -2,18 +2,15 @@
 import type { EventStream } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
+import { CATALOGUE, type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
+import { STATUS } from "./reply.ts";
 import { type Running, STOPPED } from "./running.ts";
 
 /** gateway.events.2, gateway.limits.keep_alive */
 const KEEP_ALIVE_MS = 15_000;
-/** gateway.endpoints.post_chat_completions: of a stream that has begun, however it ends. */
-const STATUS = 201;
-/** gateway.errors.client_closed_request */
-const LEFT = 499;
 
 export interface StreamOptions {
   chunks: ChunkWriter;
@@ -56,8 +53,8 @@ export function writeStream(
     void send("[DONE]");
     silence.stop();
     stream.close();
-    // Who has left was told nothing.
-    const status = code === "client_closed_request" ? LEFT : STATUS;
+    // Who has left was told nothing; else it is the status with which the stream began.
+    const status = code === "client_closed_request" ? CATALOGUE[code].status : STATUS;
     tally.close(status, code, stream.countSent());
   };
   const tellFailure = (refusal: Refusal) => {

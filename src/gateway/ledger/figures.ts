@@ -4,11 +4,9 @@ import type { Entry } from "./entry.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** The buckets that OpenTelemetry's conventions for generative AI advise. */
-const REQUEST_SECONDS = [
-  ...[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
-];
+const REQUEST_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const FIRST_TOKEN_SECONDS = [
-  ...[0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
 ];
 const TOKEN_SECONDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);

@@ -1,6 +1,7 @@
 // Asks a model server what it is: its kind, its models, and of one of them all that settings need.
 import type { Clock } from "../../platform/clock.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
+import { rootOf } from "../upstream/address.ts";
 import type { Ask } from "../upstream/contract.ts";
 import { createTokenCount } from "../upstream/token-count.ts";
 import { type Asking, createAsking, type Heard, isGood } from "./asking.ts";
@@ -118,7 +119,7 @@ async function probe(asking: Asking, options: ProbeOptions): Promise<Probed> {
 /** Addresses are pasted as they stand in some client; a provider's may end with another word. */
 async function findList(asking: Asking, url: string) {
   const bare = url.replace(/\/+$/, "").replace(/\/(chat\/completions|models)$/, "");
-  const root = bare.replace(/\/v1$/, "");
+  const root = rootOf(bare);
   const base = `${root}/v1`;
   const list = await asking.get(`${base}/models`);
   const isElsewhere = list.status === 404 && root === bare && new URL(bare).pathname !== "/";

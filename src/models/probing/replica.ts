@@ -3,6 +3,8 @@ import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { ModelSettings } from "../../platform/settings/index.ts";
+import { nameHealth } from "../replicas/health.ts";
+import { rootOf } from "../upstream/address.ts";
 import { createOpenai } from "../upstream/openai.ts";
 import { createTokenCount } from "../upstream/token-count.ts";
 import { createAsking, isGood } from "./asking.ts";
@@ -41,12 +43,12 @@ export async function checkReplica(options: ReplicaOptions): Promise<ReplicaSigh
   const { upstream, url, clock, egress, ids } = options;
   const asking = createAsking({ ...upstream, egress, clock, total_ms: QUESTIONS_MS });
   const trial = createTrial(ids.uuid());
-  const root = url.replace(/\/v1$/, "");
   try {
     const token = askToken(options);
     const list = await asking.get(`${url}/models`);
     const ahead_ms = list.date === null ? null : list.date - clock.now();
-    const health = list.status === null ? list : await asking.get(root + nameHealth(upstream));
+    const health =
+      list.status === null ? list : await asking.get(rootOf(url) + nameHealth(upstream));
     const names = readModels(list).map(({ id }) => id);
     const count = createTokenCount({ ...upstream, urls: [url], egress, clock });
     const isThere = list.status !== null;
@@ -77,11 +79,6 @@ async function askToken({ upstream, url, egress, clock, ids }: ReplicaOptions) {
   } finally {
     limit.cancel();
   }
-}
-
-/** The route that the gateway would ask for it. */
-export function nameHealth({ health }: Pick<ReplicaOptions["upstream"], "health">): string {
-  return health || "/health";
 }
 
 /** As the gateway does: a server without that route, or with one for others, is not unwell. */

@@ -1,6 +1,7 @@
 // The health of one replica, looked at again and again: whoever does not answer is not asked.
 import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
 import type { TrustedServer } from "../../platform/egress/index.ts";
+import type { ModelSettings } from "../../platform/settings/index.ts";
 import { askWhole } from "../upstream/whole.ts";
 
 /** So long a look may take. */
@@ -110,6 +111,20 @@ export function createHealth(options: HealthOptions): Health {
       isHealthy = true;
     },
   };
+}
+
+/** A provider's servers are not asked how they are unless the operator says where. */
+export function isWatched({
+  self_hosted,
+  upstream,
+}: Pick<ModelSettings, "self_hosted" | "upstream">) {
+  if (upstream.kind === "stub" || upstream.health_every_ms === 0) return false;
+  return self_hosted || upstream.health !== "";
+}
+
+/** The route that is asked, behind the server's address without `/v1`. */
+export function nameHealth({ health }: { health: string }): string {
+  return health || "/health";
 }
 
 /** Asks a server how it is; one without such a route says so, and is alive. */

@@ -49,7 +49,7 @@ export function createReplica(
     },
     onHeard: onChange,
   });
-  if (!look || health_every_ms === 0) {
+  if (!look) {
     return { index, answer, breaker, health: UNWATCHED, in_flight: 0 };
   }
   const health = createHealth({

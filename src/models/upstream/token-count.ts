@@ -1,6 +1,7 @@
 // Asks a model's server how long a prompt is, by whichever of the known routes it has.
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { TrustedEgress, TrustedServer } from "../../platform/egress/index.ts";
+import { rootOf } from "./address.ts";
 import { parseObject } from "./body.ts";
 import type { Ask, CountTokens } from "./contract.ts";
 import { type RequestForm, writeHeaders, writeRequest } from "./openai-request.ts";
@@ -83,7 +84,7 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
 
 /** Learns which route a replica has: only from what says so, never from one prompt's refusal. */
 function createReplicaCount(url: string, { clock, egress, ...options }: TokenCountOptions) {
-  const root = url.replace(/\/(?:v1\/?)?$/, "");
+  const root = rootOf(url);
   const { connect_timeout_ms } = options;
   const headers = writeHeaders(options);
   let routes = ROUTES;
