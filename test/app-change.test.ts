@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readSettings } from "../src/platform/settings/index.ts";
 import { startApp } from "./support/app.ts";
+import { readLedger } from "./support/ledger.ts";
 import { answerText, startUpstream, writeSettings } from "./support/upstream.ts";
 
 const read = (text: string) => readSettings(text, "wadi.toml", {}, { "server.port": 0 });
@@ -51,6 +52,30 @@ test("the operator of a running server sees them, too", async () => {
   await models.turn("two", "off");
   expect((await app.chat("Hello", { model: "two" })).status).toBe(503);
   await app.stop();
+});
+
+test("a request that runs costs what it did when it came; the next one costs the new price", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const upstream = startUpstream(async () => {
+    arrived.resolve();
+    await answered.promise;
+    return answerText("Hello");
+  });
+  const price = (amount: string) => `price = { prompt = "${amount}", completion = "${amount}" }`;
+  const app = await startApp({ settings: writeSettings(upstream.url, price("1.00")) });
+  const first = app.chat("Hello");
+  await arrived.promise;
+  await app.app.change(read(writeSettings(upstream.url, price("5.00"))));
+  answered.resolve();
+  await first;
+  await app.chat("Hello");
+  await app.clock.advance(25);
+  const entries = await readLedger(app.app.database).entries();
+  // Ten tokens each, at a price for a million of them.
+  expect(entries.map(({ cost }) => cost)).toEqual([10, 50]);
+  await app.stop();
+  await upstream.stop();
 });
 
 test("a request that runs ends with the model that it began with, also when that is removed", async () => {

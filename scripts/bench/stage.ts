@@ -153,9 +153,13 @@ urls = ["http://127.0.0.1:${mock.port}/v1"]
 ${more}`,
   );
   const at = ["--config", config, "--data", join(directory, "data")];
-  await runWadi([program, "accounts", "create", "bench", ...at]);
-  const key = await runWadi([program, "keys", "create", "--account", "bench", ...at]);
-  return { at, key };
+  return { at, key: await makeKey(program, at) };
+};
+
+/** The key of a new account; `at` are the flags that name the settings and the data. */
+export const makeKey = async (program: string, at: readonly string[]): Promise<string> => {
+  await runWadi([program, "accounts", "create", "caller", ...at]);
+  return runWadi([program, "keys", "create", "--account", "caller", ...at]);
 };
 
 /** `more` stands behind the mock's model in the settings. */

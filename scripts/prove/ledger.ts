@@ -1,7 +1,15 @@
 // Kills a loaded server at random, then stops it in order: what the ledger misses, and what it counts.
 import { Database as Connection } from "bun:sqlite";
 import { join } from "node:path";
-import { buildWadi, type Child, launch, makeScratch, readUntil, runWadi } from "../bench/stage.ts";
+import {
+  buildWadi,
+  type Child,
+  launch,
+  makeKey,
+  makeScratch,
+  readUntil,
+  runWadi,
+} from "../bench/stage.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 
 const KILLS = 20;
@@ -53,8 +61,7 @@ export const ledger: Proof = {
     await Bun.write(config, SETTINGS);
     const data = join(directory, "data");
     const at = ["--config", config, "--data", data];
-    await runWadi([program, "accounts", "create", "prove", ...at]);
-    const key = await runWadi([program, "keys", "create", "--account", "prove", ...at]);
+    const key = await makeKey(program, at);
     const run: Run = {
       ...{ program, at, file: join(data, "wadi.db"), key, answered: new Map(), sent: 0 },
       ...{ kills: 0, oldest_lost_ms: 0, lost_late: 0, lost_by_stops: 0 },

@@ -4,6 +4,7 @@ import {
   buildWadi,
   findFreePort,
   launch,
+  makeKey,
   makeScratch,
   readUntil,
   runWadi,
@@ -60,8 +61,7 @@ export const unit: Proof = {
     await Bun.write(script, SERVER);
     await Bun.write(config, writeSettings([process.execPath, script, String(port), notes], port));
     const at = ["--config", config, "--data", join(directory, "data")];
-    await runWadi([program, "accounts", "create", "prove", ...at]);
-    const key = await runWadi([program, "keys", "create", "--account", "prove", ...at]);
+    const key = await makeKey(program, at);
     const server = launch([program, "serve", "--port", "0", ...at]);
     const url = `http://127.0.0.1:${await readUntil(server, /http:\/\/127\.0\.0\.1:(\d+)/)}`;
     const calls = await callAll(`${url}/v1/chat/completions`, key);

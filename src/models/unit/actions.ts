@@ -5,7 +5,7 @@ import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { StartSettings } from "../../platform/settings/index.ts";
 import { explainBreak } from "../upstream/openai-failure.ts";
 import { askWhole } from "../upstream/whole.ts";
-import type { UnitPlan } from "./unit.ts";
+import type { UnitPlan } from "./plan.ts";
 
 /** A look that takes longer has failed; a server under load may be slow to say that it is well. */
 const LOOK_MS = 5_000;

@@ -1,7 +1,7 @@
 // One start of a unit: what starts it, and its health until that is good or the time is over.
 import { abortAfter, type Clock, wait } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/duration.ts";
-import type { UnitPlan } from "./unit.ts";
+import type { UnitPlan } from "./plan.ts";
 
 /** Its health is looked at so often. */
 const POLL_MS = 1_000;

@@ -5,26 +5,12 @@ import type { Log, LogFields } from "../../platform/log.ts";
 import type { Failure } from "../upstream/contract.ts";
 import { explainCut } from "../upstream/openai-failure.ts";
 import { bringUp, type Fall, type Outcome } from "./bring.ts";
+import { Idleness } from "./idleness.ts";
 import { createMemory, type UnitMemory, type UnitNotes } from "./memory.ts";
+import type { UnitPlan } from "./plan.ts";
+import { Senses } from "./senses.ts";
 import type { UnitState } from "./store.ts";
 import { type Fate, Waiters } from "./waiters.ts";
-
-/** What can be done with it; each says null, or why it could not be done. */
-export interface UnitActions {
-  /** Whether it serves; never takes long. */
-  look(): Promise<boolean>;
-  /** null: somebody else starts it. `signal` gives it up. */
-  start: ((signal: AbortSignal) => Promise<string | null>) | null;
-  /** null: it is never stopped. */
-  stop: ((signal: AbortSignal) => Promise<string | null>) | null;
-}
-
-export interface UnitPlan extends UnitActions {
-  timeout_ms: number;
-  /** 0: never. */
-  idle_stop_ms: number;
-  min_up_ms: number;
-}
 
 /** Whoever needs it: hears of it as soon as it holds it. */
 export interface UnitListener {
@@ -66,6 +52,8 @@ export class Unit {
   readonly #log: Log;
   readonly #name: UnitOptions["name"];
   readonly #memory: UnitMemory;
+  readonly #senses: Senses;
+  readonly #idleness: Idleness;
   readonly #waiters = new Waiters();
   readonly #listeners = new Set<UnitListener>();
   #state: UnitState = "asleep";
@@ -73,17 +61,10 @@ export class Unit {
   #isPutDown = false;
   /** Counts its changes of state: who comes back from a look sees whether it still matters. */
   #turn = 0;
-  #in_flight = 0;
-  /** How much was heard of its servers. */
-  #heard = 0;
   #misses = 0;
   #failures = 0;
   #retry_at_ms = 0;
-  #up_since_ms = 0;
-  #idle_since_ms = 0;
   #cancelLook: Cancel = () => {};
-  #cancelIdle: Cancel = () => {};
-  #doubt: Promise<boolean> | null = null;
   #recalled: Promise<void> | null = null;
 
   constructor({ id, plan, clock, log, name, notes }: UnitOptions) {
@@ -93,6 +74,11 @@ export class Unit {
     this.#name = name;
     this.#memory = createMemory(id, notes, clock, (error) =>
       log.error("a unit's state could not be kept", { ...name, error }),
+    );
+    this.#idleness = new Idleness(clock);
+    this.#senses = new Senses(
+      () => this.#plan.look(),
+      (error) => log.error("a unit could not be looked at", { ...name, error }),
     );
   }
 
@@ -142,18 +128,17 @@ export class Unit {
   /** The same where nobody has to wait. */
   tryEnter(): boolean {
     if (!this.isUp) return false;
-    this.#in_flight++;
+    this.#idleness.enter(1);
     return true;
   }
 
   leave(): void {
-    this.#in_flight--;
-    if (this.#in_flight === 0) this.#idle_since_ms = this.#clock.monotonic();
+    this.#idleness.leave();
   }
 
   /** Its servers say something: one that is too busy for its health is not gone. */
   hear(): void {
-    this.#heard++;
+    this.#senses.hear();
   }
 
   /**
@@ -163,7 +148,7 @@ export class Unit {
   async isGone(signal: AbortSignal): Promise<boolean> {
     if (!this.isUp) return true;
     const turn = this.#turn;
-    const isGood = await Promise.race([this.#doubtIt(), untilAborted(signal)]);
+    const isGood = await Promise.race([this.#senses.doubt(), untilAborted(signal)]);
     if (isGood === null || isGood) return false;
     if (turn === this.#turn) this.#lose();
     return true;
@@ -187,11 +172,11 @@ export class Unit {
   /** Looks first: it may be up already, or somebody else have started it. */
   async #bring(): Promise<Outcome | typeof FOUND> {
     const isBelieved = !this.#isPutDown;
-    if (isBelieved && (await this.#look())) return FOUND;
+    if (isBelieved && (await this.#senses.look())) return FOUND;
     this.#log.info("a unit is being started", this.#name);
     void this.#note();
     const { start, timeout_ms } = this.#plan;
-    const plan = { start, timeout_ms, look: () => this.#look() };
+    const plan = { start, timeout_ms, look: () => this.#senses.look() };
     return bringUp(plan, { clock: this.#clock, isBelieved });
   }
 
@@ -199,8 +184,7 @@ export class Unit {
     this.#isPutDown = false;
     this.#failures = 0;
     this.#misses = 0;
-    this.#up_since_ms = this.#clock.monotonic();
-    this.#idle_since_ms = this.#up_since_ms;
+    this.#idleness.rise();
     this.#enterState("up");
     if (start_ms === null) void this.#note();
     else {
@@ -209,7 +193,7 @@ export class Unit {
       this.#log.info(says, { ...this.#name, duration_ms: start_ms });
     }
     for (const listener of this.#listeners) listener.onUp();
-    this.#in_flight += this.#waiters.release(undefined);
+    this.#idleness.enter(this.#waiters.release(undefined));
     this.#guardIdleness();
   }
 
@@ -237,7 +221,7 @@ export class Unit {
     await this.#recall();
     if (turn !== this.#turn) return;
     if (this.#isPutDown) return this.#enterState("stopped");
-    const isGood = await this.#look();
+    const isGood = await this.#senses.look();
     if (turn !== this.#turn) return;
     if (isGood) this.#rise(null);
     // Whatever it was when it was last seen.
@@ -255,7 +239,7 @@ export class Unit {
     return this.#memory.note(this.#state, this.#isPutDown);
   }
 
-  async #stop(stop: NonNullable<UnitActions["stop"]>): Promise<void> {
+  async #stop(stop: NonNullable<UnitPlan["stop"]>): Promise<void> {
     this.#enterState("stopping");
     this.#isPutDown = true;
     // Kept before it happens: whatever becomes of us meanwhile, it is started again.
@@ -281,14 +265,14 @@ export class Unit {
     this.#state = state;
     this.isUp = state === "up";
     this.#turn++;
-    this.#doubt = null;
+    this.#senses.forget();
     this.#rest();
     this.#watch();
   }
 
   #rest(): void {
     this.#cancelLook();
-    this.#cancelIdle();
+    this.#idleness.rest();
   }
 
   /**
@@ -304,7 +288,7 @@ export class Unit {
 
   async #lookAgain(): Promise<void> {
     const turn = this.#turn;
-    const isGood = await this.#sense();
+    const isGood = await this.#senses.sense();
     if (turn !== this.#turn) return;
     if (this.#state === "up") {
       this.#misses = isGood ? 0 : this.#misses + 1;
@@ -318,46 +302,11 @@ export class Unit {
     this.#watch();
   }
 
-  /** One look for all who doubt. */
-  #doubtIt(): Promise<boolean> {
-    if (this.#doubt) return this.#doubt;
-    const doubt = this.#sense();
-    this.#doubt = doubt;
-    void doubt.then(() => {
-      if (this.#doubt === doubt) this.#doubt = null;
-    });
-    return doubt;
-  }
-
-  /** Whether it is there: its health says so, or a request heard of it meanwhile. */
-  async #sense(): Promise<boolean> {
-    const heard = this.#heard;
-    return (await this.#look()) || this.#heard > heard;
-  }
-
-  async #look(): Promise<boolean> {
-    try {
-      return await this.#plan.look();
-    } catch (error) {
-      this.#log.error("a unit could not be looked at", { ...this.#name, error });
-      return false;
-    }
-  }
-
-  /** One timer that looks again, rather than a new one after each request. */
   #guardIdleness(): void {
-    this.#cancelIdle();
-    const { idle_stop_ms, min_up_ms, stop } = this.#plan;
+    this.#idleness.rest();
+    const { idle_stop_ms, stop } = this.#plan;
     if (idle_stop_ms === 0 || !stop || this.#listeners.size === 0) return;
-    const judge = () => {
-      const now_ms = this.#clock.monotonic();
-      const isBusy = this.#in_flight > 0;
-      const idle_at_ms = (isBusy ? now_ms : this.#idle_since_ms) + idle_stop_ms;
-      const due_ms = Math.max(idle_at_ms, this.#up_since_ms + min_up_ms);
-      if (!isBusy && now_ms >= due_ms) void this.#stop(stop);
-      else this.#cancelIdle = this.#clock.after(due_ms - now_ms, judge);
-    };
-    judge();
+    this.#idleness.guard(this.#plan, () => void this.#stop(stop));
   }
 }
 

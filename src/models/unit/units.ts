@@ -5,8 +5,9 @@ import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { Log, LogFields } from "../../platform/log.ts";
 import { type ModelSettings, nameUnit } from "../../platform/settings/index.ts";
 import { planStub, planUnit, type StubServer } from "./actions.ts";
+import type { UnitPlan } from "./plan.ts";
 import { unitStore } from "./store.ts";
-import { Unit, type UnitPlan } from "./unit.ts";
+import { Unit } from "./unit.ts";
 
 export interface UnitsOptions {
   database: Database;

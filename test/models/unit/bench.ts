@@ -1,7 +1,8 @@
 // One unit under test on a manual clock: its server is a few switches, its callers are numbered.
 
+import type { UnitPlan } from "../../../src/models/unit/plan.ts";
 import { unitStore } from "../../../src/models/unit/store.ts";
-import { Unit, type UnitPlan } from "../../../src/models/unit/unit.ts";
+import { Unit } from "../../../src/models/unit/unit.ts";
 import { type Database, openDatabase } from "../../../src/platform/database/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { stores } from "../../../src/stores.ts";
