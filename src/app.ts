@@ -1,13 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess, createLimiter } from "./access/index.ts";
-import {
-  createChangesPage,
-  createRunning,
-  openChatRoutes,
-  openLedger,
-  showRequests,
-} from "./gateway/index.ts";
+import { createChangesPage, createRunning, openGateway, showRequests } from "./gateway/index.ts";
 import {
   createDocumentPage,
   createDoor,
@@ -113,15 +107,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const models = await buildModels(around);
   const { registry } = models;
   openModelRoutes(gateway, registry);
-  const changelogUrl = () =>
-    settings.service.changelog_url || `${settings.server.public_url}/docs/changes`;
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
   const hashUser = secrets.createHash("users in the log");
-  const keepMs = () => settings.retention.request_log;
-  const ledger = openLedger({ database, clock, ids, log, keepMs });
-  const meter = ledger.meter("chat");
-  const chat = { registry, meter, alias, clock, ids, log, hashUser, changelogUrl, running };
-  openChatRoutes(gateway, chat);
+  const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   if (figures) {
@@ -136,7 +124,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   ]);
 
   let operator = buildOperator({ settings, access, database, clock });
-  const services = joinServices([models.service, ...ledger.services, entrance]);
+  const services = joinServices([models.service, ...serving.services, entrance]);
   return {
     database,
     access,
@@ -149,6 +137,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       await models.change(other);
       settings = other;
       limiter.change(other.limits.requests_per_minute);
+      serving.change(other);
       operator = buildOperator({ settings, access, database, clock });
     },
     start: services.start,

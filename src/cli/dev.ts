@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createSystemClock } from "../platform/clock.ts";
 import type { Place } from "../platform/database/index.ts";
 import { createSystemIds } from "../platform/ids.ts";
+import type { StandIn } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
 import { isReplay, openRecording } from "./recording.ts";
@@ -20,7 +21,9 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const clock = createSystemClock(readOffset(given));
   // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
   const fixed = { "server.host": "127.0.0.1" };
-  const reading = { fixed, wants_api_keys: !isReplay(given) };
+  const isOffline = isReplay(given);
+  const stand_in: StandIn = isOffline ? "offline" : "unnamed";
+  const reading = { fixed, wants_api_keys: !isOffline, stand_in };
   const { settings, file } = openGivenSettings(given, reading);
   const data = readText(given, "data");
   const place: Place =

@@ -3,7 +3,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Place } from "../platform/database/index.ts";
 import { MISSING, readStamp } from "../platform/file-watch.ts";
-import { loadSettings, type Settings, SettingsError } from "../platform/settings/index.ts";
+import {
+  loadSettings,
+  type Settings,
+  SettingsError,
+  type StandIn,
+} from "../platform/settings/index.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
 /** Where the settings are looked for unless `--config` says otherwise. */
@@ -17,6 +22,8 @@ interface Reading {
   fixed?: Record<string, unknown>;
   /** false: no model server will be asked, so that its key need not be at hand. */
   wants_api_keys?: boolean;
+  /** What stands in for embeddings and search; left out: nothing beside named models. */
+  stand_in?: StandIn;
   /** true: the file has to be there, also where no flag names it. */
   must_exist?: boolean;
 }
@@ -45,7 +52,7 @@ export function openGivenSettings(given: Given, reading: Reading = {}) {
  * a SettingsError, or a UsageProblem where a flag is at fault.
  */
 export function readGivenSettings(given: Given, reading: Reading = {}): Settings {
-  const { fixed, wants_api_keys } = reading;
+  const { fixed, wants_api_keys, stand_in } = reading;
   const file = readText(given, "config");
   const flags: Record<string, unknown> = {
     "server.data": readText(given, "data"),
@@ -56,7 +63,8 @@ export function readGivenSettings(given: Given, reading: Reading = {}): Settings
   try {
     const must_exist = reading.must_exist ?? file !== undefined;
     const env = process.env;
-    return loadSettings({ file: file ?? FILE, must_exist, env, flags, wants_api_keys });
+    const source = { file: file ?? FILE, must_exist, env, flags, wants_api_keys, stand_in };
+    return loadSettings(source);
   } catch (failure) {
     const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];
     throw failure instanceof SettingsError && flag ? new UsageProblem(`--${flag}`) : failure;

@@ -95,6 +95,7 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
     const content = { "application/json": { schema } };
     const names: DocumentedHeader[] = ["x-request-id"];
     if (status === 429) names.push("retry-after");
+    names.push(...(spec.refusal_headers?.[status] ?? []));
     responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
   }
   const parameters = [{ $ref: "#/components/parameters/x-request-id" }];
@@ -115,6 +116,10 @@ const HEADERS = {
   "retry-after": {
     description: "Whole seconds to wait; absent when it was the model server that asked.",
     schema: { type: "integer", minimum: 1 },
+  },
+  "x-should-retry": {
+    description: "`false`: the work was spent, or the wait is long; do not retry by yourself.",
+    schema: { type: "string", const: "false" },
   },
   "server-timing": {
     description:

@@ -17,7 +17,8 @@ export { needsGrant } from "./permission.ts";
 export { type Probed, probeServer, type Report } from "./probing/probe.ts";
 export { checkReplica, type ReplicaSight } from "./probing/replica.ts";
 export type { Judgement, ModelRegistry, Named } from "./registry.ts";
-export { isWatched, nameHealth } from "./replicas/health.ts";
+export { createLook, isWatched, nameHealth } from "./replicas/health.ts";
+export { joinReplicas, type Replicas } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";
 export type { OpenSupply } from "./supply.ts";
@@ -25,7 +26,12 @@ export { createSwitches, type State, type Switches, stateOf, type Turn } from ".
 export { countImages, listTexts } from "./tokens.ts";
 export { isUnitUp } from "./unit/actions.ts";
 export { createUnitStandings, type UnitStanding, type UnitStandings } from "./unit/standings.ts";
+export { rootOf } from "./upstream/address.ts";
+export { parseObject } from "./upstream/body.ts";
 export type * from "./upstream/contract.ts";
+export { explainBreak, explainCut, judgeError } from "./upstream/openai-failure.ts";
+export { writeHeaders, writeRequestHeaders } from "./upstream/openai-request.ts";
+export { askWhole } from "./upstream/whole.ts";
 
 /** Loaded by who records or plays only. */
 export const loadRecording = () => import("./recording/index.ts");

@@ -10,7 +10,7 @@ import { countPromptTokens } from "./tokens.ts";
 import { waitForUnit } from "./unit/gate.ts";
 import type { Units } from "./unit/units.ts";
 import { rootOf } from "./upstream/address.ts";
-import type { Answer, CountTokens } from "./upstream/contract.ts";
+import type { Answer, Attempt, CountTokens, Ear, Success } from "./upstream/contract.ts";
 import { createOpenai } from "./upstream/openai.ts";
 import { writeHeaders } from "./upstream/openai-request.ts";
 import { withoutReasoning } from "./upstream/reasoning.ts";
@@ -64,7 +64,7 @@ export function openSupply(model: ModelSettings, around: SupplyOptions): Supply 
   };
 }
 
-type Servers = Supply & Pick<Replicas, "forgive">;
+type Servers = Supply & Pick<Replicas<Attempt>, "forgive">;
 
 /** The servers of a model, which are taken to run. */
 function openServers(model: ModelSettings, { clock, ids, egress, log }: SupplyOptions): Servers {
@@ -94,9 +94,23 @@ function openServers(model: ModelSettings, { clock, ids, egress, log }: SupplyOp
   };
   const servers = upstream.urls.map((url) => ({
     name: new URL(url).host,
-    answer: withoutReasoning(createOpenai({ ...options, url }), thinking),
+    server: withoutReasoning(createOpenai({ ...options, url }), thinking),
     look: isWatched(model) ? openLook(url) : null,
   }));
-  const replicas = joinReplicas(servers, { ...upstream, model: id, clock, log });
-  return { ...replicas, count: createTokenCount(options) };
+  const { ask, ...replicas } = joinReplicas(servers, { ...upstream, model: id, clock, log });
+  return { ...replicas, answer: answerBy(ask), count: createTokenCount(options) };
+}
+
+/** As soon as a piece was heard nobody else can take over. */
+function answerBy(askReplicas: Replicas<Attempt>["ask"]): Answer {
+  return (ask, ear, signal) => {
+    const { account } = ask;
+    return askReplicas<Success>({ account, signal }, (attempt, heard, left_ms) => {
+      const hear: Ear = (piece) => {
+        heard();
+        return ear(piece);
+      };
+      return attempt(ask, hear, signal, left_ms);
+    });
+  };
 }

@@ -10,12 +10,16 @@ import type {
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
+import type { Settings } from "../../platform/settings/index.ts";
 import type { Trace } from "../../platform/trace.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import { conductAnswer } from "./answer.ts";
 import { writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import type { ChatRequest } from "./request.ts";
+
+/** How often a model answers at once, and how often more where the answers do not agree. */
+export type Thinking = Settings["think"];
 
 /** A request that is to be judged: who asks, and what it is accounted in. */
 export interface Applicant {
@@ -44,6 +48,8 @@ export interface AdmitOptions {
   clock: Clock;
   /** Asked for each request that needs it: a reload may change it. */
   changelogUrl(): string;
+  /** The same of how often a model answers that is to think. */
+  thinking(): Thinking;
 }
 
 /** Judges a request whose fields are valid; refuses in one order. */

@@ -39,7 +39,7 @@ export const Entry = Type.Object({
 export type Entry = Static<typeof Entry>;
 
 /** What was asked for. */
-export type Route = "chat";
+export type Route = "chat" | "embeddings" | "search";
 
 const COLUMNS = columnsOf(Entry).map(({ name }) => name as keyof Entry);
 

@@ -13,6 +13,9 @@ const COST_MAX = 1e12;
 /** An announced length may be any number; sums of them stay exact. */
 const BYTES_MAX = 1e12;
 
+/** What answers, and what its tokens cost; null: nobody knows. */
+export type Priced = Pick<ModelSettings, "id" | "price">;
+
 export interface TallyOptions {
   route: Route;
   clock: Clock;
@@ -28,7 +31,7 @@ export class RequestTally implements Tally {
   readonly #options: TallyOptions;
   readonly #arrival: Arrival;
   readonly #at: number;
-  #model: ModelSettings | null = null;
+  #model: Priced | null = null;
   #ending: Ending | null = null;
   #first_token_ms: number | null = null;
   #isClosed = false;
@@ -41,7 +44,7 @@ export class RequestTally implements Tally {
   }
 
   /** Who answers, at the price of this moment. */
-  name(model: ModelSettings): void {
+  name(model: Priced): void {
     this.#model = model;
   }
 

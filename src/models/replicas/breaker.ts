@@ -1,6 +1,6 @@
 // The breaker of one replica: which fails too often is passed over, and then tried again.
 import type { Clock } from "../../platform/clock.ts";
-import type { Ending, Failure } from "../upstream/contract.ts";
+import type { Failure, Outcome } from "../upstream/contract.ts";
 
 /** So many failures within the window open it. */
 const FAILURES_MAX = 5;
@@ -25,7 +25,7 @@ export interface Breaker {
   findSilence(): Failure | null;
   begin(): Trial;
   /** null: nothing that says anything of it, such as a bug of ours. */
-  end(trial: Trial, ending: Ending | null): void;
+  end(trial: Trial, ending: Outcome | null): void;
   /** It was heard: it is there, whatever becomes of the requests; the trial of which it was. */
   hear(trial?: Trial): void;
   /** How much has been heard of it so far. */
@@ -128,7 +128,7 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
   };
 }
 
-function readSign(ending: Ending): Sign {
+function readSign(ending: Outcome): Sign {
   if (ending.ok) return "good";
   const { code, elsewhere } = ending;
   // The caller left, which tells nothing of the replica.

@@ -2,26 +2,26 @@
 import type { Failure } from "../upstream/contract.ts";
 import type { Replica } from "./replica.ts";
 
-export interface Choice {
+export interface Choice<S> {
   /**
    * null: some may be asked, and none of them has a free place. A failure: none may be asked at
    * all, or all have been.
    */
-  choose(tried: readonly Replica[]): Replica | Failure | null;
+  choose(tried: readonly Replica<S>[]): Replica<S> | Failure | null;
   /** Among equals they take turns: who comes behind this one is next. */
   passOn(chosen: Replica): void;
 }
 
 /** `max_in_flight` is the places of each; 0: without limit. */
-export function createChoice(replicas: readonly Replica[], max_in_flight: number): Choice {
+export function createChoice<S>(replicas: readonly Replica<S>[], max_in_flight: number): Choice<S> {
   const places = max_in_flight === 0 ? Number.POSITIVE_INFINITY : max_in_flight;
   let turn = 0;
 
   const only = replicas.length === 1 ? replicas[0]! : null;
 
   /** undefined: none is fit; null: those that are fit are full. */
-  const find = (isFit: (replica: Replica) => boolean): Replica | null | undefined => {
-    let best: Replica | null | undefined;
+  const find = (isFit: (replica: Replica<S>) => boolean): Replica<S> | null | undefined => {
+    let best: Replica<S> | null | undefined;
     for (let n = 0; n < replicas.length; n++) {
       const replica = replicas[(turn + n) % replicas.length]!;
       if (best && replica.in_flight >= best.in_flight) continue;
@@ -37,7 +37,7 @@ export function createChoice(replicas: readonly Replica[], max_in_flight: number
       if (only && tried.length === 0 && only.in_flight < places) {
         if (only.health.isHealthy() && only.breaker.mayAsk()) return only;
       }
-      const isNew = (replica: Replica) => tried.length === 0 || !tried.includes(replica);
+      const isNew = (replica: Replica<S>) => tried.length === 0 || !tried.includes(replica);
       const best = find((replica) => replica.breaker.mayAsk() && isNew(replica));
       if (best !== undefined) return best;
       // A caller can make some servers fail at will, as with an image that they cannot fetch: one

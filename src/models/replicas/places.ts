@@ -1,34 +1,45 @@
 // The places of a model's replicas: how one is found or waited for, used, and given back.
 import type { Clock } from "../../platform/clock.ts";
-import type { Ask, Attempt, Ending, Failure } from "../upstream/contract.ts";
+import { createWaitingLine, type Unserved } from "../../platform/waiting-line.ts";
+import type { Failure, Outcome } from "../upstream/contract.ts";
+import { explainCut } from "../upstream/openai-failure.ts";
 import type { Trial } from "./breaker.ts";
 import { createChoice } from "./choice.ts";
-import { createLine } from "./line.ts";
+
 import type { Replica } from "./replica.ts";
 
 /** A place at a replica, from the moment on at which it is given. */
-export interface Place {
-  replica: Replica;
+export interface Place<S> {
+  replica: Replica<S>;
   trial: Trial;
 }
 
-export interface Places {
+export interface Places<S> {
   /** null: there is none, and one has to be waited for. */
-  find(tried: readonly Replica[]): Place | Failure | null;
+  find(tried: readonly Replica<S>[]): Place<S> | Failure | null;
   wait(
-    ask: Ask,
-    tried: readonly Replica[],
+    account: string,
+    tried: readonly Replica<S>[],
     timeout_ms: number,
     signal: AbortSignal,
-  ): Promise<Place | Failure>;
-  /** Asks the replica, and gives the place back whatever comes of it. */
-  use(place: Place, ...asked: Parameters<Attempt>): Promise<Ending>;
+  ): Promise<Place<S> | Failure>;
+  /**
+   * Asks the replica, and gives the place back whatever comes of it; the request has `left_ms` for
+   * its first token.
+   */
+  use<E extends Outcome>(
+    place: Place<S>,
+    left_ms: number,
+    run: (server: S) => Promise<E>,
+  ): Promise<E>;
   /** More may be asked now than before, or fewer. */
   serve(): void;
 }
 
 /** Who got less than this part of the whole time for its first token is not blamed for it. */
 const FAIR_PART = 1 / 2;
+/** More would only wait for their time-out; each keeps its request in memory. */
+const WAITING_MAX = 1_000;
 
 export interface PlacesOptions {
   /** The places of each; 0: without limit. */
@@ -37,15 +48,15 @@ export interface PlacesOptions {
   clock: Clock;
 }
 
-export function createPlaces(
-  replicas: readonly Replica[],
+export function createPlaces<S>(
+  replicas: readonly Replica<S>[],
   { max_in_flight, first_token_timeout_ms, clock }: PlacesOptions,
-): Places {
+): Places<S> {
   const fair_ms = first_token_timeout_ms * FAIR_PART;
   const { choose, passOn } = createChoice(replicas, max_in_flight);
-  const line = createLine<Place | Failure>(clock);
+  const line = createWaitingLine<Place<S> | Failure>(clock, WAITING_MAX);
 
-  const find: Places["find"] = (tried) => {
+  const find: Places<S>["find"] = (tried) => {
     const chosen = choose(tried);
     if (chosen === null || "ok" in chosen) return chosen;
     chosen.in_flight += 1;
@@ -55,34 +66,49 @@ export function createPlaces(
   };
   return {
     find,
-    wait: ({ account }, tried, timeout_ms, signal) =>
-      line.wait({
+    async wait(account, tried, timeout_ms, signal) {
+      const isPicky = tried.length > 0;
+      const found = await line.wait({
         account,
         find: () => find(tried),
-        isPicky: tried.length > 0,
+        isPicky,
         timeout_ms,
         signal,
-      }),
-    async use({ replica, trial }, ...asked) {
-      let ending: Ending | null = null;
+      });
+      return typeof found === "string" ? UNSERVED[found]() : found;
+    },
+    async use({ replica, trial }, left_ms, run) {
+      let ending: Outcome | null = null;
       try {
-        ending = await replica.answer(...asked);
+        const whole = await run(replica.server);
+        ending = whole;
+        return whole;
       } finally {
         replica.in_flight -= 1;
-        const [, , , first_token_ms = first_token_timeout_ms] = asked;
         // What our own line has used up of the caller's time says nothing of the replica.
-        const isRushed = first_token_ms < fair_ms && ending !== null && isLate(ending);
+        const isRushed = left_ms < fair_ms && ending !== null && isLate(ending);
         replica.breaker.end(trial, isRushed ? null : ending);
         line.serve();
+        if (ending && !ending.ok && ending.silent) replica.health.doubt();
       }
-      if (!ending.ok && ending.silent) replica.health.doubt();
-      return ending;
     },
     serve: line.serve,
   };
 }
 
 /** We gave it up: the time of the request was over. */
-function isLate(ending: Ending): boolean {
+function isLate(ending: Outcome): boolean {
   return !ending.ok && ending.code === "upstream_timeout" && !ending.elsewhere;
+}
+
+const UNSERVED: Record<Unserved, () => Failure> = {
+  left: () => explainCut("left"),
+  // gateway.errors.upstream_rate_limited
+  full: () => explain("upstream_rate_limited", "too many requests wait for its model servers"),
+  // gateway.errors.upstream_timeout
+  late: () => explain("upstream_timeout", "no model server had a free place in time"),
+};
+
+function explain(code: Failure["code"], why: string): Failure {
+  return { ok: false, code, elsewhere: false, why };
 }

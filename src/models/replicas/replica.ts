@@ -1,21 +1,21 @@
-// One replica of a model: its answer, and all that decides whether it is asked.
+// One replica of a model: its server, and all that decides whether it is asked.
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Attempt } from "../upstream/contract.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
 import { createHealth, type Health, type Look, UNWATCHED } from "./health.ts";
 
-export interface ReplicaServer {
+export interface ReplicaServer<S> {
   /** Host and port, for the operator's log only. */
   name: string;
-  answer: Attempt;
+  /** What asks it. */
+  server: S;
   /** null: its health is not looked at. */
   look: Look | null;
 }
 
-export interface Replica {
+export interface Replica<S = unknown> {
   index: number;
-  answer: Attempt;
+  server: S;
   breaker: Breaker;
   health: Health;
   in_flight: number;
@@ -31,11 +31,11 @@ export interface ReplicaOptions {
   onChange(): void;
 }
 
-export function createReplica(
-  { name, answer, look }: ReplicaServer,
+export function createReplica<S>(
+  { name, server, look }: ReplicaServer<S>,
   index: number,
   { model, health_every_ms, clock, log, onChange }: ReplicaOptions,
-): Replica {
+): Replica<S> {
   const fields = { model, upstream: name };
   const breaker = createBreaker({
     clock,
@@ -50,7 +50,7 @@ export function createReplica(
     onHeard: onChange,
   });
   if (!look) {
-    return { index, answer, breaker, health: UNWATCHED, in_flight: 0 };
+    return { index, server, breaker, health: UNWATCHED, in_flight: 0 };
   }
   const health = createHealth({
     look,
@@ -64,5 +64,5 @@ export function createReplica(
       onChange();
     },
   });
-  return { index, answer, breaker, health, in_flight: 0 };
+  return { index, server, breaker, health, in_flight: 0 };
 }

@@ -1,13 +1,29 @@
 // Several replicas of one model: who is asked, who waits for a place, and who takes over.
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Answer, Ear, Ending } from "../upstream/contract.ts";
+import type { Failure, Journey, Outcome } from "../upstream/contract.ts";
 import { createPlaces, type Place } from "./places.ts";
 import { createReplica, type Replica, type ReplicaServer } from "./replica.ts";
 
-export interface Replicas {
-  /** As soon as a piece was heard nobody else can take over. */
-  answer: Answer;
+/** Who asks for something: the account in whose turn a place is taken. */
+export interface Wish {
+  account: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Asks one server, which has `left_ms` to begin. `heard` is called as soon as something of its
+ * answer has gone further: from then on nobody else can take over.
+ */
+export type Run<S, E extends Outcome> = (
+  server: S,
+  heard: () => void,
+  left_ms: number,
+) => Promise<E | Failure>;
+
+export interface Replicas<S> {
+  /** Asks one of them, and another where that one fails in a way that another may not. */
+  ask<E extends Outcome>(wish: Wish, run: Run<S, E>): Promise<(E | Failure) & Journey>;
   /** True: none of them would answer. */
   isDown(): boolean;
   /** Forgets what was held against them: their unit has just been started. */
@@ -32,31 +48,28 @@ export interface ReplicasOptions {
 /** What so many servers answer with a failure is not carried on to the others. */
 const ANSWERS_MAX = 3;
 
-const NONE: readonly Replica[] = [];
-
-/** Joins replicas into one answer. */
-export function joinReplicas(
-  servers: readonly ReplicaServer[],
+/** Joins replicas into one. */
+export function joinReplicas<S>(
+  servers: readonly ReplicaServer<S>[],
   options: ReplicasOptions,
-): Replicas {
+): Replicas<S> {
   const { clock, first_token_timeout_ms } = options;
   const replicas = servers.map((server, index) =>
     createReplica(server, index, { ...options, onChange: () => places.serve() }),
   );
   const places = createPlaces(replicas, options);
 
-  const answer: Answer = async (ask, ear, signal) => {
+  const ask = async <E extends Outcome>({ account, signal }: Wish, run: Run<S, E>) => {
     const began = clock.monotonic();
     let isHeard = false;
-    let asked: Place | null = null;
-    const hear: Ear = (piece) => {
+    let asked: Place<S> | null = null;
+    const hear = () => {
       isHeard = true;
       // A long stream shows all the while that its server is there.
       asked!.replica.breaker.hear(asked!.trial);
-      return ear(piece);
     };
-    let ending: Ending | null = null;
-    let tried = NONE;
+    let ending: ((E | Failure) & Journey) | null = null;
+    let tried: readonly Replica<S>[] = [];
     let attempts = 0;
     let answers = 0;
     let waited_ms = 0;
@@ -65,7 +78,7 @@ export function joinReplicas(
       let place = places.find(tried);
       if (place === null) {
         const since = clock.monotonic();
-        place = await places.wait(ask, tried, left_ms, signal);
+        place = await places.wait(account, tried, left_ms, signal);
         waited_ms += clock.monotonic() - since;
         left_ms = first_token_timeout_ms - (clock.monotonic() - began);
       }
@@ -76,7 +89,8 @@ export function joinReplicas(
       }
       asked = place;
       attempts += 1;
-      ending = await places.use(place, ask, hear, signal, left_ms);
+      const time_ms = left_ms;
+      ending = await places.use(place, time_ms, (server) => run(server, hear, time_ms));
       if (ending.ok || isHeard || !ending.elsewhere || signal.aborted) break;
       if (!ending.silent) answers += 1;
       left_ms = first_token_timeout_ms - (clock.monotonic() - began);
@@ -89,7 +103,7 @@ export function joinReplicas(
     return ending;
   };
   return {
-    answer,
+    ask,
     isDown: () => replicas.every(({ health }) => !health.isHealthy()),
     forgive() {
       for (const { breaker, health } of replicas) {

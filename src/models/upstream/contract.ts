@@ -113,6 +113,8 @@ export interface Failure {
    * still at a whole reply, which begins only when it is made.
    */
   silent?: "surely" | "perhaps";
+  /** It said when it would take requests again: so long from then on. */
+  retry_after_ms?: number;
   /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
   prompt_tokens?: number;
   /** What had been made until then, always an estimate; left out: nothing had. */
@@ -127,6 +129,9 @@ export interface Success {
   /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
   usage_estimated?: true;
 }
+
+/** What a request to a server came to, whatever it was about. */
+export type Outcome = { ok: true } | Failure;
 
 /** How an answer came about; left out: nobody on its way has noted it. */
 export interface Journey {

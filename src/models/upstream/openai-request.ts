@@ -19,7 +19,10 @@ export function writeHeaders(upstream: {
 }
 
 /** What tells one request from the others: its id and its trace, which are not secret. */
-export function writeRequestHeaders({ request_id, trace }: Ask): Record<string, string> {
+export function writeRequestHeaders({
+  request_id,
+  trace,
+}: Pick<Ask, "request_id" | "trace">): Record<string, string> {
   const headers = { "x-request-id": request_id };
   return trace === null ? headers : { ...headers, ...trace };
 }

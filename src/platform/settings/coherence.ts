@@ -15,7 +15,7 @@ import { judgeStarts } from "./starts.ts";
 /** The text of a file; throws where it cannot be read. */
 export type ReadText = (path: string) => string;
 
-interface Surroundings {
+export interface Surroundings {
   env: Environment;
   readText: ReadText;
   problems: Problems;
@@ -24,7 +24,7 @@ interface Surroundings {
 }
 
 /** Still being put together; what leaves this folder is frozen. */
-type Open<T> = { -readonly [F in keyof T]: T[F] };
+export type Open<T> = { -readonly [F in keyof T]: T[F] };
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const API_KEY = /^[\x21-\x7e]+$/;
@@ -40,7 +40,7 @@ const HEADERS_OF_OURS = new Set([
 ]);
 
 /** More often would be a load of its own. */
-const HEALTH_EVERY_MIN_MS = 1_000;
+export const HEALTH_EVERY_MIN_MS = 1_000;
 
 /** What the request itself says: a setting of that name would be lost or would break it. */
 const BODY_FIELDS_OF_OURS = new Set([
@@ -132,18 +132,28 @@ function completeUpstream(
     problems.add(`${path}.health_every`, "must be 0s or at least 1s");
   }
   upstream.api_key = findApiKey(upstream, path, surroundings);
-  for (const name of Object.keys(upstream.headers)) {
-    const says = judgeHeader(name.toLowerCase());
-    if (says) problems.add(joinPath(`${path}.headers`, name), says);
-  }
+  judgeHeaders(upstream.headers, path, problems);
   for (const table of ["reasoning_on", "reasoning_off"] as const) {
     const name = Object.keys(upstream[table]).find((one) => BODY_FIELDS_OF_OURS.has(one));
     if (name) problems.add(joinPath(`${path}.${table}`, name), "is set by the gateway itself");
   }
 }
 
-function findApiKey(
-  { api_key_env, api_key_file }: OpenaiUpstreamSettings,
+/** Those of a table at `path`. */
+export function judgeHeaders(
+  headers: Readonly<Record<string, string>>,
+  path: string,
+  problems: Problems,
+): void {
+  for (const name of Object.keys(headers)) {
+    const says = judgeHeader(name.toLowerCase());
+    if (says) problems.add(joinPath(`${path}.headers`, name), says);
+  }
+}
+
+/** What the one of both that is named holds; null: none is, or it is wrong. */
+export function findApiKey(
+  { api_key_env, api_key_file }: Pick<OpenaiUpstreamSettings, "api_key_env" | "api_key_file">,
   path: string,
   { env, readText, problems, wants_api_keys }: Surroundings,
 ): string | null {

@@ -16,13 +16,8 @@ export const FORMATS = {
   path: matching(/^(\/[!-"$-~]*)?$/, "empty or a path that begins with /"),
   database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
   link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
-  upstream(text: string) {
-    const must = "an http or https URL without user, query or fragment";
-    const url = new URL(readUrl(text, must));
-    if (url.search || url.hash || url.username || url.password)
-      throw new RangeError(`must be ${must}`);
-    return text.replace(/\/+$/, "");
-  },
+  upstream: readBase,
+  search: (text: string) => (text === "" ? text : readBase(text)),
   /** What a server is asked as it stands: its query may say how deep it is to sleep. */
   probe: (text: string) => readPlainUrl(text, "an http or https URL without user or fragment"),
   action(text: string) {
@@ -47,6 +42,15 @@ function matching(pattern: RegExp, must: string): (text: string) => string {
     if (!pattern.test(text)) throw new RangeError(`must be ${must}`);
     return text;
   };
+}
+
+/** What paths are put behind. */
+function readBase(text: string): string {
+  const must = "an http or https URL without user, query or fragment";
+  const url = new URL(readUrl(text, must));
+  if (url.search || url.hash || url.username || url.password)
+    throw new RangeError(`must be ${must}`);
+  return text.replace(/\/+$/, "");
 }
 
 function readPlainUrl(text: string, must: string): string {

@@ -3,9 +3,12 @@ export { describeChange, takeOver } from "./change.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loading.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";
+export type { StandIn } from "./services.ts";
 export {
+  type EmbeddingsSettings,
   listAliases,
   type ModelSettings,
+  type SearchSettings,
   type Settings,
   type StartSettings,
 } from "./settings.ts";

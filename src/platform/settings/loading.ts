@@ -6,6 +6,7 @@ import { findKeyLines } from "./key-lines.ts";
 import { type Environment, readOverrides } from "./overrides.ts";
 import { Problems, SettingsError, shorten } from "./problem.ts";
 import { Reader } from "./reader.ts";
+import { completeServices, type StandIn } from "./services.ts";
 import type { Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 
@@ -24,13 +25,15 @@ export interface SettingsSource {
   flags: Flags;
   /** false: for who asks no model server; its key need not be at hand. Left out: true. */
   wants_api_keys?: boolean;
+  /** What stands in for embeddings and search that are not named, or that cannot be reached. */
+  stand_in?: StandIn;
 }
 
 /** The settings of a file with what environment and flags say over it; throws a SettingsError. */
 export function loadSettings(source: SettingsSource): Settings {
-  const { file, must_exist, env, flags, wants_api_keys = true } = source;
+  const { file, must_exist, env, flags, wants_api_keys, stand_in } = source;
   const text = file === undefined ? "" : readFile(file, must_exist);
-  return readSettings(text, file ?? "wadi.toml", env, flags, { wants_api_keys });
+  return readSettings(text, file ?? "wadi.toml", env, flags, { wants_api_keys, stand_in });
 }
 
 /** What holds without file, environment and flags: the stub model on the loopback address. */
@@ -41,6 +44,7 @@ export function defaultSettings(): Settings {
 interface Reading {
   readText?: ReadText;
   wants_api_keys?: boolean;
+  stand_in?: StandIn;
 }
 
 const readTextFile: ReadText = (path) => readFileSync(path, "utf8");
@@ -51,7 +55,7 @@ export function readSettings(
   file: string,
   env: Environment,
   flags: Flags,
-  { readText = readTextFile, wants_api_keys = true }: Reading = {},
+  { readText = readTextFile, wants_api_keys = true, stand_in }: Reading = {},
 ): Settings {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) throw refuseSize(file);
   const given = parseToml(text, file);
@@ -59,7 +63,12 @@ export function readSettings(
   const problems = new Problems(file, text, overrides);
   const settings = new Reader(Table, overrides, problems).read(given) as Settings;
   problems.throwFirst();
+  const names_models = Object.hasOwn(given as object, "models");
   completeSettings(settings, { env, readText, problems, wants_api_keys });
+  completeServices(settings, {
+    ...{ env, readText, problems, wants_api_keys },
+    stand_in: stand_in ?? (names_models ? "none" : "unnamed"),
+  });
   problems.throwFirst();
   return freeze(settings);
 }

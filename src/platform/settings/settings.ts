@@ -35,12 +35,25 @@ export type ModelSettings = Omit<Value<typeof Model>, "upstream"> & {
   readonly upstream: UpstreamSettings;
 };
 
+/** What api_key_env or api_key_file held; null: nothing was named, or it need not be at hand. */
+interface Keyed {
+  readonly api_key: string | null;
+}
+
+/** `kind` is what `auto` came to where it stood there. */
+export type EmbeddingsSettings = Omit<Value<typeof Table>["embeddings"], "kind"> &
+  Keyed & { readonly kind: "off" | "openai" | "tei" | "stub" };
+export type SearchSettings = Omit<Value<typeof Table>["search"], "kind"> &
+  Keyed & { readonly kind: "off" | "searxng" | "brave" | "stub" };
+
 /**
  * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did;
  * `service.default_model` is always a model.
  */
-export type Settings = Omit<Value<typeof Table>, "models" | "server"> & {
+export type Settings = Omit<Value<typeof Table>, "models" | "server" | "embeddings" | "search"> & {
   readonly models: readonly ModelSettings[];
+  readonly embeddings: EmbeddingsSettings;
+  readonly search: SearchSettings;
   readonly server: Value<typeof Table>["server"] & { readonly metrics_token: string | null };
 };
 

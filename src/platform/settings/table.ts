@@ -1,6 +1,7 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
 import { Model } from "./model-table.ts";
+import { Embeddings, Search, Think } from "./service-tables.ts";
 import { duration, retention, text } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
@@ -134,6 +135,9 @@ export const Table = Type.Object(
       },
       { description: "How long things are kept.", default: {} },
     ),
+    think: Think,
+    embeddings: Embeddings,
+    search: Search,
   },
   { description: "wadi.toml" },
 );

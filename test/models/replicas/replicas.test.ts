@@ -2,7 +2,13 @@
 import { expect, test } from "bun:test";
 import type { Seen } from "../../../src/models/replicas/health.ts";
 import { joinReplicas, type ReplicasOptions } from "../../../src/models/replicas/replicas.ts";
-import type { Attempt, Ending, Failure } from "../../../src/models/upstream/contract.ts";
+import type {
+  Attempt,
+  Ending,
+  Failure,
+  Piece,
+  Success,
+} from "../../../src/models/upstream/contract.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -34,11 +40,11 @@ function join(replicas: Attempt[], some: Partial<ReplicasOptions> = {}) {
   const joined = joinReplicas(
     replicas.map((_, i) => ({
       name: `host-${i}:8000`,
-      answer(ask, ear, signal, first_token_ms) {
+      server: ((ask, ear, signal, first_token_ms) => {
         asked.push(i);
         given_ms.push(first_token_ms);
         return replicas[i]!(ask, ear, signal, first_token_ms);
-      },
+      }) as Attempt,
       look: () => state.look?.() ?? Promise.resolve(seen[i]!),
     })),
     {
@@ -54,11 +60,13 @@ function join(replicas: Attempt[], some: Partial<ReplicasOptions> = {}) {
   const heard: string[] = [];
   const caller = new AbortController();
   const ask = (account = "account-1", signal = caller.signal) =>
-    joined.answer(
-      createAsk("Hello", { account }),
-      (piece) => void heard.push(piece.kind === "text" ? piece.text : ""),
-      signal,
-    );
+    joined.ask<Success>({ account, signal }, (attempt, hear, left_ms) => {
+      const ear = (piece: Piece) => {
+        hear();
+        heard.push(piece.kind === "text" ? piece.text : "");
+      };
+      return attempt(createAsk("Hello", { account }), ear, signal, left_ms);
+    });
   return { ...joined, state, replicas, clock, lines, asked, given_ms, seen, heard, caller, ask };
 }
 

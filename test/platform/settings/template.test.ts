@@ -21,7 +21,13 @@ test("as it is written it says what holds without a file", () => {
 test("with every line uncommented it holds as well, and changes nothing but the models", () => {
   const { models, ...rest } = read(uncomment(template));
   const { models: _, service, ...defaults } = defaultSettings();
-  const expected = { ...defaults, service: { ...service, default_model: "my-model" } };
+  const expected = {
+    ...defaults,
+    service: { ...service, default_model: "my-model" },
+    // Beside named models nothing stands in for them.
+    embeddings: { ...defaults.embeddings, kind: "off" },
+    search: { ...defaults.search, kind: "off" },
+  };
   expect(rest).toEqual(expected as typeof rest);
   expect(models.map(({ upstream }) => upstream.kind)).toEqual(["openai", "openai", "stub"]);
 });

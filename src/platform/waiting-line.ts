@@ -1,10 +1,8 @@
-// The line before the places of one model: accounts take turns, and nobody waits for ever.
-import type { Clock } from "../../platform/clock.ts";
-import type { Failure } from "../upstream/contract.ts";
-import { explainCut } from "../upstream/openai-failure.ts";
+// The line before scarce places: accounts take turns, and nobody waits for ever.
+import type { Clock } from "./clock.ts";
 
-/** More would only wait for their time-out; each keeps its request in memory. */
-const WAITING_MAX = 1_000;
+/** Why nothing was found: the caller left, the line is full, or the time to wait is over. */
+export type Unserved = "left" | "full" | "late";
 
 export interface Waiting<Found> {
   account: string;
@@ -16,22 +14,28 @@ export interface Waiting<Found> {
   signal: AbortSignal;
 }
 
-export interface Line<Found> {
+export interface WaitingLine<Found> {
   /** What was found, or why it is no longer waited for. */
-  wait(waiting: Waiting<Found>): Promise<Found | Failure>;
+  wait(waiting: Waiting<Found>): Promise<Found | Unserved>;
   /** A place may have become free: whoever's turn it is takes it, at once. */
   serve(): void;
+  /** How many wait. */
+  count(): number;
+  /** Another most, in force for who comes next. */
+  change(waiting_max: number): void;
 }
 
 interface Entry<Found> {
   waiting: Waiting<Found>;
-  settle(outcome: Found | Failure): void;
+  settle(outcome: Found | Unserved): void;
 }
 
-export function createLine<Found>(clock: Clock): Line<Found> {
+/** At most `waiting_max` wait: in a full line the newest of the longest account gives way. */
+export function createWaitingLine<Found>(clock: Clock, waiting_max: number): WaitingLine<Found> {
   /** Who waits for each account, in the order in which they came; the next account stands first. */
   const accounts = new Map<string, Set<Entry<Found>>>();
   let size = 0;
+  let size_max = waiting_max;
 
   const add = (entry: Entry<Found>) => {
     const { account } = entry.waiting;
@@ -57,7 +61,7 @@ export function createLine<Found>(clock: Clock): Line<Found> {
     }
     const newest = [...longest].at(-1);
     if (!newest || newest.waiting.account === account) return false;
-    newest.settle(explainFull());
+    newest.settle("full");
     return true;
   };
   /** Who had the turn goes to the end; null: nobody finds a place. */
@@ -81,9 +85,9 @@ export function createLine<Found>(clock: Clock): Line<Found> {
   return {
     wait(waiting) {
       const { account, signal, timeout_ms } = waiting;
-      if (signal.aborted) return Promise.resolve(explainCut("left"));
-      if (size >= WAITING_MAX && !makeRoom(account)) return Promise.resolve(explainFull());
-      const { promise, resolve } = Promise.withResolvers<Found | Failure>();
+      if (signal.aborted) return Promise.resolve("left");
+      if (size >= size_max && !makeRoom(account)) return Promise.resolve("full");
+      const { promise, resolve } = Promise.withResolvers<Found | Unserved>();
       const entry: Entry<Found> = {
         waiting,
         settle(outcome) {
@@ -93,8 +97,8 @@ export function createLine<Found>(clock: Clock): Line<Found> {
           resolve(outcome);
         },
       };
-      const leave = () => entry.settle(explainCut("left"));
-      const cancel = clock.after(timeout_ms, () => entry.settle(explainLate()));
+      const leave = () => entry.settle("left");
+      const cancel = clock.after(timeout_ms, () => entry.settle("late"));
       signal.addEventListener("abort", leave, { once: true });
       add(entry);
       return promise;
@@ -102,17 +106,9 @@ export function createLine<Found>(clock: Clock): Line<Found> {
     serve() {
       while (size > 0 && serveNext());
     },
+    count: () => size,
+    change(other_max) {
+      size_max = other_max;
+    },
   };
-}
-
-/** gateway.errors.upstream_rate_limited */
-function explainFull(): Failure {
-  const why = "too many requests wait for its model servers";
-  return { ok: false, code: "upstream_rate_limited", elsewhere: false, why };
-}
-
-/** gateway.errors.upstream_timeout */
-function explainLate(): Failure {
-  const why = "no model server had a free place in time";
-  return { ok: false, code: "upstream_timeout", elsewhere: false, why };
 }

@@ -1,0 +1,20 @@
+// From the settings of embeddings to what answers them.
+import type { Clock } from "../../platform/clock.ts";
+import type { TrustedEgress } from "../../platform/egress/index.ts";
+import type { Log } from "../../platform/log.ts";
+import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
+import type { Embedder } from "./contract.ts";
+
+export interface EmbedderOptions {
+  egress: TrustedEgress;
+  clock: Clock;
+  log: Log;
+}
+
+/** Nothing is asked before its start; null: embeddings are off. */
+export function openEmbedder(
+  _settings: EmbeddingsSettings,
+  _around: EmbedderOptions,
+): Embedder | null {
+  return null;
+}

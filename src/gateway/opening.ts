@@ -1,0 +1,86 @@
+// Opens the whole gateway on its door: chat, embeddings, search, and the ledger behind them.
+import type { Door } from "../http/index.ts";
+import type { ModelRegistry } from "../models/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { TrustedEgress } from "../platform/egress/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import type { Service } from "../platform/service.ts";
+import type { Settings } from "../platform/settings/index.ts";
+import { openChatRoutes } from "./chat/routes.ts";
+import type { Running } from "./chat/running.ts";
+import { openEmbeddings } from "./embeddings/routes.ts";
+import { type OpenLedger, openLedger } from "./ledger/opening.ts";
+import { openSearch } from "./search/routes.ts";
+import type { SharedState } from "./shared/service.ts";
+
+export interface GatewayOptions {
+  settings: Settings;
+  registry: ModelRegistry;
+  running: Running;
+  database: Database;
+  egress: TrustedEgress;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** A keyed hash, so that a line of the log tells nobody who the end user is. */
+  hashUser(text: string): string;
+}
+
+/** How one of the services beside chat stands. */
+export interface SharedSight {
+  name: string;
+  state: SharedState;
+  /** Requests that are being worked on, and those that wait for their turn. */
+  in_use: number;
+  queued: number;
+}
+
+export interface Gateway {
+  ledger: OpenLedger;
+  /** In the order of their start: in front of the entrance, so that they stop behind it. */
+  services: readonly Service[];
+  /** Embeddings and search, as they stand now. */
+  look(): SharedSight[];
+  /** Other settings, in force from the next request on. */
+  change(settings: Settings): void;
+}
+
+export function openGateway(door: Door, options: GatewayOptions): Gateway {
+  const { database, egress, clock, ids, log } = options;
+  let { settings } = options;
+  const keepMs = () => settings.retention.request_log;
+  const ledger = openLedger({ database, clock, ids, log, keepMs });
+  openChatRoutes(door, {
+    ...options,
+    alias: settings.service.alias,
+    meter: ledger.meter("chat"),
+    changelogUrl: () =>
+      settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
+    thinking: () => settings.think,
+  });
+  const around = { egress, clock, log };
+  const embeddings = openEmbeddings(door, {
+    ...around,
+    settings: settings.embeddings,
+    meter: ledger.meter("embeddings"),
+  });
+  const search = openSearch(door, {
+    ...around,
+    settings: settings.search,
+    meter: ledger.meter("search"),
+  });
+  const shared = [embeddings, search];
+  return {
+    ledger,
+    services: [...shared.map(({ service }) => service), ...ledger.services],
+    look: () =>
+      shared.map(({ service: { name }, state, look }) => ({ name, state: state(), ...look() })),
+    change(other) {
+      settings = other;
+      embeddings.change(other.embeddings);
+      search.change(other.search);
+    },
+  };
+}

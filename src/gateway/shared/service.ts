@@ -1,0 +1,106 @@
+// What embeddings and search have in common: a quota for each account, a capacity that all share,
+// and something behind it that other settings may exchange.
+import { type Caller, createLimiter } from "../../access/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { refuse } from "../../platform/refusal.ts";
+import type { Service } from "../../platform/service.ts";
+import { type CapacitySize, createCapacity } from "./capacity.ts";
+
+/** What answers. */
+export interface SharedSupply {
+  /** True: it is known that nobody would answer now. */
+  isDown(): boolean;
+  start(): void;
+  /** Requests under way go on. */
+  stop(): void;
+}
+
+export interface SharedPlan extends CapacitySize {
+  kind: string;
+  requests_per_minute: number;
+}
+
+/** `off`: the operator has not set it up, or has switched it off. */
+export type SharedState = "on" | "down" | "off";
+
+export interface SharedService<P extends SharedPlan, S extends SharedSupply> {
+  /**
+   * Does a valid request's work: takes it from the account's quota, waits for a place, and asks
+   * what is behind it. Refuses with `service_unavailable` where it is off, `rate_limit_exceeded`
+   * or `capacity_exceeded`.
+   */
+  use<R>(caller: Caller, signal: AbortSignal, work: (supply: S) => Promise<R>): Promise<R>;
+  state(): SharedState;
+  look(): { in_use: number; queued: number };
+  /** Other settings, in force from the next request on. */
+  change(plan: P): void;
+  service: Service;
+}
+
+export interface SharedOptions<P, S> {
+  /** For people and figures. */
+  name: string;
+  clock: Clock;
+  plan: P;
+  /** Opens what a plan says; it is started by itself. null: off. */
+  open(plan: P): S | null;
+}
+
+const WINDOW_MS = 60_000;
+
+export function createSharedService<P extends SharedPlan, S extends SharedSupply>({
+  name,
+  clock,
+  open,
+  ...options
+}: SharedOptions<P, S>): SharedService<P, S> {
+  let { plan } = options;
+  let supply = open(plan);
+  let isStarted = false;
+  const capacity = createCapacity(clock, plan);
+  // Unlike the limit of every route it slides on: gateway.errors.rate_limit_exceeded
+  const quota = createLimiter(clock, {
+    requests_max: plan.requests_per_minute,
+    window_ms: WINDOW_MS,
+    closing_ms: 0,
+  });
+  return {
+    async use({ account_id, key_id }, signal, work) {
+      // gateway.errors.service_unavailable: nothing is counted of what nobody would answer.
+      const found = supply;
+      if (!found) throw refuse("service_unavailable", { message: `There is no ${name} here.` });
+      const account = account_id ?? key_id;
+      quota.take(account);
+      return capacity.use(account, signal, () => work(found));
+    },
+    state: () => (supply === null ? "off" : supply.isDown() ? "down" : "on"),
+    look: capacity.look,
+    change(other) {
+      const before = plan;
+      plan = other;
+      capacity.change(other);
+      quota.change(other.requests_per_minute);
+      if (Bun.deepEquals(withoutSize(before), withoutSize(other))) return;
+      supply?.stop();
+      supply = open(other);
+      if (isStarted) supply?.start();
+    },
+    service: {
+      name,
+      start() {
+        isStarted = true;
+        supply?.start();
+      },
+      stop() {
+        isStarted = false;
+        supply?.stop();
+      },
+    },
+  };
+}
+
+/** What stands behind it keeps what it knows for as long as nothing of it changes. */
+function withoutSize<P extends SharedPlan>(plan: P) {
+  const { max_concurrent: _, max_queued: __, requests_per_minute: ___, ...rest } = plan;
+  return rest;
+}

@@ -1,0 +1,169 @@
+// The settings of what is served beside chats: embeddings, web search, deep thinking.
+import { Type } from "@sinclair/typebox";
+import { duration, text, type Words, word } from "./words.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+/** Where no model is named either, the stub answers for all; none stands beside a named model. */
+const KIND = "auto: stub in `wadi dev` or where no model is named, else off";
+
+const apiKeyEnv = (description: string) =>
+  text("variable", { description, default: "", unquoted: true, reloads: true });
+
+const apiKeyFile = (description: string) =>
+  Type.String({ description, default: "", unquoted: true, reloads: true } satisfies Words<string>);
+
+const headers = (description: string) =>
+  Type.Record(Type.String(), text("header", { description: "One header.", unquoted: true }), {
+    description,
+    default: {},
+    reloads: true,
+  });
+
+const connectTimeout = () =>
+  duration({
+    description: "How long a connection may take to be made.",
+    default: "5s",
+    minimum: 1,
+    maximum: DAY_MS,
+    reloads: true,
+  });
+
+const timeout = (default_: string) =>
+  duration({
+    description: "How long one request to the server may take, its whole reply included.",
+    default: default_,
+    minimum: 1,
+    maximum: HOUR_MS,
+    reloads: true,
+  });
+
+const capacity = (places: number, queue: number, quota: number) => ({
+  max_concurrent: Type.Integer({
+    description: "How many requests are worked on at once, of all accounts together.",
+    default: places,
+    minimum: 1,
+    maximum: 10_000,
+    reloads: true,
+  }),
+  max_queued: Type.Integer({
+    description: "How many more wait for their turn; the others are told when to come back.",
+    default: queue,
+    minimum: 0,
+    maximum: 10_000,
+    reloads: true,
+  }),
+  requests_per_minute: Type.Integer({
+    description: "Requests in any 60 seconds, per account, beside the limit of every route.",
+    default: quota,
+    minimum: 1,
+    maximum: 1_000_000,
+    reloads: true,
+  }),
+});
+
+export const Think = Type.Object(
+  {
+    attempts: Type.Integer({
+      description: "How often the model answers at once.",
+      default: 3,
+      minimum: 3,
+      maximum: 9,
+      reloads: true,
+    }),
+    attempts_more: Type.Integer({
+      description: "And how often more where they do not agree; 9 in all at most.",
+      default: 2,
+      minimum: 0,
+      maximum: 6,
+      reloads: true,
+    }),
+  },
+  {
+    description: "Deep thinking: several answers, of which the one they agree on is given.",
+    default: {},
+  },
+);
+
+export const Embeddings = Type.Object(
+  {
+    kind: word(["auto", "off", "openai", "tei", "stub"], {
+      description:
+        "openai: anything that speaks its embeddings (vLLM, llama.cpp, Ollama, a provider); tei: " +
+        `Text Embeddings Inference; stub: vectors made inside; ${KIND}.`,
+      default: "auto",
+      reloads: true,
+    }),
+    urls: Type.Array(text("upstream", { description: "One replica.", unquoted: true }), {
+      description: "Base addresses of the replicas; of openai up to and with /v1.",
+      maxItems: 256,
+      uniqueItems: true,
+      default: [],
+      reloads: true,
+    }),
+    model: Type.String({
+      description: "The name that is sent to the server.",
+      default: "bge-m3",
+      minLength: 1,
+      maxLength: 256,
+      reloads: true,
+    }),
+    api_key_env: apiKeyEnv("The environment variable that holds the server's key."),
+    api_key_file: apiKeyFile("The file that holds the server's key."),
+    headers: headers(
+      "Further headers of each request; a key goes into api_key_env or api_key_file.",
+    ),
+    max_batch: Type.Integer({
+      description: "Most texts in one request to the server; 0: what it says itself, else 64.",
+      default: 0,
+      minimum: 0,
+      maximum: 64,
+      reloads: true,
+    }),
+    health: text("path", {
+      description:
+        'The path of a replica\'s health, behind its address without /v1; "" is /health.',
+      default: "",
+      reloads: true,
+    }),
+    health_every: duration({
+      description: "How often it is asked; 0s is never.",
+      default: "10s",
+      maximum: DAY_MS,
+      reloads: true,
+    }),
+    connect_timeout: connectTimeout(),
+    timeout: timeout("60s"),
+    ...capacity(8, 32, 20),
+  },
+  { description: "What answers POST /v1/embeddings: the model bge-m3.", default: {} },
+);
+
+export const Search = Type.Object(
+  {
+    kind: word(["auto", "off", "searxng", "brave", "stub"], {
+      description: `searxng; brave: its web search API; stub: a folder of Markdown files; ${KIND}.`,
+      default: "auto",
+      reloads: true,
+    }),
+    url: text("search", {
+      description: 'The base address of SearXNG; of brave "" is its own.',
+      default: "",
+      unquoted: true,
+      reloads: true,
+    }),
+    folder: Type.String({
+      description: 'Of stub: the folder of Markdown files; "" is a few pages of its own.',
+      default: "",
+      reloads: true,
+    }),
+    api_key_env: apiKeyEnv("The environment variable that holds the key; brave needs one."),
+    api_key_file: apiKeyFile("Or the file that holds it."),
+    headers: headers("Further headers of each request to the server."),
+    connect_timeout: connectTimeout(),
+    timeout: timeout("15s"),
+    ...capacity(4, 8, 10),
+  },
+  { description: "What answers POST /v1/search.", default: {} },
+);

@@ -1,0 +1,85 @@
+// What embeddings and search must be, and what stands in for them where nothing is named.
+import {
+  findApiKey,
+  HEALTH_EVERY_MIN_MS,
+  judgeHeaders,
+  type Open,
+  type Surroundings,
+} from "./coherence.ts";
+import type { EmbeddingsSettings, SearchSettings, Settings } from "./settings.ts";
+
+/**
+ * `unnamed`: the stub answers where nothing is named · `none`: nobody does; a gateway in front of
+ * real models must not answer with made-up vectors · `offline`: and what is named cannot be
+ * reached, so that it is off.
+ */
+export type StandIn = "unnamed" | "none" | "offline";
+
+interface Around extends Surroundings {
+  stand_in: StandIn;
+}
+
+const ATTEMPTS_MAX = 9;
+
+/** Completes them; what does not fit goes to `problems`. */
+export function completeServices(settings: Settings, around: Around): void {
+  const { problems } = around;
+  const { attempts, attempts_more } = settings.think;
+  if (attempts + attempts_more > ATTEMPTS_MAX) {
+    problems.add("think.attempts_more", `must leave at most ${ATTEMPTS_MAX} attempts in all`);
+  }
+  completeEmbeddings(settings.embeddings, around);
+  completeSearch(settings.search, around);
+}
+
+function completeEmbeddings(embeddings: Open<EmbeddingsSettings>, around: Around): void {
+  const { problems } = around;
+  const { kind, urls, headers, health_every_ms } = embeddings;
+  const isNamed = kind === "openai" || kind === "tei";
+  if (isNamed && urls.length === 0) {
+    problems.add("embeddings.urls", `must not be empty with kind "${kind}"`);
+  }
+  if (urls.length > 0 && isAuto(kind)) {
+    problems.add("embeddings.kind", 'must be "openai" or "tei" where urls are named');
+  }
+  if (health_every_ms > 0 && health_every_ms < HEALTH_EVERY_MIN_MS) {
+    problems.add("embeddings.health_every", "must be 0s or at least 1s");
+  }
+  judgeHeaders(headers, "embeddings", problems);
+  embeddings.kind = chooseKind(kind, isNamed, around);
+  embeddings.api_key = findApiKey(embeddings, "embeddings", around);
+}
+
+function completeSearch(search: Open<SearchSettings>, around: Around): void {
+  const { problems } = around;
+  const { kind, url, folder, headers } = search;
+  const isNamed = kind === "searxng" || kind === "brave";
+  if (kind === "searxng" && url === "") {
+    problems.add("search.url", 'must not be empty with kind "searxng"');
+  }
+  if (isAuto(kind) && url !== "") {
+    problems.add("search.kind", 'must be "searxng" or "brave" where a url is named');
+  }
+  if (isAuto(kind) && folder !== "") {
+    problems.add("search.kind", 'must be "stub" where a folder is named');
+  }
+  judgeHeaders(headers, "search", problems);
+  search.kind = chooseKind(kind, isNamed, around);
+  search.api_key = findApiKey(search, "search", around);
+  const hasKey = search.api_key_env !== "" || search.api_key_file !== "";
+  if (kind === "brave" && !hasKey) problems.add("search.api_key_env", "is required by brave");
+}
+
+/** What was read may still say `auto`, of which the completed settings know nothing. */
+function isAuto(kind: string): boolean {
+  return kind === "auto";
+}
+
+function chooseKind<K extends string>(
+  kind: K,
+  isNamed: boolean,
+  { stand_in }: Around,
+): K | "stub" | "off" {
+  if (isAuto(kind)) return stand_in === "none" ? "off" : "stub";
+  return isNamed && stand_in === "offline" ? "off" : kind;
+}
