@@ -93,6 +93,17 @@ test("the start of `wadi dev` is what README shows, and its curl line answers as
   expect(reply).toEqual({ ...shown, id, created });
 });
 
+test("the curl line of README's embeddings is answered by `wadi dev`", async () => {
+  const server = await room.serve(["dev", "--port", "0"]);
+  const line = readBlock("### Embeddings");
+  const [, path, key, body] =
+    /^curl http:\/\/127\.0\.0\.1:8080(\S+) -H '.+? Bearer (\S+)' -H '.+?' -d '(.+)'$/.exec(line)!;
+  const reply = await server.ask("POST", path!, { key, body: JSON.parse(body!) });
+  expect([reply.status, key]).toEqual([200, server.key]);
+  const { data } = (await reply.json()) as { data: { embedding: number[] }[] };
+  expect(data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024]);
+});
+
 test("the wadi.toml of README serves, and its first start prints what README shows", async () => {
   const file = join(room.directory, "wadi.toml");
   writeFileSync(file, readBlock("Write a `wadi.toml`:"));

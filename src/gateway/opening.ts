@@ -63,6 +63,7 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
   const around = { egress, clock, log };
   const embeddings = openEmbeddings(door, {
     ...around,
+    running: options.running,
     settings: settings.embeddings,
     meter: ledger.meter("embeddings"),
   });

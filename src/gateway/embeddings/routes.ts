@@ -1,20 +1,85 @@
 // POST /v1/embeddings.
 import type { Door, Meter } from "../../http/index.ts";
+import type { Code } from "../../platform/refusal.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
+import type { Running } from "../chat/running.ts";
 import type { RequestTally } from "../ledger/tally.ts";
+import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
 import { createSharedService } from "../shared/service.ts";
+import { type EmbedAsk, type Embedder, MODEL } from "./contract.ts";
+import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
+import { EmbeddingsRequest, listInputs } from "./request.ts";
 import { type EmbedderOptions, openEmbedder } from "./supply.ts";
+
+const PATH = "/v1/embeddings";
+/** gateway.limits.body_size */
+const BODY_BYTES_MAX = 256 * 1024;
 
 export interface EmbeddingsOptions extends EmbedderOptions {
   settings: EmbeddingsSettings;
   meter: Meter<RequestTally>;
+  running: Running;
+  /** What stands behind the route; left out: what the settings say. */
+  open?: typeof openEmbedder;
 }
 
-export function openEmbeddings(_door: Door, { settings, ...around }: EmbeddingsOptions) {
-  return createSharedService({
+/** gateway.does.3: embedding vectors for keys with the scope. */
+export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
+  const { settings, meter, running, open = openEmbedder, ...around } = options;
+  const { clock, log } = around;
+  // gateway.limits.embeddings_quota, gateway.limits.shared_capacity
+  const service = createSharedService({
     name: "embeddings",
-    clock: around.clock,
+    clock,
     plan: settings,
-    open: (plan) => openEmbedder(plan, around),
+    open: (plan) => open(plan, around),
   });
+  const route = `POST ${PATH}`;
+  const answer = createAnswering({ service, running, clock, log, route, writeHeaders });
+  // gateway.endpoints.post_embeddings
+  door.post(
+    PATH,
+    {
+      summary: "Embed texts",
+      description: "One vector of 1024 dimensions and unit length for each input.",
+      scope: "embeddings",
+      body: EmbeddingsRequest,
+      body_bytes_max: BODY_BYTES_MAX,
+      is_slow: true,
+      meter,
+      replies: { [STATUS]: { description: "The vectors.", schema: EmbeddingList } },
+      refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
+      refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
+    },
+    async ({ body, ...visit }) => {
+      visit.tally.name({ id: MODEL, price: null });
+      const embedded = await embed(answer, visit, listInputs(body.input));
+      return [STATUS, writeEmbeddingList(embedded, body.encoding_format ?? "float")];
+    },
+  );
+  return service;
+}
+
+function embed(answer: Answering<Embedder>, visit: SharedVisit, inputs: readonly string[]) {
+  const { caller, request_id, trace } = visit;
+  const ask: EmbedAsk = {
+    request_id,
+    trace,
+    account: caller.account_id ?? caller.key_id,
+    // Half a surrogate pair is no text: a server may refuse it, and all the others with it.
+    inputs: inputs.map((text) => text.toWellFormed()),
+  };
+  return answer(visit, async ({ embed }, signal) => {
+    const ending = await embed(ask, signal);
+    if (!ending.ok) return ending;
+    const { prompt_tokens } = ending;
+    const usage = { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
+    return { ...ending, usage };
+  });
+}
+
+/** gateway.endpoints.embeddings.p4, gateway.errors.headers.x_should_retry: the work was spent. */
+function writeHeaders(told: Code): Record<string, string> {
+  const isSpent = told === "upstream_error" || told === "upstream_timeout";
+  return isSpent ? { "x-should-retry": "false" } : {};
 }

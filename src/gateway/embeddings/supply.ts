@@ -4,6 +4,7 @@ import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { Log } from "../../platform/log.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
 import type { Embedder } from "./contract.ts";
+import { createStubEmbedder } from "./stub.ts";
 
 export interface EmbedderOptions {
   egress: TrustedEgress;
@@ -13,8 +14,13 @@ export interface EmbedderOptions {
 
 /** Nothing is asked before its start; null: embeddings are off. */
 export function openEmbedder(
-  _settings: EmbeddingsSettings,
+  settings: EmbeddingsSettings,
   _around: EmbedderOptions,
 ): Embedder | null {
-  return null;
+  switch (settings.kind) {
+    case "stub":
+      return createStubEmbedder();
+    default:
+      return null;
+  }
 }

@@ -1,6 +1,6 @@
 // One request under way: gathers what becomes of it, and makes the entry when it has ended.
 import type { Arrival, Tally } from "../../http/index.ts";
-import { costOf, type Ending, type Usage } from "../../models/index.ts";
+import { costOf, type Failure, type Journey, type Usage } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { ModelSettings } from "../../platform/settings/index.ts";
 import { traceIdOf } from "../../platform/trace.ts";
@@ -15,6 +15,9 @@ const BYTES_MAX = 1e12;
 
 /** What answers, and what its tokens cost; null: nobody knows. */
 export type Priced = Pick<ModelSettings, "id" | "price">;
+
+/** How an answer ended, as far as its entry tells of it; without usage nothing is counted. */
+export type Ending = ({ ok: true; usage?: Usage; usage_estimated?: true } | Failure) & Journey;
 
 export interface TallyOptions {
   route: Route;

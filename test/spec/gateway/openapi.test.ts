@@ -80,7 +80,11 @@ test("it is plain JSON that needs no key", async () => {
 
 test("it names each route once, and pages not at all", () => {
   const routes = listOperations().map(({ method, path }) => `${method} ${path}`);
-  expect(routes.toSorted()).toEqual(["get /v1/models", "post /v1/chat/completions"]);
+  expect(routes.toSorted()).toEqual([
+    "get /v1/models",
+    "post /v1/chat/completions",
+    "post /v1/embeddings",
+  ]);
 });
 
 test("every route has a summary, an id of its own and replies with a request id", () => {
@@ -126,6 +130,15 @@ test("gateway.errors.p4 every code that a chat can be refused with is named in t
   for (const code of [...codes, ...more, ...limits, ...ours, ...last]) {
     expect(text).toContain(`\`${code}\``);
   }
+});
+
+test("gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after the document says where they stand", () => {
+  const { responses } = document.paths["/v1/embeddings"]!.post!;
+  const statusesWith = (name: string) =>
+    Object.keys(responses).filter((status) => name in responses[status]!.headers);
+  expect(statusesWith("x-should-retry")).toEqual(["502", "504"]);
+  expect(statusesWith("retry-after")).toEqual(["429", "503"]);
+  expect(responses["429"]!.description).toContain("`capacity_exceeded`");
 });
 
 test("every reference leads somewhere, and every schema is referred to", () => {
@@ -226,6 +239,14 @@ describe("what is answered fits what is documented", () => {
         const type = "text/event-stream";
         expect(judge("/v1/chat/completions", "post", 201, chunk, type)).toEqual([]);
       }
+    }
+  });
+
+  test("vectors, as numbers and as text", async () => {
+    for (const encoding_format of ["float", "base64"]) {
+      const fields = { input: ["Hello", "there"], encoding_format };
+      const list = await (await app.post("/v1/embeddings", fields)).json();
+      expect(judge("/v1/embeddings", "post", 200, list, JSON_TYPE)).toEqual([]);
     }
   });
 

@@ -1,0 +1,77 @@
+// The embedder inside the program: unit vectors from hashed pieces of words, so that texts with the
+// same words are near each other; deterministic, without network or weights.
+import { explainCut, splitTokens } from "../../models/index.ts";
+import { DIMENSIONS, type Embedder, TOKENS_MAX } from "./contract.ts";
+
+const WORDS = /[\p{L}\p{M}\p{N}]+/gu;
+/** The lengths of the pieces, with a space on either side of the word. */
+const PIECES = [3, 4];
+/** A whole word says more than any piece of it. */
+const WORD_WEIGHT = 4;
+
+/** The constants of FNV-1a. */
+const HASH_BASIS = 0x811c9dc5;
+const HASH_PRIME = 0x01000193;
+
+export function createStubEmbedder(): Embedder {
+  return {
+    isDown: () => false,
+    start() {},
+    stop() {},
+    async embed({ inputs }, signal) {
+      // Like a server, it answers only after the call has returned.
+      await Promise.resolve();
+      if (signal.aborted) return explainCut("left");
+      const cut = inputs.map((text) => splitTokens(text, TOKENS_MAX));
+      return {
+        ok: true,
+        vectors: cut.map((tokens) => embedText(tokens.join(""))),
+        prompt_tokens: cut.reduce((sum, { length }) => sum + length, 0),
+        attempts: 1,
+      };
+    },
+  };
+}
+
+/** The vector of a text that is not empty. */
+export function embedText(text: string): Float32Array {
+  const plain = text.normalize("NFKC").toLowerCase();
+  const sums = new Float64Array(DIMENSIONS);
+  // A text without a letter is one word of what it has.
+  const words = plain.match(WORDS) ?? [plain];
+  for (const word of words) addWord(sums, ` ${word} `);
+  // What stands there a hundred times does not count a hundred times.
+  for (let at = 0; at < DIMENSIONS; at++) {
+    sums[at] = Math.sign(sums[at]!) * Math.sqrt(Math.abs(sums[at]!));
+  }
+  return normalize(sums, hash(plain, 0, plain.length) % DIMENSIONS);
+}
+
+function addWord(sums: Float64Array, word: string): void {
+  add(sums, hash(word, 0, word.length), WORD_WEIGHT);
+  for (const size of PIECES) {
+    for (let start = 0; start + size <= word.length; start++) add(sums, hash(word, start, size), 1);
+  }
+}
+
+/** Some of the bits choose the dimension and another the sign, so that collisions cancel out. */
+function add(sums: Float64Array, hash: number, weight: number): void {
+  sums[hash % DIMENSIONS]! += hash & 0x8000_0000 ? -weight : weight;
+}
+
+/** Of unit length; where everything has cancelled out, `instead` is its only dimension. */
+function normalize(sums: Float64Array, instead: number): Float32Array {
+  const length = Math.hypot(...sums);
+  if (length === 0) sums[instead] = 1;
+  return Float32Array.from(sums, (sum) => sum / (length || 1));
+}
+
+/** FNV-1a over UTF-16 units, mixed at the end so that its low bits are as good as its high ones. */
+function hash(text: string, start: number, size: number): number {
+  let sum = HASH_BASIS;
+  for (let at = start; at < start + size; at++) {
+    sum = Math.imul(sum ^ text.charCodeAt(at), HASH_PRIME);
+  }
+  sum = Math.imul(sum ^ (sum >>> 15), 0x2c1b3c6d);
+  return (sum ^ (sum >>> 13)) >>> 0;
+}

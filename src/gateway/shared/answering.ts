@@ -1,0 +1,106 @@
+// One request of embeddings or search on its way: its turn, what answers it, and what is noted of
+// its end.
+import type { Caller } from "../../access/index.ts";
+import type { Failure, Journey, Usage } from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Log } from "../../platform/log.ts";
+import { CATALOGUE, type Code, Refusal } from "../../platform/refusal.ts";
+import { type Trace, traceIdOf } from "../../platform/trace.ts";
+import { isStopped, type Running, STOPPED } from "../chat/running.ts";
+import type { RequestTally } from "../ledger/tally.ts";
+import { refuseShared } from "./failure.ts";
+import type { SharedPlan, SharedService, SharedSupply } from "./service.ts";
+
+/** A valid request, as the door hands it over. */
+export interface SharedVisit {
+  caller: Caller;
+  request: Request;
+  request_id: string;
+  trace: Trace | null;
+  tally: RequestTally;
+}
+
+/** What an answer must tell of itself; `usage` is left out where nothing is counted. */
+interface Answered {
+  ok: true;
+  usage?: Usage;
+  usage_estimated?: true;
+}
+
+export interface AnsweringOptions<P extends SharedPlan, S extends SharedSupply> {
+  service: SharedService<P, S>;
+  running: Running;
+  clock: Clock;
+  log: Log;
+  /** For the log: `POST /v1/embeddings`. */
+  route: string;
+  /** Headers of a refusal that a failure becomes. */
+  writeHeaders(told: Code, retry_after_ms: number | undefined): Record<string, string>;
+}
+
+/** What comes of the work once it has its turn; whatever else comes of it is refused. */
+export type Answering<S> = <A extends Answered>(
+  visit: SharedVisit,
+  work: (supply: S, signal: AbortSignal) => Promise<(A | Failure) & Journey>,
+) => Promise<A>;
+
+export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
+  options: AnsweringOptions<P, S>,
+): Answering<S> {
+  const { service, running, clock, writeHeaders } = options;
+  return async (visit, work) => {
+    const { caller, tally } = visit;
+    const { signal } = visit.request;
+    const asked_at = clock.monotonic();
+    const asking = service.use(caller, signal, async (supply) => {
+      const waited_ms = clock.monotonic() - asked_at;
+      const ending = await work(supply, signal);
+      ending.waited_ms = waited_ms + (ending.waited_ms ?? 0);
+      return ending;
+    });
+    const ending = await untilStop(running, asking).catch((refusal: unknown) => {
+      noteLeaving(refusal, visit, options);
+      throw refusal;
+    });
+    tally.end(ending);
+    if (ending.ok) return ending;
+    noteFailure(ending, visit, options);
+    throw refuseShared(ending, writeHeaders);
+  };
+}
+
+/** The ending, or that of a stop: who waits has heard nothing of an answer yet. */
+async function untilStop<E>(running: Running, ending: Promise<E>): Promise<E | Failure> {
+  const stopped = Promise.withResolvers<Failure>();
+  const leave = running.enter(() => stopped.resolve({ ...STOPPED }));
+  try {
+    return await Promise.race([ending, stopped.promise]);
+  } finally {
+    leave();
+  }
+}
+
+type Noting = Pick<AnsweringOptions<SharedPlan, SharedSupply>, "log" | "route">;
+
+/** gateway.errors.client_closed_request: logged only, with the status that nobody receives. */
+const LEFT = "client_closed_request";
+
+/** Who leaves while waiting for a turn was never asked for, so that there is no failure to note. */
+function noteLeaving(refusal: unknown, visit: SharedVisit, { log, route }: Noting): void {
+  if (!(refusal instanceof Refusal) || refusal.code !== LEFT) return;
+  const fields = { ...nameVisit(visit, route), code: LEFT, status: CATALOGUE[LEFT].status };
+  log.info("the caller left before it had its turn", fields);
+}
+
+function noteFailure(failure: Failure, visit: SharedVisit, { log, route }: Noting): void {
+  const { code, why, upstream_status } = failure;
+  const fields = { ...nameVisit(visit, route), upstream_status, code };
+  if (code === LEFT) log.info(why, { ...fields, status: CATALOGUE[code].status });
+  else if (isStopped(failure)) log.info(why, fields);
+  else log.warn(`the server behind the route failed: ${why}`, fields);
+}
+
+function nameVisit({ request_id, trace, caller }: SharedVisit, route: string) {
+  const { account_id, key_id } = caller;
+  return { request_id, trace_id: traceIdOf(trace), account_id, key_id, route };
+}

@@ -1,0 +1,72 @@
+// The route of embeddings in front of an embedder that does what a test says.
+import { createRunning } from "../../../src/gateway/chat/running.ts";
+import type { Embed, Embedder } from "../../../src/gateway/embeddings/contract.ts";
+import { openEmbeddings } from "../../../src/gateway/embeddings/routes.ts";
+import type { Entry } from "../../../src/gateway/ledger/entry.ts";
+import { RequestTally } from "../../../src/gateway/ledger/tally.ts";
+import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { readSettings } from "../../../src/platform/settings/index.ts";
+import { caller, createHall } from "../../http/hall.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+export type EmbedEnding = Awaited<ReturnType<Embed>>;
+
+/** One vector for each input, of which the first number says which it was. */
+export function embedInputs(inputs: readonly string[]): EmbedEnding {
+  const vectors = inputs.map((_, n) => Float32Array.of(n));
+  return { ok: true, vectors, prompt_tokens: 7, attempts: 1 };
+}
+
+/** `lines` stand in the table of embeddings; each account is its own bearer text. */
+export function openFront(embed: Embed, lines = "") {
+  const clock = createManualClock();
+  const running = createRunning();
+  const lines_logged: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => void lines_logged.push(JSON.parse(line)), false);
+  const entries: Entry[] = [];
+  const embedder: Embedder = { isDown: () => false, start() {}, stop() {}, embed };
+  const settings = readSettings(`[embeddings]\n${lines}`, "wadi.toml", {}, {}).embeddings;
+  const meter = {
+    open: (arrival: ConstructorParameters<typeof RequestTally>[1]) =>
+      new RequestTally(
+        {
+          route: "embeddings",
+          clock,
+          drawId: () => String(entries.length),
+          take: (entry) => void entries.push(entry),
+        },
+        arrival,
+      ),
+  };
+  const egress = createTrustedEgress({ clock });
+  const hall = createHall(
+    (door) =>
+      openEmbeddings(door, {
+        settings,
+        meter,
+        running,
+        clock,
+        log,
+        egress,
+        open: () => embedder,
+      }),
+    {
+      clock,
+      log,
+      identify: async (account_id) => ({ ...caller, account_id, scopes: ["embeddings"] }),
+    },
+  );
+  return {
+    clock,
+    running,
+    entries,
+    lines: lines_logged,
+    /** POST /v1/embeddings of an account. */
+    ask(body: unknown = { input: "Hello" }, account = "a", signal?: AbortSignal) {
+      const headers = { authorization: account, "x-request-id": `of-${account}` };
+      const init = { headers, body: JSON.stringify(body), signal };
+      return hall.ask("POST", "/v1/embeddings", init);
+    },
+  };
+}

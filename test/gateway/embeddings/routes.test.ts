@@ -1,0 +1,260 @@
+// The route alone: what callers, the log and the ledger are told of what an embedder does.
+import { describe, expect, test } from "bun:test";
+import type { EmbedAsk } from "../../../src/gateway/embeddings/contract.ts";
+import type { Failure } from "../../../src/models/index.ts";
+import { readRefusal } from "../../http/hall.ts";
+import { type EmbedEnding, embedInputs, openFront } from "./front.ts";
+
+const WHY = "a reason that no caller is told";
+const fail = (code: Failure["code"], more: Partial<Failure> = {}): Failure => ({
+  ok: false,
+  code,
+  elsewhere: false,
+  why: WHY,
+  ...more,
+});
+
+/** The headers of a refusal that say whether and when to come back. */
+const readWaits = ({ headers }: Response) => [
+  headers.get("x-should-retry"),
+  headers.get("retry-after"),
+];
+
+/** An embedder that holds each request until a test ends it. */
+function openHeld(lines = "") {
+  const asked: EmbedAsk[] = [];
+  const held: PromiseWithResolvers<EmbedEnding>[] = [];
+  const signals: AbortSignal[] = [];
+  const front = openFront((ask, signal) => {
+    asked.push(ask);
+    signals.push(signal);
+    const one = Promise.withResolvers<EmbedEnding>();
+    held.push(one);
+    return one.promise;
+  }, lines);
+  /** Resolves when so many requests have reached the embedder. */
+  const reached = async (count: number) => {
+    while (asked.length < count) await front.clock.advance(0);
+  };
+  return { ...front, asked, held, signals, reached };
+}
+
+test("an embedder is asked for the inputs, by the account and the request", async () => {
+  const asked: EmbedAsk[] = [];
+  const { ask } = openFront(async (one) => {
+    asked.push(one);
+    return embedInputs(one.inputs);
+  });
+  await ask({ input: "Hello" });
+  await ask({ input: ["a", "half \ud83c of it"] }, "b");
+  const trace = null;
+  expect(asked).toEqual([
+    { request_id: "of-a", trace, account: "a", inputs: ["Hello"] },
+    // No server could make a text of half a surrogate pair.
+    { request_id: "of-b", trace, account: "b", inputs: ["a", "half \ufffd of it"] },
+  ]);
+});
+
+describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
+  const spent = ["false", null];
+  test.each<[string, Failure, number, string, (string | null)[]]>([
+    ["an error", fail("upstream_error", { upstream_status: 500 }), 502, "upstream_error", spent],
+    ["silence", fail("upstream_timeout"), 504, "upstream_timeout", spent],
+    ["no server", fail("model_offline"), 503, "service_unavailable", [null, null]],
+    ["none that serves", fail("model_unavailable"), 503, "service_unavailable", [null, null]],
+    [
+      "a busy server",
+      fail("upstream_rate_limited", { upstream_status: 429, retry_after_ms: 2_001 }),
+      503,
+      "service_unavailable",
+      [null, "3"],
+    ],
+    [
+      "a busy server that says no time",
+      fail("upstream_rate_limited"),
+      503,
+      "service_unavailable",
+      [null, null],
+    ],
+    [
+      "a server that is back at once",
+      fail("model_offline", { retry_after_ms: 0 }),
+      503,
+      "service_unavailable",
+      [null, "1"],
+    ],
+  ])(
+    "gateway.errors.upstream_error gateway.errors.service_unavailable gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after of %s",
+    async (_, failure, status, code, waits) => {
+      const { ask, lines, entries } = openFront(async () => ({ ...failure, attempts: 1 }));
+      const reply = await ask();
+      expect(readWaits(reply)).toEqual(waits);
+      const text = await reply.clone().text();
+      expect(text).not.toContain(WHY);
+      expect(await readRefusal(reply)).toEqual([status, code, null]);
+      expect(lines).toEqual([
+        expect.objectContaining({
+          level: "warn",
+          message: `the server behind the route failed: ${WHY}`,
+          request_id: "of-a",
+          account_id: "a",
+          route: "POST /v1/embeddings",
+          code: failure.code,
+        }),
+      ]);
+      expect(lines[0]!.upstream_status).toBe(failure.upstream_status);
+      expect(entries).toMatchObject([{ status, code, attempts: 1, prompt_tokens: null }]);
+    },
+  );
+
+  test("gateway.errors.internal_error a bug is a 500 without a word on retrying", async () => {
+    const { ask } = openFront(async () => {
+      throw new Error("a bug");
+    });
+    const reply = await ask();
+    expect(readWaits(reply)).toEqual([null, null]);
+    expect(await readRefusal(reply)).toEqual([500, "internal_error", null]);
+  });
+});
+
+describe("gateway.limits.shared_capacity", () => {
+  test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who finds no place is refused, although under its own limit", async () => {
+    const { ask, held, reached, clock } = openHeld("max_concurrent = 1\nmax_queued = 1");
+    const first = ask();
+    await reached(1);
+    const second = ask(undefined, "b");
+    await clock.advance(0);
+    const refused = await ask(undefined, "b");
+    expect(readWaits(refused)).toEqual([null, "1"]);
+    expect(await readRefusal(refused)).toEqual([429, "capacity_exceeded", null]);
+    held[0]!.resolve(embedInputs(["Hello"]));
+    expect((await first).status).toBe(200);
+    await reached(2);
+    held[1]!.resolve(embedInputs(["Hello"]));
+    expect((await second).status).toBe(200);
+  });
+
+  test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who waits too long is told when to come back", async () => {
+    const { ask, held, reached, clock } = openHeld("max_concurrent = 1");
+    const first = ask();
+    await reached(1);
+    await clock.advance(3_000);
+    held[0]!.resolve(embedInputs(["Hello"]));
+    await first;
+    void ask();
+    await reached(2);
+    const late = ask(undefined, "b");
+    await clock.advance(10_000);
+    const reply = await late;
+    // One is at work, and the last one took three seconds.
+    expect(readWaits(reply)).toEqual([null, "3"]);
+    expect(await readRefusal(reply)).toEqual([429, "capacity_exceeded", null]);
+  });
+});
+
+describe("the ledger", () => {
+  test("a row says what was converted, for nothing, and how long it waited for its turn", async () => {
+    const { ask, held, reached, clock, entries } = openHeld("max_concurrent = 1");
+    const first = ask();
+    await reached(1);
+    const second = ask(undefined, "b");
+    await clock.advance(250);
+    held[0]!.resolve(embedInputs(["Hello"]));
+    await first;
+    await reached(2);
+    await clock.advance(40);
+    held[1]!.resolve(embedInputs(["Hello"]));
+    await second;
+    const row = {
+      route: "embeddings",
+      model: "bge-m3",
+      status: 200,
+      code: null,
+      prompt_tokens: 7,
+      completion_tokens: 0,
+      usage_estimated: false,
+      cost: null,
+      attempts: 1,
+      first_token_ms: null,
+    };
+    expect(entries).toMatchObject([
+      { ...row, account_id: "a", waited_ms: 0, duration_ms: 250 },
+      { ...row, account_id: "b", waited_ms: 250, duration_ms: 290 },
+    ]);
+    expect(entries[0]!.reply_bytes).toBeGreaterThan(50);
+  });
+
+  test("a row says that the usage is an estimate", async () => {
+    const { ask, entries } = openFront(async ({ inputs }) => ({
+      ...embedInputs(inputs),
+      usage_estimated: true,
+    }));
+    await ask();
+    expect(entries).toMatchObject([{ prompt_tokens: 7, usage_estimated: true }]);
+  });
+
+  test("a refused field has a row without a model, a refused turn one with it", async () => {
+    const { ask, entries } = openFront(
+      async ({ inputs }) => embedInputs(inputs),
+      ["requests_per_minute = 1"].join(),
+    );
+    await ask({ input: "" });
+    await ask();
+    await ask();
+    expect(entries).toMatchObject([
+      { status: 400, code: "invalid_request", model: null },
+      { status: 200 },
+      { status: 429, code: "rate_limit_exceeded", model: "bge-m3" },
+    ]);
+  });
+});
+
+describe("gateway.errors.client_closed_request", () => {
+  test("gateway.errors.client_closed_request who leaves while it is asked for is logged, and the embedder hears of it", async () => {
+    const { ask, held, signals, reached, lines, entries } = openHeld();
+    const leaving = new AbortController();
+    const reply = ask(undefined, "a", leaving.signal);
+    await reached(1);
+    leaving.abort();
+    expect(signals[0]!.aborted).toBeTrue();
+    held[0]!.resolve(fail("client_closed_request", { why: "the caller left" }));
+    await reply;
+    const said = { level: "info", message: "the caller left", status: 499 };
+    expect(lines).toMatchObject([{ ...said, code: "client_closed_request", request_id: "of-a" }]);
+    expect(entries).toMatchObject([{ status: 499, code: "client_closed_request" }]);
+  });
+
+  test("gateway.errors.client_closed_request who leaves before its turn is logged too, and never asked for", async () => {
+    const { ask, asked, reached, clock, lines, entries } = openHeld("max_concurrent = 1");
+    void ask();
+    await reached(1);
+    const leaving = new AbortController();
+    const reply = ask(undefined, "b", leaving.signal);
+    await clock.advance(0);
+    leaving.abort();
+    await reply;
+    expect(asked).toHaveLength(1);
+    expect(lines).toMatchObject([
+      { level: "info", code: "client_closed_request", status: 499, request_id: "of-b" },
+    ]);
+    expect(entries).toMatchObject([{ status: 499, account_id: "b" }]);
+  });
+});
+
+test("gateway.errors.upstream_error who waits at the end of a stop is told so, in the line or not", async () => {
+  const { ask, held, running, reached, clock, lines } = openHeld("max_concurrent = 1");
+  const replies = [ask(), ask(undefined, "b")];
+  await reached(1);
+  await clock.advance(0);
+  running.end();
+  for (const reply of await Promise.all(replies)) {
+    expect(readWaits(reply)).toEqual(["false", null]);
+    expect(await readRefusal(reply)).toEqual([502, "upstream_error", null]);
+  }
+  const said = { level: "info", message: "the program stopped before the answer was whole" };
+  expect(lines).toMatchObject([said, said]);
+  // What comes of it now reaches nobody.
+  held[0]!.reject(new Error("too late"));
+  await clock.advance(0);
+  expect(lines).toHaveLength(2);
+});

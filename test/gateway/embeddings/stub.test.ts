@@ -1,0 +1,105 @@
+// The embedder inside the program: vectors that mean something, the same every time.
+import { describe, expect, test } from "bun:test";
+import type { EmbedAsk } from "../../../src/gateway/embeddings/contract.ts";
+import { createStubEmbedder, embedText } from "../../../src/gateway/embeddings/stub.ts";
+
+const embed = (inputs: string[], signal = new AbortController().signal) => {
+  const ask: EmbedAsk = { request_id: "r", trace: null, account: "a", inputs };
+  return createStubEmbedder().embed(ask, signal);
+};
+
+const product = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, at) => sum + x * b[at]!, 0);
+const nearness = (a: string, b: string) => product(embedText(a), embedText(b));
+
+describe("gateway.endpoints.embeddings.p1 every vector has 1024 dimensions and unit length", () => {
+  const texts = {
+    "a sentence": "The wadi fills with water after the rain.",
+    "one letter": "a",
+    Arabic: "سلطنة عمان",
+    Japanese: "東京は日本の首都です",
+    "punctuation alone": "…!?",
+    "a space": " ",
+    "line breaks": "\n\n",
+    "a zero": "\0",
+    "a mark that belongs to no letter": "\u0301",
+    "an emoji": "🌵",
+    "half an emoji": "\ud83c",
+    "what grows when it is normalised": "\ufdfa".repeat(500),
+    "the longest": "word ".repeat(6_400),
+  };
+  test.each(Object.entries(texts))("gateway.endpoints.embeddings.p1 that of %s", (_, text) => {
+    const vector = embedText(text);
+    expect(vector).toHaveLength(1024);
+    expect(vector.every(Number.isFinite)).toBeTrue();
+    expect(product(vector, vector)).toBeCloseTo(1, 5);
+  });
+
+  test("gateway.endpoints.embeddings.p1 of every word of two letters, however its pieces collide", () => {
+    const letters = [..."abcdefghijklmnopqrstuvwxyzäöüßéñ0123456789"];
+    for (const a of letters) {
+      for (const b of letters) {
+        const vector = embedText(a + b);
+        expect(product(vector, vector)).toBeCloseTo(1, 5);
+      }
+    }
+  });
+});
+
+describe("near texts are near", () => {
+  test("the same words in another order are nearer than others, which are hardly near at all", () => {
+    const text = "The wadi fills with water after rain";
+    expect(nearness(text, "After the rain the wadi is full of water")).toBeGreaterThan(0.5);
+    expect(nearness(text, "Quarterly revenue grew in all regions")).toBeLessThan(0.2);
+  });
+
+  test("words of one stem are nearer than strange ones, in any script", () => {
+    expect(nearness("running", "runner")).toBeGreaterThan(nearness("running", "database") + 0.1);
+    expect(nearness("عمان", "سلطنة عمان")).toBeGreaterThan(0.3);
+    expect(nearness("東京は日本の首都です", "日本の首都は東京")).toBeGreaterThan(0.15);
+  });
+
+  test("case, width and punctuation make no difference", () => {
+    expect(embedText("Hello, World!")).toEqual(embedText("hello world"));
+    expect(embedText("ｈｅｌｌｏ")).toEqual(embedText("hello"));
+    expect(embedText("…")).not.toEqual(embedText("!"));
+  });
+
+  test("a text is the same every time", () => {
+    expect(embedText("Hello")).toEqual(embedText("Hello"));
+    // Kept by whoever has indexed with it: it changes only knowingly.
+    const firsts = [...embedText("Hello").entries()].filter(([, x]) => x !== 0).slice(0, 3);
+    expect(firsts.map(([at, x]) => [at, x.toFixed(4)])).toEqual([
+      [438, "-0.2774"],
+      [446, "0.2774"],
+      [456, "-0.2774"],
+    ]);
+  });
+});
+
+describe("what is converted", () => {
+  test("gateway.limits.embeddings_input a text is cut at 4096 tokens, and only those are counted", async () => {
+    // A word of four letters and the space before it are a token.
+    const text = (words: number) => "abcd".concat(" abcd".repeat(words - 1));
+    const [exact, longer, other] = await Promise.all(
+      [text(4_096), `${text(4_096)} tail`, `${text(4_095)} tail`].map((one) => embed([one])),
+    );
+    expect(exact).toMatchObject({ ok: true, prompt_tokens: 4_096, attempts: 1 });
+    expect(longer).toEqual(exact!);
+    expect(other).toMatchObject({ prompt_tokens: 4_096 });
+    expect(other).not.toEqual(exact!);
+  });
+
+  test("gateway.endpoints.embeddings.p2 one vector for each input in their order, tokens in all", async () => {
+    const ending = await embed(["Hello", "Hi", "Hello"]);
+    if (!ending.ok) throw new Error(ending.why);
+    expect(ending.vectors).toEqual(["Hello", "Hi", "Hello"].map(embedText));
+    expect(ending.prompt_tokens).toBe(5);
+  });
+
+  test("who has left gets nothing", async () => {
+    expect(await embed(["Hello"], AbortSignal.abort())).toMatchObject({
+      ok: false,
+      code: "client_closed_request",
+    });
+  });
+});

@@ -1,0 +1,141 @@
+// The waiting line alone: whose turn it is, who gives way, and how waiting ends.
+import { describe, expect, test } from "bun:test";
+import { createWaitingLine, type Waiting } from "../../src/platform/waiting-line.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const LATE_MS = 10_000;
+
+/** A line before places that a test frees, and everyone's outcome by name. */
+function openLine(waiting_max: number) {
+  const clock = createManualClock();
+  const line = createWaitingLine<string>(clock, waiting_max);
+  const outcomes: string[] = [];
+  let free = 0;
+  const wait = (account: string, name = account, given: Partial<Waiting<string>> = {}) => {
+    const find = () => (free-- > 0 ? "found" : null);
+    const signal = new AbortController().signal;
+    const waiting = { account, find, isPicky: false, timeout_ms: LATE_MS, signal, ...given };
+    return line.wait(waiting).then((outcome) => void outcomes.push(`${name} ${outcome}`));
+  };
+  const serve = async (places: number) => {
+    free = places;
+    line.serve();
+    await clock.advance(0);
+  };
+  return { clock, line, outcomes, wait, serve };
+}
+
+describe("whose turn it is", () => {
+  test("accounts take turns, and each is served in its own order", async () => {
+    const { wait, serve, outcomes } = openLine(10);
+    for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) wait(name[0]!, name);
+    await serve(6);
+    expect(outcomes.map((one) => one.split(" ")[0]!)).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+  });
+
+  test("who had a turn goes behind those who came meanwhile", async () => {
+    const { wait, serve, outcomes } = openLine(10);
+    for (const name of ["a1", "a2"]) wait(name[0]!, name);
+    await serve(1);
+    wait("b", "b1");
+    await serve(1);
+    await serve(1);
+    // The line of `a` went to its end before `b` came.
+    expect(outcomes).toEqual(["a1 found", "a2 found", "b1 found"]);
+  });
+
+  test("nobody is served without a place, and one place serves one", async () => {
+    const { line, wait, serve, outcomes } = openLine(10);
+    wait("a");
+    wait("b");
+    await serve(0);
+    expect([outcomes, line.count()]).toEqual([[], 2]);
+    await serve(1);
+    expect([outcomes, line.count()]).toEqual([["a found"], 1]);
+  });
+
+  test("a picky one that finds nothing is passed over, another holds back those behind it", async () => {
+    const { wait, serve, outcomes } = openLine(10);
+    wait("a", "a1", { find: () => null, isPicky: true });
+    wait("b", "b1");
+    await serve(1);
+    expect(outcomes).toEqual(["b1 found"]);
+    wait("c", "c1", { find: () => null });
+    wait("d", "d1");
+    await serve(1);
+    expect(outcomes).toEqual(["b1 found"]);
+  });
+});
+
+describe("a full line", () => {
+  test("turns the newcomer away where its account would be the longest", async () => {
+    const { clock, line, wait, outcomes } = openLine(2);
+    for (const name of ["a1", "a2", "a3"]) wait("a", name);
+    await clock.advance(0);
+    expect([outcomes, line.count()]).toEqual([["a3 full"], 2]);
+  });
+
+  test("lets the newest of the longest account give way to another's", async () => {
+    const { clock, wait, serve, outcomes } = openLine(3);
+    for (const name of ["a1", "a2", "a3", "b1"]) wait(name[0]!, name);
+    await clock.advance(0);
+    expect(outcomes).toEqual(["a3 full"]);
+    await serve(3);
+    expect(outcomes.slice(1)).toEqual(["a1 found", "b1 found", "a2 found"]);
+  });
+
+  test("turns everyone away who would wait in a line of none", async () => {
+    const { clock, line, wait, outcomes } = openLine(0);
+    wait("a");
+    await clock.advance(0);
+    expect([outcomes, line.count()]).toEqual([["a full"], 0]);
+  });
+
+  test("has another length for those who come after a change", async () => {
+    const { clock, line, wait, outcomes } = openLine(2);
+    wait("a");
+    wait("b");
+    line.change(1);
+    wait("c");
+    await clock.advance(0);
+    expect([outcomes, line.count()]).toEqual([["c full"], 2]);
+    line.change(3);
+    wait("d");
+    await clock.advance(0);
+    expect([outcomes, line.count()]).toEqual([["c full"], 3]);
+  });
+});
+
+describe("an end without a place", () => {
+  test("is late at the end of its own time", async () => {
+    const { clock, line, wait, outcomes } = openLine(10);
+    wait("a");
+    wait("b", "b", { timeout_ms: LATE_MS + 1 });
+    await clock.advance(LATE_MS - 1);
+    expect(outcomes).toEqual([]);
+    await clock.advance(1);
+    expect([outcomes, line.count()]).toEqual([["a late"], 1]);
+    await clock.advance(1);
+    expect([outcomes, line.count()]).toEqual([["a late", "b late"], 0]);
+  });
+
+  test("comes at once to who leaves, or has left before", async () => {
+    const { clock, line, wait, outcomes, serve } = openLine(10);
+    const leaving = new AbortController();
+    wait("a", "a", { signal: leaving.signal });
+    wait("b");
+    leaving.abort();
+    wait("c", "c", { signal: leaving.signal });
+    await clock.advance(0);
+    expect([outcomes, line.count()]).toEqual([["a left", "c left"], 1]);
+    await serve(1);
+    expect(outcomes.at(-1)).toBe("b found");
+  });
+
+  test("leaves no timer behind, nor does being served", async () => {
+    const { clock, wait, serve } = openLine(10);
+    wait("a");
+    await serve(1);
+    expect(clock.pending()).toBe(0);
+  });
+});
