@@ -60,10 +60,9 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
       settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
     thinking: () => settings.think,
   });
-  const around = { egress, clock, log };
+  const around = { egress, clock, log, running: options.running };
   const embeddings = openEmbeddings(door, {
     ...around,
-    running: options.running,
     settings: settings.embeddings,
     meter: ledger.meter("embeddings"),
   });

@@ -1,10 +1,10 @@
 // POST /v1/embeddings.
 import type { Door, Meter } from "../../http/index.ts";
-import type { Code } from "../../platform/refusal.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
 import type { Running } from "../chat/running.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
+import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";
 import { type EmbedAsk, type Embedder, MODEL } from "./contract.ts";
 import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
@@ -35,7 +35,8 @@ export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
     open: (plan) => open(plan, around),
   });
   const route = `POST ${PATH}`;
-  const answer = createAnswering({ service, running, clock, log, route, writeHeaders });
+  const who = "embedding server";
+  const answer = createAnswering({ service, running, clock, log, route, who, writeHeaders });
   // gateway.endpoints.post_embeddings
   door.post(
     PATH,
@@ -79,7 +80,7 @@ function embed(answer: Answering<Embedder>, visit: SharedVisit, inputs: readonly
 }
 
 /** gateway.endpoints.embeddings.p4, gateway.errors.headers.x_should_retry: the work was spent. */
-function writeHeaders(told: Code): Record<string, string> {
+const writeHeaders: WriteHeaders = (told) => {
   const isSpent = told === "upstream_error" || told === "upstream_timeout";
-  return isSpent ? { "x-should-retry": "false" } : {};
-}
+  return isSpent ? NO_RETRY : {};
+};

@@ -27,6 +27,13 @@ export interface TallyOptions {
   take(entry: Entry): void;
 }
 
+/** How work without tokens went well. */
+interface Unmeasured extends Journey {
+  ok: true;
+  usage?: undefined;
+  usage_estimated?: undefined;
+}
+
 export class RequestTally implements Tally {
   request_bytes = 0;
   is_stream = false;
@@ -35,7 +42,7 @@ export class RequestTally implements Tally {
   readonly #arrival: Arrival;
   readonly #at: number;
   #model: Priced | null = null;
-  #ending: Ending | null = null;
+  #ending: Ending | Unmeasured | null = null;
   #first_token_ms: number | null = null;
   #isClosed = false;
 
@@ -56,8 +63,8 @@ export class RequestTally implements Tally {
     this.#first_token_ms ??= this.#passed();
   }
 
-  /** How the model's answer ended, before its caller is told. */
-  end(ending: Ending): void {
+  /** How the model's answer, or other work, ended, before its caller is told. */
+  end(ending: Ending | Unmeasured): void {
     this.#ending = ending;
   }
 

@@ -1,20 +1,77 @@
 // POST /v1/search.
 import type { Door, Meter } from "../../http/index.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
+import type { Running } from "../chat/running.ts";
 import type { RequestTally } from "../ledger/tally.ts";
+import { createAnswering } from "../shared/answering.ts";
+import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";
+import type { SearchAsk } from "./contract.ts";
+import { chooseResults } from "./hits.ts";
+import { SearchReply, STATUS, writeSearchReply } from "./reply.ts";
+import { readWish, SearchRequest } from "./request.ts";
 import { openSearchEngine, type SearchEngineOptions } from "./supply.ts";
+import { LONG_WAIT_MS } from "./wait.ts";
+
+const PATH = "/v1/search";
 
 export interface SearchOptions extends SearchEngineOptions {
   settings: SearchSettings;
   meter: Meter<RequestTally>;
+  running: Running;
 }
 
-export function openSearch(_door: Door, { settings, ...around }: SearchOptions) {
-  return createSharedService({
+/** gateway.does.3: web search, for keys with its scope. */
+export function openSearch(door: Door, { settings, meter, running, ...around }: SearchOptions) {
+  const { clock, log } = around;
+  // gateway.limits.search_quota, gateway.limits.shared_capacity
+  const service = createSharedService({
     name: "search",
-    clock: around.clock,
+    clock,
     plan: settings,
     open: (plan) => openSearchEngine(plan, around),
   });
+  const answer = createAnswering({
+    ...{ service, running, clock, log, writeHeaders },
+    route: `POST ${PATH}`,
+    who: "search engine",
+  });
+  // gateway.endpoints.post_search; gateway.limits.body_size: the door's own 100 KB.
+  door.post(
+    PATH,
+    {
+      summary: "Search the web",
+      description:
+        "10 requests a minute per account, if the operator says nothing else, beside the limit " +
+        "of every route. Capacity is shared: `capacity_exceeded` is not the caller's own limit.",
+      // gateway.authentication.4, gateway.errors.scope_required
+      scope: "search",
+      body: SearchRequest,
+      is_slow: true,
+      meter,
+      replies: { [STATUS]: { description: "What was found.", schema: SearchReply } },
+      refusals: [
+        "scope_required",
+        "capacity_exceeded",
+        "upstream_error",
+        "service_unavailable",
+        "upstream_timeout",
+      ],
+      refusal_headers: { 503: ["retry-after", "x-should-retry"] },
+    },
+    async ({ body, ...visit }) => {
+      const { caller, request_id, trace } = visit;
+      const account = caller.account_id ?? caller.key_id;
+      const ask: SearchAsk = { request_id, trace, account, ...readWish(body) };
+      const { hits } = await answer(visit, ({ search }, signal) => search(ask, signal));
+      return [STATUS, writeSearchReply(body.query, chooseResults(hits, ask.max_results))];
+    },
+  );
+  return service;
 }
+
+/** gateway.errors.headers.x_should_retry: unlike those of embeddings, 502 and 504 carry none. */
+const writeHeaders: WriteHeaders = (told, retry_after_ms = 0) => {
+  const isLong = told === "service_unavailable" && retry_after_ms > LONG_WAIT_MS;
+  return isLong ? NO_RETRY : {};
+};

@@ -3,7 +3,10 @@ import type { Clock } from "../../platform/clock.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
+import { createBrave } from "./brave.ts";
 import type { SearchEngine } from "./contract.ts";
+import { openEngine } from "./engine.ts";
+import { createSearxng } from "./searxng.ts";
 
 export interface SearchEngineOptions {
   egress: TrustedEgress;
@@ -13,8 +16,15 @@ export interface SearchEngineOptions {
 
 /** Nothing is asked before its start; null: search is off. */
 export function openSearchEngine(
-  _settings: SearchSettings,
-  _around: SearchEngineOptions,
+  settings: SearchSettings,
+  around: SearchEngineOptions,
 ): SearchEngine | null {
-  return null;
+  switch (settings.kind) {
+    case "searxng":
+      return openEngine(createSearxng(settings), settings, around);
+    case "brave":
+      return openEngine(createBrave(settings), settings, around);
+    default:
+      return null;
+  }
 }

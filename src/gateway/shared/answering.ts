@@ -4,11 +4,11 @@ import type { Caller } from "../../access/index.ts";
 import type { Failure, Journey, Usage } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
-import { CATALOGUE, type Code, Refusal } from "../../platform/refusal.ts";
+import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
 import { type Trace, traceIdOf } from "../../platform/trace.ts";
 import { isStopped, type Running, STOPPED } from "../chat/running.ts";
 import type { RequestTally } from "../ledger/tally.ts";
-import { refuseShared } from "./failure.ts";
+import { refuseShared, type WriteHeaders } from "./failure.ts";
 import type { SharedPlan, SharedService, SharedSupply } from "./service.ts";
 
 /** A valid request, as the door hands it over. */
@@ -34,8 +34,10 @@ export interface AnsweringOptions<P extends SharedPlan, S extends SharedSupply> 
   log: Log;
   /** For the log: `POST /v1/embeddings`. */
   route: string;
-  /** Headers of a refusal that a failure becomes. */
-  writeHeaders(told: Code, retry_after_ms: number | undefined): Record<string, string>;
+  /** What answers, for people: "search engine". */
+  who: string;
+  /** Of a refusal that a failure becomes. */
+  writeHeaders: WriteHeaders;
 }
 
 /** What comes of the work once it has its turn; whatever else comes of it is refused. */
@@ -47,7 +49,7 @@ export type Answering<S> = <A extends Answered>(
 export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
   options: AnsweringOptions<P, S>,
 ): Answering<S> {
-  const { service, running, clock, writeHeaders } = options;
+  const { service, running, clock, who, writeHeaders } = options;
   return async (visit, work) => {
     const { caller, tally } = visit;
     const { signal } = visit.request;
@@ -65,14 +67,18 @@ export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
     tally.end(ending);
     if (ending.ok) return ending;
     noteFailure(ending, visit, options);
-    throw refuseShared(ending, writeHeaders);
+    throw refuseShared(ending, who, writeHeaders);
   };
 }
 
 /** The ending, or that of a stop: who waits has heard nothing of an answer yet. */
-async function untilStop<E>(running: Running, ending: Promise<E>): Promise<E | Failure> {
-  const stopped = Promise.withResolvers<Failure>();
-  const leave = running.enter(() => stopped.resolve({ ...STOPPED }));
+async function untilStop<E>(
+  running: Running,
+  ending: Promise<E>,
+): Promise<E | (Failure & Journey)> {
+  const stopped = Promise.withResolvers<Failure & Journey>();
+  // Nothing was made of it that anybody got: gateway.errors.service_unavailable
+  const leave = running.enter(() => stopped.resolve({ ...STOPPED, code: "model_offline" }));
   try {
     return await Promise.race([ending, stopped.promise]);
   } finally {
@@ -80,7 +86,7 @@ async function untilStop<E>(running: Running, ending: Promise<E>): Promise<E | F
   }
 }
 
-type Noting = Pick<AnsweringOptions<SharedPlan, SharedSupply>, "log" | "route">;
+type Noting = Pick<AnsweringOptions<SharedPlan, SharedSupply>, "log" | "route" | "who">;
 
 /** gateway.errors.client_closed_request: logged only, with the status that nobody receives. */
 const LEFT = "client_closed_request";
@@ -92,12 +98,17 @@ function noteLeaving(refusal: unknown, visit: SharedVisit, { log, route }: Notin
   log.info("the caller left before it had its turn", fields);
 }
 
-function noteFailure(failure: Failure, visit: SharedVisit, { log, route }: Noting): void {
-  const { code, why, upstream_status } = failure;
+function noteFailure(
+  failure: Failure & Journey,
+  visit: SharedVisit,
+  { log, route, who }: Noting,
+): void {
+  const { code, why, upstream_status, attempts } = failure;
   const fields = { ...nameVisit(visit, route), upstream_status, code };
   if (code === LEFT) log.info(why, { ...fields, status: CATALOGUE[code].status });
   else if (isStopped(failure)) log.info(why, fields);
-  else log.warn(`the server behind the route failed: ${why}`, fields);
+  else if (attempts === 0) log.info(`the ${who} was not asked: ${why}`, fields);
+  else log.warn(`the ${who} failed: ${why}`, fields);
 }
 
 function nameVisit({ request_id, trace, caller }: SharedVisit, route: string) {

@@ -1,6 +1,6 @@
-// What the caller of embeddings or search is told of a server that failed, and the log of why.
+// What the caller of embeddings or search is told of a server that failed.
 import type { Failure } from "../../models/index.ts";
-import { type Code, type Refusal, refuse, type Say } from "../../platform/refusal.ts";
+import { type Code, type Refusal, refuse } from "../../platform/refusal.ts";
 
 /**
  * gateway.errors.service_unavailable: the server is out of reach, has enough to do or turns us
@@ -12,17 +12,40 @@ const TOLD: Partial<Record<Failure["code"], Code>> = {
   upstream_rate_limited: "service_unavailable",
 };
 
-/** The refusal that a failure becomes; `headers` are those of its code beside `Retry-After`. */
+/** gateway.errors.p9 */
+export const NO_RETRY: Readonly<Record<string, string>> = { "x-should-retry": "false" };
+
+/** Headers of a refusal beside `Retry-After`. */
+export type WriteHeaders = (
+  told: Code,
+  retry_after_ms: number | undefined,
+) => Readonly<Record<string, string>>;
+
+/** The refusal that a failure of `who`, such as "search engine", becomes. */
 export function refuseShared(
   { code, retry_after_ms }: Failure,
-  writeHeaders: (told: Code, retry_after_ms: number | undefined) => Record<string, string>,
+  who: string,
+  writeHeaders: WriteHeaders,
 ): Refusal {
   const told = TOLD[code] ?? code;
-  const headers = writeHeaders(told, retry_after_ms);
+  const headers = { ...writeHeaders(told, retry_after_ms) };
   if (told === "service_unavailable" && retry_after_ms !== undefined) {
     // gateway.errors.headers.retry_after
     headers["retry-after"] = String(Math.max(1, Math.ceil(retry_after_ms / 1000)));
   }
-  const say: Say = { headers };
-  return refuse(told, say);
+  return refuse(told, { headers, message: explain(told, who) });
+}
+
+/** The catalogue's sentences are of models; undefined: the catalogue's. */
+function explain(told: Code, who: string): string | undefined {
+  switch (told) {
+    case "upstream_error":
+      return `The ${who} failed or answered invalidly.`;
+    case "upstream_timeout":
+      return `The ${who} did not answer in time.`;
+    case "service_unavailable":
+      return `The ${who} cannot take the request now.`;
+    default:
+      return undefined;
+  }
 }

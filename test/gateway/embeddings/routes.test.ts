@@ -95,7 +95,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
       expect(lines).toEqual([
         expect.objectContaining({
           level: "warn",
-          message: `the server behind the route failed: ${WHY}`,
+          message: `the embedding server failed: ${WHY}`,
           request_id: "of-a",
           account_id: "a",
           route: "POST /v1/embeddings",
@@ -241,15 +241,15 @@ describe("gateway.errors.client_closed_request", () => {
   });
 });
 
-test("gateway.errors.upstream_error who waits at the end of a stop is told so, in the line or not", async () => {
+test("gateway.errors.service_unavailable who waits at the end of a stop is told so, in the line or not", async () => {
   const { ask, held, running, reached, clock, lines } = openHeld("max_concurrent = 1");
   const replies = [ask(), ask(undefined, "b")];
   await reached(1);
   await clock.advance(0);
   running.end();
   for (const reply of await Promise.all(replies)) {
-    expect(readWaits(reply)).toEqual(["false", null]);
-    expect(await readRefusal(reply)).toEqual([502, "upstream_error", null]);
+    expect(readWaits(reply)).toEqual([null, null]);
+    expect(await readRefusal(reply)).toEqual([503, "service_unavailable", null]);
   }
   const said = { level: "info", message: "the program stopped before the answer was whole" };
   expect(lines).toMatchObject([said, said]);

@@ -84,6 +84,7 @@ test("it names each route once, and pages not at all", () => {
     "get /v1/models",
     "post /v1/chat/completions",
     "post /v1/embeddings",
+    "post /v1/search",
   ]);
 });
 

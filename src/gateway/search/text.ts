@@ -1,0 +1,106 @@
+// Makes plain text of what a search engine says of a page: no tags, no entities, nothing invisible.
+
+/** More of one text is not looked at: of longer ones nothing would reach the caller. */
+const RAW_CHARACTERS_MAX = 20_000;
+
+/**
+ * The elements of HTML, for a snippet about code also holds `Array<string>`. No part can repeat
+ * over what another one has read, so that the time is linear in the text.
+ */
+const TAG = /<(?:\/?([a-z][a-z0-9]{0,15})(?=[\s/>])[^<>]*|!(?:--|doctype)[^<>]*)>/gi;
+const INLINE = new Set(
+  (
+    "a abbr b bdi bdo big cite code data del dfn em font i img input ins kbd label mark q s samp " +
+    "script small span strike strong style sub sup svg time tt u var wbr"
+  ).split(" "),
+);
+const BLOCK = new Set(
+  (
+    "address article aside blockquote body br button center dd details div dl dt fieldset " +
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link " +
+    "main meta nav ol option p pre section select summary table tbody td textarea tfoot th thead " +
+    "title tr ul video"
+  ).split(" "),
+);
+
+const ENTITY = /&(?:#([0-9]{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,15}));/gi;
+const NAMED = nameEntities();
+
+/**
+ * What would show, or hide, other letters than the text has: controls, directions that are forced
+ * or isolated, byte-order marks, and tags, a whole alphabet that only machines see.
+ */
+const TRICKS = /(?!\s)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+
+/** At most so many characters, the last of which is "…" where more was said. */
+export function readPlainText(markup: string, characters_max: number): string {
+  const text = markup
+    .slice(0, RAW_CHARACTERS_MAX)
+    .toWellFormed()
+    .replace(TAG, replaceTag)
+    // Once, and last: what is a tag only now is the page's text, and stays.
+    .replace(ENTITY, replaceEntity)
+    .replace(TRICKS, "")
+    .replace(/\s+/g, " ")
+    .trim();
+  return cutText(text, characters_max);
+}
+
+function replaceTag(tag: string, name: string | undefined): string {
+  const element = name?.toLowerCase();
+  if (element === undefined || INLINE.has(element)) return "";
+  // What stands in another line or cell is another word.
+  return BLOCK.has(element) ? " " : tag;
+}
+
+function replaceEntity(entity: string, decimal?: string, hex?: string, name?: string): string {
+  if (name !== undefined) return NAMED.get(name) ?? entity;
+  const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal);
+  // What HTML makes of the numbers of a code page of Windows, which many pages still write.
+  if (code >= 0x80 && code <= 0x9f) return WINDOWS.decode(Uint8Array.of(code));
+  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
+  return isSurrogate || code > 0x10ffff ? "\ufffd" : String.fromCodePoint(code);
+}
+
+const WINDOWS = new TextDecoder("windows-1252");
+
+function cutText(text: string, characters_max: number): string {
+  if (text.length <= characters_max) return text;
+  let count = 0;
+  let end = 0;
+  let at = 0;
+  for (const character of text) {
+    count += 1;
+    // The last place is that of the "…".
+    if (count === characters_max) end = at;
+    if (count > characters_max) return `${text.slice(0, end).trimEnd()}…`;
+    at += character.length;
+  }
+  return text;
+}
+
+/** The five of XML, the whole of Latin-1, and what typesetting is full of. */
+function nameEntities(): ReadonlyMap<string, string> {
+  const latin =
+    "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg " +
+    "plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest " +
+    "Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute " +
+    "Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml " +
+    "Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc " +
+    "euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash " +
+    "ugrave uacute ucirc uuml yacute thorn yuml";
+  const named = new Map<string, string>(
+    Object.entries({
+      ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", hellip: "…", mdash: "—", ndash: "–" },
+      ...{ lsquo: "‘", rsquo: "’", sbquo: "‚", ldquo: "“", rdquo: "”", bdquo: "„", lsaquo: "‹" },
+      ...{ rsaquo: "›", bull: "•", prime: "′", Prime: "″", trade: "™", euro: "€", minus: "−" },
+      ...{ ensp: " ", emsp: " ", thinsp: " ", zwnj: "\u200c", zwj: "\u200d", larr: "←", rarr: "→" },
+      ...{ uarr: "↑", darr: "↓", harr: "↔", ne: "≠", le: "≤", ge: "≥", asymp: "≈", infin: "∞" },
+      ...{ OElig: "Œ", oelig: "œ", Scaron: "Š", scaron: "š", Yuml: "Ÿ", dagger: "†", check: "✓" },
+    }),
+  );
+  for (const [index, name] of latin.split(" ").entries()) {
+    named.set(name, String.fromCharCode(0xa0 + index));
+  }
+  return named;
+}

@@ -1,0 +1,217 @@
+// What Brave's web search is asked, within its limits, and what comes of each of its answers.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createBrave } from "../../../src/gateway/search/brave.ts";
+import { readSettings } from "../../../src/platform/settings/index.ts";
+import {
+  BRAVE_KEY,
+  PAGES,
+  type SearchServer,
+  startBrave,
+  writeBraveError,
+  writeBraveReply,
+  writeLimits,
+} from "../../support/search-servers.ts";
+import { type EngineTest, openTestEngine, outcomeOf } from "./engines.ts";
+
+let server: SearchServer;
+let own: EngineTest;
+const open = (key = BRAVE_KEY) =>
+  openTestEngine(`kind = "brave"\nurl = "${server.url}"\napi_key_env = "KEY"`, key);
+beforeEach(() => {
+  server = startBrave();
+  own = open();
+});
+afterEach(async () => {
+  await own[Symbol.asyncDispose]();
+  await server.stop();
+});
+
+describe("the question", () => {
+  test("asks for plain web results, as many as are wanted, with the key", async () => {
+    const query = 'a+b & c=d #1 100% "ü" 😀';
+    expect(await outcomeOf(own.search(query, { max_results: 7 }))).toHaveLength(7);
+    const [asked] = server.asked;
+    expect(asked!.path).toBe("/res/v1/web/search");
+    expect(asked!.query).toEqual({
+      q: query,
+      count: "7",
+      text_decorations: "false",
+      result_filter: "web",
+    });
+    expect(asked!.raw).not.toContain("+");
+    const { headers } = asked!;
+    expect(headers.get("x-subscription-token")).toBe(BRAVE_KEY);
+    // It is somebody else's server: what is ours stays here.
+    expect(headers.get("x-request-id")).toBeNull();
+    expect(headers.get("authorization")).toBeNull();
+  });
+
+  const LANGUAGES: [language: string, name: string | undefined][] = [
+    ["en", "en"],
+    ["de", "de"],
+    ["ja", "jp"],
+    ["zh", "zh-hans"],
+    ["pt", "pt-br"],
+    ["no", "nb"],
+    ["nb", "nb"],
+    ["ar", "ar"],
+    ["eo", undefined],
+    ["jp", undefined],
+    ["xx", undefined],
+  ];
+  for (const [language, name] of LANGUAGES) {
+    test(`names the language ${language} ${name ?? "not at all"}`, async () => {
+      expect((await own.search("x", { language })).ok).toBe(true);
+      expect(server.asked[0]!.query.search_lang).toBe(name!);
+    });
+  }
+
+  test("every language of two letters is taken by it, or not sent", async () => {
+    const letters = [..."abcdefghijklmnopqrstuvwxyz"];
+    const refused: string[] = [];
+    for (const language of letters.flatMap((a) => letters.map((b) => a + b))) {
+      if (!(await own.search("x", { language })).ok) refused.push(language);
+    }
+    expect(refused).toEqual([]);
+  });
+
+  test("has at most fifty words", async () => {
+    const words = Array.from({ length: 60 }, (_, n) => `w${n}`);
+    expect((await own.search(` ${words.join("\n ")} `)).ok).toBe(true);
+    expect(server.asked[0]!.query.q).toBe(words.slice(0, 50).join(" "));
+    await own.search(words.slice(0, 50).join("  "));
+    expect(server.asked[1]!.query.q).toBe(words.slice(0, 50).join("  "));
+    expect((await own.search("😀".repeat(400))).ok).toBe(true);
+  });
+});
+
+describe("its answer", () => {
+  test("is hits, as it tells them", async () => {
+    expect(await own.search("x")).toMatchObject({ ok: true, attempts: 1 });
+    expect(await outcomeOf(own.search("x"))).toEqual(
+      PAGES.slice(0, 5).map(
+        ({ title, url, content }) => ({ title, url, snippet: content }) as never,
+      ),
+    );
+  });
+
+  test("without `web` is no hits", async () => {
+    server.script = ({ query }) => writeBraveReply(query.q!, []);
+    expect(await outcomeOf(own.search("x"))).toEqual([]);
+    server.script = () => Response.json({ type: "search", web: null });
+    expect(await outcomeOf(own.search("x"))).toEqual([]);
+  });
+
+  for (const web of [7, "x", [], {}, { results: null }, { results: {} }]) {
+    test(`with ${JSON.stringify(web)} as \`web\` is a failure`, async () => {
+      server.script = () => Response.json({ type: "search", web });
+      expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
+    });
+  }
+
+  test("that is no JSON is a failure", async () => {
+    server.script = () => new Response("<html>");
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
+  });
+});
+
+describe("its errors", () => {
+  test("a wrong key, which it tells as 422, is the operator's to mend", async () => {
+    await using other = open("another-key");
+    const refused = {
+      code: "model_unavailable",
+      why: "it refuses our key",
+      upstream_status: 422,
+    };
+    expect(await outcomeOf(other.search("x"))).toMatchObject(refused);
+    server.script = () => {
+      const errors = [{ type: "missing", loc: ["header", "x-subscription-token"] }];
+      return writeBraveError(422, "VALIDATION", { errors });
+    };
+    expect(await outcomeOf(own.search("x"))).toMatchObject(refused);
+  });
+
+  test("a wrong request is none of its key", async () => {
+    for (const meta of [{}, { errors: "x" }, { errors: [null, {}, { loc: ["query", "q"] }] }]) {
+      server.script = () => writeBraveError(422, "VALIDATION", meta);
+      expect(await outcomeOf(own.search("x"))).toMatchObject({
+        code: "upstream_error",
+        why: "it refuses the request",
+      });
+    }
+    for (const text of ["", "null", "[]", '{"error":7}', '{"error":null}']) {
+      server.script = () => new Response(text, { status: 422 });
+      expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
+    }
+  });
+
+  const CODES: [status: number, code: string][] = [
+    [400, "upstream_error"],
+    [401, "model_unavailable"],
+    [402, "model_unavailable"],
+    [403, "model_unavailable"],
+    [404, "model_unavailable"],
+    [500, "upstream_error"],
+    [502, "upstream_error"],
+    [503, "upstream_rate_limited"],
+    [504, "upstream_timeout"],
+  ];
+  for (const [status, code] of CODES) {
+    test(`${status} is ${code}`, async () => {
+      server.script = () => writeBraveError(status, "CODE", {}, {});
+      const ending = await outcomeOf(own.search("x"));
+      expect(ending).toMatchObject({ code, upstream_status: status, retry_after_ms: undefined });
+    });
+  }
+});
+
+describe("a limit that is reached", () => {
+  test("of the month: nobody asks again before it is over, and the engine is down", async () => {
+    server.script = () => writeBraveError(429, "RATE_LIMITED", {}, writeLimits("0, 0"));
+    expect(await own.search("x")).toMatchObject({
+      code: "upstream_rate_limited",
+      retry_after_ms: 1_419_704_000,
+    });
+    expect(own.engine.isDown()).toBe(true);
+    await own.clock.advance(1_419_703_000);
+    expect(own.engine.isDown()).toBe(false);
+    expect(await own.search("x")).toMatchObject({ retry_after_ms: 1_000, attempts: 0 });
+    expect(server.asked).toHaveLength(1);
+    server.script = null;
+    await own.clock.advance(1_000);
+    expect((await own.search("x")).ok).toBe(true);
+  });
+
+  test("of the second: it is over after one, also on a plan that has no month", async () => {
+    for (const limits of [writeLimits("0, 12"), writeLimits("0, 0", "1, 1419704", "50, 0")]) {
+      server.script = () => writeBraveError(429, "RATE_LIMITED", {}, limits);
+      expect(await own.search("x")).toMatchObject({ retry_after_ms: 1_000 });
+      expect(own.engine.isDown()).toBe(false);
+      await own.clock.advance(1_000);
+    }
+    expect(server.asked).toHaveLength(2);
+  });
+
+  test("without any of its lists: Retry-After is read, and without that nothing is kept", async () => {
+    server.script = () => writeBraveError(429, "RATE_LIMITED", {}, { "retry-after": "5" });
+    expect(await own.search("x")).toMatchObject({ retry_after_ms: 5_000 });
+    await own.clock.advance(5_000);
+    server.script = () => writeBraveError(429, "RATE_LIMITED", {}, {});
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ retry_after_ms: undefined });
+    server.script = null;
+    expect((await own.search("x")).ok).toBe(true);
+  });
+
+  test("told with a success is no reason to wait: only successes count there", async () => {
+    for (let n = 0; n < 3; n++) expect((await own.search("x")).ok).toBe(true);
+    expect(server.asked).toHaveLength(3);
+  });
+});
+
+test("without a url its own address is asked, and a key is required", () => {
+  const read = (lines: string) =>
+    readSettings(`[search]\nkind = "brave"\n${lines}`, "wadi.toml", { KEY: "k" }, {}).search;
+  const { url, path } = createBrave(read('api_key_env = "KEY"'));
+  expect(url + path).toBe("https://api.search.brave.com/res/v1/web/search");
+  expect(() => read("")).toThrow("search.api_key_env");
+});

@@ -1,0 +1,56 @@
+// A search engine of ours in front of a scripted server, without the app around it.
+import type { SearchAsk, SearchEngine } from "../../../src/gateway/search/contract.ts";
+import { openSearchEngine } from "../../../src/gateway/search/supply.ts";
+import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { readSettings } from "../../../src/platform/settings/index.ts";
+import { createManualClock, type ManualClock } from "../../support/clock.ts";
+
+export interface EngineTest extends AsyncDisposable {
+  engine: SearchEngine;
+  clock: ManualClock;
+  /** Every line of the log, parsed. */
+  lines: Record<string, unknown>[];
+  search(query: string, some?: Partial<SearchAsk>, signal?: AbortSignal): Search;
+}
+type Search = ReturnType<SearchEngine["search"]>;
+
+/** `table` are the lines of `[search]`; its key stands in the variable KEY. */
+export function openTestEngine(table: string, key = "key-1"): EngineTest {
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => lines.push(JSON.parse(line)), false);
+  const egress = createTrustedEgress({ clock });
+  const { search } = readSettings(`[search]\n${table}`, "wadi.toml", { KEY: key }, {});
+  const engine = openSearchEngine(search, { egress, clock, log })!;
+  return {
+    engine,
+    clock,
+    lines,
+    search: (query, some = {}, signal = new AbortController().signal) =>
+      engine.search(
+        {
+          request_id: "request-1",
+          trace: null,
+          account: "account-1",
+          query,
+          max_results: 5,
+          language: null,
+          ...some,
+        },
+        signal,
+      ),
+    async [Symbol.asyncDispose]() {
+      engine.stop();
+      egress.close();
+    },
+  };
+}
+
+/** What a search came to: its hits, or its code and what the operator is told. */
+export async function outcomeOf(search: Search) {
+  const ending = await search;
+  if (ending.ok) return ending.hits;
+  const { code, why, upstream_status, retry_after_ms } = ending;
+  return { code, why, upstream_status, retry_after_ms };
+}

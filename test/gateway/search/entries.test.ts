@@ -1,0 +1,28 @@
+// The row that a search has in the ledger.
+import { expect, test } from "bun:test";
+import { startSearchFront } from "../../spec/gateway/search-front.ts";
+import { readLedger } from "../../support/ledger.ts";
+import { writeErrorPage } from "../../support/search-servers.ts";
+
+test("a request has its row in the ledger, without a model and without tokens", async () => {
+  await using own = await startSearchFront();
+  await own.search("x", {}, { headers: { "x-request-id": "good" } });
+  own.server.script = () => writeErrorPage(500, "Error");
+  await own.search("x", {}, { headers: { "x-request-id": "bad" } });
+  await own.send({}, { headers: { "x-request-id": "wrong" } });
+  await own.clock.advance(25);
+  const rows = await readLedger(own.app.database).entries();
+  const common = {
+    route: "search",
+    model: null,
+    prompt_tokens: null,
+    completion_tokens: null,
+    cost: null,
+    is_stream: false,
+  };
+  expect(rows).toMatchObject([
+    { ...common, request_id: "good", status: 200, code: null, attempts: 1, waited_ms: 0 },
+    { ...common, request_id: "bad", status: 502, code: "upstream_error", attempts: 1 },
+    { ...common, request_id: "wrong", status: 400, code: "invalid_request", attempts: null },
+  ]);
+});

@@ -1,0 +1,248 @@
+// What SearXNG is asked, and what comes of each of its answers.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  PAGES,
+  type SearchServer,
+  startSearxng,
+  writeErrorPage,
+  writeSearxngReply,
+} from "../../support/search-servers.ts";
+import { type EngineTest, openTestEngine, outcomeOf } from "./engines.ts";
+
+let server: SearchServer;
+let own: EngineTest;
+const open = (lines = "") => openTestEngine(`kind = "searxng"\nurl = "${server.url}"\n${lines}`);
+beforeEach(() => {
+  server = startSearxng();
+  own = open();
+});
+afterEach(async () => {
+  await own[Symbol.asyncDispose]();
+  await server.stop();
+});
+
+describe("the question", () => {
+  test("is a GET for JSON, whatever stands in the query", async () => {
+    const query = `a+b & c=d #1 100% "ü" 😀\n/?;${String.fromCharCode(0)}`;
+    expect((await own.search(query)).ok).toBe(true);
+    const [asked] = server.asked;
+    expect(asked!.query).toEqual({ q: query, format: "json" });
+    expect(asked!.raw).toMatch(/^\?[\w%=&.*-]+$/);
+    expect(asked!.raw).not.toContain("+");
+    const { headers } = asked!;
+    expect(headers.get("accept")).toBe("application/json");
+    expect(headers.get("accept-encoding")).toBe("identity");
+    expect(headers.get("x-request-id")).toBe("request-1");
+    expect(headers.get("authorization")).toBeNull();
+    expect(headers.get("content-type")).toBeNull();
+  });
+
+  test("names the language where there is one", async () => {
+    await own.search("x", { language: "fr" });
+    expect(server.asked[0]!.query).toEqual({ q: "x", format: "json", language: "fr" });
+  });
+
+  test("carries the trace, the operator's headers and, for what stands in front, the key", async () => {
+    await using other = open('api_key_env = "KEY"\nheaders = { "X-Own" = "1", User-Agent = "us" }');
+    const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
+    await other.search("x", { trace });
+    const { headers } = server.asked[0]!;
+    expect(headers.get("authorization")).toBe("Bearer key-1");
+    expect(headers.get("x-own")).toBe("1");
+    expect(headers.get("user-agent")).toBe("us");
+    expect(headers.get("traceparent")).toBe(trace.traceparent);
+  });
+
+  test("half a pair in a query is sent as one sign, not thrown", async () => {
+    await own.search("a\ud800b");
+    expect(server.asked[0]!.query.q).toBe("a\ufffdb");
+  });
+
+  test("goes to the folder that its address names", async () => {
+    await using other = openTestEngine(`kind = "searxng"\nurl = "${server.url}/searxng/"`);
+    // There is none here, and nothing else is tried.
+    expect(await outcomeOf(other.search("x"))).toMatchObject({
+      code: "model_unavailable",
+      upstream_status: 404,
+    });
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe("its answer", () => {
+  test("is hits, as it tells them", async () => {
+    const found = await own.search("x");
+    expect(found).toMatchObject({ ok: true, attempts: 1 });
+    expect(await outcomeOf(own.search("x"))).toEqual(
+      PAGES.map(({ title, url, content }) => ({ title, url, snippet: content }) as never),
+    );
+  });
+
+  test("is nothing, where nothing was found by anybody", async () => {
+    server.script = ({ query }) => writeSearxngReply(query.q!, []);
+    expect(await outcomeOf(own.search("x"))).toEqual([]);
+  });
+
+  test("is a failure, where nothing was found because its engines did not answer", async () => {
+    server.script = ({ query }) =>
+      writeSearxngReply(query.q!, [], [["brave", "Suspended: too many requests"]]);
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
+    server.script = ({ query }) =>
+      writeSearxngReply(query.q!, PAGES.slice(0, 1), [["brave", "timeout"]]);
+    expect(await outcomeOf(own.search("x"))).toHaveLength(1);
+  });
+
+  test("may lack any field, or have another in its place", async () => {
+    server.script = () =>
+      Response.json({ results: [{ url: "https://a.example" }, null, 7, { title: {}, url: [] }] });
+    expect(await outcomeOf(own.search("x"))).toEqual([
+      { title: "", url: "https://a.example", snippet: "" },
+      { title: "", url: "", snippet: "" },
+      { title: "", url: "", snippet: "" },
+      { title: "", url: "", snippet: "" },
+    ]);
+  });
+
+  const NONSENSE: [title: string, answer: () => Response][] = [
+    ["a page", () => new Response("<!doctype html><p>x", { status: 200 })],
+    ["nothing", () => new Response("")],
+    ["a list", () => Response.json([])],
+    ["null", () => Response.json(null)],
+    ["no results", () => Response.json({ query: "x" })],
+    ["results of another form", () => Response.json({ results: { 0: {} } })],
+    ["half a document", () => new Response('{"results": [')],
+    ["more than four megabytes", () => Response.json({ results: ["x".repeat(5_000_000)] })],
+    ["an error that is none", () => Response.json({ error: "search error" })],
+  ];
+  for (const [title, answer] of NONSENSE) {
+    test(`is a failure, where it is ${title}`, async () => {
+      server.script = answer;
+      expect(await outcomeOf(own.search("x"))).toMatchObject({
+        code: "upstream_error",
+        upstream_status: 200,
+      });
+    });
+  }
+});
+
+describe("its errors", () => {
+  test("a server without JSON turns us away, and the operator is told what to do", async () => {
+    const plain = startSearxng({ formats: ["html"] });
+    await using other = openTestEngine(`kind = "searxng"\nurl = "${plain.url}"`);
+    const ending = await outcomeOf(other.search("x"));
+    expect(ending).toMatchObject({ code: "model_unavailable", upstream_status: 403 });
+    expect(ending).toMatchObject({ why: expect.stringContaining("search.formats must name json") });
+    await plain.stop();
+  });
+
+  test("its limiter tells no time, so that the next request is tried", async () => {
+    server.script = () => writeErrorPage(429, "Too Many Requests");
+    const ending = await outcomeOf(own.search("x"));
+    expect(ending).toMatchObject({ code: "upstream_rate_limited", retry_after_ms: undefined });
+    expect(ending).toMatchObject({ why: expect.stringContaining("limiter") });
+    server.script = null;
+    expect((await own.search("x")).ok).toBe(true);
+  });
+
+  test("a bang to another site is not followed", async () => {
+    expect(await outcomeOf(own.search("!!g x"))).toMatchObject({
+      code: "upstream_error",
+      upstream_status: 302,
+    });
+    expect(server.asked).toHaveLength(1);
+  });
+
+  const CODES: [status: number, code: string][] = [
+    [301, "upstream_error"],
+    [308, "upstream_error"],
+    [400, "upstream_error"],
+    [401, "model_unavailable"],
+    [403, "model_unavailable"],
+    [404, "model_unavailable"],
+    [408, "upstream_timeout"],
+    [418, "upstream_error"],
+    [500, "upstream_error"],
+    [502, "upstream_error"],
+    [503, "upstream_rate_limited"],
+    [504, "upstream_timeout"],
+  ];
+  for (const [status, code] of CODES) {
+    test(`${status} is ${code}, in words of our own`, async () => {
+      server.script = () => writeErrorPage(status, "Words of theirs");
+      const ending = (await outcomeOf(own.search("x"))) as { why: string };
+      expect(ending).toMatchObject({ code, upstream_status: status });
+      expect(ending.why).not.toMatch(/theirs|127\.0\.0\.1/);
+    });
+  }
+});
+
+describe("a wait", () => {
+  for (const status of [429, 503]) {
+    test(`told with ${status} is kept: until then it is not asked`, async () => {
+      server.script = () => new Response("", { status, headers: { "retry-after": "90" } });
+      expect(await own.search("x")).toMatchObject({
+        code: "upstream_rate_limited",
+        retry_after_ms: 90_000,
+        attempts: 1,
+      });
+      server.script = null;
+      expect(own.engine.isDown()).toBe(true);
+      await own.clock.advance(29_999);
+      expect(own.engine.isDown()).toBe(true);
+      await own.clock.advance(1);
+      expect(own.engine.isDown()).toBe(false);
+      await own.clock.advance(59_000);
+      expect(await own.search("x")).toMatchObject({ retry_after_ms: 1_000, attempts: 0 });
+      expect(server.asked).toHaveLength(1);
+      await own.clock.advance(1_000);
+      expect((await own.search("x")).ok).toBe(true);
+    });
+  }
+
+  test("beside any other status is not believed", async () => {
+    server.script = () => new Response("", { status: 500, headers: { "retry-after": "90" } });
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ retry_after_ms: undefined });
+    expect(own.engine.isDown()).toBe(false);
+  });
+});
+
+describe("its health", () => {
+  test("is looked at from the start on: down while it is unwell, up again when it is well", async () => {
+    server.health = 500;
+    own.engine.start();
+    const until = async (isDown: boolean) => {
+      while (own.engine.isDown() !== isDown) await own.clock.advance(1_000);
+    };
+    await until(true);
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "model_offline" });
+    expect(server.asked).toEqual([]);
+    server.health = 200;
+    await until(false);
+    expect((await own.search("x")).ok).toBe(true);
+  });
+});
+
+test("a caller who leaves cuts the request at once", async () => {
+  const met = Promise.withResolvers<AbortSignal>();
+  server.script = ({ signal }) => {
+    met.resolve(signal);
+    return new Promise<Response>(() => undefined);
+  };
+  const leaving = new AbortController();
+  const asked = own.search("x", {}, leaving.signal);
+  const connection = await met.promise;
+  const gone = new Promise((resolve) => connection.addEventListener("abort", resolve));
+  leaving.abort();
+  expect(await outcomeOf(asked)).toMatchObject({ code: "client_closed_request" });
+  await gone;
+});
+
+test("an answer has the time-out for all of it", async () => {
+  server.script = () => new Promise<Response>(() => undefined);
+  const asked = own.search("x");
+  while (server.asked.length === 0) await own.clock.advance(0);
+  await own.clock.advance(14_999);
+  expect(Bun.peek.status(asked)).toBe("pending");
+  await own.clock.advance(1);
+  expect(await outcomeOf(asked)).toMatchObject({ code: "upstream_timeout" });
+});
