@@ -23,7 +23,7 @@ export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";
 export type { OpenSupply } from "./supply.ts";
 export { createSwitches, type State, type Switches, stateOf, type Turn } from "./switches.ts";
-export { countImages, listTexts, splitTokens } from "./tokens.ts";
+export { countImages, estimateTokens, listTexts, splitTokens } from "./tokens.ts";
 export { isUnitUp } from "./unit/actions.ts";
 export { createUnitStandings, type UnitStanding, type UnitStandings } from "./unit/standings.ts";
 export { rootOf } from "./upstream/address.ts";

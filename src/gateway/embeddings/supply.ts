@@ -5,6 +5,7 @@ import type { Log } from "../../platform/log.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
 import type { Embedder } from "./contract.ts";
 import { createStubEmbedder } from "./stub.ts";
+import { createUpstreamEmbedder } from "./upstream/embedder.ts";
 
 export interface EmbedderOptions {
   egress: TrustedEgress;
@@ -15,12 +16,15 @@ export interface EmbedderOptions {
 /** Nothing is asked before its start; null: embeddings are off. */
 export function openEmbedder(
   settings: EmbeddingsSettings,
-  _around: EmbedderOptions,
+  around: EmbedderOptions,
 ): Embedder | null {
   switch (settings.kind) {
+    case "openai":
+    case "tei":
+      return createUpstreamEmbedder(settings, around);
     case "stub":
       return createStubEmbedder();
-    default:
+    case "off":
       return null;
   }
 }

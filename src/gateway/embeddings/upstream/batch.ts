@@ -1,0 +1,56 @@
+// What one request wants converted is divided into what a server takes at once; each such batch is
+// asked for, and asked for again where the server takes it only in another form.
+import type { Failure } from "../../../models/index.ts";
+import { invalid, isBase64Refused, isGood, isTooLong, judgeRefusal } from "./failure.ts";
+import type { EncodingFormat, Manner } from "./manner.ts";
+import { type Part, shorten } from "./part.ts";
+import type { Reading } from "./reply.ts";
+import type { Talk } from "./talk.ts";
+
+export type Convert = (
+  talk: Talk,
+  manner: Manner,
+  batch: readonly Part[],
+) => Promise<Reading | Failure>;
+
+/** In the order of the inputs; texts and token ids never share one: vLLM takes no mixed list. */
+export function divide(parts: readonly Part[], batch_max: number): Part[][] {
+  const texts = parts.filter(({ content }) => typeof content === "string");
+  const cut = parts.filter(({ content }) => typeof content !== "string");
+  return [texts, cut].flatMap((kind) => {
+    const count = Math.ceil(kind.length / batch_max);
+    const at = (batch: number) => kind.slice(batch * batch_max, (batch + 1) * batch_max);
+    return Array.from({ length: count }, (_, batch) => at(batch));
+  });
+}
+
+export function createConvert(model: string): Convert {
+  // A quarter of the size of numbers, and much less to read; most servers know it.
+  let encoding_format: EncodingFormat = "base64";
+
+  const post = async (talk: Talk, manner: Manner, parts: readonly Part[]) => {
+    const send = (format: EncodingFormat) =>
+      talk.post(manner.path, manner.write(model, parts, format));
+    const heard = await send(encoding_format);
+    if (encoding_format === "float" || !heard.ok || !isBase64Refused(heard)) return heard;
+    const again = await send("float");
+    // A refusal may repeat all that was sent, and be of something else.
+    if (again.ok && isGood(again.status)) encoding_format = "float";
+    return again;
+  };
+  return async (talk, manner, batch) => {
+    let parts = batch;
+    for (let refusals = 0; ; refusals++) {
+      const heard = await post(talk, manner, parts);
+      if (!heard.ok) return heard;
+      if (isGood(heard.status)) {
+        const reading = manner.read(heard.text, parts.length);
+        if (typeof reading !== "string") return reading;
+        return { ...invalid(reading), upstream_status: heard.status };
+      }
+      const shorter = isTooLong(heard) ? shorten(parts, refusals) : null;
+      if (!shorter) return judgeRefusal(heard);
+      parts = shorter;
+    }
+  };
+}

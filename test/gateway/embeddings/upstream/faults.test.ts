@@ -1,0 +1,255 @@
+// What becomes of embeddings whose server cannot be reached, breaks off, is late, or whose caller leaves.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  type EmbeddingServer,
+  encode,
+  startEmbeddingServer,
+  tokenize,
+  vectorOf,
+  vllm,
+} from "../../../support/embedding-servers.ts";
+import {
+  type Connection,
+  type Fault,
+  type FaultProxy,
+  sayAndEnd,
+  sayAndReset,
+  sayAndStay,
+  startFaultProxy,
+  writeChunk,
+  writeHead,
+  writeReply,
+} from "../../../support/fault-proxy.ts";
+import { type Connected, connect, expectFailure, expectGood, writeText } from "./connect.ts";
+
+let server: EmbeddingServer;
+let proxy: FaultProxy;
+beforeAll(() => {
+  server = startEmbeddingServer(vllm());
+  proxy = startFaultProxy(server.url);
+});
+afterAll(async () => {
+  proxy.stop();
+  await server.stop();
+});
+
+const CANARY = "canary at 10.9.8.7:8443";
+const JSON_TYPE = "content-type: application/json";
+const GOOD = JSON.stringify({ data: [{ index: 0, embedding: encode(vectorOf([9])) }] });
+const withLength = (length: number) =>
+  writeHead("200 OK", [JSON_TYPE, `content-length: ${length}`]);
+const CHUNKED = writeHead("200 OK", [JSON_TYPE, "transfer-encoding: chunked"]);
+const ERROR = "upstream_error";
+
+/** The next request gives the vector of its own text, over whatever connection. */
+async function expectNext({ embed }: Connected) {
+  proxy.fault = null;
+  const embedded = await expectGood(embed(["next"]));
+  expect(embedded.vectors).toEqual([vectorOf(tokenize("next"))]);
+}
+
+/** What kind of server it is has been asked already: the fault meets the embeddings. */
+async function acquaint(lines = "") {
+  proxy.fault = null;
+  const connected = connect([proxy.url], `health_every = "0s"\n${lines}`);
+  await expectGood(connected.embed(["first"]));
+  return connected;
+}
+
+type Case = [title: string, fault: Fault, code: string];
+const FAULTS: Case[] = [
+  ["hangs up without a byte", sayAndEnd(), ERROR],
+  ["resets without a byte", sayAndReset(""), ERROR],
+  ["hangs up in the status line", sayAndEnd("HTTP/1.1 20"), ERROR],
+  ["resets in the head", sayAndReset(`HTTP/1.1 200 OK\r\nserver: ${CANARY}`), ERROR],
+  ["hangs up after the head", sayAndEnd(withLength(99)), ERROR],
+  ["resets after the head", sayAndReset(withLength(99)), ERROR],
+  ["hangs up in the body", sayAndEnd(withLength(GOOD.length) + GOOD.slice(0, 99)), ERROR],
+  ["resets in the body", sayAndReset(withLength(GOOD.length) + GOOD.slice(0, 99)), ERROR],
+  ["hangs up in a chunk", sayAndEnd(CHUNKED + writeChunk(GOOD).slice(0, 99)), ERROR],
+  ["leaves out the last chunk", sayAndEnd(CHUNKED + writeChunk(GOOD)), ERROR],
+  ["speaks another protocol", sayAndEnd(`SSH-2.0-${CANARY}\r\n\r\n`), ERROR],
+  ["speaks TLS", sayAndEnd("\x15\x03\x01\0\x02\x02\x46"), ERROR],
+  ["answers with a page", sayAndStay(writeReply(`<html>${CANARY}`)), ERROR],
+  ["answers with half of it", sayAndStay(writeReply(GOOD.slice(0, 999))), ERROR],
+  ["answers with another's vectors", sayAndStay(writeReply(GOOD.replace("0", "1"))), ERROR],
+  [
+    "packs it in an unknown way",
+    sayAndStay(writeReply(GOOD, "200 OK", ["content-encoding: x"])),
+    ERROR,
+  ],
+  ["promises 17 MB", sayAndStay(withLength(17 * 1024 * 1024)), ERROR],
+  [
+    "is a proxy without a server",
+    sayAndStay(writeReply(`<html>${CANARY}`, "502 Bad Gateway")),
+    ERROR,
+  ],
+  [
+    "is a proxy out of patience",
+    sayAndStay(writeReply("", "504 Gateway Timeout")),
+    "upstream_timeout",
+  ],
+  [
+    "is a proxy that turns away",
+    sayAndStay(writeReply("", "503 Unavailable")),
+    "upstream_rate_limited",
+  ],
+];
+
+describe("a server that", () => {
+  test.each(FAULTS)("%s has its code, and the next request is answered", async (_, fault, code) => {
+    const connected = await acquaint();
+    proxy.fault = fault;
+    const failure = await expectFailure(connected.embed(["a"]));
+    expect(failure).toMatchObject({ code, attempts: 1 });
+    expect(JSON.stringify([failure, connected.log])).not.toContain("canary");
+    await expectNext(connected);
+  });
+
+  test.each([
+    ["answers in single bytes", 1],
+    ["answers in pieces", 97],
+  ])("%s is understood", async (_, size) => {
+    const connected = await acquaint();
+    const reply = writeReply(GOOD);
+    const pieces: string[] = [];
+    for (let at = 0; at < reply.length; at += size) pieces.push(reply.slice(at, at + size));
+    proxy.fault = sayAndStay(...pieces);
+    const embedded = await expectGood(connected.embed(["a"]));
+    expect(embedded.vectors).toEqual([vectorOf([9])]);
+    await expectNext(connected);
+  });
+
+  test("gateway.errors.service_unavailable: refuses connections is offline, until it listens again", async () => {
+    const connected = await acquaint();
+    proxy.refuse();
+    const failure = await expectFailure(connected.embed(["a"]));
+    proxy.restore();
+    expect(failure).toMatchObject({ code: "model_offline", elsewhere: true, silent: "surely" });
+    await expectNext(connected);
+  });
+
+  test("has no address is offline", async () => {
+    const { embed } = connect(["http://nowhere.invalid/v1"], 'health_every = "0s"');
+    expect(await expectFailure(embed(["a"]))).toMatchObject({ code: "model_offline" });
+  });
+
+  test("breaks in front of its kind, or of its count, fails too", async () => {
+    const connected = connect([proxy.url], 'health_every = "0s"');
+    proxy.fault = sayAndReset("");
+    expect(await expectFailure(connected.embed(["a"]))).toMatchObject({ code: ERROR });
+    proxy.fault = null;
+    await expectGood(connected.embed(["a"]));
+    proxy.fault = (link) => (link.request.includes("/tokenize") ? link.reset() : link.pass());
+    const failure = await expectFailure(connected.embed([writeText(6_000)]));
+    expect(failure).toMatchObject({ code: ERROR });
+    await expectNext(connected);
+  });
+});
+
+/** Settles once a request has come that nobody answers. */
+function hold() {
+  const { promise, resolve } = Promise.withResolvers<Connection>();
+  proxy.fault = ({ connection }) => resolve(connection);
+  return promise;
+}
+
+describe("time", () => {
+  test("gateway.errors.upstream_timeout: a server that says nothing has its time, and no more", async () => {
+    const connected = await acquaint('timeout = "7s"');
+    const held = hold();
+    const asked = connected.embed(["a"]);
+    const { closed } = await held;
+    await connected.clock.advance(6_999);
+    expect(await Promise.race([asked, Promise.resolve("open")])).toBe("open");
+    await connected.clock.advance(1);
+    const failure = await expectFailure(asked);
+    expect(failure).toMatchObject({ code: "upstream_timeout", elsewhere: false });
+    await closed;
+    await expectNext(connected);
+  });
+
+  test("is that of the whole request: kind, count and all batches", async () => {
+    proxy.fault = null;
+    const { embed, clock } = connect(
+      [proxy.url],
+      'health_every = "0s"\ntimeout = "7s"\nmax_batch = 1',
+    );
+    let requests = 0;
+    const { promise: last, resolve } = Promise.withResolvers<void>();
+    proxy.fault = async (link) => {
+      requests += 1;
+      if (requests === 4) return resolve();
+      await clock.advance(2_000);
+      await link.pass();
+    };
+    const asked = embed(["a", "b", "c", "d"]);
+    await last;
+    await clock.advance(999);
+    expect(await Promise.race([asked, Promise.resolve("open")])).toBe("open");
+    await clock.advance(1);
+    expect(await expectFailure(asked)).toMatchObject({ code: "upstream_timeout" });
+  });
+
+  test("that a dead replica has not used up is the next one's", async () => {
+    const connected = connect([proxy.url, server.url], 'health_every = "0s"');
+    proxy.fault = sayAndReset("");
+    expect(await connected.embed(["a"])).toMatchObject({ ok: true, attempts: 2 });
+  });
+});
+
+describe("a caller that leaves", () => {
+  test("has its request cut at once, wherever it stands", async () => {
+    const connected = await acquaint();
+    for (const inputs of [["a"], [writeText(6_000)]]) {
+      const caller = new AbortController();
+      const held = hold();
+      const asked = connected.embed(inputs, caller.signal);
+      const { closed } = await held;
+      caller.abort();
+      expect(await expectFailure(asked)).toMatchObject({ code: "client_closed_request" });
+      await closed;
+    }
+    await expectNext(connected);
+  });
+
+  test("in the middle of a reply is not waited for", async () => {
+    const connected = await acquaint();
+    const caller = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<Connection>();
+    proxy.fault = async (link) => {
+      await link.say(withLength(GOOD.length) + GOOD.slice(0, 99));
+      await link.turn();
+      resolve(link.connection);
+    };
+    const asked = connected.embed(["a"], caller.signal);
+    const { closed } = await promise;
+    caller.abort();
+    expect(await expectFailure(asked)).toMatchObject({ code: "client_closed_request" });
+    await closed;
+    await expectNext(connected);
+  });
+
+  test("before its request asks nobody", async () => {
+    const connected = await acquaint();
+    const before = server.asked.length;
+    const failure = await expectFailure(connected.embed(["a"], AbortSignal.abort()));
+    expect(failure).toMatchObject({ code: "client_closed_request" });
+    expect(server.asked.length).toBe(before);
+  });
+
+  test("is not followed by another replica", async () => {
+    const connected = connect([proxy.url, server.url], 'health_every = "0s"');
+    const before = server.asked.length;
+    const caller = new AbortController();
+    const held = hold();
+    const asked = connected.embed(["a"], caller.signal);
+    await held;
+    caller.abort();
+    expect(await expectFailure(asked)).toMatchObject({
+      code: "client_closed_request",
+      attempts: 1,
+    });
+    expect(server.asked.length).toBe(before);
+  });
+});
