@@ -1,7 +1,13 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess, createLimiter } from "./access/index.ts";
-import { createChangesPage, createRunning, openGateway, showRequests } from "./gateway/index.ts";
+import {
+  createChangesPage,
+  createRunning,
+  openGateway,
+  showRequests,
+  showShared,
+} from "./gateway/index.ts";
 import {
   createDocumentPage,
   createDoor,
@@ -96,7 +102,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     closing_ms: CLOSING_MS,
   });
   const { identify } = access;
-  const { holdOpen } = entrance;
+  const { holdOpen, isStopping } = entrance;
   const figures = await openFigures(options);
   const observe = figures && observeRequests(figures.metrics);
   const common = { alias, identify, limiter, clock, ids, log, holdOpen, observe };
@@ -115,10 +121,11 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   if (figures) {
     showModels(figures.metrics, registry);
     showRequests(figures.metrics, ledger);
+    showShared(figures.metrics, serving.look);
   }
   entrance.open(doors, [
     ...(figures?.pages ?? []),
-    ...createHealthPages(clock, isReady, entrance.isStopping),
+    ...createHealthPages({ clock, isReady, isStopping, listBeside: serving.look }),
     createChangesPage(alias),
     createDocumentPage(entrance.app, doors, options.version),
   ]);

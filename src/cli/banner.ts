@@ -8,6 +8,8 @@ export interface Start {
   data: string;
   models: readonly { id: string; state: "on" | "off" | "blocked" }[];
   default_model: string;
+  /** What stands beside chat, and what answers for it. */
+  services: readonly { name: string; kind: string }[];
   /** Secrets that are shown now, the first one first; empty: there are keys already. */
   keys: readonly string[];
 }
@@ -17,7 +19,7 @@ const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
 
 /** `notes` are lines about the keys. */
 export function writeBanner(start: Start, notes: readonly string[]): string {
-  const { url, models, keys } = start;
+  const { url, models, services, keys } = start;
   const names = models.map(({ id, state }) => {
     const marks = [id === start.default_model ? "default" : "", state === "on" ? "" : state];
     const said = marks.filter(Boolean).join(", ");
@@ -33,6 +35,7 @@ export function writeBanner(start: Start, notes: readonly string[]): string {
     `document  ${url}/openapi.json`,
     `data      ${start.data}`,
     `models    ${names.slice(0, MODELS_SHOWN_MAX).join(" ")}${more}`,
+    `services  ${services.map(({ name, kind }) => `${name} (${kind})`).join(" · ")}`,
     ...notes,
     "",
     `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,

@@ -3,11 +3,16 @@ import { join } from "node:path";
 import { createSystemClock } from "../platform/clock.ts";
 import type { Place } from "../platform/database/index.ts";
 import { createSystemIds } from "../platform/ids.ts";
-import type { StandIn } from "../platform/settings/index.ts";
+import type { Settings, StandIn } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
 import { isReplay, openRecording } from "./recording.ts";
-import { DATABASE_FILE, openGivenSettings, placeSecretsKey } from "./settings.ts";
+import {
+  DATABASE_FILE,
+  openGivenSettings,
+  placeSecretsKey,
+  readGivenSettings,
+} from "./settings.ts";
 import { type Given, readText, UsageProblem } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -28,6 +33,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const data = readText(given, "data");
   const place: Place =
     data === undefined ? { kind: "memory" } : { kind: "sqlite", file: join(data, DATABASE_FILE) };
+  const offline = isOffline ? explainOffline(given, settings) : [];
   const { buildApp } = await import("../app.ts");
   const recording = await openRecording(given, settings, { clock, output });
   const serving = listen({
@@ -53,10 +59,20 @@ export async function runDev(given: Given, output: Output): Promise<number> {
       await operator.grantDevModels();
       const endings = others.map((key) => key.slice(first.length)).join(" ");
       const note = `keys      ${first}, and with these endings: ${endings}`;
-      return { keys: [first, ...others], notes: [note, ...recording.notes] };
+      const notes = [note, ...recording.notes, ...offline];
+      return { keys: [first, ...others], notes };
     },
   });
   return serving.finally(recording.close);
+}
+
+/** Of a replay: what the settings name beside the models is not asked either. */
+function explainOffline(given: Given, settings: Settings): string[] {
+  const named = readGivenSettings(given, { wants_api_keys: false, stand_in: "unnamed" });
+  const names = ["embeddings", "search"] as const;
+  const off = names.filter((name) => named[name].kind !== settings[name].kind);
+  if (off.length === 0) return [];
+  return [`          ${off.join(" and ")} off: what the settings name is not asked either`];
 }
 
 function readFirstKey(given: Given): string {

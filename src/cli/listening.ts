@@ -72,6 +72,9 @@ export async function listen(options: Listening): Promise<number> {
       data: options.storage,
       models: models.map(({ id, state }) => ({ id, state })),
       default_model: settings.service.default_model,
+      services: (["embeddings", "search"] as const).map((name) => {
+        return { name, kind: settings[name].kind };
+      }),
       keys,
     };
     // Before the start is said: whoever has read it may already send a signal.

@@ -1,5 +1,11 @@
 // `wadi models probe`: what a model server is, and the block of settings that serves it.
-import { addModel, OperatorProblem, type ProbeResult, probeModel } from "../operator/index.ts";
+import {
+  addEmbeddings,
+  addModel,
+  OperatorProblem,
+  type ProbeResult,
+  probeModel,
+} from "../operator/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { drawLines, type Output } from "./output.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
@@ -32,15 +38,17 @@ export async function probeModelServer(given: Given, output: Output): Promise<nu
 
 /** The file that it was written to. */
 function write(given: Given, result: ProbeResult): string {
-  const { report, id, block } = result;
-  if (block === null || id === null) throw new OperatorProblem(explainNoBlock(result));
+  const { report, id, block, unfit } = result;
+  if (block === null) throw new OperatorProblem(explainNoBlock(result));
+  if (unfit !== null) throw new OperatorProblem(`nothing was written: ${unfit}`);
   const isChosen = readText(given, "model") !== undefined;
   if (!isChosen && report.models.length > 1) {
     const names = report.models.slice(0, 8).join(", ");
     throw new OperatorProblem(`it has several models: choose one with --model (${names})`);
   }
   const file = readText(given, "config") ?? FILE;
-  addModel(file, id, block, process.env);
+  if (id === null) addEmbeddings(file, block, process.env);
+  else addModel(file, id, block, process.env);
   return file;
 }
 
@@ -83,11 +91,21 @@ function drawReport({ report }: ProbeResult): string {
     ["server", `${report.kind} ${report.version ?? ""}`.trimEnd()],
     ["address", report.url],
     ["models", `${models.slice(0, 8).join(", ")}${more}` || "none"],
-    ...(report.serves === "chat" ? chat : [["serves", report.serves]]),
+    ...(report.serves === "chat" ? chat : drawOther(report)),
     ["at once", many(report.requests_max)],
     ["may wait", many(report.waiting_max)],
     ["health at", report.health_route ?? "none"],
   ]).trimEnd();
+}
+
+function drawOther({ serves, model, embeddings, context_window }: ProbeResult["report"]) {
+  const { dimensions } = embeddings ?? { dimensions: null };
+  return [
+    ["serves", serves],
+    ...(model === null ? [] : [["model", model]]),
+    ...(context_window === null ? [] : [["window", `${context_window} tokens`]]),
+    ...(dimensions === null ? [] : [["vectors", `${dimensions} numbers`]]),
+  ];
 }
 
 /** The innermost name: enable_thinking, reasoning_effort. */

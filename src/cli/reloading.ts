@@ -1,5 +1,6 @@
 // Settings that change while the server runs: read again when a signal or a changed file asks for
 // it, and taken over whole or not at all.
+import { listStandIns } from "../operator/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { watchFile } from "../platform/file-watch.ts";
 import type { Log } from "../platform/log.ts";
@@ -46,11 +47,17 @@ export function createReloading({ file, settings, clock, log }: ReloadingOptions
     const change = describeChange(in_force, next);
     await app.change(next);
     in_force = next;
+    warnOfStandIns();
     if (change) log.info(`settings reloaded: ${change}`);
     if (kept.length > 0) {
       log.warn(`a restart is needed for ${kept.join(", ")}: until then the old values stay`);
     }
     if (!change && kept.length === 0) log.info("settings read again: nothing has changed");
+  };
+  const warnOfStandIns = () => {
+    for (const name of listStandIns(in_force)) {
+      log.warn(`the stub answers ${name} beside real models: nobody should keep what it says`);
+    }
   };
   const refuse = (failure: unknown) => {
     const says = "settings refused, the old ones stay";
@@ -82,6 +89,7 @@ export function createReloading({ file, settings, clock, log }: ReloadingOptions
     },
     start(serving) {
       app = serving;
+      warnOfStandIns();
       watch?.start();
       void run();
     },

@@ -1,4 +1,4 @@
-// `wadi usage`: what was used, by days, accounts, keys or models.
+// `wadi usage`: what was used, by days, accounts, keys, models or routes.
 import type { UsageBy } from "../operator/index.ts";
 import { administer } from "./administration.ts";
 import { drawTable, type Output } from "./output.ts";
@@ -10,6 +10,7 @@ const HEADS: Record<UsageBy, readonly string[]> = {
   account: ["account"],
   key: ["key_id", "key", "account"],
   model: ["model"],
+  route: ["route"],
 };
 const SUMS = ["requests", "failed", "prompt_tokens", "completion_tokens", "cost", "unpriced"];
 const DATE = /^\d{4}-\d\d-\d\d$/;
@@ -28,7 +29,7 @@ export async function showUsage(given: Given, output: Output): Promise<number> {
 function readGrouping(given: Given): UsageBy {
   const text = readText(given, "by") ?? "day";
   if (Object.hasOwn(HEADS, text)) return text as UsageBy;
-  throw new UsageProblem(`--by takes day, account, key or model, but is "${text}"`);
+  throw new UsageProblem(`--by takes day, account, key, model or route, but is "${text}"`);
 }
 
 /** undefined: the flag is not there. */

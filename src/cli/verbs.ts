@@ -145,11 +145,11 @@ export const VERBS: readonly Verb[] = [
     name: "usage",
     args: [],
     flags: {
-      by: { takes: "WHAT", help: "day, account, key or model (default day)" },
+      by: { takes: "WHAT", help: "day, account, key, model or route (default day)" },
       from: { takes: "DATE", help: "the first day, in UTC (default 30 days with the last one)" },
       to: { takes: "DATE", help: "the last day (default today)" },
     },
-    help: "what was used, by day, account, key or model",
+    help: "what was used, by account, model, route …",
     run: async (given, output) => (await import("./usage.ts")).showUsage(given, output),
   },
   {

@@ -5,19 +5,33 @@ import type { Page } from "./entrance.ts";
 /** Anybody may ask: a burst of questions must not become a burst of database writes. */
 const ANSWER_KEPT_MS = 1_000;
 
-/**
- * `isReady` says whether requests can be served, `isStopping` that no new ones are; no detail is
- * given to strangers.
- */
-export function createHealthPages(
-  clock: Clock,
-  isReady: () => Promise<boolean>,
-  isStopping: () => boolean = () => false,
-): Page[] {
+/** What stands beside chat; it decides nothing, so that its outage takes no chat away. */
+export interface Beside {
+  name: string;
+  state: "on" | "down" | "off";
+}
+
+export interface HealthOptions {
+  clock: Clock;
+  /** Whether requests can be served. */
+  isReady(): Promise<boolean>;
+  /** True: no new ones are. */
+  isStopping(): boolean;
+  /** As it stands now. */
+  listBeside(): readonly Beside[];
+}
+
+/** Strangers are told words, and no detail. */
+export function createHealthPages({
+  clock,
+  isReady,
+  isStopping,
+  listBeside,
+}: HealthOptions): Page[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
   return [
-    { path: "/healthz", answer: () => writeWord("ok", 200) },
+    { path: "/healthz", answer: () => writeLines(["ok"], 200) },
     {
       path: "/readyz",
       async answer() {
@@ -25,15 +39,16 @@ export function createHealthPages(
           asked_at = clock.monotonic();
           answer = isReady().catch(() => false);
         }
+        const beside = listBeside().map(({ name, state }) => `${name} ${state}`);
         return (await answer) && !isStopping()
-          ? writeWord("ready", 200)
-          : writeWord("not ready", 503);
+          ? writeLines(["ready", ...beside], 200)
+          : writeLines(["not ready", ...beside], 503);
       },
     },
   ];
 }
 
-function writeWord(word: string, status: number): Response {
+function writeLines(lines: readonly string[], status: number): Response {
   const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
-  return new Response(`${word}\n`, { status, headers });
+  return new Response(`${lines.join("\n")}\n`, { status, headers });
 }

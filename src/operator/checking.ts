@@ -1,5 +1,5 @@
-// Looks whether an installation would serve: its data, its key, every server of every model, the
-// clock. It changes nothing, and disturbs no server that is running.
+// Looks whether an installation would serve: its data, its key, every server of every model, what
+// stands beside them, the clock. It changes nothing, and disturbs no server that is running.
 import {
   checkReplica,
   isUnitUp,
@@ -14,14 +14,15 @@ import { createTrustedEgress, type TrustedEgress } from "../platform/egress/inde
 import type { Ids } from "../platform/ids.ts";
 import { hasSecretsKey } from "../platform/secrets-key.ts";
 import type { ModelSettings, Settings } from "../platform/settings/index.ts";
+import { listServiceLooks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
 export interface CheckRow {
   /** `fail`: something would not serve. */
   status: "ok" | "warn" | "fail";
-  what: "settings" | "data" | "secrets key" | "model" | "clock";
-  /** Which of them: a file, a model's id, a server. */
+  what: "settings" | "data" | "secrets key" | "model" | "embeddings" | "search" | "clock";
+  /** Which of them: a file, a model's id, a kind, a server. */
   name: string;
-  /** The server that was asked, of a model. */
+  /** The server that was asked. */
   url?: string;
   says: string;
   sight?: ReplicaSight;
@@ -37,6 +38,8 @@ export interface CheckOptions {
   secrets_key_file: string;
   clock: Clock;
   ids: Ids;
+  /** How embeddings and search come about; left out: as in a server. */
+  openers?: ServiceOpeners;
 }
 
 /** So many servers are asked at a time. */
@@ -53,7 +56,12 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
   const egress = createTrustedEgress(options);
   try {
     const data = await checkData(options);
-    const servers = await checkModels(options, egress);
+    const openers = options.openers ?? (await loadServiceOpeners());
+    const looks = [
+      ...settings.models.flatMap((model) => listLooks(model, options, egress)),
+      ...listServiceLooks({ ...options, openers, egress }),
+    ];
+    const servers = await mapBounded(looks, SERVERS_AT_ONCE_MAX, (look) => look());
     return [
       { status: "ok", what: "settings", name, says },
       data,
@@ -94,13 +102,6 @@ function checkSecretsKey(name: string): CheckRow {
     const why = (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
     return row("warn", `it cannot be used (${why}): hashes in the log hold for one run`);
   }
-}
-
-async function checkModels(options: CheckOptions, egress: TrustedEgress): Promise<CheckRow[]> {
-  const looks = options.settings.models.flatMap((model) => {
-    return listLooks(model, options, egress);
-  });
-  return mapBounded(looks, SERVERS_AT_ONCE_MAX, (look) => look());
 }
 
 /** What is to be looked at of a model: a row for each of its servers. */
@@ -162,8 +163,8 @@ function judgeSight(
 }
 
 /** One line for all: whose clock is apart from ours; a wrong one ends keys early or late. */
-function checkClock(models: readonly CheckRow[]): CheckRow[] {
-  const told = models.filter(({ sight }) => typeof sight?.ahead_ms === "number");
+function checkClock(servers: readonly CheckRow[]): CheckRow[] {
+  const told = servers.filter(({ sight }) => typeof sight?.ahead_ms === "number");
   if (told.length === 0) return [];
   const apart = told.filter(({ sight }) => Math.abs(sight!.ahead_ms!) > APART_MS_MAX);
   if (apart.length === 0) {

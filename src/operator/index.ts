@@ -8,5 +8,6 @@ export { openOperator } from "./opening.ts";
 export { buildOperator, type Operator } from "./operator.ts";
 export { type ProbeResult, probeModel } from "./probing.ts";
 export { OperatorProblem } from "./problem.ts";
-export { addModel, createSettingsFile } from "./settings-file.ts";
+export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
+export { listStandIns } from "./stand-ins.ts";
 export type { UsageBy } from "./usage.ts";

@@ -2,6 +2,7 @@
 import { probeServer, type Report } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createTrustedEgress } from "../platform/egress/index.ts";
+import { judgeWidth, writeEmbeddingsBlock } from "./embeddings-block.ts";
 import { nameModel, writeBlock } from "./model-block.ts";
 import { OperatorProblem } from "./problem.ts";
 
@@ -19,9 +20,11 @@ export interface ProbeWish {
 
 export interface ProbeResult {
   report: Report;
-  /** null: what it serves, this version does not. */
+  /** null: what callers send is fixed, or what it serves, this version does not. */
   id: string | null;
   block: string | null;
+  /** Why the block is not to be written into a file; null: it may be. */
+  unfit: string | null;
 }
 
 const ID = /^[A-Za-z0-9][\w./:@+-]{0,127}$/;
@@ -43,12 +46,29 @@ export async function probeModel(wish: ProbeWish, clock: Clock): Promise<ProbeRe
     const probed = await probeServer({ url, model, api_key, egress, clock });
     if (!probed.ok) throw new OperatorProblem(`${url}: ${probed.says}`);
     const { report } = probed;
-    if (report.model === null || report.serves !== "chat") return { report, id: null, block: null };
+    if (report.serves === "embeddings") return await describeEmbeddings(report, wish);
+    if (report.model === null || report.serves !== "chat") {
+      return { report, id: null, block: null, unfit: null };
+    }
     const id = wish.id ?? nameModel(report.model);
-    return { report, id, block: writeBlock(report, { id, model: report.model, api_key_env }) };
+    const block = writeBlock(report, { id, model: report.model, api_key_env });
+    return { report, id, block, unfit: null };
   } finally {
     egress.close();
   }
+}
+
+async function describeEmbeddings(report: Report, wish: ProbeWish): Promise<ProbeResult> {
+  // The gateway brings a whole server along, which no other probe needs.
+  const { DIMENSIONS, MODEL } = await import("../gateway/index.ts");
+  if (wish.id !== undefined) {
+    throw new OperatorProblem(
+      `it serves embeddings, which callers ask as ${MODEL}: leave --id out`,
+    );
+  }
+  const promised = { model: MODEL, dimensions: DIMENSIONS };
+  const block = writeEmbeddingsBlock(report, wish.api_key_env ?? "", promised);
+  return { report, id: null, block, unfit: judgeWidth(report, promised) };
 }
 
 /** People type a host and a port. */

@@ -14,7 +14,13 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { readSettings, SettingsError, writeTemplate } from "../platform/settings/index.ts";
+import {
+  placeTable,
+  readSettings,
+  type Settings,
+  SettingsError,
+  writeTemplate,
+} from "../platform/settings/index.ts";
 import { OperatorProblem } from "./problem.ts";
 
 /** The settings hold no secrets, but name where they are: their owner's to read and to open. */
@@ -34,14 +40,62 @@ export function createSettingsFile(file: string): void {
  * unless all of it holds afterwards. Throws an OperatorProblem or a SettingsError.
  */
 export function addModel(file: string, id: string, block: string, env: Environment): void {
+  add(file, env, (text, { models }) => {
+    const isThere = models.some((model) => model.id === id);
+    const conflict = `${file} has a model "${id}" already: give this one another --id`;
+    return { ...appendBlock(text, block), conflict: isThere ? conflict : null };
+  });
+}
+
+/**
+ * The same of the block of embeddings. A new file has its header, behind which it goes; where
+ * something is said of them, it is for people to change.
+ */
+export function addEmbeddings(file: string, block: string, env: Environment): void {
+  add(file, env, (text) => {
+    const place = placeTable(text, "embeddings");
+    if (place.kind === "absent") return { ...appendBlock(text, block), conflict: null };
+    if (place.kind === "filled") {
+      throw new OperatorProblem(
+        `${file}:${place.line}: it says something of [embeddings] already: change it there`,
+      );
+    }
+    const { at } = place;
+    const gap = text[at - 1] === "\n" ? "" : "\n";
+    const added = gap + block.replace(/^\[embeddings\]\n/m, "");
+    return { at, added, conflict: null };
+  });
+}
+
+interface Addition {
+  /** Where in the text. */
+  at: number;
+  added: string;
+  /** What is said where the whole would not hold; null: what is wrong with it. */
+  conflict: string | null;
+}
+
+function appendBlock(text: string, block: string): Pick<Addition, "at" | "added"> {
+  const gap = text === "" ? "" : text.endsWith("\n") ? "\n" : "\n\n";
+  return { at: text.length, added: gap + block };
+}
+
+type PlaceAddition = (text: string, before: Settings) => Addition;
+
+function add(file: string, env: Environment, placeAddition: PlaceAddition): void {
   const place = resolveLink(file);
   holdDraft(file, place, (draft) => {
     const { stat, bytes } = readBefore(file, place);
-    const added = judgeAddition(decode(bytes, file), { file, id, block, env });
+    const text = decode(bytes, file);
+    const { at, added } = judgeAddition(text, { file, env, placeAddition });
     const isSame = readBefore(file, place).bytes.equals(bytes);
     // Whoever saves it in an editor does not know of the draft.
     if (!isSame) throw new OperatorProblem(`${file} was changed meanwhile: try again`);
-    replaceFile(place, { draft, bytes: Buffer.concat([bytes, Buffer.from(added)]), before: stat });
+    // From its end, because a mark at the beginning of the file is no part of the text.
+    const rest = Buffer.byteLength(text.slice(at));
+    const cut = bytes.length - rest;
+    const parts = [bytes.subarray(0, cut), Buffer.from(added), bytes.subarray(cut)];
+    replaceFile(place, { draft, bytes: Buffer.concat(parts), before: stat });
   });
 }
 
@@ -54,29 +108,26 @@ function readBefore(file: string, place: string): { stat: Stats | undefined; byt
   return { stat, bytes };
 }
 
-interface Addition {
+interface Judging {
   file: string;
-  id: string;
-  block: string;
   env: Environment;
+  placeAddition: PlaceAddition;
 }
 
-/** What is written behind this text; throws where the whole would not hold. */
-function judgeAddition(text: string, { file, id, block, env }: Addition): string {
+/** What is written into this text; throws where the whole would not hold. */
+function judgeAddition(text: string, { file, env, placeAddition }: Judging): Addition {
   const read = (whole: string) => readSettings(whole, file, env, {}, { wants_api_keys: false });
-  const before = read(text);
-  const gap = text === "" ? "" : text.endsWith("\n") ? "\n" : "\n\n";
-  const added = gap + block;
+  const addition = placeAddition(text, read(text));
+  const { at, added, conflict } = addition;
   try {
-    read(text + added);
+    read(text.slice(0, at) + added + text.slice(at));
   } catch (failure) {
     if (!(failure instanceof SettingsError)) throw failure;
-    if (before.models.some((model) => model.id === id)) {
-      throw new OperatorProblem(`${file} has a model "${id}" already: give this one another --id`);
-    }
-    throw new OperatorProblem(`nothing was written, since it would not hold: ${failure.message}`);
+    throw new OperatorProblem(
+      conflict ?? `nothing was written, since it would not hold: ${failure.message}`,
+    );
   }
-  return added;
+  return addition;
 }
 
 function decode(bytes: Uint8Array, file: string): string {

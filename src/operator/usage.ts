@@ -1,4 +1,4 @@
-// What was used, as the operator sums it: by days, accounts, keys or models.
+// What was used, as the operator sums it: by days, accounts, keys, models or routes.
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import type { UsageBy, UsageSum } from "../gateway/index.ts";
@@ -39,8 +39,11 @@ const ROWS: Record<UsageBy, TObject> = {
     account,
   }),
   model: row({
-    model: maybe(Type.String({ description: "Its id; null: refused before it was known." })),
+    model: maybe(
+      Type.String({ description: "Its id; null: none is asked, or it was refused before." }),
+    ),
   }),
+  route: row({ route: Type.String({ description: "chat, embeddings or search." }) }),
 };
 
 /** What is asked for; dates as `2026-11-20`, in UTC and both included. */
@@ -103,6 +106,7 @@ function writeDay(time_ms: number): string {
 async function createNaming(access: Access, by: UsageBy): Promise<(name: string) => Shown> {
   if (by === "day") return (date) => ({ date });
   if (by === "model") return (model) => ({ model: model || null });
+  if (by === "route") return (route) => ({ route });
   const accounts = new Map((await access.accounts.list()).map(({ id, name }) => [id, name]));
   if (by === "account") {
     return (id) => ({ account_id: id || null, account: accounts.get(id) ?? null });

@@ -24,6 +24,7 @@ test("a start prints at most twelve lines", () => {
     `document  ${dev.url}/openapi.json`,
     "data      in memory, gone at exit",
     "models    stub-1 (default)",
+    "services  embeddings (stub) · search (stub)",
     `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}`,
     "",
     expect.stringMatching(/^curl /),
@@ -109,6 +110,10 @@ test("--json prints the start as one document on one line", async () => {
     data: "in memory, gone at exit",
     models: [{ id: "stub-1", state: "on" }],
     default_model: "stub-1",
+    services: [
+      { name: "embeddings", kind: "stub" },
+      { name: "search", kind: "stub" },
+    ],
     keys: ["k", ...ENDINGS.map((ending) => `k${ending}`)],
   });
   expect((await server.chat("Hello")).status).toBe(201);

@@ -70,6 +70,21 @@ test("what was recorded is played without the server and without its key", async
   await stop(playing);
 });
 
+test("a replay asks nothing of what is named beside the models either, and says so", async () => {
+  const server = await room.serve([...DEV, "--record", "beside.jsonl"]);
+  expect(await say(server, "Hello")).toBe("You said: Hello");
+  await stop(server);
+  const brave = '[search]\nkind = "brave"\napi_key_env = "NOT_AT_HAND"\n';
+  writeFileSync(place("beside.toml"), brave);
+  const playing = await room.serve([...DEV, "--config", "beside.toml", "--replay", "beside.jsonl"]);
+  expect(playing.banner).toContain("services  embeddings (stub) · search (off)");
+  expect(playing.banner).toContain(
+    "          search off: what the settings name is not asked either",
+  );
+  expect(playing.banner.length).toBeLessThanOrEqual(12);
+  await stop(playing);
+});
+
 test("a signal right behind a reply loses no line of it", async () => {
   const server = await room.serve([...DEV, "--record", "quick.jsonl"]);
   const words = Array.from({ length: 100 }, (_, n) => `word ${n}`);

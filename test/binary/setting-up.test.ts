@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openRoom, type Room } from "../support/binary.ts";
 import {
   behindKey,
+  embedding,
   llamaServer,
   type ModelServer,
   ollama,
@@ -60,6 +61,8 @@ test("from nothing to a chat: init, probe --write, check, serve", async () => {
     "1 model, qwen3-32b by default",
     "its schema is this program's",
     "it can be read",
+    "calls answer 503 service_unavailable",
+    "calls answer 503 service_unavailable",
     "agrees with the servers' within a minute",
   ]);
 });
@@ -129,14 +132,35 @@ describe("--write", () => {
     await server.stop();
   });
 
-  test("has nothing to write of an embedding server, which a probe describes", async () => {
+  test("fills the table of embeddings once, and has nothing to write of what serves none", async () => {
     const server = startModelServer(textEmbeddings());
-    const probed = await run(`models probe ${server.root}`);
-    expect([probed.code, probed.stdout]).toEqual([0, ""]);
-    expect(probed.stderr).toContain("it serves embeddings, which this version does not use");
-    expect((await run(`models probe ${server.root} --write --config none.toml`)).code).toBe(1);
-    expect(existsSync(path("none.toml"))).toBe(false);
+    expect((await run("init tei.toml")).code).toBe(0);
+    const probe = `models probe ${server.root} --write --config tei.toml`;
+    const probed = await run(probe);
+    expect(probed.code).toBe(0);
+    expect(probed.stdout).toContain(`[embeddings]\nkind = "tei"\nurls = ["${server.root}"]\n`);
+    expect(probed.stderr).toMatch(/^vectors +1024 numbers$/m);
+    expect(readFileSync(path("tei.toml"), "utf8")).toContain(
+      `[embeddings]\n# Text Embeddings Inference 1.8.2\n`,
+    );
+    const again = await run(probe);
+    expect([again.code, again.stderr]).toEqual([
+      1,
+      expect.stringMatching(/tei\.toml:\d+: it says something of \[embeddings\] already/),
+    ]);
     await server.stop();
+    const narrow = startModelServer(textEmbeddings({ "POST /v1/embeddings": embedding(384) }));
+    const refused = await run(`models probe ${narrow.root} --write --config none.toml`);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("nothing was written: its vectors have 384 numbers");
+    await narrow.stop();
+    const ranks = { "GET /info": () => ({ model_type: { reranker: {} } }) };
+    const ranking = startModelServer(textEmbeddings(ranks));
+    const described = await run(`models probe ${ranking.root}`);
+    expect([described.code, described.stdout]).toEqual([0, ""]);
+    expect(described.stderr).toContain("it serves reranking, which this version does not use");
+    expect(existsSync(path("none.toml"))).toBe(false);
+    await ranking.stop();
   });
 });
 

@@ -11,6 +11,10 @@ const START: Start = {
     { id: "stub-2", state: "on" },
   ],
   default_model: "stub-2",
+  services: [
+    { name: "embeddings", kind: "tei" },
+    { name: "search", kind: "off" },
+  ],
   keys: ["svc_sk_one", "svc_sk_two"],
 };
 
@@ -21,6 +25,7 @@ test("it says what runs, where, and how to ask it", () => {
     "document  http://127.0.0.1:8080/openapi.json",
     "data      ./wadi-data",
     "models    stub-1 stub-2 (default)",
+    "services  embeddings (tei) · search (off)",
     "keys      two",
     "",
     "curl http://127.0.0.1:8080/v1/chat/completions -H 'Authorization: Bearer svc_sk_one'" +
@@ -37,7 +42,7 @@ test("without a key to show, the command takes the caller's own", () => {
 
 test("many models stay one line", () => {
   const models = Array.from({ length: 50 }, (_, i) => ({ id: `model-${i}`, state: "on" as const }));
-  const lines = writeBanner({ ...START, models }, ["", ""])
+  const lines = writeBanner({ ...START, models }, ["", "", ""])
     .trimEnd()
     .split("\n");
   expect(lines.length).toBeLessThanOrEqual(12);

@@ -164,3 +164,33 @@ test("a start without a file says that there is nothing to reload", () => {
   expect(lines).toEqual(["there is nothing to reload: the start found no settings file"]);
   expect([clock.pending(), readStamp(join(directory, "none"))]).toEqual([0, MISSING]);
 });
+
+test("a stub beside real models is warned of at the start and at each reload, until it goes", async () => {
+  const { path, clock, lines, reloading, app } = open();
+  const real = `[[models]]
+id = "real"
+upstream = { kind = "openai", urls = ["http://10.0.0.5:8000/v1"] }
+`;
+  const stubs = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\n';
+  const reload = async (text: string) => {
+    lines.splice(0);
+    writeFileSync(path, text);
+    reloading.reload();
+    await clock.advance(0);
+    return lines.filter(([level]) => level === "warn").map(([, message]) => message);
+  };
+  reloading.start(app);
+  // A stub model's own stubs are what it stands for.
+  expect(await reload("")).toEqual([]);
+  const says = (name: string) =>
+    `the stub answers ${name} beside real models: nobody should keep what it says`;
+  expect(await reload(real + stubs)).toEqual([says("embeddings"), says("search")]);
+  // Pages of somebody's own are not made up.
+  expect(await reload(`${real + stubs}folder = "./docs"\n`)).toEqual([says("embeddings")]);
+  reloading.stop();
+  lines.splice(0);
+  reloading.start(app);
+  expect(lines).toEqual([["warn", says("embeddings")]]);
+  expect(await reload(real)).toEqual([]);
+  reloading.stop();
+});

@@ -1,13 +1,14 @@
 // The pages that balancers and supervisors ask.
 import { expect, test } from "bun:test";
-import { createHealthPages } from "../../src/http/health.ts";
+import { type Beside, createHealthPages } from "../../src/http/health.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const request = new Request("http://localhost/");
 
-function createTrial(isReady: () => Promise<boolean>) {
+function createTrial(isReady: () => Promise<boolean>, beside: readonly Beside[] = []) {
   const clock = createManualClock();
-  const pages = createHealthPages(clock, isReady);
+  const isStopping = () => false;
+  const pages = createHealthPages({ clock, isReady, isStopping, listBeside: () => beside });
   const ask = async (path: string) => {
     const response = await pages.find((page) => page.path === path)!.answer(request);
     return [response.status, await response.text()];
@@ -42,4 +43,18 @@ test("a burst of questions is one question, and a second later it is asked again
   await clock.advance(1);
   expect(await ask("/readyz")).toEqual([503, "not ready\n"]);
   expect(asked).toBe(2);
+});
+
+test("what stands beside chat has a line each and decides nothing", async () => {
+  const beside: Beside[] = [
+    { name: "embeddings", state: "on" },
+    { name: "search", state: "down" },
+  ];
+  const { ask } = createTrial(async () => true, beside);
+  expect(await ask("/readyz")).toEqual([200, "ready\nembeddings on\nsearch down\n"]);
+  // It is looked at anew each time: it costs nothing.
+  beside[1]!.state = "off";
+  expect(await ask("/readyz")).toEqual([200, "ready\nembeddings on\nsearch off\n"]);
+  const sick = createTrial(async () => false, beside);
+  expect(await sick.ask("/readyz")).toEqual([503, "not ready\nembeddings on\nsearch off\n"]);
 });

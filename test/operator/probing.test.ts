@@ -6,6 +6,7 @@ import { readSettings } from "../../src/platform/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import {
   chat,
+  embedding,
   llamaServer,
   ollama,
   type Routes,
@@ -91,8 +92,59 @@ test("a server's words cannot leave the comment or the text that they stand in",
   expect(block).not.toContain("[server]");
 });
 
-test("embeddings have no block", async () => {
-  expect(await probe(textEmbeddings())).toMatchObject({ id: null, block: null });
+describe("a server of embeddings", () => {
+  const info = textEmbeddings()["GET /info"]!;
+  const renamed = (model_id: string, dimensions: number) =>
+    textEmbeddings({
+      "GET /info": async (...asked) => ({ ...(await info(...asked)), model_id }),
+      "POST /v1/embeddings": embedding(dimensions),
+    });
+  const readEmbeddings = (block: string | null) =>
+    readSettings(block!, "wadi.toml", {}, {}, { wants_api_keys: false }).embeddings;
+
+  test("has a table that holds, with the address in front of /v1 where it is a TEI", async () => {
+    const key = { api_key_env: "TEI_KEY", api_key: "sk-secret" };
+    const { id, block, unfit, root } = await probe(textEmbeddings(), key);
+    expect([id, unfit]).toEqual([null, null]);
+    expect(readEmbeddings(block)).toMatchObject({
+      ...{ kind: "tei", urls: [root], model: "BAAI/bge-m3", api_key_env: "TEI_KEY" },
+    });
+    expect(block).toStartWith(
+      "# Text Embeddings Inference 1.8.2\n# Its model is BAAI/bge-m3.\n[embeddings]\n",
+    );
+    expect(block).not.toContain("sk-secret");
+  });
+
+  test("speaks the standard's words where it is no TEI", async () => {
+    const routes = ollama({ "POST /v1/embeddings": embedding() });
+    const { block, root } = await probe(routes, { model: "nomic-embed-text:latest" });
+    expect(readEmbeddings(block)).toMatchObject({
+      ...{ kind: "openai", urls: [`${root}/v1`], model: "nomic-embed-text:latest" },
+    });
+  });
+
+  test("with another model is doubted; with another width it is not to be written", async () => {
+    const other = await probe(renamed("intfloat/multilingual-e5-large", 1_024));
+    expect(other.unfit).toBeNull();
+    expect(other.block).toContain("# Callers are told that it is bge-m3, whose vectors are others");
+    expect(readEmbeddings(other.block).kind).toBe("tei");
+    const narrow = await probe(renamed("BAAI/bge-m3-retromae", 768));
+    const says = "its vectors have 768 numbers, and callers are promised 1024";
+    expect(narrow.unfit).toBe(says);
+    expect(narrow.block).toContain(`# It cannot serve: ${says}.\n`);
+    expect(narrow.block).not.toContain("Callers are told");
+  });
+
+  test("cannot leave the comment with its words, and has no id to choose", async () => {
+    const { block } = await probe(renamed("x\n[server]\nport = 1", 1_024));
+    expect(block).not.toContain("[server]");
+    await expect(probe(textEmbeddings(), { id: "e" })).rejects.toThrow("leave --id out");
+  });
+
+  test("that only ranks has no block", async () => {
+    const ranks = textEmbeddings({ "GET /info": () => ({ model_type: { reranker: {} } }) });
+    expect(await probe(ranks)).toMatchObject({ id: null, block: null, unfit: null });
+  });
 });
 
 describe("an address", () => {

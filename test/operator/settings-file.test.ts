@@ -13,8 +13,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { addModel, createSettingsFile, OperatorProblem } from "../../src/operator/index.ts";
-import { SettingsError, writeTemplate } from "../../src/platform/settings/index.ts";
+import {
+  addEmbeddings,
+  addModel,
+  createSettingsFile,
+  OperatorProblem,
+} from "../../src/operator/index.ts";
+import { readSettings, SettingsError, writeTemplate } from "../../src/platform/settings/index.ts";
 
 const place = mkdtempSync(join(tmpdir(), "wadi-settings-"));
 afterAll(() => rmSync(place, { recursive: true }));
@@ -162,5 +167,62 @@ describe("addModel", () => {
   test("refuses what is no file", () => {
     mkdirSync(file);
     expect(() => add()).toThrow("is no file");
+  });
+});
+
+describe("addEmbeddings", () => {
+  const SET = 'kind = "tei"\nurls = ["http://10.0.0.7:8080"]\n';
+  const TABLE = `# TEI 1.8.2\n[embeddings]\n${SET}`;
+  const add = () => addEmbeddings(file, TABLE, {});
+
+  test("begins a file where there is none, and adds behind one that does not speak of them", () => {
+    add();
+    expect(read()).toBe(TABLE);
+    const text = "[limits]\nrequests_per_minute = 7";
+    writeFileSync(file, text);
+    add();
+    expect(read()).toBe(`${text}\n\n${TABLE}`);
+  });
+
+  test("fills the empty table of the file that `wadi init` wrote", () => {
+    createSettingsFile(file);
+    add();
+    const header = "\n[embeddings]\n";
+    expect(read()).toBe(writeTemplate().replace(header, `${header}# TEI 1.8.2\n${SET}`));
+    const { embeddings } = readSettings(read(), "wadi.toml", {}, {});
+    expect(embeddings).toMatchObject({ kind: "tei", urls: ["http://10.0.0.7:8080"] });
+    addModel(file, "qwen", BLOCK, {});
+    expect(() => add()).toThrow("says something of [embeddings] already");
+  });
+
+  test("keeps every byte around what it fills", () => {
+    const around = ["\ufeff# Größe\r\n [ embeddings ] # ours\r\n", "# 末\r\n[search]\r\n"];
+    writeFileSync(file, around.join(""));
+    add();
+    expect(read()).toBe(around.join(`# TEI 1.8.2\n${SET}`));
+    writeFileSync(file, "[embeddings]");
+    add();
+    expect(read()).toBe(`[embeddings]\n# TEI 1.8.2\n${SET}`);
+  });
+
+  for (const [title, text, line] of [
+    ["a table with a setting", '# One.\n[embeddings]\nkind = "off"\n', 2],
+    ["a table inside it", '[embeddings.headers]\nx = "1"\n', 1],
+    ["a table on one line", "embeddings = {}\n", 1],
+    ["a dotted setting", 'embeddings.kind = "off"\n', 1],
+  ] as const) {
+    test(`refuses ${title}, with its line, and writes nothing`, () => {
+      writeFileSync(file, text);
+      const says = `${file}:${line}: it says something of [embeddings] already: change it there`;
+      expect(() => add()).toThrow(says);
+      expect([read(), list()]).toEqual([text, ["wadi.toml"]]);
+    });
+  }
+
+  test("writes nothing that would not hold", () => {
+    writeFileSync(file, "");
+    const broken = TABLE.replace('"tei"', '"none"');
+    expect(() => addEmbeddings(file, broken, {})).toThrow("nothing was written, since it would");
+    expect([read(), list()]).toEqual(["", ["wadi.toml"]]);
   });
 });

@@ -69,6 +69,33 @@ test("accounts have their names, keys theirs and their owner's, also what is gon
   ]);
 });
 
+test("routes keep what has no model apart: searches, and what was refused before it had one", async () => {
+  const search: Partial<Entry> = {
+    ...{ route: "search", model: null, cost: null },
+    ...{ prompt_tokens: null, completion_tokens: null },
+  };
+  await write(
+    makeEntry("1"),
+    makeEntry("2", { route: "embeddings", model: "bge-m3", completion_tokens: 0, cost: null }),
+    makeEntry("3", search),
+    makeEntry("4", REFUSED),
+  );
+  const { rows, group_by } = await house.operator.usage({ by: "route" });
+  expect(group_by).toBe("route");
+  const nothing = { prompt_tokens: 0, completion_tokens: 0, cost: null, unpriced: 0 };
+  expect(rows).toEqual([
+    { route: "chat", ...SUMS, requests: 2, failed: 1 },
+    { route: "embeddings", ...SUMS, completion_tokens: 0, cost: null, unpriced: 1 },
+    { route: "search", requests: 1, failed: 0, ...nothing },
+  ]);
+  const by_model = await house.operator.usage({ by: "model" });
+  expect(by_model.rows.map(({ model, requests }) => [model, requests])).toEqual([
+    [null, 2],
+    ["bge-m3", 1],
+    ["stub-1", 1],
+  ]);
+});
+
 test("a range holds its first and its last day, and one alone ends with today or begins before", async () => {
   await write(makeEntry("1"), makeEntry("2", { at: NOON - DAY_MS }));
   const count = async (from?: string, to?: string) => {

@@ -90,7 +90,7 @@ export const ledgerCases: Case[] = [
   },
   {
     method: "ledger.sum",
-    title: "sums by day, account, key or model, over whole days",
+    title: "sums by day, account, key, model or route, over whole days",
     given: (houses) => add(houses, MANY),
     act: ({ ledger }) => ledger.sum("day", "2026-11-20", "2026-11-21"),
     async judge(answer, { ledger }) {
@@ -110,6 +110,9 @@ export const ledgerCases: Case[] = [
         sum("stub-1", 1, 0, [10, 5, 5, 0]),
       ]);
       expect(await ledger.sum("model", "2026-11-22", "2026-11-30")).toEqual([]);
+      expect(await ledger.sum("route", "2026-11-21", "2026-11-30")).toEqual([
+        sum("chat", 1, 0, [10, 5, 5, 0]),
+      ]);
     },
   },
   {

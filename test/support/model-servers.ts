@@ -6,6 +6,7 @@ interface Body {
   model?: string;
   messages?: { content: unknown }[];
   tools?: object[];
+  input?: readonly string[];
   stream?: boolean;
   stream_options?: { include_usage?: boolean };
   response_format?: object;
@@ -220,8 +221,20 @@ export function ollama(more: Routes = {}): Routes {
   };
 }
 
+/** A vector of so many numbers, in the standard format. */
+export function embedding(dimensions = 1_024): Route {
+  return ({ model, input }) => ({
+    object: "list",
+    data: input!.map((_, index) => {
+      return { object: "embedding", index, embedding: new Array(dimensions).fill(0.03125) };
+    }),
+    model,
+    usage: { prompt_tokens: 4 * input!.length, total_tokens: 4 * input!.length },
+  });
+}
+
 /** Text Embeddings Inference with bge-m3: it has no list of models. */
-export function textEmbeddings(): Routes {
+export function textEmbeddings(more: Routes = {}): Routes {
   return {
     "GET /info": () => ({
       ...{ model_id: "BAAI/bge-m3", model_sha: "5617a9f", model_dtype: "float16" },
@@ -230,6 +243,8 @@ export function textEmbeddings(): Routes {
       ...{ auto_truncate: false, version: "1.8.2", sha: "dd5a3e1", docker_label: null },
     }),
     "GET /health": () => new Response(""),
+    "POST /v1/embeddings": embedding(),
+    ...more,
   };
 }
 

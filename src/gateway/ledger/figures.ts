@@ -47,6 +47,8 @@ export function showRequests(metrics: Metrics, ledger: Pick<Ledger, "observe" | 
     labels: [...MODEL],
   });
   ledger.observe((entry) => {
+    // `chat` and `embeddings` are the conventions' own words; they have none for a web search, and
+    // let a system use its own.
     const model = {
       gen_ai_operation_name: entry.route,
       gen_ai_request_model: entry.model ?? NO_MODEL,
@@ -56,7 +58,8 @@ export function showRequests(metrics: Metrics, ledger: Pick<Ledger, "observe" | 
     if (entry.prompt_tokens !== null) {
       usage.observe({ ...model, gen_ai_token_type: "input" }, entry.prompt_tokens);
     }
-    if (entry.completion_tokens !== null) {
+    // Embeddings make none, and their zeros would look like replies without a word.
+    if (entry.completion_tokens !== null && entry.route === "chat") {
       usage.observe({ ...model, gen_ai_token_type: "output" }, entry.completion_tokens);
     }
     if (entry.first_token_ms === null) return;

@@ -8,18 +8,19 @@ import { DaySum, sumByDay } from "./sums.ts";
 const Name = Type.String();
 
 /** What sums can be taken by. */
-export type UsageBy = "day" | "account" | "key" | "model";
+export type UsageBy = "day" | "account" | "key" | "model" | "route";
 
 const COLUMNS: Record<UsageBy, Sql> = {
   day: sql`day`,
   account: sql`account_id`,
   key: sql`key_id`,
   model: sql`model`,
+  route: sql`route`,
 };
 
-/** What the requests of one day, account, key or model came to. */
+/** What the requests of one day, account, key, model or route came to. */
 export const UsageSum = Type.Object({
-  /** The day, the ids, the model; empty: of none. */
+  /** The day, the ids, the model, the route; empty: of none. */
   name: Name,
   requests: Type.Integer(),
   failed: Type.Integer(),

@@ -33,6 +33,8 @@ export interface ListedEntry {
 export interface Facts {
   version: string | null;
   serves: "chat" | "embeddings" | "reranking" | "classification";
+  /** What it calls its one model, where it has no list of models. */
+  only_model: string | null;
   context_window: number | null;
   tools: boolean | null;
   vision: boolean | null;
@@ -59,6 +61,8 @@ export interface Flavour {
   health_route: string | null;
   /** Counts a chat's tokens; null: it has none. */
   count_route: string | null;
+  /** It is asked for embeddings in its own words; left out: in the standard ones. */
+  embeddings_kind?: "tei";
   recognise(answers: Answers): boolean;
   /** What it says of itself and of one model, with further questions where that takes some. */
   learn(known: Learning): Promise<Partial<Facts>> | Partial<Facts>;

@@ -5,6 +5,7 @@ import { rootOf } from "../upstream/address.ts";
 import type { Ask } from "../upstream/contract.ts";
 import { createTokenCount } from "../upstream/token-count.ts";
 import { type Asking, createAsking, type Heard, isGood } from "./asking.ts";
+import { type Embedding, tryEmbedding } from "./embedding.ts";
 import {
   type Answers,
   decideFlavour,
@@ -31,7 +32,7 @@ export interface ProbeOptions {
   clock: Clock;
 }
 
-export interface Report extends Facts, Omit<Tried, keyof Facts | "why"> {
+export interface Report extends Omit<Facts, "only_model">, Omit<Tried, keyof Facts | "why"> {
   /** Up to and with `/v1`. */
   url: string;
   /** As its makers call it. */
@@ -44,6 +45,8 @@ export interface Report extends Facts, Omit<Tried, keyof Facts | "why"> {
   health_route: string | null;
   /** Counts a chat exactly; null: none was found. */
   count_route: string | null;
+  /** How it is asked for embeddings, and how wide they are; null: it serves something else. */
+  embeddings: { kind: "openai" | "tei"; dimensions: number | null } | null;
 }
 
 /** `says` continues the address: "does not answer". */
@@ -52,6 +55,7 @@ export type Probed = { ok: true; report: Report } | { ok: false; says: string };
 const NOTHING: Facts = {
   version: null,
   serves: "chat",
+  only_model: null,
   context_window: null,
   tools: null,
   vision: null,
@@ -93,27 +97,51 @@ async function probe(asking: Asking, options: ProbeOptions): Promise<Probed> {
     return { ok: false, says: `it has no model "${options.model}": ${known}` };
   }
   const learnt = await flavour.learn({ answers, asking, root, model });
-  const facts: Facts = { ...NOTHING, ...learnt };
+  const { only_model, ...facts }: Facts = { ...NOTHING, ...learnt };
   const isChat = facts.serves === "chat" && model !== null;
   const tried: Tried = isChat
     ? await tryChats(asking, base, model.id, facts)
     : { ...facts, ...UNTRIED };
   const { why, ...found } = tried;
-  const notes = why === null ? facts.notes : [...facts.notes, `one token was not answered: ${why}`];
+  const embedding = await findEmbedding(asking, base, { model, serves: facts.serves, why });
+  const notes = [...facts.notes, ...explainTrials(why, embedding)];
   const counts = isChat && why === null && (await canCount(base, model.id, asking, options));
+  const { embeddings_kind = "openai" } = flavour;
   const report: Report = {
     url: base,
     kind: flavour.name,
     is_self_hosted: flavour.is_self_hosted,
     models: names,
-    model: model?.id ?? null,
+    model: model?.id ?? only_model,
     ...facts,
     ...found,
+    serves: embedding ? "embeddings" : facts.serves,
+    embeddings: embedding && { kind: embeddings_kind, dimensions: embedding.dimensions },
     notes,
     health_route: await findHealth(asking, root, flavour),
     count_route: counts ? (flavour.count_route ?? "/tokenize") : null,
   };
   return { ok: true, report };
+}
+
+interface Trial {
+  model: ListedEntry | null;
+  serves: Facts["serves"];
+  /** Why it answered no chat; null: it did, or was not asked to. */
+  why: string | null;
+}
+
+/** null: it serves something else; many servers do not say that their model makes vectors only. */
+async function findEmbedding(asking: Asking, base: string, { model, serves, why }: Trial) {
+  const isTold = serves === "embeddings";
+  if (!isTold && (serves !== "chat" || why === null)) return null;
+  const embedding = await tryEmbedding(asking, base, model?.id ?? null);
+  return isTold || embedding.dimensions !== null ? embedding : null;
+}
+
+function explainTrials(why: string | null, embedding: Embedding | null): string[] {
+  if (!embedding) return why === null ? [] : [`one token was not answered: ${why}`];
+  return embedding.why === null ? [] : [`no vector was made of one word: ${embedding.why}`];
 }
 
 /** Addresses are pasted as they stand in some client; a provider's may end with another word. */

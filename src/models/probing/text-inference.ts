@@ -14,13 +14,13 @@ export const embeddingsInference: Flavour = {
   is_self_hosted: true,
   health_route: "/health",
   count_route: "/tokenize",
+  embeddings_kind: "tei",
   recognise: ({ info }) => findKind(info.json?.model_type) !== undefined,
   learn({ answers: { info } }) {
     const said = info.json ?? {};
-    const model = readWord(said.model_id);
     return {
       version: readWord(said.version),
-      notes: model === null ? [] : [`its model is ${model}`],
+      only_model: readWord(said.model_id),
       serves: SERVES[findKind(said.model_type)!]!,
       context_window: readCount(said.max_input_length),
       requests_max: readCount(said.max_concurrent_requests),

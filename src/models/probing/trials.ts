@@ -4,11 +4,12 @@ import { type Asking, type Heard, isGood, type Json } from "./asking.ts";
 import type { Facts } from "./flavour.ts";
 import { readCount, readList, readTable } from "./readers.ts";
 
-export interface Tried
-  extends Pick<
-    Facts,
-    "tools" | "vision" | "reasoning" | "reasoning_on" | "reasoning_off" | "structured_outputs"
-  > {
+type Known = Pick<
+  Facts,
+  "tools" | "vision" | "reasoning" | "reasoning_on" | "reasoning_off" | "structured_outputs"
+>;
+
+export interface Tried extends Known {
   /** How long one token took; null: it was not answered, and `why` says what came. */
   answered_ms: number | null;
   why: string | null;
@@ -62,7 +63,7 @@ export async function tryChats(
   asking: Asking,
   base: string,
   model: string,
-  known: Facts,
+  known: Known,
 ): Promise<Tried> {
   const send: Send = async (fields) => {
     const body = { model, messages: MESSAGES, max_tokens: 1, ...fields };

@@ -46,6 +46,10 @@ export function describeChange(before: Settings, after: Settings): string {
     if (Bun.deepEquals(old, now)) continue;
     parts.push(path.startsWith("limits.") ? `${path} ${old} -> ${now}` : path);
   }
+  // No setting of its own: the place that holds it is the same, and what it holds is another.
+  for (const name of ["embeddings", "search"] as const) {
+    if (before[name].api_key !== after[name].api_key) parts.push(`${name}.api_key`);
+  }
   return parts.join("; ");
 }
 

@@ -13,5 +13,6 @@ export {
   type StartSettings,
 } from "./settings.ts";
 export { nameUnit } from "./starts.ts";
+export { placeTable } from "./table-place.ts";
 export { writeTemplate } from "./template.ts";
 export { writeValue } from "./toml.ts";

@@ -96,7 +96,9 @@ export const Embeddings = Type.Object(
       reloads: true,
     }),
     urls: Type.Array(text("upstream", { description: "One replica.", unquoted: true }), {
-      description: "Base addresses of the replicas; of openai up to and with /v1.",
+      description:
+        "Base addresses of the replicas: of openai up to and with /v1, such as " +
+        '"http://10.0.0.7:8000/v1"; of tei without it.',
       maxItems: 256,
       uniqueItems: true,
       default: [],
@@ -148,7 +150,8 @@ export const Search = Type.Object(
       reloads: true,
     }),
     url: text("search", {
-      description: 'The base address of SearXNG; of brave "" is its own.',
+      description:
+        'The base address of SearXNG, such as "http://10.0.0.8:8888"; of brave "" is its own.',
       default: "",
       unquoted: true,
       reloads: true,

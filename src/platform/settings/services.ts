@@ -1,4 +1,4 @@
-// What embeddings and search must be, and what stands in for them where nothing is named.
+// What embeddings, search and thinking must be, and what stands in where nothing is named.
 import {
   findApiKey,
   HEALTH_EVERY_MIN_MS,
@@ -26,7 +26,9 @@ export function completeServices(settings: Settings, around: Around): void {
   const { problems } = around;
   const { attempts, attempts_more } = settings.think;
   if (attempts + attempts_more > ATTEMPTS_MAX) {
-    problems.add("think.attempts_more", `must leave at most ${ATTEMPTS_MAX} attempts in all`);
+    // Both may stand there, or one of them by default: the sum is what people have to see.
+    const most = `at most ${ATTEMPTS_MAX - attempts} beside attempts = ${attempts}`;
+    problems.add("think.attempts_more", `must be ${most}: ${ATTEMPTS_MAX} in all`);
   }
   completeEmbeddings(settings.embeddings, around);
   completeSearch(settings.search, around);
@@ -42,12 +44,15 @@ function completeEmbeddings(embeddings: Open<EmbeddingsSettings>, around: Around
   if (urls.length > 0 && isAuto(kind)) {
     problems.add("embeddings.kind", 'must be "openai" or "tei" where urls are named');
   }
+  if (urls.length > 0 && kind === "stub") {
+    problems.add("embeddings.urls", 'must be empty with kind "stub", which asks nobody');
+  }
   if (health_every_ms > 0 && health_every_ms < HEALTH_EVERY_MIN_MS) {
     problems.add("embeddings.health_every", "must be 0s or at least 1s");
   }
   judgeHeaders(headers, "embeddings", problems);
   embeddings.kind = chooseKind(kind, isNamed, around);
-  embeddings.api_key = findApiKey(embeddings, "embeddings", around);
+  embeddings.api_key = findApiKey(embeddings, "embeddings", needKey(embeddings.kind, around));
 }
 
 function completeSearch(search: Open<SearchSettings>, around: Around): void {
@@ -63,11 +68,23 @@ function completeSearch(search: Open<SearchSettings>, around: Around): void {
   if (isAuto(kind) && folder !== "") {
     problems.add("search.kind", 'must be "stub" where a folder is named');
   }
+  if (isNamed && folder !== "") {
+    problems.add("search.folder", `must be empty with kind "${kind}", which looks elsewhere`);
+  }
+  if (kind === "stub" && url !== "") {
+    problems.add("search.url", 'must be empty with kind "stub", which asks nobody');
+  }
   judgeHeaders(headers, "search", problems);
   search.kind = chooseKind(kind, isNamed, around);
-  search.api_key = findApiKey(search, "search", around);
+  search.api_key = findApiKey(search, "search", needKey(search.kind, around));
   const hasKey = search.api_key_env !== "" || search.api_key_file !== "";
   if (kind === "brave" && !hasKey) problems.add("search.api_key_env", "is required by brave");
+}
+
+/** What asks nobody needs no key at hand; what is written down of it has to hold all the same. */
+function needKey(kind: string, around: Around): Surroundings {
+  const asks = kind !== "off" && kind !== "stub";
+  return { ...around, wants_api_keys: around.wants_api_keys && asks };
 }
 
 /** What was read may still say `auto`, of which the completed settings know nothing. */

@@ -72,6 +72,27 @@ test("a stream tells its time, its first token, each token, its usage and its wa
   ]);
 });
 
+test("embeddings have no output, and a search has no model", async () => {
+  const embedded: Partial<Entry> = {
+    ...{ route: "embeddings", model: "bge-m3", is_stream: false, first_token_ms: null },
+    ...{ prompt_tokens: 40, completion_tokens: 0, waited_ms: null },
+  };
+  const searched: Partial<Entry> = {
+    ...{ route: "search", model: null, is_stream: false, first_token_ms: null },
+    ...{ prompt_tokens: null, completion_tokens: null, waited_ms: null },
+  };
+  const EMBEDDINGS = 'gen_ai_operation_name="embeddings",gen_ai_request_model="bge-m3"';
+  const SEARCH = 'gen_ai_operation_name="search",gen_ai_request_model=""';
+  expect((await show(embedded, searched)).filter((line) => line.startsWith("gen_ai"))).toEqual([
+    `gen_ai_server_request_duration_seconds_sum{${EMBEDDINGS},error_type=""} 1.2`,
+    `gen_ai_server_request_duration_seconds_count{${EMBEDDINGS},error_type=""} 1`,
+    `gen_ai_server_request_duration_seconds_sum{${SEARCH},error_type=""} 1.2`,
+    `gen_ai_server_request_duration_seconds_count{${SEARCH},error_type=""} 1`,
+    `gen_ai_client_token_usage_sum{${EMBEDDINGS},gen_ai_token_type="input"} 40`,
+    `gen_ai_client_token_usage_count{${EMBEDDINGS},gen_ai_token_type="input"} 1`,
+  ]);
+});
+
 test("what is unknown is not counted, and a failure has its code", async () => {
   const nothing = {
     code: "upstream_error",

@@ -6,6 +6,7 @@ import { createManualClock } from "../../support/clock.ts";
 import {
   behindKey,
   chat,
+  embedding,
   llamaServer,
   type ModelServer,
   ollama,
@@ -147,14 +148,43 @@ describe("each kind is known by its own answers", () => {
     expect(serves).toBe("embeddings");
   });
 
-  test("Text Embeddings Inference serves embeddings, and is not asked to chat", async () => {
+  test("Text Embeddings Inference serves embeddings, and is asked for one, not to chat", async () => {
     const { root, bodies } = start(textEmbeddings());
     const probed = await probe(root);
     expect(probed.ok && probed.report).toMatchObject({
       ...{ kind: "Text Embeddings Inference", version: "1.8.2", serves: "embeddings" },
-      ...{ model: null, context_window: 8_192, requests_max: 512 },
+      ...{ model: "BAAI/bge-m3", models: [], context_window: 8_192, requests_max: 512 },
+      ...{ embeddings: { kind: "tei", dimensions: 1_024 }, notes: [] },
     });
-    expect(bodies).toEqual([]);
+    // Its one model takes no name.
+    expect(bodies).toEqual([{ input: ["Hi"], encoding_format: "float" } as object]);
+  });
+
+  test("a model that answers no chat and makes vectors serves embeddings", async () => {
+    const noChat = { "POST /v1/chat/completions": () => refuse(400, "no chat template") };
+    const routes = vllm({ ...noChat, "POST /v1/embeddings": embedding(768) });
+    expect(await report(routes)).toMatchObject({
+      ...{ kind: "vLLM", serves: "embeddings", model: "Qwen/Qwen3-32B", count_route: null },
+      embeddings: { kind: "openai", dimensions: 768 },
+    });
+    const neither = await report(vllm(noChat));
+    expect(neither).toMatchObject({ serves: "chat", embeddings: null });
+    expect(neither.notes).toContain("one token was not answered: it answered with status 400");
+  });
+
+  test("a server of embeddings that makes none says why, and stays one", async () => {
+    const says = async (answer: Routes[string]) => {
+      const routes = textEmbeddings({ "POST /v1/embeddings": answer });
+      const { serves, embeddings, notes } = await report(routes);
+      expect([serves, embeddings]).toEqual(["embeddings", { kind: "tei", dimensions: null }]);
+      return notes;
+    };
+    const note = "no vector was made of one word: ";
+    expect(await says(() => refuse(424, "down"))).toEqual([`${note}it answered with status 424`]);
+    const strange = `${note}its answer is no embedding`;
+    expect(await says(() => ({ data: [{ embedding: "AACAPw==" }] }))).toEqual([strange]);
+    expect(await says(() => ({ data: [{ embedding: [1, "2"] }] }))).toEqual([strange]);
+    expect(await says(() => ({ data: [] }))).toEqual([strange]);
   });
 
   test("Text Generation Inference: its limits and its own count", async () => {

@@ -196,19 +196,22 @@ test("gateway.states.p2 no model server hears of a call that its operator switch
   expect(front.upstream.asked).toHaveLength(1);
 });
 
-test("a server is ready while its default model can serve, and says no more", async () => {
+/** Beside named models nothing stands in for them. */
+const BESIDE = "embeddings off\nsearch off\n";
+
+test("a server is ready while its default model can serve, and only words follow", async () => {
   const ask = async () => {
     await app.clock.advance(1_000);
     const reply = await app.get("/readyz", { key: null });
     return [reply.status, await reply.text()];
   };
-  expect(await ask()).toEqual([200, "ready\n"]);
+  expect(await ask()).toEqual([200, `ready\n${BESIDE}`]);
   await turn("second", "off", "block");
-  expect(await ask()).toEqual([200, "ready\n"]);
+  expect(await ask()).toEqual([200, `ready\n${BESIDE}`]);
   await turn("main", "off");
-  expect(await ask()).toEqual([503, "not ready\n"]);
+  expect(await ask()).toEqual([503, `not ready\n${BESIDE}`]);
   await turn("main", "on", "block");
-  expect(await ask()).toEqual([503, "not ready\n"]);
+  expect(await ask()).toEqual([503, `not ready\n${BESIDE}`]);
   await turn("main", "unblock");
-  expect(await ask()).toEqual([200, "ready\n"]);
+  expect(await ask()).toEqual([200, `ready\n${BESIDE}`]);
 });
