@@ -10,16 +10,13 @@ import type {
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
-import type { Settings } from "../../platform/settings/index.ts";
 import type { Trace } from "../../platform/trace.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import { conductAnswer } from "./answer.ts";
 import { writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import type { ChatRequest } from "./request.ts";
-
-/** How often a model answers at once, and how often more where the answers do not agree. */
-export type Thinking = Settings["think"];
+import type { Thinking } from "./think/think.ts";
 
 /** A request that is to be judged: who asks, and what it is accounted in. */
 export interface Applicant {
@@ -53,7 +50,7 @@ export interface AdmitOptions {
 }
 
 /** Judges a request whose fields are valid; refuses in one order. */
-export function createAdmit({ registry, clock, changelogUrl }: AdmitOptions) {
+export function createAdmit({ registry, clock, changelogUrl, thinking }: AdmitOptions) {
   return async (body: ChatRequest, applicant: Applicant): Promise<Admitted> => {
     const { caller, tally } = applicant;
     const { model, by } = registry.name(body.model);
@@ -66,13 +63,13 @@ export function createAdmit({ registry, clock, changelogUrl }: AdmitOptions) {
       // First what the key may, then what the operator switched; what the request wants comes last.
       const judgement = await registry.judge(model, caller);
       if (judgement !== "allowed") throw REFUSALS[judgement](by);
-      refuseMode(body, model, caller, by);
+      refuseMode(body, model, caller);
     } catch (refusal) {
       throw addHeaders(refusal, headers);
     }
     const ask = writeAsk(body, model, applicant);
     const user = body.user || null;
-    const answer = conductAnswer(model);
+    const answer = conductAnswer(model, mustThink(body, model) ? thinking() : null);
     return { caller, tally, ask, user, model, answer, by, headers };
   };
 }
@@ -120,7 +117,8 @@ function refuseScope(scope: Scope, param: string): Refusal {
 }
 
 /** What is wanted beyond plain text: first the key's scopes, then what the model can do. */
-function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller, by: By): void {
+function refuseMode(body: ChatRequest, model: ServedModel, caller: Caller): void {
+  const { settings } = model;
   const lacks = (param: string, what: string) =>
     refuse("validation", { param, message: `The model ${settings.id} has no ${what}.` });
   // gateway.authentication.4, gateway.endpoints.chat_completions.1, gateway.errors.scope_required
@@ -130,15 +128,21 @@ function refuseMode(body: ChatRequest, { settings }: ServedModel, caller: Caller
   if (body.tools?.length && !settings.capabilities.includes("tools")) {
     throw lacks("tools", "capability `tools`");
   }
+  // gateway.endpoints.chat_completions.3, which the body alone cannot tell of such a model.
+  if (body.tools?.length && mustThink(body, model)) {
+    const message = `The model ${settings.id} always thinks, and then it takes no \`tools\`.`;
+    throw refuse("validation", { param: "tools", message });
+  }
   if (body.reasoning && !settings.capabilities.includes("reasoning")) {
     throw lacks("reasoning", "capability `reasoning`");
   }
   const image = settings.capabilities.includes("vision") ? null : findImage(body);
   if (image) throw lacks(image, "capability `vision`");
-  // Answering once would pass for what was asked; until the attempts exist the honest answer is no.
-  if (body.think || settings.think === "required") {
-    throw refuseGone("model_unavailable", by);
-  }
+}
+
+/** gateway.endpoints.chat_completions.7: of a model that needs it every call thinks. */
+function mustThink(body: ChatRequest, { settings }: ServedModel): boolean {
+  return body.think === true || settings.think === "required";
 }
 
 /** The path of the first image; null: there is none. */

@@ -23,7 +23,10 @@ export const Entry = Type.Object({
   prompt_tokens: maybe(Type.Integer()),
   completion_tokens: maybe(Type.Integer()),
   usage_estimated: Type.Boolean(),
-  /** By the price in force when it was admitted; null: unknown, or the usage is an estimate. */
+  /**
+   * By the price in force when it was admitted, for what servers told; null: unknown, or all of the
+   * usage is an estimate.
+   */
   cost: maybe(Money("SAR.")),
   /** Requests to model servers. */
   attempts: maybe(Type.Integer()),

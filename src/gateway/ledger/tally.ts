@@ -105,7 +105,8 @@ export class RequestTally implements Tally {
     const { prompt_tokens, completion_tokens } = usage;
     // Nobody pays by an estimate, and what a broken answer had made is one.
     const usage_estimated = !ending.ok || ending.usage_estimated === true;
-    const cost = usage_estimated ? null : costOf(usage, this.#model?.price ?? null);
+    const paid = ending.ok && ending.told ? ending.told : usage_estimated ? null : usage;
+    const cost = paid && costOf(paid, this.#model?.price ?? null);
     const isSane = cost !== null && cost <= COST_MAX;
     return { prompt_tokens, completion_tokens, usage_estimated, cost: isSane ? cost : null };
   }

@@ -1,6 +1,6 @@
 // Stands in front of a model's servers: who comes while their unit sleeps has it started.
 import type { Clock } from "../../platform/clock.ts";
-import type { Answer, CountTokens, Ear, Ending } from "../upstream/contract.ts";
+import type { Answer, Ask, CountTokens, Ear, Ending } from "../upstream/contract.ts";
 import type { Unit } from "./unit.ts";
 import type { Fate } from "./waiters.ts";
 
@@ -18,8 +18,11 @@ const PASSED: Entry = { fate: undefined, waited_ms: 0 };
 
 /** Waits are noted in the ending; a server that went away is started once more for one request. */
 export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated): Gated {
-  /** What became of those who waited already when they were counted. */
-  const counted = new WeakMap<object, Entry>();
+  /**
+   * What became of those who waited already when they were counted, by their messages: these are
+   * one and the same in all asks that are made of one request.
+   */
+  const counted = new WeakMap<Ask["messages"], Entry>();
 
   const enter = async (account: string, signal: AbortSignal): Promise<Entry> => {
     const begun_ms = clock.monotonic();
@@ -29,7 +32,7 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
 
   return {
     async answer(ask, ear, signal) {
-      const early = counted.get(ask);
+      const early = counted.get(ask.messages);
       if (early?.fate) return addWait({ ...early.fate, attempts: 0 }, early);
       let isHeard = false;
       let hasPassed = false;
@@ -60,7 +63,7 @@ export function waitForUnit(unit: Unit, clock: Clock, { answer, count }: Gated):
     /** Only its server can count exactly, so a prompt that has to be counted waits too. */
     async count(ask, signal) {
       const entry = unit.tryEnter() ? PASSED : await enter(ask.account, signal);
-      if (entry !== PASSED) counted.set(ask, entry);
+      if (entry !== PASSED) counted.set(ask.messages, entry);
       if (entry.fate) return null;
       try {
         return await count(ask, signal);

@@ -128,6 +128,11 @@ export interface Success {
   usage: Usage;
   /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
   usage_estimated?: true;
+  /**
+   * The part of the usage that servers told: what is paid by. Left out: all of it, or none where
+   * it is an estimate.
+   */
+  told?: Usage;
 }
 
 /** What a request to a server came to, whatever it was about. */

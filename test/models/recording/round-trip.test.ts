@@ -207,3 +207,33 @@ test("a long prompt passes where nobody can count it", async () => {
   const recorded = await record(work);
   expect((await replay(work)).told).toEqual(recorded);
 });
+
+test.each([
+  ["five of whom two agree", ["It is 42.", "40", "41", "So it is 42.", "43"]],
+  ["some that are not waited for", ["It is 42.", "41", "So 42.", "So it is 42.", "So: 42."]],
+])("a think of %s is played with the same outcome", async (_, texts) => {
+  const think: Work = async (app) => [
+    await read(app.chat("Hello", { think: true, seed: 100 })),
+    await read(app.chat("Hello", { think: true, seed: 100, stream: true })),
+    await read(app.chat("Hello", { think: true })),
+  ];
+  let asked = 0;
+  upstream.script = async ({ body }) => {
+    const index = body.seed === undefined ? asked++ : Number(body.seed) - 100;
+    // The first one ends behind others.
+    if (index === 0) await new Promise((resolve) => setImmediate(resolve));
+    return answerText(`${texts[index]}\nAnswer: ${texts[index]!.match(/4\d/)![0]}`);
+  };
+  const told = (await record(think)) as [number, string][];
+  for (const [status, text] of told) {
+    expect(status).toBe(201);
+    expect(text).toContain("Answer: 42");
+  }
+  const answers = (all: unknown[]) =>
+    (all as [number, string][]).map(([, text]) => readAnswer(text));
+  const played = await replay(think);
+  expect(answers(played.told)).toEqual(answers(told));
+});
+
+/** What the attempts agreed on, in JSON or in a stream. */
+const readAnswer = (text: string) => text.match(/Answer: (\d+)/)?.[1];

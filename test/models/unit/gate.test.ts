@@ -64,6 +64,8 @@ test("who waited to be counted is not counted twice, and is told the same of a f
   server.isHealthy = true;
   await clock.advance(1_000);
   expect([await counted, await ask(asked)]).toEqual([7, { ...DONE, waited_ms: 10_000 }]);
+  // As do the attempts of a think: other asks of the same messages.
+  expect(await ask({ ...asked, temperature: 0.7 })).toEqual({ ...DONE, waited_ms: 10_000 });
 
   const late = await openGate([DONE], { plan: { timeout_ms: 5_000 } });
   const none = late.count(asked);

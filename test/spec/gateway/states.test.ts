@@ -173,15 +173,6 @@ describe("what is judged first", () => {
   });
 });
 
-test("gateway.errors.no_model_available a default model that cannot serve yet is told only to who named it", async () => {
-  await using front = await startFront({ model: 'think = "required"' });
-  const ask = async (named: string | undefined) =>
-    readRefusal(await front.chat("Hello", { model: named }));
-  expect(await ask("test-1")).toEqual([503, "model_unavailable", null]);
-  for (const named of NAMELESS) expect(await ask(named)).toEqual([503, "no_model_available", null]);
-  expect(front.upstream.asked).toEqual([]);
-});
-
 test("gateway.states.p2 no model server hears of a call that its operator switched off", async () => {
   await using front = await startFront();
   for (const [switched, status] of [

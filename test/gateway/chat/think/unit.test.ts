@@ -1,0 +1,106 @@
+// Deep thinking in front of a server that has to be started: one start, one wait, keep-alives.
+import { expect, test } from "bun:test";
+import { readRefusal } from "../../../spec/gateway/refusal.ts";
+import { startApp, type TestApp } from "../../../support/app.ts";
+import { readLedger } from "../../../support/ledger.ts";
+import { answerText, startUpstream } from "../../../support/upstream.ts";
+
+const STUB = `[[models]]
+id = "idle-1"
+self_hosted = true
+upstream = { kind = "stub", start_delay = "40s" }
+`;
+
+async function readRow({ app, clock }: TestApp) {
+  await clock.advance(25);
+  return (await readLedger(app.database).entries()).at(-1);
+}
+
+const countStarts = ({ lines }: TestApp) =>
+  lines.filter(({ message }) => message === "a unit is being started").length;
+
+test("all attempts wait for one start, a stream with a comment every 15 s", async () => {
+  const app = await startApp({ settings: STUB });
+  const replied = app.chat("Hello", { think: true, stream: true });
+  await app.clock.advance(40_000);
+  const text = await (await replied).text();
+  expect(text).toStartWith(": keep-alive\n\n: keep-alive\n\ndata: ");
+  expect(text).toContain('"content":"You said: Hello"');
+  expect(countStarts(app)).toBe(1);
+  // Side by side: the longest wait is all of it.
+  expect(await readRow(app)).toMatchObject({ status: 201, waited_ms: 40_000 });
+  await app.stop();
+});
+
+/** Its prompt is so long that only its own server could say whether it fits. */
+async function openCounted(timeout = "60s") {
+  let isUp = false;
+  const upstream = startUpstream(({ path }) => {
+    if (path === "/ready") return new Response(null, { status: isUp ? 200 : 503 });
+    if (path === "/wake_up") return new Response(null);
+    if (path.endsWith("/completions")) return answerText("42");
+    return Response.json({ count: 300, max_model_len: 1_000, tokens: [] });
+  });
+  const root = upstream.url.replace("/v1", "");
+  const settings = `[[models]]
+id = "idle-1"
+self_hosted = true
+context_window = 1_000
+default_max_tokens = 100
+[models.upstream]
+kind = "openai"
+urls = ["${upstream.url}"]
+first_token_timeout = "600s"
+[models.upstream.start]
+request = "POST ${root}/wake_up"
+health = "${root}/ready"
+timeout = "${timeout}"
+`;
+  const app = await startApp({ settings });
+  const asked = (path: string) => upstream.asked.filter((one) => one.path.endsWith(path)).length;
+  /** Time passes in steps between which the sockets have a turn. */
+  const until = async (isDone: () => boolean) => {
+    while (!isDone()) {
+      await app.clock.advance(100);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  return {
+    app,
+    asked,
+    until,
+    wake: () => {
+      isUp = true;
+    },
+    async stop() {
+      await app.stop();
+      await upstream.stop();
+    },
+  };
+}
+
+test("who waited already to be counted waits no more, and is counted once", async () => {
+  const { app, asked, until, wake, stop } = await openCounted();
+  const replied = app.chat("word ".repeat(150), { think: true });
+  await until(() => asked("/wake_up") === 1 && app.clock.monotonic() >= 5_000);
+  wake();
+  await until(() => Bun.peek.status(replied) !== "pending");
+  expect((await replied).status).toBe(201);
+  expect([asked("/wake_up"), asked("/completions"), asked("/tokenize")]).toEqual([1, 3, 1]);
+  const row = await readRow(app);
+  expect(row).toMatchObject({ status: 201, attempts: 3 });
+  expect(row!.waited_ms).toBeGreaterThanOrEqual(5_000);
+  await stop();
+});
+
+test("a start that failed as it was counted is told as it was, and not tried again by each", async () => {
+  const { app, asked, until, stop } = await openCounted("30s");
+  const replied = app.chat("word ".repeat(150), { think: true });
+  await until(() => Bun.peek.status(replied) !== "pending");
+  expect(await readRefusal(await replied)).toEqual([504, "upstream_timeout", null]);
+  expect([asked("/wake_up"), asked("/completions")]).toEqual([1, 0]);
+  const row = await readRow(app);
+  expect(row).toMatchObject({ status: 504, attempts: 0 });
+  expect(row!.waited_ms).toBeGreaterThanOrEqual(30_000);
+  await stop();
+});
