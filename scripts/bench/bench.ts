@@ -3,6 +3,7 @@ import { availableParallelism, cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { benchBlackhole } from "./blackhole.ts";
 import { benchChat } from "./chat.ts";
+import { benchGateway } from "./gateway.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { buildWadi } from "./stage.ts";
@@ -14,6 +15,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   chat: benchChat,
   idle: benchIdle,
   blackhole: benchBlackhole,
+  gateway: benchGateway,
 };
 
 const ROUNDS = 5;

@@ -1,4 +1,5 @@
 // One caller: a keep-alive connection with one request after the other, each reply checked.
+import type { Socket } from "bun";
 import { createReplyReader, type Expected } from "./reply-reader.ts";
 
 export interface Asking extends Expected {
@@ -34,14 +35,21 @@ const connect = async (asking: Asking): Promise<Outcome> => {
     if (!asking.onReply(reader.pieces, isWhole)) return "over";
     return isWhole ? undefined : "left";
   };
+  // The end of a long request that the socket did not take yet.
+  let unsent = "";
+  const send = (socket: Socket, text: string) => {
+    // One character is one byte.
+    unsent = text.slice(Math.max(0, socket.write(text)));
+  };
   const opening = Bun.connect({
     hostname: "127.0.0.1",
     port: asking.port,
     socket: {
       open(socket) {
         socket.setNoDelay(true);
-        socket.write(asking.write());
+        send(socket, asking.write());
       },
+      drain: (socket) => send(socket, unsent),
       data(socket, bytes) {
         const isWhole = reader.push(bytes);
         if (seen === 0 && reader.pieces > 0) asking.onFirst();
@@ -54,7 +62,7 @@ const connect = async (asking: Asking): Promise<Outcome> => {
           return;
         }
         leave_after = asking.leaveAfter();
-        socket.write(asking.write());
+        send(socket, asking.write());
       },
       close: () => ended.resolve({ complaint: "the connection was closed" }),
     },

@@ -13,12 +13,24 @@ export interface Order {
   /** Not counted; callers come in evenly over the first half of it. */
   warm_ms: number;
   measure_ms: number;
+  /** What is asked, one of these each time; left out: chats. */
+  ask?: Ask;
   /** null: JSON replies. */
   stream: { chunks: number; pace_ms: number } | null;
   /** The share of streams whose caller leaves somewhere in the middle. */
   leaving?: number;
   /** Processes whose time on a core is wanted. */
   pids: Readonly<Record<string, number>>;
+}
+
+/** Requests of another route, answered as JSON. */
+export interface Ask {
+  path: string;
+  /** ASCII only. */
+  bodies: readonly string[];
+  /** A text that a right reply holds, at least so often. */
+  piece: string;
+  pieces_min: number;
 }
 
 export interface Quantiles {
@@ -43,7 +55,19 @@ export interface Measured {
 /** Streams of one length keep step for ever; lengths from half to one and a half times break it. */
 const LENGTHS = 16;
 
-const writeRequests = ({ key, stream }: Order): string[] => {
+const writeRequest = (path: string, key: string, body: string): string =>
+  [
+    `POST ${path} HTTP/1.1`,
+    "host: 127.0.0.1",
+    `authorization: Bearer ${key}`,
+    "content-type: application/json",
+    `content-length: ${body.length}`,
+    "",
+    body,
+  ].join("\r\n");
+
+const writeRequests = ({ key, stream, ask }: Order): string[] => {
+  if (ask) return ask.bodies.map((body) => writeRequest(ask.path, key, body));
   const lengths = stream && stream.pace_ms > 0 ? LENGTHS : 1;
   return Array.from({ length: lengths }, (_, at) => {
     const chunks = Math.round((stream?.chunks ?? 0) * (lengths === 1 ? 1 : 0.5 + at / LENGTHS));
@@ -57,15 +81,7 @@ const writeRequests = ({ key, stream }: Order): string[] => {
       max_tokens: 256,
       ...(stream && { stream: true, stream_options: { include_usage: true } }),
     });
-    return [
-      "POST /v1/chat/completions HTTP/1.1",
-      "host: 127.0.0.1",
-      `authorization: Bearer ${key}`,
-      "content-type: application/json",
-      `content-length: ${body.length}`,
-      "",
-      body,
-    ].join("\r\n");
+    return writeRequest("/v1/chat/completions", key, body);
   });
 };
 
@@ -91,6 +107,7 @@ const measure = async (order: Order): Promise<Measured> => {
       port: order.port,
       status: order.status,
       isStream: order.stream !== null,
+      ...(order.ask && { piece: order.ask.piece, pieces_min: order.ask.pieces_min }),
       write() {
         asked_at = performance.now();
         return pick(requests);

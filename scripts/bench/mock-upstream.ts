@@ -1,4 +1,4 @@
-// A process that answers chat completions like a model server, with as little of its own time as possible.
+// A process that answers chats and embeddings like a model server, with as little of its own time as possible.
 import type { Socket } from "bun";
 
 /** How a request says what it wants: in its messages, because a gateway passes those on. */
@@ -42,6 +42,40 @@ const REPLY = (() => {
   const body = `{"id":"chatcmpl-mock","object":"chat.completion",${head},"choices":[${choice}],${usage}}`;
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 })();
+
+const DIMENSIONS = 1024;
+
+/** Vectors of unit length that look like any others, each element written with all its digits. */
+const writeVector = (at: number, isBase64: boolean): string => {
+  const elements = Float32Array.from({ length: DIMENSIONS }, (_, nth) =>
+    Math.sin((at + 1) * (nth + 1) * 1.7),
+  );
+  const length = Math.hypot(...elements);
+  const vector = elements.map((element) => element / length);
+  return isBase64 ? `"${Buffer.from(vector.buffer).toString("base64")}"` : `[${vector.join(",")}]`;
+};
+
+const embeddings = new Map<string, string>();
+/** A reply is made once for each number of texts and each form. */
+const writeEmbeddings = (body: string): string => {
+  const isBase64 = body.includes(`"encoding_format":"base64"`);
+  const { input } = JSON.parse(body) as { input: string | string[] };
+  const count = typeof input === "string" ? 1 : input.length;
+  const name = `${count} ${isBase64}`;
+  let reply = embeddings.get(name);
+  if (reply === undefined) {
+    const data = Array.from(
+      { length: count },
+      (_, index) =>
+        `{"object":"embedding","index":${index},"embedding":${writeVector(index, isBase64)}}`,
+    );
+    const used = `"usage":{"prompt_tokens":${100 * count},"total_tokens":${100 * count}}`;
+    const text = `{"object":"list","data":[${data.join(",")}],"model":"bge-m3",${used}}`;
+    reply = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+    embeddings.set(name, reply);
+  }
+  return reply;
+};
 
 const STREAM_HEAD =
   "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n" +
@@ -127,6 +161,7 @@ const answer = (peer: Peer, line: string, body: string) => {
     return send(peer, `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
   }
   stats.replies++;
+  if (line.startsWith("POST /v1/embeddings")) return send(peer, writeEmbeddings(body));
   if (!body.includes(`"stream":true`)) return send(peer, REPLY);
   const [, chunks, pace_ms] = WISH.exec(body) ?? [];
   openStream(peer, Number(chunks ?? 100), Number(pace_ms ?? 0));

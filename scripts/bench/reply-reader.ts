@@ -3,6 +3,10 @@
 export interface Expected {
   status: number;
   isStream: boolean;
+  /** What is counted in a reply; left out: a piece of text. */
+  piece?: string;
+  /** Fewer are a wrong reply; left out: 1. */
+  pieces_min?: number;
 }
 
 export interface ReplyReader {
@@ -18,7 +22,8 @@ const PIECE = '"content":"';
 const DONE = "data: [DONE]\n\n";
 
 /** Sees pieces of text and the end of a stream, whichever way they are cut. */
-const createWatch = () => {
+const createWatch = (piece: string) => {
+  const tail_length = Math.max(DONE.length, piece.length) - 1;
   let tail = "";
   const watch = {
     pieces: 0,
@@ -26,13 +31,13 @@ const createWatch = () => {
     look(part: string) {
       const seen = tail + part;
       let from = 0;
-      for (let at = seen.indexOf(PIECE); at !== -1; at = seen.indexOf(PIECE, from)) {
+      for (let at = seen.indexOf(piece); at !== -1; at = seen.indexOf(piece, from)) {
         watch.pieces++;
-        from = at + PIECE.length;
+        from = at + piece.length;
       }
       watch.isDone ||= seen.includes(DONE);
       // The longer of the two words could have begun here.
-      tail = seen.slice(Math.max(from, seen.length - DONE.length + 1));
+      tail = seen.slice(Math.max(from, seen.length - tail_length));
     },
   };
   return watch;
@@ -45,7 +50,8 @@ export const createReplyReader = (expected: Expected): ReplyReader => {
   let isChunked = false;
   /** Bytes still to come: of the body, or of a chunk with its line end. */
   let left = 0;
-  let watch = createWatch();
+  const { piece = PIECE, pieces_min = 1 } = expected;
+  let watch = createWatch(piece);
   let complaint = "";
 
   const readHead = (): boolean => {
@@ -59,7 +65,7 @@ export const createReplyReader = (expected: Expected): ReplyReader => {
     isChunked = /\r\ntransfer-encoding: *chunked\r/i.test(head);
     left = isChunked ? 0 : Number(/\r\ncontent-length: *(\d+)\r/i.exec(head)?.[1] ?? 0);
     isHead = false;
-    watch = createWatch();
+    watch = createWatch(piece);
     return true;
   };
   const take = () => {
@@ -90,7 +96,7 @@ export const createReplyReader = (expected: Expected): ReplyReader => {
       if (isHead && !readHead()) return false;
       if (!(isChunked ? readChunks() : readLength())) return false;
       isHead = true;
-      if (watch.pieces === 0) complaint ||= "a reply without content";
+      if (watch.pieces < pieces_min) complaint ||= "a reply without content";
       if (expected.isStream && !watch.isDone) complaint ||= "a stream without [DONE]";
       return true;
     },

@@ -133,8 +133,20 @@ export interface Wadi extends Process {
   key: string;
 }
 
+export interface Furniture {
+  /** Stands behind the mock's model in the settings. */
+  more?: string;
+  /** Of the key. */
+  scopes?: readonly string[];
+}
+
 /** A data directory with an account and a key, and settings with the mock as the default model. */
-const furnish = async (program: string, directory: string, mock: Process, more: string) => {
+const furnish = async (
+  program: string,
+  directory: string,
+  mock: Process,
+  { more = "", scopes = [] }: Furniture,
+) => {
   const config = join(directory, "wadi.toml");
   await Bun.write(
     config,
@@ -153,19 +165,32 @@ urls = ["http://127.0.0.1:${mock.port}/v1"]
 ${more}`,
   );
   const at = ["--config", config, "--data", join(directory, "data")];
-  return { at, key: await makeKey(program, at) };
+  return { at, key: await makeKey(program, at, scopes) };
 };
 
 /** The key of a new account; `at` are the flags that name the settings and the data. */
-export const makeKey = async (program: string, at: readonly string[]): Promise<string> => {
+export const makeKey = async (
+  program: string,
+  at: readonly string[],
+  scopes: readonly string[] = [],
+): Promise<string> => {
   await runWadi([program, "accounts", "create", "caller", ...at]);
-  return runWadi([program, "keys", "create", "--account", "caller", ...at]);
+  const flags = scopes.flatMap((scope) => ["--scope", scope]);
+  return runWadi([program, "keys", "create", "--account", "caller", ...flags, ...at]);
 };
 
 /** `more` stands behind the mock's model in the settings. */
-export const startWadi = async (program: string, mock: Process, more = ""): Promise<Wadi> => {
-  const { at, key } = await furnish(program, makeScratch(), mock, more);
-  return { ...(await start([program, "serve", "--port", "0", ...at])), key };
+export const startWadi = async (program: string, mock: Process, more = ""): Promise<Wadi> =>
+  (await prepareWadi(program, mock, { more }))();
+
+/** All but the start, which may be done again and again. */
+export const prepareWadi = async (
+  program: string,
+  mock: Process,
+  furniture: Furniture,
+): Promise<() => Promise<Wadi>> => {
+  const { at, key } = await furnish(program, makeScratch(), mock, furniture);
+  return async () => ({ ...(await start([program, "serve", "--port", "0", ...at])), key });
 };
 
 export interface Load {

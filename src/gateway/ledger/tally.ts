@@ -17,7 +17,10 @@ const BYTES_MAX = 1e12;
 export type Priced = Pick<ModelSettings, "id" | "price">;
 
 /** How an answer ended, as far as its entry tells of it; without usage nothing is counted. */
-export type Ending = ({ ok: true; usage?: Usage; usage_estimated?: true } | Failure) & Journey;
+export type Ending = (Answered | Failure) & Journey;
+
+/** Without usage nothing is counted; `told` is the part of it that servers told. */
+type Answered = { ok: true; usage?: Usage; usage_estimated?: true; told?: Usage };
 
 export interface TallyOptions {
   route: Route;

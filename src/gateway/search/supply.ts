@@ -7,6 +7,7 @@ import { createBrave } from "./brave.ts";
 import type { SearchEngine } from "./contract.ts";
 import { openEngine } from "./engine.ts";
 import { createSearxng } from "./searxng.ts";
+import { createStubSearch } from "./stub.ts";
 
 export interface SearchEngineOptions {
   egress: TrustedEgress;
@@ -24,7 +25,9 @@ export function openSearchEngine(
       return openEngine(createSearxng(settings), settings, around);
     case "brave":
       return openEngine(createBrave(settings), settings, around);
-    default:
+    case "stub":
+      return createStubSearch({ ...around, folder: settings.folder });
+    case "off":
       return null;
   }
 }

@@ -8,6 +8,13 @@ import type { Database, Engine, Store } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
 import { createBus } from "./wake.ts";
 
+export {
+  createFullText,
+  type FullText,
+  type FullTextMark,
+  type FullTextPage,
+  PART_CHARACTERS_MAX,
+} from "./full-text.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
 export type { Place } from "./opening.ts";
 export { createInsertion, into, none, type Sql, sql, type Value } from "./sql.ts";

@@ -1,0 +1,260 @@
+// The search engine inside: its own pages, a folder that is read, changes or is gone, and its turns.
+import { afterAll, expect, test } from "bun:test";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { SearchAsk, SearchEngine } from "../../../src/gateway/search/contract.ts";
+import { createStubSearch } from "../../../src/gateway/search/stub.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+const folders: string[] = [];
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+});
+
+const makeFolder = async (files: Record<string, string>): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "wadi-search-"));
+  folders.push(folder);
+  await write(folder, files);
+  return folder;
+};
+
+const write = async (folder: string, files: Record<string, string>) => {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+};
+
+const open = (folder: string) => {
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => lines.push(JSON.parse(line)), false);
+  return { engine: createStubSearch({ folder, clock, log }), clock, lines };
+};
+
+const ask = (query: string, more: Partial<SearchAsk> = {}): SearchAsk => ({
+  request_id: "r",
+  trace: null,
+  account: "a",
+  query,
+  max_results: 5,
+  language: null,
+  ...more,
+});
+
+const never = new AbortController().signal;
+
+const find = async (engine: SearchEngine, query: string, more: Partial<SearchAsk> = {}) => {
+  const found = await engine.search(ask(query, more), never);
+  if (!found.ok) throw new Error(found.code);
+  return found.hits;
+};
+
+const findTitles = async (engine: SearchEngine, query: string, more: Partial<SearchAsk> = {}) =>
+  (await find(engine, query, more)).map(({ title }) => title);
+
+test("without a folder it knows pages about the service, with links that lead nowhere", async () => {
+  const { engine, lines } = open("");
+  engine.start();
+  const [first] = await find(engine, "how long are embedding vectors");
+  expect(first?.title).toBe("Embeddings");
+  expect(first?.url).toBe("https://search.example/embeddings");
+  expect(first?.snippet).toContain("vectors of 1024 dimensions");
+  for (const [query, title] of Object.entries({
+    "stream a reply in pieces": "Streaming replies",
+    "rate limit of an account": "Rate limits and quotas",
+    "which errors may be tried again": "Errors and when to retry",
+    "deep thinking": "Deep thinking",
+    "function calls": "Tools and function calls",
+    "web search": "Web search",
+    "list of models": "Models and the alias svc",
+  })) {
+    expect((await findTitles(engine, query))[0]).toBe(title);
+  }
+  expect(await find(engine, "zebra")).toEqual([]);
+  expect(engine.isDown()).toBe(false);
+  expect(lines).toEqual([]);
+  engine.stop();
+});
+
+test("files are found in folders inside the folder, hidden ones and other endings are not", async () => {
+  const folder = await makeFolder({
+    "one.md": "# One\n\nzebra",
+    "deep/er/two.markdown": "# Two\n\nzebra",
+    "THREE.MD": "zebra",
+    ".hidden/four.md": "# Four\n\nzebra",
+    ".five.md": "# Five\n\nzebra",
+    "six.txt": "# Six\n\nzebra",
+  });
+  const { engine } = open(folder);
+  engine.start();
+  expect((await findTitles(engine, "zebra")).toSorted()).toEqual(["One", "THREE", "Two"]);
+  engine.stop();
+});
+
+test("a link is followed to a file inside the folder and nowhere else", async () => {
+  const outside = await makeFolder({ "secret.md": "# Secret\n\nzebra" });
+  const folder = await makeFolder({ ".data/page.md": "# Page\n\nzebra" });
+  await symlink(".data/page.md", join(folder, "page.md"));
+  await symlink(join(outside, "secret.md"), join(folder, "secret.md"));
+  await symlink(outside, join(folder, "outside"));
+  await symlink(folder, join(folder, "circle"));
+  await symlink("nowhere.md", join(folder, "dangling.md"));
+  const { engine } = open(folder);
+  engine.start();
+  expect(await findTitles(engine, "zebra")).toEqual(["Page"]);
+  engine.stop();
+});
+
+test("a page's link is what it says itself, else made of its path; its name is its last title", async () => {
+  const folder = await makeFolder({
+    "said.md": "---\ntitle: Said\nurl: https://docs.example/said\n---\nzebra",
+    "unsafe.md": "---\ntitle: Unsafe\nurl: javascript:alert(1)\n---\nzebra",
+    "Größe & Maß/100 %.md": "zebra",
+  });
+  const { engine } = open(folder);
+  engine.start();
+  const hits = await find(engine, "zebra");
+  expect(Object.fromEntries(hits.map(({ title, url }) => [title, url]))).toEqual({
+    Said: "https://docs.example/said",
+    Unsafe: "https://search.example/unsafe",
+    "100 %": "https://search.example/Gr%C3%B6%C3%9Fe%20%26%20Ma%C3%9F/100%20%25",
+  });
+  engine.stop();
+});
+
+test("a page in another language than the one asked for is left out", async () => {
+  const folder = await makeFolder({
+    "en.md": "---\nlang: en-GB\n---\nzebra",
+    "fr.md": "---\nlang: fr\n---\nzebra",
+    "any.md": "zebra",
+  });
+  const { engine } = open(folder);
+  engine.start();
+  const titles = await findTitles(engine, "zebra", { language: "en" });
+  expect(titles.toSorted()).toEqual(["any", "en"]);
+  expect(await findTitles(engine, "zebra", { max_results: 2 })).toHaveLength(2);
+  engine.stop();
+});
+
+test("a file that is too large is left out, which the log says once", async () => {
+  const folder = await makeFolder({
+    "large.md": `zebra ${"x ".repeat(600_000)}`,
+    "small.md": "zebra",
+  });
+  const { engine, clock, lines } = open(folder);
+  engine.start();
+  expect(await findTitles(engine, "zebra")).toEqual(["small"]);
+  await clock.advance(5_000);
+  await find(engine, "zebra");
+  expect(lines.map(({ level }) => level)).toEqual(["warn"]);
+  engine.stop();
+});
+
+test("a long page is found by its last words, and shows them", async () => {
+  const folder = await makeFolder({ "long.md": `# Long\n\n${"sand ".repeat(150_000)}\n\nzebra` });
+  const { engine } = open(folder);
+  engine.start();
+  const hits = await find(engine, "zebra sand");
+  expect(hits).toHaveLength(1);
+  expect(hits[0]?.snippet).toEndWith("zebra");
+  engine.stop();
+});
+
+test("a folder that cannot be read fails every search, is told once, and is looked at again", async () => {
+  const folder = await makeFolder({});
+  const later = join(folder, "later");
+  const { engine, clock, lines } = open(later);
+  engine.start();
+  const failed = await engine.search(ask("zebra"), never);
+  expect(failed).toMatchObject({ ok: false, code: "model_unavailable" });
+  expect(engine.isDown()).toBe(true);
+  expect((await engine.search(ask("zebra"), never)).ok).toBe(false);
+  await clock.advance(5_000);
+  expect((await engine.search(ask("zebra"), never)).ok).toBe(false);
+  expect(lines).toMatchObject([{ level: "warn", code: "ENOENT" }]);
+  expect(JSON.stringify(lines)).not.toContain("zebra");
+
+  await write(later, { "page.md": "zebra" });
+  await clock.advance(5_000);
+  expect(await findTitles(engine, "zebra")).toEqual(["page"]);
+  expect(engine.isDown()).toBe(false);
+  engine.stop();
+  expect(clock.pending()).toBe(0);
+});
+
+// Root may read everything.
+test.skipIf(process.getuid?.() === 0)("a page that cannot be read hides no other", async () => {
+  const folder = await makeFolder({ "a.md": "zebra", "b.md": "zebra", "c/d.md": "zebra" });
+  await chmod(join(folder, "a.md"), 0);
+  await chmod(join(folder, "c"), 0);
+  const { engine, lines } = open(folder);
+  engine.start();
+  expect(await findTitles(engine, "zebra")).toEqual(["b"]);
+  expect(lines).toHaveLength(1);
+  await chmod(join(folder, "c"), 0o700);
+  engine.stop();
+});
+
+test("what changes is seen by the first search five seconds after the last look", async () => {
+  const folder = await makeFolder({ "stays.md": "zebra", "goes.md": "zebra", "turns.md": "zebra" });
+  const { engine, clock } = open(folder);
+  engine.start();
+  expect(await findTitles(engine, "zebra")).toHaveLength(3);
+  await rm(join(folder, "goes.md"));
+  await write(folder, { "turns.md": "okapi and more", "new.md": "zebra" });
+  expect(await findTitles(engine, "zebra")).toHaveLength(3);
+  await clock.advance(5_000);
+  expect((await findTitles(engine, "zebra")).toSorted()).toEqual(["new", "stays"]);
+  expect(await findTitles(engine, "okapi")).toEqual(["turns"]);
+  engine.stop();
+});
+
+test("who leaves before the folder is read is not kept waiting", async () => {
+  const { engine } = open(await makeFolder({ "page.md": "zebra" }));
+  const leaving = new AbortController();
+  const search = engine.search(ask("zebra"), leaving.signal);
+  leaving.abort();
+  expect(await search).toMatchObject({ ok: false, code: "client_closed_request" });
+  const gone = open("").engine.search(ask("zebra"), leaving.signal);
+  expect(await gone).toMatchObject({ ok: false, code: "client_closed_request" });
+});
+
+test("a stop ends the reading, unless a search waits for it", async () => {
+  const files = Array.from({ length: 100 }, (_, at) => [`${at}.md`, `zebra ${at}`]);
+  const folder = await makeFolder(Object.fromEntries(files));
+  const kept = open(folder);
+  kept.engine.start();
+  const waiting = find(kept.engine, "zebra 99");
+  kept.engine.stop();
+  expect((await waiting)[0]?.title).toBe("99");
+
+  const ended = open(folder);
+  ended.engine.start();
+  ended.engine.stop();
+  // A request that was let in before the stop comes to it behind it.
+  expect((await find(ended.engine, "zebra 99"))[0]?.title).toBe("99");
+});
+
+test("while 2,000 files are indexed, others have their turns", async () => {
+  const pages = Array.from({ length: 2_000 }, (_, at) => {
+    const text = `# Page ${at}\n\n${`Sand and stone number ${at}. `.repeat(40)}`;
+    return [`${at % 20}/page-${at}.md`, text];
+  });
+  const { engine } = open(await makeFolder(Object.fromEntries(pages)));
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  engine.start();
+  const hits = await find(engine, "number 1234");
+  isOver = true;
+  expect(hits[0]?.title).toBe("Page 1234");
+  // 2.2 million characters, of which a turn takes 32,768 and the rest of a file at most.
+  expect(turns).toBeGreaterThan(60);
+});
