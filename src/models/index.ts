@@ -18,7 +18,7 @@ export { type Probed, probeServer, type Report } from "./probing/probe.ts";
 export { checkReplica, type ReplicaSight } from "./probing/replica.ts";
 export type { Judgement, ModelRegistry, Named } from "./registry.ts";
 export { createLook, isWatched, nameHealth } from "./replicas/health.ts";
-export { joinReplicas, type Replicas } from "./replicas/replicas.ts";
+export { joinReplicas } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { Standing } from "./store.ts";
 export type { OpenSupply } from "./supply.ts";

@@ -68,8 +68,15 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     const first = front.search("first");
     await held.met(1);
     const second = front.search("second");
-    await front.clock.advance(0);
+    await untilQueued(front, 1);
     return { ...held, first, second };
+  };
+  /** Resolves when so many wait for their turn, as the figures say. */
+  const untilQueued = async (front: SearchFront, count: number) => {
+    const line = `wadi_service_requests_queued{service="search"} ${count}\n`;
+    while (!(await (await front.get("/metrics")).text()).includes(line)) {
+      await front.clock.advance(0);
+    }
   };
 
   test("who finds no place and no turn is told when to come back, whatever its own limit", async () => {
@@ -111,7 +118,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     expect(await readRefusal(await second)).toEqual([429, "capacity_exceeded", null]);
     const leaving = new AbortController();
     const third = front.search("third", {}, { signal: leaving.signal });
-    await front.clock.advance(0);
+    await untilQueued(front, 1);
     leaving.abort();
     expect((await third).status).toBe(499);
     expect(await front.logged("client_closed_request")).toMatchObject({ status: 499 });

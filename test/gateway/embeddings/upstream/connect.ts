@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const undo of undone.splice(0).reverse()) await undo();
 });
 
-export function whenDone(undo: () => unknown): void {
+function whenDone(undo: () => unknown): void {
   undone.push(undo);
 }
 
