@@ -2,7 +2,7 @@
 import type { Door, Meter } from "../../http/index.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
 import type { Running } from "../chat/running.ts";
-import type { RequestTally } from "../ledger/tally.ts";
+import type { Priced, RequestTally } from "../ledger/tally.ts";
 import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
 import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";
@@ -53,12 +53,17 @@ export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
       refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
     },
     async ({ body, ...visit }) => {
-      visit.tally.name({ id: MODEL, price: null });
+      visit.tally.name({ id: MODEL, price: readPrice(service.plan()) });
       const embedded = await embed(answer, visit, listInputs(body.input));
       return [STATUS, writeEmbeddingList(embedded, body.encoding_format ?? "float")];
     },
   );
   return service;
+}
+
+/** There is nothing but a prompt. */
+function readPrice({ price }: EmbeddingsSettings): Priced["price"] {
+  return price === null ? null : { prompt: price, completion: 0 };
 }
 
 function embed(answer: Answering<Embedder>, visit: SharedVisit, inputs: readonly string[]) {

@@ -18,6 +18,8 @@ export interface SharedSupply {
 export interface SharedPlan extends CapacitySize {
   kind: string;
   requests_per_minute: number;
+  /** Left out: it has none. */
+  price?: number | null;
 }
 
 /** `off`: the operator has not set it up, or has switched it off. */
@@ -30,6 +32,8 @@ export interface SharedService<P extends SharedPlan, S extends SharedSupply> {
    * or `capacity_exceeded`.
    */
   use<R>(caller: Caller, signal: AbortSignal, work: (supply: S) => Promise<R>): Promise<R>;
+  /** The settings in force. */
+  plan(): P;
   state(): SharedState;
   look(): { in_use: number; queued: number };
   /** Other settings, in force from the next request on. */
@@ -73,6 +77,7 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
       quota.take(account);
       return capacity.use(account, signal, () => work(found));
     },
+    plan: () => plan,
     state: () => (supply === null ? "off" : supply.isDown() ? "down" : "on"),
     look: capacity.look,
     change(other) {
@@ -80,7 +85,7 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
       plan = other;
       capacity.change(other);
       quota.change(other.requests_per_minute);
-      if (Bun.deepEquals(withoutSize(before), withoutSize(other))) return;
+      if (Bun.deepEquals(withoutTerms(before), withoutTerms(other))) return;
       supply?.stop();
       supply = open(other);
       if (isStarted) supply?.start();
@@ -100,7 +105,7 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
 }
 
 /** What stands behind it keeps what it knows for as long as nothing of it changes. */
-function withoutSize<P extends SharedPlan>(plan: P) {
-  const { max_concurrent: _, max_queued: __, requests_per_minute: ___, ...rest } = plan;
-  return rest;
+function withoutTerms<P extends SharedPlan>(plan: P) {
+  const terms = { price: 0, max_concurrent: 0, max_queued: 0, requests_per_minute: 0 };
+  return { ...plan, ...terms };
 }

@@ -1,6 +1,6 @@
 // The settings of what is served beside chats: embeddings, web search, deep thinking.
 import { Type } from "@sinclair/typebox";
-import { duration, text, type Words, word } from "./words.ts";
+import { duration, money, text, type Words, word } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -116,6 +116,11 @@ export const Embeddings = Type.Object(
     headers: headers(
       "Further headers of each request; a key goes into api_key_env or api_key_file.",
     ),
+    price: Type.Union([money({ description: "SAR." }), Type.Null()], {
+      description: 'price = "0.10" is SAR per million tokens, as decimal text; omitted: unknown.',
+      default: null,
+      reloads: true,
+    }),
     max_batch: Type.Integer({
       description: "Most texts in one request to the server; 0: what it says itself, else 64.",
       default: 0,

@@ -258,3 +258,18 @@ test("gateway.errors.service_unavailable who waits at the end of a stop is told 
   await clock.advance(0);
   expect(lines).toHaveLength(2);
 });
+
+test("tokens cost what the settings say, an estimate costs nobody, and without a price it is unknown", async () => {
+  const costs = async (lines: string, usage: object) => {
+    const { ask, entries } = openFront(
+      async ({ inputs }) => ({ ...embedInputs(inputs), ...usage }) as EmbedEnding,
+      lines,
+    );
+    await ask();
+    return entries.map(({ cost, prompt_tokens }) => [cost, prompt_tokens]);
+  };
+  expect(await costs('price = "0.10"', { prompt_tokens: 64_005 })).toEqual([[6_401, 64_005]]);
+  expect(await costs('price = "0.10"', { usage_estimated: true })).toEqual([[null, 7]]);
+  expect(await costs('price = "0"', {})).toEqual([[0, 7]]);
+  expect(await costs("", {})).toEqual([[null, 7]]);
+});

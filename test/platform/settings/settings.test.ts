@@ -124,6 +124,7 @@ describe("without a file", () => {
         api_key_file: "",
         api_key: null,
         headers: {},
+        price: null,
         max_batch: 0,
         health: "",
         health_every_ms: 10_000,

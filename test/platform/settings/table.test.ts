@@ -107,6 +107,7 @@ test("the settings with one place in the file are those that a variable can over
     "embeddings.api_key_env",
     "embeddings.api_key_file",
     "embeddings.headers",
+    "embeddings.price",
     "embeddings.max_batch",
     "embeddings.health",
     "embeddings.health_every",
