@@ -18,13 +18,21 @@ export function writeHeaders(upstream: {
   return headers;
 }
 
-/** What tells one request from the others: its id and its trace, which are not secret. */
+/** What our own ids are, and most of those that proxies make. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * What tells one request from the others: its id and its trace, which are not secret. A caller may
+ * send any id: llama-cpp-python refuses those that are no UUID, and vLLM, which keeps its requests
+ * by them, those of two callers that both count from one.
+ */
 export function writeRequestHeaders({
   request_id,
   trace,
 }: Pick<Ask, "request_id" | "trace">): Record<string, string> {
-  const headers = { "x-request-id": request_id };
-  return trace === null ? headers : { ...headers, ...trace };
+  const headers: Record<string, string> = { ...trace };
+  if (UUID.test(request_id)) headers["x-request-id"] = request_id;
+  return headers;
 }
 
 /** What the settings say of a server's requests. */

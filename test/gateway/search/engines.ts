@@ -30,7 +30,7 @@ export function openTestEngine(table: string, key = "key-1"): EngineTest {
     search: (query, some = {}, signal = new AbortController().signal) =>
       engine.search(
         {
-          request_id: "request-1",
+          request_id: "019aa7e4-2c00-7000-8000-0123456789ab",
           trace: null,
           account: "account-1",
           query,

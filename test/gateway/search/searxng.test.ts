@@ -32,7 +32,7 @@ describe("the question", () => {
     const { headers } = asked!;
     expect(headers.get("accept")).toBe("application/json");
     expect(headers.get("accept-encoding")).toBe("identity");
-    expect(headers.get("x-request-id")).toBe("request-1");
+    expect(headers.get("x-request-id")).toBe("019aa7e4-2c00-7000-8000-0123456789ab");
     expect(headers.get("authorization")).toBeNull();
     expect(headers.get("content-type")).toBeNull();
   });

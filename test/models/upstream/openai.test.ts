@@ -6,6 +6,8 @@ import { createAsk } from "../../support/ask.ts";
 import { answerText, USAGE } from "../../support/upstream.ts";
 import { connectReplica } from "./replica.ts";
 
+const REQUEST_ID = "019aa7e4-2c00-7000-8000-0123456789ab";
+
 const reply = (message: object, finish_reason: unknown = "stop", usage: unknown = USAGE) =>
   Response.json({ choices: [{ index: 0, message, finish_reason }], usage });
 
@@ -103,7 +105,7 @@ describe("the request", () => {
       api_key: "secret",
       headers: { "X-Team": "one", "User-Agent": "acme" },
     });
-    await replica.ask({ request_id: "request-7" }).ending;
+    await replica.ask({ request_id: REQUEST_ID }).ending;
     const [{ url, headers }] = replica.sent as [(typeof replica.sent)[0]];
     expect(url).toBe("http://model.test/base/v1/chat/completions");
     expect(headers).toEqual({
@@ -111,9 +113,22 @@ describe("the request", () => {
       "accept-encoding": "identity",
       "content-type": "application/json",
       "user-agent": "acme",
-      "x-request-id": "request-7",
+      "x-request-id": REQUEST_ID,
       "x-team": "one",
     });
+  });
+
+  test("tells the server an id only where it is a UUID, as llama-cpp-python wants it", async () => {
+    const replica = connectReplica(() => answerText("Hello"));
+    const others = ["mine", "1", `${REQUEST_ID}.1`, `{${REQUEST_ID}}`, `x${REQUEST_ID.slice(1)}`];
+    for (const request_id of [...others, REQUEST_ID.toUpperCase()]) {
+      await replica.ask({ request_id, trace: { traceparent: "00-1-2-01" } }).ending;
+    }
+    expect(replica.sent.map(({ headers }) => headers["x-request-id"])).toEqual([
+      ...others.map(() => undefined as never),
+      REQUEST_ID.toUpperCase(),
+    ]);
+    expect(new Set(replica.sent.map(({ headers }) => headers.traceparent)).size).toBe(1);
   });
 });
 

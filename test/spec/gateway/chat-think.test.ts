@@ -135,6 +135,15 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(seeds).toEqual([large - 2, large - 1, large]);
   });
 
+  test("a server that takes an id once at a time, as vLLM, is told it by one of them", async () => {
+    const own_id = "019aa7e4-2c00-7000-8000-0123456789ab";
+    const headers = { "x-request-id": own_id };
+    await readText(await front.chat("Hello", { think: true }, { headers }));
+    const ids = front.upstream.asked.map(({ headers }) => headers.get("x-request-id"));
+    expect(ids.filter((id) => id !== null)).toEqual([own_id]);
+    expect(ids).toHaveLength(3);
+  });
+
   test("each attempt reasons where that is asked for, and nobody hears its thoughts", async () => {
     front.upstream.script = (asked) =>
       answerText(`<think>${indexOf(asked)}? No: 7</think>\n\nIt is 42.`);

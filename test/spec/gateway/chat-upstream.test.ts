@@ -251,10 +251,11 @@ describe("gateway.errors.client_closed_request the caller leaving ends the reque
 });
 
 describe("what the model server is told of the caller", () => {
-  test("is the request's id, sent or made, and nothing else of its headers", async () => {
+  test("is the request's id, made or a UUID that was sent, and nothing else of its headers", async () => {
     front.upstream.script = () => answerText("Hi");
+    const own_id = "019aa7e4-2c00-7000-8000-0123456789ab";
     const headers = {
-      "x-request-id": "from-the-caller",
+      "x-request-id": own_id,
       cookie: "session=secret",
       "x-forwarded-for": "10.1.2.3",
       forwarded: "for=10.1.2.3",
@@ -268,7 +269,7 @@ describe("what the model server is told of the caller", () => {
     };
     await front.chat("Hello", {}, { headers });
     const sent = Object.fromEntries(front.last().headers);
-    expect(sent["x-request-id"]).toBe("from-the-caller");
+    expect(sent["x-request-id"]).toBe(own_id);
     expect(Object.keys(sent).sort()).toEqual([
       "accept-encoding",
       "content-length",
@@ -280,6 +281,9 @@ describe("what the model server is told of the caller", () => {
     expect(JSON.stringify(sent)).not.toMatch(/secret|10\.1|svc_sk/);
     const response = await front.chat("Hello");
     expect(front.last().headers.get("x-request-id")).toBe(response.headers.get("x-request-id"));
+    // Some servers refuse any other, and its caller with it.
+    await front.chat("Hello", {}, { headers: { "x-request-id": "from-the-caller" } });
+    expect(front.last().headers.get("x-request-id")).toBeNull();
   });
 
   test("is the operator's key and headers, and the model's name there", async () => {

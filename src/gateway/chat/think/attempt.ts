@@ -34,9 +34,11 @@ export interface Attempt {
 
 /** The ask of the attempt with this index. A caller's own temperature and seed are its wish. */
 export function writeAttempt(ask: Ask, index: number): Ask {
-  const { temperature, seed } = ask;
+  const { request_id, temperature, seed } = ask;
   return {
     ...ask,
+    // vLLM refuses an id that is already under way: only the first attempt bears the request's.
+    request_id: index === 0 ? request_id : `${request_id}.${index}`,
     tools: [],
     tool_choice: null,
     temperature: temperature ?? TEMPERATURE,

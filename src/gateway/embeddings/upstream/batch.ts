@@ -3,7 +3,7 @@
 import type { Failure } from "../../../models/index.ts";
 import { invalid, isBase64Refused, isGood, isTooLong, judgeRefusal } from "./failure.ts";
 import type { EncodingFormat, Manner } from "./manner.ts";
-import { type Part, shorten } from "./part.ts";
+import { type Part, shorten, shortenTold } from "./part.ts";
 import type { Reading } from "./reply.ts";
 import type { Talk } from "./talk.ts";
 
@@ -13,15 +13,21 @@ export type Convert = (
   batch: readonly Part[],
 ) => Promise<Reading | Failure>;
 
-/** In the order of the inputs; texts and token ids never share one: vLLM takes no mixed list. */
+/**
+ * In the order of the inputs; texts and token ids never share one: vLLM takes no mixed list. Of a
+ * text that is alone the usage tells how long it is.
+ */
 export function divide(parts: readonly Part[], batch_max: number): Part[][] {
-  const texts = parts.filter(({ content }) => typeof content === "string");
-  const cut = parts.filter(({ content }) => typeof content !== "string");
-  return [texts, cut].flatMap((kind) => {
+  const single = parts.filter(({ is_alone }) => is_alone);
+  const others = parts.filter(({ is_alone }) => !is_alone);
+  const texts = others.filter(({ content }) => typeof content === "string");
+  const cut = others.filter(({ content }) => typeof content !== "string");
+  const batches = [texts, cut].flatMap((kind) => {
     const count = Math.ceil(kind.length / batch_max);
     const at = (batch: number) => kind.slice(batch * batch_max, (batch + 1) * batch_max);
     return Array.from({ length: count }, (_, batch) => at(batch));
   });
+  return [...batches, ...single.map((part) => [part])];
 }
 
 export function createConvert(model: string): Convert {
@@ -40,15 +46,22 @@ export function createConvert(model: string): Convert {
   };
   return async (talk, manner, batch) => {
     let parts = batch;
-    for (let refusals = 0; ; refusals++) {
+    let refusals = 0;
+    let cuts = 0;
+    for (;;) {
       const heard = await post(talk, manner, parts);
       if (!heard.ok) return heard;
       if (isGood(heard.status)) {
         const reading = manner.read(heard.text, parts.length);
-        if (typeof reading !== "string") return reading;
-        return { ...invalid(reading), upstream_status: heard.status };
+        if (typeof reading === "string") {
+          return { ...invalid(reading), upstream_status: heard.status };
+        }
+        const fitting = shortenTold(parts, reading.prompt_tokens, cuts++);
+        if (!fitting) return reading;
+        parts = fitting;
+        continue;
       }
-      const shorter = isTooLong(heard) ? shorten(parts, refusals) : null;
+      const shorter = isTooLong(heard) ? shorten(parts, refusals++) : null;
       if (!shorter) return judgeRefusal(heard);
       parts = shorter;
     }

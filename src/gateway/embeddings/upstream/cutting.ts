@@ -24,7 +24,7 @@ export async function cutInputs(
     }
     const ids = await tokenizer.tell(talk, content);
     if (ids === null) {
-      parts.push({ index, content, tokens: null });
+      parts.push({ index, content, tokens: null, is_alone: true });
     } else if ("ok" in ids) {
       return ids;
     } else if (ids.length <= TOKENS_MAX) {

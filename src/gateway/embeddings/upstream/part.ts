@@ -9,6 +9,8 @@ export interface Part {
   content: string | readonly number[];
   /** null: nobody has counted them. */
   tokens: number | null;
+  /** It may be too long, and only the usage of its reply will tell: it is sent alone. */
+  is_alone?: true;
 }
 
 /** The borders that a tokenizer sets around a text, and the space that some set in front of it. */
@@ -48,6 +50,32 @@ export function shorten(parts: readonly Part[], refusals: number): Part[] | null
     return { ...part, content: kept };
   });
   return isShorter ? shorter : shorten(parts, refusals + 1);
+}
+
+/** So often a text is cut by what its reply has told; then as much is left as surely fits. */
+const CUTS_MAX = 6;
+/** The letters that are cut away may have fewer tokens than those that stay. */
+const CUT_MARGIN = 0.99;
+
+/**
+ * gateway.limits.embeddings_input: the text that was converted whole although it is too long,
+ * shorter; null: it was not. A server without a tokenizer may have a longer window than ours.
+ */
+export function shortenTold(
+  parts: readonly Part[],
+  told_tokens: number | null,
+  cuts: number,
+): Part[] | null {
+  const [part] = parts;
+  if (!part?.is_alone || typeof part.content !== "string") return null;
+  if (told_tokens === null || told_tokens <= TOKENS_MAX) return null;
+  const { content } = part;
+  const letters = cuts < CUTS_MAX ? (content.length * TOKENS_MAX * CUT_MARGIN) / told_tokens : 0;
+  // Half a surrogate pair is no text.
+  const kept = content.slice(0, letters).replace(/[\ud800-\udbff]$/, "");
+  const sure = keep(content, BYTES_SURE, countBytes);
+  const longer = kept.length > sure.length ? kept : sure;
+  return longer.length < content.length ? [{ ...part, content: longer }] : null;
 }
 
 function countBytes(letter: string): number {

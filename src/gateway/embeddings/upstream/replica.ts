@@ -1,7 +1,7 @@
 // One server's answer to one request: what is too long is cut, all of it asked for and joined.
 import type { Failure } from "../../../models/index.ts";
 import type { EmbeddingsSettings } from "../../../platform/settings/index.ts";
-import type { EmbedAsk, Embedded } from "../contract.ts";
+import { type EmbedAsk, type Embedded, TOKENS_MAX } from "../contract.ts";
 import { createAcquaintance } from "./acquaintance.ts";
 import { createConvert, divide } from "./batch.ts";
 import { cutInputs } from "./cutting.ts";
@@ -65,8 +65,12 @@ function createJoining(inputs: readonly string[]) {
   return {
     take(batch: readonly Part[], reading: Reading) {
       for (const [at, { index }] of batch.entries()) vectors[index] = reading.vectors[at]!;
-      // gateway.endpoints.embeddings.p2
-      prompt_tokens += reading.prompt_tokens ?? batch.reduce((sum, part) => sum + count(part), 0);
+      // gateway.endpoints.embeddings.p2: who tells more than is converted of any is not believed.
+      const told = reading.prompt_tokens ?? Number.POSITIVE_INFINITY;
+      prompt_tokens +=
+        told <= TOKENS_MAX * batch.length
+          ? told
+          : batch.reduce((sum, part) => sum + count(part), 0);
     },
     end(): Embedded {
       const embedded: Embedded = { ok: true, vectors, prompt_tokens };

@@ -6,8 +6,11 @@ import type { EmbeddingsSettings } from "../../../platform/settings/index.ts";
 import { askServer, type Heard } from "../../shared/asking.ts";
 import type { EmbedAsk } from "../contract.ts";
 
-/** 64 vectors as text are 2 MB; what a tokenizer tells of 32,000 characters is not more. */
-const REPLY_BYTES_MAX = 16 * 1024 * 1024;
+/**
+ * 64 vectors as text are 2 MB; what a tokenizer tells of 32,000 characters is not much more. What
+ * is read at once stops everybody: 15 MB of nothing but brackets take half a second and 600 MB.
+ */
+const REPLY_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The standard routes stand here; where the settings name another place, it is that place. */
 const STANDARD = "/v1/";

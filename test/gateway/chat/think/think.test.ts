@@ -129,8 +129,9 @@ describe("what it asks", () => {
   test("a temperature of its own, no tools, and all else as it came", () => {
     const ask = createAsk("Hello", { tool_choice: "none", stream: true, stop: ["x"], top_p: 0.5 });
     const { asked } = open({}, LEFT, ask);
-    for (const one of asked) {
-      expect(one.ask).toEqual({ ...ask, temperature: 0.7, tool_choice: null });
+    for (const [index, one] of asked.entries()) {
+      const request_id = index === 0 ? ask.request_id : `${ask.request_id}.${index}`;
+      expect(one.ask).toEqual({ ...ask, request_id, temperature: 0.7, tool_choice: null });
       expect(one.ask.messages).toBe(ask.messages);
     }
   });

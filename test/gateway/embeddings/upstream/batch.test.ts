@@ -176,12 +176,24 @@ describe("usage", () => {
     { prompt_tokens: 0 },
     { prompt_tokens: "7" },
     { prompt_tokens: 0.5 },
+    { prompt_tokens: -5 },
+    // Of each of the two texts no more than 4,096 tokens are converted.
+    { prompt_tokens: 8_193 },
+    { prompt_tokens: Number.MAX_SAFE_INTEGER },
   ];
   test.each(NONE)("that is %j is an estimate, and marked", async (usage) => {
     const server = serve({ [PATH]: (body) => ({ ...untold(body), usage }) });
     const text = "The quick brown fox jumps over the lazy dog.";
     const embedded = await expectGood(connect([server.url]).embed([text, "中文"]));
     expect(embedded).toMatchObject({ prompt_tokens: 13, usage_estimated: true });
+  });
+
+  test("may be all that is converted at most", async () => {
+    const usage = { prompt_tokens: 8_192 };
+    const server = serve({ [PATH]: (body) => ({ ...untold(body), usage }) });
+    const embedded = await expectGood(connect([server.url]).embed(["a", "b"]));
+    expect(embedded).toMatchObject(usage);
+    expect(embedded.usage_estimated).toBeUndefined();
   });
 
   test("is exact where the server has counted but tells nothing", async () => {

@@ -128,16 +128,51 @@ describe("a server that counts nothing", () => {
   test("gets the text as it is, and is asked for a route again after ten minutes", async () => {
     const server = serve(bare(100_000));
     const { embed, clock } = connect([server.url]);
-    await expectGood(embed([LONG]));
-    await expectGood(embed([LONG]));
+    await expectGood(embed([FITTING]));
+    await expectGood(embed([FITTING]));
     expect(bodiesOf(server, "POST /tokenize").length).toBe(2);
     expect(bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input)).toEqual([
-      [LONG],
-      [LONG],
+      [FITTING],
+      [FITTING],
     ]);
     await clock.advance(600_000);
-    await expectGood(embed([LONG]));
+    await expectGood(embed([FITTING]));
     expect(bodiesOf(server, "POST /tokenize").length).toBe(4);
+  });
+
+  test("gateway.limits.embeddings_input: and tells that it has read more gets less of it", async () => {
+    const server = serve(bare(100_000));
+    const { embed } = connect([server.url]);
+    const uneven = `${"x ".repeat(3_500)}${"and much longer words ".repeat(800)}`;
+    const inputs = ["short", LONG, FITTING, uneven, "a"];
+    const embedded = await expectGood(embed(inputs));
+    const read = bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input as string[]);
+    expect(read[0]).toEqual(["short", "a"]);
+    expect(read.slice(1).every((input) => input.length === 1)).toBe(true);
+    const ends = inputs.map((text, at) => {
+      const tries = read.slice(1).flatMap(([one]) => (text.startsWith(one!) ? one! : []));
+      const ids = tokenize(tries.at(-1) ?? text);
+      expect(embedded.vectors[at]).toEqual(vectorOf(ids));
+      return ids.length;
+    });
+    expect(embedded.prompt_tokens).toBe(ends.reduce((sum, count) => sum + count, 0));
+    expect([ends[0], ends[2], ends[4]]).toEqual([3, 4_096, 3]);
+    for (const at of [1, 3]) {
+      expect(ends[at]).toBeLessThanOrEqual(4_096);
+      expect(ends[at]).toBeGreaterThan(3_900);
+    }
+  });
+
+  test("and tells what cannot be is asked for what surely fits, and no more", async () => {
+    const server = serve(bare(100_000));
+    const { "POST /v1/embeddings": answer } = bare(100_000);
+    server.routes["POST /v1/embeddings"] = async (body, asked) => ({
+      ...((await answer(body, asked)) as object),
+      usage: { prompt_tokens: 1e12 },
+    });
+    await expectGood(connect([server.url]).embed(["😀".repeat(4_000), "short"]));
+    const sent = bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input as string[]);
+    expect(sent.map(([text]) => text!.length)).toEqual([5, 8_000, 2_046]);
   });
 
   test("and refuses it for its length gets less of it, twice at most", async () => {
@@ -146,16 +181,17 @@ describe("a server that counts nothing", () => {
     const short = "short";
     const embedded = await expectGood(embed([LONG, short]));
     const sent = bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input as string[]);
-    expect(sent[0]).toEqual([LONG, short]);
-    expect(sent.length).toBe(2);
-    expect(sent.every(([cut, kept]) => LONG.startsWith(cut!) && kept === short)).toBe(true);
-    expect(embedded.vectors).toEqual([vectorOf(tokenize(sent[1]![0]!)), vectorOf(tokenize(short))]);
+    expect(sent.slice(0, 2)).toEqual([[short], [LONG]]);
+    expect(sent.length).toBe(3);
+    const [cut] = sent[2]!;
+    expect(LONG.startsWith(cut!)).toBe(true);
+    expect(embedded.vectors).toEqual([vectorOf(tokenize(cut!)), vectorOf(tokenize(short))]);
   });
 
   test("is asked for as much as surely fits before it is given up", async () => {
     const server = serve(bare(0));
     const { embed } = connect([server.url]);
-    const failure = await expectFailure(embed(["中".repeat(9_000), "short"]));
+    const failure = await expectFailure(embed(["中".repeat(9_000)]));
     expect(failure).toMatchObject({
       code: "upstream_error",
       elsewhere: true,

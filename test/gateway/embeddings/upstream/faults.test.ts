@@ -78,7 +78,7 @@ const FAULTS: Case[] = [
     sayAndStay(writeReply(GOOD, "200 OK", ["content-encoding: x"])),
     ERROR,
   ],
-  ["promises 17 MB", sayAndStay(withLength(17 * 1024 * 1024)), ERROR],
+  ["promises 5 MB", sayAndStay(withLength(5 * 1024 * 1024)), ERROR],
   [
     "is a proxy without a server",
     sayAndStay(writeReply(`<html>${CANARY}`, "502 Bad Gateway")),

@@ -143,9 +143,9 @@ describe("an invalid reply", () => {
     expect(both).toMatchObject({ ok: true, attempts: 2 });
   });
 
-  test("of more than 16 MB is cut off", async () => {
+  test("of more than 4 MB is cut off", async () => {
     const server = serve({
-      "POST /v1/embeddings": () => new Response(new Uint8Array(17 * 1024 * 1024)),
+      "POST /v1/embeddings": () => new Response(new Uint8Array(4 * 1024 * 1024 + 1)),
     });
     const failure = await expectFailure(connect([server.url]).embed(["a"]));
     expect(failure).toMatchObject({
