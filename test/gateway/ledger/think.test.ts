@@ -67,6 +67,24 @@ test("what servers told is paid for, beside what is only estimated", async () =>
   expect(row.completion_tokens).toBeGreaterThan(USAGE.completion_tokens);
 });
 
+test("an attempt that was cut before its first word is an estimate, and no zero", async () => {
+  for (const stream of [false, true]) {
+    const late = Promise.withResolvers<void>();
+    const { app } = await open(async (index) => {
+      if (index === 4) late.resolve();
+      // The fourth answers once the fifth is there, which never does.
+      if (index >= 3) await late.promise;
+      return index === 4 ? new Promise(() => undefined) : answerText(index === 0 ? "41" : "42");
+    });
+    const reply = await think(app, { stream });
+    expect(await reply.text()).toContain('"content":"42"');
+    expect(await readRow(app)).toMatchObject({
+      ...{ status: 201, prompt_tokens: 5 * 7, completion_tokens: 4 * 3 },
+      ...{ usage_estimated: true, cost: 4 * COST, attempts: 5 },
+    });
+  }
+});
+
 test("nothing is paid where all of it is an estimate", async () => {
   const { app } = await open(() =>
     answerFrames([writeFrame({ content: "42" }), writeFrame({}, "stop"), DONE]),

@@ -15,6 +15,15 @@ const HEADING = new RegExp(
     "[ \\t*_:：\\r]{0,6}$",
   "gimu",
 );
+const BOX = /\\boxed[ \t]{0,4}\{/y;
+/** `x = \boxed{2} \text{ or } x = \boxed{3}` is one answer, of so many boxes at most. */
+const BOXES_MAX = 20;
+const LISTING = new RegExp(
+  "^[\\s$\\\\]{0,9}(?:[,;&]|(?:\\\\text\\{)?\\s?(?:and|or)\\s?\\}?)" +
+    "[\\s$\\\\]{0,9}(?:(?:and|or)\\s)?[\\s$]{0,4}(?:[a-z](?:_\\d)?\\s?=)?[\\s$\\\\]{0,4}$",
+  "i",
+);
+const LISTING_MAX = 50;
 const HASHES = /(?<!#)####(?!#)([^\n]*)/g;
 const DECORATION = /^[\s*_"'`>]*$/;
 /** What a list or a quotation puts in front of a line. */
@@ -34,16 +43,27 @@ export function* listAnswers(text: string): Generator<string> {
   yield* listLastLines(text);
 }
 
-/** What stands in the braces of the last `\boxed{}`; one that was cut short has no end. */
+/**
+ * What stands in the braces of the last `\boxed{}`, and of those that it is listed with; one that
+ * was cut short has no end.
+ */
 function findBoxed(text: string): Marked | null {
-  const brace = /\\boxed[ \t]{0,4}\{/y;
+  const answers: string[] = [];
+  let last = -1;
+  /** Where the one behind it begins. */
+  let next = -1;
   for (let at = text.lastIndexOf("\\boxed"); at >= 0; at = findBefore(text, at)) {
-    brace.lastIndex = at;
-    if (!brace.test(text)) continue;
-    const start = brace.lastIndex;
-    return { at, answer: text.slice(start, findBraceEnd(text, start)) };
+    BOX.lastIndex = at;
+    if (!BOX.test(text)) continue;
+    const start = BOX.lastIndex;
+    const end = findBraceEnd(text, start);
+    if (next === -1) last = at;
+    else if (next - end > LISTING_MAX || !LISTING.test(text.slice(end + 1, next))) break;
+    answers.unshift(text.slice(start, end));
+    next = at;
+    if (answers.length === BOXES_MAX) break;
   }
-  return null;
+  return last === -1 ? null : { at: last, answer: answers.join(", ") };
 }
 
 function findBefore(text: string, at: number): number {

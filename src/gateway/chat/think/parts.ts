@@ -1,30 +1,10 @@
 // Takes an answer apart into what counts when it is compared: words, numbers, arithmetic.
-
-/** Where the digits of the scripts begin that models write numbers in. */
-const ZEROS = [0x660, 0x6f0, 0x966, 0x9e6, 0xff10];
-const FOREIGN_DIGITS = /[\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\uff10-\uff19]/g;
-/** Vowel signs and the stretching of Arabic, and letters that are not seen: direction, joining. */
-const UNSEEN = /[\u0640\u064b-\u0652\u0670\p{Cf}\p{Variation_Selector}]/gu;
-
-/** LaTeX that only says how something looks; `\,` parts thousands. */
-const LOOKS = new RegExp(
-  "\\\\(?:(?:text|math)(?:bf|it|rm|sf|tt)?|operatorname|boxed|displaystyle|left|right|q?quad)" +
-    "(?![a-z])",
-  "g",
-);
-const SIGNS: Record<string, string> = {
-  ...{ times: "×", cdot: "·", div: "/", pm: "±", sqrt: "√", pi: "π", infty: "∞" },
-  ...{ le: "≤", leq: "≤", ge: "≥", geq: "≥", ne: "≠", neq: "≠", circ: "°" },
-};
-const FRACTION = /\\[dt]?frac(?:\{([^{}]{1,100})\}\{([^{}]{1,100})\}|(\d)(\d))/g;
-
-/** 2 ** 3 and x**2, and no bold number behind a word. */
-const POWER = /(?:(?<=[\d)\]}])\s{0,4}\*\*\s{0,4}|(?<=\p{L})\*\*)(?=[-+]?\s?(?:[\d(]|\.\d))/gu;
+import { spellAlike } from "./spelling.ts";
 
 const TOKEN = new RegExp(
   [
     // A version or a date, in which no dot is a decimal's.
-    "(?<version>\\d+(?:\\.\\d+){2,})",
+    "(?<version>v\\d+(?:\\.\\d+)+|\\d+(?:\\.\\d+){2,})",
     // Thousands are parted by commas, in India's way too, or else by one and the same sign.
     "(?<number>(?:[1-9]\\d{0,2}(?:,\\d{2,3})*,\\d{3}(?!\\d)",
     "[1-9]\\d{0,2}(?<apart>['’_٬ \\u00a0\\u2009\\u202f])\\d{3}(?:\\k<apart>\\d{3})*(?!\\d)",
@@ -39,10 +19,14 @@ const TOKEN = new RegExp(
 const MINUS = /[-\u2212\u2010-\u2013\ufe63\uff0d]/;
 /** Symbols that decorate, TeX's border among them: so $5 is 5, and €5 is not. */
 const DECORATION = /[$`´¨\p{Extended_Pictographic}\p{So}]/u;
+/** Suits of cards, flats and sharps; brackets that round. */
+const MEANINGFUL = /[\u2660-\u266f⌊⌋⌈⌉]/;
 
 interface Place {
   /** What the answer has come to so far. */
   parts: string[];
+  /** They are nothing, or brackets that open. */
+  isFirst: boolean;
   /** What stands directly in front of and behind the sign, and all that is still to come. */
   before: string;
   after: string;
@@ -51,8 +35,9 @@ interface Place {
 
 /** In order; a sign that belongs to a number and not between two has a space in front. */
 export function readParts(answer: string): string[] {
-  const text = flatten(answer);
+  const text = spellAlike(answer);
   const parts: string[] = [];
+  let opening = 0;
   for (const match of text.matchAll(TOKEN)) {
     const { version, number, word, mark } = match.groups!;
     if (version) parts.push(version);
@@ -61,33 +46,13 @@ export function readParts(answer: string): string[] {
     else if (mark) {
       const end = match.index + mark.length;
       const rest = text.slice(end, end + 40);
-      const place = { parts, before: text[match.index - 1] ?? " ", after: rest[0] ?? " ", rest };
-      parts.push(...judgeMark(mark, place));
+      while (parts[opening] === "(" || parts[opening] === "[") opening += 1;
+      const isFirst = opening === parts.length;
+      const [before, after] = [text[match.index - 1] ?? " ", rest[0] ?? " "];
+      parts.push(...judgeMark(mark, { parts, isFirst, before, after, rest }));
     }
   }
   return parts;
-}
-
-/** One way to write what is written in several. */
-function flatten(answer: string): string {
-  return answer
-    .normalize("NFC")
-    .toLowerCase()
-    .replace(UNSEEN, "")
-    .replace(FOREIGN_DIGITS, (digit) => {
-      const code = digit.charCodeAt(0);
-      return String(code - ZEROS.findLast((zero) => zero <= code)!);
-    })
-    .replaceAll("{,}", ",")
-    .replace(FRACTION, (_, top = "", below = "", one = "", other = "") => {
-      return `(${top || one})/(${below || other})`;
-    })
-    .replace(LOOKS, " ")
-    .replace(/\\([a-z]{2,5})(?![a-z])/g, (all, name: string) => SIGNS[name] ?? all)
-    .replace(/\\[,;:! ]/g, "\u2009")
-    .replace(/\\[()[\]]/g, " ")
-    .replace(/\^\(?\{?°\}?\)?/g, "°")
-    .replace(POWER, "^");
 }
 
 function writeNumber(number: string): string {
@@ -104,18 +69,23 @@ function writeNumber(number: string): string {
 
 /** What a sign that is no letter adds: most of them nothing. */
 function judgeMark(mark: string, place: Place): string[] {
-  const { parts, before, after } = place;
-  const isFirst = parts.every((part) => part === "(");
-  if (MINUS.test(mark)) return judgeMinus(place, isFirst);
+  const { parts, isFirst, before, after } = place;
+  const isNew = isFirst || parts.at(-1) === ",";
+  if (MINUS.test(mark)) return judgeMinus(place);
   switch (mark) {
     case "(":
-    case "[":
     case "{":
       return ["("];
     case ")":
-    case "]":
     case "}":
       return [")"];
+    // What lists and intervals are parted by; it tells which brackets mean something.
+    case ",":
+    case ";":
+    case "،":
+    case "，":
+    case "、":
+      return [","];
     case "/":
     case "÷":
     case "∕":
@@ -123,13 +93,13 @@ function judgeMark(mark: string, place: Place): string[] {
       return isFirst ? [] : ["/"];
     // A number is the same with a plus in front of it.
     case "+":
-      return isFirst ? [] : ["+"];
+      return isNew ? [] : ["+"];
     // An asterisk may be emphasis or a bullet as well.
     case "*":
     case "×":
     case "·":
     case "⋅":
-      return isFirst || isWord(parts.at(-1)!) || !OPERAND_BEHIND.test(place.rest) ? [] : ["×"];
+      return isNew || isWord(parts.at(-1)!) || !OPERAND_BEHIND.test(place.rest) ? [] : ["×"];
     case "%":
     case "٪":
     case "％":
@@ -137,35 +107,68 @@ function judgeMark(mark: string, place: Place): string[] {
     case ":":
       return /\d/.test(before) && /\d/.test(after) ? [":"] : [];
     case "!":
-      return /[\d)]/.test(before) ? ["!"] : [];
+      return isFactorial(place) || isNegation(place) ? ["!"] : [];
     case "#":
       return /\p{L}/u.test(before) ? ["#"] : [];
+    case "‰":
+    case "′":
+    case "[":
+    case "]":
     case "°":
     case "^":
       return [mark];
     default:
-      return /\p{S}/u.test(mark) && !DECORATION.test(mark) ? [mark] : [];
+      return MEANINGFUL.test(mark) || (/\p{S}/u.test(mark) && !DECORATION.test(mark)) ? [mark] : [];
   }
 }
 
+/** 5!, (n - 1)!, n! and 5!!, but no cry. */
+function isFactorial({ parts, before }: Place): boolean {
+  const last = parts.at(-1) ?? "";
+  if (before === "!") return last === "!";
+  return /[\d)]/.test(before) || (/^\p{L}$/u.test(before) && last === before);
+}
+
+/** !a and !(a || b) */
+function isNegation({ before, after }: Place): boolean {
+  return !/[\p{L}\p{N})]/u.test(before) && /[\p{L}(]/u.test(after);
+}
+
+const FUNCTION = "(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|lg|log|exp|sqrt|inf(?:inity|ty)?)";
+const IS_FUNCTION = new RegExp(`^${FUNCTION}$`);
 /** A word, and not the one letter of a variable, or a function in front of its bracket. */
-const WORD_BEHIND = /^[\p{L}\p{M}]{2,}(?!\()/u;
-/** A number, a variable or a bracket, with its sign. */
-const OPERAND_BEHIND = /^\s*(?:[-+−]\s*)?(?:[\d(√$]|\.\d|\p{L}(?![\p{L}\p{M}]))/u;
+const WORD_BEHIND = new RegExp(
+  `^(?!${FUNCTION}(?!\\p{L}))[\\p{L}\\p{M}]{2,40}(?![\\p{L}\\p{M}(])`,
+  "u",
+);
+/** A number, a variable, a function or a bracket, with its sign. */
+const OPERAND_BEHIND = new RegExp(
+  "^\\s*(?:[-+−]\\s*)?(?:[\\d(√$\\\\]|\\.\\d|" +
+    `${FUNCTION}(?![\\p{L}\\p{M}])|\\p{L}(?![\\p{L}\\p{M}]))`,
+  "u",
+);
+/** Nothing but what ends a sentence or decorates. */
+const NOTHING_BEHIND = /^[\s*_`$"'.,;:)\]}]{0,39}$/;
 
 /** -5 and 10 - 5 keep it; `well-known`, `covid-19` and `Paris - France` are words with a dash. */
-function judgeMinus({ parts, before, after, rest }: Place, isFirst: boolean): string[] {
-  const isAfterWord = isWord(parts.at(-1) ?? "");
+function judgeMinus({ parts, isFirst, before, after, rest }: Place): string[] {
+  const last = parts.at(-1) ?? "";
+  const isAfterWord = isWord(last);
+  const isAttached = /[\p{L}\p{N}]/u.test(before);
+  // A grade, a blood type or a charge: A-, Cl-
+  if (isAttached && NOTHING_BEHIND.test(rest)) return ["-"];
   if (/[\s-]/.test(after)) {
-    return !isAfterWord && OPERAND_BEHIND.test(rest) ? ["-"] : [];
+    if (isAttached && /^\p{L}$/u.test(last)) return ["-"];
+    if (isAfterWord || !OPERAND_BEHIND.test(rest)) return [];
+    return [last === "," ? " -" : "-"];
   }
   if (isFirst) return ["-"];
   // Behind a border, be it a comma or an equals sign, it is the sign of what follows.
-  if (!/[\p{L}\p{M}\p{N})\]}%!°]/u.test(before)) return [" -"];
+  if (!/[\p{L}\p{M}\p{N})\]}%!°′]/u.test(before)) return [" -"];
   return isAfterWord || WORD_BEHIND.test(rest) ? [] : ["-"];
 }
 
-/** No number, sign or variable. */
+/** No number, sign, function or variable. */
 function isWord(part: string): boolean {
-  return /^[\p{L}\p{M}]{2}/u.test(part);
+  return /^[\p{L}\p{M}]{2}/u.test(part) && !IS_FUNCTION.test(part);
 }

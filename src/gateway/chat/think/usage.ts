@@ -15,12 +15,20 @@ export interface Spent {
 export function addSpendings(endings: readonly Ending[]): Spent {
   const spent: Spent = { usage: undefined, isEstimated: false, told: undefined, journey: {} };
   const { journey } = spent;
+  const prompt_tokens = findPromptTokens(endings);
   for (const ending of endings) {
     const { attempts, waited_ms, usage } = ending;
     if (attempts !== undefined) journey.attempts = (journey.attempts ?? 0) + attempts;
     // They waited side by side.
     if (waited_ms !== undefined) journey.waited_ms = Math.max(journey.waited_ms ?? 0, waited_ms);
-    if (!usage) continue;
+    if (!usage) {
+      // It read the prompt at least, as the others did: what nobody told is not nothing.
+      if (prompt_tokens === null || !isCutShort(ending)) continue;
+      const read = { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
+      spent.usage = addUsage(spent.usage, read);
+      spent.isEstimated = true;
+      continue;
+    }
     spent.usage = addUsage(spent.usage, usage);
     const isExact = ending.ok && !ending.usage_estimated;
     if (!isExact) spent.isEstimated = true;
@@ -28,6 +36,19 @@ export function addSpendings(endings: readonly Ending[]): Spent {
     if (told) spent.told = addUsage(spent.told, told);
   }
   return spent;
+}
+
+/** Of an attempt whose server told them, else an estimate; null: nothing is known. */
+function findPromptTokens(endings: readonly Ending[]): number | null {
+  const known = endings.filter(({ usage }) => usage !== undefined);
+  const told = known.find((ending) => ending.ok && !ending.usage_estimated);
+  return (told ?? known[0])?.usage?.prompt_tokens ?? null;
+}
+
+/** A server was at it, and was left before it had said anything. */
+function isCutShort(ending: Ending): boolean {
+  if (ending.ok || !ending.attempts || ending.upstream_status !== undefined) return false;
+  return ending.code === "client_closed_request" || ending.code === "upstream_timeout";
 }
 
 function addUsage(sum: Usage | undefined, usage: Usage): Usage {

@@ -22,6 +22,23 @@ const SAME: [title: string, ...forms: string[]][] = [
   ["a difference", "10 - 5", "10-5", "10 – 5", "10 − 5"],
   ["a product", "3*10^8", "3 × 10^8", "3 \\cdot 10^{8}", "$3\\times10^8$", "**3*10^8**", "3*10**8"],
   ["an angle", "90°", "90^\\circ", "90^{\\circ}"],
+  ["a power", "10^2", "10²", "10^{2}", "10**2"],
+  ["an index", "H_2O", "H₂O", "H2O"],
+  ["a root in a fraction", "\\frac{\\sqrt{3}}{2}", "√3/2", "\\sqrt{3}/2", "(√3)/2"],
+  ["a fraction in one", "\\frac{1}{1+\\frac{1}{n}}", "1/(1+1/n)"],
+  ["a cube root", "\\sqrt[3]{8}", "∛8"],
+  ["Greek", "2\\pi", "2π", "2pi", "$2 \\pi$"],
+  ["a bound", "x ≤ 1", "x <= 1", "x \\le 1", "$x\\leq1$"],
+  ["inequality", "x ≠ 1", "x != 1", "x \\neq 1"],
+  ["a unit", "5 cm^2", "5\\text{ cm}^2", "5\\,\\mathrm{cm}^{2}", "5 cm²"],
+  ["degrees", "5°C", "5℃", "5 °C", "5^\\circ C", "5^{\\circ}\\text{C}"],
+  ["an interval", "[0, 1)", "[0,1)", "\\left[0, 1\\right)", "$[0,1.0)$"],
+  ["a ray", "(-∞, 2]", "(−∞,2]", "(-\\infty, 2]"],
+  ["pairs", "(1,2), (3,4)", "{(1,2),(3,4)}", "\\{(1, 2); (3, 4)\\}"],
+  ["a pair of signs", "(2, -3)", "2, -3", "2; - 3", "{+2, −3}"],
+  ["a derivative", "f'(x) = 2x", "f’(x)=2x", "$f^{\\prime}(x) = 2x$"],
+  ["a quoted letter", "Option A", "'Option A'", "option A."],
+  ["a name with a number", "COVID-19", "covid 19"],
   ["an emoji beside it", "42", "✅ 42", "42 🎉"],
 ];
 
@@ -57,7 +74,7 @@ describe("other answers have other keys", () => {
       "1,-2.0",
     ],
     ["zeros", "1", "10", "100", "1000", "0.1", "0.01", "0,100", "0"],
-    ["powers", "2^{3}4", "2^{34}", "2^3+4", "2^{3+4}", "10²", "102", "10^2", "10^{-2}"],
+    ["powers", "2^{3}4", "2^{34}", "2^3+4", "2^{3+4}", "102", "10^2", "10^{-2}"],
     ["products", "2*3", "2 ** 3", "2 3", "23", "2+3", "2*-3", "-2*3", "(2+3)*4", "2+3*4"],
     ["brackets", "1/(2+3)", "1/2+3", "(1/2-3)", "2(-5)", "2-5", "2(3)", "23"],
     ["mixed numbers", "1 1/2", "11/2", "1½", "1/2"],
@@ -66,6 +83,24 @@ describe("other answers have other keys", () => {
     ["versions", "1.2.3", "1.23", "12.3", "1.2.30"],
     ["times and dates", "12:30", "1230", "12.30", "2020-01-05", "2020-10-05"],
     ["names with digits", "x1", "x01", "x1 2", "x12"],
+    ["intervals", "[0, 1]", "(0, 1)", "[0, 1)", "(0, 1]"],
+    ["lists in lists", "(1,2),(3,4)", "(1,2,3,4)", "(1,2),3,4", "1,(2,3),4"],
+    ["negative powers", "(-2)^n", "-2^n", "2^n", "2^-n", "(-2)^(-n)"],
+    ["products to a power", "(ab)^2", "ab^2", "(ab)!", "ab!"],
+    ["exponents", "2^{xy}", "2^{x}y", "2^x+y"],
+    ["roots", "\\sqrt{2}x", "\\sqrt{2x}", "\\sqrt[3]{2}x", "\\sqrt{3}2x", "2x"],
+    ["functions", "2 - \\sin x", "2 \\sin x", "2 + sin x", "2-cos(x)", "2cos(x)"],
+    ["Greek letters", "\\alpha - 1", "\\alpha 1", "\\beta - 1", "\\alpha-\\beta", "\\alpha\\beta"],
+    ["factorials", "n", "n!", "n!!", "(2n)!", "2n!"],
+    ["derivatives", "f(x)", "f'(x)", "f''(x)"],
+    ["rounding", "x", "⌊x⌋", "\\lceil x\\rceil"],
+    ["grades", "A", "A+", "A-", "B-"],
+    ["charges", "Cl", "Cl-", "Na+", "Ca^{2+}", "Ca^2"],
+    ["keys and cards", "B", "B♭", "B♯", "K♥", "K♠"],
+    ["parts of a whole", "5", "5%", "5‰", "5℃", "5℉"],
+    ["logic", "a", "!a", "a=b", "a!=b"],
+    ["lists of signs", "3, -5", "3-5", "3, 5"],
+    ["numbered versions", "v1.1", "v1.10", "v11.0"],
     ["variables", "x-y", "xy", "x+y", "x/y", "x=y", "x<y", "x>y", "2x - y"],
   ])("%s", (_, ...answers) => {
     const byKey = Map.groupBy(answers, readKey);
@@ -137,6 +172,17 @@ describe("where the answer stands", () => {
     expect(readKey(text)).toBe("42");
   });
 
+  test("boxes that are listed are one answer", () => {
+    const both = readKey("\\boxed{2, 3}");
+    expect(readKey("$x = \\boxed{2}$ or $x = \\boxed{3}$.")).toBe(both);
+    expect(readKey("\\boxed{2}, \\boxed{3}")).toBe(both);
+    expect(readKey("x=\\boxed{2} \\text{ and } y=\\boxed{3}")).toBe(both);
+    expect(readKey("$x=\\boxed{2}$, $y=\\boxed{3}$")).toBe(both);
+    expect(readKey("\\boxed{3}\n\n\\boxed{3}")).toBe("3");
+    expect(readKey("\\boxed{2}, but \\boxed{3}")).toBe("3");
+    expect(readKey("First \\boxed{2}.\n\nSo it is \\boxed{3}")).toBe("3");
+  });
+
   test("a box keeps the braces inside it", () => {
     expect(readKey("\\boxed{\\{x : x^{2} > \\frac{1}{2}\\}} and more")).toBe("xx^2>1/2");
     expect(readKey("\\boxed{\\text{a}\\}b} c")).toBe(readKey("a}b"));
@@ -156,6 +202,21 @@ describe("where the answer stands", () => {
     const one = readKey("Answer:\n1. Paris\n2. Rome\n\nThat is all.");
     expect(one).toBe(readKey("Answer:\n1. paris\n2. **Rome**\n"));
     expect(one).not.toBe(readKey("Answer:\n1. Paris\n2. Bonn"));
+  });
+
+  test("an object of JSON is one answer, and not its last line", () => {
+    const one = readKey('{\n  "name": "Ada",\n  "born": 1815.0\n}');
+    expect(one).toBe(readKey('{"born":1815,"name":"ADA"}'));
+    expect(one).toBe(readKey('```json\n{"name": "Ada", "born": 1815}\n```'));
+    expect(one).not.toBe(readKey('{\n  "name": "Bob",\n  "born": 1815\n}'));
+    expect(readKey('[\n{"a":1},\n{"b":2}]')).not.toBe(readKey('[\n{"a":2},\n{"b":2}]'));
+    const long = (digit: number) => [
+      `{"a": 1234567890123456789${digit}}`,
+      `{"answer": 1234567890123456789${digit}}`,
+    ];
+    expect(new Set([...long(1), ...long(2)].map(readKey)).size).toBe(4);
+    expect(readKey('{"answer": 42, "why": "six sevens"}')).toBe("42");
+    expect(readKey('{"answer": {"a": 1}, "why": "x"}')).toBe(readKey('{"answer":{"a":1.0}}'));
   });
 
   test("nothing but signs is the answer itself, and nothing is nothing", () => {
@@ -184,6 +245,11 @@ test.each<[string, string]>([
   ["headings", "# the final\n".repeat(80_000)],
   ["numbers", `Answer: ${"1,22,".repeat(390)}`],
   ["fractions", `Answer: ${"\\frac{1".repeat(280)}`],
+  ["objects", '{"a":'.repeat(200_000)],
+  ["objects that end", `${'{"a":'.repeat(160_000)}1${"}".repeat(160_000)}`],
+  ["braces", `Answer: ${"\\frac{{a}".repeat(215)}`],
+  ["separators", `Answer: ${"[1;".repeat(650)}`],
+  ["primes and powers", `Answer: ${"a''²".repeat(480)}`],
   ["digits", `Answer: ${"0".repeat(1_990)}1`],
 ])("a million characters of %s are read in linear time", (_, text) => {
   // Squared it would take minutes, and the time limit of the test end it.

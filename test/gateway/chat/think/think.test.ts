@@ -264,6 +264,23 @@ describe("what it says of all attempts", () => {
     });
   });
 
+  test("one that was cut before it said anything has read the prompt at least", async () => {
+    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
+    await say(0, "42", { attempts: 1 });
+    await say(1, "42", { attempts: 1 });
+    expect(await ending).toMatchObject({
+      ...{ usage: usageOf(30, 2), usage_estimated: true, told: usageOf(20, 2), attempts: 3 },
+    });
+  });
+
+  test("one that was cut before any server was asked has used nothing", async () => {
+    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 0 });
+    await say(0, "42", { attempts: 1 });
+    await say(1, "42", { attempts: 1 });
+    const usage = usageOf(20, 2);
+    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage, attempts: 2 });
+  });
+
   test("requests are added up, and the longest wait is told", async () => {
     const { say, ending, ...thinker } = open();
     await say(0, "42", { attempts: 1, waited_ms: 20 });
