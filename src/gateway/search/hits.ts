@@ -30,8 +30,10 @@ export function chooseResults(hits: readonly Hit[], results_max: number): Result
  * null: whoever follows it could run a script, read a file, or take a name in front of the host
  * for the host. Without that name it would be another page's link: the whole hit goes.
  */
-function readLink(text: string): URL | null {
+export function readLink(text: string): URL | null {
   const link = text.length <= LINK_CHARACTERS_MAX ? URL.parse(text) : null;
-  if (!link || (link.protocol !== "https:" && link.protocol !== "http:")) return null;
+  // It is longer behind the parsing, which writes every foreign letter as several.
+  if (!link || link.href.length > LINK_CHARACTERS_MAX) return null;
+  if (link.protocol !== "https:" && link.protocol !== "http:") return null;
   return link.username === "" && link.password === "" ? link : null;
 }

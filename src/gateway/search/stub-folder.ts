@@ -1,5 +1,6 @@
 // The Markdown files of a folder: which there are, what each is like now, and their text.
-import { readdir, realpath, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 
 const FILES_MAX = 50_000;
@@ -7,6 +8,8 @@ const BYTES_MAX = 1_048_576;
 const FOLDERS_MAX = 50_000;
 /** How many files are looked at at once. */
 const LOOKS_MAX = 32;
+/** It may have become a pipe that nobody writes to, or a link to elsewhere, since it was seen. */
+const OPENING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const ENDING = /\.(?:md|markdown)$/i;
 
 export interface FolderFile {
@@ -97,9 +100,23 @@ async function lookAt(root: string, { path, isLink }: Entry): Promise<FolderFile
 /** Its text, in which what is no UTF-8 is marked; null: it cannot be read. */
 export async function readText({ place, bytes }: FolderFile): Promise<string | null> {
   try {
-    // It may have grown meanwhile.
-    return await Bun.file(place).slice(0, bytes).text();
+    const file = await open(place, OPENING);
+    try {
+      return (await file.stat()).isFile() ? await readBytes(file, bytes) : null;
+    } finally {
+      await file.close();
+    }
   } catch {
     return null;
   }
+}
+
+/** So many at most, for it may have grown meanwhile. */
+async function readBytes(file: FileHandle, bytes_max: number): Promise<string> {
+  const bytes = Buffer.allocUnsafe(bytes_max);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes_max; length += read) {
+    read = (await file.read(bytes, length, bytes_max - length, length)).bytesRead;
+  }
+  return bytes.toString("utf8", 0, length);
 }

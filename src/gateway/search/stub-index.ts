@@ -5,12 +5,13 @@ import {
   type FullTextMark,
   PART_CHARACTERS_MAX,
 } from "../../platform/database/index.ts";
+import { readLink } from "./hits.ts";
 import { type FolderFile, listFiles, readText } from "./stub-folder.ts";
 import { readMarkdown } from "./stub-markdown.ts";
 
 /** Reserved by RFC 2606: nobody can be asked for a page of it. */
 export const SITE = "https://search.example/";
-/** What is put into the index in one turn: some ten milliseconds. */
+/** What is put into the index, or read for it, in one turn: some ten milliseconds. */
 const TURN_CHARACTERS = 32_768;
 const TURN_FILES = 32;
 /** Files whose text is read at once. */
@@ -47,6 +48,8 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
   let waiting: Part[] = [];
   let waiting_characters = 0;
   let waiting_files = 0;
+  /** Also of files without a word, which take their time too. */
+  let read_characters = 0;
 
   const forget = (path: string) => {
     const page = known.get(path);
@@ -60,18 +63,19 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
     waiting = [];
     waiting_characters = 0;
     waiting_files = 0;
+    read_characters = 0;
     index.write(() => {
       for (const { mark, text } of parts) index.addPart(mark, text);
     });
     await nextTurn();
   };
-  const take = async (file: FolderFile, text: string) => {
+  /** False: nobody could be given its link, so that it would never be found. */
+  const take = async (file: FolderFile, text: string): Promise<boolean> => {
     const page = readMarkdown(text);
-    const mark = index.addPage({
-      title: page.title ?? nameOf(file.path),
-      url: page.url ?? linkOf(file.path),
-      language: page.language,
-    });
+    const url = page.url ?? linkOf(file.path);
+    if (!url) return false;
+    const title = page.title ?? nameOf(file.path);
+    const mark = index.addPage({ title, url, language: page.language });
     const noted: Known = { stamp: file.stamp, mark, characters: 0 };
     known.set(file.path, noted);
     for (const part of cutParts(page.lines)) {
@@ -82,7 +86,9 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
       if (waiting_characters >= TURN_CHARACTERS) await flush();
     }
     waiting_files += 1;
-    if (waiting_files >= TURN_FILES) await flush();
+    read_characters += text.length;
+    if (waiting_files >= TURN_FILES || read_characters >= TURN_CHARACTERS) await flush();
+    return true;
   };
   return {
     async update(mayGoOn) {
@@ -105,8 +111,7 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
         for (const [nth, file] of some.entries()) {
           const text = texts[nth];
           forget(file.path);
-          if (typeof text === "string") await take(file, text);
-          else missed += 1;
+          if (typeof text !== "string" || !(await take(file, text))) missed += 1;
         }
         isWhole = mayGoOn();
       }
@@ -135,9 +140,11 @@ function nameOf(path: string): string {
   return cutEnding(path.slice(path.lastIndexOf("/") + 1));
 }
 
-function linkOf(path: string): string {
+/** null: it is too long for one. */
+function linkOf(path: string): string | null {
   const names = cutEnding(path).split("/");
-  return SITE + names.map((name) => encodeURIComponent(name.toWellFormed())).join("/");
+  const link = SITE + names.map((name) => encodeURIComponent(name.toWellFormed())).join("/");
+  return readLink(link)?.href ?? null;
 }
 
 function cutEnding(name: string): string {

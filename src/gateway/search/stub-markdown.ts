@@ -1,4 +1,5 @@
 // Markdown as plain text: its words stay, its signs go, line by line in linear time.
+import { readLink } from "./hits.ts";
 
 export interface Markdown {
   /** Of the front matter, else the first heading; null: it has neither. */
@@ -19,6 +20,8 @@ const HEADING_LINES_MAX = 200;
 const TITLE_CHARACTERS_MAX = 300;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const ENDS_PARAGRAPH = /^(?:[ \t]*$| {0,3}(?:`{3}|~{3}))/;
+const COMMENT = /^ {0,3}<!--/;
 const HEADING = /^ {0,3}#{1,6}[ \t]+(.*)$/;
 /** Under a heading, between paragraphs or under a table's head. */
 const RULE = /^[ \t]*[-=*_|:+][-=*_|:+ \t]*$/;
@@ -49,13 +52,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export function readMarkdown(text: string): Markdown {
   const lines = text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/);
   const { fields, begin } = readFrontMatter(lines);
+  if (text.includes("<!--")) hideComments(lines, begin);
   const heading = findHeading(lines, begin);
   const title = clean(fields.get("title") ?? heading?.text ?? "").slice(0, TITLE_CHARACTERS_MAX);
   const url = fields.get("url") ?? "";
   const lang = /^[a-z]{2}(?![a-z])/i.exec(fields.get("lang") ?? "")?.[0];
   return {
     title: title === "" ? null : title.toWellFormed(),
-    url: /^https?:\/\//i.test(url) && URL.canParse(url) ? new URL(url).href : null,
+    url: readLink(url)?.href ?? null,
     language: lang?.toLowerCase() ?? null,
     // A heading that has become the title would only be said twice.
     lines: listPlain(lines, begin, fields.has("title") ? -1 : (heading?.line ?? -1)),
@@ -67,6 +71,8 @@ function readFrontMatter(lines: readonly string[]) {
   const fields = new Map<string, string>();
   const end = lines[0]?.trimEnd() === "---" ? findFrontEnd(lines) : -1;
   for (const line of lines.slice(1, Math.max(1, end))) {
+    // The time for its spaces would grow with those behind them.
+    if (line.length > LINE_CHARACTERS_MAX) continue;
     const [, key, value = ""] = /^([A-Za-z_-]{1,32})[ \t]*:[ \t]*(.{0,2048})$/.exec(line) ?? [];
     if (key === undefined) continue;
     const bare = value.trim();
@@ -79,6 +85,39 @@ function readFrontMatter(lines: readonly string[]) {
 function findFrontEnd(lines: readonly string[]): number {
   const head = lines.slice(0, FRONT_LINES_MAX);
   return head.findIndex((line, at) => at > 0 && /^(?:---|\.\.\.)[ \t]*$/.test(line));
+}
+
+/**
+ * Comments over however many lines, or to the end of the paragraph that they stand in: what a page
+ * does not show is not found either. One that never ends is shown, lest a slip hides all the rest.
+ */
+function hideComments(lines: string[], begin: number): void {
+  const judge = createFence();
+  /** No paragraph's comment ends before this line. */
+  let endless = begin;
+  for (let at = begin; at < lines.length; at++) {
+    const line = lines[at]!;
+    if (judge(line) !== "text") continue;
+    const isBlock = COMMENT.test(line);
+    const from = isBlock ? line.indexOf("<!--") : line.lastIndexOf("<!--");
+    if (from === -1 || (!isBlock && at < endless)) continue;
+    let last = at;
+    let end = line.indexOf("-->", from + 4);
+    // In one line it goes with the tags.
+    if (end !== -1 && !isBlock) continue;
+    while (end === -1 && ++last < lines.length && (isBlock || !ENDS_PARAGRAPH.test(lines[last]!))) {
+      end = lines[last]!.indexOf("-->");
+    }
+    endless = last;
+    // Behind a block's beginning no end stands anywhere.
+    if (end === -1 && isBlock) return;
+    if (end === -1) continue;
+    const rest = lines[last]!.slice(end + 3);
+    lines.fill("", at, last + 1);
+    lines[at] = line.slice(0, from);
+    lines[last] += rest;
+    at = last;
+  }
 }
 
 function findHeading(lines: readonly string[], begin: number) {

@@ -15,6 +15,8 @@ const FRESH_MS = 250;
 export interface StubSearchOptions {
   /** "": pages of its own. */
   folder: string;
+  /** How long a search waits for the folder to be read for the first time. */
+  timeout_ms: number;
   clock: Clock;
   log: Log;
 }
@@ -49,8 +51,18 @@ function indexOwnPages(): FullText {
 }
 
 function find(index: FullText, { query, max_results, language }: SearchAsk) {
-  const hits = index.search(query, { limit: max_results, language });
+  const found = index.search(query, { limit: max_results, language });
+  const hits = found.map(({ title, url, snippet }) => ({
+    title: escapeMarkup(title),
+    url,
+    snippet: escapeMarkup(snippet),
+  }));
   return { ok: true as const, hits };
+}
+
+/** Its texts are plain already: a tag in them is one that the page shows, such as in code. */
+function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
 const UNREADABLE: Failure = {
@@ -60,9 +72,13 @@ const UNREADABLE: Failure = {
   why: "its folder cannot be read",
 };
 
-function createFolderSearch({ folder, clock, log }: StubSearchOptions): SearchEngine {
+function openIndex(folder: string) {
   const index = createFullText();
-  const files = createFolderIndex(folder, index);
+  return { index, files: createFolderIndex(folder, index) };
+}
+
+function createFolderSearch({ folder, timeout_ms, clock, log }: StubSearchOptions): SearchEngine {
+  let opened: ReturnType<typeof openIndex> | null = null;
   let isRead = false;
   let isDown = false;
   let isStopped = false;
@@ -89,7 +105,8 @@ function createFolderSearch({ folder, clock, log }: StubSearchOptions): SearchEn
   const update = async () => {
     cancel();
     try {
-      const made = await files.update(() => !isStopped || waiting > 0);
+      opened ??= openIndex(folder);
+      const made = await opened.files.update(() => !isStopped || waiting > 0);
       isRead ||= made.isWhole;
       isDown = false;
       tellLeftOut(made);
@@ -98,7 +115,15 @@ function createFolderSearch({ folder, clock, log }: StubSearchOptions): SearchEn
     } finally {
       looked_at = clock.monotonic();
       looking = null;
+      release();
     }
+  };
+  /** After a stop its memory is given back at once: with each reload there could be another one. */
+  const release = () => {
+    if (!isStopped || waiting > 0 || looking) return;
+    opened?.index.close();
+    opened = null;
+    isRead = false;
   };
   /** One look at a time: who comes meanwhile waits for the same. */
   const look = (): Promise<void> => {
@@ -108,7 +133,8 @@ function createFolderSearch({ folder, clock, log }: StubSearchOptions): SearchEn
   const isStale = () => looking === null && clock.monotonic() - looked_at >= LOOK_EVERY_MS;
   /** What is waited for before a search; null: nothing. */
   const prepare = (): Promise<unknown> | null => {
-    if (!isRead && !isDown) return look();
+    // A disk that is gone may never say so.
+    if (!isRead && !isDown) return endsWithin(clock, timeout_ms, look());
     return isStale() || isDown ? endsWithin(clock, FRESH_MS, look()) : null;
   };
   return {
@@ -120,6 +146,7 @@ function createFolderSearch({ folder, clock, log }: StubSearchOptions): SearchEn
     stop() {
       isStopped = true;
       cancel();
+      release();
     },
     async search(ask, signal) {
       waiting += 1;
@@ -128,9 +155,11 @@ function createFolderSearch({ folder, clock, log }: StubSearchOptions): SearchEn
         if (signal.aborted || (ready && !(await endsBefore(signal, ready)))) {
           return explainCut("left");
         }
-        return isDown || !isRead ? UNREADABLE : find(index, ask);
+        if (isDown) return UNREADABLE;
+        return isRead && opened ? find(opened.index, ask) : explainCut("late");
       } finally {
         waiting -= 1;
+        release();
       }
     },
   };

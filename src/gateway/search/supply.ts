@@ -26,7 +26,7 @@ export function openSearchEngine(
     case "brave":
       return openEngine(createBrave(settings), settings, around);
     case "stub":
-      return createStubSearch({ ...around, folder: settings.folder });
+      return createStubSearch({ ...around, ...settings });
     case "off":
       return null;
   }

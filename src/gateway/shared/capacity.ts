@@ -30,6 +30,8 @@ export interface Capacity {
 export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
   let size = given;
   let in_use = 0;
+  /** What is worked on, which has its place a moment before it begins, and the sum of when. */
+  const begun = { count: 0, at_ms: 0 };
   /** How long requests take lately; null: none has ended yet. */
   let service_ms: number | null = null;
   const line = createWaitingLine<true>(clock, size.max_queued);
@@ -39,16 +41,25 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
     in_use += 1;
     return true;
   };
-  const give = (taken_ms: number) => {
+  const give = (taken_at: number) => {
+    const taken_ms = clock.monotonic() - taken_at;
     in_use -= 1;
+    begun.count -= 1;
+    begun.at_ms -= taken_at;
     service_ms =
       service_ms === null ? taken_ms : service_ms + (taken_ms - service_ms) * NEWEST_PART;
     line.serve();
   };
+  /** Where nothing comes to its end any more, the requests before say too little. */
+  const guessService_ms = () => {
+    const { count, at_ms } = begun;
+    const age_ms = count === 0 ? 0 : clock.monotonic() - at_ms / count;
+    return Math.max(service_ms ?? 0, age_ms);
+  };
   /** gateway.errors.headers.retry_after: when all that is here now will have had its turn. */
   const refuseFull = () => {
     const turns = (in_use + line.count()) / size.max_concurrent;
-    const seconds = Math.max(1, Math.ceil((turns * (service_ms ?? 0)) / 1000));
+    const seconds = Math.max(1, Math.ceil((turns * guessService_ms()) / 1000));
     // gateway.errors.capacity_exceeded
     return refuse("capacity_exceeded", { headers: { "retry-after": String(seconds) } });
   };
@@ -64,10 +75,12 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
         if (found !== true) throw refuseFull();
       }
       const taken_at = clock.monotonic();
+      begun.count += 1;
+      begun.at_ms += taken_at;
       try {
         return await work();
       } finally {
-        give(clock.monotonic() - taken_at);
+        give(taken_at);
       }
     },
     change(other) {

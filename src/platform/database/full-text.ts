@@ -50,7 +50,10 @@ export interface FullText {
   /** At most `PART_CHARACTERS_MAX` of a page's text. */
   addPart(page: FullTextMark, text: string): void;
   remove(page: FullTextMark): void;
-  /** The best page first. The query is anybody's text: no character in it has a meaning. */
+  /**
+   * The best page first, of those with one url the best. The query is anybody's text: no character
+   * in it has a meaning.
+   */
   search(query: string, wish: FullTextWish): FullTextFound[];
   count(): number;
   close(): void;
@@ -87,14 +90,15 @@ export function createFullText(): FullText {
     `SELECT count(*) count FROM
      (SELECT 1 FROM words WHERE words MATCH ? LIMIT ${COUNTED_MAX})`,
   );
-  // Of each page its best part; the texts are touched of those only that are wanted.
+  // Of each link its best part, for pages may name the same one; the texts are touched of those
+  // only that are wanted.
   const findPages = connection.query<PageRow, [string, string | null, number]>(
     `SELECT title, url, parts.text FROM
      (SELECT pages.title, url, parts.number, min(words.rank) best
       FROM words JOIN parts ON parts.number = words.rowid JOIN pages ON pages.number = parts.page
       WHERE words MATCH ?1 AND words.rank MATCH 'bm25(${TITLE_WEIGHT}.0, 1.0)'
       AND (?2 IS NULL OR language IS NULL OR language = ?2)
-      GROUP BY parts.page ORDER BY best, pages.number LIMIT ?3) found
+      GROUP BY pages.url ORDER BY best, pages.number LIMIT ?3) found
      JOIN parts ON parts.number = found.number ORDER BY best, found.number`,
   );
 

@@ -1,5 +1,5 @@
 // Reads the settings file and puts the settings together: file, then environment, then flags.
-import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { completeSettings, type ReadText } from "./coherence.ts";
 import { findKeyLines } from "./key-lines.ts";
@@ -47,7 +47,13 @@ interface Reading {
   stand_in?: StandIn;
 }
 
-const readTextFile: ReadText = (path) => readFileSync(path, "utf8");
+const readTextFile: ReadText = (path) => {
+  // A pipe into which nobody writes would hold up the whole program, also at a reload.
+  if (!statSync(path).isFile()) throw new Error("it is no file");
+  const bytes = readBytes(path);
+  if (bytes.length > FILE_BYTES_MAX) throw new Error("it is too large");
+  return Buffer.from(bytes).toString("utf8");
+};
 
 /** The settings of a text; `file` is what messages call it. Throws a SettingsError. */
 export function readSettings(

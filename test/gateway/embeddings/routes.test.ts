@@ -146,8 +146,8 @@ describe("gateway.limits.shared_capacity", () => {
     const late = ask(undefined, "b");
     await clock.advance(10_000);
     const reply = await late;
-    // One is at work, and the last one took three seconds.
-    expect(readWaits(reply)).toEqual([null, "3"]);
+    // One is at work, for ten seconds already, although the last one took three.
+    expect(readWaits(reply)).toEqual([null, "10"]);
     expect(await readRefusal(reply)).toEqual([429, "capacity_exceeded", null]);
   });
 });

@@ -24,7 +24,16 @@ describe("a page's head", () => {
   });
 
   test("names no link that cannot be followed", () => {
-    for (const url of ["javascript:alert(1)", "/path", "ftp://a.example/", "https://", "''"]) {
+    for (const url of [
+      "javascript:alert(1)",
+      "/path",
+      "ftp://a.example/",
+      "https://",
+      "''",
+      // No link with a password in it is given to anybody: the page would never be found.
+      "https://user:password@a.example/",
+      `https://a.example/${"ش".repeat(1_000)}`,
+    ]) {
       expect(readMarkdown(`---\nurl: ${url}\n---\n`).url).toBeNull();
     }
   });
@@ -35,6 +44,18 @@ describe("a page's head", () => {
       expect(page.title).toBe("The old well");
       expect([...page.lines]).toEqual(["Before.", "Text"]);
     }
+  });
+
+  test("is read in a time that its size alone tells", () => {
+    const page = readMarkdown(
+      `---\nlang: en\nkey:${" ".repeat(1_000_000)}${"x".repeat(3_000)}\n---\nText`,
+    );
+    expect(page.language).toBe("en");
+    expect([...page.lines]).toEqual(["Text"]);
+  });
+
+  test("has no heading out of a comment", () => {
+    expect(readMarkdown("<!--\n# Draft\n-->\n# Shown").title).toBe("Shown");
   });
 
   test("takes no comment in code for a heading", () => {
@@ -66,6 +87,15 @@ describe("the text of a page", () => {
     ],
     "code that never ends": ["~~~\n**x**\n```", "**x**\n```"],
     markup: ["a<br/>b <b class='x'>bold</b> <!-- hidden --> 1 < 2", "a b bold   1 < 2"],
+    "comments over several lines": [
+      "One <!--\nis said\n\n<!-- hid\nden -->two\n<!--\n# Hidden\n```\n--> three\n```\n<!--\ncode\n-->\n```",
+      "One <!--\nis said\ntwo\nthree\n<!--\ncode\n-->",
+    ],
+    "comments inside a paragraph": [
+      "One <!-- hid\nden --> two\n\nthree <!-- a\n\nfour -->\n\nfive <!--\n```\nA --> B\n```",
+      "One\ntwo\nthree <!-- a\nfour -->\nfive <!--\nA --> B",
+    ],
+    "a comment that never ends": ["<!-- one\ntwo", "<!-- one\ntwo"],
     escapes: ["\\*not slanted\\* &amp; &lt;tag&gt; &#39;", "*not slanted* & <tag> '"],
     "control characters": ["a\0b\u0007c", "a b c"],
   };
@@ -90,6 +120,8 @@ describe("the text of a page", () => {
     "<",
     "<a",
     "<!--",
+    "<!--\n",
+    "a <!--\n",
     "*",
     "_",
     "`",

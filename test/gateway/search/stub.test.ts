@@ -4,7 +4,9 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { SearchAsk, SearchEngine } from "../../../src/gateway/search/contract.ts";
+import { chooseResults } from "../../../src/gateway/search/hits.ts";
 import { createStubSearch } from "../../../src/gateway/search/stub.ts";
+import { listFiles, readText } from "../../../src/gateway/search/stub-folder.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -31,7 +33,7 @@ const open = (folder: string) => {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => lines.push(JSON.parse(line)), false);
-  return { engine: createStubSearch({ folder, clock, log }), clock, lines };
+  return { engine: createStubSearch({ folder, timeout_ms: 15_000, clock, log }), clock, lines };
 };
 
 const ask = (query: string, more: Partial<SearchAsk> = {}): SearchAsk => ({
@@ -153,6 +155,28 @@ test("a file that is too large is left out, which the log says once", async () =
   engine.stop();
 });
 
+test("a file whose path is too long for a link is left out, which the log says", async () => {
+  const names = Array.from({ length: 60 }, () => "عميق".repeat(4)).join("/");
+  const folder = await makeFolder({ [`${names}/page.md`]: "zebra", "small.md": "zebra" });
+  const { engine, lines } = open(folder);
+  engine.start();
+  expect(await findTitles(engine, "zebra")).toEqual(["small"]);
+  expect(lines).toHaveLength(1);
+  engine.stop();
+});
+
+test("tags that a page shows reach the caller, as in code", async () => {
+  const folder = await makeFolder({
+    "page.md": "# The &lt;button>\n\n```html\n<b>zebra</b> &amp; &lt;\n```\n",
+  });
+  const { engine } = open(folder);
+  engine.start();
+  const [result] = chooseResults(await find(engine, "zebra"), 1);
+  expect(result?.title).toBe("The <button>");
+  expect(result?.snippet).toBe("<b>zebra</b> &amp; &lt;");
+  engine.stop();
+});
+
 test("a long page is found by its last words, and shows them", async () => {
   const folder = await makeFolder({ "long.md": `# Long\n\n${"sand ".repeat(150_000)}\n\nzebra` });
   const { engine } = open(folder);
@@ -236,6 +260,32 @@ test("a stop ends the reading, unless a search waits for it", async () => {
   ended.engine.stop();
   // A request that was let in before the stop comes to it behind it.
   expect((await find(ended.engine, "zebra 99"))[0]?.title).toBe("99");
+});
+
+test("who waits for the first reading is told in time that it takes longer", async () => {
+  const files = Array.from({ length: 500 }, (_, at) => [`${at}.md`, `zebra ${at}`]);
+  const { engine, clock } = open(await makeFolder(Object.fromEntries(files)));
+  engine.start();
+  const search = engine.search(ask("zebra 99"), never);
+  await clock.advance(15_000);
+  expect(await search).toMatchObject({ ok: false, code: "upstream_timeout" });
+  expect((await find(engine, "zebra 99"))[0]?.title).toBe("99");
+  engine.stop();
+});
+
+test("what became a pipe, or a link to elsewhere, since it was seen is not read", async () => {
+  const folder = await makeFolder({
+    "page.md": "zebra",
+    "other.txt": "zebra",
+    "turns.md": "zebra",
+  });
+  const { files } = await listFiles(folder);
+  expect(await Promise.all(files.map(readText))).toEqual(["zebra", "zebra"]);
+  await rm(join(folder, "page.md"));
+  expect(Bun.spawnSync(["mkfifo", join(folder, "page.md")]).success).toBeTrue();
+  await rm(join(folder, "turns.md"));
+  await symlink("other.txt", join(folder, "turns.md"));
+  expect(await Promise.all(files.map(readText))).toEqual([null, null]);
 });
 
 test("while 2,000 files are indexed, others have their turns", async () => {

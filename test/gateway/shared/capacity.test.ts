@@ -96,7 +96,7 @@ describe("gateway.limits.shared_capacity", () => {
     await clock.advance(LATE_MS - 1);
     expect(told).toEqual([]);
     await clock.advance(1);
-    expect(told).toEqual(["b1 capacity_exceeded 1"]);
+    expect(told).toEqual(["b1 capacity_exceeded 10"]);
     expect(capacity.look()).toEqual({ in_use: 1, queued: 0 });
   });
 
@@ -164,6 +164,21 @@ describe("gateway.errors.headers.retry_after", () => {
   test("gateway.errors.headers.retry_after is at least a second", async () => {
     expect(await refuseAfter(3, 2, 2)).toBe("z1 capacity_exceeded 1");
     expect(await refuseAfter(0, 1, 0)).toBe("z1 capacity_exceeded 1");
+  });
+
+  test("gateway.errors.headers.retry_after grows while nothing comes to its end", async () => {
+    const { clock, told, ask, end } = openCapacity(2, 0);
+    await ask("a1", "b1");
+    await clock.advance(40);
+    await end("a1");
+    await ask("c1");
+    await clock.advance(20_000);
+    await ask("z1");
+    expect(told.at(-1)).toBe("z1 capacity_exceeded 21");
+    await end("b1");
+    await end("c1");
+    await ask("a1", "b1", "z1");
+    expect(told.at(-1)).toBe("z1 capacity_exceeded 8");
   });
 
   test("gateway.errors.headers.retry_after follows what requests take lately, the newest by a fifth", async () => {

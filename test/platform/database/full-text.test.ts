@@ -53,6 +53,16 @@ describe("the ranking", () => {
     expect(findTitles(index, "water").toSorted()).toEqual(["Palms", "Rivers", "Wells"]);
   });
 
+  test("gives the best of the pages with one url, and the others behind it", () => {
+    const index = createFullText();
+    const url = "https://docs.example/";
+    for (const text of ["sand", "water water", "water and much more of it than that"]) {
+      index.addPart(index.addPage({ title: text, url, language: null }), text);
+    }
+    addPage(index, "Spring", "a spring of water lies where the mountain begins");
+    expect(findTitles(index, "water", 2)).toEqual(["water water", "Spring"]);
+  });
+
   test("leaves the most frequent words of a query out where they would take long", () => {
     const index = createFullText();
     index.write(() => {

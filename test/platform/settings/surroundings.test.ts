@@ -72,6 +72,21 @@ test("the keys of model servers need not be at hand for who asks none", () => {
   expect(read).toThrow("cannot stand beside");
 });
 
+test("a key that is no file, such as a pipe without a writer, is refused and not waited for", () => {
+  const place = mkdtempSync(join(tmpdir(), "wadi-settings-"));
+  try {
+    const pipe = join(place, "pipe");
+    expect(Bun.spawnSync(["mkfifo", pipe]).success).toBeTrue();
+    for (const file of [pipe, place, "/dev/zero"]) {
+      expect(refusalOf(upstream(`api_key_file = "${file}"`))).toEndWith(
+        "a file that cannot be read",
+      );
+    }
+  } finally {
+    rmSync(place, { recursive: true });
+  }
+});
+
 describe("secrets stay out of messages", () => {
   const SECRET = "s3cr3t";
   const withPassword = `http://me:${SECRET}@h/v1`;
