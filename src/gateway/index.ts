@@ -1,11 +1,11 @@
 // The gateway: what callers of the standard chat-completions format reach.
 export { createChangesPage } from "./chat/changes-page.ts";
-export { createRunning } from "./chat/running.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { type EmbedderOptions, openEmbedder } from "./embeddings/supply.ts";
 export { showRequests } from "./ledger/figures.ts";
 export { readUsage } from "./ledger/opening.ts";
 export type { UsageBy, UsageSum } from "./ledger/store.ts";
 export { openGateway } from "./opening.ts";
+export { createRunning } from "./running.ts";
 export { openSearchEngine } from "./search/supply.ts";
 export { showShared } from "./shared/figures.ts";

@@ -9,9 +9,9 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { openChatRoutes } from "./chat/routes.ts";
-import type { Running } from "./chat/running.ts";
 import { openEmbeddings } from "./embeddings/routes.ts";
 import { type OpenLedger, openLedger } from "./ledger/opening.ts";
+import type { Running } from "./running.ts";
 import { openSearch } from "./search/routes.ts";
 import type { SharedState } from "./shared/service.ts";
 

@@ -3,11 +3,11 @@ import type { EventStream } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { CATALOGUE, type Code, Refusal, refuse } from "../../platform/refusal.ts";
+import { type Running, STOPPED } from "../running.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
 import { STATUS } from "./reply.ts";
-import { type Running, STOPPED } from "./running.ts";
 
 /** gateway.events.2, gateway.limits.keep_alive */
 const KEEP_ALIVE_MS = 15_000;

@@ -1,8 +1,8 @@
 // POST /v1/embeddings.
 import type { Door, Meter } from "../../http/index.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
-import type { Running } from "../chat/running.ts";
 import type { Priced, RequestTally } from "../ledger/tally.ts";
+import type { Running } from "../running.ts";
 import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
 import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";

@@ -6,7 +6,7 @@ import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
 import { askServer, type Heard } from "../shared/asking.ts";
 import type { Found, Hit, Search, SearchAsk, SearchEngine } from "./contract.ts";
-import { createWait, LONG_WAIT_MS, readRetryAfter } from "./wait.ts";
+import { createWait, LONG_WAIT_MS } from "./wait.ts";
 
 /** Twenty hits are some kilobytes: what is larger is no list of them. */
 const BYTES_MAX = 4 * 1024 * 1024;
@@ -106,8 +106,7 @@ function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptio
     if (heard.status === 200) return readFound(kind, heard.text);
     const failure = kind.judgeError(heard);
     if (heard.status !== 429 && heard.status !== 503) return failure;
-    const retry_after_ms =
-      kind.readWait?.(heard.header) ?? readRetryAfter(heard.header("retry-after"), clock);
+    const retry_after_ms = kind.readWait?.(heard.header) ?? heard.retry_after_ms;
     return retry_after_ms === null ? failure : { ...failure, retry_after_ms };
   };
 }

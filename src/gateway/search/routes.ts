@@ -1,8 +1,8 @@
 // POST /v1/search.
 import type { Door, Meter } from "../../http/index.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
-import type { Running } from "../chat/running.ts";
 import type { RequestTally } from "../ledger/tally.ts";
+import type { Running } from "../running.ts";
 import { createAnswering } from "../shared/answering.ts";
 import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";

@@ -7,7 +7,7 @@ import { createBrave } from "./brave.ts";
 import type { SearchEngine } from "./contract.ts";
 import { openEngine } from "./engine.ts";
 import { createSearxng } from "./searxng.ts";
-import { createStubSearch } from "./stub.ts";
+import { createStubSearch } from "./stub/stub.ts";
 
 export interface SearchEngineOptions {
   egress: TrustedEgress;

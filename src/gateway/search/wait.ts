@@ -1,12 +1,9 @@
 // How long a search engine told us to wait: until then it is not asked again.
 import type { Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { boundWait } from "../shared/retry-after.ts";
 
 const SECOND_MS = 1_000;
-/** Less is not told, lest we ask again in the same moment. */
-const WAIT_MIN_MS = SECOND_MS;
-/** No window of any plan is longer than a month. */
-const WAIT_MAX_MS = 31 * 24 * 3_600 * SECOND_MS;
 
 /** Callers wait for a minute by themselves; for longer an engine is as good as gone. */
 export const LONG_WAIT_MS = 60 * SECOND_MS;
@@ -36,19 +33,6 @@ export function createWait(clock: Clock): Wait {
     },
     left_ms,
   };
-}
-
-/** What is believed of a wait; null: it is no number. */
-function boundWait(wait_ms: number): number | null {
-  if (Number.isNaN(wait_ms)) return null;
-  return Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, wait_ms));
-}
-
-/** Of `Retry-After`, in seconds or as a date; null: it says nothing. */
-export function readRetryAfter(value: string | null, clock: Clock): number | null {
-  if (value === null) return null;
-  if (/^\d+$/.test(value)) return boundWait(Number(value) * SECOND_MS);
-  return boundWait(Date.parse(value) - clock.now());
 }
 
 /**

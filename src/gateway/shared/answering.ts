@@ -6,8 +6,8 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
 import { type Trace, traceIdOf } from "../../platform/trace.ts";
-import { isStopped, type Running, STOPPED } from "../chat/running.ts";
 import type { RequestTally } from "../ledger/tally.ts";
+import { isStopped, type Running, STOPPED } from "../running.ts";
 import { refuseShared, type WriteHeaders } from "./failure.ts";
 import type { SharedPlan, SharedService, SharedSupply } from "./service.ts";
 

@@ -2,6 +2,7 @@
 import { askWhole, explainBreak, explainCut, type Failure } from "../../models/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { TrustedServer } from "../../platform/egress/index.ts";
+import { readRetryAfter } from "./retry-after.ts";
 
 export interface Asking {
   /** Left out: a GET. */
@@ -19,6 +20,8 @@ export interface Heard {
   status: number;
   header(name: string): string | null;
   text: string;
+  /** When it may be asked again, as it says itself; null: it does not. */
+  retry_after_ms: number | null;
 }
 
 /** Whatever status it has is heard; what comes to no reply at all is a failure. */
@@ -32,7 +35,8 @@ export async function askServer(server: TrustedServer, asking: Asking): Promise<
       return signal.aborted ? explainCut("left") : { ...explainCut("late"), silent: "perhaps" };
     }
     const { status, header, text } = reply;
-    if (text !== null) return { ok: true, status, header, text };
+    const retry_after_ms = readRetryAfter(header("retry-after"), clock);
+    if (text !== null) return { ok: true, status, header, text, retry_after_ms };
     const why = "its reply is too large, or packed in an unknown way";
     return { ok: false, code: "upstream_error", elsewhere: true, why, upstream_status: status };
   } finally {

@@ -1,9 +1,10 @@
 // The route of embeddings in front of an embedder that does what a test says.
-import { createRunning } from "../../../src/gateway/chat/running.ts";
+
 import type { Embed, Embedder } from "../../../src/gateway/embeddings/contract.ts";
 import { openEmbeddings } from "../../../src/gateway/embeddings/routes.ts";
 import type { Entry } from "../../../src/gateway/ledger/entry.ts";
 import { RequestTally } from "../../../src/gateway/ledger/tally.ts";
+import { createRunning } from "../../../src/gateway/running.ts";
 import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { readSettings } from "../../../src/platform/settings/index.ts";

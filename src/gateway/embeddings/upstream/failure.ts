@@ -2,8 +2,6 @@
 import { type Failure, judgeError } from "../../../models/index.ts";
 import type { Heard } from "../../shared/asking.ts";
 
-/** A longer wait than an hour is no word on when to come back. */
-const RETRY_AFTER_MAX_S = 3_600;
 /** llama.cpp reads an input in one physical batch, whatever its window is. */
 const TOO_LARGE = /too large to process/i;
 /** TEI, of the texts in one request. */
@@ -32,9 +30,8 @@ export function isBase64Refused({ status, text }: Heard): boolean {
 
 export function judgeRefusal(heard: Heard): Failure {
   const failure = judge(heard);
-  const seconds = Number(heard.header("retry-after"));
-  const isSane = Number.isInteger(seconds) && seconds >= 1 && seconds <= RETRY_AFTER_MAX_S;
-  return isSane ? { ...failure, retry_after_ms: seconds * 1_000 } : failure;
+  const { retry_after_ms } = heard;
+  return retry_after_ms === null ? failure : { ...failure, retry_after_ms };
 }
 
 function judge(heard: Heard): Failure {

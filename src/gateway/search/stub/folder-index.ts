@@ -1,13 +1,13 @@
 // Brings the index of a folder's pages to what the files are now, a little in each turn.
-import { nextTurn } from "../../platform/clock.ts";
+import { nextTurn } from "../../../platform/clock.ts";
 import {
   type FullText,
   type FullTextMark,
   PART_CHARACTERS_MAX,
-} from "../../platform/database/index.ts";
-import { readLink } from "./hits.ts";
-import { type FolderFile, listFiles, readText } from "./stub-folder.ts";
-import { readMarkdown } from "./stub-markdown.ts";
+} from "../../../platform/database/index.ts";
+import { readLink } from "../hits.ts";
+import { type FolderFile, listFiles, readText } from "./folder.ts";
+import { readMarkdown } from "./markdown.ts";
 
 /** Reserved by RFC 2606: nobody can be asked for a page of it. */
 export const SITE = "https://search.example/";

@@ -1,11 +1,11 @@
 // The search engine inside the program: over a folder of Markdown files, or a few pages of its own.
-import { explainCut, type Failure } from "../../models/index.ts";
-import { type Cancel, type Clock, endsWithin } from "../../platform/clock.ts";
-import { createFullText, type FullText } from "../../platform/database/index.ts";
-import type { Log } from "../../platform/log.ts";
-import type { SearchAsk, SearchEngine } from "./contract.ts";
-import { createFolderIndex, SITE, type Update } from "./stub-index.ts";
-import { PAGES } from "./stub-pages.ts";
+import { explainCut, type Failure } from "../../../models/index.ts";
+import { type Cancel, type Clock, endsWithin } from "../../../platform/clock.ts";
+import { createFullText, type FullText } from "../../../platform/database/index.ts";
+import type { Log } from "../../../platform/log.ts";
+import type { SearchAsk, SearchEngine } from "../contract.ts";
+import { createFolderIndex, SITE, type Update } from "./folder-index.ts";
+import { PAGES } from "./pages.ts";
 
 /** The folder is looked at again for the first search so long after the last look. */
 const LOOK_EVERY_MS = 5_000;

@@ -1,6 +1,6 @@
 // A page of Markdown: its head, its words without signs, in a time that its size alone tells.
 import { describe, expect, test } from "bun:test";
-import { readMarkdown } from "../../../src/gateway/search/stub-markdown.ts";
+import { readMarkdown } from "../../../../src/gateway/search/stub/markdown.ts";
 
 const plain = (text: string): string => [...readMarkdown(text).lines].join("\n");
 

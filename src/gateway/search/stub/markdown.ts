@@ -1,5 +1,5 @@
 // Markdown as plain text: its words stay, its signs go, line by line in linear time.
-import { readLink } from "./hits.ts";
+import { readLink } from "../hits.ts";
 
 export interface Markdown {
   /** Of the front matter, else the first heading; null: it has neither. */

@@ -1,5 +1,5 @@
 // The answers under way, so that a stop of the program can end them with a word to their callers.
-import type { Failure } from "../../models/index.ts";
+import type { Failure } from "../models/index.ts";
 
 const WHY = "the program stopped before the answer was whole";
 

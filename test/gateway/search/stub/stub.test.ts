@@ -3,12 +3,12 @@ import { afterAll, expect, test } from "bun:test";
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { SearchAsk, SearchEngine } from "../../../src/gateway/search/contract.ts";
-import { chooseResults } from "../../../src/gateway/search/hits.ts";
-import { createStubSearch } from "../../../src/gateway/search/stub.ts";
-import { listFiles, readText } from "../../../src/gateway/search/stub-folder.ts";
-import { createLog } from "../../../src/platform/log.ts";
-import { createManualClock } from "../../support/clock.ts";
+import type { SearchAsk, SearchEngine } from "../../../../src/gateway/search/contract.ts";
+import { chooseResults } from "../../../../src/gateway/search/hits.ts";
+import { listFiles, readText } from "../../../../src/gateway/search/stub/folder.ts";
+import { createStubSearch } from "../../../../src/gateway/search/stub/stub.ts";
+import { createLog } from "../../../../src/platform/log.ts";
+import { createManualClock } from "../../../support/clock.ts";
 
 const folders: string[] = [];
 afterAll(async () => {
