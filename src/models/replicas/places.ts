@@ -14,6 +14,16 @@ export interface Place<S> {
   trial: Trial;
 }
 
+/**
+ * Asks one server, which has `left_ms` to begin. `heard` is called as soon as something of its
+ * answer has gone further: from then on nobody else can take over.
+ */
+export type Run<S, E extends Outcome> = (
+  server: S,
+  heard: () => void,
+  left_ms: number,
+) => Promise<E | Failure>;
+
 export interface Places<S> {
   /** null: there is none, and one has to be waited for. */
   find(tried: readonly Replica<S>[]): Place<S> | Failure | null;
@@ -23,15 +33,13 @@ export interface Places<S> {
     timeout_ms: number,
     signal: AbortSignal,
   ): Promise<Place<S> | Failure>;
-  /**
-   * Asks the replica, and gives the place back whatever comes of it; the request has `left_ms` for
-   * its first token.
-   */
+  /** Asks the replica, and gives the place back whatever comes of it. */
   use<E extends Outcome>(
     place: Place<S>,
+    run: Run<S, E>,
+    heard: () => void,
     left_ms: number,
-    run: (server: S) => Promise<E>,
-  ): Promise<E>;
+  ): Promise<E | Failure>;
   /** More may be asked now than before, or fewer. */
   serve(): void;
 }
@@ -77,10 +85,10 @@ export function createPlaces<S>(
       });
       return typeof found === "string" ? UNSERVED[found]() : found;
     },
-    async use({ replica, trial }, left_ms, run) {
+    async use({ replica, trial }, run, heard, left_ms) {
       let ending: Outcome | null = null;
       try {
-        const whole = await run(replica.server);
+        const whole = await run(replica.server, heard, left_ms);
         ending = whole;
         return whole;
       } finally {

@@ -2,7 +2,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Failure, Journey, Outcome } from "../upstream/contract.ts";
-import { createPlaces, type Place } from "./places.ts";
+import { createPlaces, type Place, type Run } from "./places.ts";
 import { createReplica, type Replica, type ReplicaServer } from "./replica.ts";
 
 /** Who asks for something: the account in whose turn a place is taken. */
@@ -10,16 +10,6 @@ export interface Wish {
   account: string;
   signal: AbortSignal;
 }
-
-/**
- * Asks one server, which has `left_ms` to begin. `heard` is called as soon as something of its
- * answer has gone further: from then on nobody else can take over.
- */
-export type Run<S, E extends Outcome> = (
-  server: S,
-  heard: () => void,
-  left_ms: number,
-) => Promise<E | Failure>;
 
 export interface Replicas<S> {
   /** Asks one of them, and another where that one fails in a way that another may not. */
@@ -89,8 +79,7 @@ export function joinReplicas<S>(
       }
       asked = place;
       attempts += 1;
-      const time_ms = left_ms;
-      ending = await places.use(place, time_ms, (server) => run(server, hear, time_ms));
+      ending = await places.use(place, run, hear, left_ms);
       if (ending.ok || isHeard || !ending.elsewhere || signal.aborted) break;
       if (!ending.silent) answers += 1;
       left_ms = first_token_timeout_ms - (clock.monotonic() - began);
