@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { writeHelp } from "../src/cli/help.ts";
 import { VERBS } from "../src/cli/verbs.ts";
+import { readSettings } from "../src/platform/settings/index.ts";
 import {
   Model,
   OpenaiUpstream,
@@ -93,15 +94,48 @@ test("the start of `wadi dev` is what README shows, and its curl line answers as
   expect(reply).toEqual({ ...shown, id, created });
 });
 
-test("the curl line of README's embeddings is answered by `wadi dev`", async () => {
+/** Sends the curl line of a chapter as a shell would; the key in it is the printed one. */
+async function sendShown(chapter: string) {
   const server = await room.serve(["dev", "--port", "0"]);
-  const line = readBlock("### Embeddings");
+  const line = readBlock(`### ${chapter}\n`);
   const [, path, key, body] =
     /^curl http:\/\/127\.0\.0\.1:8080(\S+) -H '.+? Bearer (\S+)' -H '.+?' -d '(.+)'$/.exec(line)!;
+  expect(key).toBe(server.key);
   const reply = await server.ask("POST", path!, { key, body: JSON.parse(body!) });
-  expect([reply.status, key]).toEqual([200, server.key]);
-  const { data } = (await reply.json()) as { data: { embedding: number[] }[] };
+  return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+}
+
+test("the curl line of README's deep thinking is answered by `wadi dev`, for all attempts", async () => {
+  const { total_tokens } = JSON.parse(readBlock("pasted into a second terminal")).usage;
+  const { status, body } = await sendShown("Deep thinking");
+  expect(status).toBe(201);
+  expect(body.usage).toMatchObject({ total_tokens: 3 * total_tokens });
+});
+
+test("the curl line of README's embeddings is answered by `wadi dev`", async () => {
+  const { status, body } = await sendShown("Embeddings");
+  expect(status).toBe(200);
+  const data = body.data as { embedding: number[] }[];
   expect(data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024]);
+});
+
+test("the curl line of README's search finds pages of `wadi dev`, and its reply is as shown", async () => {
+  const { status, body } = await sendShown("Search");
+  expect(status).toBe(200);
+  const { data, ...rest } = body as { data: object[] };
+  expect(data.length).toBeGreaterThan(0);
+  const fields = Object.keys(data[0]!).map((name) => `"${name}":`);
+  expect(readFileSync(README, "utf8")).toMatch(new RegExp(`${fields.join("[^,}]+,")}…\\}`));
+  expect(rest as object).toEqual({ object: "list", query: "retry after" });
+});
+
+test("the settings that README shows of embeddings and search hold", () => {
+  const env = { BRAVE_API_KEY: "key" };
+  const read = (after: string) => readSettings(readBlock(after), "wadi.toml", env, {});
+  const shown = read("until the settings say what answers");
+  expect([shown.embeddings.kind, shown.search.kind]).toEqual(["tei", "searxng"]);
+  const brave = read("Brave's web search API needs a key").search;
+  expect([brave.kind, brave.api_key]).toEqual(["brave", "key"]);
 });
 
 test("the wadi.toml of README serves, and its first start prints what README shows", async () => {

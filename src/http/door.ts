@@ -48,6 +48,8 @@ export interface RouteSpec<B extends TSchema = TSchema, T extends Tally = Tally>
   replies: Record<number, DocumentedReply>;
   /** The codes that this route can refuse with, beside those of every route. */
   refusals: readonly Code[];
+  /** What they say, for the document, where it is not the catalogue's sentence. */
+  refusal_sentences?: Readonly<Partial<Record<Code, string>>>;
   /** What the refusals of a status carry, beside what those of every route do. */
   refusal_headers?: Readonly<Record<number, readonly DocumentedHeader[]>>;
 }

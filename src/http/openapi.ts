@@ -90,7 +90,7 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (spec.scope) codes.push("scope_required");
   if (spec.body) codes.push("validation", "request_too_large");
-  for (const [status, lines] of groupByStatus(codes, half)) {
+  for (const [status, lines] of groupByStatus(codes, half, spec.refusal_sentences)) {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
     const content = { "application/json": { schema } };
     const names: DocumentedHeader[] = ["x-request-id"];
@@ -100,7 +100,10 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   }
   const parameters = [{ $ref: "#/components/parameters/x-request-id" }];
   const detail: Json = { summary: spec.summary, tags: [half], parameters, responses };
-  if (spec.description) detail.description = spec.description;
+  // gateway.authentication.4
+  const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
+  const description = [spec.description, scope].filter(Boolean).join(" ");
+  if (description !== "") detail.description = description;
   if (spec.body) {
     const content = { "application/json": { schema: refer(spec.body) } };
     detail.requestBody = { required: true, content };
@@ -114,17 +117,33 @@ const HEADERS = {
     schema: { type: "string" },
   },
   "retry-after": {
-    description: "Whole seconds to wait; absent when it was the model server that asked.",
+    description:
+      "Whole seconds to wait: with `rate_limit_exceeded` and `capacity_exceeded` always, with " +
+      "`service_unavailable` where they are known, never with `upstream_rate_limited`.",
     schema: { type: "integer", minimum: 1 },
   },
   "x-should-retry": {
     description: "`false`: the work was spent, or the wait is long; do not retry by yourself.",
     schema: { type: "string", const: "false" },
   },
+  deprecation: {
+    description:
+      "Since when the unknown model id of this request is deprecated, as `@` and Unix seconds; " +
+      "absent where the id is known.",
+    schema: { type: "string" },
+  },
+  link: {
+    description: "With `deprecation`: the page that tells of it, with `rel=deprecation`.",
+    schema: { type: "string" },
+  },
+  sunset: {
+    description: "With `deprecation`, from 26 November 2026: the date of its end.",
+    schema: { type: "string" },
+  },
   "server-timing": {
     description:
-      "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the model's " +
-      "answer, `total` since the request was here.",
+      "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the answer of " +
+      "a server or of what stands in for it, `total` since the request was here.",
     schema: { type: "string" },
   },
 } satisfies Json;
@@ -143,12 +162,17 @@ function referHeaders(names: readonly DocumentedHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-function groupByStatus(codes: readonly Code[], half: Half): Map<number, string[]> {
+function groupByStatus(
+  codes: readonly Code[],
+  half: Half,
+  sentences: RouteSpec["refusal_sentences"] = {},
+): Map<number, string[]> {
   const groups = new Map<number, string[]>();
   for (const code of new Set(codes)) {
     const { status, message } = CATALOGUE[code];
     const shown = shownCode(code, half);
-    const line = shown === null ? message : `\`${shown}\`: ${message}`;
+    const sentence = sentences[code] ?? message;
+    const line = shown === null ? sentence : `\`${shown}\`: ${sentence}`;
     groups.set(status, [...(groups.get(status) ?? []), line]);
   }
   return groups;

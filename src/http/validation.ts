@@ -132,7 +132,7 @@ function findStringFault(schema: TSchema, value: unknown, path: string): Fault |
     return explain(path, `must have ${nameCount(minLength, maxLength, "character")}`);
   }
   if (pattern !== undefined && !new RegExp(pattern).test(value)) {
-    return explain(path, "has characters or a form that is not allowed", value);
+    return explain(path, "must keep to the allowed characters and form", value);
   }
   return null;
 }

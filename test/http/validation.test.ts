@@ -25,7 +25,7 @@ describe("one sentence for each kind of fault", () => {
     [
       Type.String({ pattern: "^[a-z]+$" }),
       "A",
-      '`f` has characters or a form that is not allowed, but is "A".',
+      '`f` must keep to the allowed characters and form, but is "A".',
     ],
     [Type.Number(), "1", '`f` must be a number, but is "1".'],
     [Type.Number({ minimum: 0, maximum: 2 }), 2.1, "`f` must be a number from 0 to 2, but is 2.1."],

@@ -137,6 +137,13 @@ describe("the servers of the models", () => {
     expect(JSON.stringify(rows)).not.toContain("sk-1");
   });
 
+  test("an address without /v1 is said to be perhaps one", async () => {
+    const { root } = start(vllm());
+    const [row] = ofModels(await check(model("qwen", [root])));
+    expect(row!.status).toBe("fail");
+    expect(row!.says).toContain("see whether its address needs /v1");
+  });
+
   test("a refused key is a failure, and so is a token that never comes", async () => {
     const closed = start(
       vllm({ "POST /v1/chat/completions": () => refuse(401, "Unauthorized sk-other") }),
@@ -144,7 +151,7 @@ describe("the servers of the models", () => {
     const [row] = ofModels(await check(model("qwen", [`${closed.root}/v1`])));
     expect(row).toMatchObject({
       status: "fail",
-      says: "it refuses our key or does not know the model",
+      says: "it refuses our key, or the model with it",
     });
     const asked = Promise.withResolvers<void>();
     const silent = start(

@@ -7,11 +7,11 @@ import type { Log } from "../../platform/log.ts";
 import { CATALOGUE } from "../../platform/refusal.ts";
 import { traceIdOf } from "../../platform/trace.ts";
 import { isStopped, type Running, STOPPED } from "../running.ts";
+import { writeServerTiming } from "../server-timing.ts";
 import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { refuseFailure } from "./failure.ts";
 import { createMessageCollector, STATUS, writeChatReply } from "./reply.ts";
-import { writeServerTiming } from "./server-timing.ts";
 import { writeStream } from "./stream.ts";
 
 export interface RelayOptions {

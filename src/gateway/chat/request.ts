@@ -127,7 +127,9 @@ const Fields = Type.Object(
     /** gateway.endpoints.chat_completions.tools */
     tools: Type.Optional(
       Type.Array(Tool, {
-        description: "Functions the model may call, if it has the capability `tools`. Empty: none.",
+        description:
+          "Functions the model may call, if it has the capability `tools`; not with `think`. " +
+          "Empty: none.",
       }),
     ),
     /** gateway.endpoints.chat_completions.tool_choice */
@@ -155,7 +157,8 @@ const Fields = Type.Object(
       maybe(
         Type.Boolean({
           description:
-            "true: what several attempts agree on; needs the scope `think`. Null: false.",
+            "true: what several attempts agree on, all of them in `usage`; not with `tools`; " +
+            "needs the scope `think`. Null: false.",
         }),
       ),
     ),

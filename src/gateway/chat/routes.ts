@@ -8,6 +8,9 @@ import { ChatRequest } from "./request.ts";
 
 /** gateway.endpoints.chat_completions.5 */
 const BODY_BYTES_MAX = 256 * 1024;
+/** gateway.errors.headers.deprecation, for the document: on replies, and on these refusals. */
+const DEPRECATION = ["deprecation", "link", "sunset"] as const;
+const MARKED = [400, 403, 404, 429, 502, 503, 504];
 
 export interface ChatOptions extends AdmitOptions, RelayOptions {
   meter: Meter<RequestTally>;
@@ -31,7 +34,7 @@ export function openChatRoutes(door: Door, options: ChatOptions): void {
           description: "The reply.",
           schema: ChatReply,
           stream: ChatChunk,
-          headers: ["server-timing"],
+          headers: ["server-timing", ...DEPRECATION],
         },
       },
       refusals: [
@@ -46,6 +49,7 @@ export function openChatRoutes(door: Door, options: ChatOptions): void {
         "no_model_available",
         "upstream_timeout",
       ],
+      refusal_headers: Object.fromEntries(MARKED.map((status) => [status, DEPRECATION])),
     },
     async ({ body, caller, request, request_id, trace, tally }) => {
       tally.is_stream = body.stream === true;

@@ -4,7 +4,7 @@ import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
 import type { Priced, RequestTally } from "../ledger/tally.ts";
 import type { Running } from "../running.ts";
 import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
-import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
+import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";
 import { type EmbedAsk, type Embedder, MODEL } from "./contract.ts";
 import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
@@ -12,6 +12,7 @@ import { EmbeddingsRequest, listInputs } from "./request.ts";
 import { type EmbedderOptions, openEmbedder } from "./supply.ts";
 
 const PATH = "/v1/embeddings";
+const WHO = "embedding server";
 /** gateway.limits.body_size */
 const BODY_BYTES_MAX = 256 * 1024;
 
@@ -35,27 +36,38 @@ export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
     open: (plan) => open(plan, around),
   });
   const route = `POST ${PATH}`;
-  const who = "embedding server";
-  const answer = createAnswering({ service, running, clock, log, route, who, writeHeaders });
+  const own = { service, running, clock, log, route, who: WHO, writeHeaders };
+  const answer = createAnswering(own);
   // gateway.endpoints.post_embeddings
   door.post(
     PATH,
     {
       summary: "Embed texts",
-      description: "One vector of 1024 dimensions and unit length for each input.",
+      description:
+        "One vector of 1024 dimensions and unit length for each input. 20 requests a minute per " +
+        "account, if the operator says nothing else, beside the limit of every route. Capacity " +
+        "is shared: `capacity_exceeded` is not the caller's own limit.",
       scope: "embeddings",
       body: EmbeddingsRequest,
       body_bytes_max: BODY_BYTES_MAX,
       is_slow: true,
       meter,
-      replies: { [STATUS]: { description: "The vectors.", schema: EmbeddingList } },
+      replies: {
+        [STATUS]: {
+          description: "The vectors.",
+          schema: EmbeddingList,
+          headers: ["server-timing"],
+        },
+      },
       refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
+      refusal_sentences: nameSentences(WHO),
       refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
     },
     async ({ body, ...visit }) => {
       visit.tally.name({ id: MODEL, price: readPrice(service.plan()) });
       const embedded = await embed(answer, visit, listInputs(body.input));
-      return [STATUS, writeEmbeddingList(embedded, body.encoding_format ?? "float")];
+      const list = writeEmbeddingList(embedded.answer, body.encoding_format ?? "float");
+      return [STATUS, list, embedded.headers];
     },
   );
   return service;

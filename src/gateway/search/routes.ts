@@ -4,7 +4,7 @@ import type { SearchSettings } from "../../platform/settings/index.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import type { Running } from "../running.ts";
 import { createAnswering } from "../shared/answering.ts";
-import { NO_RETRY, type WriteHeaders } from "../shared/failure.ts";
+import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts";
 import { createSharedService } from "../shared/service.ts";
 import type { SearchAsk } from "./contract.ts";
 import { chooseResults } from "./hits.ts";
@@ -14,6 +14,7 @@ import { openSearchEngine, type SearchEngineOptions } from "./supply.ts";
 import { LONG_WAIT_MS } from "./wait.ts";
 
 const PATH = "/v1/search";
+const WHO = "search engine";
 
 export interface SearchOptions extends SearchEngineOptions {
   settings: SearchSettings;
@@ -34,7 +35,7 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
   const answer = createAnswering({
     ...{ service, running, clock, log, writeHeaders },
     route: `POST ${PATH}`,
-    who: "search engine",
+    who: WHO,
   });
   // gateway.endpoints.post_search; gateway.limits.body_size: the door's own 100 KB.
   door.post(
@@ -49,22 +50,24 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
       body: SearchRequest,
       is_slow: true,
       meter,
-      replies: { [STATUS]: { description: "What was found.", schema: SearchReply } },
-      refusals: [
-        "scope_required",
-        "capacity_exceeded",
-        "upstream_error",
-        "service_unavailable",
-        "upstream_timeout",
-      ],
+      replies: {
+        [STATUS]: {
+          description: "What was found.",
+          schema: SearchReply,
+          headers: ["server-timing"],
+        },
+      },
+      refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
+      refusal_sentences: nameSentences(WHO),
       refusal_headers: { 503: ["retry-after", "x-should-retry"] },
     },
     async ({ body, ...visit }) => {
       const { caller, request_id, trace } = visit;
       const account = caller.account_id ?? caller.key_id;
       const ask: SearchAsk = { request_id, trace, account, ...readWish(body) };
-      const { hits } = await answer(visit, ({ search }, signal) => search(ask, signal));
-      return [STATUS, writeSearchReply(body.query, chooseResults(hits, ask.max_results))];
+      const found = await answer(visit, ({ search }, signal) => search(ask, signal));
+      const results = chooseResults(found.answer.hits, ask.max_results);
+      return [STATUS, writeSearchReply(body.query, results), found.headers];
     },
   );
   return service;

@@ -8,6 +8,7 @@ import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
 import { type Trace, traceIdOf } from "../../platform/trace.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import { isStopped, type Running, STOPPED } from "../running.ts";
+import { writeServerTiming } from "../server-timing.ts";
 import { refuseShared, type WriteHeaders } from "./failure.ts";
 import type { SharedPlan, SharedService, SharedSupply } from "./service.ts";
 
@@ -44,7 +45,7 @@ export interface AnsweringOptions<P extends SharedPlan, S extends SharedSupply> 
 export type Answering<S> = <A extends Answered>(
   visit: SharedVisit,
   work: (supply: S, signal: AbortSignal) => Promise<(A | Failure) & Journey>,
-) => Promise<A>;
+) => Promise<{ answer: A; headers: Record<string, string> }>;
 
 export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
   options: AnsweringOptions<P, S>,
@@ -65,9 +66,13 @@ export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
       throw refusal;
     });
     tally.end(ending);
-    if (ending.ok) return ending;
-    noteFailure(ending, visit, options);
-    throw refuseShared(ending, who, writeHeaders);
+    if (!ending.ok) {
+      noteFailure(ending, visit, options);
+      throw refuseShared(ending, who, writeHeaders);
+    }
+    const now = clock.monotonic();
+    const timing = writeServerTiming(now - tally.started_at, now - asked_at, ending.waited_ms);
+    return { answer: ending, headers: { "server-timing": timing } };
   };
 }
 

@@ -33,19 +33,14 @@ export function refuseShared(
     // gateway.errors.headers.retry_after
     headers["retry-after"] = String(Math.max(1, Math.ceil(retry_after_ms / 1000)));
   }
-  return refuse(told, { headers, message: explain(told, who) });
+  return refuse(told, { headers, message: nameSentences(who)[told] });
 }
 
-/** The catalogue's sentences are of models; undefined: the catalogue's. */
-function explain(told: Code, who: string): string | undefined {
-  switch (told) {
-    case "upstream_error":
-      return `The ${who} failed or answered invalidly.`;
-    case "upstream_timeout":
-      return `The ${who} did not answer in time.`;
-    case "service_unavailable":
-      return `The ${who} cannot take the request now.`;
-    default:
-      return undefined;
-  }
+/** Where the catalogue's are of models; the document says them too. */
+export function nameSentences(who: string): Partial<Record<Code, string>> {
+  return {
+    upstream_error: `The ${who} failed or answered invalidly.`,
+    upstream_timeout: `The ${who} did not answer in time.`,
+    service_unavailable: `The ${who} cannot take the request now.`,
+  };
 }

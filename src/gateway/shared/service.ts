@@ -72,7 +72,8 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
     async use({ account_id, key_id }, signal, work) {
       // gateway.errors.service_unavailable: nothing is counted of what nobody would answer.
       const found = supply;
-      if (!found) throw refuse("service_unavailable", { message: `There is no ${name} here.` });
+      if (!found)
+        throw refuse("service_unavailable", { message: `This service offers no ${name}.` });
       const account = account_id ?? key_id;
       quota.take(account);
       return capacity.use(account, signal, () => work(found));

@@ -36,7 +36,10 @@ export function judgeError(status: number | null, text: string): Failure {
   }
   if (status === 401 || status === 403 || status === 404) {
     // gateway.errors.model_unavailable: the settings name a wrong key, address or model.
-    const why = "it refuses our key or does not know the model";
+    const why =
+      status === 404
+        ? "it does not know the model, or the path: see whether its address needs /v1"
+        : "it refuses our key, or the model with it";
     return fail("model_unavailable", true, why, upstream_status);
   }
   if (status === 504 || status === 408) {

@@ -117,8 +117,9 @@ export const Embeddings = Type.Object(
       "Further headers of each request; a key goes into api_key_env or api_key_file.",
     ),
     price: Type.Union([money({ description: "SAR." }), Type.Null()], {
-      description: 'price = "0.10" is SAR per million tokens, as decimal text; omitted: unknown.',
+      description: "SAR per million tokens, as decimal text; omitted: unknown.",
       default: null,
+      example: "0.10",
       reloads: true,
     }),
     max_batch: Type.Integer({

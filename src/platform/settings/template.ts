@@ -91,7 +91,7 @@ function findTable(field: Field): Field | undefined {
 function writeSetting(name: string, field: Field): string {
   const hasDefault = field.default !== undefined && field.default !== null;
   const value = field.const ?? (hasDefault ? field.default : field.example);
-  const isExample = !hasDefault && field.const === undefined;
+  const isExample = !hasDefault && field.const === undefined && value !== undefined;
   const words = [field.description, writeBounds(field), isExample ? "For example:" : ""];
   const text = writeWords(words.filter(Boolean).join(" "));
   // What has neither is only spoken of.

@@ -1,6 +1,6 @@
 // A caller's trace on its way to the model server and into the log, and where a reply's time went.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { writeServerTiming } from "../../../src/gateway/chat/server-timing.ts";
+import { writeServerTiming } from "../../../src/gateway/server-timing.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
 import {
   answerText,

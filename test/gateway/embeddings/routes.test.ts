@@ -117,6 +117,23 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
   });
 });
 
+test("a reply tells where its time went: in line, with its server, and in all", async () => {
+  const { ask, held, reached, clock } = openHeld("max_concurrent = 1");
+  const first = ask();
+  await reached(1);
+  const second = ask();
+  await clock.advance(300);
+  held[0]!.resolve(embedInputs(["Hello"]));
+  await reached(2);
+  await clock.advance(40);
+  held[1]!.resolve(embedInputs(["Hello"]));
+  const readTiming = async (reply: Promise<Response>) => (await reply).headers.get("server-timing");
+  expect(await readTiming(first)).toBe("wait;dur=0, upstream;dur=300, total;dur=300");
+  expect(await readTiming(second)).toBe("wait;dur=300, upstream;dur=40, total;dur=340");
+  const refused = await ask({});
+  expect(refused.headers.has("server-timing")).toBe(false);
+});
+
 describe("gateway.limits.shared_capacity", () => {
   test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who finds no place is refused, although under its own limit", async () => {
     const { ask, held, reached, clock } = openHeld("max_concurrent = 1\nmax_queued = 1");

@@ -1,8 +1,16 @@
-// The row that a search has in the ledger.
+// What is kept and told of a search beside its results: its row in the ledger, and its times.
 import { expect, test } from "bun:test";
 import { startSearchFront } from "../../spec/gateway/search-front.ts";
 import { readLedger } from "../../support/ledger.ts";
 import { writeErrorPage } from "../../support/search-servers.ts";
+
+test("a reply tells where its time went, and a refusal does not", async () => {
+  await using own = await startSearchFront();
+  const found = await own.search("x");
+  expect(found.headers.get("server-timing")).toBe("wait;dur=0, upstream;dur=0, total;dur=0");
+  own.server.script = () => writeErrorPage(500, "Error");
+  expect((await own.search("x")).headers.has("server-timing")).toBe(false);
+});
 
 test("a request has its row in the ledger, without a model and without tokens", async () => {
   await using own = await startSearchFront();

@@ -18,18 +18,33 @@ test("as it is written it says what holds without a file", () => {
   expect(read(template)).toEqual(defaultSettings());
 });
 
-test("with every line uncommented it holds as well, and changes nothing but the models", () => {
+test("with every line uncommented it holds as well, and changes nothing but models and prices", () => {
   const { models, ...rest } = read(uncomment(template));
   const { models: _, service, ...defaults } = defaultSettings();
   const expected = {
     ...defaults,
     service: { ...service, default_model: "my-model" },
     // Beside named models nothing stands in for them.
-    embeddings: { ...defaults.embeddings, kind: "off" },
+    embeddings: { ...defaults.embeddings, kind: "off", price: 100_000 },
     search: { ...defaults.search, kind: "off" },
   };
   expect(rest).toEqual(expected as typeof rest);
   expect(models.map(({ upstream }) => upstream.kind)).toEqual(["openai", "openai", "stub"]);
+});
+
+test("each setting of a table stands in that table, and an example behind its announcement", () => {
+  for (const [name, table] of Object.entries(Table.properties)) {
+    if (name === "models") continue;
+    const from = template.indexOf(`\n[${name}]`);
+    const block = template.slice(from, template.indexOf("\n\n", from));
+    for (const setting of Object.keys(table.properties)) {
+      expect([name, block.split("\n").some((line) => line.startsWith(`#${setting} = `))]).toEqual([
+        name,
+        true,
+      ]);
+    }
+  }
+  expect(template.replaceAll("\n# ", " ")).not.toMatch(/For example:\n(?!#\S)/);
 });
 
 test("its first block alone serves a model that needs no grant", () => {

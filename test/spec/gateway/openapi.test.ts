@@ -18,6 +18,7 @@ interface Content {
 }
 interface Operation {
   summary?: string;
+  description?: string;
   operationId?: string;
   requestBody?: Content;
   responses: Record<string, Content & { description: string; headers: object }>;
@@ -142,6 +143,28 @@ test("gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after t
   expect(responses["429"]!.description).toContain("`capacity_exceeded`");
 });
 
+test("gateway.authentication.4 a route that needs a scope says so", () => {
+  for (const { path, operation } of listOperations()) {
+    const [, scope = null] = operation.description?.match(/Needs the scope `(\w+)`\./) ?? [];
+    const needed = /^\/v1\/(embeddings|search)$/.exec(path)?.[1] ?? null;
+    expect([path, scope]).toEqual([path, needed]);
+  }
+});
+
+test("what embeddings and search say when their server fails stands in the document", async () => {
+  const chat = document.paths["/v1/chat/completions"]!.post!;
+  for (const [path, who] of [
+    ["/v1/embeddings", "embedding server"],
+    ["/v1/search", "search engine"],
+  ]) {
+    const { responses } = document.paths[path!]!.post!;
+    for (const status of ["502", "503", "504"]) {
+      expect(responses[status]!.description).toContain(`: The ${who} `);
+      expect(chat.responses[status]!.description).not.toContain(who!);
+    }
+  }
+});
+
 test("every reference leads somewhere, and every schema is referred to", () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!);
   expect(refs.length).toBeGreaterThan(10);
@@ -211,6 +234,7 @@ describe("what is answered fits what is documented", () => {
     return findBreach(reply!.content[type]!.schema, value);
   };
   const JSON_TYPE = "application/json";
+  const HTTP_HEADERS = ["content-type", "content-length", "date"];
 
   test("the model list", async () => {
     const list = await (await app.get("/v1/models")).json();
@@ -248,6 +272,28 @@ describe("what is answered fits what is documented", () => {
       const fields = { input: ["Hello", "there"], encoding_format };
       const list = await (await app.post("/v1/embeddings", fields)).json();
       expect(judge("/v1/embeddings", "post", 200, list, JSON_TYPE)).toEqual([]);
+    }
+  });
+
+  test("what was found", async () => {
+    const reply = await (await app.post("/v1/search", { query: "What is Wadi?" })).json();
+    expect((reply as { data: unknown[] }).data.length).toBeGreaterThan(0);
+    expect(judge("/v1/search", "post", 200, reply, JSON_TYPE)).toEqual([]);
+  });
+
+  test("gateway.errors.headers.deprecation every header of a reply beside those of HTTP itself", async () => {
+    const replies: [path: string, Response][] = [
+      ["/v1/chat/completions", await app.chat("Hello", { model: "unknown" })],
+      ["/v1/chat/completions", await app.chat("!error upstream_error", { model: "unknown" })],
+      ["/v1/embeddings", await app.post("/v1/embeddings", { input: "Hello" })],
+      ["/v1/search", await app.post("/v1/search", { query: "Hello" })],
+    ];
+    for (const [path, { status, headers }] of replies) {
+      const told = Object.keys(document.paths[path]!.post!.responses[status]!.headers);
+      const sent = [...headers.keys()].filter((name) => !HTTP_HEADERS.includes(name));
+      const silent = sent.filter((name) => !told.includes(name));
+      expect([path, status, silent]).toEqual([path, status, []]);
+      expect(sent).toContain("x-request-id");
     }
   });
 

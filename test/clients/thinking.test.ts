@@ -1,0 +1,63 @@
+// How each client library asks for deep thinking, as README says, and that it gets the usage of all
+// attempts; the npm package `openai` gets what search finds, too.
+import { expect, test } from "bun:test";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { ChatOpenAI } from "@langchain/openai";
+import { generateText } from "ai";
+import { baseOf, failureOf, registerDev } from "./dev.ts";
+import { connect, say } from "./openai-client.ts";
+
+const dev = registerDev();
+/** Three attempts at the least, whose answers are all the same here. */
+const ATTEMPTS = 3;
+
+async function countPlain(): Promise<number> {
+  const reply = await connect(dev()).chat.completions.create(say("Hello there"));
+  return reply.usage!.total_tokens;
+}
+
+test("openai sends it as a field of its own, whole and streamed", async () => {
+  const total = (await countPlain()) * ATTEMPTS;
+  const ask = { ...say("Hello there"), think: true };
+  const reply = await connect(dev()).chat.completions.create(ask);
+  expect(reply.choices[0]!.message.content).toBe("You said: Hello there");
+  expect(reply.usage!.total_tokens).toBe(total);
+  const stream_options = { include_usage: true };
+  const wish = { ...ask, stream: true as const, stream_options };
+  const chunks = await Array.fromAsync(await connect(dev()).chat.completions.create(wish));
+  const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+  expect(text).toBe("You said: Hello there");
+  expect(chunks.at(-1)!.usage!.total_tokens).toBe(total);
+});
+
+test("ai sends it as an option of its provider", async () => {
+  const baseURL = baseOf(dev());
+  const wadi = createOpenAICompatible({ name: "wadi", baseURL, apiKey: dev().key });
+  const { text, usage } = await generateText({
+    model: wadi("svc"),
+    prompt: "Hello there",
+    providerOptions: { wadi: { think: true } },
+  });
+  expect(text).toBe("You said: Hello there");
+  expect(usage.totalTokens).toBe((await countPlain()) * ATTEMPTS);
+});
+
+test("@langchain/openai sends it among the model's own words", async () => {
+  const model = new ChatOpenAI({
+    model: "svc",
+    apiKey: dev().key,
+    configuration: { baseURL: baseOf(dev()) },
+    modelKwargs: { think: true },
+  });
+  const reply = await model.invoke("Hello there");
+  expect(reply.text).toBe("You said: Hello there");
+  expect(reply.usage_metadata!.total_tokens).toBe((await countPlain()) * ATTEMPTS);
+});
+
+test("openai posts a search, and tells a missing scope by its code", async () => {
+  const body = { query: "What is Wadi?", max_results: 1 };
+  const found = await connect(dev()).post("/search", { body });
+  expect(found).toMatchObject({ object: "list", data: [{ title: "What Wadi is" }] });
+  const refused = await failureOf(connect(dev(), "-none").post("/search", { body }));
+  expect(refused).toMatchObject({ status: 403, code: "scope_required" });
+});
