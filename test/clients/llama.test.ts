@@ -137,7 +137,8 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
       ids: createSystemIds(),
     });
     expect(rows.map(({ status, what }) => `${status} ${what}`)).toEqual([
-      ...["ok settings", "ok data", "ok secrets key", "ok model", "ok clock"],
+      ...["ok settings", "ok data", "ok secrets key", "ok model"],
+      ...["ok embeddings", "ok search", "ok clock"],
     ]);
   });
 });
