@@ -16,8 +16,16 @@ const KILLS = 20;
 const KILLS_LONG = 100;
 const STOPS = 5;
 const CALLERS = 16;
-/** Every third request is a stream. */
-const STREAM_EVERY = 3;
+const CHAT = { messages: [{ role: "user", content: "Hello" }] };
+/** In turns. */
+const REQUESTS: readonly [path: string, body: object][] = [
+  ["/v1/chat/completions", CHAT],
+  ["/v1/chat/completions", { ...CHAT, stream: true }],
+  ["/v1/embeddings", { input: ["Hello", "there"] }],
+  ["/v1/chat/completions", { ...CHAT, think: true }],
+  ["/v1/search", { query: "Hello" }],
+];
+const SCOPES = ["embeddings", "search", "think"];
 const LIFE_MS_LEAST = 300;
 const LIFE_MS_MAX = 1_500;
 /** What was answered longer ago than this has its row. */
@@ -33,6 +41,15 @@ self_hosted = true
 capabilities = ["streaming"]
 price = { prompt = "1.00", completion = "2.00" }
 upstream = { kind = "stub" }
+
+[embeddings]
+kind = "stub"
+price = "0.10"
+requests_per_minute = 1000000
+
+[search]
+kind = "stub"
+requests_per_minute = 1000000
 `;
 
 /** All of one run. */
@@ -61,7 +78,7 @@ export const ledger: Proof = {
     await Bun.write(config, SETTINGS);
     const data = join(directory, "data");
     const at = ["--config", config, "--data", data];
-    const key = await makeKey(program, at);
+    const key = await makeKey(program, at, SCOPES);
     const run: Run = {
       ...{ program, at, file: join(data, "wadi.db"), key, answered: new Map(), sent: 0 },
       ...{ kills: 0, oldest_lost_ms: 0, lost_late: 0, lost_by_stops: 0 },
@@ -76,6 +93,7 @@ export const ledger: Proof = {
 const listFindings = (run: Run, kills: number, sums: SumsFound): Finding[] => [
   atLeast("servers killed under load", run.kills, kills),
   atLeast("requests answered", run.answered.size, kills * 100),
+  atLeast("routes among them", sums.routes, 3),
   atMost("answered over 100 ms before a kill, and without a row", run.lost_late, 0),
   atMost("the longest that was lost, before its kill", run.oldest_lost_ms, LOST_MS_MAX, " ms"),
   atMost(`answered before ${STOPS} stops, and without a row`, run.lost_by_stops, 0),
@@ -107,13 +125,10 @@ const requireCleanEnd = async (child: Child): Promise<void> => {
 /** Asks until the server is gone; notes what was answered whole. */
 const call = async (run: Run, url: string, answered: Map<string, number>): Promise<void> => {
   for (;;) {
+    const [path, body] = REQUESTS[run.sent % REQUESTS.length]!;
     const id = `prove-${run.sent++}`;
-    const body = {
-      messages: [{ role: "user", content: "Hello" }],
-      stream: run.sent % STREAM_EVERY === 0,
-    };
     try {
-      const reply = await fetch(`${url}/v1/chat/completions`, {
+      const reply = await fetch(`${url}${path}`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${run.key}`,
@@ -123,8 +138,8 @@ const call = async (run: Run, url: string, answered: Map<string, number>): Promi
         body: JSON.stringify(body),
       });
       const text = await reply.text();
-      const isWhole = !body.stream || text.endsWith("[DONE]\n\n");
-      if (reply.status === 201 && isWhole) answered.set(id, performance.now());
+      const isWhole = !("stream" in body) || text.endsWith("[DONE]\n\n");
+      if (reply.ok && isWhole) answered.set(id, performance.now());
     } catch {
       // The server is gone.
       return;
@@ -157,26 +172,41 @@ const readRows = ({ file }: Run): RowFound[] => {
 };
 
 interface SumsFound {
+  /** Of which at least one request went well. */
+  routes: number;
   differences: number;
   usage_difference: number;
   strange: number;
 }
 
-const SUMS = `SUM(requests), SUM(failed), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost)`;
-const ROWS = `COUNT(*), SUM(code IS NOT NULL), SUM(COALESCE(prompt_tokens, 0)),
+interface UsageFound {
+  rows: { route: string; requests: number }[];
+}
+
+const SUMS = `route, SUM(requests), SUM(failed), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost)`;
+const ROWS = `route, COUNT(*), SUM(code IS NOT NULL), SUM(COALESCE(prompt_tokens, 0)),
   SUM(COALESCE(completion_tokens, 0)), SUM(cost)`;
 
 const compareSums = async (run: Run): Promise<SumsFound> => {
   const rows = readRows(run);
   const ids = new Set(rows.map(({ request_id }) => request_id));
   using connection = new Connection(run.file);
-  const sums = connection.query(`SELECT ${SUMS} FROM ledger_days`).values()[0]!;
-  const found = connection.query(`SELECT ${ROWS} FROM ledger`).values()[0]!;
-  const report = JSON.parse(await runWadi([run.program, "usage", "--json", ...run.at]));
+  const list = (columns: string, table: string) =>
+    connection.query(`SELECT ${columns} FROM ${table} GROUP BY route ORDER BY route`).values();
+  const sums = list(SUMS, "ledger_days").flat();
+  const found = list(ROWS, "ledger").flat();
+  const line = [run.program, "usage", "--by", "route", "--json", ...run.at];
+  const report = JSON.parse(await runWadi(line)) as UsageFound;
+  const left = new Map(list("route, COUNT(*)", "ledger") as [string, number][]);
+  for (const { route, requests } of report.rows) {
+    left.set(route, (left.get(route) ?? 0) - requests);
+  }
   const isOurs = (id: string) => Number(/^prove-(\d+)$/.exec(id)?.[1] ?? run.sent) < run.sent;
+  const well = connection.query("SELECT DISTINCT route FROM ledger WHERE code IS NULL").values();
   return {
-    differences: sums.filter((sum, n) => sum !== found[n]).length,
-    usage_difference: Math.abs(report.totals.requests - rows.length),
+    routes: well.length,
+    differences: found.filter((one, n) => one !== sums[n]).length + sums.length - found.length,
+    usage_difference: [...left.values()].reduce((sum, one) => sum + Math.abs(one), 0),
     strange: rows.length - ids.size + [...ids].filter((id) => !isOurs(id)).length,
   };
 };

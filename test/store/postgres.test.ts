@@ -69,6 +69,27 @@ function testServers(server: string): void {
     await database.close();
   });
 
+  test("read again what they were reading when its connection was cut", async () => {
+    const database = await openTestDatabase(place);
+    const locker = new SQL({ url: place.url, max: 1 });
+    await database.bind(trialStore).createAll([makeTrial("read-1")]);
+    let reading: Promise<number> | undefined;
+    await locker.begin(async (lock) => {
+      await lock.unsafe("LOCK TABLE trials");
+      reading = database.bind(trialStore).count();
+      // The server itself waits until the read does.
+      await lock.unsafe(`DO $$ BEGIN
+        WHILE (
+          SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE NOT granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        ) = 0 LOOP
+          PERFORM pg_sleep(0.01);
+        END LOOP; END $$`);
+    });
+    expect(await reading).toBeGreaterThan(0);
+    for (const one of [locker, database]) await one.close();
+  });
+
   test("are told of a database that is not there, without the password", async () => {
     const url = new URL(place.url);
     url.pathname = "/nowhere";

@@ -10,6 +10,8 @@ import type { Bus } from "./wake.ts";
 
 /** A write that collides runs again beside the others, and then behind those that still collide. */
 const ATTEMPTS_BESIDE_MAX = 3;
+/** When a server ends all connections, a read may meet one after another: more than a pool has. */
+const READS_MAX = 32;
 /** A write that has met nothing but collisions for so long means that something is wrong. */
 const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
@@ -47,6 +49,22 @@ export function stateOf(failure: unknown): string {
  */
 function isCollision(failure: unknown): boolean {
   return ["40001", "40P01", "53200"].includes(stateOf(failure));
+}
+
+/** The connection is gone, and what was asked on it: 57P01 to 57P02, 08, or the driver's word. */
+function isCut(failure: unknown): boolean {
+  return /^(57P0[12]|08|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
+}
+
+/** Runs again what changes nothing: who is being answered need not hear of a lost connection. */
+async function readAgain<T>(read: () => Promise<T>): Promise<T> {
+  for (let reads = 1; ; reads++) {
+    try {
+      return await read();
+    } catch (failure) {
+      if (reads === READS_MAX || !isCut(failure)) throw failure;
+    }
+  }
 }
 
 /** A pool; nothing is connected before the first statement. */
@@ -91,7 +109,7 @@ export async function createPostgresEngine(
   const lane = createQueue();
   return {
     name: "postgres",
-    read: (work) => work(reader),
+    read: (work) => readAgain(() => work(reader)),
     async write(...call) {
       const begun_ms = performance.now();
       for (let attempts = 1; ; attempts++) {

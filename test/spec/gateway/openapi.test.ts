@@ -2,32 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
-
-interface Schema {
-  $ref?: string;
-  type?: string | string[];
-  description?: string;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  anyOf?: Schema[];
-  const?: unknown;
-}
-interface Content {
-  content: Record<string, { schema: Schema }>;
-}
-interface Operation {
-  summary?: string;
-  description?: string;
-  operationId?: string;
-  requestBody?: Content;
-  responses: Record<string, Content & { description: string; headers: object }>;
-}
-interface Document {
-  openapi: string;
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
-}
+import { type Document, findBreach, followRef, type Schema } from "./document.ts";
 
 let app: TestApp;
 let document: Document;
@@ -54,12 +29,7 @@ function listSchemas(schema: Schema, place: string): [place: string, schema: Sch
 const listAll = () =>
   Object.entries(document.components.schemas).flatMap(([name, one]) => listSchemas(one, name));
 
-/** What a `$ref` leads to; undefined: nothing. */
-const follow = (ref: string): unknown =>
-  ref
-    .replace("#/", "")
-    .split("/")
-    .reduce<unknown>((place, step) => (place as Record<string, unknown>)?.[step], document);
+const follow = (ref: string) => followRef(document, ref);
 
 /** A field is described by itself, by what it refers to, or by each thing but null that it may be. */
 function isDescribed({ description, $ref, anyOf }: Schema): boolean {
@@ -202,36 +172,10 @@ test("`required` names fields that are there, and in replies exactly those that 
 });
 
 describe("what is answered fits what is documented", () => {
-  /** Where a value breaks a schema; empty: nowhere. Only what our own schemas say is understood. */
-  function findBreach(schema: Schema, value: unknown, place = ""): string[] {
-    if (schema.$ref) return findBreach(follow(schema.$ref) as Schema, value, place);
-    if (schema.anyOf) {
-      const all = schema.anyOf.map((one) => findBreach(one, value, place));
-      return all.some((one) => one.length === 0) ? [] : all[0]!;
-    }
-    if ("const" in schema) return schema.const === value ? [] : [place];
-    const types = [schema.type ?? []].flat();
-    const isObject = typeof value === "object" && value !== null;
-    const type = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
-    const isInteger = types.includes("integer") && Number.isInteger(value);
-    if (types.length > 0 && !types.includes(type) && !isInteger) return [place];
-    if (Array.isArray(value)) {
-      return value.flatMap((one, i) => findBreach(schema.items ?? {}, one, `${place}.${i}`));
-    }
-    if (!isObject) return [];
-    const missing = (schema.required ?? []).filter((name) => !(name in value));
-    const fields = Object.entries(schema.properties ?? {}).filter(([name]) => name in value);
-    return [
-      ...missing.map((name) => `${place}.${name} is missing`),
-      ...fields.flatMap(([name, one]) =>
-        findBreach(one, (value as Record<string, unknown>)[name], `${place}.${name}`),
-      ),
-    ];
-  }
   const judge = (path: string, method: string, status: number, value: unknown, type: string) => {
     const reply = document.paths[path]?.[method]?.responses[status];
     expect([path, status, reply === undefined]).toEqual([path, status, false]);
-    return findBreach(reply!.content[type]!.schema, value);
+    return findBreach(document, reply!.content[type]!.schema, value);
   };
   const JSON_TYPE = "application/json";
   const HTTP_HEADERS = ["content-type", "content-length", "date"];

@@ -1,0 +1,79 @@
+// Thousands of drawn bodies on every route: none breaks it, and whatever it answers is documented.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createDraw } from "../../http/draw.ts";
+import { startApp, type TestApp } from "../../support/app.ts";
+import { type Document, findBreach, type Operation } from "./document.ts";
+import { drawBody } from "./fuzz-bodies.ts";
+import { readRefusal } from "./refusal.ts";
+
+const SEED = 20_261_121;
+const BODIES = 1_500;
+const SETTINGS = `
+[limits]
+requests_per_minute = 1_000_000
+[[models]]
+id = "stub-1"
+self_hosted = true
+capabilities = ["tools", "streaming", "reasoning", "vision"]
+upstream = { kind = "stub" }
+[embeddings]
+kind = "stub"
+requests_per_minute = 1_000_000
+[search]
+kind = "stub"
+requests_per_minute = 1_000_000
+`;
+
+let app: TestApp;
+let document: Document;
+beforeAll(async () => {
+  app = await startApp({ settings: SETTINGS });
+  document = (await (await app.get("/openapi.json", { key: null })).json()) as Document;
+});
+afterAll(() => app.stop());
+
+/** What is wrong with a reply; empty: nothing. */
+async function judgeReply({ responses }: Operation, reply: Response): Promise<string[]> {
+  const { status, headers } = reply;
+  const documented = responses[status];
+  if (!documented || status === 422 || status >= 500) return [`status ${status}`];
+  const type = headers.get("content-type")!.split(";")[0]!;
+  const { schema } = documented.content[type]!;
+  const text = await reply.text();
+  if (status >= 400) await readRefusal(new Response(text, { status, headers }));
+  if (type !== "text/event-stream") return findBreach(document, schema, JSON.parse(text));
+  const chunks = text.split("\n").filter((line) => line.startsWith("data: {"));
+  const breaches = chunks.flatMap((one) => findBreach(document, schema, JSON.parse(one.slice(6))));
+  return text.endsWith("data: [DONE]\n\n") ? breaches : [...breaches, "no end"];
+}
+
+const ROUTES = ["/v1/chat/completions", "/v1/embeddings", "/v1/search"];
+
+test("every route with a body is tried", () => {
+  const found = Object.entries(document.paths).filter(([, { post }]) => post?.requestBody);
+  expect(found.map(([path]) => path)).toEqual(ROUTES);
+});
+
+for (const path of ROUTES) {
+  test(`${path} answers whatever body is sent, as it is documented`, async () => {
+    const operation = document.paths[path]!.post!;
+    const { schema } = operation.requestBody!.content["application/json"]!;
+    const draw = createDraw(SEED);
+    const statuses = new Map<number, number>();
+    for (let n = 0; n < BODIES; n++) {
+      const body = drawBody(document, schema, draw);
+      const reply = await app.post(path, body);
+      statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+      expect([body.slice(0, 500), await judgeReply(operation, reply)]).toEqual([
+        body.slice(0, 500),
+        [],
+      ]);
+    }
+    // Both were tried enough to say something.
+    const success = Number(Object.keys(operation.responses).find((status) => status < "3"));
+    expect(statuses.get(success)).toBeGreaterThan(BODIES / 8);
+    expect(statuses.get(400)).toBeGreaterThan(BODIES / 8);
+    expect(app.lines.filter(({ level }) => level === "error")).toEqual([]);
+    expect(({} as Record<string, unknown>).stream).toBeUndefined();
+  });
+}
