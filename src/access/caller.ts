@@ -50,6 +50,11 @@ export function createIdentify(keys: Pick<Bound<typeof keyStore>, "find">, clock
   };
 }
 
+/** Whose turn and whose quota it is: the account's, or that of a key without one. */
+export function accountOf({ account_id, key_id }: Pick<Caller, "account_id" | "key_id">): string {
+  return account_id ?? key_id;
+}
+
 /** gateway.authentication.3: a platform-internal key may not call the API. */
 export function isInternal(caller: Caller): boolean {
   return caller.kind === "internal";

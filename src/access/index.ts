@@ -8,7 +8,7 @@ import { createKeys } from "./keys.ts";
 import { accountStore, keyStore } from "./store.ts";
 
 export { Account } from "./account.ts";
-export { type Caller, type Identify, isInternal } from "./caller.ts";
+export { accountOf, type Caller, type Identify, isInternal } from "./caller.ts";
 export { Key } from "./key.ts";
 export type { RotatedKey } from "./keys.ts";
 export { createLimiter, type Limiter } from "./rate-limit.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createSystemClock } from "../platform/clock.ts";
 import type { Place } from "../platform/database/index.ts";
 import { createSystemIds } from "../platform/ids.ts";
-import type { Settings, StandIn } from "../platform/settings/index.ts";
+import { SERVICES, type Settings, type StandIn } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
 import { isReplay, openRecording } from "./recording.ts";
@@ -69,8 +69,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
 /** Of a replay: what the settings name beside the models is not asked either. */
 function explainOffline(given: Given, settings: Settings): string[] {
   const named = readGivenSettings(given, { wants_api_keys: false, stand_in: "unnamed" });
-  const names = ["embeddings", "search"] as const;
-  const off = names.filter((name) => named[name].kind !== settings[name].kind);
+  const off = SERVICES.filter((name) => named[name].kind !== settings[name].kind);
   if (off.length === 0) return [];
   return [`          ${off.join(" and ")} off: what the settings name is not asked either`];
 }

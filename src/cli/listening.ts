@@ -6,7 +6,7 @@ import type { Clock } from "../platform/clock.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
-import type { Settings } from "../platform/settings/index.ts";
+import { SERVICES, type Settings } from "../platform/settings/index.ts";
 import { type Start, writeBanner } from "./banner.ts";
 import { type Output, printOnce } from "./output.ts";
 import { type Changing, createReloading, type Reloading } from "./reloading.ts";
@@ -72,9 +72,7 @@ export async function listen(options: Listening): Promise<number> {
       data: options.storage,
       models: models.map(({ id, state }) => ({ id, state })),
       default_model: settings.service.default_model,
-      services: (["embeddings", "search"] as const).map((name) => {
-        return { name, kind: settings[name].kind };
-      }),
+      services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
       keys,
     };
     // Before the start is said: whoever has read it may already send a signal.

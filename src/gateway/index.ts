@@ -1,7 +1,7 @@
-// The gateway: what callers of the standard chat-completions format reach.
+// The gateway: what callers reach of chats, embeddings and web search, and the ledger behind them.
 export { createChangesPage } from "./chat/changes-page.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
-export { type EmbedderOptions, openEmbedder } from "./embeddings/supply.ts";
+export { openEmbedder } from "./embeddings/supply.ts";
 export { showRequests } from "./ledger/figures.ts";
 export { readUsage } from "./ledger/opening.ts";
 export type { UsageBy, UsageSum } from "./ledger/store.ts";
@@ -9,3 +9,4 @@ export { openGateway } from "./opening.ts";
 export { createRunning } from "./running.ts";
 export { openSearchEngine } from "./search/supply.ts";
 export { showShared } from "./shared/figures.ts";
+export type { SharedSupplyOptions } from "./shared/service.ts";

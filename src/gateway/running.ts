@@ -1,5 +1,5 @@
 // The answers under way, so that a stop of the program can end them with a word to their callers.
-import type { Failure } from "../models/index.ts";
+import type { Failure, Journey } from "../models/index.ts";
 
 const WHY = "the program stopped before the answer was whole";
 
@@ -31,6 +31,27 @@ export function createRunning(): Running {
       ends.clear();
     },
   };
+}
+
+/** The ending, or `stopped` at a stop: for who has heard nothing of the answer yet. */
+export function untilStop<E>(
+  running: Running,
+  ending: Promise<E>,
+  stopped: Failure,
+): Promise<E | (Failure & Journey)> {
+  const { promise, resolve, reject } = Promise.withResolvers<E | (Failure & Journey)>();
+  const leave = running.enter(() => resolve({ ...stopped }));
+  ending.then(
+    (ending) => {
+      leave();
+      resolve(ending);
+    },
+    (failure) => {
+      leave();
+      reject(failure);
+    },
+  );
+  return promise;
 }
 
 /** True: nothing failed but the program's own time. */

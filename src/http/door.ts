@@ -1,6 +1,7 @@
 // The one door for all routes: who, how often, what for and in what form, judged in one order.
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import {
+  accountOf,
   type Caller,
   type Identify,
   isInternal,
@@ -180,7 +181,7 @@ function createAnswer<B extends TSchema, T extends Tally>(
       throw refuse("permission_denied");
     }
     // gateway.limits.rate: all keys of an account share one counter for each route.
-    options.limiter.take(`${caller.account_id ?? caller.key_id} ${route}`);
+    options.limiter.take(`${accountOf(caller)} ${route}`);
     const tally = spec.meter?.open({ caller, request_id, trace, started_at: visit.started_at });
     visit.tally = tally;
     if (spec.scope && !caller.scopes.includes(spec.scope)) {

@@ -13,13 +13,13 @@ import { formatDuration } from "../platform/duration.ts";
 import { createTrustedEgress, type TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { hasSecretsKey } from "../platform/secrets-key.ts";
-import type { ModelSettings, Settings } from "../platform/settings/index.ts";
+import type { ModelSettings, ServiceName, Settings } from "../platform/settings/index.ts";
 import { listServiceLooks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
 export interface CheckRow {
   /** `fail`: something would not serve. */
   status: "ok" | "warn" | "fail";
-  what: "settings" | "data" | "secrets key" | "model" | "embeddings" | "search" | "clock";
+  what: "settings" | "data" | "secrets key" | "model" | ServiceName | "clock";
   /** Which of them: a file, a model's id, a kind, a server. */
   name: string;
   /** The server that was asked. */

@@ -1,13 +1,13 @@
 // Looks whether embeddings and search would answer: each is asked once, as the gateway would ask.
-import type { EmbedderOptions, openEmbedder, openSearchEngine } from "../gateway/index.ts";
+import type { openEmbedder, openSearchEngine, SharedSupplyOptions } from "../gateway/index.ts";
 import { createLook, nameHealth, rootOf, writeHeaders } from "../models/index.ts";
 import { abortAfter, type Clock } from "../platform/clock.ts";
 import type { TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
-import type { EmbeddingsSettings, Settings } from "../platform/settings/index.ts";
+import type { EmbeddingsSettings, ServiceName, Settings } from "../platform/settings/index.ts";
 import type { CheckRow } from "./checking.ts";
-import { listStandIns, type StandIn } from "./stand-ins.ts";
+import { listStandIns } from "./stand-ins.ts";
 
 /** A server that has to load its model first is one that would keep callers waiting. */
 const ANSWER_MS = 20_000;
@@ -109,7 +109,7 @@ async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
 const OFF: Judged = { status: "ok", says: "calls answer 503 service_unavailable" };
 
 /** Beside named models it answers only where it was named as well, which may be a slip. */
-function judgeStub(what: StandIn, settings: Settings): Judged {
+function judgeStub(what: ServiceName, settings: Settings): Judged {
   const { folder } = settings.search;
   const inside = what === "embeddings" ? "vectors made inside" : "pages made inside";
   const made = what === "search" && folder !== "" ? `the pages of ${folder}` : inside;
@@ -166,6 +166,6 @@ async function timeAnswer<A extends Answered>(
 }
 
 /** What is worth a line of a server's log stands in the rows. */
-function listAround({ egress, clock }: ServiceCheckOptions): EmbedderOptions {
+function listAround({ egress, clock }: ServiceCheckOptions): SharedSupplyOptions {
   return { egress, clock, log: createLog(clock, () => undefined, false) };
 }

@@ -1,5 +1,6 @@
 // The waiting line alone: whose turn it is, who gives way, and how waiting ends.
 import { describe, expect, test } from "bun:test";
+import { getEventListeners } from "node:events";
 import { createWaitingLine, type Waiting } from "../../src/platform/waiting-line.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -132,10 +133,26 @@ describe("an end without a place", () => {
     expect(outcomes.at(-1)).toBe("b found");
   });
 
-  test("leaves no timer behind, nor does being served", async () => {
+  test("leaves no timer behind and nothing on the caller's signal, nor does being served", async () => {
     const { clock, wait, serve } = openLine(10);
-    wait("a");
+    const { signal } = new AbortController();
+    wait("a", "a", { signal });
     await serve(1);
-    expect(clock.pending()).toBe(0);
+    expect([clock.pending(), getEventListeners(signal, "abort")]).toEqual([0, []]);
+    wait("a", "a", { signal });
+    await clock.advance(LATE_MS);
+    expect([clock.pending(), getEventListeners(signal, "abort")]).toEqual([0, []]);
+  });
+
+  test("leaves no turn behind: who comes back stands behind those who came meanwhile", async () => {
+    const { clock, wait, serve, outcomes } = openLine(10);
+    const leaving = new AbortController();
+    wait("a", "a1", { signal: leaving.signal });
+    leaving.abort();
+    wait("b", "b1");
+    wait("a", "a2");
+    await clock.advance(0);
+    await serve(1);
+    expect(outcomes).toEqual(["a1 left", "b1 found"]);
   });
 });

@@ -20,6 +20,8 @@ export interface SearchServer {
   script: SearchScript | null;
   /** The status of its /healthz, which is not among what was asked. */
   health: number;
+  /** How often that was looked at. */
+  looks: number;
   stop(): Promise<void>;
 }
 
@@ -31,7 +33,10 @@ function startServer(base: string, path: string, answer: SearchScript): SearchSe
     idleTimeout: 0,
     fetch(request) {
       const { pathname, searchParams, search } = new URL(request.url);
-      if (pathname === "/healthz") return new Response("OK", { status: server.health });
+      if (pathname === "/healthz") {
+        server.looks += 1;
+        return new Response("OK", { status: server.health });
+      }
       if (pathname !== base + path) return writeErrorPage(404, "Not Found");
       const one = {
         path: pathname,
@@ -49,6 +54,7 @@ function startServer(base: string, path: string, answer: SearchScript): SearchSe
     asked,
     script: null,
     health: 200,
+    looks: 0,
     stop: () => listener.stop(true),
   };
   return server;

@@ -1,4 +1,5 @@
 // From a valid request to what an upstream is asked: listed fields only, within the budget.
+import { accountOf } from "../../access/index.ts";
 import {
   type Ask,
   type ContentPart,
@@ -26,7 +27,7 @@ export function writeAsk(
   return {
     request_id,
     trace,
-    account: caller.account_id ?? caller.key_id,
+    account: accountOf(caller),
     messages: writeMessages(body.messages, settings.system_prompt),
     max_tokens: Math.min(body.max_tokens ?? settings.default_max_tokens, budget_max),
     tools: (body.tools ?? []).map(writeTool),

@@ -1,12 +1,13 @@
 // Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
+import { accountOf } from "../../access/index.ts";
 import { openEventStream, type Reply } from "../../http/index.ts";
-import type { Ask, Ending, Failure } from "../../models/index.ts";
+import type { Ask, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
 import { CATALOGUE } from "../../platform/refusal.ts";
 import { traceIdOf } from "../../platform/trace.ts";
-import { isStopped, type Running, STOPPED } from "../running.ts";
+import { isStopped, type Running, STOPPED, untilStop } from "../running.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
@@ -46,7 +47,8 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
       const { ask, answer, tally, headers } = admitted;
       const collector = createMessageCollector();
       const asked_at = clock.monotonic();
-      const ending = await untilStop(running, answer(ask, collector.ear, signal));
+      const answering = answer(ask, collector.ear, signal);
+      const ending = await untilStop(running, answering, STOPPED);
       tally.end(ending);
       if (!ending.ok) {
         noteFailure(ending, admitted);
@@ -80,23 +82,6 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
   };
 }
 
-/** The ending, or that of a stop: who asked for JSON has heard nothing of the answer yet. */
-function untilStop(running: Running, ending: Promise<Ending>): Promise<Ending> {
-  const { promise, resolve, reject } = Promise.withResolvers<Ending>();
-  const leave = running.enter(() => resolve({ ...STOPPED }));
-  ending.then(
-    (ending) => {
-      leave();
-      resolve(ending);
-    },
-    (failure) => {
-      leave();
-      reject(failure);
-    },
-  );
-  return promise;
-}
-
 /** Who asked whom: what every line about a request says. */
 function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOptions["hashUser"]) {
   const { account_id, key_id } = caller;
@@ -105,7 +90,7 @@ function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOpti
     account_id,
     key_id,
     // Of two accounts the same text is two users.
-    user: user === null ? undefined : hashUser(`${account_id ?? key_id} ${user}`),
+    user: user === null ? undefined : hashUser(`${accountOf(caller)} ${user}`),
     model: model.settings.id,
   };
 }

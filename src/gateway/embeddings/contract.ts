@@ -15,7 +15,7 @@ export interface EmbedAsk {
   trace: Trace | null;
   /** The account, or the key of none, in whose turn a place is taken; it is not sent. */
   account: string;
-  /** 1 to 64, none of them empty. */
+  /** 1 to 64, none of them empty, and none with half a surrogate pair. */
   inputs: readonly string[];
 }
 

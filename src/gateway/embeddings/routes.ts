@@ -1,22 +1,23 @@
 // POST /v1/embeddings.
+import { accountOf } from "../../access/index.ts";
 import type { Door, Meter } from "../../http/index.ts";
 import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
 import type { Priced, RequestTally } from "../ledger/tally.ts";
 import type { Running } from "../running.ts";
 import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
 import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts";
-import { createSharedService } from "../shared/service.ts";
+import { createSharedService, type SharedSupplyOptions } from "../shared/service.ts";
 import { type EmbedAsk, type Embedder, MODEL } from "./contract.ts";
 import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
 import { EmbeddingsRequest, listInputs } from "./request.ts";
-import { type EmbedderOptions, openEmbedder } from "./supply.ts";
+import { openEmbedder } from "./supply.ts";
 
 const PATH = "/v1/embeddings";
 const WHO = "embedding server";
 /** gateway.limits.body_size */
 const BODY_BYTES_MAX = 256 * 1024;
 
-export interface EmbeddingsOptions extends EmbedderOptions {
+export interface EmbeddingsOptions extends SharedSupplyOptions {
   settings: EmbeddingsSettings;
   meter: Meter<RequestTally>;
   running: Running;
@@ -83,7 +84,7 @@ function embed(answer: Answering<Embedder>, visit: SharedVisit, inputs: readonly
   const ask: EmbedAsk = {
     request_id,
     trace,
-    account: caller.account_id ?? caller.key_id,
+    account: accountOf(caller),
     // Half a surrogate pair is no text: a server may refuse it, and all the others with it.
     inputs: inputs.map((text) => text.toWellFormed()),
   };

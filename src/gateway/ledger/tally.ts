@@ -16,11 +16,17 @@ const BYTES_MAX = 1e12;
 /** What answers, and what its tokens cost; null: nobody knows. */
 export type Priced = Pick<ModelSettings, "id" | "price">;
 
-/** How an answer ended, as far as its entry tells of it; without usage nothing is counted. */
-export type Ending = (Answered | Failure) & Journey;
+/** What went well, as far as its entry tells of it. */
+export interface Answered {
+  ok: true;
+  /** Left out: nothing is counted, as of a search. */
+  usage?: Usage;
+  usage_estimated?: true;
+  /** The part of the usage that servers told. */
+  told?: Usage;
+}
 
-/** Without usage nothing is counted; `told` is the part of it that servers told. */
-type Answered = { ok: true; usage?: Usage; usage_estimated?: true; told?: Usage };
+type Ending = (Answered | Failure) & Journey;
 
 export interface TallyOptions {
   route: Route;
@@ -28,13 +34,6 @@ export interface TallyOptions {
   drawId(): string;
   /** Takes the one entry. */
   take(entry: Entry): void;
-}
-
-/** How work without tokens went well. */
-interface Unmeasured extends Journey {
-  ok: true;
-  usage?: undefined;
-  usage_estimated?: undefined;
 }
 
 export class RequestTally implements Tally {
@@ -45,7 +44,7 @@ export class RequestTally implements Tally {
   readonly #arrival: Arrival;
   readonly #at: number;
   #model: Priced | null = null;
-  #ending: Ending | Unmeasured | null = null;
+  #ending: Ending | null = null;
   #first_token_ms: number | null = null;
   #isClosed = false;
 
@@ -67,7 +66,7 @@ export class RequestTally implements Tally {
   }
 
   /** How the model's answer, or other work, ended, before its caller is told. */
-  end(ending: Ending | Unmeasured): void {
+  end(ending: Ending): void {
     this.#ending = ending;
   }
 

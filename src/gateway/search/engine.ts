@@ -1,10 +1,9 @@
 // A search engine on a server: how it is asked, how long it is left alone, and how it fares.
 import { createLook, type Failure, joinReplicas, parseObject } from "../../models/index.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
-import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
 import { askServer, type Heard } from "../shared/asking.ts";
+import type { SharedSupplyOptions } from "../shared/service.ts";
 import type { Found, Hit, Search, SearchAsk, SearchEngine } from "./contract.ts";
 import { createWait, LONG_WAIT_MS } from "./wait.ts";
 
@@ -33,17 +32,11 @@ export interface EngineKind {
   readWait?(header: Heard["header"]): number | null;
 }
 
-export interface EngineOptions {
-  egress: TrustedEgress;
-  clock: Clock;
-  log: Log;
-}
-
 /** Nothing is asked before its start. */
 export function openEngine(
   kind: EngineKind,
   settings: SearchSettings,
-  { log, ...around }: EngineOptions,
+  { log, ...around }: SharedSupplyOptions,
 ): SearchEngine {
   const { egress, clock } = around;
   const { connect_timeout_ms, timeout_ms } = settings;
@@ -61,7 +54,7 @@ export function openEngine(
       },
     ],
     {
-      model: "search",
+      who: "search engine",
       max_in_flight: 0,
       health_every_ms: HEALTH_EVERY_MS,
       first_token_timeout_ms: timeout_ms,
@@ -88,7 +81,7 @@ export function openEngine(
   };
 }
 
-type AskingOptions = Omit<EngineOptions, "log"> & Parameters<TrustedEgress["open"]>[1];
+type AskingOptions = Omit<SharedSupplyOptions, "log"> & Parameters<TrustedEgress["open"]>[1];
 type Asking = (ask: SearchAsk, signal: AbortSignal, timeout_ms: number) => Promise<Found | Failure>;
 
 function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptions): Asking {

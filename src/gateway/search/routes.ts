@@ -1,22 +1,23 @@
 // POST /v1/search.
+import { accountOf } from "../../access/index.ts";
 import type { Door, Meter } from "../../http/index.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import type { Running } from "../running.ts";
 import { createAnswering } from "../shared/answering.ts";
 import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts";
-import { createSharedService } from "../shared/service.ts";
+import { createSharedService, type SharedSupplyOptions } from "../shared/service.ts";
 import type { SearchAsk } from "./contract.ts";
 import { chooseResults } from "./hits.ts";
 import { SearchReply, STATUS, writeSearchReply } from "./reply.ts";
 import { readWish, SearchRequest } from "./request.ts";
-import { openSearchEngine, type SearchEngineOptions } from "./supply.ts";
+import { openSearchEngine } from "./supply.ts";
 import { LONG_WAIT_MS } from "./wait.ts";
 
 const PATH = "/v1/search";
 const WHO = "search engine";
 
-export interface SearchOptions extends SearchEngineOptions {
+export interface SearchOptions extends SharedSupplyOptions {
   settings: SearchSettings;
   meter: Meter<RequestTally>;
   running: Running;
@@ -63,7 +64,7 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
     },
     async ({ body, ...visit }) => {
       const { caller, request_id, trace } = visit;
-      const account = caller.account_id ?? caller.key_id;
+      const account = accountOf(caller);
       const ask: SearchAsk = { request_id, trace, account, ...readWish(body) };
       const found = await answer(visit, ({ search }, signal) => search(ask, signal));
       const results = chooseResults(found.answer.hits, ask.max_results);

@@ -1,24 +1,16 @@
 // From the settings of search to the engine that answers.
-import type { Clock } from "../../platform/clock.ts";
-import type { TrustedEgress } from "../../platform/egress/index.ts";
-import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
+import type { SharedSupplyOptions } from "../shared/service.ts";
 import { createBrave } from "./brave.ts";
 import type { SearchEngine } from "./contract.ts";
 import { openEngine } from "./engine.ts";
 import { createSearxng } from "./searxng.ts";
 import { createStubSearch } from "./stub/stub.ts";
 
-export interface SearchEngineOptions {
-  egress: TrustedEgress;
-  clock: Clock;
-  log: Log;
-}
-
 /** Nothing is asked before its start; null: search is off. */
 export function openSearchEngine(
   settings: SearchSettings,
-  around: SearchEngineOptions,
+  around: SharedSupplyOptions,
 ): SearchEngine | null {
   switch (settings.kind) {
     case "searxng":

@@ -1,13 +1,13 @@
 // One request of embeddings or search on its way: its turn, what answers it, and what is noted of
 // its end.
 import type { Caller } from "../../access/index.ts";
-import type { Failure, Journey, Usage } from "../../models/index.ts";
+import type { Failure, Journey } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { CATALOGUE, Refusal } from "../../platform/refusal.ts";
 import { type Trace, traceIdOf } from "../../platform/trace.ts";
-import type { RequestTally } from "../ledger/tally.ts";
-import { isStopped, type Running, STOPPED } from "../running.ts";
+import type { Answered, RequestTally } from "../ledger/tally.ts";
+import { isStopped, type Running, STOPPED, untilStop } from "../running.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import { refuseShared, type WriteHeaders } from "./failure.ts";
 import type { SharedPlan, SharedService, SharedSupply } from "./service.ts";
@@ -19,13 +19,6 @@ export interface SharedVisit {
   request_id: string;
   trace: Trace | null;
   tally: RequestTally;
-}
-
-/** What an answer must tell of itself; `usage` is left out where nothing is counted. */
-interface Answered {
-  ok: true;
-  usage?: Usage;
-  usage_estimated?: true;
 }
 
 export interface AnsweringOptions<P extends SharedPlan, S extends SharedSupply> {
@@ -47,6 +40,9 @@ export type Answering<S> = <A extends Answered>(
   work: (supply: S, signal: AbortSignal) => Promise<(A | Failure) & Journey>,
 ) => Promise<{ answer: A; headers: Record<string, string> }>;
 
+/** Nothing was made of it that anybody got: gateway.errors.service_unavailable */
+const STOPPED_BEFORE: Failure = { ...STOPPED, code: "model_offline" };
+
 export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
   options: AnsweringOptions<P, S>,
 ): Answering<S> {
@@ -61,7 +57,7 @@ export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
       ending.waited_ms = waited_ms + (ending.waited_ms ?? 0);
       return ending;
     });
-    const ending = await untilStop(running, asking).catch((refusal: unknown) => {
+    const ending = await untilStop(running, asking, STOPPED_BEFORE).catch((refusal: unknown) => {
       noteLeaving(refusal, visit, options);
       throw refusal;
     });
@@ -74,21 +70,6 @@ export function createAnswering<P extends SharedPlan, S extends SharedSupply>(
     const timing = writeServerTiming(now - tally.started_at, now - asked_at, ending.waited_ms);
     return { answer: ending, headers: { "server-timing": timing } };
   };
-}
-
-/** The ending, or that of a stop: who waits has heard nothing of an answer yet. */
-async function untilStop<E>(
-  running: Running,
-  ending: Promise<E>,
-): Promise<E | (Failure & Journey)> {
-  const stopped = Promise.withResolvers<Failure & Journey>();
-  // Nothing was made of it that anybody got: gateway.errors.service_unavailable
-  const leave = running.enter(() => stopped.resolve({ ...STOPPED, code: "model_offline" }));
-  try {
-    return await Promise.race([ending, stopped.promise]);
-  } finally {
-    leave();
-  }
 }
 
 type Noting = Pick<AnsweringOptions<SharedPlan, SharedSupply>, "log" | "route" | "who">;

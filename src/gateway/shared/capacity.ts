@@ -67,7 +67,8 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
   return {
     async use(account, signal, work) {
       if (signal.aborted) throw refuse("client_closed_request");
-      if (line.count() > 0 || !find()) {
+      // Where a place is free nobody waits: who gives one back serves the line at once.
+      if (!find()) {
         if (size.max_queued === 0) throw refuseFull();
         const waiting = { account, find, isPicky: false, timeout_ms: WAIT_MAX_MS, signal };
         const found = await line.wait(waiting);

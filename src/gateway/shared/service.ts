@@ -1,10 +1,19 @@
 // What embeddings and search have in common: a quota for each account, a capacity that all share,
 // and something behind it that other settings may exchange.
-import { type Caller, createLimiter } from "../../access/index.ts";
+import { accountOf, type Caller, createLimiter } from "../../access/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { TrustedEgress } from "../../platform/egress/index.ts";
+import type { Log } from "../../platform/log.ts";
 import { refuse } from "../../platform/refusal.ts";
 import type { Service } from "../../platform/service.ts";
 import { type CapacitySize, createCapacity } from "./capacity.ts";
+
+/** What a supply is opened with, beside its settings. */
+export interface SharedSupplyOptions {
+  egress: TrustedEgress;
+  clock: Clock;
+  log: Log;
+}
 
 /** What answers. */
 export interface SharedSupply {
@@ -69,12 +78,12 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
     closing_ms: 0,
   });
   return {
-    async use({ account_id, key_id }, signal, work) {
+    async use(caller, signal, work) {
       // gateway.errors.service_unavailable: nothing is counted of what nobody would answer.
       const found = supply;
       if (!found)
         throw refuse("service_unavailable", { message: `This service offers no ${name}.` });
-      const account = account_id ?? key_id;
+      const account = accountOf(caller);
       quota.take(account);
       return capacity.use(account, signal, () => work(found));
     },

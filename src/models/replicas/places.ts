@@ -5,7 +5,6 @@ import type { Failure, Outcome } from "../upstream/contract.ts";
 import { explainCut } from "../upstream/openai-failure.ts";
 import type { Trial } from "./breaker.ts";
 import { createChoice } from "./choice.ts";
-
 import type { Replica } from "./replica.ts";
 
 /** A place at a replica, from the moment on at which it is given. */

@@ -1,4 +1,4 @@
-// One replica of a model: its server, and all that decides whether it is asked.
+// One replica of those that answer the same: its server, and all that decides whether it is asked.
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
@@ -22,8 +22,10 @@ export interface Replica<S = unknown> {
 }
 
 export interface ReplicaOptions {
-  /** The model's id, for the log. */
-  model: string;
+  /** What it is, for the log; left out: a model server. */
+  who?: string;
+  /** The model's id, for the log; left out: it has none. */
+  model?: string;
   health_every_ms: number;
   clock: Clock;
   log: Log;
@@ -34,14 +36,14 @@ export interface ReplicaOptions {
 export function createReplica<S>(
   { name, server, look }: ReplicaServer<S>,
   index: number,
-  { model, health_every_ms, clock, log, onChange }: ReplicaOptions,
+  { who = "model server", model, health_every_ms, clock, log, onChange }: ReplicaOptions,
 ): Replica<S> {
   const fields = { model, upstream: name };
   const breaker = createBreaker({
     clock,
     onTurn(isOpen) {
-      if (isOpen) log.warn("a model server fails again and again; others are asked first", fields);
-      else log.info("a model server has recovered from its failures", fields);
+      if (isOpen) log.warn(`a ${who} fails again and again; others are asked first`, fields);
+      else log.info(`a ${who} has recovered from its failures`, fields);
     },
     onOpen(open_ms) {
       onChange();
@@ -59,8 +61,8 @@ export function createReplica<S>(
     countHeard: breaker.countHeard,
     onAlive: () => breaker.hear(),
     onTurn(isHealthy) {
-      if (isHealthy) log.info("a model server is healthy again", fields);
-      else log.warn("a model server is not healthy and is not asked", fields);
+      if (isHealthy) log.info(`a ${who} is healthy again`, fields);
+      else log.warn(`a ${who} is not healthy and is not asked`, fields);
       onChange();
     },
   });

@@ -23,8 +23,10 @@ export interface Replicas<S> {
 }
 
 export interface ReplicasOptions {
-  /** The model's id, for the log. */
-  model: string;
+  /** What they are, for the log; left out: model servers. */
+  who?: string;
+  /** The model's id, for the log; left out: they have none. */
+  model?: string;
   /** The places of each replica; 0: without limit. */
   max_in_flight: number;
   /** 0: never. */

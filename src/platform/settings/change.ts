@@ -2,7 +2,7 @@
 // what changes.
 import { type Field, listFields } from "./field.ts";
 import { SettingsError, shorten } from "./problem.ts";
-import { listAliases, type ModelSettings, type Settings } from "./settings.ts";
+import { listAliases, type ModelSettings, SERVICES, type Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 
 /** How many models a line names before it only counts. */
@@ -47,7 +47,7 @@ export function describeChange(before: Settings, after: Settings): string {
     parts.push(path.startsWith("limits.") ? `${path} ${old} -> ${now}` : path);
   }
   // No setting of its own: the place that holds it is the same, and what it holds is another.
-  for (const name of ["embeddings", "search"] as const) {
+  for (const name of SERVICES) {
     if (before[name].api_key !== after[name].api_key) parts.push(`${name}.api_key`);
   }
   return parts.join("; ");

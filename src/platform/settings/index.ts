@@ -8,7 +8,9 @@ export {
   type EmbeddingsSettings,
   listAliases,
   type ModelSettings,
+  SERVICES,
   type SearchSettings,
+  type ServiceName,
   type Settings,
   type StartSettings,
 } from "./settings.ts";

@@ -40,6 +40,10 @@ interface Keyed {
   readonly api_key: string | null;
 }
 
+/** What is served beside chat, each by a table of its own. */
+export const SERVICES = ["embeddings", "search"] as const;
+export type ServiceName = (typeof SERVICES)[number];
+
 /** `kind` is what `auto` came to where it stood there. */
 export type EmbeddingsSettings = Omit<Value<typeof Table>["embeddings"], "kind"> &
   Keyed & { readonly kind: "off" | "openai" | "tei" | "stub" };

@@ -11,6 +11,9 @@ import { readSettings } from "../../../src/platform/settings/index.ts";
 import { caller, createHall } from "../../http/hall.ts";
 import { createManualClock } from "../../support/clock.ts";
 
+export const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
+const traceparent = `00-${TRACE_ID}-b7ad6b7169203331-01`;
+
 export type EmbedEnding = Awaited<ReturnType<Embed>>;
 
 /** One vector for each input, of which the first number says which it was. */
@@ -65,7 +68,7 @@ export function openFront(embed: Embed, lines = "") {
     lines: lines_logged,
     /** POST /v1/embeddings of an account. */
     ask(body: unknown = { input: "Hello" }, account = "a", signal?: AbortSignal) {
-      const headers = { authorization: account, "x-request-id": `of-${account}` };
+      const headers = { authorization: account, "x-request-id": `of-${account}`, traceparent };
       const init = { headers, body: JSON.stringify(body), signal };
       return hall.ask("POST", "/v1/embeddings", init);
     },

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { EmbedAsk } from "../../../src/gateway/embeddings/contract.ts";
 import type { Failure } from "../../../src/models/index.ts";
 import { readRefusal } from "../../http/hall.ts";
-import { type EmbedEnding, embedInputs, openFront } from "./front.ts";
+import { type EmbedEnding, embedInputs, openFront, TRACE_ID } from "./front.ts";
 
 const WHY = "a reason that no caller is told";
 const fail = (code: Failure["code"], more: Partial<Failure> = {}): Failure => ({
@@ -47,7 +47,7 @@ test("an embedder is asked for the inputs, by the account and the request", asyn
   });
   await ask({ input: "Hello" });
   await ask({ input: ["a", "half \ud83c of it"] }, "b");
-  const trace = null;
+  const trace = { traceparent: expect.stringContaining(TRACE_ID) };
   expect(asked).toEqual([
     { request_id: "of-a", trace, account: "a", inputs: ["Hello"] },
     // No server could make a text of half a surrogate pair.
@@ -60,6 +60,13 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
   test.each<[string, Failure, number, string, (string | null)[]]>([
     ["an error", fail("upstream_error", { upstream_status: 500 }), 502, "upstream_error", spent],
     ["silence", fail("upstream_timeout"), 504, "upstream_timeout", spent],
+    [
+      "an error that says when it is over",
+      fail("upstream_error", { retry_after_ms: 9_000 }),
+      502,
+      "upstream_error",
+      spent,
+    ],
     ["no server", fail("model_offline"), 503, "service_unavailable", [null, null]],
     ["none that serves", fail("model_unavailable"), 503, "service_unavailable", [null, null]],
     [
@@ -91,12 +98,14 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
       expect(readWaits(reply)).toEqual(waits);
       const text = await reply.clone().text();
       expect(text).not.toContain(WHY);
+      expect(text).toContain('"The embedding server ');
       expect(await readRefusal(reply)).toEqual([status, code, null]);
       expect(lines).toEqual([
         expect.objectContaining({
           level: "warn",
           message: `the embedding server failed: ${WHY}`,
           request_id: "of-a",
+          trace_id: TRACE_ID,
           account_id: "a",
           route: "POST /v1/embeddings",
           code: failure.code,
@@ -170,7 +179,7 @@ describe("gateway.limits.shared_capacity", () => {
 });
 
 describe("the ledger", () => {
-  test("a row says what was converted, for nothing, and how long it waited for its turn", async () => {
+  test("a row says what was converted, for nothing, and how long it waited for its turn and then for a server", async () => {
     const { ask, held, reached, clock, entries } = openHeld("max_concurrent = 1");
     const first = ask();
     await reached(1);
@@ -180,7 +189,7 @@ describe("the ledger", () => {
     await first;
     await reached(2);
     await clock.advance(40);
-    held[1]!.resolve(embedInputs(["Hello"]));
+    held[1]!.resolve({ ...embedInputs(["Hello"]), waited_ms: 30 });
     await second;
     const row = {
       route: "embeddings",
@@ -196,7 +205,7 @@ describe("the ledger", () => {
     };
     expect(entries).toMatchObject([
       { ...row, account_id: "a", waited_ms: 0, duration_ms: 250 },
-      { ...row, account_id: "b", waited_ms: 250, duration_ms: 290 },
+      { ...row, account_id: "b", waited_ms: 280, duration_ms: 290 },
     ]);
     expect(entries[0]!.reply_bytes).toBeGreaterThan(50);
   });
@@ -213,7 +222,7 @@ describe("the ledger", () => {
   test("a refused field has a row without a model, a refused turn one with it", async () => {
     const { ask, entries } = openFront(
       async ({ inputs }) => embedInputs(inputs),
-      ["requests_per_minute = 1"].join(),
+      "requests_per_minute = 1",
     );
     await ask({ input: "" });
     await ask();

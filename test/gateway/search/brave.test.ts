@@ -202,6 +202,12 @@ describe("a limit that is reached", () => {
     expect((await own.search("x")).ok).toBe(true);
   });
 
+  test("of a window that is empty goes before a shorter Retry-After", async () => {
+    const limits = { ...writeLimits("0, 0", "1, 3600"), "retry-after": "5" };
+    server.script = () => writeBraveError(429, "RATE_LIMITED", {}, limits);
+    expect(await own.search("x")).toMatchObject({ retry_after_ms: 3_600_000 });
+  });
+
   test("told with a success is no reason to wait: only successes count there", async () => {
     for (let n = 0; n < 3; n++) expect((await own.search("x")).ok).toBe(true);
     expect(server.asked).toHaveLength(3);

@@ -32,6 +32,7 @@ describe("the question", () => {
     const { headers } = asked!;
     expect(headers.get("accept")).toBe("application/json");
     expect(headers.get("accept-encoding")).toBe("identity");
+    expect(headers.get("user-agent")).toBe("wadi");
     expect(headers.get("x-request-id")).toBe("019aa7e4-2c00-7000-8000-0123456789ab");
     expect(headers.get("authorization")).toBeNull();
     expect(headers.get("content-type")).toBeNull();
@@ -206,7 +207,51 @@ describe("a wait", () => {
   });
 });
 
+describe("what counts against it", () => {
+  test.each<[status: number, isCounted: boolean]>([
+    [500, true],
+    [502, true],
+    // It turns us away, whatever is asked.
+    [403, true],
+    // A query may have brought these about.
+    [400, false],
+    [414, false],
+  ])("of status %d again and again: %p", async (status, isCounted) => {
+    server.script = () => writeErrorPage(status, "No");
+    for (let n = 0; n < 6; n++) await own.search("x");
+    const message = "a search engine fails again and again; others are asked first";
+    expect(own.lines.map((line) => line.message)).toEqual(isCounted ? [message] : []);
+    // There is no other one.
+    expect(server.asked).toHaveLength(6);
+  });
+});
+
 describe("its health", () => {
+  test("is looked at every ten seconds while it is well", async () => {
+    own.engine.start();
+    const wait = async (count: number) => {
+      while (server.looks < count) await own.clock.advance(0);
+    };
+    await wait(1);
+    await own.clock.advance(9_999);
+    expect(server.looks).toBe(1);
+    await own.clock.advance(1);
+    await wait(2);
+  });
+
+  test("is looked at at once where a search met silence", async () => {
+    await using other = open('timeout = "3s"');
+    other.engine.start();
+    while (server.looks < 1) await other.clock.advance(0);
+    await other.clock.advance(5_000);
+    server.script = () => new Promise<Response>(() => undefined);
+    const asked = other.search("x");
+    while (server.asked.length === 0) await other.clock.advance(0);
+    await other.clock.advance(3_000);
+    expect(await outcomeOf(asked)).toMatchObject({ code: "upstream_timeout" });
+    while (server.looks < 2) await other.clock.advance(0);
+  });
+
   test("is looked at from the start on: down while it is unwell, up again when it is well", async () => {
     server.health = 500;
     own.engine.start();
@@ -219,6 +264,12 @@ describe("its health", () => {
     server.health = 200;
     await until(false);
     expect((await own.search("x")).ok).toBe(true);
+    const upstream = new URL(server.url).host;
+    expect(own.lines).toMatchObject([
+      { level: "warn", message: "a search engine is not healthy and is not asked", upstream },
+      { level: "info", message: "a search engine is healthy again", upstream },
+    ]);
+    expect(own.lines[0]).not.toHaveProperty("model");
   });
 });
 
@@ -235,6 +286,24 @@ test("a caller who leaves cuts the request at once", async () => {
   leaving.abort();
   expect(await outcomeOf(asked)).toMatchObject({ code: "client_closed_request" });
   await gone;
+});
+
+test("an answer leaves nothing on the clock but that its connection is kept", async () => {
+  for (let n = 0; n < 3; n++) {
+    expect((await own.search("x")).ok).toBe(true);
+    expect(own.clock.pending()).toBe(1);
+  }
+});
+
+test("a reply may have four megabytes, and no byte more", async () => {
+  const writeReply = (bytes: number) => {
+    const [head, tail] = ['{"results":[{"title":"', '","url":"https://a.example/"}]}'];
+    return new Response(head + "x".repeat(bytes - head.length - tail.length) + tail);
+  };
+  server.script = () => writeReply(4 * 1024 * 1024);
+  expect((await own.search("x")).ok).toBe(true);
+  server.script = () => writeReply(4 * 1024 * 1024 + 1);
+  expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
 });
 
 test("an answer has the time-out for all of it", async () => {

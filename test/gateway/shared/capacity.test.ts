@@ -123,6 +123,14 @@ describe("gateway.limits.shared_capacity", () => {
     await end("b1");
     expect(begun).toEqual(["a1", "b1", "d1"]);
   });
+
+  test("gateway.limits.shared_capacity nobody joins a line that a change has closed, and who waits stays", async () => {
+    const { capacity, told, ask } = openCapacity(1, 2);
+    await ask("x1", "a1", "a2");
+    capacity.change({ max_concurrent: 1, max_queued: 0 });
+    await ask("b1");
+    expect([told, capacity.look().queued]).toEqual([["b1 capacity_exceeded 1"], 2]);
+  });
 });
 
 describe("gateway.errors.client_closed_request", () => {
@@ -138,6 +146,10 @@ describe("gateway.errors.client_closed_request", () => {
     await clock.advance(0);
     expect(told).toEqual(["b1 client_closed_request", "c1 client_closed_request"]);
     await end("a1");
+    // Nor where there is a place.
+    void use("d1", leaving.signal);
+    await clock.advance(0);
+    expect(told.at(-1)).toBe("d1 client_closed_request");
     expect([begun, capacity.look()]).toEqual([["a1"], { in_use: 0, queued: 0 }]);
   });
 });
@@ -179,6 +191,19 @@ describe("gateway.errors.headers.retry_after", () => {
     await end("c1");
     await ask("a1", "b1", "z1");
     expect(told.at(-1)).toBe("z1 capacity_exceeded 8");
+  });
+
+  test("gateway.errors.headers.retry_after is that of what is at work now, however many were before", async () => {
+    const { clock, told, ask, end } = openCapacity(1, 0);
+    for (let n = 0; n < 10; n++) {
+      await ask("a1");
+      await clock.advance(1_000);
+      await end("a1");
+    }
+    await ask("a1");
+    await clock.advance(30_000);
+    await ask("b1");
+    expect(told.at(-1)).toBe("b1 capacity_exceeded 30");
   });
 
   test("gateway.errors.headers.retry_after follows what requests take lately, the newest by a fifth", async () => {

@@ -14,6 +14,7 @@ describe("Retry-After", () => {
     ["99999999999999999999", MONTH_MS],
     ["Fri, 20 Nov 2026 12:01:30 GMT", 90_000],
     ["Fri, 20 Nov 2026 11:00:00 GMT", 1_000],
+    ["20 Nov 2026 12:01:30 GMT", 90_000],
     ["Fri, 20 Nov 2099 11:00:00 GMT", MONTH_MS],
     ["soon", null],
     ["", null],

@@ -10,6 +10,7 @@ interface Plan {
   requests_per_minute: number;
   max_concurrent: number;
   max_queued: number;
+  price: number | null;
   model: string;
 }
 const PLAN: Plan = {
@@ -17,6 +18,7 @@ const PLAN: Plan = {
   requests_per_minute: 2,
   max_concurrent: 1,
   max_queued: 0,
+  price: null,
   model: "one",
 };
 
@@ -121,22 +123,24 @@ describe("gateway.limits.embeddings_quota", () => {
 });
 
 describe("other settings", () => {
-  test("of size alone leave what is behind it as it is", async () => {
+  test("of size and price alone leave what is behind it as it is", async () => {
     const { service, noted, use, change } = openService();
     service.service.start();
-    change({ max_concurrent: 2, max_queued: 1, requests_per_minute: 9 });
+    change({ max_concurrent: 2, max_queued: 1, requests_per_minute: 9, price: 100 });
     expect([await use(), noted]).toEqual(["one", ["open one", "start one"]]);
   });
 
-  test("of anything else exchange it, and requests under way end as they began", async () => {
-    const { service, noted, use, change } = openService({ max_concurrent: 2 });
+  test("of anything else exchange it, and requests under way or in line end as they began", async () => {
+    const { clock, service, noted, use, change } = openService({ max_queued: 2 });
     service.service.start();
     const held = Promise.withResolvers<void>();
-    const first = use("a", held.promise);
+    const early = [use("a", held.promise), use("b")];
+    await clock.advance(0);
     change({ model: "two" });
-    expect(await use("b")).toBe("two");
+    const late = use("c");
     held.resolve();
-    expect(await first).toBe("one");
+    expect(await Promise.all(early)).toEqual(["one", "one"]);
+    expect(await late).toBe("two");
     expect(noted).toEqual(["open one", "start one", "stop one", "open two", "start two"]);
   });
 

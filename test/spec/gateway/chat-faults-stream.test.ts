@@ -12,16 +12,15 @@ import {
   writeReply,
   writeStreamReply,
 } from "../../support/fault-proxy.ts";
+import { CANARY, writePage } from "../../support/reply-faults.ts";
 import { DONE, USAGE, writeFrame } from "../../support/upstream.ts";
 import {
   askThrough,
-  CANARY,
   expectFree,
   type FaultFront,
   hear,
   readOutcome,
   startFaultFront,
-  writePage,
 } from "./faults.ts";
 import { readChunks } from "./front.ts";
 

@@ -10,10 +10,10 @@ import {
   writeReply,
   writeStreamReply,
 } from "../../support/fault-proxy.ts";
+import { CANARY, listSilences } from "../../support/reply-faults.ts";
 import { DONE, writeFrame } from "../../support/upstream.ts";
 import {
   askThrough,
-  CANARY,
   expectFree,
   expectSilence,
   type FaultFront,
@@ -56,14 +56,9 @@ function begin(own: FaultFront, fault: Fault, fields: object = {}, signal?: Abor
 
 describe("gateway.errors.upstream_timeout nothing came in time", () => {
   const SILENT: [where: string, said: string][] = [
-    ["at all", ""],
-    ["behind half the status line", "HTTP/1.1 2"],
-    ["behind half the head", `HTTP/1.1 200 OK\r\nserver: ${CANARY}\r\n`],
-    ["behind 100 Continue", writeHead("100 Continue", [])],
-    ["behind the head of a reply", ANNOUNCED],
+    ...listSilences(GOOD),
     ["behind the head of a stream", STREAM_HEAD],
-    ["behind half a body", ANNOUNCED + GOOD.slice(0, 40)],
-    ["behind half a chunk", STREAM_HEAD + writeChunk(HEL).slice(0, 40)],
+    ["behind half a chunk of a stream", STREAM_HEAD + writeChunk(HEL).slice(0, 40)],
     ["behind a comment", STREAM_HEAD + writeChunk(": queued\n\n")],
     ["behind half a frame", STREAM_HEAD + writeChunk(HEL.slice(0, 40))],
     ["behind a role", STREAM_HEAD + writeChunk(writeFrame({ role: "assistant", content: "" }))],

@@ -6,7 +6,7 @@ import {
   startEmbeddingServer,
   vllm,
 } from "../../support/embedding-servers.ts";
-import { CANARY } from "./faults.ts";
+import { CANARY } from "../../support/reply-faults.ts";
 import { readRefusal } from "./refusal.ts";
 
 const PATH = "/v1/embeddings";

@@ -14,14 +14,6 @@ import {
 import { type Chunk, readFrames, readLive } from "./front.ts";
 import { readRefusal } from "./refusal.ts";
 
-/** Stands in whatever a server or a proxy in between says of itself: none of it may reach anybody. */
-export const CANARY = "canary at 10.9.8.7:8443";
-
-/** The page that a proxy in between writes when it cannot answer. */
-export const writePage = (title: string) =>
-  `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n` +
-  `<hr><center>nginx/1.25.3 ${CANARY}</center>\r\n</body>\r\n</html>\r\n`;
-
 export interface FaultFront extends TestApp, AsyncDisposable {
   proxy: FaultProxy;
   /** The model server behind the proxy; it answers "Hello". */
@@ -152,8 +144,8 @@ export async function askThrough(
   return { outcome, closed: Promise.all(met) };
 }
 
-/** Nothing of the model server's words, nor where it stands, is in what was told or logged. */
-export function expectSilence(front: FaultFront, told: string): void {
+/** Nothing of the server's words, nor where it stands, is in what was told or logged. */
+export function expectSilence(front: Pick<FaultFront, "lines" | "proxy">, told: string): void {
   // The lines about a server itself name it, for the operator alone.
   const lines = front.lines.filter(({ upstream }) => upstream === undefined);
   const all = told + JSON.stringify(lines);

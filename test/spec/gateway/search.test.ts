@@ -140,6 +140,7 @@ describe("gateway.endpoints.post_search the body", () => {
     ["null results", { query: "x", max_results: null }, "max_results"],
     ["a language by its name", { query: "x", language: "french" }, "language"],
     ["a language with a country", { query: "x", language: "fr-FR" }, "language"],
+    ["a language of three letters", { query: "x", language: "deu" }, "language"],
     ["a language of one letter", { query: "x", language: "f" }, "language"],
     ["a language of other letters", { query: "x", language: "日本" }, "language"],
     ["a language and a line end", { query: "x", language: "fr\n" }, "language"],
@@ -206,6 +207,8 @@ describe("gateway.errors.service_unavailable", () => {
     await using own = await startSearchFront({ server });
     const reply = await own.search("secret words");
     expect(readWaits(reply)).toEqual([null, null]);
+    const told = "The search engine cannot take the request now.";
+    expect(await reply.clone().text()).toContain(told);
     expect(await readOutcome(reply)).toBe("503 service_unavailable");
     expect(own.lines).toEqual([
       expect.objectContaining({

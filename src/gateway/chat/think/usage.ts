@@ -30,10 +30,8 @@ export function addSpendings(endings: readonly Ending[]): Spent {
       continue;
     }
     spent.usage = addUsage(spent.usage, usage);
-    const isExact = ending.ok && !ending.usage_estimated;
-    if (!isExact) spent.isEstimated = true;
-    const told = isExact ? usage : ending.ok ? ending.told : undefined;
-    if (told) spent.told = addUsage(spent.told, told);
+    if (ending.ok && !ending.usage_estimated) spent.told = addUsage(spent.told, usage);
+    else spent.isEstimated = true;
   }
   return spent;
 }

@@ -15,9 +15,7 @@ export async function cutInputs(
   inputs: readonly string[],
 ): Promise<Part[] | Failure> {
   const parts: Part[] = [];
-  for (const [index, input] of inputs.entries()) {
-    // Half a surrogate pair is no text to some servers, and is read as U+FFFD by the others.
-    const content = input.toWellFormed();
+  for (const [index, content] of inputs.entries()) {
     if (tokenizer === null || fitsSurely(content)) {
       parts.push({ index, content, tokens: null });
       continue;

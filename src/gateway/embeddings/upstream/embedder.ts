@@ -7,14 +7,14 @@ import {
   writeHeaders,
 } from "../../../models/index.ts";
 import type { EmbeddingsSettings } from "../../../platform/settings/index.ts";
+import type { SharedSupplyOptions } from "../../shared/service.ts";
 import { type Embedded, type Embedder, MODEL } from "../contract.ts";
-import type { EmbedderOptions } from "../supply.ts";
 import { createReplicaEmbed, type ReplicaEmbed } from "./replica.ts";
 
 /** `kind` says how they are spoken to; nothing is asked before its start. */
 export function createUpstreamEmbedder(
   settings: EmbeddingsSettings,
-  around: EmbedderOptions,
+  around: SharedSupplyOptions,
 ): Embedder {
   const { urls, health_every_ms, timeout_ms, connect_timeout_ms } = settings;
   const headers = writeHeaders(settings);

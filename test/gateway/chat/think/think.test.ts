@@ -1,5 +1,6 @@
 // Holds deep thinking to when it asks, when it has heard enough, and what it says of all attempts.
 import { describe, expect, test } from "bun:test";
+import { getEventListeners } from "node:events";
 import { type Thinking, think } from "../../../../src/gateway/chat/think/think.ts";
 import type {
   Answer,
@@ -127,11 +128,15 @@ describe("when it asks", () => {
 
 describe("what it asks", () => {
   test("a temperature of its own, no tools, and all else as it came", () => {
-    const ask = createAsk("Hello", { tool_choice: "none", stream: true, stop: ["x"], top_p: 0.5 });
+    const ask = createAsk("Hello", {
+      tools: [{ type: "function", function: { name: "add" } }],
+      ...{ tool_choice: "none", stream: true, stop: ["x"], top_p: 0.5 },
+    });
     const { asked } = open({}, LEFT, ask);
     for (const [index, one] of asked.entries()) {
       const request_id = index === 0 ? ask.request_id : `${ask.request_id}.${index}`;
-      expect(one.ask).toEqual({ ...ask, request_id, temperature: 0.7, tool_choice: null });
+      const bare = { tools: [], tool_choice: null };
+      expect(one.ask).toEqual({ ...ask, ...bare, request_id, temperature: 0.7 });
       expect(one.ask.messages).toBe(ask.messages);
     }
   });
@@ -273,6 +278,27 @@ describe("what it says of all attempts", () => {
     });
   });
 
+  test("its prompt is what a server told of another, rather than an estimate", async () => {
+    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
+    await say(0, "42", { usage_estimated: true, usage: usageOf(99, 1) });
+    await say(1, "42");
+    expect(await ending).toMatchObject({ usage: usageOf(99 + 10 + 10, 2) });
+  });
+
+  test("one whose time was over before a word has read it too, and one that a server refused has not", async () => {
+    const late: Failure = { ...BROKEN, code: "upstream_timeout" };
+    for (const [status, prompts] of [
+      [undefined, 30],
+      [504, 20],
+    ] as const) {
+      const { say, ending, ...thinker } = open();
+      await thinker.break(0, { ...late, upstream_status: status, ...({ attempts: 1 } as object) });
+      await say(1, "42");
+      await say(2, "42");
+      expect(await ending).toMatchObject({ usage: usageOf(prompts, 2) });
+    }
+  });
+
   test("one that was cut before any server was asked has used nothing", async () => {
     const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 0 });
     await say(0, "42", { attempts: 1 });
@@ -314,6 +340,19 @@ describe("what it says of all attempts", () => {
   });
 });
 
+test("attempts that call and say nothing agree where they call the same", async () => {
+  const { asked, heard, ending, settle } = open();
+  const calls = ["sub", "add", "add", "add", "sub"];
+  for (let i = 0; i < asked.length; i++) {
+    void asked[i]!.ear({ kind: "call", index: 0, id: `id${i}`, name: calls[i]!, arguments: "{}" });
+    asked[i]!.end({ ok: true, finish_reason: "tool_calls", usage: USAGE });
+    await settle();
+  }
+  // Of the first three two agree; then a third one decides it.
+  expect(await ending).toMatchObject({ ok: true, usage: usageOf(40, 4) });
+  expect(heard).toEqual([{ kind: "call", index: 0, id: "id1", name: "add", arguments: "{}" }]);
+});
+
 /** Ends well in the same turn in which all of its text is told, as a whole reply does. */
 function endWhole({ ear, end }: Asked): void {
   end({ ok: true, finish_reason: "stop", usage: USAGE });
@@ -331,6 +370,15 @@ describe("an attempt without an end of its own", () => {
     await say(2, "42");
     expect(await ending).toMatchObject({ ok: true, usage: usageOf(20, 2) });
     expect(text()).toBe("42");
+  });
+
+  test("is cut where it is of ever more pieces that say nothing", async () => {
+    const { asked, aborted } = open();
+    const piece: Piece = { kind: "call", index: 0, arguments: "" };
+    for (let n = 0; n < 15_625; n++) void asked[0]!.ear(piece);
+    expect(aborted()).toEqual([]);
+    void asked[0]!.ear(piece);
+    expect(aborted()).toEqual([0]);
   });
 
   test("has no voice either if it came whole, but a price", async () => {
@@ -422,8 +470,10 @@ describe("what ends all of it", () => {
 
   test("nothing is left on the caller's signal", async () => {
     const { caller, say, ending, aborted } = open();
+    expect(getEventListeners(caller.signal, "abort")).toHaveLength(1);
     for (const i of [0, 1, 2]) await say(i, "42");
     await ending;
+    expect(getEventListeners(caller.signal, "abort")).toEqual([]);
     caller.abort();
     expect(aborted()).toEqual([]);
   });

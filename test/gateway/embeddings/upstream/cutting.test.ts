@@ -1,5 +1,6 @@
 // What is longer than 4,096 tokens is cut at exactly that by each kind's own means, and nothing that fits.
 import { describe, expect, test } from "bun:test";
+import { shortenTold } from "../../../../src/gateway/embeddings/upstream/part.ts";
 import {
   type EmbeddingRoutes,
   llama,
@@ -108,16 +109,39 @@ describe("what a server is", () => {
     expect(embedded.vectors[0]).toEqual(vectorOf(cutIds(LONG)));
   });
 
-  test("is not believed of one that is just loading its model", async () => {
-    const server = serve(ollama());
-    const { embed, clock } = connect([server.url]);
-    server.instead = () => Response.json({ error: "loading" }, { status: 503 });
-    expect((await expectFailure(embed(["a"]))).code).toBe("upstream_rate_limited");
-    server.instead = () => undefined;
-    await clock.advance(10_000);
-    await expectGood(embed(["a"]));
-    expect(bodiesOf(server, "POST /api/embed").length).toBe(1);
-  });
+  test.each([503, 429])(
+    "is not believed of one that is just busy with status %d",
+    async (status) => {
+      const server = serve(ollama());
+      const { embed, clock } = connect([server.url]);
+      server.instead = () => Response.json({ error: "loading" }, { status });
+      expect((await expectFailure(embed(["a"]))).code).toBe("upstream_rate_limited");
+      server.instead = () => undefined;
+      await clock.advance(10_000);
+      await expectGood(embed(["a"]));
+      expect(bodiesOf(server, "POST /api/embed").length).toBe(1);
+    },
+  );
+});
+
+test("texts that each fit by their tokens go together, however many tokens all of them are", async () => {
+  const server = serve(vllm());
+  const { embed } = connect([server.url]);
+  const inputs = [FITTING, writeText(4_094, "two")];
+  const embedded = await expectGood(embed(inputs));
+  expect(embedded.vectors).toEqual(inputs.map((text) => vectorOf(tokenize(text))));
+  expect(embedded.prompt_tokens).toBe(2 * 4_096);
+  expect(bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input)).toEqual([inputs]);
+});
+
+test("what is cut by its usage never ends in half a letter", () => {
+  for (const content of ["😀".repeat(4_000), `x${"😀".repeat(4_000)}`]) {
+    const [part] = shortenTold([{ index: 0, content, tokens: null, is_alone: true }], 5_000, 0)!;
+    const kept = part!.content as string;
+    expect([kept.isWellFormed(), content.startsWith(kept)]).toEqual([true, true]);
+    expect(kept.length).toBeLessThan(6_500);
+    expect(kept.length).toBeGreaterThan(6_400);
+  }
 });
 
 describe("a server that counts nothing", () => {
@@ -231,11 +255,4 @@ describe("a server with a window that is too short", () => {
     expect(failure).toMatchObject({ code: "upstream_error", upstream_status: 500 });
     expect(failure.why).toContain("-ub");
   });
-});
-
-test("half a surrogate pair is sent as a letter that every server can read", async () => {
-  const server = serve(vllm());
-  const { embed } = connect([server.url]);
-  await expectGood(embed(["a\ud800b"]));
-  expect(bodiesOf(server, "POST /v1/embeddings")[0]!.input).toEqual(["a\ufffdb"]);
 });

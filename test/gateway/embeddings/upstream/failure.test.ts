@@ -1,9 +1,9 @@
 // What servers of embeddings refuse, in the words of each, and what their callers are told for it.
 import { describe, expect, test } from "bun:test";
 import { ollama, tei, vllm } from "../../../support/embedding-servers.ts";
+import { CANARY } from "../../../support/reply-faults.ts";
 import { bodiesOf, connect, expectFailure, expectGood, serve, writeText } from "./connect.ts";
 
-const CANARY = "canary at 10.9.8.7:8443";
 const PATH = "POST /v1/embeddings";
 const openai = (message: string, code: number) => ({ error: { message, type: "x", code } });
 

@@ -12,14 +12,18 @@ import {
   type Connection,
   type Fault,
   type FaultProxy,
-  sayAndEnd,
   sayAndReset,
   sayAndStay,
   startFaultProxy,
-  writeChunk,
-  writeHead,
   writeReply,
 } from "../../../support/fault-proxy.ts";
+import {
+  HEADLESS,
+  listBroken,
+  listForms,
+  listSilences,
+  withLength,
+} from "../../../support/reply-faults.ts";
 import { type Connected, connect, expectFailure, expectGood, writeText } from "./connect.ts";
 
 let server: EmbeddingServer;
@@ -33,12 +37,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const CANARY = "canary at 10.9.8.7:8443";
-const JSON_TYPE = "content-type: application/json";
 const GOOD = JSON.stringify({ data: [{ index: 0, embedding: encode(vectorOf([9])) }] });
-const withLength = (length: number) =>
-  writeHead("200 OK", [JSON_TYPE, `content-length: ${length}`]);
-const CHUNKED = writeHead("200 OK", [JSON_TYPE, "transfer-encoding: chunked"]);
 const ERROR = "upstream_error";
 
 /** The next request gives the vector of its own text, over whatever connection. */
@@ -58,19 +57,7 @@ async function acquaint(lines = "") {
 
 type Case = [title: string, fault: Fault, code: string];
 const FAULTS: Case[] = [
-  ["hangs up without a byte", sayAndEnd(), ERROR],
-  ["resets without a byte", sayAndReset(""), ERROR],
-  ["hangs up in the status line", sayAndEnd("HTTP/1.1 20"), ERROR],
-  ["resets in the head", sayAndReset(`HTTP/1.1 200 OK\r\nserver: ${CANARY}`), ERROR],
-  ["hangs up after the head", sayAndEnd(withLength(99)), ERROR],
-  ["resets after the head", sayAndReset(withLength(99)), ERROR],
-  ["hangs up in the body", sayAndEnd(withLength(GOOD.length) + GOOD.slice(0, 99)), ERROR],
-  ["resets in the body", sayAndReset(withLength(GOOD.length) + GOOD.slice(0, 99)), ERROR],
-  ["hangs up in a chunk", sayAndEnd(CHUNKED + writeChunk(GOOD).slice(0, 99)), ERROR],
-  ["leaves out the last chunk", sayAndEnd(CHUNKED + writeChunk(GOOD)), ERROR],
-  ["speaks another protocol", sayAndEnd(`SSH-2.0-${CANARY}\r\n\r\n`), ERROR],
-  ["speaks TLS", sayAndEnd("\x15\x03\x01\0\x02\x02\x46"), ERROR],
-  ["answers with a page", sayAndStay(writeReply(`<html>${CANARY}`)), ERROR],
+  ...[...HEADLESS, ...listBroken(GOOD)].map(([title, fault]): Case => [title, fault, ERROR]),
   ["answers with half of it", sayAndStay(writeReply(GOOD.slice(0, 999))), ERROR],
   ["answers with another's vectors", sayAndStay(writeReply(GOOD.replace("0", "1"))), ERROR],
   [
@@ -79,11 +66,6 @@ const FAULTS: Case[] = [
     ERROR,
   ],
   ["promises 5 MB", sayAndStay(withLength(5 * 1024 * 1024)), ERROR],
-  [
-    "is a proxy without a server",
-    sayAndStay(writeReply(`<html>${CANARY}`, "502 Bad Gateway")),
-    ERROR,
-  ],
   [
     "is a proxy out of patience",
     sayAndStay(writeReply("", "504 Gateway Timeout")),
@@ -106,15 +88,9 @@ describe("a server that", () => {
     await expectNext(connected);
   });
 
-  test.each([
-    ["answers in single bytes", 1],
-    ["answers in pieces", 97],
-  ])("%s is understood", async (_, size) => {
+  test.each(listForms(GOOD))("%s is understood", async (_, fault) => {
     const connected = await acquaint();
-    const reply = writeReply(GOOD);
-    const pieces: string[] = [];
-    for (let at = 0; at < reply.length; at += size) pieces.push(reply.slice(at, at + size));
-    proxy.fault = sayAndStay(...pieces);
+    proxy.fault = fault;
     const embedded = await expectGood(connected.embed(["a"]));
     expect(embedded.vectors).toEqual([vectorOf([9])]);
     await expectNext(connected);
@@ -127,6 +103,12 @@ describe("a server that", () => {
     proxy.restore();
     expect(failure).toMatchObject({ code: "model_offline", elsewhere: true, silent: "surely" });
     await expectNext(connected);
+  });
+
+  test("gateway.errors.service_unavailable: speaks no TLS where it is asked in it is offline", async () => {
+    const { embed } = connect([server.url.replace("http:", "https:")], 'health_every = "0s"');
+    const failure = await expectFailure(embed(["a"]));
+    expect(failure).toMatchObject({ code: "model_offline", silent: "surely" });
   });
 
   test("has no address is offline", async () => {
@@ -147,27 +129,33 @@ describe("a server that", () => {
   });
 });
 
-/** Settles once a request has come that nobody answers. */
-function hold() {
+/** Settles once a request has come, to which no more than this is said. */
+function hold(said = "") {
   const { promise, resolve } = Promise.withResolvers<Connection>();
-  proxy.fault = ({ connection }) => resolve(connection);
+  proxy.fault = async (link) => {
+    await sayAndStay(said)(link);
+    resolve(link.connection);
+  };
   return promise;
 }
 
 describe("time", () => {
-  test("gateway.errors.upstream_timeout: a server that says nothing has its time, and no more", async () => {
-    const connected = await acquaint('timeout = "7s"');
-    const held = hold();
-    const asked = connected.embed(["a"]);
-    const { closed } = await held;
-    await connected.clock.advance(6_999);
-    expect(await Promise.race([asked, Promise.resolve("open")])).toBe("open");
-    await connected.clock.advance(1);
-    const failure = await expectFailure(asked);
-    expect(failure).toMatchObject({ code: "upstream_timeout", elsewhere: false });
-    await closed;
-    await expectNext(connected);
-  });
+  test.each(listSilences(GOOD))(
+    "gateway.errors.upstream_timeout: a server that says nothing %s has its time, and no more",
+    async (_, said) => {
+      const connected = await acquaint('timeout = "7s"');
+      const held = hold(said);
+      const asked = connected.embed(["a"]);
+      const { closed } = await held;
+      await connected.clock.advance(6_999);
+      expect(await Promise.race([asked, Promise.resolve("open")])).toBe("open");
+      await connected.clock.advance(1);
+      const failure = await expectFailure(asked);
+      expect(failure).toMatchObject({ code: "upstream_timeout", elsewhere: false });
+      await closed;
+      await expectNext(connected);
+    },
+  );
 
   test("is that of the whole request: kind, count and all batches", async () => {
     proxy.fault = null;

@@ -1,0 +1,40 @@
+// The gateway as it is put together on its door.
+import { expect, test } from "bun:test";
+import { createRunning, openGateway } from "../../src/gateway/index.ts";
+import type { Door } from "../../src/http/index.ts";
+import type { ModelRegistry } from "../../src/models/index.ts";
+import { createTrustedEgress } from "../../src/platform/egress/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { defaultSettings } from "../../src/platform/settings/index.ts";
+import { createHall } from "../http/hall.ts";
+import { createManualClock } from "../support/clock.ts";
+import { openTestDatabase } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+
+test("every route of it outlasts the server's patience, for it waits for others", async () => {
+  const database = await openTestDatabase({ kind: "memory" });
+  const clock = createManualClock();
+  const log = createLog(clock, () => undefined, false);
+  const opened: Door[] = [];
+  createHall((door) => {
+    opened.push(door);
+    openGateway(door, {
+      settings: defaultSettings(),
+      // Asked by requests only.
+      registry: {} as ModelRegistry,
+      running: createRunning(),
+      database,
+      egress: createTrustedEgress({ clock }),
+      clock,
+      ids: createSeededIds(),
+      log,
+      hashUser: (text) => text,
+    });
+  });
+  expect(opened[0]!.routes.map(({ path, spec }) => [path, spec.is_slow])).toEqual([
+    ["/v1/chat/completions", true],
+    ["/v1/embeddings", true],
+    ["/v1/search", true],
+  ]);
+  await database.close();
+});
