@@ -53,7 +53,7 @@ export function drawBody(document: Document, schema: Schema, draw: Draw): string
 const pick = <T>(list: readonly T[], draw: Draw): T => list[draw(list.length)]!;
 
 /** A value that the schema allows, unless a rule between its fields does not. */
-export function drawValue(document: Document, given: Schema, draw: Draw): unknown {
+function drawValue(document: Document, given: Schema, draw: Draw): unknown {
   const schema = given.$ref ? (followRef(document, given.$ref) as Schema) : given;
   if (schema.anyOf) return drawValue(document, pick(schema.anyOf, draw), draw);
   if ("const" in schema) return schema.const;
