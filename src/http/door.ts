@@ -201,13 +201,13 @@ function createAnswer<B extends TSchema, T extends Tally>(
   };
 
   const answerFailure = ({ request_id, trace, tally }: Visit<T>, failure: unknown): Response => {
-    const isRefusal = failure instanceof Refusal;
-    if (!isRefusal) {
+    const refusal = failure instanceof Refusal ? failure : refuse("internal_error");
+    const bug = failure instanceof Refusal ? failure.cause : failure;
+    if (refusal.code === "internal_error") {
       // gateway.errors.internal_error
       const fields = { request_id, trace_id: traceIdOf(trace), route };
-      log.error("a request failed", { ...fields, error: failure });
+      log.error("a request failed", { ...fields, error: bug });
     }
-    const refusal = isRefusal ? failure : refuse("internal_error");
     const text = writeEnvelope(refusal, half, request_id);
     // Who has left gets nothing of it.
     const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);

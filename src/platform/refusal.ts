@@ -128,12 +128,12 @@ export interface Say {
   second_status?: true;
 }
 
-/** The service says no, as the spec foresees. */
+/** The service says no, as the spec foresees; `cause`: the bug because of which it does. */
 export class Refusal extends Error {
   readonly code: Code;
   readonly say: Say;
-  constructor(code: Code, say: Say = {}) {
-    super(say.message ?? CATALOGUE[code].message);
+  constructor(code: Code, say: Say = {}, cause?: unknown) {
+    super(say.message ?? CATALOGUE[code].message, { cause });
     this.code = code;
     this.say = say;
   }

@@ -86,7 +86,8 @@ const UNMARKED: readonly Code[] = [
 
 /** gateway.errors.headers.deprecation: the errors of such a request carry its headers too. */
 export function addHeaders(failure: unknown, headers: Record<string, string>): unknown {
-  if (!(failure instanceof Refusal) || UNMARKED.includes(failure.code)) return failure;
+  if (!(failure instanceof Refusal)) return new Refusal("internal_error", { headers }, failure);
+  if (UNMARKED.includes(failure.code)) return failure;
   return refuse(failure.code, { ...failure.say, headers: { ...failure.say.headers, ...headers } });
 }
 

@@ -46,9 +46,13 @@ export function joinReplicas<S>(
   options: ReplicasOptions,
 ): Replicas<S> {
   const { clock, first_token_timeout_ms } = options;
-  const replicas = servers.map((server, index) =>
-    createReplica(server, index, { ...options, onChange: () => places.serve() }),
-  );
+  let isStopped = false;
+  const around = {
+    ...options,
+    onChange: () => places.serve(),
+    isStopped: () => isStopped,
+  };
+  const replicas = servers.map((server, index) => createReplica(server, index, around));
   const places = createPlaces(replicas, options);
 
   const ask = async <E extends Outcome>({ account, signal }: Wish, run: Run<S, E>) => {
@@ -104,9 +108,11 @@ export function joinReplicas<S>(
       places.serve();
     },
     start() {
+      isStopped = false;
       for (const { health } of replicas) health.start();
     },
     stop() {
+      isStopped = true;
       for (const { health } of replicas) health.stop();
     },
   };

@@ -497,3 +497,16 @@ test("one that is not watched any more is believed healthy by those who still wa
   stop();
   expect([isDown(), await outcome(ask())]).toEqual([false, ["ok", 1]]);
 });
+
+test("what fails while it is stopped is no word about the server", async () => {
+  const { stop, lines, ask } = join([silent]);
+  stop();
+  for (let n = 0; n < 6; n++) await ask();
+  expect(lines).toEqual([]);
+});
+
+test("what fails again and again is told once", async () => {
+  const { lines, ask } = join([silent]);
+  for (let n = 0; n < 6; n++) await ask();
+  expect(lines).toHaveLength(1);
+});

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sendRaw } from "../../http/raw-client.ts";
 import { type AskOptions, KEY, startApp, type TestApp } from "../../support/app.ts";
 import { expectRefusal, startFront } from "./front.ts";
+import { readRefusal } from "./refusal.ts";
 
 let app: TestApp;
 beforeAll(async () => {
@@ -126,6 +127,36 @@ test("gateway.errors.headers.deprecation gateway.errors.headers.link stand on no
     const { headers } = await app.chat("Hello", { model });
     const found = ["deprecation", "link", "sunset"].map((name) => headers.get(name));
     expect([model, ...found]).toEqual([model, null, null, null]);
+  }
+});
+
+test("gateway.errors.headers.deprecation gateway.errors.internal_error stands on an error of ours too", async () => {
+  const bug = new Error("a bug at secret.internal");
+  const supply = {
+    answer: () => Promise.reject(bug),
+    count: async () => null,
+    isDown: () => false,
+    start() {},
+    stop() {},
+  };
+  const broken = await startApp({ openSupply: () => () => supply });
+  try {
+    for (const stream of [false, true]) {
+      const reply = await broken.chat("Hello", { model: "unknown", stream });
+      expect(reply.headers.get("deprecation")).toBe("@1790467200");
+      expect(await readRefusal(reply)).toEqual([500, "internal_error", null]);
+    }
+    const known = await broken.chat("Hello");
+    expect([known.status, known.headers.has("deprecation")]).toEqual([500, false]);
+    // The operator is told of what it was, each time.
+    const told = broken.lines.filter(({ message }) => message === "a request failed");
+    expect(told.map((line) => JSON.stringify(line).includes(bug.message))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  } finally {
+    await broken.stop();
   }
 });
 
