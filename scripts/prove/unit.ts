@@ -103,7 +103,8 @@ const callAll = async (url: string, key: string): Promise<Call[]> => {
 };
 
 const call = async (url: string, key: string, n: number): Promise<Call> => {
-  const id = `caller-${n}`;
+  // Only ids of this form are passed on to a model server.
+  const id = crypto.randomUUID();
   const signal = leaves(n) ? AbortSignal.timeout(LEAVE_AFTER_MS) : undefined;
   const headers = { authorization: `Bearer ${key}`, "x-request-id": id };
   const messages = [{ role: "user", content: "Hello" }];
