@@ -13,7 +13,7 @@ import { openEmbeddings } from "./embeddings/routes.ts";
 import { type OpenLedger, openLedger } from "./ledger/opening.ts";
 import type { Running } from "./running.ts";
 import { openSearch } from "./search/routes.ts";
-import type { SharedState } from "./shared/service.ts";
+import type { SharedSight } from "./shared/service.ts";
 
 export interface GatewayOptions {
   settings: Settings;
@@ -26,15 +26,6 @@ export interface GatewayOptions {
   log: Log;
   /** A keyed hash, so that a line of the log tells nobody who the end user is. */
   hashUser(text: string): string;
-}
-
-/** How one of the services beside chat stands. */
-export interface SharedSight {
-  name: string;
-  state: SharedState;
-  /** Requests that are being worked on, and those that wait for their turn. */
-  in_use: number;
-  queued: number;
 }
 
 export interface Gateway {
@@ -75,8 +66,7 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
   return {
     ledger,
     services: [...shared.map(({ service }) => service), ...ledger.services],
-    look: () =>
-      shared.map(({ service: { name }, state, look }) => ({ name, state: state(), ...look() })),
+    look: () => shared.map(({ look }) => look()),
     change(other) {
       settings = other;
       embeddings.change(other.embeddings);

@@ -2,8 +2,8 @@
 import { type Failure, parseObject } from "../../models/index.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
 import type { Heard } from "../shared/asking.ts";
+import { boundWait } from "../shared/retry-after.ts";
 import { type EngineKind, fail, judgeStatus, readHitList } from "./engine.ts";
-import { readWindows } from "./wait.ts";
 
 const URL_ITS_OWN = "https://api.search.brave.com/res/v1";
 /** A longer query is refused; 400 characters are ours too. */
@@ -51,12 +51,7 @@ export function createBrave({ url, api_key }: SearchSettings): EngineKind {
       return hits ?? fail("upstream_error", "its reply has no results", 200);
     },
     judgeError,
-    readWait: (header) =>
-      readWindows(
-        header("x-ratelimit-limit"),
-        header("x-ratelimit-remaining"),
-        header("x-ratelimit-reset"),
-      ),
+    readWait: readWindows,
   };
 }
 
@@ -82,4 +77,27 @@ function namesHeader(meta: unknown, name: string): boolean {
 function cutWords(query: string): string {
   const words = query.trim().split(/\s+/);
   return words.length <= WORDS_MAX ? query : words.slice(0, WORDS_MAX).join(" ");
+}
+
+/**
+ * Of the windows in which it counts, each with its limit, what is left of it and the seconds
+ * until it is full again ("1, 15000" · "0, 12" · "1, 1419704"): the longest of those with nothing
+ * left. A limit of 0 is none: plans without a limit a month say "50, 0". null: nothing is told.
+ */
+function readWindows(header: Heard["header"]): number | null {
+  const limits = readList(header("x-ratelimit-limit"));
+  const left = readList(header("x-ratelimit-remaining"));
+  let longest: number | null = null;
+  for (const [index, seconds] of readList(header("x-ratelimit-reset")).entries()) {
+    if (limits[index] === 0 || left[index] !== 0) continue;
+    const wait_ms = boundWait(seconds * 1_000);
+    if (wait_ms !== null) longest = Math.max(longest ?? 0, wait_ms);
+  }
+  return longest;
+}
+
+/** NaN where there is no number. */
+function readList(text: string | null): number[] {
+  if (text === null) return [];
+  return text.split(",").map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));
 }

@@ -1,5 +1,11 @@
 // A search engine on a server: how it is asked, how long it is left alone, and how it fares.
-import { createLook, type Failure, joinReplicas, parseObject } from "../../models/index.ts";
+import {
+  createLook,
+  type Failure,
+  joinReplicas,
+  parseObject,
+  writeHeaders,
+} from "../../models/index.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
 import { askServer, type Heard } from "../shared/asking.ts";
@@ -40,7 +46,9 @@ export function openEngine(
 ): SearchEngine {
   const { egress, clock } = around;
   const { connect_timeout_ms, timeout_ms } = settings;
-  const headers = writeHeaders(kind, settings);
+  // How a key is sent is the kind's to say.
+  const own = { accept: "application/json", ...kind.headers };
+  const headers = writeHeaders({ ...settings, api_key: null }, own);
   const wait = createWait(clock);
   const openLook = (path: string) =>
     createLook(egress.open(kind.url + path, { headers, connect_timeout_ms }));
@@ -160,17 +168,4 @@ export function fail(code: Failure["code"], why: string, upstream_status: number
 function writeQuery(query: Record<string, string>): string {
   // A "+" for a space is read as one by most, "%20" by all; a real one is "%2B" already.
   return new URLSearchParams(query).toString().replaceAll("+", "%20");
-}
-
-function writeHeaders({ headers }: EngineKind, own: SearchSettings): Record<string, string> {
-  const all: Record<string, string> = {
-    accept: "application/json",
-    // Unpacking costs more than it saves here, and a small reply could become a huge one.
-    "accept-encoding": "identity",
-    "user-agent": "wadi",
-    ...headers,
-  };
-  // In one case, so that the operator's take the place of ours instead of joining them.
-  for (const [name, value] of Object.entries(own.headers)) all[name.toLowerCase()] = value;
-  return all;
 }

@@ -1,6 +1,6 @@
 // What Prometheus is shown of embeddings and search: whether they answer, and how full they are.
 import type { Metrics } from "../../platform/metrics.ts";
-import type { SharedSight } from "../opening.ts";
+import type { SharedSight } from "./service.ts";
 
 /** One that is off has no lines: nobody is to be woken for what the operator has switched off. */
 export function showShared(metrics: Metrics, look: () => readonly SharedSight[]): void {

@@ -31,8 +31,15 @@ export interface SharedPlan extends CapacitySize {
   price?: number | null;
 }
 
-/** `off`: the operator has not set it up, or has switched it off. */
-export type SharedState = "on" | "down" | "off";
+/** How it stands. */
+export interface SharedSight {
+  name: string;
+  /** `off`: the operator has not set it up, or has switched it off. */
+  state: "on" | "down" | "off";
+  /** Requests that are being worked on, and those that wait for their turn. */
+  in_use: number;
+  queued: number;
+}
 
 export interface SharedService<P extends SharedPlan, S extends SharedSupply> {
   /**
@@ -43,8 +50,7 @@ export interface SharedService<P extends SharedPlan, S extends SharedSupply> {
   use<R>(caller: Caller, signal: AbortSignal, work: (supply: S) => Promise<R>): Promise<R>;
   /** The settings in force. */
   plan(): P;
-  state(): SharedState;
-  look(): { in_use: number; queued: number };
+  look(): SharedSight;
   /** Other settings, in force from the next request on. */
   change(plan: P): void;
   service: Service;
@@ -88,8 +94,10 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
       return capacity.use(account, signal, () => work(found));
     },
     plan: () => plan,
-    state: () => (supply === null ? "off" : supply.isDown() ? "down" : "on"),
-    look: capacity.look,
+    look() {
+      const state = supply === null ? "off" : supply.isDown() ? "down" : "on";
+      return { name, state, ...capacity.look() };
+    },
     change(other) {
       const before = plan;
       plan = other;

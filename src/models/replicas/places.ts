@@ -53,11 +53,13 @@ export interface PlacesOptions {
   max_in_flight: number;
   first_token_timeout_ms: number;
   clock: Clock;
+  /** True: they are no longer used, and what fails by that says nothing of them. */
+  isStopped(): boolean;
 }
 
 export function createPlaces<S>(
   replicas: readonly Replica<S>[],
-  { max_in_flight, first_token_timeout_ms, clock }: PlacesOptions,
+  { max_in_flight, first_token_timeout_ms, clock, isStopped }: PlacesOptions,
 ): Places<S> {
   const fair_ms = first_token_timeout_ms * FAIR_PART;
   const { choose, passOn } = createChoice(replicas, max_in_flight);
@@ -94,7 +96,7 @@ export function createPlaces<S>(
         replica.in_flight -= 1;
         // What our own line has used up of the caller's time says nothing of the replica.
         const isRushed = left_ms < fair_ms && ending !== null && isLate(ending);
-        replica.breaker.end(trial, isRushed ? null : ending);
+        replica.breaker.end(trial, isRushed || isStopped() ? null : ending);
         line.serve();
         if (ending && !ending.ok && ending.silent) replica.health.doubt();
       }

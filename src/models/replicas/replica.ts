@@ -31,21 +31,17 @@ export interface ReplicaOptions {
   log: Log;
   /** More may be asked now than before, or fewer. */
   onChange(): void;
-  /** True: it is being stopped, and what fails by that says nothing of it. */
-  isStopped(): boolean;
 }
 
 export function createReplica<S>(
   { name, server, look }: ReplicaServer<S>,
   index: number,
-  { who = "model server", model, ...options }: ReplicaOptions,
+  { who = "model server", model, health_every_ms, clock, log, onChange }: ReplicaOptions,
 ): Replica<S> {
-  const { health_every_ms, clock, log, onChange, isStopped } = options;
   const fields = { model, upstream: name };
   const breaker = createBreaker({
     clock,
     onTurn(isOpen) {
-      if (isStopped()) return;
       if (isOpen) log.warn(`a ${who} fails again and again; others are asked first`, fields);
       else log.info(`a ${who} has recovered from its failures`, fields);
     },

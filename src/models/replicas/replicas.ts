@@ -47,13 +47,10 @@ export function joinReplicas<S>(
 ): Replicas<S> {
   const { clock, first_token_timeout_ms } = options;
   let isStopped = false;
-  const around = {
-    ...options,
-    onChange: () => places.serve(),
-    isStopped: () => isStopped,
-  };
-  const replicas = servers.map((server, index) => createReplica(server, index, around));
-  const places = createPlaces(replicas, options);
+  const replicas = servers.map((server, index) =>
+    createReplica(server, index, { ...options, onChange: () => places.serve() }),
+  );
+  const places = createPlaces(replicas, { ...options, isStopped: () => isStopped });
 
   const ask = async <E extends Outcome>({ account, signal }: Wish, run: Run<S, E>) => {
     const began = clock.monotonic();

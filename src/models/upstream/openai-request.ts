@@ -1,13 +1,13 @@
 // Writes the headers and the body that a chat-completions server is asked with.
 import type { Ask, Message } from "./contract.ts";
 
-/** What every request to a server carries; nothing of it is the caller's. */
-export function writeHeaders(upstream: {
-  api_key: string | null;
-  headers: Readonly<Record<string, string>>;
-}): Record<string, string> {
+/** What every request to a server carries, `kind` of its kind; nothing of it is the caller's. */
+export function writeHeaders(
+  upstream: { api_key: string | null; headers: Readonly<Record<string, string>> },
+  kind: Readonly<Record<string, string>> = { "content-type": "application/json" },
+): Record<string, string> {
   const headers: Record<string, string> = {
-    "content-type": "application/json",
+    ...kind,
     // Unpacking costs more than it saves here, and a small reply could become a huge one.
     "accept-encoding": "identity",
     "user-agent": "wadi",

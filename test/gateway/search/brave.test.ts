@@ -221,3 +221,43 @@ test("without a url its own address is asked, and a key is required", () => {
   expect(url + path).toBe("https://api.search.brave.com/res/v1/web/search");
   expect(() => read("")).toThrow("search.api_key_env");
 });
+
+describe("the windows in which it counts", () => {
+  type Lists = [limit: string | null, remaining: string | null, reset: string | null];
+  const CASES: [...lists: Lists, wait_ms: number | null][] = [
+    ["1, 15000", "0, 12", "1, 1419704", 1_000],
+    ["1, 15000", "0, 0", "1, 1419704", 1_419_704_000],
+    ["1, 15000", "1, 0", "1, 1419704", 1_419_704_000],
+    ["1, 15000", "1, 12", "1, 1419704", null],
+    // A plan without a limit a month has nothing left of it at all times.
+    ["50, 0", "0, 0", "1, 1419704", 1_000],
+    ["50, 0", "49, 0", "1, 1419704", null],
+    ["1,15000", "0,0", "1,90", 90_000],
+    ["1, 5", "0, 0", "90, 8", 90_000],
+    ["1", "0", "0", 1_000],
+    ["1", "0", "99999999999", 31 * 86_400_000],
+    [null, "0, 5", "2, 9", 2_000],
+    ["1, 2", null, "1, 2", null],
+    ["1, 2", "0, 0", null, null],
+    ["x", "y", "z", null],
+    ["1, 5", "0, 0", ", 8", 8_000],
+    ["1, 5", "0, 0", "-4, 8", 8_000],
+  ];
+  const settings = readSettings(
+    '[search]\nkind = "brave"\napi_key_env = "KEY"',
+    "wadi.toml",
+    { KEY: BRAVE_KEY },
+    {},
+  );
+  const kind = createBrave(settings.search);
+  for (const [limit, remaining, reset, wait_ms] of CASES) {
+    test(`${limit} · ${remaining} · ${reset} is ${wait_ms} ms`, () => {
+      const told: Record<string, string | null> = {
+        "x-ratelimit-limit": limit,
+        "x-ratelimit-remaining": remaining,
+        "x-ratelimit-reset": reset,
+      };
+      expect(kind.readWait!((name) => told[name] ?? null)).toBe(wait_ms);
+    });
+  }
+});

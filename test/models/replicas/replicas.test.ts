@@ -498,15 +498,23 @@ test("one that is not watched any more is believed healthy by those who still wa
   expect([isDown(), await outcome(ask())]).toEqual([false, ["ok", 1]]);
 });
 
-test("what fails while it is stopped is no word about the server", async () => {
-  const { stop, lines, ask } = join([silent]);
+test("what fails while they are stopped says nothing of them", async () => {
+  const { start, stop, lines, asked, ask } = join([silent]);
   stop();
   for (let n = 0; n < 6; n++) await ask();
-  expect(lines).toEqual([]);
+  start();
+  // Had it counted, its silence would be believed by now, and nobody would be asked.
+  await ask();
+  stop();
+  expect([asked.length, lines]).toEqual([7, []]);
 });
 
-test("what fails again and again is told once", async () => {
-  const { lines, ask } = join([silent]);
+test("what fails again and again is told once, and that it is forgiven too", async () => {
+  const { stop, forgive, lines, ask } = join([silent]);
   for (let n = 0; n < 6; n++) await ask();
   expect(lines).toHaveLength(1);
+  // As of a unit that slept meanwhile.
+  stop();
+  forgive();
+  expect(lines).toHaveLength(2);
 });
