@@ -1,7 +1,9 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
 import { accountStore, keyStore } from "./access/store.ts";
+import { runStore } from "./agents/runs/store/index.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
+import { outboxStore } from "./platform/outbox/store.ts";
 
-export const stores = [accountStore, keyStore, modelStore, unitStore, ledgerStore];
+export const stores = [accountStore, keyStore, modelStore, unitStore, ledgerStore, runStore, outboxStore];

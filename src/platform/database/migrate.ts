@@ -37,7 +37,12 @@ export async function migrateSqlite(
   connection.run("BEGIN IMMEDIATE");
   try {
     await migrate(migrations, {
-      dialect: { integer: "INTEGER", text: "TEXT", strict: " STRICT" },
+      dialect: {
+        integer: "INTEGER",
+        text: "TEXT",
+        strict: " STRICT",
+        clustered: " STRICT, WITHOUT ROWID",
+      },
       run: async (text) => connection.run(text),
       listApplied: async () => listApplied(),
       record: async ({ number, name }) =>
@@ -59,7 +64,7 @@ export async function migratePostgres(
   await pool.begin(async (runner) => {
     await runner.unsafe(`SELECT pg_advisory_xact_lock(${POSTGRES_LOCK})`);
     await migrate(migrations, {
-      dialect: { integer: "BIGINT", text: 'TEXT COLLATE "C"', strict: "" },
+      dialect: { integer: "BIGINT", text: 'TEXT COLLATE "C"', strict: "", clustered: "" },
       run: (text) => runner.unsafe(text),
       listApplied: async () =>
         (await runner.unsafe("SELECT number FROM wadi_schema")).map((row: { number: unknown }) =>

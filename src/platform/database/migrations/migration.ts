@@ -8,6 +8,8 @@ export interface Dialect {
   text: "TEXT" | 'TEXT COLLATE "C"';
   /** Stands behind a table's closing bracket. */
   strict: " STRICT" | "";
+  /** The same for a table that lies in the order of its primary key, where the engine has such. */
+  clustered: " STRICT, WITHOUT ROWID" | "";
 }
 
 export interface Migration {

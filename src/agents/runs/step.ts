@@ -1,0 +1,162 @@
+// A step: what a run did, written down in order and never changed.
+import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { maybe, Resource, Timestamp } from "../../platform/shape.ts";
+import { Approval } from "../approvals/approval.ts";
+import { ToolCallText } from "../threads/thread.ts";
+
+const cost = maybe(Type.String({ description: "SAR, six places; null: unknown." }));
+const text = (description: string) => Type.String({ description });
+const one = <T extends string>(values: readonly T[], description: string) =>
+  Type.Union(
+    values.map((value) => Type.Literal(value)),
+    { description },
+  ) as unknown as ReturnType<typeof Type.Unsafe<T>>;
+
+/** A reply of the model. */
+export const AssistantData = Type.Object(
+  {
+    content: maybe(text("Its text; null: only calls.")),
+    tool_calls: Type.Array(ToolCallText, { description: "The calls it asks for." }),
+    finish_reason: text("Why it ended: `stop`, `tool_calls`, `length` …"),
+    model: text("The model that answered."),
+    usage: Type.Object(
+      {
+        prompt_tokens: Type.Integer({ description: "Tokens read." }),
+        completion_tokens: Type.Integer({ description: "Tokens written." }),
+        total_tokens: Type.Integer({ description: "Both together." }),
+      },
+      { description: "Of this round." },
+    ),
+    cost,
+    duration_ms: Type.Integer({ description: "Milliseconds from question to whole reply." }),
+  },
+  { description: "Of `assistant`." },
+);
+export type AssistantData = Static<typeof AssistantData>;
+
+export const WHY = [
+  "irreversible",
+  "write",
+  "listed",
+  "external_content",
+  "outcome_unknown",
+] as const;
+export type Why = (typeof WHY)[number];
+
+/** A call as it was planned, and what was decided of it then. */
+export const ToolCallData = Type.Object(
+  {
+    tool_call_id: text("The call."),
+    name: text("The tool."),
+    revision: Type.Integer({ description: "The tool's revision; 0: there is no such tool." }),
+    risk: maybe(one(["read", "write", "irreversible"], "Its risk; null: there is no such tool.")),
+    arguments: Type.Unknown({ description: "As parsed; null: they are no valid JSON." }),
+    decision: one(
+      ["auto", "needs_approval", "approved", "refused"],
+      "Whether it runs by itself, after a person's decision, or not at all.",
+    ),
+    why: Type.Array(one(WHY, "A reason."), { description: "Why a person is asked." }),
+    approval_id: maybe(text("The approval it waits for; null: none.")),
+    attempt: Type.Integer({ description: "From 1; more: it is sent again." }),
+  },
+  { description: "Of `tool_call`." },
+);
+export type ToolCallData = Static<typeof ToolCallData>;
+
+export const OUTCOMES = [
+  "ok",
+  "error",
+  "timeout",
+  "rejected",
+  "expired",
+  "invalid_arguments",
+  "unknown_tool",
+  "disabled",
+  "outcome_unknown",
+  "cancelled",
+] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export const ToolResultData = Type.Object(
+  {
+    tool_call_id: text("The call."),
+    name: text("The tool."),
+    outcome: one(OUTCOMES, "What became of it."),
+    content: text("What the model reads."),
+    truncated: Type.Boolean({ description: "true: `read_output` has the whole." }),
+    http_status: maybe(Type.Integer({ description: "Of an HTTP tool; null: none came." })),
+    duration_ms: maybe(Type.Integer({ description: "Milliseconds; null: it was not run." })),
+    external: Type.Boolean({ description: "true: content from outside the platform." }),
+    cost,
+  },
+  { description: "Of `tool_result`." },
+);
+export type ToolResultData = Static<typeof ToolResultData>;
+
+export const ApprovalData = Type.Object(
+  {
+    event: one(["requested", "approved", "rejected", "expired", "closed"], "What happened."),
+    approval: Approval,
+  },
+  { description: "Of `approval`: the approval as it was then." },
+);
+
+export const SYSTEM_EVENTS = [
+  "external_content",
+  "price_missing",
+  "compacted",
+  "recovered",
+  "model_retry",
+  "cancel_requested",
+  "budget",
+] as const;
+
+export const SystemData = Type.Object(
+  {
+    event: one(SYSTEM_EVENTS, "What happened."),
+    message: text("A sentence for people."),
+    detail: Type.Optional(maybe(Type.Unknown({ description: "By the kind of event." }))),
+  },
+  { description: "Of `system`." },
+);
+export type SystemData = Static<typeof SystemData>;
+
+/** agents.resources.step */
+export const KINDS = ["assistant", "tool_call", "tool_result", "system", "approval"] as const;
+export type Kind = (typeof KINDS)[number];
+
+const DATA: Readonly<Record<Kind, TObject>> = {
+  assistant: AssistantData,
+  tool_call: ToolCallData,
+  tool_result: ToolResultData,
+  system: SystemData,
+  approval: ApprovalData,
+};
+
+/** agents.does.step, agents.resources.step */
+export const Step = Resource("RunStep", {
+  id: Type.String({ format: "uuid", description: "Identifier." }),
+  run_id: Type.String({ format: "uuid", description: "Its run." }),
+  seq: Type.Integer({ description: "From 1, per run, without gaps." }),
+  kind: one(KINDS, "What kind of step it is; it decides the form of `data`."),
+  round: Type.Integer({ description: "The model round it belongs to; 0: before the first." }),
+  created_at: Timestamp("When it was written."),
+  data: Type.Union(Object.values(DATA), { description: "What happened, by its kind." }),
+});
+export type Step = Static<typeof Step>;
+
+/** A step before it has its place; its data is as it is shown, so that it is written once. */
+export type NewStep = { id: string; round: number } & (
+  | { kind: "assistant"; data: AssistantData }
+  | { kind: "tool_call"; data: ToolCallData }
+  | { kind: "tool_result"; data: ToolResultData }
+  | { kind: "system"; data: SystemData }
+  | { kind: "approval"; data: { event: string; approval: unknown } }
+);
+
+/** A step, and the status of its run when it was written: from it the stream tells every change. */
+export const StepRow = Type.Object({
+  ...Step.properties,
+  status: Type.String(),
+});
+export type StepRow = Static<typeof StepRow>;

@@ -1,0 +1,192 @@
+// A start: the one transaction that accepts a run, or refuses it.
+import { Type } from "@sinclair/typebox";
+import { into, sql, type Tx } from "../../../platform/database/index.ts";
+import { refuse } from "../../../platform/refusal.ts";
+import { MessageRow, ThreadRow } from "../../threads/thread.ts";
+import { RunRow } from "../run.ts";
+
+export interface Admission {
+  /** Complete but for what only the transaction knows: its number, place and mark. */
+  run: RunRow;
+  /** null: a thread of its own begins, with the id that stands in the run. */
+  thread_id: string | null;
+  message_id: string;
+  limits: StartLimits;
+  idempotency: { key: string; body_hash: string } | null;
+}
+
+export interface StartLimits {
+  /** Runs of an account that are queued or running. */
+  active_runs: number;
+  /** Runs that an account starts in any 24 hours. */
+  daily_runs: number;
+}
+
+export interface Started {
+  run: RunRow;
+  /** False: the same request had been accepted before. */
+  is_new: boolean;
+}
+
+const DAY_MS = 86_400_000;
+/** How long a key of a request is remembered. */
+export const IDEMPOTENCY_MS = DAY_MS;
+
+const Earlier = Type.Object({ body_hash: Type.String(), run_id: Type.String() });
+const Counts = Type.Object({
+  started: Type.Integer(),
+  active: Type.Integer(),
+  last_created_at: Type.Integer(),
+});
+const At = Type.Object({ created_at: Type.Integer() });
+
+/** agents.states.none_post_v1_agents_id_runs: a part, also of what fires by itself. */
+export async function start(tx: Tx, given: Admission): Promise<Started> {
+  const { run, limits, idempotency } = given;
+  if (idempotency) {
+    const earlier = await findEarlier(tx, run, idempotency);
+    if (earlier) return { run: earlier, is_new: false };
+  }
+  const seat = await findSeat(tx, given);
+  const counts = await tx.one(
+    Counts,
+    sql`SELECT started, active, last_created_at FROM run_counts
+        WHERE account_id = ${run.account_id}`,
+  );
+  await refuseLimits(tx, run, counts, limits);
+  // Lists are ordered by number, and by time: a clock that was put back must not part the two.
+  const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);
+  const row: RunRow = {
+    ...run,
+    ...seat,
+    number: (counts?.started ?? 0) + 1,
+    created_at,
+  };
+  await tx.run(
+    sql`INSERT INTO run_counts (account_id, started, active, last_created_at)
+        VALUES (${run.account_id}, 1, 1, ${created_at})
+        ON CONFLICT (account_id) DO UPDATE SET started = run_counts.started + 1,
+          active = run_counts.active + 1, last_created_at = excluded.last_created_at`,
+  );
+  await tx.run(sql`INSERT INTO runs ${into(RunRow, row)}`);
+  await addMessage(tx, row, given.message_id);
+  if (idempotency) await remember(tx, row, idempotency);
+  tx.tell("runs.queued", run.account_id);
+  return { run: row, is_new: true };
+}
+
+/** The run that the same request started before; another request of the key is refused. */
+async function findEarlier(
+  tx: Tx,
+  { account_id, agent_id, created_at }: RunRow,
+  { key, body_hash }: NonNullable<Admission["idempotency"]>,
+): Promise<RunRow | undefined> {
+  const earlier = await tx.one(
+    Earlier,
+    sql`SELECT body_hash, run_id FROM run_starts
+        WHERE account_id = ${account_id} AND agent_id = ${agent_id} AND idempotency_key = ${key}
+          AND created_at > ${created_at - IDEMPOTENCY_MS}`,
+  );
+  if (!earlier) return undefined;
+  if (earlier.body_hash !== body_hash) throw refuse("idempotency_conflict");
+  return tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${earlier.run_id}`);
+}
+
+async function remember(
+  tx: Tx,
+  { id, account_id, agent_id, created_at }: RunRow,
+  { key, body_hash }: NonNullable<Admission["idempotency"]>,
+): Promise<void> {
+  // What stands there is older than a day, or its run is gone.
+  await tx.run(
+    sql`INSERT INTO run_starts
+          (account_id, agent_id, idempotency_key, body_hash, run_id, created_at)
+        VALUES (${account_id}, ${agent_id}, ${key}, ${body_hash}, ${id}, ${created_at})
+        ON CONFLICT (account_id, agent_id, idempotency_key) DO UPDATE SET
+          body_hash = excluded.body_hash, run_id = excluded.run_id,
+          created_at = excluded.created_at`,
+  );
+}
+
+type Seat = Pick<RunRow, "thread_id" | "message_seq" | "external_content">;
+const LastMessage = Type.Object({ seq: Type.Integer() });
+const Live = Type.Object({ id: Type.String() });
+
+/** Where in which thread the run's message goes. */
+async function findSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
+  const { account_id, agent_id } = run;
+  if (thread_id === null) {
+    const thread: ThreadRow = {
+      ...{ id: run.thread_id, account_id, agent_id, title: null },
+      ...{ external_content: run.external_content, created_at: run.created_at },
+    };
+    await tx.run(sql`INSERT INTO threads ${into(ThreadRow, thread)}`);
+    return {
+      thread_id: thread.id,
+      message_seq: 1,
+      external_content: run.external_content,
+    };
+  }
+  const thread = await tx.one(ThreadRow, sql`SELECT * FROM threads WHERE id = ${thread_id}`);
+  // agents.authentication.6
+  if (!thread || thread.account_id !== account_id)
+    throw refuse("thread_not_found", { param: "thread_id" });
+  if (thread.agent_id !== agent_id) throw refuse("thread_agent_mismatch", { param: "thread_id" });
+  // agents.limits.one_run_per_thread: the index holds it too, whoever writes.
+  const live = await tx.one(
+    Live,
+    sql`SELECT id FROM runs WHERE thread_id = ${thread_id} AND finished_at IS NULL`,
+  );
+  if (live) throw refuse("thread_busy", { param: "thread_id" });
+  const last = await tx.one(
+    LastMessage,
+    sql`SELECT seq FROM messages WHERE thread_id = ${thread_id} ORDER BY seq DESC LIMIT 1`,
+  );
+  return {
+    thread_id,
+    message_seq: (last?.seq ?? 0) + 1,
+    external_content: thread.external_content || run.external_content,
+  };
+}
+
+/** agents.limits.run_admission_trigger_endpoint */
+async function refuseLimits(
+  tx: Tx,
+  { account_id, created_at }: RunRow,
+  counts: { started: number; active: number } | undefined,
+  limits: StartLimits,
+): Promise<void> {
+  if (!counts) return;
+  // agents.errors.active_runs_limit
+  if (counts.active >= limits.active_runs) throw refuse("active_runs_limit");
+  // The run before which only so many were started: if it is of today, those are all.
+  const number = counts.started - limits.daily_runs + 1;
+  if (number < 1) return;
+  const oldest = await tx.one(
+    At,
+    sql`SELECT created_at FROM runs WHERE account_id = ${account_id} AND number = ${number}`,
+  );
+  const free_ms = oldest ? oldest.created_at + DAY_MS - created_at : 0;
+  // agents.errors.daily_runs_limit
+  if (free_ms > 0) {
+    const headers = { "retry-after": String(Math.ceil(free_ms / 1000)) };
+    throw refuse("daily_runs_limit", { headers });
+  }
+}
+
+async function addMessage(tx: Tx, run: RunRow, id: string): Promise<void> {
+  await tx.run(
+    sql`INSERT INTO messages ${into(MessageRow, {
+      id,
+      thread_id: run.thread_id,
+      run_id: run.id,
+      seq: run.message_seq,
+      role: "user",
+      content: run.input.message,
+      tool_calls: null,
+      tool_call_id: null,
+      external: false,
+      created_at: run.created_at,
+    })}`,
+  );
+}

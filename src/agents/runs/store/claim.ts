@@ -1,0 +1,149 @@
+// Who executes what: processes with their epochs, the runs they take, and those of the dead.
+import { type Static, Type } from "@sinclair/typebox";
+import { notHeld } from "../../../access/holds/store.ts";
+import { sql, type Tx } from "../../../platform/database/index.ts";
+import { maybe } from "../../../platform/shape.ts";
+import { RunRow } from "../run.ts";
+import { settleEnding } from "./ending.ts";
+import { addSteps } from "./record.ts";
+
+export const Process = Type.Object({
+  epoch: Type.Integer(),
+  /** Rises for as long as it lives: others see that, whatever their clocks say. */
+  beats: Type.Integer(),
+  started_at: Type.Integer(),
+  ended_at: maybe(Type.Integer()),
+});
+export type Process = Static<typeof Process>;
+
+const Epoch = Type.Object({ epoch: Type.Integer() });
+
+/** Enters a process, with the next number. */
+export async function register(tx: Tx, now: number): Promise<number> {
+  const last = await tx.one(Epoch, sql`SELECT epoch FROM processes ORDER BY epoch DESC LIMIT 1`);
+  const epoch = (last?.epoch ?? 0) + 1;
+  await tx.run(
+    sql`INSERT INTO processes (epoch, beats, started_at, ended_at)
+        VALUES (${epoch}, 0, ${now}, ${null})`,
+  );
+  return epoch;
+}
+
+/** False: others hold this process for dead. */
+export async function beat(tx: Tx, epoch: number): Promise<boolean> {
+  const beaten = await tx.run(
+    sql`UPDATE processes SET beats = beats + 1 WHERE epoch = ${epoch} AND ended_at IS NULL`,
+  );
+  return beaten === 1;
+}
+
+/** A process ends, or is found dead: it writes nothing for a run any more. */
+export async function end(tx: Tx, epoch: number, now: number): Promise<void> {
+  await tx.run(
+    sql`UPDATE processes SET ended_at = ${now} WHERE epoch = ${epoch} AND ended_at IS NULL`,
+  );
+}
+
+/** Once, so that the statement around it stays the same text. */
+const FREE = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
+
+/** How many of an account's runs may be taken now. */
+export interface Turn {
+  account_id: string;
+  runs_max: number;
+}
+
+/**
+ * agents.states.queued_platform_start: gives a process the oldest runs that wait, so many of each
+ * account. What an operator holds stays queued; what had begun before goes on. None: also when
+ * others hold the process for dead.
+ */
+export async function claim(
+  tx: Tx,
+  epoch: number,
+  turns: readonly Turn[],
+  now: number,
+): Promise<RunRow[]> {
+  const alive = await tx.one(
+    Epoch,
+    sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL`,
+  );
+  if (!alive) return [];
+  const claimed: RunRow[] = [];
+  for (const { account_id, runs_max } of turns) {
+    const rows = await tx.all(
+      RunRow,
+      sql`UPDATE runs SET epoch = ${epoch}, status = 'running',
+            started_at = COALESCE(started_at, ${now})
+          WHERE id IN (SELECT id FROM runs
+            WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
+              AND (status = 'running' OR ${FREE})
+            ORDER BY number LIMIT ${runs_max})
+          RETURNING *`,
+    );
+    claimed.push(...rows.sort((one, other) => one.number - other.number));
+  }
+  for (const { id } of claimed) tx.tell("run", id);
+  return claimed;
+}
+
+/** What a process has not ended goes on in whichever process is next. */
+export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: number) {
+  const released = await tx.one(
+    Type.Object({ account_id: Type.String() }),
+    sql`UPDATE runs SET epoch = 0, worked_ms = ${worked_ms}
+        WHERE id = ${run_id} AND epoch = ${epoch} RETURNING account_id`,
+  );
+  if (released) tx.tell("runs.queued", released.account_id);
+}
+
+/** What becomes of one run whose process died; the ids are those of its step and its event. */
+export interface Finding {
+  run_id: string;
+  step_id: string;
+  event_id: string;
+}
+
+/** One crash more, and it is the run that kills its processes. */
+export const RECOVERIES_MAX = 5;
+
+/** The runs of processes that are dead go back into the line, up to five times each. */
+export async function recover(
+  tx: Tx,
+  findings: readonly Finding[],
+  dead: readonly number[],
+  now: number,
+): Promise<void> {
+  for (const { run_id, step_id, event_id } of findings) {
+    const row = await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${run_id}`);
+    if (!row || !dead.includes(row.epoch)) continue;
+    if (row.recoveries >= RECOVERIES_MAX) await failCrashLoop(tx, row, event_id, now);
+    else await putBack(tx, row, step_id, now);
+  }
+}
+
+async function putBack(tx: Tx, row: RunRow, step_id: string, now: number): Promise<void> {
+  const last_seq = row.last_seq + 1;
+  await tx.run(
+    sql`UPDATE runs SET epoch = 0, recoveries = recoveries + 1, last_seq = ${last_seq}
+        WHERE id = ${row.id}`,
+  );
+  const message = "The program ended while the run was under way; it was taken up again.";
+  const data = { event: "recovered" as const, message, detail: { recoveries: row.recoveries + 1 } };
+  const step = { id: step_id, kind: "system" as const, round: row.usage.rounds, data };
+  await addSteps(tx, row.id, [step], { last_seq, at: now, status: row.status });
+  tx.tell("run", row.id);
+  tx.tell("runs.queued", row.account_id);
+}
+
+async function failCrashLoop(tx: Tx, row: RunRow, event_id: string, now: number): Promise<void> {
+  const message = `The program ended ${RECOVERIES_MAX + 1} times while this run was under way.`;
+  const ended = await tx.one(
+    RunRow,
+    sql`UPDATE runs SET status = 'failed', epoch = 0, finished_at = ${now},
+          error = ${JSON.stringify({ code: "crash_loop", message })}
+        WHERE id = ${row.id} RETURNING *`,
+  );
+  await settleEnding(tx, ended!, event_id, true);
+  tx.tell("run", row.id);
+}

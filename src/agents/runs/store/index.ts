@@ -1,0 +1,104 @@
+// Runs in the database: all that moves a run, each write one transaction.
+import { Type } from "@sinclair/typebox";
+import { sql, store, type Tx } from "../../../platform/database/index.ts";
+import { RunRow } from "../run.ts";
+import { type Admission, start } from "./admission.ts";
+import { cancel, type FreshIds } from "./cancel.ts";
+import {
+  beat,
+  claim,
+  end,
+  type Finding,
+  Process,
+  recover,
+  register,
+  release,
+  type Turn,
+} from "./claim.ts";
+import { type Ending, finish } from "./ending.ts";
+import { listRuns, listSteps, type RunFilter } from "./lists.ts";
+import { type Record, record } from "./record.ts";
+import { beginWaiting, type Request, requestApprovals } from "./waiting.ts";
+
+const Id = Type.Object({ id: Type.String() });
+const Account = Type.Object({ account_id: Type.String() });
+const Output = Type.Object({ content: Type.String() });
+
+export const runStore = store(
+  "runs",
+  {
+    /** agents.authentication.6: of this account; of any where it is null. */
+    find: async (db, id: string, account_id: string | null) => {
+      const run = await db.one(RunRow, sql`SELECT * FROM runs WHERE id = ${id}`);
+      return account_id === null || run?.account_id === account_id ? run : undefined;
+    },
+    list: (db, filter: RunFilter) => listRuns(db, filter),
+    listSteps: (db, run_id: string, after_seq: number, limit: number | null) =>
+      listSteps(db, run_id, after_seq, limit),
+    /** The whole of a result; undefined: what the step shows is the whole. */
+    findOutput: async (db, run_id: string, tool_call_id: string) =>
+      (
+        await db.one(
+          Output,
+          sql`SELECT content FROM tool_outputs
+              WHERE run_id = ${run_id} AND tool_call_id = ${tool_call_id}`,
+        )
+      )?.content,
+    /** Accounts of which a run waits for a process. */
+    listWaiting: async (db) => {
+      const rows = await db.all(
+        Account,
+        sql`SELECT DISTINCT account_id FROM runs
+            WHERE epoch = 0 AND status IN ('queued', 'running')`,
+      );
+      return rows.map(({ account_id }) => account_id);
+    },
+    /** Runs of a process that were asked to stop. */
+    listCancelled: async (db, epoch: number) => {
+      const rows = await db.all(
+        Id,
+        sql`SELECT id FROM runs WHERE epoch = ${epoch} AND epoch > 0 AND cancel_requested = 1`,
+      );
+      return rows.map(({ id }) => id);
+    },
+    /** Processes that have not ended, or seem not to have. */
+    listProcesses: (db) =>
+      db.all(Process, sql`SELECT * FROM processes WHERE ended_at IS NULL ORDER BY epoch`),
+    /** Up to `limit` runs of other processes than this one, and those processes. */
+    listOf: (db, epochs_below: number, limit: number) =>
+      db.all(
+        Type.Object({ id: Type.String(), epoch: Type.Integer() }),
+        sql`SELECT id, epoch FROM runs WHERE epoch > 0 AND epoch < ${epochs_below}
+            ORDER BY epoch, id LIMIT ${limit}`,
+      ),
+  },
+  {
+    start: (tx, admission: Admission) => start(tx, admission),
+    cancel: (tx, id: string, account_id: string | null, fresh: FreshIds, now: number) =>
+      cancel(tx, id, account_id, fresh, now),
+    register: (tx, now: number) => register(tx, now),
+    beat: (tx, epoch: number) => beat(tx, epoch),
+    end: (tx, epoch: number, now: number) => end(tx, epoch, now),
+    claim: (tx, epoch: number, turns: readonly Turn[], now: number) =>
+      claim(tx, epoch, turns, now),
+    release: (tx, epoch: number, run_id: string, worked_ms: number) =>
+      release(tx, epoch, run_id, worked_ms),
+    recover: (tx, findings: readonly Finding[], dead: readonly number[], now: number) =>
+      recover(tx, findings, dead, now),
+    /** A reply of the model, the calls that it plans, and what is asked of a person. */
+    plan: async (tx, given: Record, requests: readonly Request[]) => {
+      const recorded = await record(tx, given);
+      if (recorded) await requestApprovals(tx, requests);
+      return recorded;
+    },
+    /** That a call is about to be sent which must not be sent twice. */
+    intend: (tx, given: Record) => record(tx, given),
+    /** Results of calls. */
+    settle: (tx, given: Record) => record(tx, given),
+    /** What happened beside model and tools. */
+    note: (tx, given: Record) => record(tx, given),
+    wait: (tx: Tx, run_id: string, epoch: number, worked_ms: number) =>
+      beginWaiting(tx, run_id, epoch, worked_ms),
+    finish: (tx, given: Record, ending: Ending) => finish(tx, given, ending),
+  },
+);

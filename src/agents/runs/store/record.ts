@@ -1,0 +1,118 @@
+// What an executing run writes: steps, messages and where the run stands, in one transaction.
+import { type Static, Type } from "@sinclair/typebox";
+import { createInsertion, type Sql, sql, type Tx } from "../../../platform/database/index.ts";
+import { writeRow } from "../../../platform/shape.ts";
+import { MessageRow, type NewMessage } from "../../threads/thread.ts";
+import type { RunRow } from "../run.ts";
+import { type NewStep, StepRow } from "../step.ts";
+
+/** What the process that executes a run knows of it, and alone may write. */
+export type Progress = Pick<
+  RunRow,
+  "cost" | "usage" | "priced" | "worked_ms" | "output" | "external_content" | "pending_approvals"
+>;
+
+/** One transaction of a run that is executed by the process `epoch`. */
+export interface Record {
+  run_id: string;
+  epoch: number;
+  at: number;
+  progress: Progress;
+  steps: readonly NewStep[];
+  messages: readonly NewMessage[];
+  /** Whole results of which the steps hold head and tail. */
+  outputs: readonly { tool_call_id: string; content: string }[];
+}
+
+/** What a run is now; null: the process has lost it, and must do nothing more for it. */
+export const Recorded = Type.Object({
+  last_seq: Type.Integer(),
+  message_seq: Type.Integer(),
+  cancel_requested: Type.Boolean(),
+});
+export type Recorded = Static<typeof Recorded>;
+
+/** The columns that come with every record. */
+export function setProgress({ cost, usage, ...progress }: Progress): Sql {
+  return sql`cost_model = ${cost.model}, cost_tools = ${cost.tools}, cost_total = ${cost.total},
+    usage_prompt_tokens = ${usage.prompt_tokens},
+    usage_completion_tokens = ${usage.completion_tokens},
+    usage_total_tokens = ${usage.total_tokens}, usage_rounds = ${usage.rounds},
+    usage_tool_calls = ${usage.tool_calls}, priced = ${progress.priced},
+    worked_ms = ${progress.worked_ms},
+    output = ${progress.output === null ? null : JSON.stringify(progress.output)},
+    external_content = ${progress.external_content},
+    pending_approvals = ${JSON.stringify(progress.pending_approvals)}`;
+}
+
+const Place = Type.Object({ thread_id: Type.String(), ...Recorded.properties });
+
+/** A part: writes a record of a run that goes on running; null: the process has lost the run. */
+export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
+  const { run_id, epoch, steps, messages } = given;
+  const place = await tx.one(
+    Place,
+    sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
+          message_seq = message_seq + ${messages.length}
+        WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
+        RETURNING thread_id, last_seq, message_seq, cancel_requested`,
+  );
+  if (!place) return null;
+  await writeRecord(tx, given, place, "running");
+  return place;
+}
+
+/** The rows of a record, once it is known where they go. */
+export async function writeRecord(
+  tx: Tx,
+  { run_id, at, steps, messages, outputs, progress }: Omit<Record, "epoch">,
+  { thread_id, last_seq, message_seq }: Pick<RunRow, "thread_id" | "last_seq" | "message_seq">,
+  status: RunRow["status"],
+): Promise<void> {
+  await addSteps(tx, run_id, steps, { last_seq, at, status });
+  if (messages.length > 0) {
+    const first = message_seq - messages.length + 1;
+    const rows = messages.map((message, i) =>
+      writeRow(MessageRow, { ...message, thread_id, run_id, seq: first + i, created_at: at }),
+    );
+    await tx.run(insertMessages(rows));
+    // The mark of the run becomes the thread's, in the transaction that stores what it is for.
+    if (progress.external_content && messages.some(({ external }) => external)) {
+      await tx.run(
+        sql`UPDATE threads SET external_content = 1
+            WHERE id = ${thread_id} AND external_content = 0`,
+      );
+    }
+  }
+  for (const { tool_call_id, content } of outputs) {
+    await tx.run(
+      sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
+          VALUES (${run_id}, ${tool_call_id}, ${content}) ON CONFLICT DO NOTHING`,
+    );
+  }
+  tx.tell("run", run_id);
+}
+
+const insertSteps = createInsertion(StepRow, "INSERT INTO steps", "");
+const insertMessages = createInsertion(MessageRow, "INSERT INTO messages", "");
+
+/** A part: the newest steps of a run, whose last has the number `last_seq`. */
+export async function addSteps(
+  tx: Tx,
+  run_id: string,
+  steps: readonly NewStep[],
+  { last_seq, at, status }: { last_seq: number; at: number; status: RunRow["status"] },
+): Promise<void> {
+  if (steps.length === 0) return;
+  const first = last_seq - steps.length + 1;
+  const rows = steps.map((step, i) =>
+    writeRow(StepRow, {
+      ...step,
+      run_id,
+      seq: first + i,
+      created_at: at,
+      status,
+    } as Static<typeof StepRow>),
+  );
+  await tx.run(insertSteps(rows));
+}

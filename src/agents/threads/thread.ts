@@ -1,0 +1,67 @@
+// A thread: a conversation to which every run started on it adds messages.
+import { type Static, Type } from "@sinclair/typebox";
+import { maybe, Resource, Row, Timestamp } from "../../platform/shape.ts";
+
+/** agents.does.thread */
+export const Thread = Resource("Thread", {
+  id: Type.String({ format: "uuid", description: "Identifier." }),
+  agent_id: Type.String({ format: "uuid", description: "The agent it belongs to." }),
+  title: maybe(Type.String({ description: "For people; null: none." })),
+  status: Type.Union([Type.Literal("idle"), Type.Literal("busy")], {
+    description: "`busy`: a run is in progress.",
+  }),
+  active_run_id: maybe(Type.String({ format: "uuid", description: "That run; null: none." })),
+  message_count: Type.Integer({ description: "Messages in it." }),
+  external_content: Type.Boolean({
+    description: "true: content from outside the platform was read on it.",
+  }),
+  created_at: Timestamp("When its first run was started."),
+  updated_at: Timestamp("When a message was last added."),
+});
+export type Thread = Static<typeof Thread>;
+
+/** As it is stored: the rest follows from its runs and messages. */
+export const ThreadRow = Type.Object({
+  id: Type.String(),
+  account_id: Type.String(),
+  agent_id: Type.String(),
+  title: maybe(Type.String()),
+  external_content: Type.Boolean(),
+  created_at: Timestamp("When its first run was started."),
+});
+export type ThreadRow = Static<typeof ThreadRow>;
+
+export const ToolCallText = Type.Object(
+  {
+    id: Type.String({ description: "Unique for ever; made by the platform." }),
+    name: Type.String({ description: "The tool that is called." }),
+    arguments: Type.String({ description: "As the model wrote them, JSON if all is well." }),
+  },
+  { description: "A call that the model asked for." },
+);
+export type ToolCallText = Static<typeof ToolCallText>;
+
+export const Message = Resource("Message", {
+  id: Type.String({ format: "uuid", description: "Identifier." }),
+  thread_id: Type.String({ format: "uuid", description: "Its thread." }),
+  run_id: Type.String({ format: "uuid", description: "The run that added it." }),
+  seq: Type.Integer({ description: "From 1, per thread, without gaps." }),
+  role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("tool")], {
+    description: "Who speaks.",
+  }),
+  content: maybe(Type.String({ description: "Text; null: only calls." })),
+  tool_calls: maybe(
+    Type.Array(ToolCallText, { description: "Of an assistant; null: it called no tool." }),
+  ),
+  tool_call_id: maybe(
+    Type.String({ description: "Of a tool message: the call it answers; null: of others." }),
+  ),
+  external: Type.Boolean({ description: "true: content from outside the platform." }),
+  created_at: Timestamp("When it was added."),
+});
+export type Message = Static<typeof Message>;
+
+/** A message before it has its place in a thread. */
+export type NewMessage = Omit<Message, "thread_id" | "run_id" | "seq" | "created_at">;
+
+export const MessageRow = Row(Message, {});
