@@ -1,4 +1,5 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
+import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
@@ -6,4 +7,8 @@ import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
 
-export const stores = [accountStore, keyStore, modelStore, unitStore, ledgerStore, runStore, outboxStore];
+export const stores = [
+  ...[accountStore, keyStore, holdStore],
+  ...[modelStore, unitStore, ledgerStore],
+  ...[runStore, outboxStore],
+];

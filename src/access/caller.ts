@@ -39,14 +39,36 @@ export function createIdentify(keys: Pick<Bound<typeof keyStore>, "find">, clock
     const key = await keys.find(hashSecret(secret));
     if (!key || !isInForce(key, key.secret_expires_at, clock.now()))
       throw refuse("invalid_api_key");
-    return {
-      key_id: key.id,
-      account_id: key.account_id,
-      kind: key.kind,
-      scopes: key.scopes,
-      models: key.models,
-      max_output_tokens: key.max_output_tokens,
-    };
+    return describeCaller(key);
+  };
+}
+
+/**
+ * The caller behind a key's id, for work that goes on when its request is long over; undefined: the
+ * key may not call the API now, or there is none.
+ */
+export type FindCaller = (key_id: string) => Promise<Caller | undefined>;
+
+/** gateway.authentication.2, gateway.authentication.3: as at a request, whatever secret it has. */
+export function createFindCaller(
+  keys: Pick<Bound<typeof keyStore>, "findById">,
+  clock: Clock,
+): FindCaller {
+  return async (key_id) => {
+    const key = await keys.findById(key_id);
+    if (!key || key.kind === "internal" || !isInForce(key, null, clock.now())) return undefined;
+    return describeCaller(key);
+  };
+}
+
+function describeCaller(key: Key): Caller {
+  return {
+    key_id: key.id,
+    account_id: key.account_id,
+    kind: key.kind,
+    scopes: key.scopes,
+    models: key.models,
+    max_output_tokens: key.max_output_tokens,
   };
 }
 

@@ -3,12 +3,15 @@ import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { createAccounts } from "./accounts.ts";
-import { createIdentify } from "./caller.ts";
+import { createFindCaller, createIdentify } from "./caller.ts";
+import { createHolds } from "./holds/holds.ts";
+import { holdStore } from "./holds/store.ts";
 import { createKeys } from "./keys.ts";
 import { accountStore, keyStore } from "./store.ts";
 
 export { Account } from "./account.ts";
-export { accountOf, type Caller, type Identify, isInternal } from "./caller.ts";
+export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
+export { Hold, type HoldKind, type HoldRow } from "./holds/hold.ts";
 export { Key } from "./key.ts";
 export type { RotatedKey } from "./keys.ts";
 export { createLimiter, type Limiter } from "./rate-limit.ts";
@@ -27,8 +30,10 @@ export function buildAccess({ database, clock, ids, alias }: AccessOptions) {
   const keys = database.bind(keyStore);
   return {
     identify: createIdentify(keys, clock),
+    findCaller: createFindCaller(keys, clock),
     accounts: createAccounts(accounts, { clock, ids, alias }),
     keys: createKeys(keys, { clock, ids, alias }),
+    holds: createHolds(database.bind(holdStore), clock),
   };
 }
 export type Access = ReturnType<typeof buildAccess>;

@@ -43,6 +43,8 @@ export const keyStore = store(
             FROM key_secrets JOIN keys ON keys.id = key_secrets.key_id
             WHERE key_secrets.hash = ${hash}`,
       ),
+    /** In force or not. */
+    findById: (db, id: string) => findKey(db, id),
     list: (db, account_id: string | null) =>
       db.all(
         Key,
@@ -83,8 +85,8 @@ export const keyStore = store(
       return key;
     },
   },
-  // At every request.
-  ["find"],
+  // At every request, and at every round of a run.
+  ["find", "findById"],
 );
 
 function findKey(db: Db, id: string): Promise<Key | undefined> {

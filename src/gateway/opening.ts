@@ -8,10 +8,12 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import { type ChatInside, createChatInside } from "./chat/inside.ts";
 import { openChatRoutes } from "./chat/routes.ts";
 import { openEmbeddings } from "./embeddings/routes.ts";
 import { type OpenLedger, openLedger } from "./ledger/opening.ts";
 import type { Running } from "./running.ts";
+import type { SearchInside } from "./search/inside.ts";
 import { openSearch } from "./search/routes.ts";
 import type { SharedSight } from "./shared/service.ts";
 
@@ -28,8 +30,15 @@ export interface GatewayOptions {
   hashUser(text: string): string;
 }
 
+/** The gateway for houses of the program: its pipeline and its rights, without its HTTP. */
+export interface GatewayInside {
+  chat: ChatInside;
+  search: SearchInside;
+}
+
 export interface Gateway {
   ledger: OpenLedger;
+  inside: GatewayInside;
   /** In the order of their start: in front of the entrance, so that they stop behind it. */
   services: readonly Service[];
   /** Embeddings and search, as they stand now. */
@@ -43,13 +52,12 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
   let { settings } = options;
   const keepMs = () => settings.retention.request_log;
   const ledger = openLedger({ database, clock, ids, log, keepMs });
+  const chat = { ...options, meter: ledger.meter("chat"), thinking: () => settings.think };
   openChatRoutes(door, {
-    ...options,
+    ...chat,
     alias: settings.service.alias,
-    meter: ledger.meter("chat"),
     changelogUrl: () =>
       settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
-    thinking: () => settings.think,
   });
   const around = { egress, clock, log, running: options.running };
   const embeddings = openEmbeddings(door, {
@@ -65,6 +73,7 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
   const shared = [embeddings, search];
   return {
     ledger,
+    inside: { chat: createChatInside(chat), search: search.inside },
     services: [...shared.map(({ service }) => service), ...ledger.services],
     look: () => shared.map(({ look }) => look()),
     change(other) {

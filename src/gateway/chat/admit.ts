@@ -1,20 +1,14 @@
 // Who may ask what: judges a valid request against the key and the model, or refuses it.
-import type { Caller, Scope } from "../../access/index.ts";
-import type {
-  Answer,
-  Ask,
-  Judgement,
-  ModelRegistry,
-  Named,
-  ServedModel,
-} from "../../models/index.ts";
+import type { Caller } from "../../access/index.ts";
+import type { Answer, Ask, ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import type { Trace } from "../../platform/trace.ts";
 import type { RequestTally } from "../ledger/tally.ts";
 import { conductAnswer } from "./answer.ts";
-import { writeAsk } from "./ask.ts";
+import { readWish, writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
+import { type By, refuseJudged, refuseMode } from "./permit.ts";
 import type { ChatRequest } from "./request.ts";
 import type { Thinking } from "./think/think.ts";
 
@@ -61,15 +55,18 @@ export function createAdmit({ registry, clock, changelogUrl, thinking }: AdmitOp
     const headers = by === "unknown" ? writeDeprecation(clock.now(), changelogUrl()) : {};
     try {
       // First what the key may, then what the operator switched; what the request wants comes last.
-      const judgement = await registry.judge(model, caller);
-      if (judgement !== "allowed") throw REFUSALS[judgement](by);
+      const refusal = refuseJudged(await registry.judge(model, caller), by);
+      if (refusal) throw refusal;
       refuseMode(body, model, caller);
+      refuseTools(body, model);
     } catch (refusal) {
       throw addHeaders(refusal, headers);
     }
-    const ask = writeAsk(body, model, applicant);
+    const ask = writeAsk(readWish(body, model), model, applicant);
     const user = body.user || null;
-    const answer = conductAnswer(model, mustThink(body, model) ? thinking() : null);
+    // gateway.endpoints.chat_completions.7: of a model that needs it every call thinks.
+    const thinks = body.think === true || model.settings.think === "required";
+    const answer = conductAnswer(model, thinks ? thinking() : null);
     return { caller, tally, ask, user, model, answer, by, headers };
   };
 }
@@ -91,67 +88,9 @@ export function addHeaders(failure: unknown, headers: Record<string, string>): u
   return refuse(failure.code, { ...failure.say, headers: { ...failure.say.headers, ...headers } });
 }
 
-type By = Named["by"];
-
-const REFUSALS: Record<Exclude<Judgement, "allowed">, (by: By) => Refusal> = {
-  // gateway.errors.model_not_found
-  hidden: () => refuse("model_not_found", { param: "model" }),
-  // gateway.authentication.7, gateway.errors.model_not_permitted
-  refused: () => refuse("model_not_permitted", { param: "model" }),
-  // gateway.endpoints.chat_completions.7
-  unscoped: () => refuseScope("think", "model"),
-  off: (by) => refuseGone("model_offline", by),
-  blocked: (by) => refuseGone("model_unavailable", by),
-};
-
-/**
- * gateway.states.p2, gateway.errors.model_offline, gateway.errors.model_unavailable: who named the
- * model is told what it is. gateway.states.p3, gateway.errors.no_model_available: who did not is
- * told of no model.
- */
-export function refuseGone(code: "model_offline" | "model_unavailable", by: By): Refusal {
-  return refuse(by === "id" ? code : "no_model_available");
-}
-
-function refuseScope(scope: Scope, param: string): Refusal {
-  return refuse("scope_required", { param, message: `This needs the scope ${scope}.` });
-}
-
-/** What is wanted beyond plain text: first the key's scopes, then what the model can do. */
-function refuseMode(body: ChatRequest, model: ServedModel, caller: Caller): void {
-  const { settings } = model;
-  const lacks = (param: string, what: string) =>
-    refuse("validation", { param, message: `The model ${settings.id} has no ${what}.` });
-  // gateway.authentication.4, gateway.endpoints.chat_completions.1, gateway.errors.scope_required
-  for (const mode of ["reasoning", "think"] as const) {
-    if (body[mode] && !caller.scopes.includes(mode)) throw refuseScope(mode, mode);
-  }
-  if (body.tools?.length && !settings.capabilities.includes("tools")) {
-    throw lacks("tools", "capability `tools`");
-  }
-  // gateway.endpoints.chat_completions.3, which the body alone cannot tell of such a model.
-  if (body.tools?.length && mustThink(body, model)) {
-    const message = `The model ${settings.id} always thinks, and then it takes no \`tools\`.`;
-    throw refuse("validation", { param: "tools", message });
-  }
-  if (body.reasoning && !settings.capabilities.includes("reasoning")) {
-    throw lacks("reasoning", "capability `reasoning`");
-  }
-  const image = settings.capabilities.includes("vision") ? null : findImage(body);
-  if (image) throw lacks(image, "capability `vision`");
-}
-
-/** gateway.endpoints.chat_completions.7: of a model that needs it every call thinks. */
-function mustThink(body: ChatRequest, { settings }: ServedModel): boolean {
-  return body.think === true || settings.think === "required";
-}
-
-/** The path of the first image; null: there is none. */
-function findImage({ messages }: ChatRequest): string | null {
-  for (const [i, { content }] of messages.entries()) {
-    if (!Array.isArray(content)) continue;
-    const part = content.findIndex(({ type }) => type === "image_url");
-    if (part !== -1) return `messages.${i}.content.${part}`;
-  }
-  return null;
+/** gateway.endpoints.chat_completions.3, which the body alone cannot tell of such a model. */
+function refuseTools({ tools }: ChatRequest, { settings }: ServedModel): void {
+  if (settings.think !== "required" || !tools?.length) return;
+  const message = `The model ${settings.id} always thinks, and then it takes no \`tools\`.`;
+  throw refuse("validation", { param: "tools", message });
 }

@@ -1,4 +1,5 @@
-// From a valid request to what an upstream is asked: listed fields only, within the budget.
+// From what is wanted, by a valid request or a round of a run, to what an upstream is asked: listed
+// fields only, within the budget.
 import { accountOf } from "../../access/index.ts";
 import {
   type Ask,
@@ -16,11 +17,20 @@ import { readResponseFormat } from "./response-format.ts";
 type Sent = ChatRequest["messages"][number];
 type SentTool = NonNullable<ChatRequest["tools"]>[number];
 
-/** `user` is not in it: it is not sent to the model (gateway.endpoints.chat_completions.user). */
+/** What is wanted of a model, in the models' own form; what is left out is as null or none. */
+export type Wish = Pick<Ask, "messages" | "tools" | "temperature" | "top_p" | "reasoning"> &
+  Partial<Omit<Ask, "request_id" | "trace" | "account" | "max_tokens">> & {
+    /** null: the model's default. */
+    max_tokens: number | null;
+  };
+
+type Asker = Pick<Applicant, "caller" | "request_id" | "trace">;
+
+/** What a model is asked, whoever wants it: within the budget, with what its settings add. */
 export function writeAsk(
-  body: ChatRequest,
+  wish: Wish,
   { settings }: ServedModel,
-  { caller, request_id, trace }: Pick<Applicant, "caller" | "request_id" | "trace">,
+  { caller, request_id, trace }: Asker,
 ): Ask {
   // gateway.endpoints.chat_completions.6
   const budget_max = capOutput(settings, caller.max_output_tokens);
@@ -28,31 +38,48 @@ export function writeAsk(
     request_id,
     trace,
     account: accountOf(caller),
-    messages: writeMessages(body.messages, settings.system_prompt),
-    max_tokens: Math.min(body.max_tokens ?? settings.default_max_tokens, budget_max),
+    messages: addSystemPrompt(wish.messages, settings.system_prompt),
+    max_tokens: Math.min(wish.max_tokens ?? settings.default_max_tokens, budget_max),
+    tools: wish.tools,
+    tool_choice: wish.tool_choice ?? null,
+    temperature: wish.temperature,
+    top_p: wish.top_p,
+    presence_penalty: wish.presence_penalty ?? null,
+    frequency_penalty: wish.frequency_penalty ?? (settings.frequency_penalty || null),
+    seed: wish.seed ?? null,
+    stop: wish.stop ?? [],
+    response_format: wish.response_format ?? null,
+    reasoning: wish.reasoning,
+    stream: wish.stream ?? false,
+  };
+}
+
+/** gateway.resources.message.p1: the model's own, unless the conversation has one. */
+function addSystemPrompt(messages: Message[], system_prompt: string): Message[] {
+  if (!system_prompt || messages.some(({ role }) => role === "system")) return messages;
+  return [{ role: "system", content: system_prompt }, ...messages];
+}
+
+/** `user` is not in it: it is not sent to the model (gateway.endpoints.chat_completions.user). */
+export function readWish(body: ChatRequest, { settings: { capabilities } }: ServedModel): Wish {
+  return {
+    messages: body.messages.map(writeMessage),
+    max_tokens: body.max_tokens ?? null,
     tools: (body.tools ?? []).map(writeTool),
     tool_choice: writeToolChoice(body.tool_choice),
     temperature: body.temperature ?? null,
     top_p: body.top_p ?? null,
     presence_penalty: body.presence_penalty ?? null,
-    frequency_penalty: body.frequency_penalty ?? (settings.frequency_penalty || null),
+    frequency_penalty: body.frequency_penalty ?? null,
     seed: writeSeed(body.seed),
     stop: writeStop(body.stop),
-    response_format: settings.capabilities.includes("structured_outputs")
+    response_format: capabilities.includes("structured_outputs")
       ? readResponseFormat(Reflect.get(body, "response_format"))
       : null,
     reasoning: body.reasoning === true,
     // A model that cannot stream is asked for the whole; the caller gets it as one content chunk.
-    stream: body.stream === true && settings.capabilities.includes("streaming"),
+    stream: body.stream === true && capabilities.includes("streaming"),
   };
-}
-
-function writeMessages(sent: Sent[], system_prompt: string): Message[] {
-  const messages = sent.map(writeMessage);
-  // gateway.resources.message.p1
-  const hasSystem = messages.some((message) => message.role === "system");
-  if (system_prompt && !hasSystem) messages.unshift({ role: "system", content: system_prompt });
-  return messages;
 }
 
 function writeMessage(sent: Sent): Message {

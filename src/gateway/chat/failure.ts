@@ -2,14 +2,18 @@
 import { writeErrorFrame } from "../../http/index.ts";
 import type { Failure } from "../../models/index.ts";
 import { type Code, type Refusal, refuse } from "../../platform/refusal.ts";
-import { type Admitted, refuseGone } from "./admit.ts";
+import type { Admitted } from "./admit.ts";
 import { explainLength } from "./fit.ts";
+import { refuseGone } from "./permit.ts";
 
 /** gateway.events.4: no other code stands in a stream. */
 const IN_BAND: readonly Code[] = ["context_length_exceeded", "upstream_error", "upstream_timeout"];
 
 /** The refusal that a failure becomes. */
-export function refuseFailure(failure: Failure, { ask, model, by }: Admitted): Refusal {
+export function refuseFailure(
+  failure: Failure,
+  { ask, model, by }: Pick<Admitted, "ask" | "model" | "by">,
+): Refusal {
   const { code } = failure;
   switch (code) {
     // gateway.errors.context_length_exceeded

@@ -1,17 +1,16 @@
 // Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
 import { accountOf } from "../../access/index.ts";
 import { openEventStream, type Reply } from "../../http/index.ts";
-import type { Ask, Failure } from "../../models/index.ts";
+import type { Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
-import { CATALOGUE } from "../../platform/refusal.ts";
-import { traceIdOf } from "../../platform/trace.ts";
-import { isStopped, type Running, STOPPED, untilStop } from "../running.ts";
+import { type Running, STOPPED, untilStop } from "../running.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { refuseFailure } from "./failure.ts";
+import { nameAsk, noteFailure } from "./noting.ts";
 import { createMessageCollector, STATUS, writeChatReply } from "./reply.ts";
 import { writeStream } from "./stream.ts";
 
@@ -32,14 +31,11 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
     // gateway.resources.reply.p2
     model: alias,
   });
-  const noteFailure = (failure: Failure, admitted: Admitted) => {
-    const { code, why, upstream_status } = failure;
-    const fields = { ...nameRequest(admitted, hashUser), upstream_status, code };
-    // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
-    if (code === "client_closed_request")
-      log.info(why, { ...fields, status: CATALOGUE[code].status });
-    else if (code === "context_length_exceeded" || isStopped(failure)) log.info(why, fields);
-    else log.warn(`the model server failed: ${why}`, fields);
+  const note = (failure: Failure, admitted: Admitted) => {
+    const { caller, user } = admitted;
+    // Of two accounts the same text is two users.
+    const hashed = user === null ? undefined : hashUser(`${accountOf(caller)} ${user}`);
+    noteFailure(log, failure, admitted, hashed);
   };
 
   return {
@@ -51,7 +47,7 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
       const ending = await untilStop(running, answering, STOPPED);
       tally.end(ending);
       if (!ending.ok) {
-        noteFailure(ending, admitted);
+        note(ending, admitted);
         throw refuseFailure(ending, admitted);
       }
       const now = clock.monotonic();
@@ -70,7 +66,7 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
         has_usage,
         clock,
         running,
-        onFailure: (ending) => noteFailure(ending, admitted),
+        onFailure: (ending) => note(ending, admitted),
         onBug: (error) => log.error("a stream failed", { ...nameAsk(admitted.ask), error }),
       });
       if (failure) throw refuseFailure(failure, admitted);
@@ -80,21 +76,4 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
       });
     },
   };
-}
-
-/** Who asked whom: what every line about a request says. */
-function nameRequest({ ask, caller, user, model }: Admitted, hashUser: RelayOptions["hashUser"]) {
-  const { account_id, key_id } = caller;
-  return {
-    ...nameAsk(ask),
-    account_id,
-    key_id,
-    // Of two accounts the same text is two users.
-    user: user === null ? undefined : hashUser(`${accountOf(caller)} ${user}`),
-    model: model.settings.id,
-  };
-}
-
-function nameAsk({ request_id, trace }: Ask) {
-  return { request_id, trace_id: traceIdOf(trace) };
 }

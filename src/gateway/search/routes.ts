@@ -9,6 +9,7 @@ import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts
 import { createSharedService, type SharedSupplyOptions } from "../shared/service.ts";
 import type { SearchAsk } from "./contract.ts";
 import { chooseResults } from "./hits.ts";
+import { createSearchInside } from "./inside.ts";
 import { SearchReply, STATUS, writeSearchReply } from "./reply.ts";
 import { readWish, SearchRequest } from "./request.ts";
 import { openSearchEngine } from "./supply.ts";
@@ -33,11 +34,8 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
     plan: settings,
     open: (plan) => openSearchEngine(plan, around),
   });
-  const answer = createAnswering({
-    ...{ service, running, clock, log, writeHeaders },
-    route: `POST ${PATH}`,
-    who: WHO,
-  });
+  const own = { service, running, clock, log, writeHeaders, route: `POST ${PATH}`, who: WHO };
+  const answer = createAnswering(own);
   // gateway.endpoints.post_search; gateway.limits.body_size: the door's own 100 KB.
   door.post(
     PATH,
@@ -71,7 +69,7 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
       return [STATUS, writeSearchReply(body.query, results), found.headers];
     },
   );
-  return service;
+  return { ...service, inside: createSearchInside({ ...own, meter }) };
 }
 
 /** gateway.errors.headers.x_should_retry: unlike those of embeddings, 502 and 504 carry none. */

@@ -22,6 +22,8 @@ export interface Capacity {
    * whatever comes of it; refuses with `capacity_exceeded` where there is none.
    */
   use<R>(account: string, signal: AbortSignal, work: () => Promise<R>): Promise<R>;
+  /** When all that is here now will have had its turn, by how long requests take lately. */
+  free_in_ms(): number;
   /** Another size, in force from the next request on. */
   change(size: CapacitySize): void;
   look(): { in_use: number; queued: number };
@@ -56,12 +58,14 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
     const age_ms = count === 0 ? 0 : clock.monotonic() - at_ms / count;
     return Math.max(service_ms ?? 0, age_ms);
   };
-  /** gateway.errors.headers.retry_after: when all that is here now will have had its turn. */
-  const refuseFull = () => {
+  /** gateway.errors.headers.retry_after: in whole seconds. */
+  const free_in_ms = () => {
     const turns = (in_use + line.count()) / size.max_concurrent;
-    const seconds = Math.max(1, Math.ceil((turns * guessService_ms()) / 1000));
+    return 1000 * Math.max(1, Math.ceil((turns * guessService_ms()) / 1000));
+  };
+  const refuseFull = () => {
     // gateway.errors.capacity_exceeded
-    return refuse("capacity_exceeded", { headers: { "retry-after": String(seconds) } });
+    return refuse("capacity_exceeded", { headers: { "retry-after": `${free_in_ms() / 1000}` } });
   };
 
   return {
@@ -84,6 +88,7 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
         give(taken_at);
       }
     },
+    free_in_ms,
     change(other) {
       size = other;
       line.change(other.max_queued);

@@ -12,6 +12,11 @@ const TOLD: Partial<Record<Failure["code"], Code>> = {
   upstream_rate_limited: "service_unavailable",
 };
 
+/** What the caller is told of a failure. */
+export function nameShared(code: Failure["code"]): Code {
+  return TOLD[code] ?? code;
+}
+
 /** gateway.errors.p9 */
 export const NO_RETRY: Readonly<Record<string, string>> = { "x-should-retry": "false" };
 
@@ -27,7 +32,7 @@ export function refuseShared(
   who: string,
   writeHeaders: WriteHeaders,
 ): Refusal {
-  const told = TOLD[code] ?? code;
+  const told = nameShared(code);
   const headers = { ...writeHeaders(told, retry_after_ms) };
   if (told === "service_unavailable" && retry_after_ms !== undefined) {
     // gateway.errors.headers.retry_after

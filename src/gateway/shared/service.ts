@@ -1,12 +1,12 @@
 // What embeddings and search have in common: a quota for each account, a capacity that all share,
 // and something behind it that other settings may exchange.
 import { accountOf, type Caller, createLimiter } from "../../access/index.ts";
-import type { Clock } from "../../platform/clock.ts";
+import { type Clock, wait } from "../../platform/clock.ts";
 import type { TrustedEgress } from "../../platform/egress/index.ts";
 import type { Log } from "../../platform/log.ts";
-import { refuse } from "../../platform/refusal.ts";
+import { Refusal, refuse } from "../../platform/refusal.ts";
 import type { Service } from "../../platform/service.ts";
-import { type CapacitySize, createCapacity } from "./capacity.ts";
+import { type Capacity, type CapacitySize, createCapacity } from "./capacity.ts";
 
 /** What a supply is opened with, beside its settings. */
 export interface SharedSupplyOptions {
@@ -48,6 +48,18 @@ export interface SharedService<P extends SharedPlan, S extends SharedSupply> {
    * or `capacity_exceeded`.
    */
   use<R>(caller: Caller, signal: AbortSignal, work: (supply: S) => Promise<R>): Promise<R>;
+  /**
+   * The same for who has time: waits for its account's quota and for a place, as long as it takes,
+   * and is counted once. Refuses with `service_unavailable`, or `client_closed_request` where the
+   * signal ended the waiting. What `again` says of the work's outcome is waited for without a place,
+   * and then the work is done again; null: it is done.
+   */
+  usePatiently<R>(
+    caller: Caller,
+    signal: AbortSignal,
+    work: (supply: S) => Promise<R>,
+    again: (outcome: R) => number | null,
+  ): Promise<R>;
   /** The settings in force. */
   plan(): P;
   look(): SharedSight;
@@ -83,15 +95,34 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
     window_ms: WINDOW_MS,
     closing_ms: 0,
   });
+  /** gateway.errors.service_unavailable: nothing is counted of what nobody would answer. */
+  const find = (): S => {
+    if (supply) return supply;
+    throw refuse("service_unavailable", { message: `This service offers no ${name}.` });
+  };
   return {
     async use(caller, signal, work) {
-      // gateway.errors.service_unavailable: nothing is counted of what nobody would answer.
-      const found = supply;
-      if (!found)
-        throw refuse("service_unavailable", { message: `This service offers no ${name}.` });
+      const found = find();
       const account = accountOf(caller);
       quota.take(account);
       return capacity.use(account, signal, () => work(found));
+    },
+    async usePatiently(caller, signal, work, again) {
+      const account = accountOf(caller);
+      const claim = () => {
+        find();
+        return quota.claim(account);
+      };
+      for (let wait_ms = claim(); wait_ms > 0; wait_ms = claim()) {
+        await waitHere(clock, wait_ms, signal);
+      }
+      for (;;) {
+        const found = find();
+        const tried = await tryPlace(capacity, account, signal, () => work(found));
+        const wait_ms = tried === null ? capacity.free_in_ms() : again(tried.outcome);
+        if (tried !== null && wait_ms === null) return tried.outcome;
+        await waitHere(clock, wait_ms!, signal);
+      }
     },
     plan: () => plan,
     look() {
@@ -120,6 +151,31 @@ export function createSharedService<P extends SharedPlan, S extends SharedSupply
       },
     },
   };
+}
+
+async function waitHere(clock: Clock, wait_ms: number, signal: AbortSignal): Promise<void> {
+  if (!(await wait(clock, wait_ms, signal))) throw refuse("client_closed_request");
+}
+
+/** null: there was no place; what the work itself refuses goes on. */
+async function tryPlace<R>(
+  capacity: Capacity,
+  account: string,
+  signal: AbortSignal,
+  work: () => Promise<R>,
+): Promise<{ outcome: R } | null> {
+  let isBegun = false;
+  try {
+    const outcome = await capacity.use(account, signal, () => {
+      isBegun = true;
+      return work();
+    });
+    return { outcome };
+  } catch (failure) {
+    const isFull = failure instanceof Refusal && failure.code === "capacity_exceeded";
+    if (isFull && !isBegun) return null;
+    throw failure;
+  }
 }
 
 /** What stands behind it keeps what it knows for as long as nothing of it changes. */

@@ -49,12 +49,7 @@ async function askToCancel(tx: Tx, run: RunRow, step_id: string, now: number): P
   return { ...run, cancel_requested: true, last_seq };
 }
 
-async function cancelAtOnce(
-  tx: Tx,
-  run: RunRow,
-  fresh: FreshIds,
-  now: number,
-): Promise<RunRow> {
+async function cancelAtOnce(tx: Tx, run: RunRow, fresh: FreshIds, now: number): Promise<RunRow> {
   const ids = [...fresh];
   const event_id = ids.pop()!;
   const closed = await closeApprovals(tx, run, now);

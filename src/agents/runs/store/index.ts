@@ -79,8 +79,7 @@ export const runStore = store(
     register: (tx, now: number) => register(tx, now),
     beat: (tx, epoch: number) => beat(tx, epoch),
     end: (tx, epoch: number, now: number) => end(tx, epoch, now),
-    claim: (tx, epoch: number, turns: readonly Turn[], now: number) =>
-      claim(tx, epoch, turns, now),
+    claim: (tx, epoch: number, turns: readonly Turn[], now: number) => claim(tx, epoch, turns, now),
     release: (tx, epoch: number, run_id: string, worked_ms: number) =>
       release(tx, epoch, run_id, worked_ms),
     recover: (tx, findings: readonly Finding[], dead: readonly number[], now: number) =>

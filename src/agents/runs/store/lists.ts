@@ -25,8 +25,7 @@ const At = Type.Object({ created_at: Type.Integer() });
 /** Newest first. */
 export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
   const { account_id, agent_id, thread_id, created_after, created_before, before } = filter;
-  const from =
-    created_after === null ? null : await findFirstSince(db, account_id, created_after);
+  const from = created_after === null ? null : await findFirstSince(db, account_id, created_after);
   const until =
     created_before === null ? null : await findFirstSince(db, account_id, created_before);
   return db.all(

@@ -3,13 +3,11 @@ import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
 import { statesOfModels } from "./0002-states-of-models.ts";
 import { units } from "./0003-units.ts";
 import { ledger } from "./0004-ledger.ts";
+import { holds } from "./0005-holds.ts";
 import { agents } from "./0006-agents.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
-  accountsAndKeys,
-  statesOfModels,
-  units,
-  ledger,
-  agents,
+  ...[accountsAndKeys, statesOfModels, units, ledger],
+  ...[holds, agents],
 ];

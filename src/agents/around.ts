@@ -1,0 +1,21 @@
+// What every room of this house is given: the database, the gateway from inside, time, names.
+import type { Access } from "../access/index.ts";
+import type { GatewayInside } from "../gateway/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import type { Settings } from "../platform/settings/index.ts";
+
+export interface Around {
+  database: Database;
+  access: Pick<Access, "findCaller">;
+  inside: GatewayInside;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** The permanent name of the default model. */
+  alias: string;
+  /** The settings in force now: asked for each time, since a reload may change them. */
+  settings(): Settings;
+}

@@ -1,0 +1,18 @@
+// What the operator holds: agents and whole accounts whose runs do not start.
+import type { Migration } from "./migration.ts";
+
+export const holds: Migration = {
+  number: 5,
+  name: "holds",
+  statements: ({ integer, text, strict }) => [
+    // Of an account `id` is its own: whoever looks at a run asks for both kinds at once.
+    `CREATE TABLE holds (
+      kind ${text} NOT NULL,
+      id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      reason ${text},
+      since ${integer} NOT NULL,
+      PRIMARY KEY (kind, id)
+    )${strict}`,
+  ],
+};
