@@ -162,7 +162,7 @@ class Parser {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.#text);
     if (found) this.#at = pattern.lastIndex;
-    return found && found[0];
+    return found?.[0] ?? null;
   }
 
   #fail(what: string): CalculationFault {
