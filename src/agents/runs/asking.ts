@@ -43,7 +43,11 @@ export async function askModel(asker: Asker, ask: RoundAsk): Promise<Asked> {
     if (reply.is_stopped) return "stopped";
     const now = clock.monotonic();
     first_failed_at ??= now;
-    const wait_ms = planRetry(reply, { attempts, passed_ms: now - first_failed_at }, drawFraction(ids));
+    const wait_ms = planRetry(
+      reply,
+      { attempts, passed_ms: now - first_failed_at },
+      drawFraction(ids),
+    );
     if (wait_ms === null) return fail(reply.code, reply.why);
     const message = `The model failed with ${reply.code}; it is asked again.`;
     const detail = { code: reply.code, attempt: attempts, wait_ms };

@@ -1,9 +1,10 @@
 // What a model is asked in a round: the system prompt, what it sees of the thread, and its tools.
+
+import type { RoundAsk } from "../../gateway/index.ts";
 import { estimateTokens, type Message, type Tool } from "../../models/index.ts";
 import type { Around } from "../around.ts";
 import { type SummaryNeed, viewThread } from "../threads/view.ts";
 import type { ThreadMessage } from "../threads/view-blocks.ts";
-import type { RoundAsk } from "../../gateway/index.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { FindTool } from "./planning.ts";
 import type { RunState } from "./state.ts";

@@ -2,14 +2,14 @@
 import type { Caller } from "../../access/index.ts";
 import type { RoundAnswer } from "../../gateway/index.ts";
 import { show } from "../../platform/shape.ts";
-import type { Around } from "../around.ts";
 import { Approval } from "../approvals/approval.ts";
+import type { Around } from "../around.ts";
 import type { SummaryNeed } from "../threads/view.ts";
 import { type Asked, askModel, type Break, fail, type Leash } from "./asking.ts";
 import { type Exceeded, judgeBudgets, judgeCalls, judgeTime } from "./budget.ts";
 import { type Called, type CallingOptions, endCall, runCall } from "./calling.ts";
 import { converse } from "./conversation.ts";
-import { addCost, addPriced, type Amount, priceRound, writeAmount } from "./cost.ts";
+import { type Amount, addCost, addPriced, priceRound, writeAmount } from "./cost.ts";
 import { type Addition, type End, type Journal, Lost } from "./journal.ts";
 import { planReply, writeToolMessage } from "./planning.ts";
 import { requestApproval } from "./requesting.ts";
@@ -98,9 +98,7 @@ async function goOn(options: ExecutionOptions, summaries: number): Promise<Turn>
   const isSummary = needs_summary !== null && summaries < SUMMARIES_A_ROUND_MAX;
   const asked = await askModel(options, ask);
   if (!isAnswer(asked)) return endAsked(options, asked);
-  return isSummary
-    ? summarise(options, needs_summary, asked)
-    : takeReply(options, asked);
+  return isSummary ? summarise(options, needs_summary, asked) : takeReply(options, asked);
 }
 
 function isAnswer(asked: Asked): asked is RoundAnswer {

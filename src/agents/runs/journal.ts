@@ -1,11 +1,12 @@
 // What an execution writes of its run: progress, steps and messages, and the state behind them.
-import { countEndingIds } from "./store/closing.ts";
+
 import type { Bound } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
 import type { NewMessage } from "../threads/thread.ts";
 import type { FinalStatus, Run } from "./run.ts";
 import { applyStep, hear, type RunState } from "./state.ts";
 import type { NewStep, SystemData } from "./step.ts";
+import { countEndingIds } from "./store/closing.ts";
 import type { runStore } from "./store/index.ts";
 import type { Progress, Record } from "./store/record.ts";
 import type { Request } from "./store/waiting.ts";

@@ -1,7 +1,8 @@
 // What a person is asked: a call as it would be sent, and why it is not sent without them.
-import type { Around } from "../around.ts";
-import type { ApprovalRow } from "../approvals/approval.ts";
+
 import { writeCanonical } from "../../platform/canonical.ts";
+import type { ApprovalRow } from "../approvals/approval.ts";
+import type { Around } from "../around.ts";
 import type { RunRow } from "./run.ts";
 import type { RunState } from "./state.ts";
 import type { ToolCallData } from "./step.ts";

@@ -4,7 +4,6 @@ import { sql, store, type Tx } from "../../../platform/database/index.ts";
 import { RunRow } from "../run.ts";
 import { type Admission, start } from "./admission.ts";
 import { cancel } from "./cancel.ts";
-import type { FreshIds } from "./closing.ts";
 import {
   beat,
   claim,
@@ -16,6 +15,7 @@ import {
   release,
   type Turn,
 } from "./claim.ts";
+import type { FreshIds } from "./closing.ts";
 import { type Ending, finish } from "./ending.ts";
 import { listRuns, listSteps, type RunFilter } from "./lists.ts";
 import { findVersion, loadLog } from "./loading.ts";
