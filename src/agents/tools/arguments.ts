@@ -1,4 +1,4 @@
-// From the text that a model wrote as a call's arguments to arguments that are valid, or its faults.
+// From the text that a model wrote as a call's arguments to valid arguments, or to its faults.
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 

@@ -47,7 +47,7 @@ export interface BuiltinTool {
   /** JSON Schema 2020-12 of type object. */
   parameters: TObject;
   timeout_ms: number;
-  /** true: costs nothing unless the operator sets a price; false: its price is unknown till then. */
+  /** true: costs nothing unless the operator prices it; false: its price is unknown till then. */
   is_free: boolean;
   run(use: ToolUse): Promise<ToolResult>;
 }
