@@ -140,6 +140,15 @@ describe("older turns", () => {
     expect(messages[view.needs_summary!.to]!.role).toBe("user");
   });
 
+  test("end where a user's message follows, not inside a turn", () => {
+    const rounds = (n: number) => [1, 2, 3, 4].map((part) => says(`${n}.${part} ${words(300)}`));
+    const long = Array.from({ length: 8 }, (_, n) => [user(`question ${n}`), ...rounds(n)]).flat();
+    const thread = [...long, user("the last question")];
+    const view = viewThread({ ...around, messages: thread, present_from: long.length });
+    expect(view.needs_summary!.to).toBe(30);
+    expect(thread[30]!.role).toBe("user");
+  });
+
   test("are one message of the user's in front, once the summary is there", () => {
     const view = viewThread({ ...sight, summary: { text: "They talked.", until: 14 } });
     expect(view.messages[0]).toEqual({
@@ -186,6 +195,12 @@ test("rounds of the present run are summarised, and its user's message stands as
   expect(view).toMatchObject({ fits: true, needs_summary: null });
   expect(view.messages[1]).toEqual({ role: "user", content: "the task" });
   expectPaired(view.messages);
+});
+
+test("a long message of the user's is not counted as room that a summary would free", () => {
+  const rounds = Array.from({ length: 12 }, (_, n) => says(`${n} ${words(500)}`));
+  const messages = [user(words(3_000)), ...rounds];
+  expect(viewThread({ ...around, messages }).needs_summary).toMatchObject({ from: 0, to: 12 });
 });
 
 test("a call that never ran has a result that says so", () => {

@@ -13,8 +13,8 @@ const Parameters = Type.Object(
       description:
         "What to calculate, 1 to 1,000 characters: numbers, + - * / ^, n!, brackets, pi, e, and " +
         "abs, ceil, floor, trunc, round(x, places), sqrt, cbrt, pow(a, b), exp, ln, log10, log2, " +
-        "log(x, base), sin, cos, tan, asin, acos, atan (radians), mod(a, b), factorial, min, max, " +
-        "sum, mean. No thousands separators, no %, no variables.",
+        "log(x, base), sin, cos, tan, asin, acos, atan (radians), mod(a, b), factorial, min, " +
+        "max, sum, mean. No thousands separators, no %, no variables.",
     }),
   },
   { additionalProperties: false },
