@@ -60,8 +60,14 @@ export function planReply(
   };
   // Servers refuse an assistant who says nothing.
   if (content !== null || tool_calls.length > 0) {
-    const said = { role: "assistant", content, tool_calls: tool_calls.length ? tool_calls : null };
-    plan.messages.push({ ...said, id: ids.uuid(), tool_call_id: null, external: false } as const);
+    plan.messages.push({
+      id: ids.uuid(),
+      role: "assistant",
+      content,
+      tool_calls: tool_calls.length > 0 ? tool_calls : null,
+      tool_call_id: null,
+      external: false,
+    });
   }
   for (const [index, call] of tool_calls.entries()) {
     planCall(state, plan, call, { index, round, ids, findTool });
