@@ -80,6 +80,20 @@ export const VERBS: readonly Verb[] = [
     run: async (given, output) => (await import("./accounts.ts")).ungrantModel(given, output),
   },
   {
+    name: "accounts hold",
+    args: ["NAME"],
+    flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
+    help: "starts no run of its agents; what runs goes on",
+    run: async (given, output) => (await import("./accounts.ts")).holdAccount(given, output),
+  },
+  {
+    name: "accounts release",
+    args: ["NAME"],
+    flags: {},
+    help: "takes a hold back: what waits begins",
+    run: async (given, output) => (await import("./accounts.ts")).releaseAccount(given, output),
+  },
+  {
     name: "keys create",
     args: [],
     flags: {

@@ -1,5 +1,5 @@
 // Accounts as the operator makes and finds them.
-import type { Access, Account } from "../access/index.ts";
+import type { Access, Account, HoldRow } from "../access/index.ts";
 import { type Grants, needsGrant } from "../models/index.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
 import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
@@ -7,14 +7,14 @@ import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 export interface AccountVerbsOptions {
-  access: Pick<Access, "accounts">;
+  access: Pick<Access, "accounts" | "holds">;
   grants: Grants;
   /** Only the models of the settings can be granted. */
   models: readonly ModelSettings[];
 }
 
 export function createAccountVerbs({ access, grants, models }: AccountVerbsOptions) {
-  const { accounts } = access;
+  const { accounts, holds } = access;
   const ids = models.map((model) => model.id);
   const require = async (name: string): Promise<Account> => {
     const account = await accounts.find(name);
@@ -44,6 +44,16 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
       const was_granted = await grants.ungrant(account.id, id);
       // A slip would leave the grant that was meant in force.
       if (!was_granted && !ids.includes(id)) throw refuseUnknownModel(id, ids);
+    },
+    /** No run of its agents starts until it is released; again: another reason. null: none. */
+    async hold(name: string, reason: string | null): Promise<HoldRow> {
+      const { id } = await require(name);
+      return holds.hold({ kind: "account", id, account_id: id, reason });
+    },
+    /** What waits begins. False: it was not held. */
+    async release(name: string): Promise<boolean> {
+      const { id } = await require(name);
+      return holds.release("account", id);
     },
     list: (): Promise<Account[]> => accounts.list(),
     async create(name: string): Promise<Account> {
