@@ -83,7 +83,7 @@ export const VERBS: readonly Verb[] = [
     name: "accounts hold",
     args: ["NAME"],
     flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
-    help: "starts no run of its agents; what runs goes on",
+    help: "its agents start no runs; it is told why",
     run: async (given, output) => (await import("./accounts.ts")).holdAccount(given, output),
   },
   {
