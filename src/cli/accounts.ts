@@ -1,5 +1,5 @@
 // The verbs of `wadi accounts`.
-import { Account, Hold } from "../operator/index.ts";
+import { Account, Hold, ListedAccount } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
 import { drawRow, drawTable, type Output, type Row } from "./output.ts";
@@ -16,8 +16,9 @@ export async function createAccount(given: Given, output: Output): Promise<numbe
 
 export async function listAccounts(given: Given, output: Output): Promise<number> {
   const found = await administer(given, ({ accounts }) => accounts.list());
-  const accounts = found.map((account) => show(Account, account));
-  output.print(accounts, drawTable(accounts, ["name", "id", "created_at"]));
+  const accounts = found.map((account) => show(ListedAccount, account));
+  const columns = ["name", "id", "created_at", "held_since", "hold_reason"];
+  output.print(accounts, drawTable(accounts, columns));
   return 0;
 }
 

@@ -62,7 +62,7 @@ export const VERBS: readonly Verb[] = [
     name: "accounts list",
     args: [],
     flags: {},
-    help: "every account",
+    help: "every account, and who is held",
     run: async (given, output) => (await import("./accounts.ts")).listAccounts(given, output),
   },
   {
@@ -83,7 +83,7 @@ export const VERBS: readonly Verb[] = [
     name: "accounts hold",
     args: ["NAME"],
     flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
-    help: "its agents start no runs; it is told why",
+    help: "its agents start no runs for now",
     run: async (given, output) => (await import("./accounts.ts")).holdAccount(given, output),
   },
   {

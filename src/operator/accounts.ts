@@ -1,8 +1,17 @@
 // Accounts as the operator makes and finds them.
-import type { Access, Account, HoldRow } from "../access/index.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { type Access, Account, type HoldRow } from "../access/index.ts";
 import { type Grants, needsGrant } from "../models/index.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
+import { maybe, Row, Timestamp } from "../platform/shape.ts";
 import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
+
+/** An account and whether it is held. */
+export const ListedAccount = Row(Account, {
+  held_since: maybe(Timestamp("Since when it is held; null: it is not.")),
+  hold_reason: maybe(Type.String({ description: "Why it is held; null: no reason was given." })),
+});
+export type ListedAccount = Static<typeof ListedAccount>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
@@ -55,7 +64,14 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
       const { id } = await require(name);
       return holds.release("account", id);
     },
-    list: (): Promise<Account[]> => accounts.list(),
+    async list(): Promise<ListedAccount[]> {
+      const held = (await holds.list()).filter(({ kind }) => kind === "account");
+      const found = new Map(held.map((hold) => [hold.id, hold]));
+      return (await accounts.list()).map((account) => {
+        const { since = null, reason = null } = found.get(account.id) ?? {};
+        return { ...account, held_since: since, hold_reason: reason };
+      });
+    },
     async create(name: string): Promise<Account> {
       if (!NAME.test(name)) {
         throw new OperatorProblem(

@@ -188,7 +188,11 @@ test("--json of each command is one document", async () => {
     name: "json",
     created_at: expect.stringMatching(/Z$/),
   });
-  expect(parse((await run("accounts list --json")).stdout)).toContainEqual(account);
+  expect(parse((await run("accounts list --json")).stdout)).toContainEqual({
+    ...account,
+    held_since: null,
+    hold_reason: null,
+  });
   const key = parse((await run("keys create --account json --json")).stdout);
   const { secret, ...shown } = key;
   expect(secret).toStartWith("svc_sk_");

@@ -43,6 +43,14 @@ test("an account is held, for another reason from then on, and released", async 
   await house.clock.advance(5);
   expect(await accounts.hold("acme", null)).toEqual({ ...held, reason: null });
   expect(await house.access.holds.list()).toEqual([{ ...held, reason: null }]);
+  await accounts.create("beta");
+  // An agent's hold is none of its account.
+  const agent = { kind: "agent", id: "g-1", account_id: id, reason: "loops" } as const;
+  await house.access.holds.hold(agent);
+  expect(await accounts.list()).toMatchObject([
+    { name: "acme", held_since: held.since, hold_reason: null },
+    { name: "beta", held_since: null, hold_reason: null },
+  ]);
   expect(told).toEqual([]);
   expect(await accounts.release("acme")).toBe(true);
   expect(await house.access.holds.find("account", id)).toBeUndefined();
