@@ -269,6 +269,25 @@ describe("the ledger", () => {
     expect(front.lines).toMatchObject(code === "capacity_exceeded" ? [] : [noted]);
   });
 
+  test("a server that says when to come back is told with it, in none of its words", async () => {
+    const upstream = startUpstream(() => {
+      const error = { message: "secret words", type: "rate_limit" };
+      return Response.json({ error }, { status: 429, headers: { "retry-after": "7" } });
+    });
+    await using front = await openInside(`
+[[models]]
+id = "far"
+self_hosted = true
+upstream = { kind = "openai", urls = ["${upstream.url}"] }
+`);
+    const busy = { code: "upstream_rate_limited", retry_after_ms: 7_000 };
+    const reply = await askAs(front, question("Hi"));
+    expect(reply).toMatchObject({ ok: false, ...busy });
+    expect(await front.readRows()).toMatchObject([{ status: 429, attempts: 1 }]);
+    expect(JSON.stringify([reply, front.lines])).not.toContain("secret words");
+    await upstream.stop();
+  });
+
   test("gateway.endpoints.chat_completions.4 what does not fit is told with its length", async () => {
     await using front = await openInside(
       model("one", "context_window = 300\ndefault_max_tokens = 20"),
