@@ -6,12 +6,12 @@ export interface Places {
   tell(account_id: string): void;
   /** Whom to claim for now; empty: nobody waits, or no place is free. */
   plan(): Turn[];
-  /** How many of each account were claimed. */
+  /** How many of each account were claimed: the accounts go to the end of the line. */
   settle(turns: readonly Turn[], claimed: ReadonlyMap<string, number>): void;
-  /** A run that is executed already wants its place back; `run` is called when it has one. */
-  queue(run: () => void): () => void;
-  /** Takes a place without asking: it was free when it was planned. */
+  /** Takes a place without asking: it was free when it was planned, or it is only to let go. */
   take(): void;
+  /** Waits for a place, in front of all that wait to be claimed; `signal` takes one at once. */
+  comeBack(signal: AbortSignal): Promise<void>;
   give(): void;
 }
 
@@ -22,26 +22,29 @@ export function createPlaces(countMax: () => number): Places {
   let told = new Set<string>();
   const returning = new Set<() => void>();
   let taken = 0;
+
+  const seatReturning = () => {
+    for (const seat of returning) {
+      if (taken >= countMax()) return;
+      seat();
+    }
+  };
   return {
     tell(account_id) {
       waiting.add(account_id);
       told.add(account_id);
     },
     plan() {
-      // Who has begun comes first.
-      for (const run of returning) {
-        if (taken >= countMax()) return [];
-        returning.delete(run);
-        taken += 1;
-        run();
-      }
       let free = countMax() - taken;
+      if (free <= 0 || waiting.size === 0) return [];
       told = new Set();
-      const accounts = [...waiting].slice(0, Math.max(0, free));
-      const turns = accounts.map((account_id) => ({ account_id, runs_max: 0 }));
-      while (free > 0 && turns.length > 0) {
-        for (const turn of turns) if (free-- > 0) turn.runs_max += 1;
+      const turns: Turn[] = [];
+      for (const account_id of waiting) {
+        if (turns.length === free) break;
+        turns.push({ account_id, runs_max: 0 });
       }
+      // One for each, and again from the front while there are places.
+      for (let at = 0; free > 0; at = (at + 1) % turns.length, free--) turns[at]!.runs_max += 1;
       return turns;
     },
     settle(turns, claimed) {
@@ -51,15 +54,26 @@ export function createPlaces(countMax: () => number): Places {
         if (!isEmpty) waiting.add(account_id);
       }
     },
-    queue(run) {
-      returning.add(run);
-      return () => void returning.delete(run);
-    },
     take() {
       taken += 1;
     },
+    comeBack(signal) {
+      return new Promise((resolve) => {
+        const seat = () => {
+          returning.delete(seat);
+          signal.removeEventListener("abort", seat);
+          taken += 1;
+          resolve();
+        };
+        returning.add(seat);
+        signal.addEventListener("abort", seat, { once: true });
+        if (signal.aborted) seat();
+        else seatReturning();
+      });
+    },
     give() {
       taken -= 1;
+      seatReturning();
     },
   };
 }

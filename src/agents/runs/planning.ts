@@ -106,15 +106,20 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: Plann
     plan.messages.push(writeToolMessage(result, ids));
   };
   if (index >= CALLS_A_ROUND_MAX) {
-    return answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+    answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+    return;
   }
   if (!pin || !tool) {
     const names = state.version.tools.join(", ") || "none";
     const outcome = pin ? "disabled" : "unknown_tool";
-    return answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
+    answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
+    return;
   }
   const checked = checkArguments(tool.parameters, call.arguments);
-  if (!checked.ok) return answer("invalid_arguments", checked.faults.join("\n"));
+  if (!checked.ok) {
+    answer("invalid_arguments", checked.faults.join("\n"));
+    return;
+  }
   const { decision, why } = decide({
     risk: tool.risk,
     name: tool.name,

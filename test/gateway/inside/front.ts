@@ -8,7 +8,7 @@ import {
   type RoundAsk,
 } from "../../../src/gateway/index.ts";
 import type { Entry } from "../../../src/gateway/ledger/entry.ts";
-import { createDoor } from "../../../src/http/index.ts";
+import { createDoor } from "../../../src/http/door.ts";
 import { buildModels } from "../../../src/models/index.ts";
 import { buildOperator, type KeyWish, type Operator } from "../../../src/operator/index.ts";
 import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
