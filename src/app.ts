@@ -109,7 +109,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const hashUser = secrets.createHash("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
   const { inside } = serving;
-  const service = openAgents(agents, { ...around, access, inside, alias, settings: () => settings });
+  const now = { settings: () => settings };
+  const service = openAgents(agents, { ...around, ...now, access, inside, alias });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   if (figures) {
@@ -132,9 +133,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock });
   const services = joinServices([
-    ...[models.service, ...serving.services, ...service.services],
-    entrance,
-    ...service.streams,
+    ...[models.service, ...serving.services, service.engine, entrance],
   ]);
   return {
     database,
@@ -154,6 +153,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */
     async stop(deadline_ms) {
+      service.drain();
       try {
         await services.stop(deadline_ms);
       } finally {

@@ -45,6 +45,7 @@ export interface VersionWish {
 }
 
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
+const Owner = Type.Object({ account_id: Type.String() });
 const Slug = Type.Object({ slug: Type.String() });
 
 export const agentStore = store(
@@ -61,6 +62,11 @@ export const agentStore = store(
             ORDER BY created_at DESC, id DESC`,
       );
       return joinHolds(agents, await listHolds(db, account_id));
+    },
+    /** Whoever owns it; undefined: there is none of this id. */
+    findOwner: async (db, id: string) => {
+      const found = await db.one(Owner, sql`SELECT account_id FROM agents WHERE id = ${id}`);
+      return found?.account_id;
     },
     findVersion: (db, agent_id: string, version: number) =>
       db.one(
