@@ -11,7 +11,7 @@ export { Account } from "./account.ts";
 export { accountOf, type Caller, type Identify, isInternal } from "./caller.ts";
 export { Key } from "./key.ts";
 export type { RotatedKey } from "./keys.ts";
-export { createLimiter, type Limiter } from "./rate-limit.ts";
+export { type ChangingLimiter, createLimiter, type Limiter } from "./rate-limit.ts";
 export { SCOPES, type Scope } from "./scopes.ts";
 
 export interface AccessOptions {
