@@ -8,6 +8,8 @@ export interface LimitRule {
   window_ms: number;
   /** After a request too many the counter stays closed this long; 0: it slides on. */
   closing_ms: number;
+  /** Of more names, those longest idle are forgotten; left out: names are not a stranger's. */
+  names_max?: number;
 }
 
 export interface Limiter {
@@ -52,6 +54,15 @@ function oldestThatCounts({ taken_at, next }: Counter, requests_max: number): nu
   return taken_at[(next - back + length) % length]!;
 }
 
+/** Of the names that are too many, and a few more: each is looked for among all of them. */
+const FORGOTTEN_SHARE = 0.1;
+
+/** When a name was last counted. */
+function lastOf({ taken_at, next }: Counter): number {
+  const { length } = taken_at;
+  return taken_at[(next - 1 + length) % length]!;
+}
+
 /** How many takes lie between two looks for counters that nobody uses any more. */
 const SWEEP_EVERY = 10_000;
 
@@ -60,17 +71,23 @@ const SWEEP_EVERY = 10_000;
  * nothing but requests is counted.
  */
 export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
-  const { window_ms, closing_ms } = rule;
+  const { window_ms, closing_ms, names_max = Number.POSITIVE_INFINITY } = rule;
   const counters = new Map<string, Counter>();
   let { requests_max } = rule;
   let takes = 0;
 
   const sweep = (now: number) => {
     for (const [name, counter] of counters) {
-      const { length } = counter.taken_at;
-      const is_idle = counter.taken_at[(counter.next + length - 1) % length]! <= now - window_ms;
+      const is_idle = lastOf(counter) <= now - window_ms;
       if (is_idle && counter.closed_until <= now) counters.delete(name);
     }
+  };
+  const makeRoom = (now: number) => {
+    sweep(now);
+    if (counters.size < names_max) return;
+    const idlest = [...counters].sort(([, a], [, b]) => lastOf(a) - lastOf(b));
+    const count = Math.ceil(names_max * FORGOTTEN_SHARE);
+    for (const [name] of idlest.slice(0, count)) counters.delete(name);
   };
   const limiter: ChangingLimiter = {
     take(name) {
@@ -82,6 +99,7 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
       if (++takes % SWEEP_EVERY === 0) sweep(now);
       let counter = counters.get(name);
       if (!counter) {
+        if (counters.size >= names_max) makeRoom(now);
         counter = { taken_at: new Float64Array(0), next: 0, closed_until: 0 };
         counters.set(name, counter);
       }

@@ -1,9 +1,11 @@
 // The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
-import type { TSchema } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
 import { CATALOGUE, type Code, type Half, shownCode } from "../platform/refusal.ts";
-import type { Door, RouteSpec } from "./door.ts";
+import type { Door } from "./door.ts";
+import { NOT_OPEN } from "./half-rules.ts";
 import { REQUEST_ID } from "./request-id.ts";
+import type { RouteSpec } from "./route.ts";
 
 type Json = Record<string, unknown>;
 
@@ -79,17 +81,20 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   const responses: Json = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
     const { description, schema, stream, headers = [] } = reply;
-    const content: Json = { "application/json": { schema: refer(schema) } };
+    const content: Json = {};
+    if (schema) content["application/json"] = { schema: refer(schema) };
     if (stream) content["text/event-stream"] = { schema: refer(stream) };
     responses[status] = {
       description,
-      content,
+      ...((schema || stream) && { content }),
       headers: referHeaders(["x-request-id", ...headers]),
     };
   }
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (spec.scope) codes.push("scope_required");
-  if (spec.body) codes.push("validation", "request_too_large");
+  // agents.errors.p9: every route of the agent half refuses a query that it does not know.
+  if (spec.body || spec.params || spec.query || half === "agents") codes.push("validation");
+  if (spec.body) codes.push("request_too_large");
   for (const [status, lines] of groupByStatus(codes, half, spec.refusal_sentences)) {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
     const content = { "application/json": { schema } };
@@ -98,7 +103,11 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
     names.push(...(spec.refusal_headers?.[status] ?? []));
     responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
   }
-  const parameters = [{ $ref: "#/components/parameters/x-request-id" }];
+  const parameters = [
+    ...describeParameters("path", spec.params),
+    ...describeParameters("query", spec.query),
+    { $ref: "#/components/parameters/x-request-id" },
+  ];
   const detail: Json = { summary: spec.summary, tags: [half], parameters, responses };
   // gateway.authentication.4
   const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
@@ -158,6 +167,14 @@ const PARAMETERS: Json = {
   },
 };
 
+function describeParameters(place: "path" | "query", schema?: TObject): Json[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
+    const { description, ...rest } = strip(field);
+    const required = schema!.required?.includes(name) ?? false;
+    return { name, in: place, required, description, schema: rest };
+  });
+}
+
 function referHeaders(names: readonly DocumentedHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -168,6 +185,8 @@ function groupByStatus(
   sentences: RouteSpec["refusal_sentences"] = {},
 ): Map<number, string[]> {
   const groups = new Map<number, string[]>();
+  // agents.p5: its second status, which only the door answers with.
+  if (half === "agents") groups.set(503, [`\`not_enabled\`: ${NOT_OPEN}`]);
   for (const code of new Set(codes)) {
     const { status, message } = CATALOGUE[code];
     const shown = shownCode(code, half);
