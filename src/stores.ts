@@ -5,10 +5,11 @@ import { runStore } from "./agents/runs/store/index.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
+import { usageStore } from "./agents/usage/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
 
 export const stores = [
   ...[accountStore, keyStore, holdStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[runStore, outboxStore],
+  ...[runStore, usageStore, outboxStore],
 ];

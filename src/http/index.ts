@@ -11,4 +11,5 @@ export { createDocumentPage } from "./openapi.ts";
 export { readCursor, writeCursor } from "./paging.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Reply } from "./route.ts";
-export { type EventStream, openEventStream } from "./sse.ts";
+export { watchSilence } from "./silence.ts";
+export { type EventStream, openEventStream, writeFrame } from "./sse.ts";

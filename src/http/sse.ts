@@ -15,6 +15,8 @@ export interface EventStream {
   answer(status: number, headers: Record<string, string>): Response;
   /** Sends `data: <json>`; a promise says that the caller reads slowly: wait for it. */
   send(json: string): void | Promise<void>;
+  /** The same of frames that are written already, as they stand: for who sends them to many. */
+  pass(frames: string): void | Promise<void>;
   /** Sends a comment, which clients skip. */
   comment(text: string): void;
   /** Ends the stream; what was sent before still arrives. */
@@ -25,6 +27,8 @@ export interface EventStream {
   readonly left: AbortSignal;
   /** Bytes that were handed to the socket; behind a close, also those that are on their way. */
   countSent(): number;
+  /** About so many bytes wait for the caller to read: what the socket has taken is not counted. */
+  countUnread(): number;
 }
 
 /** Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. */
@@ -39,6 +43,8 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   /** What waits for the end of this turn, where it goes out together, or for the caller. */
   let unsent = "";
   let sent_bytes = 0;
+  /** Of what was written last, while it waits for the caller. */
+  let stuck_bytes = 0;
   let drain: PromiseWithResolvers<void> | null = null;
 
   const resume = () => {
@@ -56,12 +62,14 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const flush = () => {
     if (isFull || !isOpen || unsent === "") return;
-    sent_bytes += Buffer.byteLength(unsent);
+    const bytes = Buffer.byteLength(unsent);
+    sent_bytes += bytes;
     // It is taken in any case; a promise says that the caller has to read before there is more.
     const taken = sink!.write(unsent);
     unsent = "";
     if (taken instanceof Promise) {
       isFull = true;
+      stuck_bytes = bytes;
       taken.then(goOn, leave);
     } else {
       void sink!.flush();
@@ -70,6 +78,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const goOn = () => {
     isFull = false;
+    stuck_bytes = 0;
     unsent === "" ? resume() : flush();
   };
   const end = () => {
@@ -97,7 +106,8 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   return {
     answer: (status, headers) =>
       new Response(body, { status, headers: { ...headers, ...EVENT_STREAM_HEADERS } }),
-    send: (json) => write(`data: ${json}\n\n`),
+    send: (json) => write(writeFrame(json)),
+    pass: write,
     comment: (text) => void write(`: ${text}\n\n`),
     close() {
       request_signal.removeEventListener("abort", leave);
@@ -110,7 +120,13 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     breakOff,
     left: leaving.signal,
     countSent: () => sent_bytes,
+    countUnread: () => stuck_bytes + unsent.length,
   };
+}
+
+/** One event as it stands in a stream. */
+export function writeFrame(json: string): string {
+  return `data: ${json}\n\n`;
 }
 
 /** Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs. */
