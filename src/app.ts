@@ -1,6 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess } from "./access/index.ts";
+import { openAgents } from "./agents/index.ts";
 import {
   createChangesPage,
   createRunning,
@@ -106,7 +107,16 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openModelRoutes(gateway, registry);
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
   const hashUser = secrets.createHash("users in the log");
-  const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
+  const { ledger, inside, ...serving } = openGateway(gateway, {
+    ...around,
+    registry,
+    running,
+    hashUser,
+  });
+  const agency = openAgents(agents, {
+    ...{ database, access, inside, clock, ids, log, alias },
+    settings: () => settings,
+  });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   if (figures) {
@@ -128,7 +138,10 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   ]);
 
   let operator = buildOperator({ settings, access, database, clock });
-  const services = joinServices([models.service, ...serving.services, entrance]);
+  const services = joinServices([
+    ...[models.service, ...serving.services, ...agency.services],
+    ...[entrance, ...agency.listening],
+  ]);
   return {
     database,
     access,

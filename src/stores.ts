@@ -2,10 +2,10 @@
 import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
+import { usageStore } from "./agents/usage/store.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
-import { usageStore } from "./agents/usage/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
 
 export const stores = [

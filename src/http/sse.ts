@@ -43,14 +43,10 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   /** What waits for the end of this turn, where it goes out together, or for the caller. */
   let unsent = "";
   let sent_bytes = 0;
-  /** Of what was written last, while it waits for the caller. */
-  let stuck_bytes = 0;
-  let drain: PromiseWithResolvers<void> | null = null;
+  /** Of the last of it. */
+  let written_bytes = 0;
+  const { resume, waitForRoom } = createDrain();
 
-  const resume = () => {
-    drain?.resolve();
-    drain = null;
-  };
   const breakOff = () => {
     resume();
     leaving.abort();
@@ -62,14 +58,13 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const flush = () => {
     if (isFull || !isOpen || unsent === "") return;
-    const bytes = Buffer.byteLength(unsent);
-    sent_bytes += bytes;
+    written_bytes = Buffer.byteLength(unsent);
+    sent_bytes += written_bytes;
     // It is taken in any case; a promise says that the caller has to read before there is more.
     const taken = sink!.write(unsent);
     unsent = "";
     if (taken instanceof Promise) {
       isFull = true;
-      stuck_bytes = bytes;
       taken.then(goOn, leave);
     } else {
       void sink!.flush();
@@ -78,7 +73,6 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const goOn = () => {
     isFull = false;
-    stuck_bytes = 0;
     unsent === "" ? resume() : flush();
   };
   const end = () => {
@@ -99,9 +93,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     if (!isOpen) return;
     if (unsent === "") queueMicrotask(flush);
     unsent += text;
-    if (unsent.length < UNREAD_MAX) return;
-    drain ??= Promise.withResolvers();
-    return drain.promise;
+    if (unsent.length >= UNREAD_MAX) return waitForRoom();
   };
   return {
     answer: (status, headers) =>
@@ -120,13 +112,28 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     breakOff,
     left: leaving.signal,
     countSent: () => sent_bytes,
-    countUnread: () => stuck_bytes + unsent.length,
+    countUnread: () => (isFull ? written_bytes : 0) + unsent.length,
   };
 }
 
 /** One event as it stands in a stream. */
 export function writeFrame(json: string): string {
   return `data: ${json}\n\n`;
+}
+
+/** Those who wait until the caller has read. */
+function createDrain() {
+  let drain: PromiseWithResolvers<void> | null = null;
+  return {
+    resume() {
+      drain?.resolve();
+      drain = null;
+    },
+    waitForRoom() {
+      drain ??= Promise.withResolvers();
+      return drain.promise;
+    },
+  };
 }
 
 /** Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs. */

@@ -1,7 +1,8 @@
 // Days and instants as people write them; what no calendar has is nothing.
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const INSTANT = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
+const INSTANT =
+  /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 
 /** The first millisecond of a day in UTC, since 1970; null: there is no such day. */
 export function readDay(text: string): number | null {

@@ -1,7 +1,8 @@
 // Cancels one run, whoever asks for it.
+
+import type { RunsAround } from "./around.ts";
 import type { RunRow } from "./run.ts";
 import { countCancelIds } from "./store/cancel.ts";
-import type { RunsAround } from "./around.ts";
 
 /** So many approvals one round may ask for between our look at a running run and its cancel. */
 const APPROVALS_SPARE = 128;

@@ -5,13 +5,13 @@ import { type Door, IdParams } from "../../http/index.ts";
 import type { Code } from "../../platform/refusal.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { show } from "../../platform/shape.ts";
+import type { RunsAround } from "./around.ts";
 import { cancelRun } from "./cancelling.ts";
 import { readIdempotency } from "./idempotency.ts";
 import { AgentRunsQuery, RunPage, RunsQuery, readListing, writePage } from "./listing.ts";
 import { Run } from "./run.ts";
 import type { Starting } from "./starting.ts";
 import { Step } from "./step.ts";
-import type { RunsAround } from "./around.ts";
 import { refuseMessage, StartRun } from "./wish.ts";
 
 /** agents.limits.steps */
@@ -108,7 +108,10 @@ function openLists(door: Door, { runs, refuseForeign }: RunsAround): void {
       replies,
       refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
     },
-    async ({ caller, params, query }) => [200, await list(caller, { ...query, agent_id: params.id })],
+    async ({ caller, params, query }) => [
+      200,
+      await list(caller, { ...query, agent_id: params.id }),
+    ],
   );
   // agents.endpoints.runs.get_runs
   door.get(

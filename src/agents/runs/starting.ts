@@ -44,31 +44,9 @@ const TERMS_MAX = 2_000;
 const MAY_WAIT: ReadonlySet<Code> = new Set(["model_offline", "model_unavailable"]);
 
 export function createStarting(around: Around, { runs, priceOf }: StartingOptions): Starting {
-  const { clock, ids, inside, alias } = around;
-  const inFlight = new Map<string, number>();
+  const { clock, ids, alias } = around;
+  const write = boundStarts(runs);
   const findTerms = keepTerms(runs);
-
-  /** agents.errors.agent_not_found, agents.authentication.4: before what a request says again. */
-  const findAgent = async (caller: Caller, agent_id: string): Promise<Startable> => {
-    const agent = await runs.findStartable(agent_id);
-    if (!agent || agent.account_id !== accountOf(caller)) throw refuse("agent_not_found");
-    if (caller.account_id === null) {
-      throw refuse("permission_denied", { message: "A key without an owner starts no runs." });
-    }
-    return agent;
-  };
-
-  /** The model that a version's name means now; what is only stopped is no refusal. */
-  const judgeModel = async (name: string, caller: Caller): Promise<ModelSettings> => {
-    const settings = inside.chat.find(name);
-    // agents.errors.model_not_found
-    if (!settings) throw refuse("model_not_found", { param: "model" });
-    // By its own id: of a default model that is stopped, the alias would only say "none".
-    const judged = await inside.chat.judge(settings.id, caller);
-    // agents.errors.model_not_permitted, agents.errors.no_model_available
-    if ("refusal" in judged && !MAY_WAIT.has(judged.refusal.code)) throw judged.refusal;
-    return settings;
-  };
 
   const admit = async (
     caller: Caller,
@@ -84,7 +62,7 @@ export function createStarting(around: Around, { runs, priceOf }: StartingOption
     // agents.errors.agent_version_not_found
     if (!terms) throw refuse("agent_version_not_found");
     const budgets = lowerBudgets(terms.budgets, wish.budgets);
-    const model = await judgeModel(terms.model ?? alias, caller);
+    const model = await judgeModel(around, terms.model ?? alias, caller);
     const { active_runs, daily_runs } = around.settings().limits;
     const thread_id = wish.thread_id ?? null;
     const run: RunRow = {
@@ -96,7 +74,8 @@ export function createStarting(around: Around, { runs, priceOf }: StartingOption
       trigger_kind: wish.trigger?.kind ?? "manual",
       trigger_id: wish.trigger?.id ?? null,
       fire_id: wish.trigger?.fire_id ?? null,
-      input: "hook" in wish ? { message: wish.message, hook: wish.hook } : { message: wish.message },
+      input:
+        "hook" in wish ? { message: wish.message, hook: wish.hook } : { message: wish.message },
       cost: { ...NOTHING, prices: freezePrices(model, terms.tools, priceOf) },
       external_content: "hook" in wish,
       metadata: wish.metadata ?? {},
@@ -110,10 +89,30 @@ export function createStarting(around: Around, { runs, priceOf }: StartingOption
     return { run, thread_id, message_id: ids.uuid(), limits, idempotency: null };
   };
 
-  const write = async (admission: Admission): Promise<Started> => {
+  return {
+    async start(caller, agent_id, wish, again) {
+      const agent = await findAgent(runs, caller, agent_id);
+      if (again) {
+        // Whatever has become of agent and key since: the run was accepted then.
+        const { account_id } = agent;
+        const run = await runs.findStarted(account_id, agent_id, again, clock.now());
+        if (run) return { run, is_new: false };
+      }
+      const admission = await admit(caller, agent, agent_id, wish);
+      return write(again ? { ...admission, idempotency: again } : admission);
+    },
+    async prepare(caller, agent_id, wish) {
+      return admit(caller, await findAgent(runs, caller, agent_id), agent_id, wish);
+    },
+  };
+}
+
+/** agents.errors.admission_busy: writes no more starts of an account at once than make sense. */
+function boundStarts(runs: Bound<typeof runStore>) {
+  const inFlight = new Map<string, number>();
+  return async (admission: Admission): Promise<Started> => {
     const { account_id } = admission.run;
     const count = inFlight.get(account_id) ?? 0;
-    // agents.errors.admission_busy
     if (count >= IN_FLIGHT_MAX) {
       throw refuse("admission_busy", { headers: { "retry-after": BUSY_RETRY_S } });
     }
@@ -126,23 +125,36 @@ export function createStarting(around: Around, { runs, priceOf }: StartingOption
       else inFlight.set(account_id, left);
     }
   };
+}
 
-  return {
-    async start(caller, agent_id, wish, again) {
-      const agent = await findAgent(caller, agent_id);
-      if (again) {
-        // Whatever has become of agent and key since: the run was accepted then.
-        const { account_id } = agent;
-        const run = await runs.findStarted(account_id, agent_id, again, clock.now());
-        if (run) return { run, is_new: false };
-      }
-      const admission = await admit(caller, agent, agent_id, wish);
-      return write(again ? { ...admission, idempotency: again } : admission);
-    },
-    async prepare(caller, agent_id, wish) {
-      return admit(caller, await findAgent(caller, agent_id), agent_id, wish);
-    },
-  };
+/** agents.errors.agent_not_found, agents.authentication.4: before what a request says again. */
+async function findAgent(
+  runs: Bound<typeof runStore>,
+  caller: Caller,
+  agent_id: string,
+): Promise<Startable> {
+  const agent = await runs.findStartable(agent_id);
+  if (!agent || agent.account_id !== accountOf(caller)) throw refuse("agent_not_found");
+  if (caller.account_id === null) {
+    throw refuse("permission_denied", { message: "A key without an owner starts no runs." });
+  }
+  return agent;
+}
+
+/** The model that a version's name means now; what is only stopped is no refusal. */
+async function judgeModel(
+  { inside }: Around,
+  name: string,
+  caller: Caller,
+): Promise<ModelSettings> {
+  const settings = inside.chat.find(name);
+  // agents.errors.model_not_found
+  if (!settings) throw refuse("model_not_found", { param: "model" });
+  // By its own id: of a default model that is stopped, the alias would only say "none".
+  const judged = await inside.chat.judge(settings.id, caller);
+  // agents.errors.model_not_permitted, agents.errors.no_model_available
+  if ("refusal" in judged && !MAY_WAIT.has(judged.refusal.code)) throw judged.refusal;
+  return settings;
 }
 
 /** Nothing used costs nothing, and that is known. */

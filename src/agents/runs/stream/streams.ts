@@ -37,42 +37,28 @@ export interface Streams {
 /** A stream and what ends it. */
 interface Open {
   stream: EventStream;
+  isOpen(): boolean;
   pass(frames: string): void | Promise<void>;
   end(): void;
 }
 
 export function createStreams(options: StreamsOptions): Streams {
-  const { runs, database, clock, log } = options;
+  const { runs, clock, log } = options;
   const keys = createKeyWatch(options);
-  const tails = new Map<string, Tail>();
   let isStopping = false;
-
   const onFailure = (failure: unknown) =>
     log.error("the events of a run could not be read", { error: failure });
-  const findTail = (run_id: string): Tail => {
-    let tail = tails.get(run_id);
-    if (!tail) {
-      const onEmpty = () => void tails.delete(run_id);
-      tail = createTail({ run_id, runs, onFailure, onEmpty });
-      tails.set(run_id, tail);
-    }
-    return tail;
-  };
-  // One for all runs: a commit that nobody listens to costs one look into a map.
-  const unlisten = database.listen("run", (id) => {
-    if (id !== null) tails.get(id)?.look();
-    else for (const tail of tails.values()) tail.look();
-  });
+  const tails = createTails(options, onFailure);
 
   /** agents.events.stream.p4: from the first step on, at the pace of who reads. */
-  const replay = async (run: RunRow, { stream, pass }: Open): Promise<boolean> => {
+  const replay = async (run: RunRow, { isOpen, pass }: Open): Promise<boolean> => {
     // agents.events.stream.type_run_status_status
     await pass(tellStatus(run.status));
     for (let seq = 0; seq < run.last_seq; ) {
       const steps = await runs.listSteps(run.id, seq, STEPS_AT_ONCE);
       const known = steps.filter((step) => step.seq <= run.last_seq);
       // The run was deleted meanwhile.
-      if (known.length === 0 || stream.left.aborted) return false;
+      if (known.length === 0 || !isOpen()) return false;
       await pass(known.map(tellStep).join(""));
       seq = known.at(-1)!.seq;
     }
@@ -80,12 +66,12 @@ export function createStreams(options: StreamsOptions): Streams {
   };
   const follow = async (run: RunRow, open: Open, onLeave: (leave: () => void) => void) => {
     const isWhole = await replay(run, open);
-    if (!isWhole || open.stream.left.aborted) return open.end();
+    if (!isWhole || !open.isOpen()) return open.end();
     if (FINAL.has(run.status)) {
       void open.pass(tellEnd(run));
       return open.end();
     }
-    const tail = findTail(run.id);
+    const tail = tails.find(run.id);
     const pass = (frames: string) => {
       if (open.stream.countUnread() > UNREAD_BYTES_MAX) open.end();
       else void open.pass(frames);
@@ -124,10 +110,32 @@ export function createStreams(options: StreamsOptions): Streams {
       // agents.events.stream.p3: the client comes again, and finds who serves then.
       stop() {
         isStopping = true;
-        unlisten();
+        tails.stop();
         keys.stop();
       },
     },
+  };
+}
+
+/** A tail for each run that somebody listens to. */
+function createTails({ runs, database }: StreamsOptions, onFailure: (failure: unknown) => void) {
+  const tails = new Map<string, Tail>();
+  // One for all runs: a commit that nobody listens to costs one look into a map.
+  const stop = database.listen("run", (id) => {
+    if (id !== null) tails.get(id)?.look();
+    else for (const tail of tails.values()) tail.look();
+  });
+  return {
+    find(run_id: string): Tail {
+      let tail = tails.get(run_id);
+      if (!tail) {
+        const onEmpty = () => void tails.delete(run_id);
+        tail = createTail({ run_id, runs, onFailure, onEmpty });
+        tails.set(run_id, tail);
+      }
+      return tail;
+    },
+    stop,
   };
 }
 
@@ -148,6 +156,7 @@ function watch(stream: EventStream, clock: Clock, onEnd: () => void): Open {
   stream.left.addEventListener("abort", end, { once: true });
   return {
     stream,
+    isOpen: () => isOpen,
     pass(frames) {
       silence.end();
       return stream.pass(frames);
@@ -175,8 +184,9 @@ function createKeyWatch({ database, findCaller, clock, log }: StreamsOptions) {
   /** A key can also expire, which nobody tells. */
   const checkLater = () => {
     cancel = clock.after(KEYS_EVERY_MS, async () => {
+      cancel = null;
       await checkAll();
-      if (cancel) checkLater();
+      if (!cancel && keys.size > 0) checkLater();
     });
   };
   const unlisten = database.listen("key", (key_id) => {
@@ -194,8 +204,8 @@ function createKeyWatch({ database, findCaller, clock, log }: StreamsOptions) {
       const opens = keys.get(key_id);
       opens?.delete(open);
       if (opens?.size === 0) keys.delete(key_id);
-      if (keys.size > 0 || !cancel) return;
-      cancel();
+      if (keys.size > 0) return;
+      cancel?.();
       cancel = null;
     },
     stop() {
