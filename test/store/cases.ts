@@ -1,13 +1,22 @@
 // What every store method must do, for the conformance suite and the crash matrix.
 import { expect } from "bun:test";
+import { holdStore } from "../../src/access/holds/store.ts";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
+import { runStore } from "../../src/agents/runs/store/index.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
+import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readLedger } from "../support/ledger.ts";
+import { readRuns } from "../support/runs.ts";
 import { ledgerCases } from "./ledger-cases.ts";
+import { outboxCases } from "./outbox-cases.ts";
+import { runCases } from "./run-cases.ts";
+import { runRecordCases } from "./run-record-cases.ts";
+import { runStartCases } from "./run-start-cases.ts";
+import { runWorkCases } from "./run-work-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -17,6 +26,10 @@ export function bindHouses(database: Database) {
     units: database.bind(unitStore),
     ledger: database.bind(ledgerStore),
     written: readLedger(database),
+    holds: database.bind(holdStore),
+    runs: database.bind(runStore),
+    ran: readRuns(database),
+    outbox: database.bind(outboxStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -545,4 +558,9 @@ export const cases: readonly Case[] = [
   ...modelCases,
   ...unitCases,
   ...ledgerCases,
+  ...runStartCases,
+  ...runCases,
+  ...runWorkCases,
+  ...runRecordCases,
+  ...outboxCases,
 ];

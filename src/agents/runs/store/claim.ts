@@ -4,6 +4,7 @@ import { notHeld } from "../../../access/holds/store.ts";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
 import { RunRow } from "../run.ts";
+import { closeApprovals } from "./cancel.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
 
@@ -137,11 +138,13 @@ async function putBack(tx: Tx, row: RunRow, step_id: string, now: number): Promi
 }
 
 async function failCrashLoop(tx: Tx, row: RunRow, event_id: string, now: number): Promise<void> {
+  // Nobody is asked any more for a run that is over.
+  await closeApprovals(tx, row, now);
   const message = `The program ended ${RECOVERIES_MAX + 1} times while this run was under way.`;
   const ended = await tx.one(
     RunRow,
     sql`UPDATE runs SET status = 'failed', epoch = 0, finished_at = ${now},
-          error = ${JSON.stringify({ code: "crash_loop", message })}
+          pending_approvals = '[]', error = ${JSON.stringify({ code: "crash_loop", message })}
         WHERE id = ${row.id} RETURNING *`,
   );
   await settleEnding(tx, ended!, event_id, true);
