@@ -1,6 +1,6 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
-import { type Access, buildAccess, createLimiter } from "./access/index.ts";
+import { type Access, buildAccess } from "./access/index.ts";
 import {
   createChangesPage,
   createRunning,
@@ -10,7 +10,7 @@ import {
 } from "./gateway/index.ts";
 import {
   createDocumentPage,
-  createDoor,
+  createDoors,
   createEntrance,
   createHealthPages,
   createMetricsPage,
@@ -63,9 +63,6 @@ export interface App extends Services {
   change(settings: Settings): Promise<void>;
 }
 
-/** gateway.limits.after_exceeding */
-const CLOSING_MS = 60_000;
-
 /** Builds everything on a database; nothing listens before the start. */
 export async function buildApp(options: AppOptions): Promise<App> {
   const { place, clock, log } = options;
@@ -94,20 +91,14 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const egress = createTrustedEgress({ clock });
   const access = buildAccess({ database, clock, ids, alias });
   const running = createRunning();
-  const { host, port } = settings.server;
-  const entrance = createEntrance({ host, port, clock, ids, log, endRunning: running.end });
-  const limiter = createLimiter(clock, {
-    requests_max: settings.limits.requests_per_minute,
-    window_ms: 60_000,
-    closing_ms: CLOSING_MS,
-  });
-  const { identify } = access;
-  const { holdOpen, isStopping } = entrance;
+  const { host, port, trusted_proxies } = settings.server;
+  const listening = { host, port, trusted_proxies, endRunning: running.end };
+  const entrance = createEntrance({ ...listening, clock, ids, log });
   const figures = await openFigures(options);
   const observe = figures && observeRequests(figures.metrics);
-  const common = { alias, identify, limiter, clock, ids, log, holdOpen, observe };
-  const gateway = createDoor({ half: "gateway", ...common });
-  const doors = [gateway];
+  const { identify } = access;
+  const doors = createDoors({ settings, identify, entrance, clock, ids, log, observe });
+  const { gateway, agents } = doors;
 
   const around = { settings, database, egress, clock, ids, log, open: options.openSupply };
   const models = await buildModels(around);
@@ -123,11 +114,17 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     showRequests(figures.metrics, ledger);
     showShared(figures.metrics, serving.look);
   }
-  entrance.open(doors, [
+  const halves = [gateway, agents];
+  entrance.open(halves, [
     ...(figures?.pages ?? []),
-    ...createHealthPages({ clock, isReady, isStopping, listBeside: serving.look }),
+    ...createHealthPages({
+      clock,
+      isReady,
+      isStopping: entrance.isStopping,
+      listBeside: serving.look,
+    }),
     createChangesPage(alias),
-    createDocumentPage(entrance.app, doors, options.version),
+    createDocumentPage(entrance.app, halves, options.version),
   ]);
 
   let operator = buildOperator({ settings, access, database, clock });
@@ -143,7 +140,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       // It alone can fail, and does so before it has changed anything.
       await models.change(other);
       settings = other;
-      limiter.change(other.limits.requests_per_minute);
+      doors.change(other);
       serving.change(other);
       operator = buildOperator({ settings, access, database, clock });
     },

@@ -14,7 +14,7 @@ export { accountOf, type Caller, type FindCaller, type Identify, isInternal } fr
 export { Hold, type HoldKind, type HoldRow } from "./holds/hold.ts";
 export { Key } from "./key.ts";
 export type { RotatedKey } from "./keys.ts";
-export { createLimiter, type Limiter } from "./rate-limit.ts";
+export { type ChangingLimiter, createLimiter, type Limiter } from "./rate-limit.ts";
 export { SCOPES, type Scope } from "./scopes.ts";
 
 export interface AccessOptions {

@@ -8,6 +8,8 @@ export interface LimitRule {
   window_ms: number;
   /** After a request too many the counter stays closed this long; 0: it slides on. */
   closing_ms: number;
+  /** Of more, those who asked longest ago are forgotten; left out: no stranger makes names. */
+  names_max?: number;
 }
 
 export interface Limiter {
@@ -52,6 +54,9 @@ function oldestThatCounts({ taken_at, next }: Counter, requests_max: number): nu
   return taken_at[(next - back + length) % length]!;
 }
 
+/** What is left of names that were too many. */
+const KEPT_SHARE = 0.9;
+
 /** How many takes lie between two looks for counters that nobody uses any more. */
 const SWEEP_EVERY = 10_000;
 
@@ -60,7 +65,8 @@ const SWEEP_EVERY = 10_000;
  * nothing but requests is counted.
  */
 export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
-  const { window_ms, closing_ms } = rule;
+  const { window_ms, closing_ms, names_max = Number.POSITIVE_INFINITY } = rule;
+  const isBounded = names_max < Number.POSITIVE_INFINITY;
   const counters = new Map<string, Counter>();
   let { requests_max } = rule;
   let takes = 0;
@@ -72,6 +78,25 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
       if (is_idle && counter.closed_until <= now) counters.delete(name);
     }
   };
+  /** Many at once: each time, a map looks for its first name behind all that were deleted. */
+  const forgetIdlest = () => {
+    for (const name of counters.keys()) {
+      if (counters.size <= names_max * KEPT_SHARE) break;
+      counters.delete(name);
+    }
+  };
+  const find = (name: string): Counter => {
+    const counter = counters.get(name) ?? {
+      taken_at: new Float64Array(0),
+      next: 0,
+      closed_until: 0,
+    };
+    // A map keeps its names in the order in which they came: who asks goes to its end.
+    if (isBounded) counters.delete(name);
+    counters.set(name, counter);
+    if (counters.size > names_max) forgetIdlest();
+    return counter;
+  };
   const limiter: ChangingLimiter = {
     take(name) {
       const wait_ms = limiter.claim(name);
@@ -80,11 +105,7 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
     claim(name) {
       const now = clock.monotonic();
       if (++takes % SWEEP_EVERY === 0) sweep(now);
-      let counter = counters.get(name);
-      if (!counter) {
-        counter = { taken_at: new Float64Array(0), next: 0, closed_until: 0 };
-        counters.set(name, counter);
-      }
+      const counter = (isBounded ? undefined : counters.get(name)) ?? find(name);
       if (counter.closed_until > now) return counter.closed_until - now;
       // Only what lies in the window counts: a ring that is too short for it grows.
       const { length } = counter.taken_at;

@@ -5,9 +5,11 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { type Refusal, refuse } from "../platform/refusal.ts";
 import type { Service } from "../platform/service.ts";
+import { createNameClient } from "./client-address.ts";
 import type { Door } from "./door.ts";
 import { answerRefusal, halfOfPath } from "./envelope.ts";
 import { documentRoute } from "./openapi.ts";
+import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
 
 /**
@@ -30,6 +32,8 @@ export interface Page {
 export interface EntranceOptions {
   host: string;
   port: number;
+  /** Whose X-Forwarded-For is believed; left out: nobody's. */
+  trusted_proxies?: readonly string[];
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -44,6 +48,8 @@ export interface Entrance extends Service {
   answer(request: Request): Promise<Response>;
   /** Until what it returns is called, the connection of a request may be silent. */
   holdOpen(request: Request): () => void;
+  /** The name of the client that sent a request: who has another is another. */
+  addressOf(request: Request): string;
   /** True: new requests are refused. */
   isStopping(): boolean;
   /** Where it listens, once started: `http://127.0.0.1:8080`. */
@@ -59,6 +65,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const app = new Elysia({ strictPath: true, normalize: false });
   /** A request whose URL had to be rebuilt, and the one that the socket knows. */
   const rebuilt = new WeakMap<Request, Request>();
+  const nameClient = createNameClient(options.trusted_proxies ?? []);
   let server: Bun.Server<undefined> | undefined;
   let isStopping = false;
 
@@ -94,6 +101,10 @@ export function createEntrance(options: EntranceOptions): Entrance {
       const known = rebuilt.get(request) ?? request;
       server?.timeout(known, 0);
       return () => server?.timeout(known, IDLE_TIMEOUT_S);
+    },
+    addressOf(request) {
+      const peer = server?.requestIP(rebuilt.get(request) ?? request)?.address ?? null;
+      return nameClient(peer, request.headers.get("x-forwarded-for"));
     },
     start() {
       try {
@@ -167,13 +178,6 @@ function normalizeRequest(request: Request, rebuilt: WeakMap<Request, Request>):
   const normal = new Request(`http://localhost${pathOf(url)}`, request);
   rebuilt.set(normal, request);
   return normal;
-}
-
-/** Path and query of an absolute or relative URL. */
-function pathOf(url: string): string {
-  if (url.startsWith("/")) return url;
-  const slash = url.indexOf("/", url.indexOf("://") + 3);
-  return slash === -1 ? "/" : url.slice(slash);
 }
 
 function explainListenFailure(failure: unknown, { host, port }: EntranceOptions): string {

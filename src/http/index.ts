@@ -1,10 +1,14 @@
 // The entrance hall: what houses need to open routes.
-export { createDoor, type Door, type Reply } from "./door.ts";
+export type { Door } from "./door.ts";
+export { createDoors } from "./doors.ts";
 export { createEntrance, type Entrance, type Page } from "./entrance.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { createHealthPages } from "./health.ts";
+export { IdParams, Uuid } from "./identifier.ts";
 export type { Arrival, Meter, Tally } from "./meter.ts";
 export { createMetricsPage } from "./metrics-page.ts";
 export { createDocumentPage } from "./openapi.ts";
+export { readCursor, writeCursor } from "./paging.ts";
 export { observeRequests } from "./request-figures.ts";
+export type { Reply } from "./route.ts";
 export { type EventStream, openEventStream } from "./sse.ts";

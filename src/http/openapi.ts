@@ -1,9 +1,11 @@
 // The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
-import type { TSchema } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
 import { CATALOGUE, type Code, type Half, shownCode } from "../platform/refusal.ts";
-import type { Door, RouteSpec } from "./door.ts";
+import type { Door } from "./door.ts";
+import { NOT_OPEN } from "./half-rules.ts";
 import { REQUEST_ID } from "./request-id.ts";
+import type { RouteSpec } from "./route.ts";
 
 type Json = Record<string, unknown>;
 
@@ -64,7 +66,8 @@ const ERROR_SCHEMAS: Record<Half, Json> = {
           code: {
             type: "string",
             description:
-              "What went wrong; absent for validation, a missing key, the request limit.",
+              "What went wrong; absent where the status says it all: validation, 401, 413, the " +
+              "request limit, 500.",
           },
           param: { type: ["string", "null"], description: "The field at fault; null: none." },
         },
@@ -79,17 +82,20 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   const responses: Json = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
     const { description, schema, stream, headers = [] } = reply;
-    const content: Json = { "application/json": { schema: refer(schema) } };
+    const content: Json = {};
+    if (schema) content["application/json"] = { schema: refer(schema) };
     if (stream) content["text/event-stream"] = { schema: refer(stream) };
     responses[status] = {
       description,
-      content,
+      ...((schema || stream) && { content }),
       headers: referHeaders(["x-request-id", ...headers]),
     };
   }
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (spec.scope) codes.push("scope_required");
-  if (spec.body) codes.push("validation", "request_too_large");
+  // agents.errors.p9: every route of the agent half refuses a query that it does not know.
+  if (spec.body || spec.params || spec.query || half === "agents") codes.push("validation");
+  if (spec.body) codes.push("request_too_large");
   for (const [status, lines] of groupByStatus(codes, half, spec.refusal_sentences)) {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
     const content = { "application/json": { schema } };
@@ -98,15 +104,16 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
     names.push(...(spec.refusal_headers?.[status] ?? []));
     responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
   }
-  const parameters = [{ $ref: "#/components/parameters/x-request-id" }];
-  const detail: Json = { summary: spec.summary, tags: [half], parameters, responses };
+  const detail: Json = { summary: spec.summary, tags: [half], responses };
   // gateway.authentication.4
   const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
   const description = [spec.description, scope].filter(Boolean).join(" ");
   if (description !== "") detail.description = description;
   if (spec.body) {
     const content = { "application/json": { schema: refer(spec.body) } };
-    detail.requestBody = { required: true, content };
+    // An empty body is `{}`.
+    const required = (spec.body.required ?? []).length > 0;
+    detail.requestBody = { required, content };
   }
   return detail;
 }
@@ -118,7 +125,7 @@ const HEADERS = {
   },
   "retry-after": {
     description:
-      "Whole seconds to wait: with `rate_limit_exceeded` and `capacity_exceeded` always, with " +
+      "Whole seconds to wait: with the request limit and `capacity_exceeded` always, with " +
       "`service_unavailable` where they are known, never with `upstream_rate_limited`.",
     schema: { type: "integer", minimum: 1 },
   },
@@ -158,6 +165,23 @@ const PARAMETERS: Json = {
   },
 };
 
+/** The generator knows those in the path only, and nothing of what they are. */
+function listParameters({ params, query }: RouteSpec): Json[] {
+  return [
+    ...describeParameters("path", params),
+    ...describeParameters("query", query),
+    { $ref: "#/components/parameters/x-request-id" },
+  ];
+}
+
+function describeParameters(place: "path" | "query", schema?: TObject): Json[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
+    const { description, ...rest } = strip(field);
+    const required = schema!.required?.includes(name) ?? false;
+    return { name, in: place, required, description, schema: rest };
+  });
+}
+
 function referHeaders(names: readonly DocumentedHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -168,6 +192,8 @@ function groupByStatus(
   sentences: RouteSpec["refusal_sentences"] = {},
 ): Map<number, string[]> {
   const groups = new Map<number, string[]>();
+  // agents.p5: its second status, which only the door answers with.
+  if (half === "agents") groups.set(503, [`\`not_enabled\`: ${NOT_OPEN}`]);
   for (const code of new Set(codes)) {
     const { status, message } = CATALOGUE[code];
     const shown = shownCode(code, half);
@@ -183,7 +209,9 @@ async function writeDocument(app: Elysia, doors: readonly Door[], version: strin
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
   const schemas: Json = {};
-  for (const { spec, half } of doors.flatMap((door) => door.routes)) {
+  for (const { verb, path, spec, half } of doors.flatMap((door) => door.routes)) {
+    const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, Json>;
+    operations[verb.toLowerCase()]!.parameters = listParameters(spec);
     schemas[ERROR_NAMES[half]] = ERROR_SCHEMAS[half];
     const replies = Object.values(spec.replies).flatMap(({ schema, stream }) => [schema, stream]);
     for (const schema of [spec.body, ...replies]) if (schema) collect(schema, schemas);

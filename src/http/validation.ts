@@ -13,6 +13,12 @@ export interface Fault {
 
 const QUOTED_CHARACTERS_MAX = 64;
 
+/** What a text of a pattern is called: "must be a UUID" says more than that its form is wrong. */
+const NOUN = Symbol("noun");
+export function named<S extends TSchema>(schema: S, noun: string): S {
+  return Object.assign(schema, { [NOUN]: noun });
+}
+
 /**
  * gateway.errors.invalid_request, gateway.errors.p4: compiles a schema; the check returns the value
  * or refuses with the first fault.
@@ -132,7 +138,9 @@ function findStringFault(schema: TSchema, value: unknown, path: string): Fault |
     return explain(path, `must have ${nameCount(minLength, maxLength, "character")}`);
   }
   if (pattern !== undefined && !new RegExp(pattern).test(value)) {
-    return explain(path, "must keep to the allowed characters and form", value);
+    const noun = (schema as { [NOUN]?: string })[NOUN];
+    const rule = noun ? `must be ${noun}` : "must keep to the allowed characters and form";
+    return explain(path, rule, value);
   }
   return null;
 }
@@ -264,7 +272,8 @@ function quote(value: unknown): string {
   return shorten(typeof value === "string" ? JSON.stringify(value) : String(value));
 }
 
-function shorten(text: string): string {
+/** The beginning of a caller's text, fit for JSON. */
+export function shorten(text: string): string {
   if (text.length <= QUOTED_CHARACTERS_MAX) return text.toWellFormed();
   return `${text.slice(0, QUOTED_CHARACTERS_MAX).toWellFormed()}…`;
 }

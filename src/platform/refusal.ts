@@ -81,6 +81,7 @@ export const CATALOGUE = {
   tool_not_found: { status: 404, message: "There is no such tool." },
   trigger_not_found: { status: 404, message: "There is no such trigger." },
   webhook_not_found: { status: 404, message: "There is no such webhook endpoint." },
+  agent_archived: { status: 409, message: "The agent is archived." },
   approval_closed: { status: 409, message: "The approval is closed: its run has ended." },
   approval_decided: { status: 409, message: "The approval was already decided the other way." },
   approval_expired: { status: 409, message: "The approval has expired." },
@@ -88,6 +89,10 @@ export const CATALOGUE = {
   connection_name_taken: { status: 409, message: "A connection of this name exists." },
   endpoint_disabled: { status: 409, message: "The endpoint is disabled; enable it first." },
   event_expired: { status: 409, message: "The event is no longer kept." },
+  idempotency_conflict: {
+    status: 409,
+    message: "This Idempotency-Key was used with another body.",
+  },
   name_taken: { status: 409, message: "A trigger of this name exists." },
   slug_taken: { status: 409, message: "An agent of this slug exists." },
   thread_agent_mismatch: { status: 409, message: "The thread belongs to another agent." },
@@ -95,6 +100,7 @@ export const CATALOGUE = {
   tool_exists: { status: 409, message: "A tool of this name exists; add a revision." },
   tool_limit_reached: { status: 409, message: "There are too many tools." },
   trigger_paused: { status: 409, message: "The trigger is paused." },
+  version_conflict: { status: 409, message: "The agent has another current version by now." },
   hook_failed: {
     status: 500,
     gateway: "internal_error",

@@ -97,6 +97,33 @@ test("counters that matter outlive the sweep for those that do not", async () =>
   expect(take(limiter, "closed")).toBeUndefined();
 });
 
+describe("where names are a stranger's", () => {
+  const strange = { ...rule, requests_max: 1, closing_ms: 0, names_max: 10 };
+
+  test("agents.limits.request_rate of too many those who asked longest ago are forgotten", async () => {
+    const clock = createManualClock();
+    const limiter = createLimiter(clock, strange);
+    for (let n = 0; n < 10; n++) {
+      take(limiter, `name ${n}`);
+      await clock.advance(1_000);
+    }
+    take(limiter, "one more");
+    expect(take(limiter, "name 2")).toBe("52");
+    expect(take(limiter, "name 9")).toBe("59");
+    expect(take(limiter, "one more")).toBe("60");
+    expect(take(limiter, "name 0")).toBeUndefined();
+  });
+
+  test("who is refused and keeps asking is not forgotten", () => {
+    const limiter = createLimiter(createManualClock(), strange);
+    take(limiter, "eager");
+    for (let n = 0; n < 100; n++) {
+      take(limiter, `name ${n}`);
+      expect(take(limiter, "eager")).toBe("60");
+    }
+  });
+});
+
 test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {
   const clock = createManualClock();
   const rule = { requests_max: 50, window_ms: 1_000, closing_ms: 0 };

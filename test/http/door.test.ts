@@ -1,7 +1,7 @@
 // The door alone: the order of its checks, what reaches a handler, and what becomes of its reply.
 import { describe, expect, test } from "bun:test";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import type { Ask, Handler, Reply } from "../../src/http/door.ts";
+import type { Ask, Handler, Reply } from "../../src/http/route.ts";
 import { refuse } from "../../src/platform/refusal.ts";
 import { caller, createHall, describeRoute, readRefusal, type Told } from "./hall.ts";
 

@@ -39,21 +39,25 @@ export function createHall(
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const entrance = createEntrance({ host: "127.0.0.1", port: 0, clock, ids, log });
-  const door = createDoor({
+  const given = {
     observe: null,
-    half: "gateway",
+    half: "gateway" as const,
+    isOpen: () => true,
+    enforcesScope: () => true,
+    limitAddress() {},
     alias: "svc",
-    async identify(authorization) {
+    async identify(authorization: string | null) {
       if (authorization !== "Bearer key") throw refuse("invalid_api_key");
       return caller;
     },
-    limiter: { take: (name) => void taken.push(name) },
+    limiter: { take: (name: string) => void taken.push(name) },
     clock,
     ids,
     log,
     holdOpen: entrance.holdOpen,
     ...options,
-  });
+  };
+  const door = createDoor(given as DoorOptions);
   open(door);
   entrance.open([door], pages);
   return {

@@ -11,6 +11,8 @@ export const EVERY: RunFilter = {
   ...{ account_id: "a-1", agent_id: null, thread_id: null, status: null, trigger_kind: null },
   ...{ created_after: null, created_before: null, before: null, limit: 100 },
 };
+/** The numbers from 1 on. */
+export const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 export const codeOf = (work: Promise<unknown>) =>
   work.then(
     () => "accepted",
@@ -30,6 +32,7 @@ export const ended = (status: FinalStatus, event_id: string) => ({
   status,
   error: status === "succeeded" ? null : { code: status, message: "It ended." },
   event_id,
+  fresh: count(4).map((n) => `id ${n} beside ${event_id}`),
 });
 export const end = async (
   houses: Houses,
@@ -39,6 +42,5 @@ export const end = async (
 /** What recovery is told of a run whose process died, the nth time. */
 export const finding = (run_id: string, nth = 0) => ({
   run_id,
-  step_id: `recovery ${nth} of ${run_id}`,
-  event_id: `crash ${nth} of ${run_id}`,
+  fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),
 });

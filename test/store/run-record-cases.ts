@@ -10,13 +10,12 @@ import {
   makeStep,
 } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
-import { ended, start, startMany, takeUp } from "./run-acts.ts";
+import { count, ended, start, startMany, takeUp } from "./run-acts.ts";
 
 const startOne = async (houses: Houses) => {
   await start(houses, "r-1");
   await takeUp(houses);
 };
-const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 const THREAD = "thread of r-1";
 
 /** A round as it is written: the reply with its call, and what came of it. */
@@ -280,6 +279,37 @@ const finishCases: Case[] = [
 ];
 
 const readCases: Case[] = [
+  {
+    method: "runs.load",
+    title: "reads what a process goes on with: the thread, the steps, and what was summarised",
+    async given(houses) {
+      await startOne(houses);
+      await houses.runs.note(makeRecord("r-1", FULL));
+    },
+    async act({ runs }) {
+      const whole = await runs.load((await runs.find("r-1", null))!);
+      const summary = { through_seq: 2, content: "what was\0 said" };
+      await runs.note(makeRecord("r-1", { summary: { through_seq: 1, content: "less" } }));
+      await runs.note(makeRecord("r-1", { summary }));
+      return [whole, await runs.load((await runs.find("r-1", null))!)];
+    },
+    judge(answer) {
+      const [whole, rest] = answer as [object, object];
+      const seqs = (from: number, to: number) =>
+        count(to)
+          .slice(from - 1)
+          .map((seq) => ({ seq }));
+      expect(whole).toMatchObject({ messages: seqs(1, 3), steps: seqs(1, 2), summary: null });
+      const summary = "what was\ufffd said";
+      expect(rest).toMatchObject({ messages: seqs(3, 3), steps: seqs(1, 2), summary });
+    },
+  },
+  {
+    method: "runs.findVersion",
+    title: "knows nothing of a version that is not there",
+    act: ({ runs }) => runs.findVersion("g-1", 1),
+    judge: (answer) => expect(answer).toBeUndefined(),
+  },
   {
     method: "runs.listSteps",
     title: "shows steps in their order, behind a place and so many",

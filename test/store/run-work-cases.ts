@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { BEGIN, makeApproval, makeProgress, makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
-import { finding, start, startMany, takeUp } from "./run-acts.ts";
+import { count, finding, start, startMany, takeUp } from "./run-acts.ts";
 
 const startOne = async (houses: Houses) => {
   await start(houses, "r-1");
@@ -18,7 +18,6 @@ const crash = async ({ runs }: Houses, times: number) => {
 };
 const seqsOf = async ({ runs }: Houses, id = "r-1") =>
   (await runs.listSteps(id, 0, null)).map(({ seq }) => seq);
-const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 
 const processCases: Case[] = [
   {
@@ -70,7 +69,7 @@ const processCases: Case[] = [
     judge: (answer) => expect(answer).toEqual([]),
   },
   {
-    method: "runs.listOf",
+    method: "runs.listHeld",
     title: "names the runs of earlier processes, so many at once",
     async given(houses) {
       await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
@@ -78,17 +77,17 @@ const processCases: Case[] = [
       const epoch = await houses.runs.register(BEGIN);
       await houses.runs.claim(epoch, [{ account_id: "a-1", runs_max: 1 }], BEGIN);
     },
-    act: async ({ runs }) => [
-      await runs.listOf(3, 2),
-      await runs.listOf(2, 9),
-      await runs.listOf(1, 9),
-    ],
+    act: ({ runs }) => Promise.all([runs.listHeld(2, 3), runs.listHeld(2, 2), runs.listHeld(0, 9)]),
     judge(answer) {
-      const firsts = [
-        { id: "r-1", epoch: 1 },
+      const [all, some, none] = answer as { id: string; epoch: number }[][];
+      const byId = all!.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+      expect(byId).toMatchObject([
+        { id: "r-1", epoch: 1, pending_approvals: [] },
         { id: "r-2", epoch: 1 },
-      ];
-      expect(answer).toEqual([firsts, firsts, []]);
+        { id: "r-3", epoch: 2 },
+      ]);
+      expect(some!.map(({ epoch }) => epoch)).toEqual([1, 1]);
+      expect(none).toEqual([]);
     },
   },
 ];
@@ -247,6 +246,11 @@ const claimCases: Case[] = [
       const run = await houses.runs.find("r-1", null);
       expect(run).toMatchObject({ status: "failed", pending_approvals: [] });
       expect(await houses.ran.approvals()).toMatchObject([{ status: "closed" }]);
+      const told: string[] = (await houses.outbox.list("a-1")).map(({ type }) => type);
+      expect(told.toSorted()).toEqual(["approval.decided", "approval.requested", "run.failed"]);
+      expect((await houses.runs.listSteps("r-1", 5, null))[0]).toMatchObject({
+        ...{ kind: "approval", data: { event: "closed" } },
+      });
     },
   },
 ];

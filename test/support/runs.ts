@@ -115,7 +115,7 @@ export const makeMessage = (id: string, fields: Partial<NewMessage> = {}): NewMe
 /** A record of the process 1. */
 export const makeRecord = (run_id: string, fields: Partial<Record> = {}): Record => ({
   ...{ run_id, epoch: 1, at: BEGIN + 10, progress: makeProgress(1) },
-  ...{ steps: [], messages: [], outputs: [] },
+  ...{ steps: [], messages: [], outputs: [], summary: null },
   ...fields,
 });
 

@@ -1,5 +1,5 @@
 // Says which IP addresses are public, by IANA's registries of special-purpose addresses.
-import { isIP } from "node:net";
+import { isWithin, type Network, readAddress, readNetwork } from "../network.ts";
 
 /** Every block an answer of the domain name system must not lie in, with its registry's name. */
 const specialBlocks: readonly (readonly [block: string, name: string])[] = [
@@ -38,15 +38,6 @@ const specialBlocks: readonly (readonly [block: string, name: string])[] = [
  */
 const globalUnicast = "2000::/3";
 
-interface Address {
-  bits: 32 | 128;
-  value: bigint;
-}
-
-interface Block extends Address {
-  prefix: number;
-}
-
 const blocks = specialBlocks.map(([block, name]) => ({ ...parseBlock(block), name }));
 const global = parseBlock(globalUnicast);
 
@@ -55,7 +46,7 @@ const global = parseBlock(globalUnicast);
  * Text that is no address, or one with a zone (`fe80::1%eth0`), is not public either.
  */
 export function findSpecialBlock(text: string): string | null {
-  const address = parseAddress(text);
+  const address = readAddress(text);
   if (address === null) return "not an address";
   const block = blocks.find((candidate) => isWithin(address, candidate));
   if (block !== undefined) return block.name;
@@ -63,41 +54,8 @@ export function findSpecialBlock(text: string): string | null {
   return null;
 }
 
-function isWithin(address: Address, block: Block): boolean {
-  const tail = BigInt(block.bits - block.prefix);
-  return address.bits === block.bits && address.value >> tail === block.value >> tail;
-}
-
-function parseBlock(text: string): Block {
-  const [base, prefix] = text.split("/");
-  const address = parseAddress(base!);
-  if (address === null) throw new Error(`${text} is no block of addresses.`);
-  return { ...address, prefix: Number(prefix) };
-}
-
-function parseAddress(text: string): Address | null {
-  const version = isIP(text);
-  if (version === 0 || text.includes("%")) return null;
-  const hex = version === 4 ? hexOfV4(text) : hexOfV6(text);
-  return { bits: version === 4 ? 32 : 128, value: BigInt(`0x${hex}`) };
-}
-
-function hexOfV4(text: string): string {
-  return text
-    .split(".")
-    .map((part) => Number(part).toString(16).padStart(2, "0"))
-    .join("");
-}
-
-/** The 32 hexadecimal digits of a well-formed IPv6 address. */
-function hexOfV6(text: string): string {
-  const dotted = text.slice(text.lastIndexOf(":") + 1);
-  if (dotted.includes(".")) {
-    const hex = hexOfV4(dotted);
-    text = `${text.slice(0, -dotted.length)}${hex.slice(0, 4)}:${hex.slice(4)}`;
-  }
-  const [head, tail] = text.split("::").map((side) => side.split(":").filter(Boolean));
-  const missing = 8 - head!.length - (tail?.length ?? 0);
-  const groups = [...head!, ...Array<string>(missing).fill("0"), ...(tail ?? [])];
-  return groups.map((group) => group.padStart(4, "0")).join("");
+function parseBlock(text: string): Network {
+  const block = readNetwork(text);
+  if (block === null) throw new Error(`${text} is no block of addresses.`);
+  return block;
 }

@@ -1,4 +1,4 @@
-// The settings of what is served beside chats: embeddings, web search, deep thinking.
+// The settings of what is served beside chats: agents, embeddings, web search, deep thinking.
 import { Type } from "@sinclair/typebox";
 import { duration, money, text, type Words, word } from "./words.ts";
 
@@ -175,4 +175,33 @@ export const Search = Type.Object(
     ...capacity(4, 8, 10),
   },
   { description: "What answers POST /v1/search.", default: {} },
+);
+
+export const Agents = Type.Object(
+  {
+    open: Type.Boolean({
+      description: "false: every route of the agent service answers 503.",
+      default: true,
+      reloads: true,
+    }),
+    enforce_scope: Type.Boolean({
+      description:
+        "false: a grace period in which keys without the scope agents are served where the " +
+        "service allows it.",
+      default: true,
+      reloads: true,
+    }),
+    tool_prices: Type.Record(
+      Type.String(),
+      money({ description: "SAR for one call, as decimal text." }),
+      {
+        description:
+          'SAR per call by the name of a tool, such as { web_search = "0.010000" }; a tool that ' +
+          "is left out has no known price unless it is free.",
+        default: {},
+        reloads: true,
+      },
+    ),
+  },
+  { description: "The agent service.", default: {} },
 );

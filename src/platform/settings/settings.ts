@@ -1,5 +1,5 @@
 // The settings as the program reads them, derived from the table: no field is declared twice.
-import type { Static, TArray, TObject, TRecord, TSchema, TUnion } from "@sinclair/typebox";
+import type { Static, TArray, TObject, TRecord, TSchema, TString, TUnion } from "@sinclair/typebox";
 import type { Model, OpenaiUpstream, Start, StubUpstream } from "./model-table.ts";
 import type { Table } from "./table.ts";
 import type { Duration } from "./words.ts";
@@ -16,8 +16,8 @@ type Value<S extends TSchema> =
       ? Value<Variants[number]>
       : S extends TArray<infer Item>
         ? readonly Value<Item>[]
-        : S extends TRecord
-          ? Readonly<Record<string, string>>
+        : S extends TRecord<TString, infer One>
+          ? Readonly<Record<string, Static<One>>>
           : Static<S>;
 
 /** A server that speaks chat completions; `api_key` is what api_key_env or api_key_file held. */

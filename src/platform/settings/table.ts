@@ -1,7 +1,7 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
 import { Model } from "./model-table.ts";
-import { Embeddings, Search, Think } from "./service-tables.ts";
+import { Agents, Embeddings, Search, Think } from "./service-tables.ts";
 import { duration, retention, text } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
@@ -52,6 +52,16 @@ export const Table = Type.Object(
           unquoted: true,
           reloads: false,
         }),
+        trusted_proxies: Type.Array(
+          text("network", { description: "An address, or a network such as 10.0.0.0/8." }),
+          {
+            description:
+              "The proxies in front whose X-Forwarded-For says where a request comes from.",
+            default: [],
+            maxItems: 1_000,
+            reloads: false,
+          },
+        ),
         public_url: text("link", {
           description: "Where people reach this server; used in links shown to them.",
           default: "",
@@ -116,8 +126,37 @@ export const Table = Type.Object(
     limits: Type.Object(
       {
         requests_per_minute: Type.Integer({
-          description: "Requests in any 60 seconds, per account and route.",
+          description:
+            "Requests in any 60 seconds, per account and route; of the agent service, per key.",
           default: 120,
+          minimum: 1,
+          maximum: 1_000_000,
+          reloads: true,
+        }),
+        active_runs: Type.Integer({
+          description: "Runs of an account that are queued or running.",
+          default: 20,
+          minimum: 1,
+          maximum: 1_000_000,
+          reloads: true,
+        }),
+        daily_runs: Type.Integer({
+          description: "Runs that an account may start in any 24 hours.",
+          default: 2_000,
+          minimum: 1,
+          maximum: 100_000_000,
+          reloads: true,
+        }),
+        concurrent_runs: Type.Integer({
+          description: "Runs that are executed at once, of all accounts together.",
+          default: 64,
+          minimum: 1,
+          maximum: 100_000,
+          reloads: true,
+        }),
+        address_requests_per_minute: Type.Integer({
+          description: "Requests to the agent service in any 60 seconds, per client address.",
+          default: 1_200,
           minimum: 1,
           maximum: 1_000_000,
           reloads: true,
@@ -127,6 +166,16 @@ export const Table = Type.Object(
     ),
     retention: Type.Object(
       {
+        runs: retention({
+          description: "How long finished runs and their steps are kept.",
+          default: "forever",
+          reloads: true,
+        }),
+        events: retention({
+          description: "How long events are kept.",
+          default: "30d",
+          reloads: true,
+        }),
         request_log: retention({
           description: "How long each request's row is kept; the sums of `wadi usage` stay.",
           default: "30d",
@@ -135,6 +184,7 @@ export const Table = Type.Object(
       },
       { description: "How long things are kept.", default: {} },
     ),
+    agents: Agents,
     think: Think,
     embeddings: Embeddings,
     search: Search,

@@ -18,6 +18,7 @@ data = "/var/lib/wadi"
 database_env = "DATABASE"
 secrets_key_file = "/etc/wadi/secrets.key"
 metrics_token_env = "METRICS_TOKEN"
+trusted_proxies = ["10.0.0.0/8", "fd00::1"]
 public_url = "https://acme.example"
 stop_timeout = "90s"
 
@@ -68,8 +69,21 @@ health = "http://10.0.0.5:8000/health"
 stop_command = ["systemctl", "stop", "vllm@qwen3"]
 idle_stop = "30m"
 
+[agents]
+open = false
+enforce_scope = false
+tool_prices = { web_search = "0.010000" }
+
 [limits]
 requests_per_minute = 30
+active_runs = 5
+daily_runs = 10
+concurrent_runs = 4
+address_requests_per_minute = 60
+
+[retention]
+runs = "400d"
+events = "forever"
 `;
 
 const OPENAI = `[[models]]
@@ -89,6 +103,7 @@ describe("without a file", () => {
         secrets_key_file: "",
         metrics_token_env: "",
         metrics_token: null,
+        trusted_proxies: [],
         public_url: "",
         stop_timeout_ms: 30_000,
       },
@@ -148,8 +163,15 @@ describe("without a file", () => {
         max_queued: 8,
         requests_per_minute: 10,
       },
-      limits: { requests_per_minute: 120 },
-      retention: { request_log: 30 * 86_400_000 },
+      agents: { open: true, enforce_scope: true, tool_prices: {} },
+      limits: {
+        requests_per_minute: 120,
+        active_runs: 20,
+        daily_runs: 2_000,
+        concurrent_runs: 64,
+        address_requests_per_minute: 1_200,
+      },
+      retention: { runs: null, events: 30 * 86_400_000, request_log: 30 * 86_400_000 },
     });
   });
 
@@ -173,6 +195,7 @@ describe("a file", () => {
       secrets_key_file: "/etc/wadi/secrets.key",
       metrics_token_env: "METRICS_TOKEN",
       metrics_token: "t-1",
+      trusted_proxies: ["10.0.0.0/8", "fd00::1"],
       public_url: "https://acme.example",
       stop_timeout_ms: 90_000,
     });
@@ -231,7 +254,19 @@ describe("a file", () => {
         },
       },
     });
-    expect(settings.limits).toEqual({ requests_per_minute: 30 });
+    expect(settings.limits).toEqual({
+      requests_per_minute: 30,
+      active_runs: 5,
+      daily_runs: 10,
+      concurrent_runs: 4,
+      address_requests_per_minute: 60,
+    });
+    expect(settings.agents).toEqual({
+      open: false,
+      enforce_scope: false,
+      tool_prices: { web_search: 10_000 },
+    });
+    expect(settings.retention).toMatchObject({ runs: 400 * 86_400_000, events: null });
   });
 
   test("leaves what it does not name at its default", () => {

@@ -28,6 +28,8 @@ export interface Record {
   messages: readonly NewMessage[];
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
+  /** What stands for the thread's messages up to a place, from now on; null: as before. */
+  summary: { through_seq: number; content: string } | null;
 }
 
 /** What a run is now; null: the process has lost it, and must do nothing more for it. */
@@ -71,7 +73,7 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
 /** The rows of a record, once it is known where they go. */
 export async function writeRecord(
   tx: Tx,
-  { run_id, at, steps, messages, outputs, progress }: Omit<Record, "epoch">,
+  { run_id, at, steps, messages, outputs, summary, progress }: Omit<Record, "epoch">,
   { thread_id, last_seq, message_seq }: Pick<RunRow, "thread_id" | "last_seq" | "message_seq">,
   status: RunRow["status"],
 ): Promise<void> {
@@ -99,6 +101,14 @@ export async function writeRecord(
     await tx.run(
       sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
           VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
+    );
+  }
+  if (summary) {
+    await tx.run(
+      sql`INSERT INTO thread_summaries (thread_id, through_seq, content)
+          VALUES (${thread_id}, ${summary.through_seq}, ${cleanText(summary.content)})
+          ON CONFLICT (thread_id) DO UPDATE SET through_seq = excluded.through_seq,
+            content = excluded.content`,
     );
   }
   tx.tell("run", run_id);

@@ -1,0 +1,64 @@
+// Makes the doors of both halves, with the limits that each of them keeps.
+import { type ChangingLimiter, createLimiter, type Identify } from "../access/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import type { Settings } from "../platform/settings/index.ts";
+import { createDoor, type Door, type Observe } from "./door.ts";
+import type { Entrance } from "./entrance.ts";
+
+export interface DoorsOptions {
+  settings: Settings;
+  identify: Identify;
+  entrance: Pick<Entrance, "addressOf" | "holdOpen">;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  observe: Observe | null;
+}
+
+export interface Doors {
+  gateway: Door;
+  agents: Door;
+  /** In force from the next request on. */
+  change(settings: Settings): void;
+}
+
+const WINDOW_MS = 60_000;
+/** gateway.limits.after_exceeding; the agent half slides on. */
+const CLOSING_MS = 60_000;
+/** Strangers come from as many addresses as they like. */
+const ADDRESSES_MAX = 100_000;
+
+export function createDoors(options: DoorsOptions): Doors {
+  const { entrance, clock } = options;
+  let { settings } = options;
+  const limit = (requests_max: number, rule: { closing_ms: number; names_max?: number }) =>
+    createLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });
+  const { requests_per_minute, address_requests_per_minute } = settings.limits;
+  const accounts: ChangingLimiter = limit(requests_per_minute, { closing_ms: CLOSING_MS });
+  // agents.limits.request_rate
+  const keys = limit(requests_per_minute, { closing_ms: 0 });
+  const addresses = limit(address_requests_per_minute, { closing_ms: 0, names_max: ADDRESSES_MAX });
+
+  const { alias } = settings.service;
+  const { identify, ids, log, observe } = options;
+  const common = { alias, identify, clock, ids, log, holdOpen: entrance.holdOpen, observe };
+  return {
+    gateway: createDoor({ half: "gateway", limiter: accounts, ...common }),
+    agents: createDoor({
+      half: "agents",
+      limiter: keys,
+      isOpen: () => settings.agents.open,
+      enforcesScope: () => settings.agents.enforce_scope,
+      limitAddress: (request) => addresses.take(entrance.addressOf(request)),
+      ...common,
+    }),
+    change(other) {
+      settings = other;
+      accounts.change(other.limits.requests_per_minute);
+      keys.change(other.limits.requests_per_minute);
+      addresses.change(other.limits.address_requests_per_minute);
+    },
+  };
+}

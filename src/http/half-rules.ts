@@ -1,0 +1,68 @@
+// In what the doors of the two halves differ: whom they let in, what they count, what they allow.
+import { accountOf, type Caller } from "../access/index.ts";
+import { refuse } from "../platform/refusal.ts";
+import type { RouteSpec } from "./route.ts";
+
+/** What the door of a half is made with beside what every door is. */
+export type HalfOptions = { half: "gateway" } | ({ half: "agents" } & AgentsGate);
+
+interface AgentsGate {
+  /** False: the operator has not opened the agent service. */
+  isOpen(): boolean;
+  /** False: the grace period, in which a key without the scope `agents` is served. */
+  enforcesScope(): boolean;
+  /** Counts a request against its client's address, or refuses it. */
+  limitAddress(request: Request): void;
+}
+
+export interface HalfRules {
+  body_bytes_max: number;
+  /** A route that names no parameters behind its path refuses them. */
+  refuses_query: boolean;
+  /** Before anybody asks who calls. */
+  admit(request: Request): void;
+  /** What a request is counted under; `route` is its verb and path. */
+  nameCounter(caller: Caller, route: string): string;
+  /** Whether the scope that a route names is asked for now. */
+  needsScope(spec: RouteSpec): boolean;
+}
+
+/** gateway.limits.body_size: chat and embeddings allow more. */
+const GATEWAY_BODY_BYTES_MAX = 100 * 1024;
+/** agents.limits.body_size: the hook alone allows less. */
+const AGENTS_BODY_BYTES_MAX = 256 * 1024;
+
+export function chooseRules(options: HalfOptions): HalfRules {
+  return options.half === "agents" ? createAgentsRules(options) : GATEWAY_RULES;
+}
+
+const GATEWAY_RULES: HalfRules = {
+  body_bytes_max: GATEWAY_BODY_BYTES_MAX,
+  refuses_query: false,
+  admit() {},
+  // gateway.limits.rate: all keys of an account share one counter for each route.
+  nameCounter: (caller, route) => `${accountOf(caller)} ${route}`,
+  needsScope: () => true,
+};
+
+function createAgentsRules({ isOpen, enforcesScope, limitAddress }: AgentsGate): HalfRules {
+  return {
+    body_bytes_max: AGENTS_BODY_BYTES_MAX,
+    // agents.errors.p9: also a query is refused for an unknown field.
+    refuses_query: true,
+    admit(request) {
+      // agents.p5, agents.errors.not_enabled
+      if (!isOpen()) throw refuse("not_enabled", { message: NOT_OPEN, second_status: true });
+      // agents.limits.request_rate: the further limit, which also slows who guesses keys.
+      limitAddress(request);
+    },
+    // agents.limits.request_rate: each key by itself, all routes together.
+    nameCounter: ({ key_id }) => key_id,
+    // agents.authentication.3: while the grace lasts, most routes serve a key without `agents`.
+    needsScope: ({ scope, is_scope_certain }) =>
+      scope !== "agents" || is_scope_certain === true || enforcesScope(),
+  };
+}
+
+/** Also for the document. */
+export const NOT_OPEN = "The agent service is not open.";

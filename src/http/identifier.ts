@@ -1,0 +1,34 @@
+// Identifiers as requests carry them: any UUID in any case, which handlers get in lower case.
+import { type TSchema, type TString, Type } from "@sinclair/typebox";
+import { named } from "./validation.ts";
+
+const PATTERN = "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$";
+const IS_UUID = Symbol("uuid");
+
+/** agents.resources.p4 */
+export function Uuid(description: string): TString {
+  const schema = Type.String({ pattern: PATTERN, description });
+  return Object.assign(named(schema, "a UUID"), { [IS_UUID]: true });
+}
+
+/** The parameters of a path with one object: /v1/agents/:id. */
+export const IdParams = Type.Object({ id: Uuid("The id of the object.") });
+
+/** The names of a schema's fields that are UUIDs. */
+export function listUuids(schema: TSchema): string[] {
+  const fields = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
+  return fields.flatMap(([name, field]) => (isUuid(field) ? [name] : []));
+}
+
+function isUuid(schema: TSchema): boolean {
+  return IS_UUID in schema || Boolean(schema.anyOf?.some(isUuid));
+}
+
+/** Writes a value's UUIDs in lower case, in its place. */
+export function lowerUuids(value: unknown, names: readonly string[]): void {
+  const fields = value as Record<string, unknown>;
+  for (const name of names) {
+    const id = fields[name];
+    if (typeof id === "string") fields[name] = id.toLowerCase();
+  }
+}

@@ -1,0 +1,117 @@
+// Reads what stands in a URL beside its route: parameters of the path and those behind it.
+import type { TObject } from "@sinclair/typebox";
+import { type Refusal, refuse } from "../platform/refusal.ts";
+import { listUuids, lowerUuids } from "./identifier.ts";
+import type { Path, RouteSpec } from "./route.ts";
+import { compileCheck, shorten } from "./validation.ts";
+
+type Values = Record<string, unknown>;
+export interface Parameters {
+  params: unknown;
+  query: unknown;
+}
+
+/** Below the whole numbers that a double counts without gaps. */
+const WHOLE_NUMBER = /^-?[0-9]{1,15}$/;
+
+/**
+ * agents.errors.p4, agents.errors.p5: the ids in the path, then the query; refuses with the first
+ * fault.
+ */
+export function compileParameters(
+  path: Path,
+  spec: Pick<RouteSpec, "params" | "query" | "ignores_unknown_query">,
+  refuses_query: boolean,
+): (url: string) => Parameters {
+  const { params, query, ignores_unknown_query } = spec;
+  const readParams = params && compileParams(path, params);
+  const readQuery = query && compileQuery(query, ignores_unknown_query === true);
+  return (url) => {
+    const found = readParams?.(url);
+    if (readQuery) return { params: found, query: readQuery(queryOf(url)) };
+    if (refuses_query) refuseQuery(queryOf(url));
+    return { params: found, query: undefined };
+  };
+}
+
+/** Path and query of an absolute or relative URL. */
+export function pathOf(url: string): string {
+  if (url.startsWith("/")) return url;
+  const slash = url.indexOf("/", url.indexOf("://") + 3);
+  return slash === -1 ? "/" : url.slice(slash);
+}
+
+/** What stands behind the question mark. */
+function queryOf(url: string): string {
+  const mark = url.indexOf("?");
+  return mark === -1 ? "" : url.slice(mark + 1);
+}
+
+/** agents.resources.p4, agents.errors.p9 */
+function compileParams(path: Path, schema: TObject): (url: string) => Values {
+  const steps = path.split("/");
+  const places = steps.flatMap((step, at) => (step.startsWith(":") ? [[step.slice(1), at]] : []));
+  const names = places.map(([name]) => name);
+  if (!Bun.deepEquals(names, Object.keys(schema.properties))) {
+    throw new Error(`${path} has other parameters than its schema`);
+  }
+  const check = compileCheck(schema);
+  const uuids = listUuids(schema);
+  return (url) => {
+    const found = pathOf(url).split(/[?#]/, 1)[0]!.split("/");
+    const values: Values = {};
+    for (const [name, at] of places) values[name as string] = decodeStep(found[at as number] ?? "");
+    check(values);
+    lowerUuids(values, uuids);
+    return values;
+  };
+}
+
+/** What is wrongly encoded stays as it was sent: no schema of ours lets a `%` pass. */
+function decodeStep(text: string): string {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** agents.errors.p9: a query that fails validation, or has an unknown field. */
+function compileQuery(schema: TObject, ignores_unknown: boolean): (query: string) => Values {
+  const check = compileCheck(schema);
+  const uuids = listUuids(schema);
+  const fields = new Map(Object.entries(schema.properties));
+  return (query) => {
+    const values: Values = {};
+    let unknown: string | undefined;
+    for (const [name, text] of new URLSearchParams(query)) {
+      const field = fields.get(name);
+      if (!field) unknown ??= name;
+      else if (Object.hasOwn(values, name)) throw refuseParameter(name, "must be sent once");
+      else values[name] = field.type === "integer" ? readWhole(text) : text;
+    }
+    check(values);
+    if (unknown !== undefined && !ignores_unknown) throw refuseUnknown(unknown);
+    lowerUuids(values, uuids);
+    return values;
+  };
+}
+
+/** What is no whole number stays a text, which the schema refuses by its name. */
+function readWhole(text: string): number | string {
+  return WHOLE_NUMBER.test(text) ? Number(text) : text;
+}
+
+function refuseQuery(query: string): void {
+  if (query === "") return;
+  for (const name of new URLSearchParams(query).keys()) throw refuseUnknown(name);
+}
+
+function refuseUnknown(name: string): Refusal {
+  return refuseParameter(shorten(name), "is not a parameter of this route");
+}
+
+function refuseParameter(param: string, says: string): Refusal {
+  return refuse("validation", { param, message: `\`${param}\` ${says}.` });
+}

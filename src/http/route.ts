@@ -1,0 +1,106 @@
+// What a route says of itself, what its handler is asked, and what it answers.
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import type { Caller, Scope } from "../access/index.ts";
+import type { Code, Half } from "../platform/refusal.ts";
+import type { Trace } from "../platform/trace.ts";
+import type { Meter, Tally } from "./meter.ts";
+import type { DocumentedHeader } from "./openapi.ts";
+
+export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+/** gateway.p4, gateway.p5, gateway.versioning.1, agents.p3: every route lies below the version. */
+export type Path = `/v1/${string}`;
+
+/** A success, for the document. */
+interface DocumentedReply {
+  description: string;
+  /** Left out: it has no body. */
+  schema?: TObject;
+  /** Server-sent events beside JSON. */
+  stream?: TObject;
+  /** Beside those of every reply. */
+  headers?: readonly DocumentedHeader[];
+}
+
+/** Enough to judge a request, and to document it. */
+export interface RouteSpec<
+  B extends TSchema = TSchema,
+  T extends Tally = Tally,
+  P extends TObject = TObject,
+  Q extends TObject = TObject,
+> {
+  summary: string;
+  description?: string;
+  /** The scope that the route itself needs; left out: none. */
+  scope?: Scope;
+  /** agents.authentication.3: the scope is asked for in the grace period, too. */
+  is_scope_certain?: true;
+  /** What stands in the path: `id` of /v1/agents/:id. */
+  params?: P;
+  /** What may stand behind the path; left out in the agent half: nothing. */
+  query?: Q;
+  ignores_unknown_query?: true;
+  body?: B;
+  /** Left out: what the half allows. */
+  body_bytes_max?: number;
+  /** The reply may take as long as a model takes: the connection is not closed for being idle. */
+  is_slow?: boolean;
+  /** Keeps accounts of its requests; left out: nobody does. */
+  meter?: Meter<T>;
+  replies: Record<number, DocumentedReply>;
+  /** The codes that this route can refuse with, beside those of every route. */
+  refusals: readonly Code[];
+  /** What they say, for the document, where it is not the catalogue's sentence. */
+  refusal_sentences?: Readonly<Partial<Record<Code, string>>>;
+  /** What the refusals of a status carry, beside what those of every route do. */
+  refusal_headers?: Readonly<Record<number, readonly DocumentedHeader[]>>;
+}
+
+/** The value of a schema; undefined: the route has none. */
+export type Read<S extends TSchema> = [S] extends [never] ? undefined : Static<S>;
+
+export interface Ask<B, T = unknown, P = unknown, Q = unknown> {
+  caller: Caller;
+  params: P;
+  query: Q;
+  body: B;
+  request: Request;
+  request_id: string;
+  trace: Trace | null;
+  /** Of a metered route: the handler closes it when it answers with a `Response` of its own. */
+  tally: T;
+}
+
+/** A ready response, or a status and the value that becomes its JSON body (of 204: null). */
+export type Reply =
+  | Response
+  | readonly [status: number, value: unknown, headers?: Record<string, string>];
+export type Handler<B, T = unknown, P = unknown, Q = unknown> = (
+  ask: Ask<B, T, P, Q>,
+) => Promise<Reply> | Reply;
+
+/** Makes a route of a verb that carries a body. */
+export type Register = <
+  B extends TSchema = never,
+  T extends Tally = Tally,
+  P extends TObject = never,
+  Q extends TObject = never,
+>(
+  path: Path,
+  spec: RouteSpec<B, T, P, Q>,
+  handler: Handler<Read<B>, T, Read<P>, Read<Q>>,
+) => void;
+
+/** Makes a route of a verb that carries none. */
+export type RegisterBodiless = <P extends TObject = never, Q extends TObject = never>(
+  path: Path,
+  spec: RouteSpec<never, Tally, P, Q>,
+  handler: Handler<undefined, Tally, Read<P>, Read<Q>>,
+) => void;
+
+export interface Route {
+  verb: Verb;
+  path: Path;
+  half: Half;
+  spec: RouteSpec;
+  answer(request: Request): Promise<Response>;
+}
