@@ -107,16 +107,10 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openModelRoutes(gateway, registry);
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
   const hashUser = secrets.createHash("users in the log");
-  const { ledger, inside, ...serving } = openGateway(gateway, {
-    ...around,
-    registry,
-    running,
-    hashUser,
-  });
-  const agency = openAgents(agents, {
-    ...{ database, access, inside, clock, ids, log, alias },
-    settings: () => settings,
-  });
+  const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
+  const { inside } = serving;
+  const now = { settings: () => settings };
+  const service = openAgents(agents, { ...around, ...now, access, inside, alias });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   if (figures) {
@@ -139,8 +133,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock });
   const services = joinServices([
-    ...[models.service, ...serving.services, ...agency.services],
-    ...[entrance, ...agency.listening],
+    ...[models.service, ...serving.services, ...service.services],
+    ...[entrance, ...service.listening],
   ]);
   return {
     database,
@@ -160,6 +154,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */
     async stop(deadline_ms) {
+      service.drain();
       try {
         await services.stop(deadline_ms);
       } finally {

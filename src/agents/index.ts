@@ -1,2 +1,2 @@
-// The agent service: agents and their versions, threads, runs with their steps, events and sums.
-export { type Agents, openAgents } from "./opening.ts";
+// The agent service: agents with versions, threads, runs and what they did.
+export { openAgents } from "./opening.ts";

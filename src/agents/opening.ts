@@ -1,13 +1,18 @@
-// Opens the agent service on its door.
+// Opens the agent service on its door: definitions, threads, runs, tools, and the engine behind.
 import type { Door } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
 import type { Around } from "./around.ts";
+import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
+import { createEngine } from "./runs/engine.ts";
 import { openRunRoutes } from "./runs/routes.ts";
 import { createStarting } from "./runs/starting.ts";
 import { openEventRoute } from "./runs/stream/routes.ts";
 import { createStreams } from "./runs/stream/streams.ts";
+import { openThreadRoutes } from "./threads/routes.ts";
+import { createBuiltins } from "./tools/builtin/builtins.ts";
+import { createCatalog } from "./tools/catalog.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
 export interface Agents {
@@ -15,20 +20,31 @@ export interface Agents {
   services: readonly Service[];
   /** Started behind the entrance: their streams end before it waits for its connections. */
   listening: readonly Service[];
+  /** A stop has begun: no further round begins. */
+  drain(): void;
 }
 
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;
   const { database, access, clock, log } = around;
-  const priceOf = (tool: string) => {
-    const { tool_prices } = around.settings().agents;
-    return Object.hasOwn(tool_prices, tool) ? tool_prices[tool]! : null;
+  const tools = createCatalog(createBuiltins({ search: around.inside.search }));
+  openDefinitionRoutes(door, around, { tools });
+  openThreadRoutes(door, around);
+  const priceOf = (name: string) => {
+    const prices = new Map(Object.entries(around.settings().agents.tool_prices));
+    const tool = tools.find(name);
+    return tool ? tools.priceOf(tool, prices) : (prices.get(name) ?? null);
   };
   const starting = createStarting(around, { runs, priceOf });
   const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(door, around);
   openRunRoutes(door, runsAround, starting);
   openEventRoute(door, runsAround, streams);
-  return { services: [createRetention(around)], listening: [streams.service] };
+  const engine = createEngine({ around, store: runs, findTool: tools.find });
+  return {
+    services: [createRetention(around), engine],
+    listening: [streams.service],
+    drain: engine.drain,
+  };
 }

@@ -13,3 +13,4 @@ export { observeRequests } from "./request-figures.ts";
 export type { Reply } from "./route.ts";
 export { watchSilence } from "./silence.ts";
 export { type EventStream, openEventStream, writeFrame } from "./sse.ts";
+export { shorten } from "./validation.ts";

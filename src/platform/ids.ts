@@ -41,6 +41,13 @@ export function createSystemIds(): Ids {
   };
 }
 
+/** A fraction from 0 up to 1: what is done by many at once is done a little apart. */
+export function drawFraction(ids: Pick<Ids, "token">): number {
+  let fraction = 0;
+  for (const letter of ids.token(3)) fraction = (fraction + BASE62.indexOf(letter)) / 62;
+  return fraction;
+}
+
 /** A whole number written in base62, filled with zeros on the left to `length` places. */
 export function writeBase62(number: number, length: number): string {
   let text = "";

@@ -33,6 +33,20 @@ test("gateway.limits.rate the window slides: a place is free again 60 s after it
   expect([take(limiter), take(limiter), take(limiter)]).toEqual([undefined, undefined, "40"]);
 });
 
+test("who has time is told exactly how long it takes, and counts only when it is let in", async () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, { ...rule, requests_max: 2, closing_ms: 0 });
+  expect(limiter.claim("a")).toBe(0);
+  await clock.advance(500);
+  expect([limiter.claim("a"), limiter.claim("a"), limiter.claim("b")]).toEqual([0, 59_500, 0]);
+  await clock.advance(59_499);
+  expect([limiter.claim("a"), limiter.claim("a")]).toEqual([1, 1]);
+  await clock.advance(1);
+  expect([limiter.claim("a"), limiter.claim("a")]).toEqual([0, 500]);
+  // Both ways count the same.
+  expect(take(limiter)).toBe("1");
+});
+
 test("gateway.limits.after_exceeding it stays closed for 60 s from the first request too many", async () => {
   const clock = createManualClock();
   const limiter = createLimiter(clock, rule);
@@ -95,6 +109,33 @@ test("counters that matter outlive the sweep for those that do not", async () =>
   expect(take(limiter, "fresh")).toBe("5");
   await clock.advance(500);
   expect(take(limiter, "closed")).toBeUndefined();
+});
+
+describe("where names are a stranger's", () => {
+  const strange = { ...rule, requests_max: 1, closing_ms: 0, names_max: 10 };
+
+  test("agents.limits.request_rate of too many those who asked longest ago are forgotten", async () => {
+    const clock = createManualClock();
+    const limiter = createLimiter(clock, strange);
+    for (let n = 0; n < 10; n++) {
+      take(limiter, `name ${n}`);
+      await clock.advance(1_000);
+    }
+    take(limiter, "one more");
+    expect(take(limiter, "name 2")).toBe("52");
+    expect(take(limiter, "name 9")).toBe("59");
+    expect(take(limiter, "one more")).toBe("60");
+    expect(take(limiter, "name 0")).toBeUndefined();
+  });
+
+  test("who is refused and keeps asking is not forgotten", () => {
+    const limiter = createLimiter(createManualClock(), strange);
+    take(limiter, "eager");
+    for (let n = 0; n < 100; n++) {
+      take(limiter, `name ${n}`);
+      expect(take(limiter, "eager")).toBe("60");
+    }
+  });
 });
 
 test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {

@@ -1,13 +1,24 @@
 // What every store method must do, for the conformance suite and the crash matrix.
 import { expect } from "bun:test";
+import { holdStore } from "../../src/access/holds/store.ts";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
+import { runStore } from "../../src/agents/runs/store/index.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
+import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
+import { readRuns } from "../support/runs.ts";
+import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
+import { outboxCases } from "./outbox-cases.ts";
+import { runCases } from "./run-cases.ts";
+import { runRecordCases } from "./run-record-cases.ts";
+import { runStartCases } from "./run-start-cases.ts";
+import { runWorkCases } from "./run-work-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -16,7 +27,12 @@ export function bindHouses(database: Database) {
     models: database.bind(modelStore),
     units: database.bind(unitStore),
     ledger: database.bind(ledgerStore),
+    holds: database.bind(holdStore),
+    held: readHolds(database),
     written: readLedger(database),
+    runs: database.bind(runStore),
+    ran: readRuns(database),
+    outbox: database.bind(outboxStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -185,6 +201,34 @@ const keyCases: Case[] = [
     },
     act: ({ keys }) => keys.find("hash of k-2"),
     judge: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "keys.findById",
+    title: "finds a key in force or not, and knows nothing of another",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { revoked_at: NOW }));
+    },
+    act: ({ keys }) => keys.findById("k-1"),
+    async judge(answer, { keys }) {
+      expect(answer).toEqual(makeKey("k-1", { revoked_at: NOW }));
+      expect(await keys.findById("k-2")).toBeUndefined();
+    },
+  },
+  {
+    method: "keys.findById",
+    title: "sees at once that a key was revoked, and that its secret is another",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { expires_at: null }));
+      await houses.keys.findById("k-1");
+      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+      await houses.keys.findById("k-1");
+      await houses.keys.revoke("k-1", NOW + 8);
+    },
+    act: ({ keys }) => keys.findById("k-1"),
+    judge: (answer) =>
+      expect(answer).toEqual(makeKey("k-1", { expires_at: null, revoked_at: NOW + 8 })),
   },
   {
     method: "keys.list",
@@ -545,4 +589,10 @@ export const cases: readonly Case[] = [
   ...modelCases,
   ...unitCases,
   ...ledgerCases,
+  ...holdCases,
+  ...runStartCases,
+  ...runCases,
+  ...runWorkCases,
+  ...runRecordCases,
+  ...outboxCases,
 ];

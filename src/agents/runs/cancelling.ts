@@ -2,7 +2,7 @@
 
 import type { RunsAround } from "./around.ts";
 import type { RunRow } from "./run.ts";
-import { countCancelIds } from "./store/cancel.ts";
+import { countEndingIds } from "./store/closing.ts";
 
 /** So many approvals one round may ask for between our look at a running run and its cancel. */
 const APPROVALS_SPARE = 128;
@@ -13,7 +13,7 @@ export function cancelRun(
   run: RunRow,
 ): Promise<RunRow | undefined> {
   const spare = run.status === "running" ? APPROVALS_SPARE : 0;
-  const count = countCancelIds(run.pending_approvals.length + spare);
+  const count = countEndingIds(run.pending_approvals.length + spare);
   const fresh = Array.from({ length: count }, () => ids.uuid());
   return runs.cancel(run.id, run.account_id, fresh, clock.now());
 }

@@ -12,7 +12,7 @@ import { AgentRunsQuery, RunPage, RunsQuery, readListing, writePage } from "./li
 import { Run } from "./run.ts";
 import type { Starting } from "./starting.ts";
 import { Step } from "./step.ts";
-import { refuseMessage, StartRun } from "./wish.ts";
+import { StartRun } from "./wish.ts";
 
 /** agents.limits.steps */
 const STEPS_MAX = 500;
@@ -73,13 +73,16 @@ function openStart(door: Door, starting: Starting): void {
       refusal_headers: { 429: ["retry-after"] },
     },
     async ({ caller, params, body, request }) => {
-      refuseMessage(body);
       const again = readIdempotency(request, body);
       const { input, metadata, ...wish } = body;
       const started = await starting.start(
         caller,
         params.id,
-        { ...wish, message: input.message, metadata: metadata as Record<string, string> },
+        {
+          ...wish,
+          message: input.message.toWellFormed(),
+          metadata: (metadata ?? {}) as Record<string, string>,
+        },
         again,
       );
       return [202, show(Run, started.run)];

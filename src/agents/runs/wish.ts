@@ -4,12 +4,12 @@ import { Uuid } from "../../http/index.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, withRules } from "../../platform/shape.ts";
+import { judgeMetadata, SentMetadata } from "../definitions/metadata.ts";
 import type { Budgets } from "../definitions/version.ts";
 
 const MESSAGE_CHARACTERS_MAX = 100_000;
-const ENTRIES_MAX = 16;
-const NAME_CHARACTERS_MAX = 64;
-const VALUE_CHARACTERS_MAX = 512;
+/** No engine keeps a NUL in a text. */
+const TEXT = "^[^\\u0000]*$";
 /** More digits than any amount of ours has. */
 const AMOUNT_CHARACTERS_MAX = 24;
 
@@ -48,6 +48,7 @@ export const StartRun = withRules(
             description: "What is asked, in 1 to 100,000 characters.",
             minLength: 1,
             maxLength: MESSAGE_CHARACTERS_MAX,
+            pattern: TEXT,
           }),
         },
         { additionalProperties: false, description: "What the run is started with." },
@@ -55,48 +56,17 @@ export const StartRun = withRules(
       thread_id: Type.Optional(
         maybe(Uuid("The thread that the run adds to; null or left out: one of its own.")),
       ),
-      metadata: Type.Optional(
-        Type.Object(
-          {},
-          { description: "At most 16 texts of 512 characters, by names of 64; yours to use." },
-        ),
-      ),
-      budgets: Type.Optional(LowerBudgets),
+      metadata: Type.Optional(maybe(SentMetadata)),
+      budgets: Type.Optional(maybe(LowerBudgets)),
     },
     { $id: "StartRun", additionalProperties: false },
   ),
-  { metadata: ({ metadata }) => (metadata ? judgeMetadata(metadata) : null) },
+  { metadata: ({ metadata }) => judgeMetadata(metadata) },
 );
 export type StartRun = Static<typeof StartRun>;
 
-function judgeMetadata(metadata: object): string | null {
-  const entries = Object.entries(metadata);
-  if (entries.length > ENTRIES_MAX) return `must have at most ${ENTRIES_MAX} entries`;
-  for (const [name, value] of entries) {
-    if (isLonger(name, NAME_CHARACTERS_MAX)) {
-      return `must have names of at most ${NAME_CHARACTERS_MAX} characters`;
-    }
-    if (typeof value !== "string" || isLonger(value, VALUE_CHARACTERS_MAX)) {
-      return `must hold strings of at most ${VALUE_CHARACTERS_MAX} characters`;
-    }
-  }
-  return null;
-}
-
-/** In code points. */
-function isLonger(text: string, characters_max: number): boolean {
-  return text.length > characters_max && [...text].length > characters_max;
-}
-
-/** What no text of the database can hold is no text. */
-export function refuseMessage({ input: { message } }: StartRun): void {
-  if (message.isWellFormed() && !message.includes("\0")) return;
-  const says = "`input.message` must be Unicode text without NUL.";
-  throw refuse("validation", { param: "input.message", message: says });
-}
-
 /** The version's budgets, some of them lower; what would be higher is `invalid_request`. */
-export function lowerBudgets(budgets: Budgets, wish: LowerBudgets | undefined): Budgets {
+export function lowerBudgets(budgets: Budgets, wish: LowerBudgets | null | undefined): Budgets {
   if (!wish) return budgets;
   const lowered: Budgets = { ...budgets };
   const cost = readAmount(wish.max_cost_sar);
@@ -120,8 +90,9 @@ function readAmount(wish: LowerBudgets["max_cost_sar"]): number | null {
   if (wish === undefined || wish === null) return null;
   try {
     return parseMoney(String(wish));
-  } catch (failure) {
-    throw refuseBudget("max_cost_sar", (failure as Error).message);
+  } catch {
+    const says = 'must be an amount such as "1.20", with at most six decimals';
+    throw refuseBudget("max_cost_sar", says);
   }
 }
 

@@ -1,6 +1,6 @@
 // A start: the one transaction that accepts a run, or refuses it.
 import { Type } from "@sinclair/typebox";
-import { type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
+import { cleanText, type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { RunRow } from "../run.ts";
@@ -193,7 +193,7 @@ async function addMessage(tx: Tx, run: RunRow, id: string): Promise<void> {
       run_id: run.id,
       seq: run.message_seq,
       role: "user",
-      content: run.input.message,
+      content: cleanText(run.input.message),
       tool_calls: null,
       tool_call_id: null,
       external: false,

@@ -1,18 +1,10 @@
 // Cancelling, by the state in which a run is.
 import { sql, type Tx } from "../../../platform/database/index.ts";
-import { tellOutside } from "../../../platform/outbox/store.ts";
-import { show } from "../../../platform/shape.ts";
-import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import { FINAL, RunRow } from "../run.ts";
 import type { NewStep } from "../step.ts";
+import { closeApprovals, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
-
-/** Fresh ids, of which a cancel takes as many as it needs. */
-export type FreshIds = readonly string[];
-
-/** An approval that is closed takes two, its run one for a step or its event. */
-export const countCancelIds = (approvals: number): number => 2 * approvals + 1;
 
 /**
  * The run as it is afterwards; undefined: it is not the account's. An `account_id` of null is the
@@ -50,45 +42,16 @@ async function askToCancel(tx: Tx, run: RunRow, step_id: string, now: number): P
 }
 
 async function cancelAtOnce(tx: Tx, run: RunRow, fresh: FreshIds, now: number): Promise<RunRow> {
-  const ids = [...fresh];
-  const event_id = ids.pop()!;
-  const closed = await closeApprovals(tx, run, now);
-  const steps: NewStep[] = closed.map((approval) => ({
-    id: ids.pop()!,
-    kind: "approval",
-    round: run.usage.rounds,
-    data: { event: "closed", approval: show(Approval, approval) },
-  }));
-  const last_seq = run.last_seq + steps.length;
   const error = { code: "cancelled", message: "The run was cancelled." };
   const row = await tx.one(
     RunRow,
     sql`UPDATE runs SET status = 'cancelled', finished_at = ${now}, epoch = 0,
-          pending_approvals = '[]', last_seq = ${last_seq}, error = ${JSON.stringify(error)}
+          error = ${JSON.stringify(error)}
         WHERE id = ${run.id} RETURNING *`,
   );
-  await addSteps(tx, run.id, steps, { last_seq, at: now, status: run.status });
-  for (const approval of closed) {
-    await tellOutside(tx, {
-      id: ids.pop()!,
-      account_id: run.account_id,
-      type: "approval.decided",
-      at: now,
-      data: { approval: show(Approval, approval) },
-    });
-  }
-  await settleEnding(tx, row!, event_id, run.status === "queued");
+  const [event_id, ...ids] = fresh;
+  const whole = await closeApprovals(tx, row!, run.status, ids, now);
+  await settleEnding(tx, whole, event_id!, run.status === "queued");
   tx.tell("run", run.id);
-  return row!;
-}
-
-/** agents.errors.approval_closed: a part, for every end of a run. */
-export async function closeApprovals(tx: Tx, run: RunRow, now: number): Promise<ApprovalRow[]> {
-  if (run.pending_approvals.length === 0) return [];
-  const closed = await tx.all(
-    ApprovalRow,
-    sql`UPDATE approvals SET status = 'closed', decided_at = ${now}
-        WHERE run_id = ${run.id} AND status = 'pending' RETURNING *`,
-  );
-  return closed.sort((one, other) => (one.id < other.id ? -1 : 1));
+  return whole;
 }

@@ -4,6 +4,7 @@ import { notHeld } from "../../../access/holds/store.ts";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
 import { RunRow } from "../run.ts";
+import { closeApprovals, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
 
@@ -97,11 +98,10 @@ export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: 
   if (released) tx.tell("runs.queued", released.account_id);
 }
 
-/** What becomes of one run whose process died; the ids are those of its step and its event. */
+/** A run whose process died, and ids for what is written of that. */
 export interface Finding {
   run_id: string;
-  step_id: string;
-  event_id: string;
+  fresh: FreshIds;
 }
 
 /** One crash more, and it is the run that kills its processes. */
@@ -114,11 +114,11 @@ export async function recover(
   dead: readonly number[],
   now: number,
 ): Promise<void> {
-  for (const { run_id, step_id, event_id } of findings) {
+  for (const { run_id, fresh } of findings) {
     const row = await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${run_id}`);
     if (!row || !dead.includes(row.epoch)) continue;
-    if (row.recoveries >= RECOVERIES_MAX) await failCrashLoop(tx, row, event_id, now);
-    else await putBack(tx, row, step_id, now);
+    if (row.recoveries >= RECOVERIES_MAX) await failCrashLoop(tx, row, fresh, now);
+    else await putBack(tx, row, fresh[0]!, now);
   }
 }
 
@@ -136,7 +136,7 @@ async function putBack(tx: Tx, row: RunRow, step_id: string, now: number): Promi
   tx.tell("runs.queued", row.account_id);
 }
 
-async function failCrashLoop(tx: Tx, row: RunRow, event_id: string, now: number): Promise<void> {
+async function failCrashLoop(tx: Tx, row: RunRow, fresh: FreshIds, now: number): Promise<void> {
   const message = `The program ended ${RECOVERIES_MAX + 1} times while this run was under way.`;
   const ended = await tx.one(
     RunRow,
@@ -144,6 +144,8 @@ async function failCrashLoop(tx: Tx, row: RunRow, event_id: string, now: number)
           error = ${JSON.stringify({ code: "crash_loop", message })}
         WHERE id = ${row.id} RETURNING *`,
   );
-  await settleEnding(tx, ended!, event_id, true);
+  const [event_id, ...ids] = fresh;
+  const whole = await closeApprovals(tx, ended!, row.status, ids, now);
+  await settleEnding(tx, whole, event_id!, true);
   tx.tell("run", row.id);
 }

@@ -4,12 +4,15 @@ import { sql, type Tx } from "../../../platform/database/index.ts";
 import { tellOutside } from "../../../platform/outbox/store.ts";
 import { show } from "../../../platform/shape.ts";
 import { type FinalStatus, Run, RunRow } from "../run.ts";
+import { closeApprovals, type FreshIds } from "./closing.ts";
 import { type Record, setProgress, writeRecord } from "./record.ts";
 
 export interface Ending {
   status: FinalStatus;
   error: Static<typeof Run>["error"];
   event_id: string;
+  /** Of which the approvals that are still pending take two each. */
+  fresh: FreshIds;
 }
 
 /** A part: the last record of a run; null: the process has lost the run. */
@@ -25,8 +28,9 @@ export async function finish(tx: Tx, given: Record, ending: Ending): Promise<Run
   );
   if (!row) return null;
   await writeRecord(tx, given, row, "running");
-  await settleEnding(tx, row, ending.event_id, true);
-  return row;
+  const whole = await closeApprovals(tx, row, "running", ending.fresh, at);
+  await settleEnding(tx, whole, ending.event_id, true);
+  return whole;
 }
 
 /**

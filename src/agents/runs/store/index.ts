@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../../../platform/database/index.ts";
 import { RunRow } from "../run.ts";
 import { type Admission, findEarlier, type Idempotency, start } from "./admission.ts";
-import { cancel, type FreshIds } from "./cancel.ts";
+import { cancel } from "./cancel.ts";
 import {
   beat,
   claim,
@@ -15,8 +15,10 @@ import {
   release,
   type Turn,
 } from "./claim.ts";
+import type { FreshIds } from "./closing.ts";
 import { type Ending, finish } from "./ending.ts";
 import { listRuns, listSteps, type RunFilter, RunStanding } from "./lists.ts";
+import { findVersion, loadLog } from "./loading.ts";
 import { type Record, record } from "./record.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { findStartable, findTerms } from "./startable.ts";
@@ -24,6 +26,12 @@ import { beginWaiting, type Request, requestApprovals } from "./waiting.ts";
 
 const Id = Type.Object({ id: Type.String() });
 const Account = Type.Object({ account_id: Type.String() });
+/** A run that a process has. */
+const Held = Type.Object({
+  id: Type.String(),
+  epoch: Type.Integer(),
+  pending_approvals: Type.Array(Type.String()),
+});
 const Output = Type.Object({ content: Type.String() });
 
 export const runStore = store(
@@ -57,6 +65,8 @@ export const runStore = store(
               WHERE run_id = ${run_id} AND tool_call_id = ${tool_call_id}`,
         )
       )?.content,
+    load: (db, run: RunRow) => loadLog(db, run),
+    findVersion: (db, agent_id: string, version: number) => findVersion(db, agent_id, version),
     /** Accounts of which a run waits for a process. */
     listWaiting: async (db) => {
       const rows = await db.all(
@@ -77,12 +87,12 @@ export const runStore = store(
     /** Processes that have not ended, or seem not to have. */
     listProcesses: (db) =>
       db.all(Process, sql`SELECT * FROM processes WHERE ended_at IS NULL ORDER BY epoch`),
-    /** Up to `limit` runs of other processes than this one, and those processes. */
-    listOf: (db, epochs_below: number, limit: number) =>
+    /** Up to `limit` runs that processes have, those of the oldest first. */
+    listHeld: (db, epoch_max: number, limit: number) =>
       db.all(
-        Type.Object({ id: Type.String(), epoch: Type.Integer() }),
-        sql`SELECT id, epoch FROM runs WHERE epoch > 0 AND epoch < ${epochs_below}
-            ORDER BY epoch, id LIMIT ${limit}`,
+        Held,
+        sql`SELECT id, epoch, pending_approvals FROM runs WHERE epoch > 0 AND epoch <= ${epoch_max}
+            ORDER BY epoch LIMIT ${limit}`,
       ),
   },
   {

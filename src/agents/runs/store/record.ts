@@ -1,6 +1,12 @@
 // What an executing run writes: steps, messages and where the run stands, in one transaction.
 import { type Static, Type } from "@sinclair/typebox";
-import { createInsertion, type Sql, sql, type Tx } from "../../../platform/database/index.ts";
+import {
+  cleanText,
+  createInsertion,
+  type Sql,
+  sql,
+  type Tx,
+} from "../../../platform/database/index.ts";
 import { writeRow } from "../../../platform/shape.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
 import type { RunRow } from "../run.ts";
@@ -22,6 +28,8 @@ export interface Record {
   messages: readonly NewMessage[];
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
+  /** What stands for the thread's messages up to a place, from now on; null: as before. */
+  summary: { through_seq: number; content: string } | null;
 }
 
 /** What a run is now; null: the process has lost it, and must do nothing more for it. */
@@ -65,15 +73,20 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
 /** The rows of a record, once it is known where they go. */
 export async function writeRecord(
   tx: Tx,
-  { run_id, at, steps, messages, outputs, progress }: Omit<Record, "epoch">,
+  { run_id, at, steps, messages, outputs, summary, progress }: Omit<Record, "epoch">,
   { thread_id, last_seq, message_seq }: Pick<RunRow, "thread_id" | "last_seq" | "message_seq">,
   status: RunRow["status"],
 ): Promise<void> {
   await addSteps(tx, run_id, steps, { last_seq, at, status });
   if (messages.length > 0) {
     const first = message_seq - messages.length + 1;
-    const rows = messages.map((message, i) =>
-      writeRow(MessageRow, { ...message, thread_id, run_id, seq: first + i, created_at: at }),
+    const rows = messages.map(({ content, ...message }, i) =>
+      writeRow(MessageRow, {
+        ...message,
+        // A model and a tool may say anything; the steps keep it as JSON, where all has a place.
+        content: content === null ? null : cleanText(content),
+        ...{ thread_id, run_id, seq: first + i, created_at: at },
+      }),
     );
     await tx.run(insertMessages(rows));
     // The mark of the run becomes the thread's, in the transaction that stores what it is for.
@@ -87,7 +100,15 @@ export async function writeRecord(
   for (const { tool_call_id, content } of outputs) {
     await tx.run(
       sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
-          VALUES (${run_id}, ${tool_call_id}, ${content}) ON CONFLICT DO NOTHING`,
+          VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
+    );
+  }
+  if (summary) {
+    await tx.run(
+      sql`INSERT INTO thread_summaries (thread_id, through_seq, content)
+          VALUES (${thread_id}, ${summary.through_seq}, ${cleanText(summary.content)})
+          ON CONFLICT (thread_id) DO UPDATE SET through_seq = excluded.through_seq,
+            content = excluded.content`,
     );
   }
   tx.tell("run", run_id);

@@ -70,6 +70,12 @@ function writeThreads({ integer, text, strict, clustered }: Dialect): string[] {
       created_at ${integer} NOT NULL,
       PRIMARY KEY (thread_id, seq)
     )${clustered}`,
+    // What stands before a model in the place of the older messages, which stay as they are.
+    `CREATE TABLE thread_summaries (
+      thread_id ${text} PRIMARY KEY,
+      through_seq ${integer} NOT NULL,
+      content ${text} NOT NULL
+    )${strict}`,
   ];
 }
 

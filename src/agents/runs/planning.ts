@@ -1,0 +1,153 @@
+// From a model's reply to what is written of it: its step, the calls that it plans, and those that
+// are answered without being run.
+import type { RoundAnswer } from "../../gateway/index.ts";
+import type { Ids } from "../../platform/ids.ts";
+import type { NewMessage, ToolCallText } from "../threads/thread.ts";
+import { checkArguments } from "../tools/arguments.ts";
+import type { BuiltinTool } from "../tools/contract.ts";
+import { cleanText } from "../tools/output.ts";
+import { decide } from "../tools/policy.ts";
+import { writeAmount } from "./cost.ts";
+import type { RunState } from "./state.ts";
+import type { AssistantData, NewStep, Outcome, ToolCallData, ToolResultData } from "./step.ts";
+
+/** A reply asks for more at its own risk: what is beyond is answered, and not run. */
+export const CALLS_A_ROUND_MAX = 32;
+/** As long as a tool's name may be; a model can write anything there. */
+const NAME_CHARACTERS_MAX = 128;
+/** Longer than any arguments that are taken: a model's own text, which nobody bounds. */
+const ARGUMENTS_CHARACTERS_MAX = 262_144;
+
+/** The tools of a version as they are now; undefined: there is none of that name any more. */
+export type FindTool = (name: string) => BuiltinTool | undefined;
+
+export interface Plan {
+  steps: NewStep[];
+  messages: NewMessage[];
+  /** Calls that wait to be run or decided. */
+  calls: ToolCallData[];
+}
+
+/** What a reply is written as; its calls get ids that are unique for ever. */
+export function planReply(
+  state: RunState,
+  reply: RoundAnswer,
+  cost: number | null,
+  ids: Ids,
+  findTool: FindTool,
+): Plan {
+  const round = state.row.usage.rounds;
+  const tool_calls = reply.tool_calls.map(({ function: called }): ToolCallText => {
+    return {
+      id: `call_${ids.token(24)}`,
+      name: cleanText(called.name).slice(0, NAME_CHARACTERS_MAX),
+      arguments: cleanText(called.arguments).slice(0, ARGUMENTS_CHARACTERS_MAX),
+    };
+  });
+  const content = reply.content === null ? null : cleanText(reply.content);
+  const data: AssistantData = {
+    ...{ content, tool_calls },
+    finish_reason: reply.finish_reason,
+    model: reply.model,
+    usage: reply.usage,
+    cost: writeAmount(cost),
+    duration_ms: reply.duration_ms,
+  };
+  const plan: Plan = {
+    steps: [{ id: ids.uuid(), round, kind: "assistant", data }],
+    messages: [],
+    calls: [],
+  };
+  // Servers refuse an assistant who says nothing.
+  if (content !== null || tool_calls.length > 0) {
+    plan.messages.push({
+      id: ids.uuid(),
+      role: "assistant",
+      content,
+      tool_calls: tool_calls.length > 0 ? tool_calls : null,
+      tool_call_id: null,
+      external: false,
+    });
+  }
+  for (const [index, call] of tool_calls.entries()) {
+    planCall(state, plan, call, { index, round, ids, findTool });
+  }
+  return plan;
+}
+
+interface Planning {
+  index: number;
+  round: number;
+  ids: Ids;
+  findTool: FindTool;
+}
+
+function planCall(state: RunState, plan: Plan, call: ToolCallText, around: Planning): void {
+  const { index, round, ids, findTool } = around;
+  const tool = findTool(call.name);
+  const pin = state.version.tool_revisions.find(({ name }) => name === call.name);
+  const planned: ToolCallData = {
+    tool_call_id: call.id,
+    name: call.name,
+    revision: pin?.revision ?? 0,
+    risk: pin?.risk ?? null,
+    arguments: null,
+    decision: "refused",
+    why: [],
+    approval_id: null,
+    attempt: 1,
+  };
+  const add = (data: ToolCallData) =>
+    plan.steps.push({ id: ids.uuid(), round, kind: "tool_call", data });
+  const answer = (outcome: Outcome, content: string) => {
+    add(planned);
+    const result = writeResult(planned, { outcome, content });
+    plan.steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
+    plan.messages.push(writeToolMessage(result, ids));
+  };
+  if (index >= CALLS_A_ROUND_MAX) {
+    answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+    return;
+  }
+  if (!pin || !tool) {
+    const names = state.version.tools.join(", ") || "none";
+    const outcome = pin ? "disabled" : "unknown_tool";
+    answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
+    return;
+  }
+  const checked = checkArguments(tool.parameters, call.arguments);
+  if (!checked.ok) {
+    answer("invalid_arguments", checked.faults.join("\n"));
+    return;
+  }
+  const { decision, why } = decide({
+    risk: tool.risk,
+    name: tool.name,
+    policy: state.version.policy,
+    has_external: state.row.external_content,
+  });
+  const approval_id = decision === "needs_approval" ? ids.uuid() : null;
+  const data = { ...planned, arguments: checked.value, decision, why, approval_id };
+  add(data);
+  plan.calls.push(data);
+}
+
+/** What a call came to, as its step. */
+export function writeResult(
+  { tool_call_id, name }: Pick<ToolCallData, "tool_call_id" | "name">,
+  result: Pick<ToolResultData, "outcome" | "content"> & Partial<ToolResultData>,
+): ToolResultData {
+  return {
+    ...{ tool_call_id, name, truncated: false, http_status: null, duration_ms: null },
+    ...{ external: false, cost: writeAmount(0) },
+    ...result,
+  };
+}
+
+/** The same for the model and the thread. */
+export function writeToolMessage(
+  { tool_call_id, content, external }: ToolResultData,
+  ids: Ids,
+): NewMessage {
+  return { id: ids.uuid(), role: "tool", content, tool_calls: null, tool_call_id, external };
+}

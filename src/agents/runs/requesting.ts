@@ -1,0 +1,45 @@
+// What a person is asked: a call as it would be sent, and why it is not sent without them.
+
+import { writeCanonical } from "../../platform/canonical.ts";
+import type { ApprovalRow } from "../approvals/approval.ts";
+import type { Around } from "../around.ts";
+import type { RunRow } from "./run.ts";
+import type { RunState } from "./state.ts";
+import type { ToolCallData } from "./step.ts";
+import type { Request } from "./store/waiting.ts";
+
+interface Requesting {
+  around: Pick<Around, "clock" | "ids">;
+  state: RunState;
+}
+
+export function requestApproval(
+  { around: { clock, ids }, state }: Requesting,
+  row: RunRow,
+  call: ToolCallData,
+): Request {
+  const now = clock.now();
+  const approval: ApprovalRow = {
+    id: call.approval_id!,
+    run_id: row.id,
+    agent_id: row.agent_id,
+    thread_id: row.thread_id,
+    tool_call_id: call.tool_call_id,
+    tool: call.name,
+    revision: call.revision,
+    risk: call.risk!,
+    arguments: call.arguments,
+    arguments_sha256: Bun.SHA256.hash(writeCanonical(call.arguments), "hex") as string,
+    why: call.why,
+    external_sources: [],
+    status: "pending",
+    reason: null,
+    decided_by: null,
+    requested_at: now,
+    // agents.does.risk.p1
+    expires_at: now + state.version.policy.approval_ttl_seconds * 1000,
+    decided_at: null,
+    account_id: row.account_id,
+  };
+  return { approval, event_id: ids.uuid() };
+}

@@ -1,0 +1,184 @@
+// What a model sees of a long thread: old results cleared, older turns as a summary. What is stored
+// is never rewritten.
+import type { Message } from "../../models/index.ts";
+import type { ThreadMessage } from "./view-blocks.ts";
+import { type Block, countMessageTokens, type Entry, listBlocks } from "./view-blocks.ts";
+
+/** From here on a thread is long; what is left is for the error of the estimate. */
+const LONG_SHARE = 0.8;
+/** A new summary makes room for long, so that not every round needs one. */
+const SUMMARISED_SHARE = 0.5;
+/** The newest results are what the model works with. */
+const RESULTS_KEPT = 3;
+/** So many are cleared together: what stands before stays the same, and in a server's cache. */
+const RESULTS_CLEARED = 4;
+const SUMMARY_TOKENS_MAX = 1_024;
+const SUMMARY_SHARE = 0.125;
+const SUMMARY_HEADING = "Summary of the conversation so far:";
+
+export interface Summary {
+  text: string;
+  /** The first message that it does not tell of: the `to` of a `needs_summary`. */
+  until: number;
+}
+
+export interface ThreadSight {
+  /** The stored thread in its order. */
+  messages: readonly ThreadMessage[];
+  /** Where the messages of the present run begin. */
+  present_from: number;
+  window_tokens: number;
+  /** What else stands in the window: system prompt, tools, and the longest reply. */
+  reserve_tokens: number;
+  summary: Summary | null;
+  /** The agent has `read_output`, and so can read cleared results of its run. */
+  may_read_output: boolean;
+}
+
+export interface SummaryNeed {
+  /** These messages of the thread, and what an earlier summary tells, are to be one summary. */
+  from: number;
+  to: number;
+  /** They as the view has them, results cleared. */
+  messages: Message[];
+  /** The longest that the summary may be. */
+  tokens_max: number;
+}
+
+export interface ThreadView {
+  messages: Message[];
+  /** What they cost, about, without the reserve. */
+  tokens: number;
+  /** How many results were cleared. */
+  cleared: number;
+  /** Not null: the view is too long until that summary is made. */
+  needs_summary: SummaryNeed | null;
+  /** false: 80 % of the window are exceeded. Without a need, nothing more can be left out. */
+  fits: boolean;
+}
+
+export function viewThread(sight: ThreadSight): ThreadView {
+  return new Viewing(sight).view();
+}
+
+class Viewing {
+  readonly #sight: ThreadSight;
+  readonly #limit: number;
+  readonly #from: number;
+  /** The present run's last user message: it stands in every view as it was sent. */
+  readonly #pinned: number;
+  readonly #blocks: Block[];
+  readonly #shown: Entry[];
+  #tokens = 0;
+  #cleared = 0;
+
+  constructor(sight: ThreadSight) {
+    const { messages, summary, window_tokens, reserve_tokens } = sight;
+    this.#sight = sight;
+    this.#limit = Math.floor(window_tokens * LONG_SHARE) - reserve_tokens;
+    this.#from = summary?.until ?? 0;
+    this.#pinned = findPinned(sight);
+    this.#blocks = listBlocks(messages, this.#from);
+    this.#shown = this.#blocks.flatMap((block) => block.entries);
+    const isPinnedAway = this.#pinned !== -1 && this.#pinned < this.#from;
+    if (isPinnedAway) this.#shown.unshift(...listPinned(messages, this.#pinned));
+    if (summary) this.#shown.unshift(writeSummary(summary.text));
+    for (const { tokens } of this.#shown) this.#tokens += tokens;
+  }
+
+  view(): ThreadView {
+    let needs_summary: SummaryNeed | null = null;
+    if (this.#isLong()) {
+      const results = this.#shown.filter(({ message }) => message.role === "tool");
+      const old = results.slice(0, Math.max(0, results.length - RESULTS_KEPT));
+      this.#clear(old, RESULTS_CLEARED);
+      if (this.#isLong()) needs_summary = this.#findNeed();
+      // Better than to fail: the model is told what is gone, and can read it in parts.
+      if (this.#isLong() && !needs_summary) this.#clear(results.slice(old.length), 1);
+    }
+    return {
+      messages: this.#shown.map((entry) => entry.message),
+      tokens: this.#tokens,
+      cleared: this.#cleared,
+      needs_summary,
+      fits: !this.#isLong(),
+    };
+  }
+
+  #isLong(): boolean {
+    return this.#tokens > this.#limit;
+  }
+
+  /** Clears results from the oldest on, so many at once, until the view is no longer too long. */
+  #clear(results: readonly Entry[], at_once: number): void {
+    for (let next = 0; next < results.length && this.#isLong(); next += at_once) {
+      for (const entry of results.slice(next, next + at_once)) this.#clearOne(entry);
+    }
+  }
+
+  #clearOne(entry: Entry): void {
+    const { tool_call_id } = entry.message;
+    const isPresent = entry.index !== null && entry.index >= this.#sight.present_from;
+    const content = explainCleared(tool_call_id!, isPresent && this.#sight.may_read_output);
+    const message: Message = { role: "tool", content, tool_call_id: tool_call_id! };
+    const tokens = countMessageTokens({ role: "tool", content });
+    // A short result costs no more than the sentence that would stand for it.
+    if (tokens >= entry.tokens) return;
+    this.#tokens += tokens - entry.tokens;
+    this.#cleared++;
+    entry.message = message;
+    entry.tokens = tokens;
+  }
+
+  /** What to summarise so that half of the room is free; null: nothing would be won. */
+  #findNeed(): SummaryNeed | null {
+    const share = Math.floor(this.#limit * SUMMARY_SHARE);
+    const tokens_max = Math.min(SUMMARY_TOKENS_MAX, share);
+    const taken: Entry[] = [];
+    let won = 0;
+    let need: SummaryNeed | null = null;
+    for (const [place, block] of this.#blocks.entries()) {
+      // A first turn that is longer than half of the room is parted between its rounds.
+      const isHuge = !need && won > this.#limit * SUMMARISED_SHARE;
+      if (place > 0 && won > tokens_max && (isHuge || this.#mayPart(block))) {
+        // What is to be summarised must itself fit in the window.
+        if (need && won > this.#limit) return need;
+        const messages = taken.map((entry) => entry.message);
+        need = { from: this.#from, to: block.from, messages, tokens_max };
+        if (this.#tokens - won + tokens_max <= this.#limit * SUMMARISED_SHARE) return need;
+      }
+      taken.push(...block.entries);
+      if (block.from === this.#pinned) continue;
+      for (const entry of block.entries) won += entry.tokens;
+    }
+    return need;
+  }
+
+  /** Turns of earlier runs are summarised whole; in the present run, round by round. */
+  #mayPart(block: Block): boolean {
+    if (this.#sight.messages[block.from]!.role === "user") return true;
+    return this.#pinned !== -1 && block.from > this.#pinned;
+  }
+}
+
+function findPinned({ messages, present_from }: ThreadSight): number {
+  for (let index = messages.length - 1; index >= present_from; index--) {
+    if (messages[index]!.role === "user") return index;
+  }
+  return -1;
+}
+
+function listPinned(messages: readonly ThreadMessage[], pinned: number): Entry[] {
+  return listBlocks(messages.slice(0, pinned + 1), pinned).flatMap((block) => block.entries);
+}
+
+function writeSummary(text: string): Entry {
+  const message: Message = { role: "user", content: `${SUMMARY_HEADING}\n\n${text}` };
+  const tokens = countMessageTokens({ role: "user", content: message.content as string });
+  return { index: null, message, tokens };
+}
+
+function explainCleared(tool_call_id: string, may_read: boolean): string {
+  const cleared = `The result of ${tool_call_id} was cleared to save room.`;
+  return may_read ? `${cleared} read_output with this tool_call_id reads it again.` : cleared;
+}

@@ -1,0 +1,78 @@
+// The tool `current_time`: a model knows no time of its own.
+import { type Static, Type } from "@sinclair/typebox";
+import type { BuiltinTool } from "../contract.ts";
+
+const ZONE_CHARACTERS_MAX = 64;
+const TIMEOUT_MS = 1_000;
+
+const Parameters = Type.Object(
+  {
+    time_zone: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: ZONE_CHARACTERS_MAX,
+        description: 'An IANA time zone such as "Asia/Riyadh"; omitted: UTC.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const currentTime: BuiltinTool = {
+  name: "current_time",
+  title: "Current time",
+  description: "Tells the date, the time and the day of the week, now, in a time zone.",
+  risk: "read",
+  revision: 1,
+  external_content: false,
+  parameters: Parameters,
+  timeout_ms: TIMEOUT_MS,
+  is_free: true,
+  async run(use) {
+    const { time_zone = "UTC" } = use.arguments as Static<typeof Parameters>;
+    const content = writeTime(use.now(), time_zone);
+    if (content !== null) return { outcome: "ok", content, external: false };
+    const why = 'There is no such time zone; use an IANA name such as "Asia/Riyadh", or "UTC".';
+    return { outcome: "error", content: why, external: false };
+  },
+};
+
+/** Names only: an offset such as "+03:00" is no place whose clocks could be known. */
+const ZONE_NAME = /^[A-Za-z]/;
+
+/** The instant as the clocks of that zone show it; null: there is no such zone. */
+function writeTime(now_ms: number, time_zone: string): string | null {
+  const format = ZONE_NAME.test(time_zone) ? openFormat(time_zone) : null;
+  if (!format) return null;
+  const part = new Map(format.formatToParts(now_ms).map(({ type, value }) => [type, value]));
+  const date = `${part.get("year")}-${part.get("month")}-${part.get("day")}`;
+  const time = `${part.get("hour")}:${part.get("minute")}:${part.get("second")}`;
+  // "GMT+03:00", or "GMT" alone.
+  const offset = part.get("timeZoneName")!.slice("GMT".length) || "+00:00";
+  return JSON.stringify({
+    time: `${date}T${time}${offset}`,
+    time_zone: format.resolvedOptions().timeZone,
+    weekday: part.get("weekday"),
+  });
+}
+
+function openFormat(timeZone: string): Intl.DateTimeFormat | null {
+  try {
+    return new Intl.DateTimeFormat("en-US", {
+      timeZone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      weekday: "long",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      timeZoneName: "longOffset",
+    });
+  } catch {
+    return null;
+  }
+}

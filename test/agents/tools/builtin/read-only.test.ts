@@ -1,0 +1,88 @@
+// Holds `current_time`, `calculator` and `read_output` to what they tell.
+import { describe, expect, test } from "bun:test";
+import { calculator } from "../../../../src/agents/tools/builtin/calculator.ts";
+import { currentTime } from "../../../../src/agents/tools/builtin/current-time.ts";
+import { readOutput } from "../../../../src/agents/tools/builtin/read-output.ts";
+import { createUse, NOW } from "../use.ts";
+
+describe("current_time", () => {
+  const tell = async (args: object, now = NOW) => {
+    return await currentTime.run(createUse({ ...args }, { now: () => now }));
+  };
+
+  test.each([
+    [undefined, "2026-11-21T23:40:03+00:00", "UTC", "Saturday"],
+    ["Asia/Riyadh", "2026-11-22T02:40:03+03:00", "Asia/Riyadh", "Sunday"],
+    ["asia/riyadh", "2026-11-22T02:40:03+03:00", "Asia/Riyadh", "Sunday"],
+    ["America/St_Johns", "2026-11-21T20:10:03-03:30", "America/St_Johns", "Saturday"],
+  ])("in %s", async (time_zone, time, zone, weekday) => {
+    const { outcome, content, external } = await tell(time_zone ? { time_zone } : {});
+    expect([outcome, external]).toEqual(["ok", false]);
+    expect(JSON.parse(content)).toEqual({ time, time_zone: zone, weekday });
+  });
+
+  test("midnight is hour 00, and summer time has its own offset", async () => {
+    const { content } = await tell({ time_zone: "Europe/Berlin" }, Date.UTC(2026, 6, 1, 22));
+    expect(JSON.parse(content).time).toBe("2026-07-02T00:00:00+02:00");
+  });
+
+  test.each(["Mars/Olympus", "+03:00", "x".repeat(64), "Asia/Riyadh\0", "../etc"])(
+    "%j is no time zone",
+    async (time_zone) => {
+      const { outcome, content } = await tell({ time_zone });
+      expect(outcome).toBe("error");
+      expect(content).toStartWith("There is no such time zone");
+    },
+  );
+});
+
+describe("calculator", () => {
+  test("tells a value, or what is wrong", async () => {
+    expect(await calculator.run(createUse({ expression: "0.1 + 0.2" }))).toEqual({
+      outcome: "ok",
+      content: "0.3",
+      external: false,
+    });
+    expect(await calculator.run(createUse({ expression: "1/0" }))).toEqual({
+      outcome: "error",
+      content: "Division by zero.",
+      external: false,
+    });
+  });
+});
+
+describe("read_output", () => {
+  const read = (whole: string, args: object = {}) => {
+    const readStored = async (id: string) => (id === "call_1" ? whole : undefined);
+    const use = createUse({ tool_call_id: "call_1", ...args }, { readOutput: readStored });
+    return readOutput.run(use);
+  };
+
+  test.each([
+    [{}, "Characters 0 to 6 of 6:\na🐪bمc🐫"],
+    [{ offset: 1 }, "Characters 1 to 6 of 6:\n🐪bمc🐫"],
+    [{ offset: 1, limit: 2 }, "Characters 1 to 3 of 6:\n🐪b"],
+    [{ offset: 5, limit: 16_000 }, "Characters 5 to 6 of 6:\n🐫"],
+    [{ offset: 6 }, "Nothing is left there: the result has 6 characters."],
+    [{ offset: Number.MAX_SAFE_INTEGER }, "Nothing is left there: the result has 6 characters."],
+  ])("with %j reads whole characters", async (args, content) => {
+    // What it reads may have come from outside, and stands behind the fence again.
+    expect(await read("a🐪bمc🐫", args)).toEqual({ outcome: "ok", content, external: true });
+  });
+
+  test("reads at most 16,000 characters at once, and all of them in turns", async () => {
+    const whole = Array.from({ length: 40_000 }, (_, n) => (n % 7 === 0 ? "🐪" : "x")).join("");
+    let joined = "";
+    for (const offset of [0, 16_000, 32_000]) {
+      const { content } = await read(whole, { offset });
+      joined += content.slice(content.indexOf("\n") + 1);
+    }
+    expect(joined).toBe(whole);
+  });
+
+  test("of another run or of no call is an error", async () => {
+    const { outcome, content, external } = await read("x", { tool_call_id: "call_9" });
+    expect([outcome, external]).toEqual(["error", false]);
+    expect(content).toBe("This run has no stored result of a tool call with that id.");
+  });
+});

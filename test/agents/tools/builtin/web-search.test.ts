@@ -1,0 +1,104 @@
+// Holds `web_search` to the rights of the run's key, and to what it tells of results and failures.
+import { describe, expect, test } from "bun:test";
+import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
+import {
+  createWebSearch,
+  type SearchAnswer,
+} from "../../../../src/agents/tools/builtin/web-search.ts";
+import { caller, createUse } from "../use.ts";
+
+function createStub(answer: SearchAnswer) {
+  const asked: unknown[] = [];
+  const tool = createWebSearch({
+    async ask(...question) {
+      asked.push(question);
+      return answer;
+    },
+  });
+  return { tool, asked };
+}
+
+const none: SearchAnswer = { ok: true, results: [] };
+
+test("results are numbered plain text from outside", async () => {
+  const { tool } = createStub({
+    ok: true,
+    results: [
+      { title: "Camels", url: "https://camels.example.com/", snippet: "They walk." },
+      { title: "Dunes", url: "https://dunes.example.com/", snippet: "" },
+    ],
+  });
+  expect(await tool.run(createUse({ query: "camels" }))).toEqual({
+    outcome: "ok",
+    content:
+      "1. Camels\nhttps://camels.example.com/\nThey walk.\n\n2. Dunes\nhttps://dunes.example.com/",
+    external: true,
+  });
+});
+
+test("nothing found is no error", async () => {
+  const { tool } = createStub(none);
+  expect(await tool.run(createUse({ query: "x" }))).toMatchObject({
+    outcome: "ok",
+    content: "Nothing was found.",
+  });
+});
+
+test("the search is asked for the run's key, and cancelled with the run", async () => {
+  const { tool, asked } = createStub(none);
+  const use = createUse({ query: "camels", language: "AR", max_results: 7 });
+  await tool.run(use);
+  await tool.run(createUse({ query: "dunes" }));
+  const who = { caller, request_id: use.request_id, trace: null };
+  expect(asked).toEqual([
+    [who, { query: "camels", max_results: 7, language: "ar" }, use.signal],
+    [who, { query: "dunes", max_results: 5, language: null }, expect.any(AbortSignal)],
+  ]);
+});
+
+test("a key without the scope `search` reaches no search", async () => {
+  const { tool, asked } = createStub(none);
+  const use = createUse({ query: "x" }, { caller: { ...caller, scopes: ["agents"] } });
+  expect(await tool.run(use)).toEqual({
+    outcome: "error",
+    content: "The key that started this run lacks the scope `search`.",
+    external: false,
+  });
+  expect(asked).toEqual([]);
+});
+
+describe("a search that failed", () => {
+  const failure: SearchAnswer = { ok: false, code: "upstream_error", why: "status 502" };
+
+  test("tells its code, and nothing that is for the log", async () => {
+    const { tool } = createStub(failure);
+    expect(await tool.run(createUse({ query: "x" }))).toEqual({
+      outcome: "error",
+      content: "The search failed with `upstream_error`.",
+      external: false,
+    });
+  });
+
+  test("is late when its time was over", async () => {
+    const { tool } = createStub(failure);
+    const use = createUse({ query: "x" }, { signal: AbortSignal.abort() });
+    expect(await tool.run(use)).toMatchObject({ outcome: "timeout", external: false });
+  });
+});
+
+test.each([
+  ["{}", false],
+  ['{"query":""}', false],
+  ['{"query":"  "}', false],
+  ['{"query":"x"}', true],
+  [`{"query":"${"x".repeat(400)}"}`, true],
+  [`{"query":"${"x".repeat(401)}"}`, false],
+  ['{"query":"x","max_results":20,"language":"ar"}', true],
+  ['{"query":"x","max_results":21}', false],
+  ['{"query":"x","max_results":0}', false],
+  ['{"query":"x","max_results":1.5}', false],
+  ['{"query":"x","language":"arabic"}', false],
+  ['{"query":"x","url":"http://x"}', false],
+])("arguments %.60s: %p", (text, isValid) => {
+  expect(checkArguments(createStub(none).tool.parameters, text).ok).toBe(isValid);
+});

@@ -1,0 +1,130 @@
+// Holds the catalogue of built-in tools to the resource that callers see, and to their prices.
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { checkArguments } from "../../../src/agents/tools/arguments.ts";
+import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
+import { createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
+import { ToolList, ToolRevision } from "../../../src/agents/tools/tool.ts";
+import { show } from "../../../src/platform/shape.ts";
+
+const builtins = createBuiltins({
+  search: { ask: async () => ({ ok: true, results: [] }) },
+});
+const catalog = createCatalog(builtins);
+const priceless = new Map<string, number>();
+
+describe("agents.resources.tool", () => {
+  test("a revision always has all its fields, and `required` names those never null", () => {
+    const fields = Object.keys(ToolRevision.properties);
+    for (const revision of catalog.list(priceless)) {
+      const shown = show(ToolRevision, revision);
+      expect(Object.keys(shown)).toEqual(fields);
+      for (const name of ToolRevision.required!) expect(shown[name]).not.toBeNull();
+    }
+    const required: readonly string[] = ToolRevision.required!;
+    expect(fields.filter((name) => !required.includes(name))).toEqual([
+      "title",
+      "endpoint",
+      "connection_id",
+      "price_sar",
+    ]);
+  });
+
+  test("every field says what it is", () => {
+    for (const schema of [...Object.values(ToolRevision.properties), ToolList.properties.data]) {
+      expect(schema.description).toBeString();
+    }
+  });
+});
+
+test("agents.does.tool: each tool has a kind and a risk level; the built-in ones read", () => {
+  for (const { kind, risk } of catalog.list(priceless)) {
+    expect([kind, risk]).toEqual(["builtin", "read"]);
+  }
+});
+
+describe("agents.endpoints.tools.get_tools", () => {
+  test("the catalogue has the built-in tools with their first revisions", () => {
+    const listed = catalog.list(priceless).map((one) => [one.name, one.kind, one.revision]);
+    expect(listed).toEqual([
+      ["current_time", "builtin", 1],
+      ["calculator", "builtin", 1],
+      ["read_output", "builtin", 1],
+      ["web_search", "builtin", 1],
+    ]);
+  });
+
+  test("a tool as it is shown", () => {
+    const [time] = catalog.list(priceless);
+    expect(show(ToolRevision, time!)).toMatchObject({
+      name: "current_time",
+      risk: "read",
+      title: "Current time",
+      endpoint: null,
+      connection_id: null,
+      timeout_ms: 1_000,
+      external_content: false,
+      idempotent: true,
+      price_sar: "0.000000",
+      status: "enabled",
+      latest: true,
+      created_at: "2026-01-01T00:00:00.000Z",
+    });
+  });
+
+  test("only what brings text from outside says so", () => {
+    const external = catalog.list(priceless).filter((one) => one.external_content);
+    expect(external.map((one) => one.name)).toEqual(["web_search"]);
+  });
+});
+
+describe("agents.does.cost.2", () => {
+  const priceOf = (name: string, prices: Map<string, number>) =>
+    catalog.priceOf(catalog.find(name)!, prices);
+
+  test("a tool that nobody priced is unknown, never zero, unless it is free", () => {
+    expect(priceOf("web_search", priceless)).toBeNull();
+    expect(priceOf("calculator", priceless)).toBe(0);
+  });
+
+  test("what the operator set is the price, zero too", () => {
+    expect(priceOf("web_search", new Map([["web_search", 10_000]]))).toBe(10_000);
+    expect(priceOf("web_search", new Map([["web_search", 0]]))).toBe(0);
+    expect(priceOf("calculator", new Map([["calculator", 5]]))).toBe(5);
+  });
+});
+
+test("a tool is found by its own name only", () => {
+  expect(catalog.find("web_search")?.title).toBe("Web search");
+  for (const name of ["", "Web_Search", "constructor", "__proto__"]) {
+    expect(catalog.find(name)).toBeUndefined();
+  }
+});
+
+test.each(builtins.map((tool) => [tool.name, tool] as const))(
+  "%s has a name, a schema and words that a model can read",
+  (name, tool) => {
+    expect(name).toMatch(/^[a-z0-9_]{1,64}$/);
+    expect(tool.parameters).toMatchObject({ type: "object", additionalProperties: false });
+    for (const field of Object.values(tool.parameters.properties)) {
+      expect(field.description).toBeString();
+    }
+    const sent = JSON.parse(JSON.stringify(toModelTool(tool)));
+    expect(sent).toEqual({
+      type: "function",
+      function: {
+        name,
+        description: tool.description,
+        parameters: JSON.parse(JSON.stringify(tool.parameters)),
+      },
+    });
+    // Defaults are told to the model and filled in by the tool: both must be what is allowed.
+    const { required = [], properties } = tool.parameters;
+    for (const [field, schema] of Object.entries(properties)) {
+      if (!required.includes(field) && "default" in schema) {
+        expect(Value.Check(schema, schema.default)).toBe(true);
+      }
+    }
+    expect(checkArguments(tool.parameters, '{"another":1}').ok).toBe(false);
+  },
+);

@@ -1,0 +1,66 @@
+// Holds the cutting of results to its bounds: what is shown, what is kept, where it is cut.
+import { describe, expect, test } from "bun:test";
+import { cutOutput } from "../../../src/agents/tools/output.ts";
+
+const KB = 1_024;
+
+test.each(["", "short", "م".repeat(32 * KB), "x".repeat(64 * KB)])(
+  "a result of up to 64 KB is shown whole (%#)",
+  (content) => {
+    expect(cutOutput(content, "call_1")).toEqual({
+      shown: content,
+      whole: null,
+      truncated: false,
+    });
+  },
+);
+
+describe("a longer result", () => {
+  test.each([
+    ["x".repeat(64 * KB + 1)],
+    ["م".repeat(100_000)],
+    [`x${"🐪".repeat(50_000)}`],
+    ["漢x".repeat(60_000)],
+  ])("shows head and tail with a mark between (%#)", (content) => {
+    const { shown, whole, truncated } = cutOutput(content, "call_1");
+    expect(truncated).toBe(true);
+    expect(whole).toBe(content);
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(64 * KB);
+    expect(shown).not.toContain("\ufffd");
+    const [head, , tail] = shown.split(/\n\n(\[… .* …\])\n\n/);
+    expect(content.startsWith(head!)).toBe(true);
+    expect(content.endsWith(tail!)).toBe(true);
+    expect(Buffer.byteLength(head!)).toBeGreaterThan(47 * KB);
+    expect(Buffer.byteLength(tail!)).toBeGreaterThan(15 * KB);
+  });
+
+  test("says how the rest is read, where it can be", () => {
+    const content = "🐪".repeat(50_000);
+    const mark = /\[… (\d+) characters are left out here, from character (\d+) on\. (.*) …\]/;
+    const [, left_out, offset, rest] = mark.exec(cutOutput(content, "call_1").shown)!;
+    const head = [...cutOutput(content, "call_1").shown].indexOf("\n");
+    expect(Number(offset)).toBe(head);
+    expect(Number(left_out)).toBeGreaterThan(30_000);
+    expect(rest).toBe(`read_output with tool_call_id "call_1" and offset ${offset} reads them.`);
+    expect(cutOutput(content, null).shown).not.toContain("read_output");
+  });
+
+  test("is kept up to 1 MB, and the tail shown is of what is kept", () => {
+    const content = `${"م".repeat(600 * KB)}the end`;
+    const { shown, whole } = cutOutput(content, "call_1");
+    expect(Buffer.byteLength(whole!)).toBe(KB * KB);
+    expect(content.startsWith(whole!)).toBe(true);
+    expect(whole!.endsWith(shown.slice(-1_000))).toBe(true);
+    const lost = Buffer.byteLength(content) - KB * KB;
+    expect(shown).toContain(`The last ${lost} bytes of the result were not kept.`);
+  });
+});
+
+test("what no database takes is replaced", () => {
+  expect(cutOutput("a\0b\ud800c\udc00", null).shown).toBe("a\ufffdb\ufffdc\ufffd");
+  const { shown, whole } = cutOutput("\0\ud800x".repeat(40 * KB), null);
+  for (const text of [shown, whole!]) {
+    expect(text.isWellFormed()).toBe(true);
+    expect(text).not.toContain("\0");
+  }
+});

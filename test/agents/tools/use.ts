@@ -1,0 +1,30 @@
+// What a built-in tool is run with in a test.
+import type { Caller } from "../../../src/access/index.ts";
+import type { ToolUse } from "../../../src/agents/tools/contract.ts";
+
+export const NOW = Date.UTC(2026, 10, 21, 23, 40, 3);
+
+export const caller: Caller = {
+  key_id: "0198c0de-0000-7000-8000-000000000001",
+  account_id: "0198c0de-0000-7000-8000-000000000002",
+  kind: "ordinary",
+  scopes: ["agents", "search"],
+  models: null,
+  max_output_tokens: null,
+};
+
+export function createUse(args: Record<string, unknown>, rest: Partial<ToolUse> = {}): ToolUse {
+  return {
+    arguments: args,
+    account_id: caller.account_id!,
+    run_id: "0198c0de-0000-7000-8000-000000000003",
+    tool_call_id: "call_2",
+    caller,
+    request_id: "0198c0de-0000-7000-8000-000000000004",
+    trace: null,
+    readOutput: async () => undefined,
+    now: () => NOW,
+    signal: new AbortController().signal,
+    ...rest,
+  };
+}
