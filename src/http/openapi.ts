@@ -66,7 +66,8 @@ const ERROR_SCHEMAS: Record<Half, Json> = {
           code: {
             type: "string",
             description:
-              "What went wrong; absent for validation, a missing key, the request limit.",
+              "What went wrong; absent where the status says it all: validation, 401, 413, the " +
+              "request limit, 500.",
           },
           param: { type: ["string", "null"], description: "The field at fault; null: none." },
         },
@@ -103,19 +104,16 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
     names.push(...(spec.refusal_headers?.[status] ?? []));
     responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
   }
-  const parameters = [
-    ...describeParameters("path", spec.params),
-    ...describeParameters("query", spec.query),
-    { $ref: "#/components/parameters/x-request-id" },
-  ];
-  const detail: Json = { summary: spec.summary, tags: [half], parameters, responses };
+  const detail: Json = { summary: spec.summary, tags: [half], responses };
   // gateway.authentication.4
   const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
   const description = [spec.description, scope].filter(Boolean).join(" ");
   if (description !== "") detail.description = description;
   if (spec.body) {
     const content = { "application/json": { schema: refer(spec.body) } };
-    detail.requestBody = { required: true, content };
+    // An empty body is `{}`.
+    const required = (spec.body.required ?? []).length > 0;
+    detail.requestBody = { required, content };
   }
   return detail;
 }
@@ -127,7 +125,7 @@ const HEADERS = {
   },
   "retry-after": {
     description:
-      "Whole seconds to wait: with `rate_limit_exceeded` and `capacity_exceeded` always, with " +
+      "Whole seconds to wait: with the request limit and `capacity_exceeded` always, with " +
       "`service_unavailable` where they are known, never with `upstream_rate_limited`.",
     schema: { type: "integer", minimum: 1 },
   },
@@ -167,6 +165,15 @@ const PARAMETERS: Json = {
   },
 };
 
+/** The generator knows those in the path only, and nothing of what they are. */
+function listParameters({ params, query }: RouteSpec): Json[] {
+  return [
+    ...describeParameters("path", params),
+    ...describeParameters("query", query),
+    { $ref: "#/components/parameters/x-request-id" },
+  ];
+}
+
 function describeParameters(place: "path" | "query", schema?: TObject): Json[] {
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
     const { description, ...rest } = strip(field);
@@ -202,7 +209,9 @@ async function writeDocument(app: Elysia, doors: readonly Door[], version: strin
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
   const schemas: Json = {};
-  for (const { spec, half } of doors.flatMap((door) => door.routes)) {
+  for (const { verb, path, spec, half } of doors.flatMap((door) => door.routes)) {
+    const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, Json>;
+    operations[verb.toLowerCase()]!.parameters = listParameters(spec);
     schemas[ERROR_NAMES[half]] = ERROR_SCHEMAS[half];
     const replies = Object.values(spec.replies).flatMap(({ schema, stream }) => [schema, stream]);
     for (const schema of [spec.body, ...replies]) if (schema) collect(schema, schemas);

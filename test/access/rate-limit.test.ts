@@ -97,6 +97,35 @@ test("counters that matter outlive the sweep for those that do not", async () =>
   expect(take(limiter, "closed")).toBeUndefined();
 });
 
+describe("where names are a stranger's", () => {
+  const strange = { ...rule, requests_max: 1, closing_ms: 0, names_max: 10 };
+
+  test("agents.limits.request_rate of too many those longest idle are forgotten", async () => {
+    const clock = createManualClock();
+    const limiter = createLimiter(clock, strange);
+    for (let n = 0; n < 10; n++) {
+      take(limiter, `name ${n}`);
+      await clock.advance(1_000);
+    }
+    take(limiter, "one more");
+    expect(take(limiter, "name 1")).toBe("51");
+    expect(take(limiter, "name 9")).toBe("59");
+    expect(take(limiter, "one more")).toBe("60");
+    expect(take(limiter, "name 0")).toBeUndefined();
+  });
+
+  test("those that nobody uses any more go first", async () => {
+    const clock = createManualClock();
+    const limiter = createLimiter(clock, strange);
+    for (let n = 0; n < 9; n++) take(limiter, `idle ${n}`);
+    await clock.advance(59_999);
+    take(limiter, "fresh");
+    await clock.advance(1);
+    for (let n = 0; n < 9; n++) expect(take(limiter, `other ${n}`)).toBeUndefined();
+    expect(take(limiter, "fresh")).toBe("60");
+  });
+});
+
 test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {
   const clock = createManualClock();
   const rule = { requests_max: 50, window_ms: 1_000, closing_ms: 0 };

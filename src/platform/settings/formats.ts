@@ -10,8 +10,8 @@ export const FORMATS = {
   money: parseMoney,
   host: matching(/^[A-Za-z0-9.:%_-]{1,253}$/, "a host name or an address without a port"),
   network(text: string) {
-    if (!readNetwork(text)) throw new RangeError('must be an address, or a network "10.0.0.0/8"');
-    return text;
+    if (readNetwork(text)) return text;
+    throw new RangeError('must be an address, or a network such as "10.0.0.0/8"');
   },
   alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
   model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),

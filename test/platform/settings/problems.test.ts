@@ -97,6 +97,19 @@ describe("values of the wrong kind or size", () => {
       "wadi.toml:4: models[0].frequency_penalty must be a number from -2 to 2, but is Infinity",
     ],
     [
+      '[server]\ntrusted_proxies = ["10.0.0.0/8", "proxy.internal"]',
+      "wadi.toml:2: server.trusted_proxies[1] must be an address, or a network" +
+        ' such as "10.0.0.0/8", but is "proxy.internal"',
+    ],
+    [
+      "[agents.tool_prices]\nfetch = 1",
+      "wadi.toml:2: agents.tool_prices.fetch must be text in quotes, but is 1",
+    ],
+    [
+      '[retention]\nruns = "ever"',
+      'wadi.toml:2: retention.runs must be days such as "30d", or "forever", but is "ever"',
+    ],
+    [
       model("context_window = 0"),
       "wadi.toml:4: models[0].context_window must be an integer from 1 to 100000000, but is 0",
     ],

@@ -1,0 +1,104 @@
+// Where a request comes from: its peer, and which of X-Forwarded-For is believed.
+import { describe, expect, test } from "bun:test";
+import { createNameClient } from "../../src/http/client-address.ts";
+
+describe("without trusted proxies", () => {
+  const name = createNameClient([]);
+
+  test("the peer is the client, whatever it says of others", () => {
+    expect(name("192.0.2.1", null)).toBe("192.0.2.1");
+    expect(name("192.0.2.1", "198.51.100.7")).toBe("192.0.2.1");
+    expect(name("127.0.0.1", "198.51.100.7")).toBe("127.0.0.1");
+  });
+
+  test("IPv4 within IPv6 is that IPv4 address", () => {
+    for (const peer of ["::ffff:192.0.2.1", "::FFFF:c000:201", "0:0:0:0:0:ffff:192.0.2.1"]) {
+      expect(name(peer, null)).toBe("192.0.2.1");
+    }
+  });
+
+  test("IPv6 counts by /64, in whatever spelling", () => {
+    const first = name("2001:db8:1:2::1", null);
+    for (const peer of ["2001:db8:1:2:ffff::", "2001:0DB8:0001:0002::1", "2001:db8:1:2::192.0.2.1"])
+      expect(name(peer, null)).toBe(first);
+    for (const peer of ["2001:db8:1:3::1", "2001:db8:1::1", "::1", "192.0.2.1"]) {
+      expect(name(peer, null)).not.toBe(first);
+    }
+  });
+
+  test("what is no address, and no peer at all, are names as well", () => {
+    expect(name("fe80::1%eth0", null)).toBe("fe80::1%eth0");
+    expect(name(null, null)).toBe(name(null, "198.51.100.7"));
+    expect(name(null, null)).not.toBe("");
+  });
+});
+
+describe("with trusted proxies", () => {
+  const name = createNameClient(["10.0.0.0/8", "192.0.2.1", "fd00::/8"]);
+  const PEER = "10.1.2.3";
+
+  test("only one of them is believed", () => {
+    expect(name("198.51.100.7", "203.0.113.9")).toBe("198.51.100.7");
+    expect(name("192.0.2.2", "203.0.113.9")).toBe("192.0.2.2");
+    for (const peer of [PEER, "192.0.2.1", "::ffff:10.0.0.1", "fd12::1"]) {
+      expect(name(peer, "203.0.113.9")).toBe("203.0.113.9");
+    }
+  });
+
+  test("one that forwards for nobody is the client itself", () => {
+    expect(name(PEER, null)).toBe(PEER);
+    expect(name(PEER, "")).toBe(PEER);
+  });
+
+  test("the last address that is no proxy counts: what stands before it anybody may have written", () => {
+    for (const [forwarded, client] of [
+      ["203.0.113.9", "203.0.113.9"],
+      ["1.1.1.1, 203.0.113.9", "203.0.113.9"],
+      ["1.1.1.1,203.0.113.9,10.0.0.7", "203.0.113.9"],
+      ["1.1.1.1 ,\t203.0.113.9, 192.0.2.1 , fd00::2", "203.0.113.9"],
+      ["anything at all, 203.0.113.9", "203.0.113.9"],
+      [",,,203.0.113.9", "203.0.113.9"],
+      ["::ffff:203.0.113.9", "203.0.113.9"],
+      // All are proxies: the one that is farthest away asked.
+      ["10.0.0.9, 10.0.0.8", "10.0.0.9"],
+    ] as const) {
+      expect([forwarded, name(PEER, forwarded)]).toEqual([forwarded, client]);
+    }
+  });
+
+  test("an IPv6 client counts by /64 here, too", () => {
+    expect(name(PEER, "2001:db8::1")).toBe(name("2001:db8::2", null));
+  });
+
+  test("a port beside an address is left out", () => {
+    expect(name(PEER, "203.0.113.9:4711")).toBe("203.0.113.9");
+    const bare = name(PEER, "2001:db8::1");
+    expect([name(PEER, "[2001:db8::1]:443"), name(PEER, "[2001:db8::1]")]).toEqual([bare, bare]);
+  });
+
+  test("a list that is not one of addresses is not believed", () => {
+    for (const forwarded of [
+      "unknown",
+      "203.0.113.9, unknown",
+      "203.0.113.9, unknown, 10.0.0.7",
+      "203.0.113.9,",
+      ",",
+      "203.0.113.999",
+      "203.0.113",
+      "203.0.113.9:",
+      "203.0.113.9/32",
+      "for=203.0.113.9",
+      "[203.0.113.9",
+      "fe80::1%eth0",
+      "1".repeat(16_000),
+    ]) {
+      expect([forwarded, name(PEER, forwarded)]).toEqual([forwarded, PEER]);
+    }
+  });
+
+  test("a list of thousands is read from its end", () => {
+    const many = "10.0.0.7,".repeat(2_000);
+    expect(name(PEER, `${many}203.0.113.9`)).toBe("203.0.113.9");
+    expect(name(PEER, `203.0.113.9,${many}10.0.0.7`)).toBe("203.0.113.9");
+  });
+});

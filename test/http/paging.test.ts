@@ -1,0 +1,55 @@
+// Cursors: what a list wrote it reads again, and nothing else.
+import { expect, test } from "bun:test";
+import { readCursor, writeCursor } from "../../src/http/paging.ts";
+import type { Refusal } from "../../src/platform/refusal.ts";
+
+const ID = "01920000-0000-7000-8000-00000000000a";
+
+function read(list: string, text: string) {
+  try {
+    return readCursor(list, text);
+  } catch (failure) {
+    const { code, say } = failure as Refusal;
+    return [code, say.param];
+  }
+}
+const REFUSED = ["validation", "before"];
+
+test("a list reads the position that it wrote, from a text fit for a URL", () => {
+  for (const position of [[], [1_795_269_600_000, ID], ["é\n\"'", -1, 0.5], [0]]) {
+    const text = writeCursor("runs", position);
+    expect(text).toMatch(/^[A-Za-z0-9_-]{1,128}$/);
+    expect(readCursor("runs", text)).toEqual(position);
+  }
+});
+
+test("agents.errors.p9 the cursor of another list is none of this one", () => {
+  const text = writeCursor("runs", [1, ID]);
+  expect(read("threads", text)).toEqual(REFUSED);
+  expect(read("runs", writeCursor("threads", [1, ID]))).toEqual(REFUSED);
+});
+
+test("agents.errors.p9 a cursor that was touched anywhere is refused", () => {
+  const text = writeCursor("runs", [1_795_269_600_000, ID]);
+  for (let at = 0; at < text.length; at++) {
+    const other = text[at] === "A" ? "B" : "A";
+    expect(read("runs", text.slice(0, at) + other + text.slice(at + 1))).toEqual(REFUSED);
+    expect(read("runs", text.slice(0, at))).toEqual(REFUSED);
+    expect(read("runs", text.slice(0, at) + text.slice(at + 1))).toEqual(REFUSED);
+  }
+  for (const more of ["A", "=", " ", "\n", "?"]) expect(read("runs", text + more)).toEqual(REFUSED);
+});
+
+test("agents.errors.p9 what was never a cursor is refused", () => {
+  const bare = (json: string) => Buffer.concat([Buffer.alloc(6), Buffer.from(json)]);
+  for (const text of ["", "1", ID, "null", "A".repeat(129), "A".repeat(1e6), "\ud800", "…"]) {
+    expect(read("runs", text)).toEqual(REFUSED);
+  }
+  for (const json of ["[1]", "{}", "null", '"a"', "[", ""]) {
+    expect(read("runs", bare(json).toString("base64url"))).toEqual(REFUSED);
+  }
+});
+
+test("a position too long for a cursor is a bug of ours", () => {
+  expect(() => writeCursor("runs", ["x".repeat(100)])).toThrow("too long");
+});
