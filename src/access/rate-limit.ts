@@ -8,7 +8,7 @@ export interface LimitRule {
   window_ms: number;
   /** After a request too many the counter stays closed this long; 0: it slides on. */
   closing_ms: number;
-  /** Of more names, those longest idle are forgotten; left out: names are not a stranger's. */
+  /** Of more names, those who asked longest ago are forgotten; left out: names are not a stranger's. */
   names_max?: number;
 }
 
@@ -48,14 +48,8 @@ function oldestThatCounts({ taken_at, next }: Counter, requests_max: number): nu
   return taken_at[(next - back + length) % length]!;
 }
 
-/** Of the names that are too many, and a few more: each is looked for among all of them. */
-const FORGOTTEN_SHARE = 0.1;
-
-/** When a name was last counted. */
-function lastOf({ taken_at, next }: Counter): number {
-  const { length } = taken_at;
-  return taken_at[(next - 1 + length) % length]!;
-}
+/** What is left of names that were too many. */
+const KEPT_SHARE = 0.9;
 
 /** How many takes lie between two looks for counters that nobody uses any more. */
 const SWEEP_EVERY = 10_000;
@@ -66,33 +60,42 @@ const SWEEP_EVERY = 10_000;
  */
 export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
   const { window_ms, closing_ms, names_max = Number.POSITIVE_INFINITY } = rule;
+  const isBounded = names_max < Number.POSITIVE_INFINITY;
   const counters = new Map<string, Counter>();
   let { requests_max } = rule;
   let takes = 0;
 
   const sweep = (now: number) => {
     for (const [name, counter] of counters) {
-      const is_idle = lastOf(counter) <= now - window_ms;
+      const { length } = counter.taken_at;
+      const is_idle = counter.taken_at[(counter.next + length - 1) % length]! <= now - window_ms;
       if (is_idle && counter.closed_until <= now) counters.delete(name);
     }
   };
-  const makeRoom = (now: number) => {
-    sweep(now);
-    if (counters.size < names_max) return;
-    const idlest = [...counters].sort(([, a], [, b]) => lastOf(a) - lastOf(b));
-    const count = Math.ceil(names_max * FORGOTTEN_SHARE);
-    for (const [name] of idlest.slice(0, count)) counters.delete(name);
+  /** Many at once: each time, a map looks for its first name behind all that were deleted. */
+  const forgetIdlest = () => {
+    for (const name of counters.keys()) {
+      if (counters.size <= names_max * KEPT_SHARE) break;
+      counters.delete(name);
+    }
+  };
+  const find = (name: string): Counter => {
+    const counter = counters.get(name) ?? {
+      taken_at: new Float64Array(0),
+      next: 0,
+      closed_until: 0,
+    };
+    // A map keeps its names in the order in which they came: who asks goes to its end.
+    if (isBounded) counters.delete(name);
+    counters.set(name, counter);
+    if (counters.size > names_max) forgetIdlest();
+    return counter;
   };
   return {
     take(name) {
       const now = clock.monotonic();
       if (++takes % SWEEP_EVERY === 0) sweep(now);
-      let counter = counters.get(name);
-      if (!counter) {
-        if (counters.size >= names_max) makeRoom(now);
-        counter = { taken_at: new Float64Array(0), next: 0, closed_until: 0 };
-        counters.set(name, counter);
-      }
+      const counter = (isBounded ? undefined : counters.get(name)) ?? find(name);
       if (counter.closed_until > now) throw exceed(counter.closed_until - now);
       // Only what lies in the window counts: a ring that is too short for it grows.
       const { length } = counter.taken_at;

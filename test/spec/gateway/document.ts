@@ -24,6 +24,8 @@ export interface Operation {
   summary?: string;
   description?: string;
   operationId?: string;
+  /** The half whose route it is. */
+  tags: string[];
   requestBody?: Content;
   responses: Record<string, Content & { description: string; headers: object }>;
 }
