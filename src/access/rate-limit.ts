@@ -8,7 +8,7 @@ export interface LimitRule {
   window_ms: number;
   /** After a request too many the counter stays closed this long; 0: it slides on. */
   closing_ms: number;
-  /** Of more names, those who asked longest ago are forgotten; left out: names are not a stranger's. */
+  /** Of more, those who asked longest ago are forgotten; left out: no stranger makes names. */
   names_max?: number;
 }
 

@@ -106,7 +106,7 @@ async function readPieces(
   return Buffer.concat(pieces, length);
 }
 
-/** gateway.errors.request_too_large */
+/** gateway.errors.request_too_large, agents.errors.p10 */
 function tooLarge(bytes_max: number): Refusal {
   const message = `The body is larger than ${bytes_max / 1024} KB.`;
   return refuse("request_too_large", { message });

@@ -37,7 +37,7 @@ function describeError(code: Code, half: Half, status: number, message: string, 
   return error;
 }
 
-/** gateway.errors.p1, gateway.errors.p5: the reply of a refusal, in the envelope of its half. */
+/** gateway.errors.p1, gateway.errors.p5, agents.errors.p1: a reply, in its half's envelope. */
 export function answerRefusal(refusal: Refusal, half: Half, request_id: string): Response {
   return sendRefusal(refusal, writeEnvelope(refusal, half, request_id), request_id);
 }

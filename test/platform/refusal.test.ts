@@ -49,6 +49,15 @@ describe.each(["gateway", "agents"] as const)("the error table of %s", (half) =>
   });
 });
 
+test("agents.errors.p3 codes are added to the table of the agent half, each a conflict", () => {
+  const added = ["agent_archived", "idempotency_conflict", "version_conflict"] as const;
+  const known = listRows("agents").map(({ code }) => code);
+  for (const code of added) {
+    expect([code, known.includes(code), refuse(code).status]).toEqual([code, false, 409]);
+    expect(shownCode(code, "agents")).toBe(code);
+  }
+});
+
 test("agents.errors.p4 validation, a missing key and the request limit show no code in the agent half", () => {
   const hidden = (Object.keys(CATALOGUE) as Code[]).filter(
     (code) => shownCode(code, "agents") === null,
