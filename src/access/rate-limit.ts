@@ -17,7 +17,13 @@ export interface Limiter {
   take(name: string): void;
 }
 
-export interface ChangingLimiter extends Limiter {
+/** Of whom one can also learn how long to wait, rather than be refused. */
+export interface PatientLimiter extends Limiter {
+  /** 0: one request of `name` was counted; else none was, and so long from now on none will be. */
+  claim(name: string): number;
+}
+
+export interface ChangingLimiter extends PatientLimiter {
   /** Another most, in force from the next request on; what was counted stays counted. */
   change(requests_max: number): void;
 }
@@ -91,12 +97,16 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
     if (counters.size > names_max) forgetIdlest();
     return counter;
   };
-  return {
+  const limiter: ChangingLimiter = {
     take(name) {
+      const wait_ms = limiter.claim(name);
+      if (wait_ms > 0) throw exceed(wait_ms);
+    },
+    claim(name) {
       const now = clock.monotonic();
       if (++takes % SWEEP_EVERY === 0) sweep(now);
       const counter = (isBounded ? undefined : counters.get(name)) ?? find(name);
-      if (counter.closed_until > now) throw exceed(counter.closed_until - now);
+      if (counter.closed_until > now) return counter.closed_until - now;
       // Only what lies in the window counts: a ring that is too short for it grows.
       const { length } = counter.taken_at;
       const isFull = length === 0 || counter.taken_at[counter.next]! + window_ms > now;
@@ -106,13 +116,14 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
       }
       const free_at = oldestThatCounts(counter, requests_max) + window_ms;
       if (free_at > now) {
-        if (closing_ms === 0) throw exceed(free_at - now);
+        if (closing_ms === 0) return free_at - now;
         // Refused requests do not prolong the closing: clients that retry early would never get in.
         counter.closed_until = now + closing_ms;
-        throw exceed(closing_ms);
+        return closing_ms;
       }
       counter.taken_at[counter.next] = now;
       counter.next = (counter.next + 1) % counter.taken_at.length;
+      return 0;
     },
     change(other_max) {
       const isMore = other_max > requests_max;
@@ -121,6 +132,7 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
       if (isMore) for (const counter of counters.values()) counter.closed_until = 0;
     },
   };
+  return limiter;
 }
 
 /** gateway.errors.headers.retry_after: whole seconds, at least 1, never too early. */
