@@ -45,13 +45,9 @@ test("agents.errors.no_model_available what the key may not, or nobody can say, 
 });
 
 test("every name of the default model is stored as none", () => {
-  expect(["svc", "svc-v0", "svc-v1", null, undefined].map((one) => storeModel(one, "svc"))).toEqual([
-    null,
-    null,
-    "svc-v1",
-    null,
-    undefined,
-  ]);
+  expect(["svc", "svc-v0", "svc-v1", null, undefined].map((one) => storeModel(one, "svc"))).toEqual(
+    [null, null, "svc-v1", null, undefined],
+  );
 });
 
 test("tools are pinned as they are now; an inherited one that is gone stays as it was", () => {
