@@ -1,6 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess } from "./access/index.ts";
+import { openAgents } from "./agents/index.ts";
 import {
   createChangesPage,
   createRunning,
@@ -107,6 +108,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
   const hashUser = secrets.createHash("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
+  const { inside } = serving;
+  const now = { settings: () => settings };
+  const service = openAgents(agents, { ...around, ...now, access, inside, alias });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   if (figures) {
@@ -128,7 +132,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   ]);
 
   let operator = buildOperator({ settings, access, database, clock });
-  const services = joinServices([models.service, ...serving.services, entrance]);
+  const services = joinServices([
+    ...[models.service, ...serving.services, service.engine, entrance],
+  ]);
   return {
     database,
     access,
@@ -147,6 +153,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */
     async stop(deadline_ms) {
+      service.drain();
       try {
         await services.stop(deadline_ms);
       } finally {

@@ -1,7 +1,9 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
 import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
+import { agentStore } from "./agents/definitions/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
+import { threadStore } from "./agents/threads/store.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
@@ -10,5 +12,5 @@ import { outboxStore } from "./platform/outbox/store.ts";
 export const stores = [
   ...[accountStore, keyStore, holdStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[runStore, outboxStore],
+  ...[agentStore, threadStore, runStore, outboxStore],
 ];

@@ -1,9 +1,9 @@
 // The verbs of `wadi accounts`.
-import { Account } from "../operator/index.ts";
+import { Account, Hold, ListedAccount } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
 import { drawRow, drawTable, type Output, type Row } from "./output.ts";
-import type { Given } from "./verb.ts";
+import { type Given, readText } from "./verb.ts";
 
 export async function createAccount(given: Given, output: Output): Promise<number> {
   const [name] = given.args;
@@ -16,8 +16,9 @@ export async function createAccount(given: Given, output: Output): Promise<numbe
 
 export async function listAccounts(given: Given, output: Output): Promise<number> {
   const found = await administer(given, ({ accounts }) => accounts.list());
-  const accounts = found.map((account) => show(Account, account));
-  output.print(accounts, drawTable(accounts, ["name", "id", "created_at"]));
+  const accounts = found.map((account) => show(ListedAccount, account));
+  const columns = ["name", "id", "created_at", "held_since", "hold_reason"];
+  output.print(accounts, drawTable(accounts, columns));
   return 0;
 }
 
@@ -25,16 +26,29 @@ export async function grantModel(given: Given, output: Output): Promise<number> 
   const [account, model] = given.args as [string, string];
   const note = await administer(given, ({ accounts }) => accounts.grant(account, model));
   if (note) output.say(`the grant opens nothing: ${note}`);
-  return printGrant({ account, model, granted: true }, output);
+  return printRow({ account, model, granted: true }, output);
 }
 
 export async function ungrantModel(given: Given, output: Output): Promise<number> {
   const [account, model] = given.args as [string, string];
   await administer(given, ({ accounts }) => accounts.ungrant(account, model));
-  return printGrant({ account, model, granted: false }, output);
+  return printRow({ account, model, granted: false }, output);
 }
 
-function printGrant(row: Row, output: Output): number {
+export async function holdAccount(given: Given, output: Output): Promise<number> {
+  const reason = readText(given, "reason") ?? null;
+  const held = await administer(given, ({ accounts }) => accounts.hold(given.args[0]!, reason));
+  return printRow(show(Hold, held), output);
+}
+
+export async function releaseAccount(given: Given, output: Output): Promise<number> {
+  const [account] = given.args as [string];
+  const wasHeld = await administer(given, ({ accounts }) => accounts.release(account));
+  if (!wasHeld) output.say("it was not held");
+  return printRow({ account, held: false }, output);
+}
+
+function printRow(row: Row, output: Output): number {
   output.print(row, drawRow(row));
   return 0;
 }

@@ -62,7 +62,7 @@ export const VERBS: readonly Verb[] = [
     name: "accounts list",
     args: [],
     flags: {},
-    help: "every account",
+    help: "every account, and who is held",
     run: async (given, output) => (await import("./accounts.ts")).listAccounts(given, output),
   },
   {
@@ -78,6 +78,20 @@ export const VERBS: readonly Verb[] = [
     flags: {},
     help: "takes a grant back",
     run: async (given, output) => (await import("./accounts.ts")).ungrantModel(given, output),
+  },
+  {
+    name: "accounts hold",
+    args: ["NAME"],
+    flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
+    help: "its agents start no runs for now",
+    run: async (given, output) => (await import("./accounts.ts")).holdAccount(given, output),
+  },
+  {
+    name: "accounts release",
+    args: ["NAME"],
+    flags: {},
+    help: "takes a hold back: what waits begins",
+    run: async (given, output) => (await import("./accounts.ts")).releaseAccount(given, output),
   },
   {
     name: "keys create",

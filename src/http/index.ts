@@ -12,3 +12,4 @@ export { readCursor, writeCursor } from "./paging.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Reply } from "./route.ts";
 export { type EventStream, openEventStream } from "./sse.ts";
+export { shorten } from "./validation.ts";

@@ -1,20 +1,29 @@
 // Accounts as the operator makes and finds them.
-import type { Access, Account } from "../access/index.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { type Access, Account, type HoldRow } from "../access/index.ts";
 import { type Grants, needsGrant } from "../models/index.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
+import { maybe, Row, Timestamp } from "../platform/shape.ts";
 import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
+
+/** An account and whether it is held. */
+export const ListedAccount = Row(Account, {
+  held_since: maybe(Timestamp("Since when it is held; null: it is not.")),
+  hold_reason: maybe(Type.String({ description: "Why it is held; null: no reason was given." })),
+});
+export type ListedAccount = Static<typeof ListedAccount>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 export interface AccountVerbsOptions {
-  access: Pick<Access, "accounts">;
+  access: Pick<Access, "accounts" | "holds">;
   grants: Grants;
   /** Only the models of the settings can be granted. */
   models: readonly ModelSettings[];
 }
 
 export function createAccountVerbs({ access, grants, models }: AccountVerbsOptions) {
-  const { accounts } = access;
+  const { accounts, holds } = access;
   const ids = models.map((model) => model.id);
   const require = async (name: string): Promise<Account> => {
     const account = await accounts.find(name);
@@ -45,7 +54,24 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
       // A slip would leave the grant that was meant in force.
       if (!was_granted && !ids.includes(id)) throw refuseUnknownModel(id, ids);
     },
-    list: (): Promise<Account[]> => accounts.list(),
+    /** No run of its agents starts until it is released; again: another reason. null: none. */
+    async hold(name: string, reason: string | null): Promise<HoldRow> {
+      const { id } = await require(name);
+      return holds.hold({ kind: "account", id, account_id: id, reason });
+    },
+    /** What waits begins. False: it was not held. */
+    async release(name: string): Promise<boolean> {
+      const { id } = await require(name);
+      return holds.release("account", id);
+    },
+    async list(): Promise<ListedAccount[]> {
+      const held = (await holds.list()).filter(({ kind }) => kind === "account");
+      const found = new Map(held.map((hold) => [hold.id, hold]));
+      return (await accounts.list()).map((account) => {
+        const { since = null, reason = null } = found.get(account.id) ?? {};
+        return { ...account, held_since: since, hold_reason: reason };
+      });
+    },
     async create(name: string): Promise<Account> {
       if (!NAME.test(name)) {
         throw new OperatorProblem(

@@ -1,6 +1,7 @@
 // What the people who run the system may do; the command line stands on it, and later the console.
-export { Account, Key } from "../access/index.ts";
+export { Account, Hold, Key } from "../access/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
+export { ListedAccount } from "./accounts.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
 export type { KeyWish } from "./keys.ts";
 export { ListedModel } from "./models.ts";

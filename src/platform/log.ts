@@ -20,6 +20,8 @@ export interface LogFields {
   upstream?: string;
   upstream_status?: number;
   service?: string;
+  run_id?: string;
+  tool?: string;
   duration_ms?: number;
   /** Of bugs only: our own stack, no data of a caller's. */
   error?: unknown;
@@ -44,6 +46,8 @@ const ALLOWED = new Set<string>([
   "upstream",
   "upstream_status",
   "service",
+  "run_id",
+  "tool",
   "duration_ms",
   "error",
 ] satisfies (keyof LogFields)[]);

@@ -1,6 +1,6 @@
 // From an Authorization header to the caller behind it.
 import { expect, test } from "bun:test";
-import { createIdentify } from "../../src/access/caller.ts";
+import { createFindCaller, createIdentify } from "../../src/access/caller.ts";
 import { hashSecret } from "../../src/access/key.ts";
 import type { FoundKey } from "../../src/access/store.ts";
 import type { Refusal } from "../../src/platform/refusal.ts";
@@ -122,4 +122,24 @@ test("a database that fails is no statement about the key", async () => {
     createManualClock(),
   );
   await expect(identify("Bearer secret")).rejects.toThrow("no database");
+});
+
+test("gateway.authentication.2 a key's id leads to its caller for as long as the key is in force", async () => {
+  const clock = createManualClock();
+  const keys = new Map<string, FoundKey>([
+    ["good", { ...key, expires_at: clock.now() + 1 }],
+    ["revoked", { ...key, revoked_at: clock.now() }],
+  ]);
+  const find = createFindCaller({ findById: async (id) => keys.get(id) }, clock);
+  expect(await find("good")).toEqual(await createTrial().identify("Bearer secret"));
+  expect(await find("revoked")).toBeUndefined();
+  expect(await find("nobody's")).toBeUndefined();
+  await clock.advance(1);
+  expect(await find("good")).toBeUndefined();
+});
+
+test("gateway.authentication.3 a platform-internal key's id leads to nobody", async () => {
+  const internal = { ...key, kind: "internal" } as const;
+  const find = createFindCaller({ findById: async () => internal }, createManualClock());
+  expect(await find(key.id)).toBeUndefined();
 });

@@ -33,6 +33,20 @@ test("gateway.limits.rate the window slides: a place is free again 60 s after it
   expect([take(limiter), take(limiter), take(limiter)]).toEqual([undefined, undefined, "40"]);
 });
 
+test("who has time is told exactly how long it takes, and counts only when it is let in", async () => {
+  const clock = createManualClock();
+  const limiter = createLimiter(clock, { ...rule, requests_max: 2, closing_ms: 0 });
+  expect(limiter.claim("a")).toBe(0);
+  await clock.advance(500);
+  expect([limiter.claim("a"), limiter.claim("a"), limiter.claim("b")]).toEqual([0, 59_500, 0]);
+  await clock.advance(59_499);
+  expect([limiter.claim("a"), limiter.claim("a")]).toEqual([1, 1]);
+  await clock.advance(1);
+  expect([limiter.claim("a"), limiter.claim("a")]).toEqual([0, 500]);
+  // Both ways count the same.
+  expect(take(limiter)).toBe("1");
+});
+
 test("gateway.limits.after_exceeding it stays closed for 60 s from the first request too many", async () => {
   const clock = createManualClock();
   const limiter = createLimiter(clock, rule);

@@ -47,6 +47,29 @@ test("a grant lets an account call an external model, and is taken back", async 
   expect([code, stderr]).toEqual([1, 'wadi: there is no model "stub-2"; did you mean "stub-1"?\n']);
 });
 
+test("a hold on an account says why and since when, and is taken back", async () => {
+  const { code, stdout } = await room.run([
+    "accounts",
+    "hold",
+    "acme",
+    "--reason",
+    "not paid",
+    "--json",
+  ]);
+  const { id, since, ...held } = parse(stdout);
+  expect([code, held]).toEqual([0, { kind: "account", account_id: id, reason: "not paid" }]);
+  expect(new Date(since).toISOString()).toBe(since);
+  expect(parse((await run("accounts hold acme --json")).stdout)).toMatchObject({
+    reason: null,
+    since,
+  });
+  for (const says of ["", "it was not held\n"]) {
+    const { code, stdout, stderr } = await run("accounts release acme --json");
+    const released = { account: "acme", held: false };
+    expect([code, stderr, parse(stdout)]).toEqual([0, says, released]);
+  }
+});
+
 describe("wrong usage is exit code 2 and one sentence on stderr", () => {
   const lines = [
     "devv",
@@ -165,7 +188,11 @@ test("--json of each command is one document", async () => {
     name: "json",
     created_at: expect.stringMatching(/Z$/),
   });
-  expect(parse((await run("accounts list --json")).stdout)).toContainEqual(account);
+  expect(parse((await run("accounts list --json")).stdout)).toContainEqual({
+    ...account,
+    held_since: null,
+    hold_reason: null,
+  });
   const key = parse((await run("keys create --account json --json")).stdout);
   const { secret, ...shown } = key;
   expect(secret).toStartWith("svc_sk_");

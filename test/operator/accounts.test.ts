@@ -29,3 +29,42 @@ test("a name that would need quotes somewhere is refused", async () => {
   expect(await accounts.list()).toEqual([]);
   await accounts.create("a".repeat(64));
 });
+
+test("an account is held, for another reason from then on, and released", async () => {
+  const { accounts } = house.operator;
+  const { id } = await accounts.create("acme");
+  const told: unknown[] = [];
+  house.database.listen("runs.queued", (account_id) => void told.push(account_id));
+  const held = {
+    ...({ kind: "account", id, account_id: id, reason: "unpaid" } as const),
+    since: house.clock.now(),
+  };
+  expect(await accounts.hold("acme", "unpaid")).toEqual(held);
+  await house.clock.advance(5);
+  expect(await accounts.hold("acme", null)).toEqual({ ...held, reason: null });
+  expect(await house.access.holds.list()).toEqual([{ ...held, reason: null }]);
+  await accounts.create("beta");
+  // An agent's hold is none of its account.
+  const agent = { kind: "agent", id: "g-1", account_id: id, reason: "loops" } as const;
+  await house.access.holds.hold(agent);
+  expect(await accounts.list()).toMatchObject([
+    { name: "acme", held_since: held.since, hold_reason: null },
+    { name: "beta", held_since: null, hold_reason: null },
+  ]);
+  expect(told).toEqual([]);
+  expect(await accounts.release("acme")).toBe(true);
+  expect(await house.access.holds.find("account", id)).toBeUndefined();
+  // Whoever starts runs looks again, once for each hold that ends.
+  expect(told).toEqual([id]);
+  expect(await accounts.release("acme")).toBe(false);
+  expect(told).toEqual([id]);
+});
+
+test("an account that is not there is neither held nor released", async () => {
+  const { accounts } = house.operator;
+  await accounts.create("acme");
+  const says = 'there is no account "acne"; did you mean "acme"?';
+  await expect(accounts.hold("acne", null)).rejects.toThrow(says);
+  await expect(accounts.release("acne")).rejects.toThrow(says);
+  expect(await house.access.holds.list()).toEqual([]);
+});

@@ -9,8 +9,10 @@ import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
-import { readLedger } from "../support/ledger.ts";
+import { readHolds } from "../support/holds.ts";
+import { readLedger, readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
+import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { runCases } from "./run-cases.ts";
@@ -25,6 +27,8 @@ export function bindHouses(database: Database) {
     models: database.bind(modelStore),
     units: database.bind(unitStore),
     ledger: database.bind(ledgerStore),
+    holds: database.bind(holdStore),
+    held: readHolds(database),
     written: readLedger(database),
     holds: database.bind(holdStore),
     runs: database.bind(runStore),
@@ -198,6 +202,34 @@ const keyCases: Case[] = [
     },
     act: ({ keys }) => keys.find("hash of k-2"),
     judge: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "keys.findById",
+    title: "finds a key in force or not, and knows nothing of another",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { revoked_at: NOW }));
+    },
+    act: ({ keys }) => keys.findById("k-1"),
+    async judge(answer, { keys }) {
+      expect(answer).toEqual(makeKey("k-1", { revoked_at: NOW }));
+      expect(await keys.findById("k-2")).toBeUndefined();
+    },
+  },
+  {
+    method: "keys.findById",
+    title: "sees at once that a key was revoked, and that its secret is another",
+    async given(houses) {
+      await addOwner(houses);
+      await addKey(houses, makeKey("k-1", { expires_at: null }));
+      await houses.keys.findById("k-1");
+      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+      await houses.keys.findById("k-1");
+      await houses.keys.revoke("k-1", NOW + 8);
+    },
+    act: ({ keys }) => keys.findById("k-1"),
+    judge: (answer) =>
+      expect(answer).toEqual(makeKey("k-1", { expires_at: null, revoked_at: NOW + 8 })),
   },
   {
     method: "keys.list",
@@ -563,4 +595,5 @@ export const cases: readonly Case[] = [
   ...runWorkCases,
   ...runRecordCases,
   ...outboxCases,
+  ...holdCases,
 ];

@@ -1,5 +1,5 @@
 // Holds in the database, and how other stores look at them in statements of their own.
-import { type Db, into, type Sql, sql, store } from "../../platform/database/index.ts";
+import { type Db, into, none, type Sql, sql, store } from "../../platform/database/index.ts";
 import { Hold, type HoldKind, type HoldRow } from "./hold.ts";
 
 /** Told with the account's id: what was queued under a hold may begin. */
@@ -11,7 +11,7 @@ export const holdStore = store(
     find: (db, kind: HoldKind, id: string) =>
       db.one(Hold, sql`SELECT * FROM holds WHERE kind = ${kind} AND id = ${id}`),
     /** Accounts, then agents; of each the oldest first. */
-    list: (db) => db.all(Hold, sql`SELECT * FROM holds ORDER BY kind, since, id`),
+    list: (db) => listHolds(db, null),
   },
   {
     /** The hold as it stands: again, only the reason changes. */
@@ -32,6 +32,16 @@ export const holdStore = store(
     },
   },
 );
+
+/** Every hold on an account and its agents, or all where it is null; sorted as in the list. */
+export function listHolds(db: Db, account_id: string | null): Promise<HoldRow[]> {
+  return db.all(
+    Hold,
+    sql`SELECT * FROM holds
+        ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
+        ORDER BY kind, since, id`,
+  );
+}
 
 /** Both holds that could keep an agent's runs from starting, in one statement. */
 export async function findHolds(db: Db, agent_id: string, account_id: string) {

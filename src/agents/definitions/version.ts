@@ -2,6 +2,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe, Resource, Timestamp } from "../../platform/shape.ts";
 
+/** Beyond it a bound is none, and a number might not be kept as it was sent. */
+const COUNT_MAX = 2_147_483_647;
+
 /** agents.resources.policy */
 export const Policy = Type.Object(
   {
@@ -57,15 +60,24 @@ export const Budgets = Type.Object(
       default: 25,
     }),
     max_tool_calls: maybe(
-      Type.Integer({ description: "Tool calls of a run; null: no such bound.", minimum: 0 }),
+      Type.Integer({
+        description: "Tool calls of a run; null: no such bound.",
+        minimum: 0,
+        maximum: COUNT_MAX,
+      }),
     ),
     max_total_tokens: maybe(
-      Type.Integer({ description: "Tokens read and written; null: no such bound.", minimum: 1 }),
+      Type.Integer({
+        description: "Tokens read and written; null: no such bound.",
+        minimum: 1,
+        maximum: COUNT_MAX,
+      }),
     ),
     max_run_seconds: maybe(
       Type.Integer({
         description: "Seconds of work, waiting for approvals not counted; null: no such bound.",
         minimum: 1,
+        maximum: COUNT_MAX,
       }),
     ),
   },
@@ -82,7 +94,11 @@ export const ModelParams = Type.Object(
       Type.Number({ description: "0 to 1; null: the model's own.", minimum: 0, maximum: 1 }),
     ),
     max_tokens: maybe(
-      Type.Integer({ description: "Tokens of one reply; null: the model's default.", minimum: 1 }),
+      Type.Integer({
+        description: "Tokens of one reply; null: the model's default.",
+        minimum: 1,
+        maximum: COUNT_MAX,
+      }),
     ),
     reasoning: maybe(Type.Boolean({ description: "true: the model reasons first; null: no." })),
   },

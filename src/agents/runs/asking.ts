@@ -13,8 +13,8 @@ export type Break = "cancel" | "stop" | "time" | "key" | "lost";
 export interface Leash {
   /** Its reason is a `Break`. */
   signal: AbortSignal;
-  /** Gives the place of the run to others for so long; false: it was broken off meanwhile. */
-  park(wait_ms: number): Promise<boolean>;
+  /** Gives the place of the run to others for so long. */
+  park(wait_ms: number): Promise<"on" | "broken" | "stopped">;
 }
 
 /** `broken`: why stands in the signal; `stopped`: the program ends, and the run goes on later. */
@@ -53,7 +53,8 @@ export async function askModel(asker: Asker, ask: RoundAsk): Promise<Asked> {
     const detail = { code: reply.code, attempt: attempts, wait_ms };
     const steps = [journal.tell("model_retry", message, detail)];
     await journal.note({ progress: state.row, steps });
-    if (!(await leash.park(wait_ms))) return "broken";
+    const parked = await leash.park(wait_ms);
+    if (parked !== "on") return parked;
   }
 }
 

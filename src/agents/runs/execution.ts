@@ -3,7 +3,6 @@ import type { Caller } from "../../access/index.ts";
 import type { RoundAnswer } from "../../gateway/index.ts";
 import { show } from "../../platform/shape.ts";
 import { Approval } from "../approvals/approval.ts";
-import type { Around } from "../around.ts";
 import type { SummaryNeed } from "../threads/view.ts";
 import { type Asked, askModel, type Break, fail, type Leash } from "./asking.ts";
 import { type Exceeded, judgeBudgets, judgeCalls, judgeTime } from "./budget.ts";

@@ -60,8 +60,14 @@ export function planReply(
   };
   // Servers refuse an assistant who says nothing.
   if (content !== null || tool_calls.length > 0) {
-    const said = { role: "assistant", content, tool_calls: tool_calls.length ? tool_calls : null };
-    plan.messages.push({ ...said, id: ids.uuid(), tool_call_id: null, external: false } as const);
+    plan.messages.push({
+      id: ids.uuid(),
+      role: "assistant",
+      content,
+      tool_calls: tool_calls.length > 0 ? tool_calls : null,
+      tool_call_id: null,
+      external: false,
+    });
   }
   for (const [index, call] of tool_calls.entries()) {
     planCall(state, plan, call, { index, round, ids, findTool });
@@ -100,15 +106,20 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: Plann
     plan.messages.push(writeToolMessage(result, ids));
   };
   if (index >= CALLS_A_ROUND_MAX) {
-    return answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+    answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+    return;
   }
   if (!pin || !tool) {
     const names = state.version.tools.join(", ") || "none";
     const outcome = pin ? "disabled" : "unknown_tool";
-    return answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
+    answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
+    return;
   }
   const checked = checkArguments(tool.parameters, call.arguments);
-  if (!checked.ok) return answer("invalid_arguments", checked.faults.join("\n"));
+  if (!checked.ok) {
+    answer("invalid_arguments", checked.faults.join("\n"));
+    return;
+  }
   const { decision, why } = decide({
     risk: tool.risk,
     name: tool.name,

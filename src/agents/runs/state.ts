@@ -38,6 +38,17 @@ export interface RunLog {
   summary: string | null;
 }
 
+/** What the first run of a thread has at its start: nothing need be read; null: it is no such. */
+export function beginLog(row: RunRow): Pick<RunLog, "messages" | "steps" | "summary"> | null {
+  if (row.last_seq > 0 || row.message_seq > 1) return null;
+  const message: Message = {
+    ...{ id: row.id, thread_id: row.thread_id, run_id: row.id, seq: 1, role: "user" },
+    ...{ content: row.input.message, tool_calls: null, tool_call_id: null, external: false },
+    created_at: row.created_at,
+  };
+  return { messages: [message], steps: [], summary: null };
+}
+
 /** The same, whether the run was interrupted or not. */
 export function restoreState(log: RunLog, fence: Fence): RunState {
   const { row, version, messages, steps, summary } = log;

@@ -49,10 +49,12 @@ export const ToolCallData = Type.Object(
     tool_call_id: text("The call."),
     name: text("The tool."),
     revision: Type.Integer({ description: "The tool's revision; 0: there is no such tool." }),
-    risk: maybe(one(["read", "write", "irreversible"], "Its risk; null: there is no such tool.")),
+    risk: maybe(
+      one(["read", "write", "irreversible"] as const, "Its risk; null: there is no such tool."),
+    ),
     arguments: Type.Unknown({ description: "As parsed; null: they are no valid JSON." }),
     decision: one(
-      ["auto", "needs_approval", "approved", "refused"],
+      ["auto", "needs_approval", "approved", "refused"] as const,
       "Whether it runs by itself, after a person's decision, or not at all.",
     ),
     why: Type.Array(one(WHY, "A reason."), { description: "Why a person is asked." }),

@@ -1,8 +1,8 @@
 // Asks Brave's web search API, within its limits, and says what its errors mean.
 import { type Failure, parseObject } from "../../models/index.ts";
+import { boundWait } from "../../platform/retry-after.ts";
 import type { SearchSettings } from "../../platform/settings/index.ts";
 import type { Heard } from "../shared/asking.ts";
-import { boundWait } from "../shared/retry-after.ts";
 import { type EngineKind, fail, judgeStatus, readHitList } from "./engine.ts";
 
 const URL_ITS_OWN = "https://api.search.brave.com/res/v1";

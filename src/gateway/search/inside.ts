@@ -50,13 +50,18 @@ export function createSearchInside(options: SearchInsideOptions): SearchInside {
       const asked_at = clock.monotonic();
       const tally = meter.open({ ...who, started_at: asked_at });
       const ask = { request_id, trace, account: accountOf(caller), query, max_results, language };
+      let attempts = 0;
+      const work = async ({ search }: SearchEngine) => {
+        const ending = await timeWork(clock, asked_at, () => search(ask, signal));
+        if (ending.attempts !== undefined) {
+          // Those before a wait too.
+          attempts += ending.attempts;
+          ending.attempts = attempts;
+        }
+        return ending;
+      };
       try {
-        const asking = service.usePatiently(
-          caller,
-          signal,
-          ({ search }) => timeWork(clock, asked_at, () => search(ask, signal)),
-          createPatience(),
-        );
+        const asking = service.usePatiently(caller, signal, work, createPatience());
         const ending = await endAsking({ ...who, tally }, asking, options);
         if (!ending.ok) {
           const failure = writeFailure(refuseShared(ending, engine, writeHeaders));

@@ -2,7 +2,7 @@
 import { askWhole, explainBreak, explainCut, type Failure } from "../../models/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { TrustedServer } from "../../platform/egress/index.ts";
-import { readRetryAfter } from "./retry-after.ts";
+import { readRetryAfter } from "../../platform/retry-after.ts";
 
 export interface Asking {
   /** Left out: a GET. */

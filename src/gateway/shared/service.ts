@@ -51,8 +51,8 @@ export interface SharedService<P extends SharedPlan, S extends SharedSupply> {
   /**
    * The same for who has time: waits for its account's quota and for a place, as long as it takes,
    * and is counted once. Refuses with `service_unavailable`, or `client_closed_request` where the
-   * signal ended the waiting. What `again` says of the work's outcome is waited for without a place,
-   * and then the work is done again; null: it is done.
+   * signal ended the waiting. `again`: how long to wait, without a place, until the work is to be
+   * done once more; null: its outcome stands.
    */
   usePatiently<R>(
     caller: Caller,

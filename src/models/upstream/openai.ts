@@ -2,6 +2,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import type { ReplyHead, TrustedEgress } from "../../platform/egress/index.ts";
 import type { Ids } from "../../platform/ids.ts";
+import { readRetryAfter } from "../../platform/retry-after.ts";
 import { type BodyReader, createWholeReader } from "./body.ts";
 import type { Ask, Ending, RawAnswer } from "./contract.ts";
 import { explainBreak, explainCut, invalid, judgeError } from "./openai-failure.ts";
@@ -66,7 +67,7 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
     const exchange = server.post(body, writeRequestHeaders(ask), {
       onHead(head) {
         const around = { ask, ear, ids, watch, stall_timeout_ms, exchange };
-        reader = chooseReader(head, { ...around, settle, finish: resolve, fail });
+        reader = chooseReader(head, { ...around, settle, finish: resolve, fail }, clock);
       },
       onBody(bytes) {
         try {
@@ -91,8 +92,8 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
   };
 }
 
-function chooseReader(head: ReplyHead, reading: StreamReading): BodyReader {
-  if (head.status < 200 || head.status > 299) return createErrorReader(head, reading);
+function chooseReader(head: ReplyHead, reading: StreamReading, clock: Clock): BodyReader {
+  if (head.status < 200 || head.status > 299) return createErrorReader(head, reading, clock);
   if (isStream(reading.ask, head)) return createStreamReader(head, reading);
   const { watch, settle } = reading;
   return createWholeReader(head, {
@@ -109,9 +110,20 @@ function chooseReader(head: ReplyHead, reading: StreamReading): BodyReader {
 }
 
 /** A reply that is no success; its body may say more than its status. */
-function createErrorReader(head: ReplyHead, { settle, watch }: StreamReading): BodyReader {
+function createErrorReader(
+  head: ReplyHead,
+  { settle, watch }: StreamReading,
+  clock: Clock,
+): BodyReader {
   watch.allow(ERROR_BODY_MS);
-  const judge = (text: string) => judgeError(head.status, text);
+  const judge = (text: string) => {
+    const failure = judgeError(head.status, text);
+    // A caller is not told, for another replica may take it at once; a run waits so long.
+    const mayTell = head.status === 429 || head.status === 503;
+    const wait_ms = mayTell ? readRetryAfter(head.header("retry-after") ?? null, clock) : null;
+    if (wait_ms !== null) failure.retry_after_ms = wait_ms;
+    return failure;
+  };
   return createWholeReader(head, {
     bytes_max: ERROR_BYTES_MAX,
     judge: (text) => settle(judge(text)),

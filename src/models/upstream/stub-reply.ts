@@ -29,18 +29,40 @@ export function planReply(ask: Ask, newCallId: () => string): Plan {
   return { beats, finish_reason: isTruncated && !isStopped ? "length" : reason };
 }
 
-/** The results of tools come first, then a script, then a call of a tool, then the echo. */
+/**
+ * The results of tools come first, then a script, then a call of a tool, then the echo. A script of
+ * several rounds comes before results for as long as it lasts.
+ */
 function chooseSteps({ messages, tools, tool_choice }: Ask): Step[] {
+  const asked_at = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages[asked_at];
+  const text = readText(asked?.content ?? "");
+  const rounds = readRounds(text);
+  if (rounds) {
+    const round = messages.slice(asked_at + 1).filter(({ role }) => role === "assistant").length;
+    const script = rounds[round];
+    if (script) return hasVoice(script) ? script : [...script, echo(text, asked)];
+  }
   const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
   if (results.length > 0) return [{ do: "say", text: tellResults(results, messages) }];
-  const asked = messages.findLast(({ role }) => role === "user");
-  const text = readText(asked?.content ?? "");
-  const script = readScript(text);
+  const script = rounds ? null : readScript(text);
   if (script) return hasVoice(script) ? script : [...script, echo(text, asked)];
   const tool = chooseTool(tools, tool_choice, text);
   if (!tool) return [echo(text, asked)];
   const { name, parameters } = tool.function;
   return [{ do: "call", name, arguments: writeArguments(parameters, text) }];
+}
+
+/** What is to be done in each round; null: nothing is said of rounds. */
+function readRounds(text: string): Step[][] | null {
+  // Most messages are no such script, and need not be read as one before their results.
+  if (!text.includes("!next")) return null;
+  const rounds: Step[][] = [[]];
+  for (const step of readScript(text) ?? []) {
+    if (step.do === "next") rounds.push([]);
+    else rounds.at(-1)!.push(step);
+  }
+  return rounds.length > 1 ? rounds : null;
 }
 
 /** False for a script that only says how to speak. */

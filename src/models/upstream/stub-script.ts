@@ -16,7 +16,9 @@ export type Step =
   | { do: "fail"; code: Code; why: string }
   | { do: "cut" }
   | { do: "finish"; reason: string }
-  | { do: "nousage" };
+  | { do: "nousage" }
+  /** What follows is for the next round: when the results of its tools have come back. */
+  | { do: "next" };
 
 /** gateway.endpoints.chat_completions.6: no output budget is larger. */
 const TOKENS_MAX = 8_192;
@@ -80,6 +82,7 @@ const LINES: Record<string, Line> = {
   error: { form: "!error CODE", read: readCode },
   garbage: bare("!garbage", { do: "fail", code: "upstream_error", why: "it sent garbage" }),
   nousage: bare("!nousage", { do: "nousage" }),
+  next: bare("!next", { do: "next" }),
 };
 
 /** The steps of a message's `!` lines, or one that explains a bad line; null: no line is one. */

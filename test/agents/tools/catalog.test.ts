@@ -37,6 +37,12 @@ describe("agents.resources.tool", () => {
   });
 });
 
+test("agents.does.tool: each tool has a kind and a risk level; the built-in ones read", () => {
+  for (const { kind, risk } of catalog.list(priceless)) {
+    expect([kind, risk]).toEqual(["builtin", "read"]);
+  }
+});
+
 describe("agents.endpoints.tools.get_tools", () => {
   test("the catalogue has the built-in tools with their first revisions", () => {
     const listed = catalog.list(priceless).map((one) => [one.name, one.kind, one.revision]);

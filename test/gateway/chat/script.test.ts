@@ -116,6 +116,28 @@ describe.each(["!cut", "!garbage"])("%s", (line) => {
   });
 });
 
+test("!next leaves what follows to the round behind the tools' results", async () => {
+  interface Said {
+    content: string | null;
+    tool_calls?: { id: string; function: { name: string; arguments: string } }[];
+  }
+  const content = '!tool add {"a":1}\n!next\n!tool add {"a":2}\n!next\n!say done';
+  const messages: object[] = [{ role: "user", content }];
+  const said: unknown[] = [];
+  for (let round = 0; round < 4; round++) {
+    const reply = await app.post("/v1/chat/completions", { messages });
+    const { choices } = (await reply.json()) as { choices: { message: Said }[] };
+    const { message } = choices[0]!;
+    said.push(message.tool_calls?.map((call) => call.function.arguments) ?? message.content);
+    const results = message.tool_calls?.map(({ id }) => {
+      return { role: "tool", tool_call_id: id, content: "3" };
+    });
+    messages.push(message, ...(results ?? []));
+    if (!results) messages.push({ role: "user", content: "Thanks" });
+  }
+  expect(said).toEqual([['{"a":1}'], ['{"a":2}'], "done", "You said: Thanks"]);
+});
+
 test("a line that cannot be read is explained, with all that can be written", async () => {
   const { choices } = await readReply("!error no_such_code");
   expect(choices[0]!.message.content).toContain("The codes are: invalid_request,");

@@ -17,6 +17,8 @@ describe("an error of the server is judged by its status and its words:", () => 
           elsewhere,
           why: expect.any(String),
           upstream_status: status,
+          // Of another status it would be a word about something else.
+          ...(status === 429 || status === 503 ? { retry_after_ms: 7_000 } : {}),
         } as never);
         expect(heard).toEqual([]);
       });

@@ -1,5 +1,5 @@
 // Holds what the stub model has to say to what it was asked.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { countTokens, splitTokens } from "../../../src/models/tokens.ts";
 import type { Ask, Message, Tool } from "../../../src/models/upstream/contract.ts";
 import { planReply } from "../../../src/models/upstream/stub-reply.ts";
@@ -118,6 +118,60 @@ test("the results of tools are answered with, each under its tool's name", () =>
   }
   messages.push({ role: "user", content: "Thanks" });
   expect(read(messages).text).toBe("You said: Thanks");
+});
+
+describe("a script of several rounds", () => {
+  /** What it does in each round, where every call of it was answered with "5". */
+  const play = (script: string, rounds: number) => {
+    const messages: Message[] = [
+      { role: "user", content: "!say an earlier one\n!next\n!say never" },
+      { role: "assistant", content: "an earlier one" },
+      { role: "user", content: script },
+    ];
+    return Array.from({ length: rounds }, (_, n) => {
+      const { text, told } = read(messages, { tools });
+      const tool_calls = told.map((_, at) => ({
+        id: `c-${n}-${at}`,
+        type: "function" as const,
+        function: { name: "math.add", arguments: "{}" },
+      }));
+      messages.push({ role: "assistant", content: text || null, tool_calls });
+      for (const { id } of tool_calls) {
+        messages.push({ role: "tool", tool_call_id: id, content: "5" });
+      }
+      return [text, ...told].filter(Boolean).join(" · ");
+    });
+  };
+  test("does a part in each, and answers with the results behind the last", () => {
+    const script = '!tool a {"x":1}\n!next\n!say so\n!tool b\n!tool c\n!next\n!tool d';
+    expect(play(script, 4)).toEqual([
+      '0 call_1 a {"x":1}',
+      "so · 0 call_1 b {} · 1 call_2 c {}",
+      "0 call_1 d {}",
+      "math.add answered: 5",
+    ]);
+    expect(play("!tool a\n!next\n!say done", 2)).toEqual(["0 call_1 a {}", "done"]);
+  });
+
+  test("echoes in a part that says nothing", () => {
+    const script = "!tool a\n!next\n!finish length";
+    expect(play(script, 2)).toEqual(["0 call_1 a {}", `You said: ${script}`]);
+    expect(play("!next\n!say b", 2)).toEqual(["You said: !next\n!say b", "b"]);
+  });
+
+  test("is echoed behind its end where no tool has answered", () => {
+    expect(play("!say a\n!next\n!say b", 3).at(-1)).toBe("You said: !say a\n!next\n!say b");
+  });
+
+  test("that cannot be read is explained once", () => {
+    const [first, second] = play("!tool a\n!next\n!tool", 2);
+    expect(first).toContain("A tool's name is");
+    expect(second).toBe(first);
+  });
+
+  test("is none where the word only stands in a text", () => {
+    expect(play("!tool a\nsay !next", 2)).toEqual(["0 call_1 a {}", "math.add answered: 5"]);
+  });
 });
 
 test.each<[string, ReturnType<typeof read>]>([

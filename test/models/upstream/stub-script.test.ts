@@ -25,6 +25,7 @@ test.each<[string, Step[]]>([
   ["!finish length", [{ do: "finish", reason: "length" }]],
   ["!garbage", [{ do: "fail", code: "upstream_error", why: "it sent garbage" }]],
   ["!nousage", [{ do: "nousage" }]],
+  ["!say a\n!next\n!say b", [{ do: "say", text: "a" }, { do: "next" }, { do: "say", text: "b" }]],
   ["Hello\n!say a\r\nand so on\n !say no\n!cut", [{ do: "say", text: "a" }, { do: "cut" }]],
 ])("%j is read as it is meant", (message, steps) => {
   expect(readScript(message)).toEqual(steps);
@@ -54,6 +55,7 @@ test.each<[string, ...string[]]>([
   ["!delay soon", "A delay is a duration", '"500ms"'],
   ["!delay 11m", "at most ten minutes"],
   ["!stall now", "!stall takes nothing behind it."],
+  ["!next round", "!next takes nothing behind it."],
   ["!finish", "A reason is a word"],
   ["!finish The End", "A reason is a word"],
   ["!error", "The codes are: invalid_request, "],

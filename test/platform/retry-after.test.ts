@@ -1,7 +1,7 @@
 // What is believed of a server's word on when it may be asked again.
 import { describe, expect, test } from "bun:test";
-import { readRetryAfter } from "../../../src/gateway/shared/retry-after.ts";
-import { createManualClock } from "../../support/clock.ts";
+import { readRetryAfter } from "../../src/platform/retry-after.ts";
+import { createManualClock } from "../support/clock.ts";
 
 const MONTH_MS = 31 * 86_400_000;
 

@@ -1,5 +1,5 @@
 // What is believed of a server's word on when it may be asked again.
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "./clock.ts";
 
 const SECOND_MS = 1_000;
 /** Less is not told, lest we ask again in the same moment. */

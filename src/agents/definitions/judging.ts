@@ -1,0 +1,57 @@
+// What code judges of a version: its model for the key that makes it, and its tools.
+import type { Caller } from "../../access/index.ts";
+import type { GatewayInside } from "../../gateway/index.ts";
+import { shorten } from "../../http/index.ts";
+import { refuse } from "../../platform/refusal.ts";
+import { listAliases } from "../../platform/settings/index.ts";
+import type { Catalog } from "../tools/catalog.ts";
+import type { ToolPin } from "./version.ts";
+
+/** What says that a model is stopped now: its versions wait for it. */
+const PASSING: readonly string[] = ["model_offline", "model_unavailable"];
+
+/** As it is stored: null for the default model, by whichever of its names. */
+export function storeModel(
+  sent: string | null | undefined,
+  alias: string,
+): string | null | undefined {
+  return typeof sent === "string" && listAliases(alias).includes(sent) ? null : sent;
+}
+
+/**
+ * agents.errors.p11: the key must be able to call the model. A model that is stopped or blocked is
+ * no reason to refuse: it may be back before a run starts.
+ */
+export async function requireModel(
+  chat: Pick<GatewayInside["chat"], "find" | "judge">,
+  model: string | null,
+  alias: string,
+  caller: Caller,
+): Promise<void> {
+  // By its id: an alias would not say whether its model is stopped or its state unreadable.
+  const found = chat.find(model ?? alias);
+  // agents.errors.model_not_found
+  if (!found) throw refuse("model_not_found", { param: "model" });
+  const judged = await chat.judge(found.id, caller);
+  // agents.errors.model_not_permitted, agents.errors.no_model_available
+  if ("refusal" in judged && !PASSING.includes(judged.refusal.code)) throw judged.refusal;
+}
+
+/**
+ * The tools as they are now, so that no later revision changes what a version does. A tool that
+ * was inherited and is not there any more stays as it was pinned: nobody asked for it now.
+ */
+export function pinTools(
+  catalog: Pick<Catalog, "find">,
+  names: readonly string[],
+  inherited: readonly ToolPin[],
+): ToolPin[] {
+  return names.map((name, i) => {
+    const tool = catalog.find(name);
+    if (tool) return { name, revision: tool.revision, kind: "builtin", risk: tool.risk };
+    const pin = inherited.find((one) => one.name === name);
+    if (pin) return pin;
+    const message = `There is no tool \`${shorten(name)}\`.`;
+    throw refuse("invalid_request", { param: `tools.${i}`, message });
+  });
+}

@@ -1,0 +1,183 @@
+// The routes of agents: made, listed, read, changed, and checked for what would ask a person.
+import type { Caller } from "../../access/index.ts";
+import { type Door, IdParams } from "../../http/index.ts";
+import type { Bound } from "../../platform/database/index.ts";
+import { refuse } from "../../platform/refusal.ts";
+import type { Around } from "../around.ts";
+import type { Catalog } from "../tools/catalog.ts";
+import { decide } from "../tools/policy.ts";
+import { AgentDetail, type AgentRow } from "./agent.ts";
+import { AgentPatch, NewAgent, readAgentChange, readChange } from "./body.ts";
+import { DEFAULT_BEHAVIOUR, inherit } from "./inherit.ts";
+import { pinTools, requireModel, storeModel } from "./judging.ts";
+import { makeSlug } from "./slug.ts";
+import { agentStore, type FoundAgent } from "./store.ts";
+import type { VersionRow } from "./version.ts";
+import { openVersionRoutes } from "./version-routes.ts";
+import { AgentCheck, AgentList, showAgent, showAgentDetail } from "./view.ts";
+
+export interface DefinitionOptions {
+  tools: Pick<Catalog, "find">;
+}
+
+/** What the routes of this room share. */
+export interface Definitions extends Pick<Around, "alias" | "clock"> {
+  agents: Bound<typeof agentStore>;
+  catalog: DefinitionOptions["tools"];
+  chat: Pick<Around["inside"]["chat"], "find" | "judge">;
+  /** agents.authentication.6, agents.errors.agent_not_found: missing, or not the caller's. */
+  require(id: string, caller: Caller): Promise<FoundAgent & { account_id: string }>;
+}
+
+export function openDefinitionRoutes(
+  door: Door,
+  around: Around,
+  { tools }: DefinitionOptions,
+): void {
+  const { database, inside, alias, clock } = around;
+  const agents = database.bind(agentStore);
+  const definitions: Definitions = {
+    ...{ agents, catalog: tools, chat: inside.chat, alias, clock },
+    async require(id, { account_id }) {
+      const found = account_id === null ? undefined : await agents.find(id, account_id);
+      if (!found) throw refuse("agent_not_found");
+      return { ...found, account_id: found.agent.account_id };
+    },
+  };
+  openCreation(door, definitions, around);
+  openReads(door, definitions);
+  openChange(door, definitions);
+  openCheck(door, definitions);
+  openVersionRoutes(door, definitions);
+}
+
+/** agents.endpoints.agents.post_agents */
+function openCreation(
+  door: Door,
+  { agents, catalog, chat, alias, clock }: Definitions,
+  { ids }: Pick<Around, "ids">,
+): void {
+  door.post(
+    "/v1/agents",
+    {
+      summary: "Create an agent",
+      description: "The key must be able to call the model of version 1.",
+      scope: "agents",
+      body: NewAgent,
+      replies: { 201: { description: "The agent and its version 1.", schema: AgentDetail } },
+      refusals: [
+        ...(["invalid_request", "model_not_permitted", "model_not_found"] as const),
+        ...(["slug_taken", "no_model_available"] as const),
+      ],
+    },
+    async ({ body, caller }) => {
+      const { account_id, key_id } = caller;
+      // agents.errors.permission_denied: nobody would own the agent.
+      if (account_id === null) throw refuse("permission_denied");
+      const change = { ...readChange(body), model: storeModel(body.model, alias) };
+      const behaviour = inherit(DEFAULT_BEHAVIOUR, change);
+      const tool_revisions = pinTools(catalog, behaviour.tools, []);
+      await requireModel(chat, behaviour.model, alias, caller);
+      const [id, now] = [ids.uuid(), clock.now()];
+      const { name, slug, description = null, metadata = {} } = readAgentChange(body);
+      const agent: AgentRow = {
+        ...{ id, account_id, name: name!, slug: slug ?? makeSlug(name!), description, metadata },
+        ...{ status: "active", current_version: 1 },
+        ...{ created_at: now, updated_at: now, archived_at: null },
+      };
+      const version: VersionRow = {
+        ...behaviour,
+        ...{ agent_id: id, version: 1, tool_revisions },
+        ...{ created_at: now, created_by_key_id: key_id },
+      };
+      const found = await agents.create(agent, version, slug === undefined);
+      return [201, showAgentDetail(found, alias)];
+    },
+  );
+}
+
+function openReads(door: Door, { agents, alias, require }: Definitions): void {
+  // agents.endpoints.agents.get_agents
+  door.get(
+    "/v1/agents",
+    {
+      summary: "List agents",
+      scope: "agents",
+      replies: { 200: { description: "Every agent, newest first.", schema: AgentList } },
+      refusals: [],
+    },
+    async ({ caller: { account_id } }) => {
+      const found = account_id === null ? [] : await agents.list(account_id);
+      return [200, { data: found.map(showAgent) }];
+    },
+  );
+  // agents.endpoints.agents.get_agents_id
+  door.get(
+    "/v1/agents/:id",
+    {
+      summary: "Read an agent",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "With its current version.", schema: AgentDetail } },
+      refusals: ["agent_not_found"],
+    },
+    async ({ params, caller }) => [200, showAgentDetail(await require(params.id, caller), alias)],
+  );
+}
+
+function openChange(door: Door, { agents, alias, clock }: Definitions): void {
+  door.patch(
+    "/v1/agents/:id",
+    {
+      summary: "Change an agent",
+      description: "What it does is changed by a new version.",
+      scope: "agents",
+      params: IdParams,
+      body: AgentPatch,
+      replies: { 200: { description: "With its current version.", schema: AgentDetail } },
+      refusals: ["agent_not_found", "slug_taken"],
+    },
+    async ({ params, body, caller: { account_id } }) => {
+      const change = readAgentChange(body);
+      const found =
+        account_id === null
+          ? undefined
+          : await agents.update(params.id, account_id, change, clock.now());
+      if (!found) throw refuse("agent_not_found");
+      return [200, showAgentDetail(found, alias)];
+    },
+  );
+}
+
+function openCheck(door: Door, { require }: Definitions): void {
+  door.post(
+    "/v1/agents/:id/check",
+    {
+      summary: "Check which tools ask",
+      description: "Of each tool of the current version: whether its calls run or wait, and why.",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "What becomes of calls.", schema: AgentCheck } },
+      refusals: ["agent_not_found"],
+    },
+    async ({ params, caller }) => {
+      const { version } = await require(params.id, caller);
+      const data = version.tool_revisions.map((pin) => checkTool(pin, version));
+      return [200, { agent_id: version.agent_id, version: version.version, data }];
+    },
+  );
+}
+
+/** agents.does.risk.read, agents.does.risk.write, agents.does.risk.irreversible */
+function checkTool(pin: VersionRow["tool_revisions"][number], { policy }: VersionRow) {
+  const call = { risk: pin.risk, name: pin.name, policy };
+  const before = decide({ ...call, has_external: false });
+  const after = decide({ ...call, has_external: true });
+  const asks = after.decision === "auto" ? "runs" : "asks_after_external_content";
+  return {
+    ...pin,
+    effect: before.decision === "auto" ? asks : "asks",
+    why: before.why,
+    why_after_external_content: after.why,
+  };
+}

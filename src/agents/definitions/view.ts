@@ -1,0 +1,64 @@
+// Agents and versions as their owner sees them.
+import { type TSchema, Type } from "@sinclair/typebox";
+import type { HoldRow } from "../../access/index.ts";
+import { maybe, Resource, show } from "../../platform/shape.ts";
+import { Agent, type OperatorHold } from "./agent.ts";
+import type { FoundAgent, HeldAgent } from "./store.ts";
+import { ToolPin, Version, type VersionRow } from "./version.ts";
+
+const list = <S extends TSchema>(item: S, description: string) => Type.Array(item, { description });
+
+export const AgentList = Resource("AgentList", {
+  data: list(Agent, "Every agent of the caller, newest first."),
+});
+
+export const VersionList = Resource("AgentVersionList", {
+  data: list(Version, "Newest first."),
+  next_before: maybe(
+    Type.Integer({ description: "`before` of the next page; null: this is the last." }),
+  ),
+});
+
+const why = (description: string) =>
+  list(
+    Type.String({ description: "`irreversible`, `write`, `listed` or `external_content`." }),
+    description,
+  );
+
+const CheckedTool = Type.Object(
+  {
+    ...ToolPin.properties,
+    effect: Type.Union(
+      [Type.Literal("runs"), Type.Literal("asks"), Type.Literal("asks_after_external_content")],
+      { description: "What becomes of a call: it runs, or it waits for an approval." },
+    ),
+    why: why("The rules by which it asks before content from outside was read."),
+    why_after_external_content: why("The rules by which it asks after that."),
+  },
+  { description: "A tool of the version, and what becomes of its calls." },
+);
+
+export const AgentCheck = Resource("AgentCheck", {
+  agent_id: Type.String({ format: "uuid", description: "The agent." }),
+  version: Type.Integer({ description: "Its current version." }),
+  data: list(CheckedTool, "Its tools, in the order of the version."),
+});
+
+export function showAgent({ agent, hold }: HeldAgent) {
+  return show(Agent, { ...agent, operator_hold: showHold(hold) });
+}
+
+export function showAgentDetail(found: FoundAgent, alias: string) {
+  return { ...showAgent(found), version: showVersion(found.version, alias) };
+}
+
+/** The default model is stored as none, so that it may be another one, and another alias. */
+export function showVersion(row: VersionRow, alias: string) {
+  return show(Version, { ...row, model: row.model ?? alias });
+}
+
+function showHold(hold: HoldRow | null): OperatorHold | null {
+  if (!hold) return null;
+  const { kind, reason, since } = hold;
+  return { scope: kind, reason, since: new Date(since).toISOString() };
+}

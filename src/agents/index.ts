@@ -1,0 +1,2 @@
+// The agent service: agents with versions, threads, runs and what they did.
+export { openAgents } from "./opening.ts";

@@ -1,0 +1,71 @@
+// What breaks off runs that are executed: a cancel, or the end of the key that they act for.
+import type { Cancel } from "../../platform/clock.ts";
+import type { Around } from "../around.ts";
+import type { Break } from "./asking.ts";
+import type { RunRow } from "./run.ts";
+
+/** agents.authentication.1: a key that ended is noticed so soon, also in the middle of a round. */
+const KEYS_LOOKED_AT_EVERY_MS = 5_000;
+
+/** A run that is executed here. */
+export interface Executing {
+  row: RunRow;
+  /** Its reason is a `Break`. */
+  controller: AbortController;
+}
+
+export function breakOff({ controller }: Executing, why: Break): void {
+  controller.abort(why);
+}
+
+export interface WatchingOptions {
+  around: Pick<Around, "database" | "access" | "clock" | "log">;
+  executing: ReadonlyMap<string, Executing>;
+  /** The runs of this process that were asked to stop. */
+  listCancelled(): Promise<string[]>;
+}
+
+/** Watches until the returned function is called. */
+export function watchRuns({ around, executing, listCancelled }: WatchingOptions): () => void {
+  const { database, access, clock, log } = around;
+  const complain = (error: unknown) => log.error("runs could not be looked at", { error });
+
+  const hearCancel = async (run_id: string | null) => {
+    if (executing.size === 0) return;
+    for (const id of run_id === null ? await listCancelled() : [run_id]) {
+      const run = executing.get(id);
+      if (run) breakOff(run, "cancel");
+    }
+  };
+  /** null: any key may have ended. */
+  const lookAtKeys = async (key_id: string | null) => {
+    const keys = new Map<string, Executing[]>();
+    for (const run of executing.values()) {
+      const key = run.row.started_by_key_id ?? "";
+      if (key_id !== null && key !== key_id) continue;
+      const runs = keys.get(key);
+      if (runs) runs.push(run);
+      else keys.set(key, [run]);
+    }
+    for (const [key, runs] of keys) {
+      if (await access.findCaller(key)) continue;
+      for (const run of runs) breakOff(run, "key");
+    }
+  };
+  let cancelLook: Cancel;
+  const planLook = () => {
+    cancelLook = clock.after(KEYS_LOOKED_AT_EVERY_MS, () => {
+      planLook();
+      lookAtKeys(null).catch(complain);
+    });
+  };
+  planLook();
+  const leave = [
+    database.listen("run.cancel", (id) => void hearCancel(id).catch(complain)),
+    database.listen("key", (id) => void lookAtKeys(id).catch(complain)),
+  ];
+  return () => {
+    cancelLook();
+    for (const step of leave) step();
+  };
+}

@@ -1,0 +1,125 @@
+// The routes of threads: pages of them, one, and its messages.
+import { Type } from "@sinclair/typebox";
+import type { Caller } from "../../access/index.ts";
+import { type Door, IdParams, readCursor, Uuid, writeCursor } from "../../http/index.ts";
+import { refuse } from "../../platform/refusal.ts";
+import { maybe, Resource, show } from "../../platform/shape.ts";
+import type { Around } from "../around.ts";
+import { type FoundThread, threadStore } from "./store.ts";
+import { Message, Thread } from "./thread.ts";
+
+const PAGE = 50;
+const PAGE_MAX = 200;
+/** agents.limits.thread_messages */
+const MESSAGES_MAX = 500;
+const CURSOR_CHARACTERS_MAX = 128;
+/** Of which list a cursor is. */
+const LIST = "threads";
+
+const ThreadsQuery = Type.Object({
+  agent_id: Type.Optional(Uuid("Only threads of this agent.")),
+  limit: Type.Optional(
+    Type.Integer({ description: "At most so many.", minimum: 1, maximum: PAGE_MAX, default: PAGE }),
+  ),
+  before: Type.Optional(
+    Type.String({
+      description: "The `next_before` of the page before.",
+      maxLength: CURSOR_CHARACTERS_MAX,
+    }),
+  ),
+});
+
+const MessagesQuery = Type.Object({
+  limit: Type.Optional(
+    Type.Integer({
+      description: "Only the last so many; left out: every message.",
+      minimum: 1,
+      maximum: MESSAGES_MAX,
+    }),
+  ),
+});
+
+const ThreadList = Resource("ThreadList", {
+  data: Type.Array(Thread, { description: "Newest first." }),
+  next_before: maybe(
+    Type.String({ description: "`before` of the next page; null: this is the last." }),
+  ),
+});
+const MessageList = Resource("MessageList", {
+  data: Type.Array(Message, { description: "In order." }),
+});
+
+export function openThreadRoutes(door: Door, { database }: Pick<Around, "database">): void {
+  const threads = database.bind(threadStore);
+
+  /** agents.authentication.6, agents.errors.thread_not_found: missing, or not the caller's. */
+  const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
+    const found = account_id === null ? undefined : await threads.find(id, account_id);
+    if (!found) throw refuse("thread_not_found");
+    return found;
+  };
+
+  door.get(
+    "/v1/threads",
+    {
+      summary: "List threads",
+      scope: "agents",
+      query: ThreadsQuery,
+      replies: { 200: { description: "Threads, newest first.", schema: ThreadList } },
+      refusals: [],
+    },
+    async ({ query, caller: { account_id } }) => {
+      const { agent_id = null, limit = PAGE } = query;
+      const before = query.before === undefined ? null : readPlace(query.before);
+      if (account_id === null) return [200, { data: [], next_before: null }];
+      // One more than is shown tells whether there is more.
+      const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });
+      const page = found.slice(0, limit);
+      const next_before = found.length > limit ? writePlace(page.at(-1)!) : null;
+      return [200, { data: page.map(showThread), next_before }];
+    },
+  );
+  // agents.endpoints.threads.get_threads_id
+  door.get(
+    "/v1/threads/:id",
+    {
+      summary: "Read a thread",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "The thread.", schema: Thread } },
+      refusals: ["thread_not_found"],
+    },
+    async ({ params, caller }) => [200, showThread(await require(params.id, caller))],
+  );
+  // agents.endpoints.threads.get_threads_id_messages
+  door.get(
+    "/v1/threads/:id/messages",
+    {
+      summary: "Read a thread's messages",
+      scope: "agents",
+      params: IdParams,
+      query: MessagesQuery,
+      replies: { 200: { description: "Messages in order.", schema: MessageList } },
+      refusals: ["thread_not_found"],
+    },
+    async ({ params, query, caller }) => {
+      const { id } = await require(params.id, caller);
+      const rows = await threads.listMessages(id, query.limit ?? null);
+      return [200, { data: rows.map((row) => show(Message, row)) }];
+    },
+  );
+}
+
+/** agents.limits.one_run_per_thread: the one in progress is what makes it busy. */
+function showThread(thread: FoundThread) {
+  return show(Thread, { ...thread, status: thread.active_run_id === null ? "idle" : "busy" });
+}
+
+function writePlace({ created_at, id }: FoundThread): string {
+  return writeCursor(LIST, [created_at, id]);
+}
+
+function readPlace(text: string): { created_at: number; id: string } {
+  const [created_at, id] = readCursor(LIST, text) as [number, string];
+  return { created_at, id };
+}

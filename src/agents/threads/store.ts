@@ -1,0 +1,68 @@
+// Threads and their messages as they are read: who starts runs and executes them writes both.
+import { type Static, Type } from "@sinclair/typebox";
+import { type Db, none, type Sql, sql, store } from "../../platform/database/index.ts";
+import { maybe, Row } from "../../platform/shape.ts";
+import { MessageRow, ThreadRow } from "./thread.ts";
+
+/** What follows of a thread from its runs and messages. */
+const FoundThread = Row(ThreadRow, {
+  active_run_id: maybe(Type.String()),
+  message_count: Type.Integer(),
+  updated_at: Type.Integer(),
+});
+export type FoundThread = Static<typeof FoundThread>;
+
+/** What of an account's threads is wanted; null: whatever. */
+export interface ThreadFilter {
+  account_id: string;
+  agent_id: string | null;
+  /** Only those behind this one in the list. */
+  before: { created_at: number; id: string } | null;
+  limit: number;
+}
+
+export const threadStore = store(
+  "threads",
+  {
+    /** agents.authentication.6: undefined where it is another's, too. */
+    find: async (db, id: string, account_id: string) => {
+      const [thread] = await listThreads(db, sql`WHERE id = ${id}`);
+      return thread?.account_id === account_id ? thread : undefined;
+    },
+    /** Newest first. */
+    list: (db, { account_id, agent_id, before, limit }: ThreadFilter) =>
+      listThreads(
+        db,
+        sql`WHERE account_id = ${account_id}
+            ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
+            ${before ? sql`AND (created_at, id) < (${before.created_at}, ${before.id})` : none}
+            ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+      ),
+    /** The last so many, or all where `last` is null, in order. */
+    listMessages: async (db, thread_id: string, last: number | null) => {
+      const rows = await db.all(
+        MessageRow,
+        sql`SELECT * FROM messages WHERE thread_id = ${thread_id} ORDER BY seq DESC
+            ${last === null ? none : sql`LIMIT ${last}`}`,
+      );
+      return rows.reverse();
+    },
+  },
+  {},
+);
+
+/** A thread's messages are numbered without gaps: the newest one's number is their count. */
+function listThreads(db: Db, which: Sql): Promise<FoundThread[]> {
+  return db.all(
+    FoundThread,
+    sql`SELECT id, account_id, agent_id, title, external_content, created_at,
+          (SELECT runs.id FROM runs
+           WHERE runs.thread_id = threads.id AND runs.finished_at IS NULL) AS active_run_id,
+          COALESCE((SELECT messages.seq FROM messages WHERE messages.thread_id = threads.id
+           ORDER BY messages.seq DESC LIMIT 1), 0) AS message_count,
+          COALESCE((SELECT messages.created_at FROM messages
+           WHERE messages.thread_id = threads.id
+           ORDER BY messages.seq DESC LIMIT 1), created_at) AS updated_at
+        FROM threads ${which}`,
+  );
+}

@@ -1,0 +1,121 @@
+// The gateway from inside, on a manual clock: its houses without a socket, a key, and what it left.
+import { buildAccess, type Caller } from "../../../src/access/index.ts";
+import {
+  createRunning,
+  type GatewayInside,
+  type InsideCaller,
+  openGateway,
+  type RoundAsk,
+} from "../../../src/gateway/index.ts";
+import type { Entry } from "../../../src/gateway/ledger/entry.ts";
+import { createDoor } from "../../../src/http/door.ts";
+import { buildModels } from "../../../src/models/index.ts";
+import { buildOperator, type KeyWish, type Operator } from "../../../src/operator/index.ts";
+import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { readSettings } from "../../../src/platform/settings/index.ts";
+import { wish } from "../../operator/house.ts";
+import { createManualClock, type ManualClock } from "../../support/clock.ts";
+import { openTestDatabase } from "../../support/database.ts";
+import { createSeededIds } from "../../support/ids.ts";
+import { readLedger } from "../../support/ledger.ts";
+
+export interface InsideFront extends AsyncDisposable {
+  inside: GatewayInside;
+  operator: Operator;
+  clock: ManualClock;
+  /** Every line of the log, parsed. */
+  lines: Record<string, unknown>[];
+  account_id: string;
+  /** A key of the account acme, as its caller is now. */
+  openKey(fields?: Partial<KeyWish>): Promise<Caller>;
+  findCaller(key_id: string): Promise<Caller | undefined>;
+  /** Every row of the ledger, once what waits has been written. */
+  readRows(): Promise<Entry[]>;
+  /** How many searches are worked on now. */
+  countSearches(): number;
+  /** Ends what is under way, as a stop of the program does at its deadline. */
+  endRunning(): void;
+  /** Nothing can be read any more. */
+  closeDatabase(): Promise<void>;
+}
+
+export async function openInside(text = ""): Promise<InsideFront> {
+  const alias = "svc";
+  const settings = readSettings(text, "wadi.toml", {}, {});
+  const database = await openTestDatabase({ kind: "memory" });
+  const clock = createManualClock();
+  const ids = createSeededIds();
+  const lines: InsideFront["lines"] = [];
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  const access = buildAccess({ database, clock, ids, alias });
+  const egress = createTrustedEgress({ clock });
+  const around = { settings, database, egress, clock, ids, log };
+  const models = await buildModels(around);
+  const running = createRunning();
+  const { registry } = models;
+  const door = createDoor({
+    ...{ half: "gateway", alias, identify: access.identify, clock, ids, log },
+    limiter: { take() {} },
+    holdOpen: () => () => {},
+    observe: null,
+  });
+  const hashUser = (user: string) => user;
+  const gateway = openGateway(door, { ...around, registry, running, hashUser });
+  const operator = buildOperator({ settings, access, database, clock });
+  let isOpen = true;
+  const close = async () => {
+    if (isOpen) await database.close();
+    isOpen = false;
+  };
+  const account = await operator.accounts.create("acme");
+  return {
+    inside: gateway.inside,
+    operator,
+    clock,
+    lines,
+    account_id: account.id,
+    async openKey(fields = {}) {
+      const { key } = await operator.keys.create(wish(fields));
+      return (await access.findCaller(key.id))!;
+    },
+    findCaller: access.findCaller,
+    async readRows() {
+      await clock.advance(25);
+      return readLedger(database).entries();
+    },
+    countSearches: () => gateway.look().find(({ name }) => name === "search")!.in_use,
+    endRunning: running.end,
+    closeDatabase: close,
+    async [Symbol.asyncDispose]() {
+      // What cannot be written any more is tried for a while.
+      const stopped = Promise.all(gateway.services.map((service) => service.stop(0)));
+      await clock.advance(10_000);
+      await stopped;
+      egress.close();
+      await close();
+    },
+  };
+}
+
+/** Who asks, as the run engine says it. */
+export function comeFrom(caller: Caller, request_id = "request-1"): InsideCaller {
+  return { caller, request_id, trace: null };
+}
+
+/** A question of one user message. */
+export function question(content: string, fields: Partial<RoundAsk> = {}): RoundAsk {
+  return {
+    model: "svc",
+    messages: [{ role: "user", content }],
+    tools: [],
+    temperature: null,
+    top_p: null,
+    max_tokens: null,
+    reasoning: false,
+    ...fields,
+  };
+}
+
+/** A signal that nobody aborts. */
+export const NEVER = new AbortController().signal;

@@ -1,0 +1,107 @@
+// What the store of holds must do, on every engine.
+import { expect } from "bun:test";
+import type { HoldRow } from "../../src/access/index.ts";
+import type { Case, Houses } from "./cases.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+const account: HoldRow = {
+  kind: "account",
+  id: "a-1",
+  account_id: "a-1",
+  reason: "unpaid",
+  since: NOW,
+};
+const agent: HoldRow = {
+  kind: "agent",
+  id: "g-1",
+  account_id: "a-1",
+  reason: null,
+  since: NOW + 1,
+};
+const holdBoth = async ({ holds }: Houses) => {
+  await holds.hold(agent);
+  await holds.hold(account);
+};
+
+export const holdCases: Case[] = [
+  {
+    method: "holds.hold",
+    title: "keeps a hold with a reason or without, each with its kind",
+    act: ({ holds }) => holds.hold(account),
+    async judge(answer, { holds }) {
+      expect(answer).toEqual(account);
+      expect(await holds.hold({ ...agent, id: "a-1" })).toEqual({ ...agent, id: "a-1" });
+      expect(await holds.list()).toEqual([account, { ...agent, id: "a-1" }]);
+    },
+  },
+  {
+    method: "holds.hold",
+    title: "again changes the reason alone",
+    given: ({ holds }) => holds.hold(account),
+    act: ({ holds }) => holds.hold({ ...account, reason: "abuse", since: NOW + 9 }),
+    async judge(answer, { holds }) {
+      expect(answer).toEqual({ ...account, reason: "abuse" });
+      await holds.hold({ ...account, reason: null, since: NOW + 10 });
+      expect(await holds.list()).toEqual([{ ...account, reason: null }]);
+    },
+  },
+  {
+    method: "holds.release",
+    title: "ends a hold, and leaves that of the other kind",
+    async given({ holds }) {
+      await holds.hold({ ...agent, id: "a-1" });
+      await holds.hold(account);
+    },
+    act: ({ holds }) => holds.release("account", "a-1"),
+    async judge(answer, { holds }) {
+      expect(answer).toBe(true);
+      expect(await holds.list()).toEqual([{ ...agent, id: "a-1" }]);
+      expect(await holds.release("account", "a-1")).toBe(false);
+    },
+  },
+  {
+    method: "holds.find",
+    title: "finds by kind and id",
+    given: holdBoth,
+    act: ({ holds }) => holds.find("agent", "g-1"),
+    async judge(answer, { holds }) {
+      expect(answer).toEqual(agent);
+      expect(await holds.find("account", "g-1")).toBeUndefined();
+      expect(await holds.find("agent", "a-1")).toBeUndefined();
+    },
+  },
+  {
+    method: "holds.find",
+    title: "says for other statements what keeps an agent's runs from starting",
+    given: holdBoth,
+    act: ({ held }) => held.both("g-1", "a-1"),
+    async judge(answer, { held, holds }) {
+      expect(answer).toEqual({ agent, account });
+      expect(await held.both("g-2", "a-1")).toEqual({ agent: undefined, account });
+      expect(await held.both("g-1", "a-2")).toEqual({ agent, account: undefined });
+      // An id of the other kind is nobody's.
+      expect(await held.both("a-1", "g-1")).toEqual({ agent: undefined, account: undefined });
+      const free = async (agent_id: string, account_id: string) =>
+        [agent_id, account_id, await held.isFree(agent_id, account_id)].join(" ");
+      expect(await free("g-1", "a-1")).toBe("g-1 a-1 false");
+      expect(await free("g-2", "a-1")).toBe("g-2 a-1 false");
+      expect(await free("g-1", "a-2")).toBe("g-1 a-2 false");
+      expect(await free("g-2", "a-2")).toBe("g-2 a-2 true");
+      expect(await free("a-1", "g-1")).toBe("a-1 g-1 true");
+      await holds.release("account", "a-1");
+      expect(await free("g-2", "a-1")).toBe("g-2 a-1 true");
+    },
+  },
+  {
+    method: "holds.list",
+    title: "shows accounts, then agents, each the oldest first",
+    async given({ holds }) {
+      await holds.hold({ ...agent, id: "g-2", since: NOW + 2 });
+      await holds.hold(agent);
+      await holds.hold(account);
+    },
+    act: ({ holds }) => holds.list(),
+    judge: (answer) =>
+      expect(answer).toEqual([account, agent, { ...agent, id: "g-2", since: NOW + 2 }]),
+  },
+];
