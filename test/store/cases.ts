@@ -10,7 +10,7 @@ import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readHolds } from "../support/holds.ts";
-import { readLedger, readLedger } from "../support/ledger.ts";
+import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
@@ -30,7 +30,6 @@ export function bindHouses(database: Database) {
     holds: database.bind(holdStore),
     held: readHolds(database),
     written: readLedger(database),
-    holds: database.bind(holdStore),
     runs: database.bind(runStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
