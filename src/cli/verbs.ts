@@ -133,6 +133,27 @@ export const VERBS: readonly Verb[] = [
     run: async (given, output) => (await import("./keys.ts")).rotateKey(given, output),
   },
   {
+    name: "agents list",
+    args: [],
+    flags: { account },
+    help: "every agent, and who is held",
+    run: async (given, output) => (await import("./agents.ts")).listAgents(given, output),
+  },
+  {
+    name: "agents hold",
+    args: ["AGENT_ID"],
+    flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
+    help: "it starts no runs for now",
+    run: async (given, output) => (await import("./agents.ts")).holdAgent(given, output),
+  },
+  {
+    name: "agents release",
+    args: ["AGENT_ID"],
+    flags: {},
+    help: "takes a hold back: what waits begins",
+    run: async (given, output) => (await import("./agents.ts")).releaseAgent(given, output),
+  },
+  {
     name: "models list",
     args: [],
     flags: {},

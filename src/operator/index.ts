@@ -2,6 +2,7 @@
 export { Account, Hold, Key } from "../access/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
 export { ListedAccount } from "./accounts.ts";
+export { ListedAgent } from "./agents.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
 export type { KeyWish } from "./keys.ts";
 export { ListedModel } from "./models.ts";

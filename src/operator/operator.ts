@@ -1,10 +1,12 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
+import { createAgentBook } from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
+import { createAgentVerbs } from "./agents.ts";
 import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
@@ -24,8 +26,10 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
   const ids = models.map((model) => model.id);
+  const book = createAgentBook(database);
   return {
     accounts,
+    agents: createAgentVerbs({ access, book, requireAccount }),
     keys: createKeyVerbs({ access, clock, models: ids, requireAccount }),
     models: createModelVerbs({
       settings,
