@@ -41,7 +41,10 @@ export const Agent = Resource("Agent", fields);
 export type Agent = Static<typeof Agent>;
 
 /** Detail form: the agent with its current version. */
-export const AgentDetail = Resource("AgentDetail", { ...fields, version: Version });
+export const AgentDetail = Resource("AgentDetail", {
+  ...fields,
+  version: { ...Version, description: "Its current version." },
+});
 
 const { operator_hold: _, ...stored } = fields;
 /** As it is stored; what holds it stands elsewhere. */
