@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
-import { type Document, findBreach, followRef, type Schema } from "./document.ts";
+import { type Document, findBreach, followRef, type Schema } from "../shared/document.ts";
 
 let app: TestApp;
 let document: Document;
