@@ -47,7 +47,7 @@ export type Agent = Static<typeof Agent>;
 /** Detail form: the agent with its current version. */
 export const AgentDetail = Resource(
   "AgentDetail",
-  { ...fields, version: Version },
+  { ...fields, version: { ...Version, description: "Its current version." } },
   "An agent with its current version.",
 );
 

@@ -61,5 +61,5 @@ test("tools are pinned as they are now; an inherited one that is gone stays as i
   expect(pinTools(catalog, ["calculator", "gone"], [old!, gone!])).toEqual([now!, gone!]);
   const name = `gone${"x".repeat(99)}`;
   const work = () => pinTools(catalog, ["calculator", name], [old!, gone!]);
-  expect(work).toThrow(`There is no tool \`${name.slice(0, 64)}…\`.`);
+  expect(work).toThrow(`There is no tool "${name.slice(0, 64)}…".`);
 });
