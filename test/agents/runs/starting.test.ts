@@ -76,7 +76,7 @@ test("agents.errors.admission_busy: 64 starts of an account wait at once, and on
   const begun = Array.from({ length: 64 }, begin);
   await new Promise(setImmediate);
   const busy = [429, "admission_busy", { "retry-after": "1" }];
-  expect(await codeOf(begin())).toEqual(busy);
+  expect(await codeOf(begin())).toEqual(busy as never);
   waiting.shift()!();
   await begun[0];
   const next = begin();
