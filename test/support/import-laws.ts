@@ -46,7 +46,8 @@ const joints: Record<string, readonly string[]> = {
 const isOurs = (path: string) => path.startsWith("src/");
 const isJoint = (house: string) => house === "app" || house in joints;
 const isCellar = (path: string) =>
-  houseOf(path) !== "platform" && (basename(path) === "store.ts" || path.includes("/store/"));
+  !path.startsWith("src/platform/database/") &&
+  (basename(path) === "store.ts" || path.includes("/store/"));
 
 const judgeImports = (
   file: SourceFile,

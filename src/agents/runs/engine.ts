@@ -39,8 +39,6 @@ export function createEngine(options: EngineOptions): Engine {
   const draining = new AbortController();
   const places = createPlaces(() => around.settings().limits.concurrent_runs);
   const undo: (() => void)[] = [];
-  let isStarted = false;
-  let isClaiming = false;
   let onQuiet: (() => void) | null = null;
 
   const process = createProcess({
@@ -63,28 +61,11 @@ export function createEngine(options: EngineOptions): Engine {
       pump();
     });
   };
-  const claim = async (turns: readonly Turn[]) => {
-    const claimed = new Map<string, number>();
-    for (const row of await store.claim(process.epoch, turns, clock.now())) {
-      claimed.set(row.account_id, (claimed.get(row.account_id) ?? 0) + 1);
-      begin(row);
-    }
-    places.settle(turns, claimed);
-  };
-  const pump = () => {
-    if (!isStarted || isClaiming || draining.signal.aborted) return;
-    const turns = places.plan();
-    if (turns.length === 0) return;
-    isClaiming = true;
-    const goOn = () => {
-      isClaiming = false;
-      pump();
-    };
-    claim(turns).then(goOn, (error) => {
-      log.error("runs could not be claimed", { error });
-      clock.after(CLAIM_AGAIN_MS, goOn);
-    });
-  };
+  const pump = createPump(around, places, draining.signal, async (turns) => {
+    const rows = await store.claim(process.epoch, turns, clock.now());
+    for (const row of rows) begin(row);
+    return rows;
+  });
   /** null: of any account something may wait. */
   const hearQueued = async (account_id: string | null) => {
     const accounts = account_id === null ? await store.listWaiting() : [account_id];
@@ -100,7 +81,6 @@ export function createEngine(options: EngineOptions): Engine {
       undo.push(database.listen("runs.queued", (id) => void hearQueued(id).catch(complain)));
       undo.push(watchRuns({ around, executing, listCancelled }));
       await process.start();
-      isStarted = true;
       await hearQueued(null);
     },
     drain: () => draining.abort(),
@@ -117,6 +97,41 @@ export function createEngine(options: EngineOptions): Engine {
     },
     look: () => ({ executing: executing.size }),
   };
+}
+
+/** Claims for as long as somebody waits and a place is free; one claim at a time. */
+function createPump(
+  { clock, log }: Around,
+  places: Places,
+  draining: AbortSignal,
+  claim: (turns: readonly Turn[]) => Promise<readonly RunRow[]>,
+) {
+  let isClaiming = false;
+  const pump = () => {
+    if (isClaiming || draining.aborted) return;
+    const turns = places.plan();
+    if (turns.length === 0) return;
+    isClaiming = true;
+    const goOn = () => {
+      isClaiming = false;
+      pump();
+    };
+    claim(turns).then(
+      (rows) => {
+        const claimed = new Map<string, number>();
+        for (const { account_id } of rows) {
+          claimed.set(account_id, (claimed.get(account_id) ?? 0) + 1);
+        }
+        places.settle(turns, claimed);
+        goOn();
+      },
+      (error) => {
+        log.error("runs could not be claimed", { error });
+        clock.after(CLAIM_AGAIN_MS, goOn);
+      },
+    );
+  };
+  return pump;
 }
 
 /** Executes one run that was claimed; it never throws. */

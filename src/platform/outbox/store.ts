@@ -53,7 +53,8 @@ export const outboxStore = store(
     sweep: (tx, until: number, limit: number) =>
       tx.run(
         sql`DELETE FROM outbox WHERE id IN
-              (SELECT id FROM outbox WHERE created_at < ${until} ORDER BY created_at LIMIT ${limit})`,
+              (SELECT id FROM outbox WHERE created_at < ${until}
+               ORDER BY created_at LIMIT ${limit})`,
       ),
   },
 );
