@@ -77,17 +77,19 @@ export function createRunVerbs(options: RunVerbsOptions) {
       const { limit } = wish;
       const status = readStatus(wish.status);
       const agent_id = wish.agent?.toLowerCase() ?? null;
-      const found = [];
+      const pages = [];
       for (const account of await listAccounts(wish)) {
         const rows = await runs.list({ account_id: account.id, agent_id, status, limit });
-        for (const run of rows) {
-          const { rounds, tool_calls } = run.usage;
-          found.push({ ...run, account: account.name, rounds, tool_calls, cost: run.cost.total });
-        }
+        pages.push(
+          rows.map((run) => {
+            const { rounds, tool_calls } = run.usage;
+            return { ...run, account: account.name, rounds, tool_calls, cost: run.cost.total };
+          }),
+        );
       }
-      const isNewer = (one: (typeof found)[0], other: (typeof found)[0]) =>
-        other.created_at - one.created_at || (one.id < other.id ? 1 : -1);
-      return found.sort(isNewer).slice(0, limit);
+      const found = pages.flat();
+      found.sort((one, other) => other.created_at - one.created_at || (one.id < other.id ? 1 : -1));
+      return found.slice(0, limit);
     },
     /** A run and all its steps. */
     async show(typed: string) {
