@@ -1,5 +1,5 @@
 // Runs as the operator sees them: a list, one with its timeline, and one that goes on.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { Access, Account } from "../access/index.ts";
 import { type AgentBook, FINAL, type RunBook, STATUSES, type Status } from "../agents/index.ts";
 import { type Clock, wait } from "../platform/clock.ts";
@@ -19,6 +19,8 @@ export const ListedRun = Resource("ListedRun", {
   created_at: Timestamp("When it was accepted."),
   finished_at: maybe(Timestamp("When it ended; null: it has not.")),
 });
+
+type ListedRunRow = Static<typeof ListedRun>;
 
 /** null: whatever. */
 export interface RunsWish {
@@ -77,18 +79,15 @@ export function createRunVerbs(options: RunVerbsOptions) {
       const { limit } = wish;
       const status = readStatus(wish.status);
       const agent_id = wish.agent?.toLowerCase() ?? null;
-      const pages = [];
+      const found: ListedRunRow[] = [];
       for (const account of await listAccounts(wish)) {
         const rows = await runs.list({ account_id: account.id, agent_id, status, limit });
-        pages.push(
-          rows.map((run) => {
-            const { rounds, tool_calls } = run.usage;
-            return { ...run, account: account.name, rounds, tool_calls, cost: run.cost.total };
-          }),
-        );
+        for (const run of rows) {
+          const { rounds, tool_calls } = run.usage;
+          found.push({ ...run, account: account.name, rounds, tool_calls, cost: run.cost.total });
+        }
       }
-      const found = pages.flat();
-      found.sort((one, other) => other.created_at - one.created_at || (one.id < other.id ? 1 : -1));
+      found.sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
       return found.slice(0, limit);
     },
     /** A run and all its steps. */

@@ -1,5 +1,5 @@
 // Starts runs: judges who may start which agent with which model, and hands over to the store.
-import { accountOf, type Caller } from "../../access/index.ts";
+import type { Caller } from "../../access/index.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import { type Code, refuse } from "../../platform/refusal.ts";
 import type { ModelSettings } from "../../platform/settings/index.ts";
@@ -133,11 +133,12 @@ async function findAgent(
   caller: Caller,
   agent_id: string,
 ): Promise<Startable> {
-  const agent = await runs.findStartable(agent_id);
-  if (!agent || agent.account_id !== accountOf(caller)) throw refuse("agent_not_found");
+  // It owns no agent either: behind the 404 nobody would ever be told this.
   if (caller.account_id === null) {
     throw refuse("permission_denied", { message: "A key without an owner starts no runs." });
   }
+  const agent = await runs.findStartable(agent_id);
+  if (agent?.account_id !== caller.account_id) throw refuse("agent_not_found");
   return agent;
 }
 

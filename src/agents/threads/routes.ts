@@ -15,6 +15,7 @@ const MESSAGES_MAX = 500;
 const CURSOR_CHARACTERS_MAX = 128;
 /** Of which list a cursor is. */
 const LIST = "threads";
+const ID = /^[0-9a-f-]{36}$/;
 
 const ThreadsQuery = Type.Object({
   agent_id: Type.Optional(Uuid("Only threads of this agent.")),
@@ -127,7 +128,12 @@ function writePlace({ created_at, id }: FoundThread): string {
   return writeCursor(LIST, [created_at, id]);
 }
 
+/** Its checksum keeps no secret: who computes one for other values is refused all the same. */
 function readPlace(text: string): { created_at: number; id: string } {
-  const [created_at, id] = readCursor(LIST, text) as [number, string];
-  return { created_at, id };
+  const [created_at, id] = readCursor(LIST, text);
+  if (Number.isSafeInteger(created_at) && typeof id === "string" && ID.test(id)) {
+    return { created_at: created_at as number, id };
+  }
+  const message = "`before` must be a `next_before` of this list.";
+  throw refuse("validation", { param: "before", message });
 }

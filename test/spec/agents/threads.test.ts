@@ -1,6 +1,7 @@
 // Threads as their owner reads them: runs are started and written by the store itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
+import { writeCursor } from "../../../src/http/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { makeAdmission, makeRecord } from "../../support/runs.ts";
 import { allow } from "../gateway/keys.ts";
@@ -116,10 +117,14 @@ describe("GET /v1/threads", () => {
     await start();
     await start();
     const { next_before } = await read("?limit=1");
+    const id = crypto.randomUUID();
+    const forged = [[], [1], ["1", id], [1.5, id], [2 ** 60, id], [1, 2], [1, `${id}\0`], [1, "x"]];
     const refusals = {
       limit: ["limit=0", "limit=201", "limit=x"],
       agent_id: ["agent_id=x", "agent_id="],
-      before: ["before=", "before=x", `before=${next_before}x`, `before=${"a".repeat(129)}`],
+      before: ["before=", "before=x", `before=${next_before}x`, `before=${"a".repeat(129)}`].concat(
+        forged.map((place) => `before=${writeCursor("threads", place)}`),
+      ),
       status: ["status=idle"],
     };
     for (const [param, queries] of Object.entries(refusals)) {

@@ -1,5 +1,6 @@
 // Versions: what they inherit, what they replace, and pages of them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { agentStore } from "../../../src/agents/definitions/store.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -142,6 +143,19 @@ describe("POST /v1/agents/{id}/versions", () => {
     const dear = { budgets: { max_cost_sar: "1e3" } };
     await expectRefusal(await post(id, dear), ...code, "budgets.max_cost_sar");
     expect((await list(id)).data).toHaveLength(1);
+  });
+
+  test("a tool that is gone is inherited as it was pinned, and cannot be asked for", async () => {
+    const made = await createAgent(app, { tools: ["calculator"] });
+    const { id: account_id } = (await app.app.access.accounts.find("dev"))!;
+    const gone = { name: "gone", revision: 7, kind: "builtin", risk: "write" } as const;
+    const found = await app.app.database.bind(agentStore).find(made.id, account_id);
+    const [id, slug] = [crypto.randomUUID(), "of-an-older-release"];
+    const older = { ...found!.version, agent_id: id, tools: ["gone"], tool_revisions: [gone] };
+    await app.app.database.bind(agentStore).create({ ...found!.agent, id, slug }, older, false);
+    expect(await add(id)).toMatchObject({ version: 2, tools: ["gone"], tool_revisions: [gone] });
+    const asked = await post(id, { tools: ["calculator", "gone"] });
+    await expectRefusal(asked, 400, "invalid_request", "tools.1");
   });
 
   test("no body is a body without fields", async () => {
