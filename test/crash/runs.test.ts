@@ -64,7 +64,10 @@ const template = join(root, "template");
 async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
   const child = startProgram(["serve", "--json", "--port", "0", "--data", data], failPoint);
   const line = await child.next();
-  if (line === undefined) return undefined;
+  if (line === undefined) {
+    expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
+    return undefined;
+  }
   const { url, keys } = JSON.parse(line) as { url: string; keys: string[] };
   secret ||= keys[0] ?? "";
   return {
