@@ -13,6 +13,7 @@ import { createStreams } from "./runs/stream/streams.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { createBuiltins } from "./tools/builtin/builtins.ts";
 import { createCatalog } from "./tools/catalog.ts";
+import { openToolRoutes } from "./tools/routes.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
 export interface Agents {
@@ -31,6 +32,7 @@ export function openAgents(door: Door, around: Around): Agents {
   const tools = createCatalog(createBuiltins({ search: around.inside.search }));
   openDefinitionRoutes(door, around, { tools });
   openThreadRoutes(door, around);
+  openToolRoutes(door, around, { tools });
   const priceOf = (name: string) => {
     const prices = new Map(Object.entries(around.settings().agents.tool_prices));
     const tool = tools.find(name);

@@ -154,6 +154,32 @@ export const VERBS: readonly Verb[] = [
     run: async (given, output) => (await import("./agents.ts")).releaseAgent(given, output),
   },
   {
+    name: "runs list",
+    args: [],
+    flags: {
+      account,
+      agent: { takes: "ID", help: "only its runs" },
+      status: { takes: "S", help: "only those that are in it, such as failed" },
+      limit: { takes: "N", help: "at most so many (default 20)" },
+    },
+    help: "the newest runs",
+    run: async (given, output) => (await import("./runs.ts")).listRuns(given, output),
+  },
+  {
+    name: "runs show",
+    args: ["RUN_ID"],
+    flags: {},
+    help: "a run and what it did",
+    run: async (given, output) => (await import("./runs.ts")).showRun(given, output),
+  },
+  {
+    name: "runs follow",
+    args: ["RUN_ID"],
+    flags: {},
+    help: "the same live, until it ends",
+    run: async (given, output) => (await import("./runs.ts")).followRun(given, output),
+  },
+  {
     name: "models list",
     args: [],
     flags: {},

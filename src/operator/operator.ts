@@ -1,6 +1,6 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import { createAgentBook } from "../agents/index.ts";
+import { createAgentBook, createRunBook } from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
@@ -11,6 +11,7 @@ import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
+import { createRunVerbs } from "./runs.ts";
 import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
@@ -35,6 +36,11 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
       settings,
       switches: createSwitches(database, clock),
       units: createUnitStandings(database),
+    }),
+    runs: createRunVerbs({
+      ...{ access, clock, requireAccount },
+      agents: book,
+      runs: createRunBook(database),
     }),
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */

@@ -61,7 +61,7 @@ export const RunPage = Type.Object(
       Type.String({ description: "`before` of the next page; null: this is the last." }),
     ),
   },
-  { $id: "RunPage" },
+  { $id: "RunPage", description: "A page of runs." },
 );
 
 /** What is wanted of an account's runs: one more than a page has, to know whether others follow. */

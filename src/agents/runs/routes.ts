@@ -36,7 +36,7 @@ const StepsQuery = Type.Object({
 });
 const StepList = Type.Object(
   { data: Type.Array(Step, { description: "Steps in the order of `seq`." }) },
-  { $id: "RunStepList" },
+  { $id: "RunStepList", description: "Steps of a run." },
 );
 
 const START_REFUSALS: readonly Code[] = [
@@ -67,6 +67,7 @@ function openStart(door: Door, starting: Starting): void {
         "of 1 to 128 printable ASCII characters makes it safe to send again for 24 hours.",
       scope: "agents",
       params: IdParams,
+      request_headers: ["idempotency-key"],
       body: StartRun,
       replies: { 202: { description: "The queued run.", schema: Run } },
       refusals: START_REFUSALS,

@@ -59,7 +59,19 @@ export const StartRun = withRules(
       metadata: Type.Optional(maybe(SentMetadata)),
       budgets: Type.Optional(maybe(LowerBudgets)),
     },
-    { $id: "StartRun", additionalProperties: false },
+    {
+      $id: "StartRun",
+      additionalProperties: false,
+      description: "What a run is started with.",
+      examples: [
+        { input: { message: "What is 12.5 % of 80?" } },
+        {
+          input: { message: "And of 90?" },
+          budgets: { max_cost_sar: "0.50" },
+          metadata: { ticket: "A-17" },
+        },
+      ],
+    },
   ),
   { metadata: ({ metadata }) => judgeMetadata(metadata) },
 );

@@ -39,15 +39,23 @@ const MessagesQuery = Type.Object({
   ),
 });
 
-const ThreadList = Resource("ThreadList", {
-  data: Type.Array(Thread, { description: "Newest first." }),
-  next_before: maybe(
-    Type.String({ description: "`before` of the next page; null: this is the last." }),
-  ),
-});
-const MessageList = Resource("MessageList", {
-  data: Type.Array(Message, { description: "In order." }),
-});
+const ThreadList = Resource(
+  "ThreadList",
+  {
+    data: Type.Array(Thread, { description: "Newest first." }),
+    next_before: maybe(
+      Type.String({ description: "`before` of the next page; null: this is the last." }),
+    ),
+  },
+  "A page of threads.",
+);
+const MessageList = Resource(
+  "MessageList",
+  {
+    data: Type.Array(Message, { description: "In order." }),
+  },
+  "Messages of a thread.",
+);
 
 export function openThreadRoutes(door: Door, { database }: Pick<Around, "database">): void {
   const threads = database.bind(threadStore);

@@ -30,16 +30,24 @@ const SUMS = {
 
 /** agents.resources.usage_row */
 const ROWS = {
-  day: Resource("AgentUsageDay", {
-    date: Type.String({ description: "A day in UTC, such as 2026-11-20." }),
-    ...SUMS,
-  }),
-  agent: Resource("AgentUsageAgent", {
-    agent_id: Type.String({ format: "uuid", description: "The agent that ran." }),
-    ...SUMS,
-  }),
+  day: Resource(
+    "AgentUsageDay",
+    {
+      date: Type.String({ description: "A day in UTC, such as 2026-11-20." }),
+      ...SUMS,
+    },
+    "Runs that finished on one day.",
+  ),
+  agent: Resource(
+    "AgentUsageAgent",
+    {
+      agent_id: Type.String({ format: "uuid", description: "The agent that ran." }),
+      ...SUMS,
+    },
+    "Finished runs of one agent.",
+  ),
 };
-const Totals = Resource("AgentUsageTotals", SUMS);
+const Totals = Resource("AgentUsageTotals", SUMS, "All rows together.");
 
 export const UsageReport = Type.Object(
   {
@@ -53,7 +61,7 @@ export const UsageReport = Type.Object(
     }),
     totals: Totals,
   },
-  { $id: "AgentUsage" },
+  { $id: "AgentUsage", description: "Sums of the runs that finished in a window of days." },
 );
 
 const day = (description: string) =>

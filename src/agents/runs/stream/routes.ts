@@ -29,7 +29,7 @@ const RunEvent = Type.Object(
     approval: Type.Optional(Approval),
     run: Type.Optional(Run),
   },
-  { $id: "RunEvent" },
+  { $id: "RunEvent", description: "One frame of a run's stream." },
 );
 
 const STREAM = 200;
