@@ -5,7 +5,7 @@ import { writeCursor } from "../../../src/http/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { makeAdmission, makeRecord } from "../../support/runs.ts";
 import { allow } from "../gateway/keys.ts";
-import { type Document, findBreach } from "../shared/document.ts";
+import { type Document, findBreach } from "../gateway/document.ts";
 import { expectRefusal } from "./refusal.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 

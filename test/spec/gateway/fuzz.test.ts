@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
-import { drawBody } from "../shared/bodies.ts";
-import { type Document, findBreach, type Operation } from "../shared/document.ts";
+import { type Document, findBreach, type Operation } from "./document.ts";
+import { drawBody } from "./fuzz-bodies.ts";
 import { readRefusal } from "./refusal.ts";
 
 const SEED = 20_261_121;
