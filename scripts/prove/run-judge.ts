@@ -1,5 +1,5 @@
 // What must be true of runs in a database, whatever happened to the program that wrote it.
-import { look, type RunGround } from "../bench/run-ground.ts";
+import { Database as Connection } from "bun:sqlite";
 
 /** How many runs, threads, accounts or days break each law. */
 export interface Judgement {
@@ -38,7 +38,9 @@ const LAWS: Readonly<Record<keyof Judgement, string>> = {
       FROM runs WHERE finished_at IS NOT NULL GROUP BY 1, 2, 3)`,
 };
 
-export const judgeRuns = (ground: RunGround): Judgement =>
-  Object.fromEntries(
-    Object.entries(LAWS).map(([law, query]) => [law, look(ground, query).length]),
-  ) as unknown as Judgement;
+export const judgeRuns = (file: string): Judgement => {
+  using connection = new Connection(file, { readonly: true });
+  const count = (query: string) => connection.query(query).all().length;
+  const counts = Object.entries(LAWS).map(([law, query]) => [law, count(query)]);
+  return Object.fromEntries(counts) as Judgement;
+};

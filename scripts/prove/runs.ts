@@ -98,7 +98,7 @@ const listFindings = (run: Run, kills: number, taken_ms: readonly number[]): Fin
   const revived = [...run.cancelled].filter((id) => found.get(id)?.status !== "cancelled").length;
   const doubled = rows.length - new Set(rows.map(({ token }) => token)).size;
   const looped = rows.filter(({ error }) => error?.includes("crash_loop")).length;
-  const judged = judgeRuns(ground);
+  const judged = judgeRuns(ground.file);
   return [
     atMost(`${IN_FLIGHT} runs taken up, slowest`, Math.max(...taken_ms), RECOVERY_MS_MAX, " ms"),
     atLeast("servers killed under load", kills, KILLS),

@@ -126,7 +126,8 @@ const HEADERS = {
   "retry-after": {
     description:
       "Whole seconds to wait: with the request limit, `capacity_exceeded` and `admission_busy` " +
-      "always, with `service_unavailable` where they are known, never with `upstream_rate_limited`.",
+      "always, with `service_unavailable` where they are known, and never with " +
+      "`upstream_rate_limited`.",
     schema: { type: "integer", minimum: 1 },
   },
   "x-should-retry": {

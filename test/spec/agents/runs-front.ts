@@ -91,7 +91,7 @@ export async function startRuns(
       const epoch = await front.claim();
       const error =
         status === "succeeded" ? null : { code: "upstream_error", message: "It broke." };
-      const ending = { status, error, event_id: crypto.randomUUID() };
+      const ending = { status, error, event_id: crypto.randomUUID(), fresh: [] };
       expect(await store.finish(front.record(run, epoch, more), ending)).toBeTruthy();
     },
     [Symbol.asyncDispose]: () => app.stop(),

@@ -83,7 +83,7 @@ test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agen
   const epoch = await front.claim();
   for (const [i, status] of (["succeeded", "failed"] as const).entries()) {
     const error = status === "failed" ? { code: "x", message: "It broke." } : null;
-    const ending = { status, error, event_id: crypto.randomUUID() };
+    const ending = { status, error, event_id: crypto.randomUUID(), fresh: [] };
     await front.store.finish(front.record(runs[i + 1]!, epoch), ending);
   }
   const queued = await front.begin({ input: { message: "5" } });
