@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 interface Document {
-  paths: Record<string, Record<string, unknown>>;
+  paths: Record<string, Record<string, { tags: string[] }>>;
 }
 const readDocument = async () => (await (await app.get("/openapi.json")).json()) as Document;
 
