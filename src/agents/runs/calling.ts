@@ -4,7 +4,7 @@ import { abortAfter } from "../../platform/clock.ts";
 import type { StoredOutput, ToolResult } from "../tools/contract.ts";
 import { cutOutput } from "../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "./cost.ts";
-import { writeResult } from "./planning.ts";
+import { writeResult } from "./result.ts";
 import type { RunState } from "./state.ts";
 import type { ToolCallData, ToolResultData } from "./step.ts";
 import type { Work } from "./work.ts";
@@ -29,7 +29,10 @@ export async function runCall(
 ): Promise<Called> {
   const { clock, ids, log } = around;
   const tool = findTool(call.name);
-  if (!tool) return endCall(call, "disabled", "The tool was switched off.");
+  if (!tool) {
+    const result = writeResult(call, { outcome: "disabled", content: "It was switched off." });
+    return { result, whole: null, cost: 0, url: null };
+  }
   const { row } = state;
   const begun_at = clock.monotonic();
   const time = abortAfter(clock, tool.timeout_ms, signal);
@@ -70,15 +73,6 @@ export async function runCall(
     cost,
     url: result.external_url ?? null,
   };
-}
-
-/** A call that ends without being run. */
-export function endCall(
-  call: ToolCallData,
-  outcome: ToolResultData["outcome"],
-  content: string,
-): Called {
-  return { result: writeResult(call, { outcome, content }), whole: null, cost: 0, url: null };
 }
 
 /** A result that was not cut stands whole in its step. */

@@ -1,9 +1,8 @@
 // How an execution ends its run: every call that was planned has an outcome then.
 import { type Code, refuse } from "../../platform/refusal.ts";
 import type { Exceeded } from "./budget.ts";
-import { endCall } from "./calling.ts";
 import { type Addition, type End, tell } from "./journal.ts";
-import { writeToolMessage } from "./planning.ts";
+import { writeCancelled, writeToolMessage } from "./result.ts";
 import type { Fate, Work } from "./work.ts";
 
 /** agents.states.running_cancel */
@@ -30,9 +29,9 @@ export async function end(
   const messages = [...(addition.messages ?? [])];
   const round = state.row.usage.rounds;
   for (const call of state.open) {
-    const { result } = endCall(call, "cancelled", "The run ended before this call was done.");
+    const result = writeCancelled(call);
     steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
-    messages.push(writeToolMessage(result, ids));
+    messages.push(writeToolMessage(result, ids.uuid()));
   }
   await journal.finish({ ...addition, steps, messages }, ending);
   return "ended";

@@ -7,7 +7,7 @@ import type { NewMessage } from "../threads/thread.ts";
 import type { FinalStatus, Run, RunRow } from "./run.ts";
 import { applyStep, hear, type RunState } from "./state.ts";
 import type { NewStep, StepRow, SystemData } from "./step.ts";
-import { countEndingIds } from "./store/closing.ts";
+import { countApprovalIds } from "./store/closing.ts";
 import type { runStore } from "./store/index.ts";
 import type { Progress, Record } from "./store/record.ts";
 import type { Request } from "./store/waiting.ts";
@@ -84,7 +84,7 @@ export function createJournal(
     },
     async finish(given: Addition, { status, error }: End): Promise<void> {
       const fresh = Array.from(
-        { length: countEndingIds(given.progress.pending_approvals.length) },
+        { length: countApprovalIds(given.progress.pending_approvals.length) },
         ids.uuid,
       );
       const [event_id, ...others] = fresh;

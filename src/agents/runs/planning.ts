@@ -8,8 +8,9 @@ import type { BuiltinTool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
 import { writeAmount } from "./cost.ts";
+import { writeResult, writeToolMessage } from "./result.ts";
 import type { RunState } from "./state.ts";
-import type { AssistantData, NewStep, Outcome, ToolCallData, ToolResultData } from "./step.ts";
+import type { AssistantData, NewStep, Outcome, ToolCallData } from "./step.ts";
 
 /** A reply asks for more at its own risk: what is beyond is answered, and not run. */
 export const CALLS_A_ROUND_MAX = 32;
@@ -107,7 +108,7 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     add(planned);
     const result = writeResult(planned, { outcome, content });
     plan.steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
-    plan.messages.push(writeToolMessage(result, ids));
+    plan.messages.push(writeToolMessage(result, ids.uuid()));
   };
   if (index >= CALLS_A_ROUND_MAX) {
     answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
@@ -134,24 +135,4 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
   const data = { ...planned, arguments: checked.value, decision, why, approval_id };
   add(data);
   plan.calls.push(data);
-}
-
-/** What a call came to, as its step. */
-export function writeResult(
-  { tool_call_id, name }: Pick<ToolCallData, "tool_call_id" | "name">,
-  result: Pick<ToolResultData, "outcome" | "content"> & Partial<ToolResultData>,
-): ToolResultData {
-  return {
-    ...{ tool_call_id, name, truncated: false, http_status: null, duration_ms: null },
-    ...{ external: false, cost: writeAmount(0) },
-    ...result,
-  };
-}
-
-/** The same for the model and the thread. */
-export function writeToolMessage(
-  { tool_call_id, content, external }: ToolResultData,
-  ids: Ids,
-): NewMessage {
-  return { id: ids.uuid(), role: "tool", content, tool_calls: null, tool_call_id, external };
 }

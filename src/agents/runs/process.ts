@@ -4,6 +4,7 @@ import type { Cancel } from "../../platform/clock.ts";
 import type { Database } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
 import type { RunStore } from "./journal.ts";
+import { RECOVERIES_MAX } from "./store/claim.ts";
 import { countEndingIds } from "./store/closing.ts";
 
 /** How often a process shows that it lives, where others could take its runs. */
@@ -80,8 +81,9 @@ export function createProcess(options: ProcessOptions): Process {
     });
     for (let at = 0; at < lost.length; at += RUNS_A_WRITE) {
       const group = lost.slice(at, at + RUNS_A_WRITE);
-      const findings = group.map(({ id, pending_approvals }) => {
-        const length = countEndingIds(pending_approvals.length);
+      const findings = group.map(({ id, pending_approvals, recoveries }) => {
+        const ends = recoveries >= RECOVERIES_MAX;
+        const length = ends ? countEndingIds(pending_approvals.length) : 1;
         return { run_id: id, fresh: Array.from({ length }, around.ids.uuid) };
       });
       const epochs = [...new Set(group.map((run) => run.epoch))];

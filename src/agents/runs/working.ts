@@ -5,7 +5,7 @@ import { type Called, runCall } from "./calling.ts";
 import { addCall, createTelling } from "./counting.ts";
 import { end, KEY_ENDED } from "./ending.ts";
 import { type Addition, tell } from "./journal.ts";
-import { writeToolMessage } from "./planning.ts";
+import { writeToolMessage } from "./result.ts";
 import type { NewStep, ToolCallData } from "./step.ts";
 import type { Turn, Work } from "./work.ts";
 
@@ -81,7 +81,7 @@ function addResults(work: Work, done: readonly Called[]): Addition {
   }
   return {
     ...{ progress, steps },
-    messages: done.map(({ result }) => writeToolMessage(result, ids)),
+    messages: done.map(({ result }) => writeToolMessage(result, ids.uuid())),
     outputs: done.flatMap(({ result: { tool_call_id }, whole }) =>
       whole === null ? [] : [{ tool_call_id, content: whole }],
     ),
