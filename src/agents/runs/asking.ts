@@ -33,7 +33,7 @@ export async function askModel(work: Work, ask: RoundAsk): Promise<Asked> {
     if (wait_ms === null) return fail(reply.code, reply.why);
     const message = `The model failed with ${reply.code}; it is asked again.`;
     const detail = { code: reply.code, attempt: attempts, wait_ms };
-    const steps = [tell(ids, state.row.usage.rounds + 1, "model_retry", message, detail)];
+    const steps = [tell(ids, state.row.usage.rounds, "model_retry", message, detail)];
     await journal.note({ progress: state.row, steps });
     const parked = await leash.park(wait_ms);
     if (parked !== "on") return parked;

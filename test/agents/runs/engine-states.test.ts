@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { readThreads } from "../../support/thread-reader.ts";
+import { judgeLog, kindsOf } from "./log.ts";
 import {
   add,
   call,
@@ -25,23 +26,7 @@ afterEach(async () => {
   await trial.close();
 });
 
-const kinds = async (id: string) =>
-  (await trial.steps(id)).map(({ kind, data }) =>
-    kind === "system" ? (data as { event: string }).event : kind,
-  );
 const events = async () => (await trial.outbox.list("a-1")).map(({ type }) => type);
-/** Steps have no gaps, and every planned call has exactly one result. */
-const judgeLog = async (id: string) => {
-  const steps = await trial.steps(id);
-  expect(steps.map(({ seq }) => seq)).toEqual(steps.map((_, index) => index + 1));
-  const idsOf = (wanted: string) =>
-    steps
-      .filter(({ kind }) => kind === wanted)
-      .map(({ data }) => (data as { tool_call_id: string }).tool_call_id)
-      .sort();
-  expect(idsOf("tool_result")).toEqual(idsOf("tool_call"));
-};
-
 describe("a run", () => {
   test("ends `succeeded` with the model's last text (agents.states.running_model_and_tools_finish)", async () => {
     await open((_ask, _signal, turn) => (turn === 0 ? call(add("0.1+0.2")) : say("It is 0.3.")));
@@ -51,7 +36,12 @@ describe("a run", () => {
       ...{ status: "succeeded", error: null, output: { message: "It is 0.3." }, epoch: 0 },
       usage: { rounds: 2, tool_calls: 1, prompt_tokens: 200, completion_tokens: 20 },
     });
-    expect(await kinds(id)).toEqual(["assistant", "tool_call", "tool_result", "assistant"]);
+    expect(await kindsOf(trial, id)).toEqual([
+      "assistant",
+      "tool_call",
+      "tool_result",
+      "assistant",
+    ]);
     expect(trial.asks[1]!.messages.map(({ role, content }) => [role, content])).toEqual([
       ["system", expect.stringContaining("You help.")],
       ["user", "What is 0.1+0.2?"],
@@ -59,7 +49,7 @@ describe("a run", () => {
       ["tool", "0.3"],
     ]);
     expect(await events()).toEqual(["run.completed"]);
-    await judgeLog(id);
+    await judgeLog(trial, id);
   });
 
   test("whose reply says and asks nothing ends `succeeded` without output", async () => {
@@ -80,7 +70,13 @@ describe("a run", () => {
 
   test("that an operator holds stays queued until it is released (agents.errors.agent_held)", async () => {
     await open(() => say("done"));
-    const hold = { kind: "account", id: "a-1", account_id: "a-1", reason: "why", since: 1 } as const;
+    const hold = {
+      kind: "account",
+      id: "a-1",
+      account_id: "a-1",
+      reason: "why",
+      since: 1,
+    } as const;
     await trial.holds.hold(hold);
     const id = await trial.run();
     await trial.clock.advance(60_000);
@@ -116,8 +112,8 @@ describe("a cancel", () => {
     expect(await trial.ended(id)).toMatchObject({
       ...{ status: "cancelled", error: { code: "cancelled" }, cancel_requested: true },
     });
-    expect(await kinds(id)).toEqual(["cancel_requested"]);
-    await judgeLog(id);
+    expect(await kindsOf(trial, id)).toEqual(["cancel_requested"]);
+    await judgeLog(trial, id);
   });
 
   test("breaks tools off, whose calls end `cancelled`; what came before is kept", async () => {
@@ -141,7 +137,7 @@ describe("a cancel", () => {
       "ok",
       "cancelled",
     ]);
-    await judgeLog(id);
+    await judgeLog(trial, id);
   });
 
   test("ends a run that pauses before its model is asked again", async () => {
@@ -188,8 +184,13 @@ describe("a cancel", () => {
     });
     id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 0 } });
-    expect(await kinds(id)).toEqual(["cancel_requested", "assistant", "tool_call", "tool_result"]);
-    await judgeLog(id);
+    expect(await kindsOf(trial, id)).toEqual([
+      "cancel_requested",
+      "assistant",
+      "tool_call",
+      "tool_result",
+    ]);
+    await judgeLog(trial, id);
   });
 
   test("changes nothing of a run that has ended (agents.states.any_final_cancel)", async () => {
@@ -218,7 +219,7 @@ describe("a call that needs a person", () => {
       ...{ arguments: { expression: "1+1" }, run_id: id },
       expires_at: approval!.requested_at + 86_400_000,
     });
-    expect(await kinds(id)).toEqual([
+    expect(await kindsOf(trial, id)).toEqual([
       ...["assistant", "tool_call", "tool_call", "approval", "tool_result"],
       ...["price_missing", "external_content"],
     ]);
@@ -231,7 +232,7 @@ describe("a call that needs a person", () => {
       ...(["approval.decided", "approval.requested", "run.failed"] as const),
     ]);
     expect(await readThreads(trial.database).counts()).toEqual([{ account_id: "a-1", active: 0 }]);
-    await judgeLog(id);
+    await judgeLog(trial, id);
   });
 });
 

@@ -1,14 +1,15 @@
 // Engines on a database in memory, a manual clock and a scripted model: what a run does, seen from
 // inside the process.
-import type { Caller } from "../../../src/access/index.ts";
+
 import { holdStore } from "../../../src/access/holds/store.ts";
+import type { Caller } from "../../../src/access/index.ts";
 import type { Around } from "../../../src/agents/around.ts";
+import type { VersionRow } from "../../../src/agents/definitions/version.ts";
+import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
 import { FINAL, type Prices, type RunRow } from "../../../src/agents/runs/run.ts";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
-import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
-import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
@@ -138,8 +139,26 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     throw new Error("what was waited for did not come");
   };
   let started = 0;
+  /** Also where something hangs, for which a stop waits a while. */
+  const stop = async () => {
+    const stopped = engine.stop(0);
+    await clock.advance(2_000);
+    await stopped;
+  };
   return {
-    ...{ engine, clock, database, store: bound, callers, asks, lines, limits, version, find, until },
+    ...{
+      engine,
+      clock,
+      database,
+      store: bound,
+      callers,
+      asks,
+      lines,
+      limits,
+      version,
+      find,
+      until,
+    },
     outbox: database.bind(outboxStore),
     holds: database.bind(holdStore),
     allow: (fields: Partial<Caller> = {}) => allow(callers, fields),
@@ -166,8 +185,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     messages: (thread_id: string) => readThreads(database).messages(thread_id),
     cancel: (id: string) =>
       bound.cancel(id, null, Array.from({ length: 100 }, ids.uuid), clock.now()),
+    stop,
     async close() {
-      await engine.stop(0);
+      await stop();
       await database.close();
     },
   };
