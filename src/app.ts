@@ -133,7 +133,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock });
   const services = joinServices([
-    ...[models.service, ...serving.services, service.engine, entrance],
+    ...[models.service, ...serving.services, ...service.services],
+    ...[entrance, ...service.listening],
   ]);
   return {
     database,

@@ -4,6 +4,7 @@ import { accountStore, keyStore } from "./access/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
+import { usageStore } from "./agents/usage/store.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
@@ -12,5 +13,5 @@ import { outboxStore } from "./platform/outbox/store.ts";
 export const stores = [
   ...[accountStore, keyStore, holdStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[agentStore, threadStore, runStore, outboxStore],
+  ...[agentStore, threadStore, runStore, usageStore, outboxStore],
 ];

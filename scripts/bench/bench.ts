@@ -6,6 +6,7 @@ import { benchChat } from "./chat.ts";
 import { benchGateway } from "./gateway.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
+import { benchRuns } from "./runs.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
 
@@ -16,6 +17,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   idle: benchIdle,
   blackhole: benchBlackhole,
   gateway: benchGateway,
+  runs: benchRuns,
 };
 
 const ROUNDS = 5;

@@ -17,14 +17,18 @@ export interface Order {
   ask?: Ask;
   /** null: JSON replies. */
   stream: { chunks: number; pace_ms: number } | null;
+  /** True: what is asked is answered as a stream that ends with [DONE]. */
+  isStream?: boolean;
   /** The share of streams whose caller leaves somewhere in the middle. */
   leaving?: number;
   /** Processes whose time on a core is wanted. */
   pids: Readonly<Record<string, number>>;
 }
 
-/** Requests of another route, answered as JSON. */
+/** Requests of another route. */
 export interface Ask {
+  /** Left out: POST. */
+  method?: "GET";
   path: string;
   /** ASCII only. */
   bodies: readonly string[];
@@ -55,9 +59,9 @@ export interface Measured {
 /** Streams of one length keep step for ever; lengths from half to one and a half times break it. */
 const LENGTHS = 16;
 
-const writeRequest = (path: string, key: string, body: string): string =>
+const writeRequest = (path: string, key: string, body: string, method = "POST"): string =>
   [
-    `POST ${path} HTTP/1.1`,
+    `${method} ${path} HTTP/1.1`,
     "host: 127.0.0.1",
     `authorization: Bearer ${key}`,
     "content-type: application/json",
@@ -67,7 +71,7 @@ const writeRequest = (path: string, key: string, body: string): string =>
   ].join("\r\n");
 
 const writeRequests = ({ key, stream, ask }: Order): string[] => {
-  if (ask) return ask.bodies.map((body) => writeRequest(ask.path, key, body));
+  if (ask) return ask.bodies.map((body) => writeRequest(ask.path, key, body, ask.method));
   const lengths = stream && stream.pace_ms > 0 ? LENGTHS : 1;
   return Array.from({ length: lengths }, (_, at) => {
     const chunks = Math.round((stream?.chunks ?? 0) * (lengths === 1 ? 1 : 0.5 + at / LENGTHS));
@@ -106,7 +110,7 @@ const measure = async (order: Order): Promise<Measured> => {
     const wrong = await runCaller({
       port: order.port,
       status: order.status,
-      isStream: order.stream !== null,
+      isStream: order.isStream ?? order.stream !== null,
       ...(order.ask && { piece: order.ask.piece, pieces_min: order.ask.pieces_min }),
       write() {
         asked_at = performance.now();

@@ -43,6 +43,17 @@ const REPLY = (() => {
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 })();
 
+/** Two rounds with a call, and then a text: what an agent's run of three rounds needs. */
+const writeCall = (round: number): string => {
+  const fn = `{"name":"calculator","arguments":"{\\"expression\\":\\"${round} + 3\\"}"}`;
+  const call = `{"id":"call_${round}","type":"function","function":${fn}}`;
+  const message = `{"role":"assistant","content":null,"tool_calls":[${call}]}`;
+  const choice = `{"index":0,"message":${message},"logprobs":null,"finish_reason":"tool_calls"}`;
+  const body = `{"id":"chatcmpl-mock","object":"chat.completion",${head},"choices":[${choice}],${usage}}`;
+  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+};
+const CALLS = [writeCall(0), writeCall(1)];
+
 const DIMENSIONS = 1024;
 
 /** Vectors of unit length that look like any others, each element written with all its digits. */
@@ -162,7 +173,12 @@ const answer = (peer: Peer, line: string, body: string) => {
   }
   stats.replies++;
   if (line.startsWith("POST /v1/embeddings")) return send(peer, writeEmbeddings(body));
-  if (!body.includes(`"stream":true`)) return send(peer, REPLY);
+  if (!body.includes(`"stream":true`)) {
+    const results = body.includes(`"tools":[`)
+      ? body.split(`"role":"tool"`).length - 1
+      : CALLS.length;
+    return send(peer, CALLS[results] ?? REPLY);
+  }
   const [, chunks, pace_ms] = WISH.exec(body) ?? [];
   openStream(peer, Number(chunks ?? 100), Number(pace_ms ?? 0));
 };

@@ -5,9 +5,10 @@ import { killKeys } from "./kill-keys.ts";
 import { ledger } from "./ledger.ts";
 import { memoryChat } from "./memory-chat.ts";
 import type { Finding, Proof } from "./proof.ts";
+import { runs } from "./runs.ts";
 import { unit } from "./unit.ts";
 
-const proofs: readonly Proof[] = [killKeys, ledger, memoryChat, unit];
+const proofs: readonly Proof[] = [killKeys, ledger, memoryChat, runs, unit];
 
 const { values: flags, positionals } = parseArgs({
   options: { long: { type: "boolean", default: false } },

@@ -1,2 +1,6 @@
 // The agent service: agents with versions, threads, runs and what they did.
+export { type AgentBook, createAgentBook } from "./definitions/book.ts";
 export { openAgents } from "./opening.ts";
+export { createRunBook, type RunBook } from "./runs/book.ts";
+export { FINAL, Run, STATUSES, type Status } from "./runs/run.ts";
+export { Step } from "./runs/step.ts";

@@ -3,24 +3,50 @@ import type { Door } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
 import type { Around } from "./around.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
+import { createRetention } from "./retention.ts";
+import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
-import { runStore } from "./runs/store/index.ts";
+import { openRunRoutes } from "./runs/routes.ts";
+import { createStarting } from "./runs/starting.ts";
+import { openEventRoute } from "./runs/stream/routes.ts";
+import { createStreams } from "./runs/stream/streams.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { createBuiltins } from "./tools/builtin/builtins.ts";
 import { createCatalog } from "./tools/catalog.ts";
+import { openToolRoutes } from "./tools/routes.ts";
+import { openUsageRoute } from "./usage/routes.ts";
 
 export interface Agents {
-  /** Starts in front of the entrance and stops behind it: what callers began is executed. */
-  engine: Service;
+  /** In the order of their start: in front of the entrance, so that they stop behind it. */
+  services: readonly Service[];
+  /** Started behind the entrance: their streams end before it waits for its connections. */
+  listening: readonly Service[];
   /** A stop has begun: no further round begins. */
   drain(): void;
 }
 
 export function openAgents(door: Door, around: Around): Agents {
-  const store = around.database.bind(runStore);
+  const runsAround = createRunsAround(around);
+  const { runs } = runsAround;
+  const { database, access, clock, log } = around;
   const tools = createCatalog(createBuiltins({ search: around.inside.search }));
   openDefinitionRoutes(door, around, { tools });
   openThreadRoutes(door, around);
-  const engine = createEngine({ around, store, findTool: tools.find });
-  return { engine, drain: engine.drain };
+  openToolRoutes(door, around, { tools });
+  const priceOf = (name: string) => {
+    const prices = new Map(Object.entries(around.settings().agents.tool_prices));
+    const tool = tools.find(name);
+    return tool ? tools.priceOf(tool, prices) : (prices.get(name) ?? null);
+  };
+  const starting = createStarting(around, { runs, priceOf });
+  const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
+  openUsageRoute(door, around);
+  openRunRoutes(door, runsAround, starting);
+  openEventRoute(door, runsAround, streams);
+  const engine = createEngine({ around, store: runs, findTool: tools.find });
+  return {
+    services: [createRetention(around), engine],
+    listening: [streams.service],
+    drain: engine.drain,
+  };
 }

@@ -11,5 +11,6 @@ export { createDocumentPage } from "./openapi.ts";
 export { readCursor, writeCursor } from "./paging.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Reply } from "./route.ts";
-export { type EventStream, openEventStream } from "./sse.ts";
+export { watchSilence } from "./silence.ts";
+export { type EventStream, openEventStream, writeFrame } from "./sse.ts";
 export { shorten } from "./validation.ts";

@@ -125,8 +125,9 @@ const HEADERS = {
   },
   "retry-after": {
     description:
-      "Whole seconds to wait: with the request limit and `capacity_exceeded` always, with " +
-      "`service_unavailable` where they are known, never with `upstream_rate_limited`.",
+      "Whole seconds to wait: with the request limit, `capacity_exceeded` and `admission_busy` " +
+      "always, with `service_unavailable` where they are known, and never with " +
+      "`upstream_rate_limited`.",
     schema: { type: "integer", minimum: 1 },
   },
   "x-should-retry": {
@@ -156,21 +157,32 @@ const HEADERS = {
 } satisfies Json;
 export type DocumentedHeader = keyof typeof HEADERS;
 
-const PARAMETERS: Json = {
+const PARAMETERS = {
   "x-request-id": {
     name: "x-request-id",
     in: "header",
     description: "An id of the caller's for this request; any other text is replaced.",
     schema: { type: "string", pattern: REQUEST_ID.source },
   },
-};
+  "idempotency-key": {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "The caller's own word for this request: within 24 hours the same word with the same body " +
+      "is answered with what it made the first time, and with another body refused.",
+    schema: { type: "string", pattern: "^[ -~]{1,128}$" },
+  },
+} satisfies Json;
+/** What a route reads of a request's head, beside what every route does. */
+export type RequestHeader = Exclude<keyof typeof PARAMETERS, "x-request-id">;
 
 /** The generator knows those in the path only, and nothing of what they are. */
-function listParameters({ params, query }: RouteSpec): Json[] {
+function listParameters({ params, query, request_headers = [] }: RouteSpec): Json[] {
+  const headers = [...request_headers, "x-request-id"];
   return [
     ...describeParameters("path", params),
     ...describeParameters("query", query),
-    { $ref: "#/components/parameters/x-request-id" },
+    ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
 
@@ -255,14 +267,21 @@ function refer(schema: TSchema): Json {
   return { $ref: `#/components/schemas/${$id}`, ...(description && { description }) };
 }
 
+/** How TypeBox writes a map with any names, where generators read the other spelling. */
+const ANY_NAME = "^(.*)$";
+
 function strip(schema: TSchema): Json {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null) return value;
     const inner = value as TSchema;
     if (inner.$id && inner !== schema) return refer(inner);
-    const entries = Object.entries(inner).filter(([name]) => name !== "$id");
-    return Object.fromEntries(entries.map(([name, one]) => [name, walk(one)]));
+    const { $id, ...rest } = inner;
+    const { patternProperties, ...others } = rest;
+    const named = patternProperties?.[ANY_NAME]
+      ? { ...others, additionalProperties: patternProperties[ANY_NAME] }
+      : rest;
+    return Object.fromEntries(Object.entries(named).map(([name, one]) => [name, walk(one)]));
   };
   return walk(schema) as Json;
 }

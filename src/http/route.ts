@@ -4,7 +4,7 @@ import type { Caller, Scope } from "../access/index.ts";
 import type { Code, Half } from "../platform/refusal.ts";
 import type { Trace } from "../platform/trace.ts";
 import type { Meter, Tally } from "./meter.ts";
-import type { DocumentedHeader } from "./openapi.ts";
+import type { DocumentedHeader, RequestHeader } from "./openapi.ts";
 
 export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** gateway.p4, gateway.p5, gateway.versioning.1, agents.p3: every route lies below the version. */
@@ -39,6 +39,8 @@ export interface RouteSpec<
   /** What may stand behind the path; left out in the agent half: nothing. */
   query?: Q;
   ignores_unknown_query?: true;
+  /** What it reads of the request's head, for the document; the handler judges it. */
+  request_headers?: readonly RequestHeader[];
   body?: B;
   /** Left out: what the half allows. */
   body_bytes_max?: number;

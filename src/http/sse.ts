@@ -15,6 +15,8 @@ export interface EventStream {
   answer(status: number, headers: Record<string, string>): Response;
   /** Sends `data: <json>`; a promise says that the caller reads slowly: wait for it. */
   send(json: string): void | Promise<void>;
+  /** The same of frames that are written already, as they stand: for who sends them to many. */
+  pass(frames: string): void | Promise<void>;
   /** Sends a comment, which clients skip. */
   comment(text: string): void;
   /** Ends the stream; what was sent before still arrives. */
@@ -25,6 +27,8 @@ export interface EventStream {
   readonly left: AbortSignal;
   /** Bytes that were handed to the socket; behind a close, also those that are on their way. */
   countSent(): number;
+  /** About so many bytes wait for the caller to read: what the socket has taken is not counted. */
+  countUnread(): number;
 }
 
 /** Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. */
@@ -39,12 +43,10 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   /** What waits for the end of this turn, where it goes out together, or for the caller. */
   let unsent = "";
   let sent_bytes = 0;
-  let drain: PromiseWithResolvers<void> | null = null;
+  /** Of the last of it. */
+  let written_bytes = 0;
+  const { resume, waitForRoom } = createDrain();
 
-  const resume = () => {
-    drain?.resolve();
-    drain = null;
-  };
   const breakOff = () => {
     resume();
     leaving.abort();
@@ -56,7 +58,8 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   const flush = () => {
     if (isFull || !isOpen || unsent === "") return;
-    sent_bytes += Buffer.byteLength(unsent);
+    written_bytes = Buffer.byteLength(unsent);
+    sent_bytes += written_bytes;
     // It is taken in any case; a promise says that the caller has to read before there is more.
     const taken = sink!.write(unsent);
     unsent = "";
@@ -90,14 +93,13 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     if (!isOpen) return;
     if (unsent === "") queueMicrotask(flush);
     unsent += text;
-    if (unsent.length < UNREAD_MAX) return;
-    drain ??= Promise.withResolvers();
-    return drain.promise;
+    if (unsent.length >= UNREAD_MAX) return waitForRoom();
   };
   return {
     answer: (status, headers) =>
       new Response(body, { status, headers: { ...headers, ...EVENT_STREAM_HEADERS } }),
-    send: (json) => write(`data: ${json}\n\n`),
+    send: (json) => write(writeFrame(json)),
+    pass: write,
     comment: (text) => void write(`: ${text}\n\n`),
     close() {
       request_signal.removeEventListener("abort", leave);
@@ -110,6 +112,27 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
     breakOff,
     left: leaving.signal,
     countSent: () => sent_bytes,
+    countUnread: () => (isFull ? written_bytes : 0) + unsent.length,
+  };
+}
+
+/** One event as it stands in a stream. */
+export function writeFrame(json: string): string {
+  return `data: ${json}\n\n`;
+}
+
+/** Those who wait until the caller has read. */
+function createDrain() {
+  let drain: PromiseWithResolvers<void> | null = null;
+  return {
+    resume() {
+      drain?.resolve();
+      drain = null;
+    },
+    waitForRoom() {
+      drain ??= Promise.withResolvers();
+      return drain.promise;
+    },
   };
 }
 

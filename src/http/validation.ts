@@ -42,7 +42,7 @@ export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => 
 const KEYWORDS = new Set([
   ...["type", "const", "anyOf", "properties", "required", "additionalProperties"],
   ...["items", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum"],
-  ...["$id", "description", "default"],
+  ...["$id", "description", "default", "examples"],
 ]);
 
 /** What only the compiled check knew would be refused by it and then let pass by the walk. */

@@ -1,7 +1,9 @@
 // What the people who run the system may do; the command line stands on it, and later the console.
 export { Account, Hold, Key } from "../access/index.ts";
+export { Run, Step } from "../agents/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
 export { ListedAccount } from "./accounts.ts";
+export { ListedAgent } from "./agents.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
 export type { KeyWish } from "./keys.ts";
 export { ListedModel } from "./models.ts";
@@ -9,6 +11,7 @@ export { openOperator } from "./opening.ts";
 export { buildOperator, type Operator } from "./operator.ts";
 export { type ProbeResult, probeModel } from "./probing.ts";
 export { OperatorProblem } from "./problem.ts";
+export { ListedRun } from "./runs.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export { listStandIns } from "./stand-ins.ts";
 export type { UsageBy } from "./usage.ts";

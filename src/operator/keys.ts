@@ -8,6 +8,7 @@ import {
   type Scope,
 } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import { readId } from "./ids.ts";
 import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
 
 /** What may be chosen of a key that an operator makes. */
@@ -29,7 +30,6 @@ export type ListedKey = Key & { account: string | null };
 
 /** For people: one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A hundred years: an end that dates can still be written of. */
 const LIFETIME_MS_MAX = 36_500 * 86_400_000;
 
@@ -66,14 +66,14 @@ export function createKeyVerbs({ access, clock, models, requireAccount }: KeyVer
     },
     /** In force from the key's next request on, also in a server that runs beside. */
     async revoke(id: string): Promise<Key> {
-      return (await access.keys.revoke(readId(id))) ?? refuseId(id);
+      return (await access.keys.revoke(readKeyId(id))) ?? refuseId(id);
     },
     /** A new secret for the same key; the old one works on for the overlap. */
     async rotate(id: string, overlap_ms: number): Promise<RotatedKey> {
       if (overlap_ms > LIFETIME_MS_MAX) {
         throw new OperatorProblem("an overlap is at most 36500 days");
       }
-      const rotated = await access.keys.rotate(readId(id), overlap_ms);
+      const rotated = await access.keys.rotate(readKeyId(id), overlap_ms);
       if (rotated) return rotated;
       if (rotated === undefined) return refuseId(id);
       throw new OperatorProblem(
@@ -83,11 +83,8 @@ export function createKeyVerbs({ access, clock, models, requireAccount }: KeyVer
   };
 }
 
-/** As it is stored; throws for what is no id. */
-function readId(typed: string): string {
-  if (UUID.test(typed)) return typed.toLowerCase();
-  // It may be a secret, typed in the wrong place: it is not said again.
-  throw new OperatorProblem("that is no key's id: `wadi keys list` shows them");
+function readKeyId(typed: string): string {
+  return readId(typed, "key's id", "wadi keys list");
 }
 
 function refuseId(id: string): never {

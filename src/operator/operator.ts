@@ -1,14 +1,17 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
+import { createAgentBook, createRunBook } from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
+import { createAgentVerbs } from "./agents.ts";
 import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
+import { createRunVerbs } from "./runs.ts";
 import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
@@ -24,13 +27,20 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
   const ids = models.map((model) => model.id);
+  const book = createAgentBook(database);
   return {
     accounts,
+    agents: createAgentVerbs({ access, book, requireAccount }),
     keys: createKeyVerbs({ access, clock, models: ids, requireAccount }),
     models: createModelVerbs({
       settings,
       switches: createSwitches(database, clock),
       units: createUnitStandings(database),
+    }),
+    runs: createRunVerbs({
+      ...{ access, clock, requireAccount },
+      agents: book,
+      runs: createRunBook(database),
     }),
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */

@@ -67,8 +67,12 @@ export function rulesOf(schema: TSchema): ReadonlyMap<string, Rule<unknown>> {
 const NO_RULES: ReadonlyMap<string, Rule<unknown>> = new Map();
 
 /** A resource of the API: every field is always sent; `required` names those never null. */
-export function Resource<P extends TProperties>(name: string, fields: P): TObject<P> {
-  const schema = Type.Object(fields, { $id: name });
+export function Resource<P extends TProperties>(
+  name: string,
+  fields: P,
+  description?: string,
+): TObject<P> {
+  const schema = Type.Object(fields, { $id: name, ...(description && { description }) });
   const required = (schema.required ?? []) as readonly string[];
   return Object.assign(schema, {
     required: required.filter((field) => !isNullable(fields[field]!)),

@@ -3,14 +3,26 @@ import { expect } from "bun:test";
 import { holdStore } from "../../src/access/holds/store.ts";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
+import { agentStore } from "../../src/agents/definitions/store.ts";
+import { runStore } from "../../src/agents/runs/store/index.ts";
+import { threadStore } from "../../src/agents/threads/store.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
+import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
+import { readRuns } from "../support/runs.ts";
+import { agentCases } from "./agent-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
+import { outboxCases } from "./outbox-cases.ts";
+import { runCases } from "./run-cases.ts";
+import { runRecordCases } from "./run-record-cases.ts";
+import { runStartCases } from "./run-start-cases.ts";
+import { runWorkCases } from "./run-work-cases.ts";
+import { threadCases } from "./thread-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -22,6 +34,11 @@ export function bindHouses(database: Database) {
     holds: database.bind(holdStore),
     held: readHolds(database),
     written: readLedger(database),
+    agents: database.bind(agentStore),
+    threads: database.bind(threadStore),
+    runs: database.bind(runStore),
+    ran: readRuns(database),
+    outbox: database.bind(outboxStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -579,4 +596,11 @@ export const cases: readonly Case[] = [
   ...unitCases,
   ...ledgerCases,
   ...holdCases,
+  ...agentCases,
+  ...threadCases,
+  ...runStartCases,
+  ...runCases,
+  ...runWorkCases,
+  ...runRecordCases,
+  ...outboxCases,
 ];

@@ -9,6 +9,8 @@ export interface Child {
   next(): Promise<string | undefined>;
   send(line: string): void;
   kill(): void;
+  /** Asks it to stop. */
+  terminate(): void;
   /** All that it printed and the caller has not read, once it has ended. */
   ended: Promise<{ lines: string[]; errors: string; code: number; signal: unknown }>;
 }
@@ -35,6 +37,7 @@ export function start(command: string[], env: Record<string, string> = {}): Chil
       child.stdin.flush();
     },
     kill: () => child.kill("SIGKILL"),
+    terminate: () => child.kill("SIGTERM"),
     get ended() {
       return finish();
     },

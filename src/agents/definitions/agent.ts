@@ -37,11 +37,19 @@ const fields = {
 };
 
 /** agents.does.agent, agents.resources.agent */
-export const Agent = Resource("Agent", fields);
+export const Agent = Resource(
+  "Agent",
+  fields,
+  "Something that calls models and tools on its owner's behalf.",
+);
 export type Agent = Static<typeof Agent>;
 
 /** Detail form: the agent with its current version. */
-export const AgentDetail = Resource("AgentDetail", { ...fields, version: Version });
+export const AgentDetail = Resource(
+  "AgentDetail",
+  { ...fields, version: { ...Version, description: "Its current version." } },
+  "An agent with its current version.",
+);
 
 const { operator_hold: _, ...stored } = fields;
 /** As it is stored; what holds it stands elsewhere. */

@@ -108,6 +108,14 @@ export const NewAgent = withRules(
       ...strict,
       $id: "NewAgent",
       description: "An agent and its version 1; what is left out or null has its default.",
+      examples: [
+        {
+          name: "Researcher",
+          system_prompt: "Answer briefly, and name your sources.",
+          tools: ["calculator", "web_search"],
+          budgets: { max_cost_sar: "2.00", max_rounds: 10 },
+        },
+      ],
     },
   ),
   rules,
@@ -133,6 +141,7 @@ export const NewVersion = withRules(
     {
       ...strict,
       $id: "NewAgentVersion",
+      examples: [{ system_prompt: "Answer in one sentence.", expected_version: 1 }],
       description:
         "What is left out is inherited, in `policy`, `budgets` and `model_params` field by " +
         "field; null is the default. `name`, `slug`, `description` and `metadata` are the agent's.",

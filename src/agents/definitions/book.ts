@@ -2,8 +2,6 @@
 import type { Bound, Database } from "../../platform/database/index.ts";
 import { agentStore, type HeldAgent } from "./store.ts";
 
-export type { HeldAgent } from "./store.ts";
-
 export function createAgentBook(database: Database) {
   const store: Bound<typeof agentStore> = database.bind(agentStore);
   return {

@@ -51,7 +51,7 @@ export function pinTools(
     if (tool) return { name, revision: tool.revision, kind: "builtin", risk: tool.risk };
     const pin = inherited.find((one) => one.name === name);
     if (pin) return pin;
-    const message = `There is no tool \`${shorten(name)}\`.`;
+    const message = `There is no tool ${JSON.stringify(shorten(name))}.`;
     throw refuse("invalid_request", { param: `tools.${i}`, message });
   });
 }

@@ -120,21 +120,25 @@ export const ToolPin = Type.Object(
 export type ToolPin = Static<typeof ToolPin>;
 
 /** agents.does.version, agents.resources.version */
-export const Version = Resource("AgentVersion", {
-  agent_id: Type.String({ format: "uuid", description: "Its agent." }),
-  version: Type.Integer({ description: "From 1, per agent." }),
-  system_prompt: Type.String({ description: "Stands before every conversation." }),
-  model: Type.String({ description: "A model's id, or the alias of the default model." }),
-  tools: Type.Array(Type.String({ description: "A tool's name." }), {
-    description: "The tools that the model may call.",
-  }),
-  tool_revisions: Type.Array(ToolPin, { description: "The same tools, as they were then." }),
-  policy: Policy,
-  budgets: Budgets,
-  model_params: ModelParams,
-  created_at: Timestamp("When it was made."),
-  created_by_key_id: maybe(Type.String({ description: "The key that made it; null: unknown." })),
-});
+export const Version = Resource(
+  "AgentVersion",
+  {
+    agent_id: Type.String({ format: "uuid", description: "Its agent." }),
+    version: Type.Integer({ description: "From 1, per agent." }),
+    system_prompt: Type.String({ description: "Stands before every conversation." }),
+    model: Type.String({ description: "A model's id, or the alias of the default model." }),
+    tools: Type.Array(Type.String({ description: "A tool's name." }), {
+      description: "The tools that the model may call.",
+    }),
+    tool_revisions: Type.Array(ToolPin, { description: "The same tools, as they were then." }),
+    policy: Policy,
+    budgets: Budgets,
+    model_params: ModelParams,
+    created_at: Timestamp("When it was made."),
+    created_by_key_id: maybe(Type.String({ description: "The key that made it; null: unknown." })),
+  },
+  "An immutable snapshot of an agent's behaviour.",
+);
 export type Version = Static<typeof Version>;
 
 /**

@@ -8,16 +8,24 @@ import { ToolPin, Version, type VersionRow } from "./version.ts";
 
 const list = <S extends TSchema>(item: S, description: string) => Type.Array(item, { description });
 
-export const AgentList = Resource("AgentList", {
-  data: list(Agent, "Every agent of the caller, newest first."),
-});
+export const AgentList = Resource(
+  "AgentList",
+  {
+    data: list(Agent, "Every agent of the caller, newest first."),
+  },
+  "Every agent of the account.",
+);
 
-export const VersionList = Resource("AgentVersionList", {
-  data: list(Version, "Newest first."),
-  next_before: maybe(
-    Type.Integer({ description: "`before` of the next page; null: this is the last." }),
-  ),
-});
+export const VersionList = Resource(
+  "AgentVersionList",
+  {
+    data: list(Version, "Newest first."),
+    next_before: maybe(
+      Type.Integer({ description: "`before` of the next page; null: this is the last." }),
+    ),
+  },
+  "A page of an agent's versions.",
+);
 
 const why = (description: string) =>
   list(
@@ -38,11 +46,15 @@ const CheckedTool = Type.Object(
   { description: "A tool of the version, and what becomes of its calls." },
 );
 
-export const AgentCheck = Resource("AgentCheck", {
-  agent_id: Type.String({ format: "uuid", description: "The agent." }),
-  version: Type.Integer({ description: "Its current version." }),
-  data: list(CheckedTool, "Its tools, in the order of the version."),
-});
+export const AgentCheck = Resource(
+  "AgentCheck",
+  {
+    agent_id: Type.String({ format: "uuid", description: "The agent." }),
+    version: Type.Integer({ description: "Its current version." }),
+    data: list(CheckedTool, "Its tools, in the order of the version."),
+  },
+  "What would become of calls of the current version's tools.",
+);
 
 export function showAgent({ agent, hold }: HeldAgent) {
   return show(Agent, { ...agent, operator_hold: showHold(hold) });

@@ -116,66 +116,70 @@ const oneOf = <T extends string>(values: readonly T[], description: string) =>
   ) as unknown as ReturnType<typeof Type.Unsafe<T>>;
 
 /** agents.does.run, agents.resources.run */
-export const Run = Resource("Run", {
-  id: Type.String({ format: "uuid", description: "Identifier." }),
-  agent_id: Type.String({ format: "uuid", description: "Its agent." }),
-  version: Type.Integer({ description: "The version of the agent that it executes." }),
-  thread_id: Type.String({ format: "uuid", description: "The thread it adds to." }),
-  status: oneOf(STATUSES, "Where it stands; the last four are final."),
-  cancel_requested: Type.Boolean({ description: "true: it was asked to stop while it ran." }),
-  trigger_kind: oneOf(TRIGGER_KINDS, "What started it."),
-  trigger_id: maybe(Type.String({ format: "uuid", description: "The trigger; null: none." })),
-  fire_id: maybe(Type.String({ format: "uuid", description: "The trigger's fire; null: none." })),
-  input: RunInput,
-  output: maybe(
-    Type.Object(
-      { message: Type.String({ description: "The model's last text." }) },
-      { description: "What came of it, also when it ended early; null: no text came." },
+export const Run = Resource(
+  "Run",
+  {
+    id: Type.String({ format: "uuid", description: "Identifier." }),
+    agent_id: Type.String({ format: "uuid", description: "Its agent." }),
+    version: Type.Integer({ description: "The version of the agent that it executes." }),
+    thread_id: Type.String({ format: "uuid", description: "The thread it adds to." }),
+    status: oneOf(STATUSES, "Where it stands; the last four are final."),
+    cancel_requested: Type.Boolean({ description: "true: it was asked to stop while it ran." }),
+    trigger_kind: oneOf(TRIGGER_KINDS, "What started it."),
+    trigger_id: maybe(Type.String({ format: "uuid", description: "The trigger; null: none." })),
+    fire_id: maybe(Type.String({ format: "uuid", description: "The trigger's fire; null: none." })),
+    input: RunInput,
+    output: maybe(
+      Type.Object(
+        { message: Type.String({ description: "The model's last text." }) },
+        { description: "What came of it, also when it ended early; null: no text came." },
+      ),
     ),
-  ),
-  error: maybe(
-    Type.Object(
+    error: maybe(
+      Type.Object(
+        {
+          code: Type.String({ description: "For programs." }),
+          message: Type.String({ description: "A sentence for people." }),
+        },
+        { description: "Why it ended otherwise than `succeeded`; null: it did not." },
+      ),
+    ),
+    cost: spread(
       {
-        code: Type.String({ description: "For programs." }),
-        message: Type.String({ description: "A sentence for people." }),
+        model: maybe(Money("SAR of the models; null: unknown.")),
+        tools: maybe(Money("SAR of the tools; null: unknown.")),
+        total: maybe(Money("SAR of both; null: one of them is unknown.")),
+        prices: Prices,
       },
-      { description: "Why it ended otherwise than `succeeded`; null: it did not." },
+      "What it cost so far.",
     ),
-  ),
-  cost: spread(
-    {
-      model: maybe(Money("SAR of the models; null: unknown.")),
-      tools: maybe(Money("SAR of the tools; null: unknown.")),
-      total: maybe(Money("SAR of both; null: one of them is unknown.")),
-      prices: Prices,
-    },
-    "What it cost so far.",
-  ),
-  usage: spread(
-    {
-      prompt_tokens: Type.Integer({ description: "Tokens read, of all rounds." }),
-      completion_tokens: Type.Integer({ description: "Tokens written, of all rounds." }),
-      total_tokens: Type.Integer({ description: "Both together." }),
-      rounds: Type.Integer({ description: "Model rounds." }),
-      tool_calls: Type.Integer({ description: "Tool calls that were run." }),
-    },
-    "What it used so far.",
-  ),
-  external_content: Type.Boolean({
-    description: "true: the run, or its thread before it, read content from outside.",
-  }),
-  pending_approvals: Type.Array(Type.String({ description: "An approval's id." }), {
-    description: "The approvals that it waits for.",
-  }),
-  metadata: Metadata,
-  started_by_key_id: maybe(
-    Type.String({ description: "The key that it acts for; null: unknown." }),
-  ),
-  recoveries: Type.Integer({ description: "How often it was taken up again after a crash." }),
-  created_at: Timestamp("When it was accepted."),
-  started_at: maybe(Timestamp("When it first began; null: it has not.")),
-  finished_at: maybe(Timestamp("When it ended; null: it has not.")),
-});
+    usage: spread(
+      {
+        prompt_tokens: Type.Integer({ description: "Tokens read, of all rounds." }),
+        completion_tokens: Type.Integer({ description: "Tokens written, of all rounds." }),
+        total_tokens: Type.Integer({ description: "Both together." }),
+        rounds: Type.Integer({ description: "Model rounds." }),
+        tool_calls: Type.Integer({ description: "Tool calls that were run." }),
+      },
+      "What it used so far.",
+    ),
+    external_content: Type.Boolean({
+      description: "true: the run, or its thread before it, read content from outside.",
+    }),
+    pending_approvals: Type.Array(Type.String({ description: "An approval's id." }), {
+      description: "The approvals that it waits for.",
+    }),
+    metadata: Metadata,
+    started_by_key_id: maybe(
+      Type.String({ description: "The key that it acts for; null: unknown." }),
+    ),
+    recoveries: Type.Integer({ description: "How often it was taken up again after a crash." }),
+    created_at: Timestamp("When it was accepted."),
+    started_at: maybe(Timestamp("When it first began; null: it has not.")),
+    finished_at: maybe(Timestamp("When it ended; null: it has not.")),
+  },
+  "One execution of an agent's version.",
+);
 export type Run = Static<typeof Run>;
 
 /** A run and what its engine knows of it. */

@@ -136,15 +136,19 @@ const DATA: Readonly<Record<Kind, TObject>> = {
 };
 
 /** agents.does.step, agents.resources.step */
-export const Step = Resource("RunStep", {
-  id: Type.String({ format: "uuid", description: "Identifier." }),
-  run_id: Type.String({ format: "uuid", description: "Its run." }),
-  seq: Type.Integer({ description: "From 1, per run, without gaps." }),
-  kind: one(KINDS, "What kind of step it is; it decides the form of `data`."),
-  round: Type.Integer({ description: "The model round it belongs to; 0: before the first." }),
-  created_at: Timestamp("When it was written."),
-  data: Type.Union(Object.values(DATA), { description: "What happened, by its kind." }),
-});
+export const Step = Resource(
+  "RunStep",
+  {
+    id: Type.String({ format: "uuid", description: "Identifier." }),
+    run_id: Type.String({ format: "uuid", description: "Its run." }),
+    seq: Type.Integer({ description: "From 1, per run, without gaps." }),
+    kind: one(KINDS, "What kind of step it is; it decides the form of `data`."),
+    round: Type.Integer({ description: "The model round it belongs to; 0: before the first." }),
+    created_at: Timestamp("When it was written."),
+    data: Type.Union(Object.values(DATA), { description: "What happened, by its kind." }),
+  },
+  "What a run did; it never changes.",
+);
 export type Step = Static<typeof Step>;
 
 /** A step before it has its place; its data is as it is shown, so that it is written once. */

@@ -15,6 +15,7 @@ const MESSAGES_MAX = 500;
 const CURSOR_CHARACTERS_MAX = 128;
 /** Of which list a cursor is. */
 const LIST = "threads";
+const ID = /^[0-9a-f-]{36}$/;
 
 const ThreadsQuery = Type.Object({
   agent_id: Type.Optional(Uuid("Only threads of this agent.")),
@@ -39,15 +40,23 @@ const MessagesQuery = Type.Object({
   ),
 });
 
-const ThreadList = Resource("ThreadList", {
-  data: Type.Array(Thread, { description: "Newest first." }),
-  next_before: maybe(
-    Type.String({ description: "`before` of the next page; null: this is the last." }),
-  ),
-});
-const MessageList = Resource("MessageList", {
-  data: Type.Array(Message, { description: "In order." }),
-});
+const ThreadList = Resource(
+  "ThreadList",
+  {
+    data: Type.Array(Thread, { description: "Newest first." }),
+    next_before: maybe(
+      Type.String({ description: "`before` of the next page; null: this is the last." }),
+    ),
+  },
+  "A page of threads.",
+);
+const MessageList = Resource(
+  "MessageList",
+  {
+    data: Type.Array(Message, { description: "In order." }),
+  },
+  "Messages of a thread.",
+);
 
 export function openThreadRoutes(door: Door, { database }: Pick<Around, "database">): void {
   const threads = database.bind(threadStore);
@@ -119,7 +128,12 @@ function writePlace({ created_at, id }: FoundThread): string {
   return writeCursor(LIST, [created_at, id]);
 }
 
+/** Its checksum keeps no secret: who computes one for other values is refused all the same. */
 function readPlace(text: string): { created_at: number; id: string } {
-  const [created_at, id] = readCursor(LIST, text) as [number, string];
-  return { created_at, id };
+  const [created_at, id] = readCursor(LIST, text);
+  if (Number.isSafeInteger(created_at) && typeof id === "string" && ID.test(id)) {
+    return { created_at: created_at as number, id };
+  }
+  const message = "`before` must be a `next_before` of this list.";
+  throw refuse("validation", { param: "before", message });
 }

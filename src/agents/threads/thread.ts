@@ -3,21 +3,25 @@ import { type Static, Type } from "@sinclair/typebox";
 import { maybe, Resource, Row, Timestamp } from "../../platform/shape.ts";
 
 /** agents.does.thread */
-export const Thread = Resource("Thread", {
-  id: Type.String({ format: "uuid", description: "Identifier." }),
-  agent_id: Type.String({ format: "uuid", description: "The agent it belongs to." }),
-  title: maybe(Type.String({ description: "For people; null: none." })),
-  status: Type.Union([Type.Literal("idle"), Type.Literal("busy")], {
-    description: "`busy`: a run is in progress.",
-  }),
-  active_run_id: maybe(Type.String({ format: "uuid", description: "That run; null: none." })),
-  message_count: Type.Integer({ description: "Messages in it." }),
-  external_content: Type.Boolean({
-    description: "true: content from outside the platform was read on it.",
-  }),
-  created_at: Timestamp("When its first run was started."),
-  updated_at: Timestamp("When a message was last added."),
-});
+export const Thread = Resource(
+  "Thread",
+  {
+    id: Type.String({ format: "uuid", description: "Identifier." }),
+    agent_id: Type.String({ format: "uuid", description: "The agent it belongs to." }),
+    title: maybe(Type.String({ description: "For people; null: none." })),
+    status: Type.Union([Type.Literal("idle"), Type.Literal("busy")], {
+      description: "`busy`: a run is in progress.",
+    }),
+    active_run_id: maybe(Type.String({ format: "uuid", description: "That run; null: none." })),
+    message_count: Type.Integer({ description: "Messages in it." }),
+    external_content: Type.Boolean({
+      description: "true: content from outside the platform was read on it.",
+    }),
+    created_at: Timestamp("When its first run was started."),
+    updated_at: Timestamp("When a message was last added."),
+  },
+  "A conversation to which every run that is started on it adds.",
+);
 export type Thread = Static<typeof Thread>;
 
 /** As it is stored: the rest follows from its runs and messages. */
@@ -41,24 +45,28 @@ export const ToolCallText = Type.Object(
 );
 export type ToolCallText = Static<typeof ToolCallText>;
 
-export const Message = Resource("Message", {
-  id: Type.String({ format: "uuid", description: "Identifier." }),
-  thread_id: Type.String({ format: "uuid", description: "Its thread." }),
-  run_id: Type.String({ format: "uuid", description: "The run that added it." }),
-  seq: Type.Integer({ description: "From 1, per thread, without gaps." }),
-  role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("tool")], {
-    description: "Who speaks.",
-  }),
-  content: maybe(Type.String({ description: "Text; null: only calls." })),
-  tool_calls: maybe(
-    Type.Array(ToolCallText, { description: "Of an assistant; null: it called no tool." }),
-  ),
-  tool_call_id: maybe(
-    Type.String({ description: "Of a tool message: the call it answers; null: of others." }),
-  ),
-  external: Type.Boolean({ description: "true: content from outside the platform." }),
-  created_at: Timestamp("When it was added."),
-});
+export const Message = Resource(
+  "Message",
+  {
+    id: Type.String({ format: "uuid", description: "Identifier." }),
+    thread_id: Type.String({ format: "uuid", description: "Its thread." }),
+    run_id: Type.String({ format: "uuid", description: "The run that added it." }),
+    seq: Type.Integer({ description: "From 1, per thread, without gaps." }),
+    role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("tool")], {
+      description: "Who speaks.",
+    }),
+    content: maybe(Type.String({ description: "Text; null: only calls." })),
+    tool_calls: maybe(
+      Type.Array(ToolCallText, { description: "Of an assistant; null: it called no tool." }),
+    ),
+    tool_call_id: maybe(
+      Type.String({ description: "Of a tool message: the call it answers; null: of others." }),
+    ),
+    external: Type.Boolean({ description: "true: content from outside the platform." }),
+    created_at: Timestamp("When it was added."),
+  },
+  "A message of a thread.",
+);
 export type Message = Static<typeof Message>;
 
 /** A message before it has its place in a thread. */

@@ -3,49 +3,57 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, Resource, Timestamp } from "../../platform/shape.ts";
 
 /** agents.resources.tool */
-export const ToolRevision = Resource("ToolRevision", {
-  name: Type.String({ description: "The tool's name: 1 to 64 of `a-z 0-9 _`." }),
-  kind: Type.Union([Type.Literal("builtin"), Type.Literal("http")], {
-    description: "`builtin`: a tool of the platform; `http`: one that the account registered.",
-  }),
-  revision: Type.Integer({ description: "The revision's number, from 1." }),
-  risk: Type.Union([Type.Literal("read"), Type.Literal("write"), Type.Literal("irreversible")], {
-    description: "What a call can do: it decides which calls wait for an approval.",
-  }),
-  title: maybe(Type.String({ description: "A name for people; null: it has none." })),
-  description: Type.String({ description: "What the tool does, as the model reads it." }),
-  parameters: Type.Unsafe<Record<string, unknown>>({
-    type: "object",
-    description: "The arguments: JSON Schema 2020-12 of type object.",
-  }),
-  endpoint: maybe(
-    Type.String({
-      description: "Where an http tool receives its arguments as JSON; null: it is built in.",
+export const ToolRevision = Resource(
+  "ToolRevision",
+  {
+    name: Type.String({ description: "The tool's name: 1 to 64 of `a-z 0-9 _`." }),
+    kind: Type.Union([Type.Literal("builtin"), Type.Literal("http")], {
+      description: "`builtin`: a tool of the platform; `http`: one that the account registered.",
     }),
-  ),
-  connection_id: maybe(
-    Type.String({
-      description: "The connection whose secret is sent with every call; null: none is.",
+    revision: Type.Integer({ description: "The revision's number, from 1." }),
+    risk: Type.Union([Type.Literal("read"), Type.Literal("write"), Type.Literal("irreversible")], {
+      description: "What a call can do: it decides which calls wait for an approval.",
     }),
-  ),
-  timeout_ms: Type.Integer({ description: "The longest that a call may take, in milliseconds." }),
-  external_content: Type.Boolean({
-    description: "true: results may bring text from outside the platform, which marks the run.",
-  }),
-  idempotent: Type.Boolean({
-    description: "true: a call whose outcome is unknown may be sent again with the same key.",
-  }),
-  price_sar: maybe(
-    Money("What a call costs, in SAR with six decimals; null: unknown, and never zero."),
-  ),
-  status: Type.Union([Type.Literal("enabled"), Type.Literal("disabled")], {
-    description: "`disabled`: no run can call it.",
-  }),
-  latest: Type.Boolean({ description: "true: no later revision of the tool exists." }),
-  created_at: Timestamp("When the revision was made; of a built-in tool a fixed date."),
-});
+    title: maybe(Type.String({ description: "A name for people; null: it has none." })),
+    description: Type.String({ description: "What the tool does, as the model reads it." }),
+    parameters: Type.Unsafe<Record<string, unknown>>({
+      type: "object",
+      description: "The arguments: JSON Schema 2020-12 of type object.",
+    }),
+    endpoint: maybe(
+      Type.String({
+        description: "Where an http tool receives its arguments as JSON; null: it is built in.",
+      }),
+    ),
+    connection_id: maybe(
+      Type.String({
+        description: "The connection whose secret is sent with every call; null: none is.",
+      }),
+    ),
+    timeout_ms: Type.Integer({ description: "The longest that a call may take, in milliseconds." }),
+    external_content: Type.Boolean({
+      description: "true: results may bring text from outside the platform, which marks the run.",
+    }),
+    idempotent: Type.Boolean({
+      description: "true: a call whose outcome is unknown may be sent again with the same key.",
+    }),
+    price_sar: maybe(
+      Money("What a call costs, in SAR with six decimals; null: unknown, and never zero."),
+    ),
+    status: Type.Union([Type.Literal("enabled"), Type.Literal("disabled")], {
+      description: "`disabled`: no run can call it.",
+    }),
+    latest: Type.Boolean({ description: "true: no later revision of the tool exists." }),
+    created_at: Timestamp("When the revision was made; of a built-in tool a fixed date."),
+  },
+  "A tool as it is, or as it was in one of its revisions.",
+);
 export type ToolRevision = Static<typeof ToolRevision>;
 
-export const ToolList = Resource("ToolList", {
-  data: Type.Array(ToolRevision, { description: "The tools that an agent version may use." }),
-});
+export const ToolList = Resource(
+  "ToolList",
+  {
+    data: Type.Array(ToolRevision, { description: "The tools that an agent version may use." }),
+  },
+  "The catalogue of tools.",
+);

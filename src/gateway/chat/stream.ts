@@ -1,5 +1,5 @@
 // Writes one answer into an event stream: pieces, keep-alives, the end, errors after the status.
-import type { EventStream } from "../../http/index.ts";
+import { type EventStream, watchSilence } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { CATALOGUE, type Code, Refusal, refuse } from "../../platform/refusal.ts";
@@ -8,9 +8,6 @@ import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
 import { STATUS } from "./reply.ts";
-
-/** gateway.events.2, gateway.limits.keep_alive */
-const KEEP_ALIVE_MS = 15_000;
 
 export interface StreamOptions {
   chunks: ChunkWriter;
@@ -39,6 +36,7 @@ export function writeStream(
     isBegun = true;
     begun.resolve(null);
   };
+  // gateway.events.2, gateway.limits.keep_alive
   const silence = watchSilence(clock, () => {
     begin();
     stream.comment("keep-alive");
@@ -110,24 +108,4 @@ export function writeStream(
     },
   );
   return begun.promise;
-}
-
-/** Calls `run` whenever nothing has been sent for the time of a keep-alive. */
-function watchSilence(clock: Clock, run: () => void) {
-  let broken_at = clock.monotonic();
-  // One timer that looks again, rather than a new one for each chunk.
-  const look = () => {
-    if (clock.monotonic() - broken_at >= KEEP_ALIVE_MS) {
-      run();
-      broken_at = clock.monotonic();
-    }
-    cancel = clock.after(broken_at + KEEP_ALIVE_MS - clock.monotonic(), look);
-  };
-  let cancel = clock.after(KEEP_ALIVE_MS, look);
-  return {
-    end() {
-      broken_at = clock.monotonic();
-    },
-    stop: () => cancel(),
-  };
 }

@@ -84,6 +84,12 @@ export function isFlat(query: Sql): boolean {
   return !query.values.some(isSql);
 }
 
+/** A text of strangers as both engines keep it: what neither takes becomes U+FFFD. */
+export function cleanText(text: string): string {
+  const whole = text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
+  return whole.isWellFormed() ? whole : whole.toWellFormed();
+}
+
 /** A value as both engines keep it; throws for what one of them would refuse, cut or change. */
 export function bindable(value: Value | Sql): Bindable {
   switch (typeof value) {

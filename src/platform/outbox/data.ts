@@ -4,41 +4,79 @@
 const DATA_BYTES_MAX = 64 * 1024;
 /** Shorter texts stay: without them nobody would know what is spoken of. */
 const LONG_CHARACTERS = 256;
+/** Of so many texts at most each is named; where that does not do, whole fields go. */
+const NAMES_MAX = 100;
+/** What lies deeper goes with the field that it lies in. */
+const DEPTH_MAX = 16;
 
 type Json = Record<string, unknown>;
 
 /** JSON of at most 64 KiB: the longest texts become null, and `truncated` names them. */
 export function writeEventData(data: Json): string {
   const whole = JSON.stringify(data);
-  if (Buffer.byteLength(whole) <= DATA_BYTES_MAX) return whole;
-  const copy = JSON.parse(whole) as Json;
-  const texts = listTexts(copy, []).sort((one, other) => other.length - one.length);
-  const truncated: string[] = [];
-  for (const { path, clear } of texts) {
-    clear();
-    truncated.push(path.join("."));
-    const text = JSON.stringify({ ...copy, truncated: [...truncated].sort() });
-    if (Buffer.byteLength(text) <= DATA_BYTES_MAX) return text;
-  }
-  throw new Error("the data of an event is too long without its texts");
+  // Whatever a text is made of, a character is at most three bytes.
+  if (whole.length <= DATA_BYTES_MAX / 3) return whole;
+  const bytes = Buffer.byteLength(whole);
+  if (bytes <= DATA_BYTES_MAX) return whole;
+  // Whoever fills an event with short texts or numbers loses the fields that hold them.
+  return (
+    shorten(whole, bytes, listTexts, NAMES_MAX) ?? shorten(whole, bytes, listFields, Infinity)!
+  );
 }
 
-interface LongText {
-  path: string[];
-  length: number;
+/** A value that may go, and how much room it takes. */
+interface Piece {
+  name: string;
+  bytes: number;
   clear(): void;
 }
 
-function listTexts(place: Json, path: string[]): LongText[] {
-  return Object.entries(place).flatMap(([name, value]): LongText[] => {
-    const here = [...path, name];
+/** Without the largest pieces; null: that is not enough. */
+function shorten(
+  whole: string,
+  bytes: number,
+  list: (data: Json) => Piece[],
+  names_max: number,
+): string | null {
+  const copy = JSON.parse(whole) as Json;
+  const pieces = list(copy).sort((one, other) => other.bytes - one.bytes);
+  const truncated: string[] = [];
+  let left = bytes + bytesOf({ truncated: [] });
+  for (const { name, bytes, clear } of pieces) {
+    if (left <= DATA_BYTES_MAX || truncated.length === names_max) break;
+    clear();
+    truncated.push(name);
+    left += bytesOf(null) - bytes + bytesOf(name) + 1;
+  }
+  return left <= DATA_BYTES_MAX ? JSON.stringify({ ...copy, truncated: truncated.sort() }) : null;
+}
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+function makePiece(place: Json, path: readonly string[]): Piece {
+  const field = path.at(-1)!;
+  const clear = () => {
+    place[field] = null;
+  };
+  return { name: path.join("."), bytes: bytesOf(place[field]), clear };
+}
+
+function listTexts(place: Json, path: readonly string[] = []): Piece[] {
+  return Object.entries(place).flatMap(([field, value]): Piece[] => {
+    const here = [...path, field];
     if (typeof value === "string") {
-      if (value.length < LONG_CHARACTERS) return [];
-      const clear = () => {
-        place[name] = null;
-      };
-      return [{ path: here, length: value.length, clear }];
+      return value.length < LONG_CHARACTERS ? [] : [makePiece(place, here)];
     }
-    return typeof value === "object" && value !== null ? listTexts(value as Json, here) : [];
+    const isOpen = typeof value === "object" && value !== null && here.length < DEPTH_MAX;
+    return isOpen ? listTexts(value as Json, here) : [];
   });
+}
+
+/** Fields of what the event is about: of these each is one name. */
+function listFields(data: Json): Piece[] {
+  return Object.entries(data)
+    .flatMap(([subject, value]) =>
+      Object.keys(value as Json).map((field) => makePiece(value as Json, [subject, field])),
+    )
+    .filter(({ bytes }) => bytes >= LONG_CHARACTERS);
 }

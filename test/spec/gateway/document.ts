@@ -9,7 +9,10 @@ export interface Schema {
   items?: Schema;
   anyOf?: Schema[];
   const?: unknown;
+  additionalProperties?: Schema | boolean;
+  examples?: unknown[];
   pattern?: string;
+  format?: string;
   minLength?: number;
   maxLength?: number;
   minItems?: number;
@@ -20,19 +23,28 @@ export interface Schema {
 interface Content {
   content: Record<string, { schema: Schema }>;
 }
+export interface Parameter {
+  /** Of one that others share; then it has nothing else. */
+  $ref?: string;
+  name: string;
+  in: "path" | "query" | "header";
+  required?: boolean;
+  schema: Schema;
+}
 export interface Operation {
   summary?: string;
   description?: string;
   operationId?: string;
   /** The half whose route it is. */
   tags: string[];
+  parameters: Parameter[];
   requestBody?: Content;
   responses: Record<string, Content & { description: string; headers: object }>;
 }
 export interface Document {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
+  components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter> };
 }
 
 /** What a `$ref` leads to; undefined: nothing. */
@@ -61,16 +73,40 @@ export function findBreach(
   const type = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
   const isInteger = types.includes("integer") && Number.isInteger(value);
   if (types.length > 0 && !types.includes(type) && !isInteger) return [place];
+  if (!isWithin(schema, value)) return [place];
   if (Array.isArray(value)) {
     return value.flatMap((one, i) => judge(schema.items ?? {}, one, `${place}.${i}`));
   }
   if (!isObject) return [];
   const missing = (schema.required ?? []).filter((name) => !(name in value));
-  const fields = Object.entries(schema.properties ?? {}).filter(([name]) => name in value);
+  const { properties = {}, additionalProperties: others = {} } = schema;
   return [
     ...missing.map((name) => `${place}.${name} is missing`),
-    ...fields.flatMap(([name, one]) =>
-      judge(one, (value as Record<string, unknown>)[name], `${place}.${name}`),
-    ),
+    ...Object.entries(value).flatMap(([name, inner]) => {
+      const one = Object.hasOwn(properties, name) ? properties[name]! : others;
+      const at = `${place}.${name}`;
+      return typeof one === "object" ? judge(one, inner, at) : one ? [] : [`${at} is unknown`];
+    }),
   ];
+}
+
+const FORMATS: Record<string, RegExp> = {
+  // agents.resources.p3
+  "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+};
+
+/** What a schema says of one value beside its type. */
+function isWithin(schema: Schema, value: unknown): boolean {
+  const { minimum = -Infinity, maximum = Infinity } = schema;
+  if (typeof value === "number") return value >= minimum && value <= maximum;
+  if (Array.isArray(value)) {
+    return value.length >= (schema.minItems ?? 0) && value.length <= (schema.maxItems ?? Infinity);
+  }
+  if (typeof value !== "string") return true;
+  const length = [...value].length;
+  if (length < (schema.minLength ?? 0) || length > (schema.maxLength ?? Infinity)) return false;
+  const format = FORMATS[schema.format ?? ""];
+  if (format && !format.test(value)) return false;
+  return schema.pattern === undefined || new RegExp(schema.pattern, "u").test(value);
 }

@@ -50,7 +50,9 @@ async function judgeReply({ responses }: Operation, reply: Response): Promise<st
 const ROUTES = ["/v1/chat/completions", "/v1/embeddings", "/v1/search"];
 
 test("every route with a body is tried", () => {
-  const found = Object.entries(document.paths).filter(([, { post }]) => post?.requestBody);
+  const found = Object.entries(document.paths).filter(
+    ([, { post }]) => post?.requestBody && post.tags[0] === "gateway",
+  );
   expect(found.map(([path]) => path)).toEqual(ROUTES);
 });
 

@@ -26,6 +26,9 @@ function listSchemas(schema: Schema, place: string): [place: string, schema: Sch
     ...Object.entries(schema.properties ?? {}).map(([name, one]) => [`.${name}`, one] as const),
     ...(schema.anyOf ?? []).map((one, i) => [`|${i}`, one] as const),
     ...(schema.items ? [["[]", schema.items] as const] : []),
+    ...(typeof schema.additionalProperties === "object"
+      ? [["{}", schema.additionalProperties] as const]
+      : []),
   ];
   return [[place, schema], ...inner.flatMap(([name, one]) => listSchemas(one, place + name))];
 }
@@ -157,9 +160,16 @@ test("every field of every schema is described", () => {
   expect(silent).toEqual([]);
 });
 
-test("schemas hold no mark of ours and do not forbid fields that may be added", () => {
-  const text = JSON.stringify(document.components.schemas);
-  expect(text).not.toMatch(/"(\$id|additionalProperties|form)":/);
+test("schemas hold no mark of ours and forbid fields in bodies of the agent service alone", () => {
+  expect(JSON.stringify(document.components.schemas)).not.toMatch(/"(\$id|form)":/);
+  const strict = listAll().filter(([, schema]) => schema.additionalProperties === false);
+  const names = new Set(strict.map(([place]) => place.split(/[.|[{]/)[0]!));
+  const sent = listOperations().flatMap(({ operation: { tags, requestBody } }) =>
+    tags[0] === "agents" && requestBody
+      ? [requestBody.content["application/json"]!.schema.$ref!.split("/").at(-1)!]
+      : [],
+  );
+  expect([...names].toSorted()).toEqual(sent.toSorted());
 });
 
 test("`required` names fields that are there, and in replies exactly those that are never null", () => {

@@ -1,6 +1,6 @@
 // A start: the one transaction that accepts a run, or refuses it.
 import { Type } from "@sinclair/typebox";
-import { into, sql, type Tx } from "../../../platform/database/index.ts";
+import { cleanText, type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { RunRow } from "../run.ts";
@@ -12,7 +12,13 @@ export interface Admission {
   thread_id: string | null;
   message_id: string;
   limits: StartLimits;
-  idempotency: { key: string; body_hash: string } | null;
+  idempotency: Idempotency | null;
+}
+
+/** A request that its caller may send again: its own word for it, and what it says. */
+export interface Idempotency {
+  key: string;
+  body_hash: string;
 }
 
 export interface StartLimits {
@@ -31,6 +37,9 @@ export interface Started {
 const DAY_MS = 86_400_000;
 /** How long a key of a request is remembered. */
 export const IDEMPOTENCY_MS = DAY_MS;
+
+/** When a run ends nobody knows; sooner than this a look is seldom worth its request. */
+const ACTIVE_RETRY_S = "5";
 
 const Earlier = Type.Object({ body_hash: Type.String(), run_id: Type.String() });
 const Counts = Type.Object({
@@ -76,12 +85,12 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
 }
 
 /** The run that the same request started before; another request of the key is refused. */
-async function findEarlier(
-  tx: Tx,
-  { account_id, agent_id, created_at }: RunRow,
-  { key, body_hash }: NonNullable<Admission["idempotency"]>,
+export async function findEarlier(
+  db: Db,
+  { account_id, agent_id, created_at }: Pick<RunRow, "account_id" | "agent_id" | "created_at">,
+  { key, body_hash }: Idempotency,
 ): Promise<RunRow | undefined> {
-  const earlier = await tx.one(
+  const earlier = await db.one(
     Earlier,
     sql`SELECT body_hash, run_id FROM run_starts
         WHERE account_id = ${account_id} AND agent_id = ${agent_id} AND idempotency_key = ${key}
@@ -89,13 +98,13 @@ async function findEarlier(
   );
   if (!earlier) return undefined;
   if (earlier.body_hash !== body_hash) throw refuse("idempotency_conflict");
-  return tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${earlier.run_id}`);
+  return db.one(RunRow, sql`SELECT * FROM runs WHERE id = ${earlier.run_id}`);
 }
 
 async function remember(
   tx: Tx,
   { id, account_id, agent_id, created_at }: RunRow,
-  { key, body_hash }: NonNullable<Admission["idempotency"]>,
+  { key, body_hash }: Idempotency,
 ): Promise<void> {
   // What stands there is older than a day, or its run is gone.
   await tx.run(
@@ -158,7 +167,9 @@ async function refuseLimits(
 ): Promise<void> {
   if (!counts) return;
   // agents.errors.active_runs_limit
-  if (counts.active >= limits.active_runs) throw refuse("active_runs_limit");
+  if (counts.active >= limits.active_runs) {
+    throw refuse("active_runs_limit", { headers: { "retry-after": ACTIVE_RETRY_S } });
+  }
   // The run before which only so many were started: if it is of today, those are all.
   const number = counts.started - limits.daily_runs + 1;
   if (number < 1) return;
@@ -182,7 +193,7 @@ async function addMessage(tx: Tx, run: RunRow, id: string): Promise<void> {
       run_id: run.id,
       seq: run.message_seq,
       role: "user",
-      content: run.input.message,
+      content: cleanText(run.input.message),
       tool_calls: null,
       tool_call_id: null,
       external: false,

@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../../../platform/database/index.ts";
 import { RunRow } from "../run.ts";
-import { type Admission, start } from "./admission.ts";
+import { type Admission, findEarlier, type Idempotency, start } from "./admission.ts";
 import { cancel } from "./cancel.ts";
 import {
   beat,
@@ -17,9 +17,11 @@ import {
 } from "./claim.ts";
 import type { FreshIds } from "./closing.ts";
 import { type Ending, finish } from "./ending.ts";
-import { listRuns, listSteps, type RunFilter } from "./lists.ts";
+import { listRuns, listSteps, type RunFilter, RunStanding } from "./lists.ts";
 import { findVersion, loadLog } from "./loading.ts";
 import { type Record, record } from "./record.ts";
+import { sweepRuns, sweepStarts } from "./retention.ts";
+import { findStartable, findTerms } from "./startable.ts";
 import { beginWaiting, type Request, requestApprovals } from "./waiting.ts";
 
 const Id = Type.Object({ id: Type.String() });
@@ -41,9 +43,20 @@ export const runStore = store(
       const run = await db.one(RunRow, sql`SELECT * FROM runs WHERE id = ${id}`);
       return account_id === null || run?.account_id === account_id ? run : undefined;
     },
+    findStartable: (db, agent_id: string) => findStartable(db, agent_id),
+    findTerms: (db, agent_id: string, version: number) => findTerms(db, agent_id, version),
+    /** The run that the same request started within a day; another request's key is refused. */
+    findStarted: (db, account_id: string, agent_id: string, given: Idempotency, now: number) =>
+      findEarlier(db, { account_id, agent_id, created_at: now }, given),
     list: (db, filter: RunFilter) => listRuns(db, filter),
     listSteps: (db, run_id: string, after_seq: number, limit: number | null) =>
       listSteps(db, run_id, after_seq, limit),
+    /** Where a run stands, without what it was asked and answered; undefined: it is gone. */
+    findStanding: (db, run_id: string) =>
+      db.one(RunStanding, sql`SELECT status, last_seq, started_at FROM runs WHERE id = ${run_id}`),
+    findThreadOwner: async (db, thread_id: string) =>
+      (await db.one(Account, sql`SELECT account_id FROM threads WHERE id = ${thread_id}`))
+        ?.account_id,
     /** The whole of a result; undefined: what the step shows is the whole. */
     findOutput: async (db, run_id: string, tool_call_id: string) =>
       (
@@ -110,5 +123,11 @@ export const runStore = store(
     wait: (tx: Tx, run_id: string, epoch: number, worked_ms: number) =>
       beginWaiting(tx, run_id, epoch, worked_ms),
     finish: (tx, given: Record, ending: Ending) => finish(tx, given, ending),
+    /** Deletes finished runs from before `until` among the next `limit` behind an id. */
+    sweep: (tx, after_id: string, until: number, limit: number) =>
+      sweepRuns(tx, after_id, until, limit),
+    /** Deletes up to `limit` keys of requests from before `until`; how many they were. */
+    sweepStarts: (tx, until: number, limit: number) => sweepStarts(tx, until, limit),
   },
+  ["findStartable"],
 );

@@ -1,6 +1,7 @@
 // Pages of runs, newest first, and what one run is read with.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { type Db, none, type Sql, sql } from "../../../platform/database/index.ts";
+import { maybe } from "../../../platform/shape.ts";
 import { RunRow, type Status, type TriggerKind } from "../run.ts";
 import { StepRow } from "../step.ts";
 
@@ -19,56 +20,78 @@ export interface RunFilter {
   limit: number;
 }
 
+/** Of a run, what its listeners are told of beside its steps. */
+export const RunStanding = Type.Object({
+  status: RunRow.properties.status,
+  last_seq: Type.Integer(),
+  started_at: maybe(Type.Integer()),
+});
+export type RunStanding = Static<typeof RunStanding>;
+
 const Count = Type.Object({ started: Type.Integer() });
-const At = Type.Object({ created_at: Type.Integer() });
+const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() });
 
 /** Newest first. */
 export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
-  const { account_id, agent_id, thread_id, created_after, created_before, before } = filter;
+  const { account_id, agent_id, thread_id, status, created_after, created_before } = filter;
+  // agents.states.p2: nothing brings a run there, and every run would be looked at for it.
+  if (status === "waiting_input" || status === "sleeping") return [];
   const from = created_after === null ? null : await findFirstSince(db, account_id, created_after);
   const until =
     created_before === null ? null : await findFirstSince(db, account_id, created_before);
   return db.all(
     RunRow,
-    sql`SELECT * FROM runs WHERE account_id = ${account_id}
-      ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
-      ${thread_id === null ? none : ofThread(thread_id)}
-      ${filter.status === null ? none : ofStatus(filter.status)}
+    sql`SELECT runs.* FROM ${chooseSource(filter)} runs.account_id = ${account_id}
+      ${agent_id === null ? none : sql`AND runs.agent_id = ${agent_id}`}
+      ${thread_id === null ? none : sql`AND runs.thread_id = ${thread_id}`}
+      ${status === null ? none : ofStatus(status)}
       ${filter.trigger_kind === null ? none : ofTrigger(filter.trigger_kind)}
-      ${before === null ? none : sql`AND number < ${before}`}
-      ${from === null ? none : sql`AND number >= ${from}`}
-      ${until === null ? none : sql`AND number < ${until}`}
-      ORDER BY number DESC LIMIT ${filter.limit}`,
+      ${filter.before === null ? none : sql`AND runs.number < ${filter.before}`}
+      ${from === null ? none : sql`AND runs.number >= ${from}`}
+      ${until === null ? none : sql`AND runs.number < ${until}`}
+      ORDER BY runs.number DESC LIMIT ${filter.limit}`,
   );
 }
 
-/** Each run has added a message to its thread, which lies by the thread. */
-function ofThread(thread_id: string): Sql {
-  return sql`AND id IN (SELECT run_id FROM messages WHERE thread_id = ${thread_id})`;
+/**
+ * Where few runs can be meant they are gathered first; else the account's are walked from the
+ * newest on, which finds enough at once. A cross join is never turned round.
+ */
+function chooseSource({ account_id, thread_id, status }: RunFilter): Sql {
+  if (thread_id !== null) {
+    // Each run has added a message to its thread, which lies by the thread.
+    return sql`(SELECT DISTINCT run_id FROM messages WHERE thread_id = ${thread_id}) AS said
+      CROSS JOIN runs WHERE runs.id = said.run_id AND`;
+  }
+  if (status === "running") {
+    return sql`(SELECT id FROM runs WHERE epoch > 0 UNION ALL SELECT id FROM runs
+        WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')) AS live
+      CROSS JOIN runs WHERE runs.id = live.id AND`;
+  }
+  return sql`runs WHERE`;
 }
 
 /** A partial index is found only where its own condition stands in the statement. */
 function ofStatus(status: Status): Sql {
   switch (status) {
     case "queued":
-      return sql`AND epoch = 0 AND status IN ('queued', 'running') AND status = 'queued'`;
+      return sql`AND runs.epoch = 0 AND runs.status IN ('queued', 'running')
+        AND runs.status = 'queued'`;
     case "waiting_approval":
     case "failed":
     case "budget_exceeded":
     case "cancelled":
-      return sql`AND status IN ('waiting_approval', 'failed', 'budget_exceeded', 'cancelled')
-        AND status = ${status}`;
-    case "running":
-      return sql`AND finished_at IS NULL AND status = 'running'`;
+      return sql`AND runs.status IN ('waiting_approval', 'failed', 'budget_exceeded', 'cancelled')
+        AND runs.status = ${status}`;
     default:
-      return sql`AND status = ${status}`;
+      return sql`AND runs.status = ${status}`;
   }
 }
 
 function ofTrigger(kind: TriggerKind): Sql {
   return kind === "manual"
-    ? sql`AND trigger_kind = 'manual'`
-    : sql`AND trigger_kind <> 'manual' AND trigger_kind = ${kind}`;
+    ? sql`AND runs.trigger_kind = 'manual'`
+    : sql`AND runs.trigger_kind <> 'manual' AND runs.trigger_kind = ${kind}`;
 }
 
 /**
@@ -84,13 +107,14 @@ async function findFirstSince(db: Db, account_id: string, since: number): Promis
   let high = (counts?.started ?? 0) + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
+    // Some are not there any more: the next one that is tells on which side to go on.
     const run = await db.one(
-      At,
-      sql`SELECT created_at FROM runs WHERE account_id = ${account_id} AND number = ${middle}`,
+      Place,
+      sql`SELECT number, created_at FROM runs
+          WHERE account_id = ${account_id} AND number >= ${middle} ORDER BY number LIMIT 1`,
     );
-    // What is not there any more was old enough to be deleted.
-    if (run && run.created_at >= since) high = middle;
-    else low = middle + 1;
+    if (!run || run.created_at >= since) high = middle;
+    else low = run.number + 1;
   }
   return low;
 }

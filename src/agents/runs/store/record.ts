@@ -1,6 +1,12 @@
 // What an executing run writes: steps, messages and where the run stands, in one transaction.
 import { type Static, Type } from "@sinclair/typebox";
-import { createInsertion, type Sql, sql, type Tx } from "../../../platform/database/index.ts";
+import {
+  cleanText,
+  createInsertion,
+  type Sql,
+  sql,
+  type Tx,
+} from "../../../platform/database/index.ts";
 import { writeRow } from "../../../platform/shape.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
 import type { RunRow } from "../run.ts";
@@ -74,8 +80,13 @@ export async function writeRecord(
   await addSteps(tx, run_id, steps, { last_seq, at, status });
   if (messages.length > 0) {
     const first = message_seq - messages.length + 1;
-    const rows = messages.map((message, i) =>
-      writeRow(MessageRow, { ...message, thread_id, run_id, seq: first + i, created_at: at }),
+    const rows = messages.map(({ content, ...message }, i) =>
+      writeRow(MessageRow, {
+        ...message,
+        // A model and a tool may say anything; the steps keep it as JSON, where all has a place.
+        content: content === null ? null : cleanText(content),
+        ...{ thread_id, run_id, seq: first + i, created_at: at },
+      }),
     );
     await tx.run(insertMessages(rows));
     // The mark of the run becomes the thread's, in the transaction that stores what it is for.
@@ -89,13 +100,13 @@ export async function writeRecord(
   for (const { tool_call_id, content } of outputs) {
     await tx.run(
       sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
-          VALUES (${run_id}, ${tool_call_id}, ${content}) ON CONFLICT DO NOTHING`,
+          VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
     );
   }
   if (summary) {
     await tx.run(
       sql`INSERT INTO thread_summaries (thread_id, through_seq, content)
-          VALUES (${thread_id}, ${summary.through_seq}, ${summary.content})
+          VALUES (${thread_id}, ${summary.through_seq}, ${cleanText(summary.content)})
           ON CONFLICT (thread_id) DO UPDATE SET through_seq = excluded.through_seq,
             content = excluded.content`,
     );

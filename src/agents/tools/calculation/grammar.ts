@@ -1,4 +1,5 @@
 // The grammar of the calculator: from a text to a tree in which nothing but arithmetic can stand.
+import jsep from "jsep";
 
 /** What a calculation is made of; a tree has no other nodes, so nothing else can be evaluated. */
 export type Term =
@@ -17,15 +18,17 @@ export class CalculationFault extends Error {}
 const CHARACTERS_MAX = 1_000;
 /** Brackets, signs and powers inside each other; real calculations have a handful. */
 const DEPTH_MAX = 64;
-/** How tightly an operator binds; a power binds tighter still, and from the right. */
-const BINDING: Readonly<Record<string, number>> = { "+": 1, "-": 1, "*": 2, "/": 2 };
+/** How tightly an operator binds, from the left; a power binds from the right. */
+const BINDING: Readonly<Record<Sign, number>> = { "+": 1, "-": 1, "*": 2, "/": 2, "^": 3 };
 
-const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
-const NAME = /[A-Za-z][A-Za-z0-9]*/y;
-const SPACES = /\s*/y;
+const NUMBER = /^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+/** The library passes over these, as if nothing stood there. */
+const SEPARATOR = /;|(?:^|\() *,|, *(?:,|\))/;
+const NAME = /^[A-Za-z][A-Za-z0-9]{0,15}$/;
 
 /** What people and models write for the same sign; Arabic digits count like the others. */
 const ALIKE: readonly [RegExp, string | ((found: string) => string)][] = [
+  [/\s/g, " "],
   [/\*\*/g, "^"],
   [/[×·∙⋅]/g, "*"],
   [/÷/g, "/"],
@@ -43,132 +46,168 @@ export function parseCalculation(text: string): Term {
   }
   let plain = text;
   for (const [found, written] of ALIKE) plain = plain.replace(found, written as string);
-  return new Parser(plain).readWhole();
+  const separator = plain.search(SEPARATOR);
+  if (separator !== -1) throw blame("A number is expected", plain, separator);
+  return readTerm(parse(plain), 1);
 }
 
-class Parser {
-  readonly #text: string;
-  #at = 0;
-  #depth = 0;
-
-  constructor(text: string) {
-    this.#text = text;
+function parse(text: string): Expression {
+  try {
+    return jsep(text);
+  } catch (fault) {
+    const { index, description } = fault as { index?: unknown; description?: unknown };
+    if (typeof index !== "number" || typeof description !== "string") throw fault;
+    const isMissing = description.startsWith("Variable names");
+    throw blame(isMissing ? "An operator is expected" : "A number is expected", text, index);
   }
+}
 
-  readWhole(): Term {
-    const term = this.#readOperations(1);
-    if (this.#peek() === "") return term;
-    if (this.#peek() === ",") throw this.#fail("Numbers are written without thousands separators");
-    throw this.#fail("An operator is expected");
-  }
+type Expression = jsep.Expression;
+/** The parser in the middle of a text; `depth`: how many terms are open around it. */
+type Reader = jsep.HookScope & { depth?: number };
 
-  /** Operators of at least that binding, from the left. */
-  #readOperations(binding_min: number): Term {
-    let left = this.#readSigned();
-    for (;;) {
-      const sign = this.#peek();
-      const binding = BINDING[sign];
-      if (binding === undefined || binding < binding_min) {
-        if (sign !== "%") return left;
-        // It means two things, and a guess would give wrong numbers without a word.
-        throw this.#fail("`%` is not used: write `/ 100` for per cent, or mod(a, b)");
-      }
-      this.#at++;
-      left = {
-        kind: "operation",
-        sign: sign as Sign,
-        left,
-        right: this.#readOperations(binding + 1),
-      };
-    }
-  }
+/** Brackets leave a mark: -2^2 is -4, and (-2)^2 is 4. */
+interface Group extends Expression {
+  type: "Group";
+  of: Expression;
+}
+interface Factorial extends Expression {
+  type: "Factorial";
+  of: Expression;
+}
+type Node = jsep.CoreExpression | Group | Factorial;
 
-  /** A sign binds less than a power: -2^2 is -4, and 2^-1 is a half. */
-  #readSigned(): Term {
-    this.#enter();
-    let term: Term;
-    if (this.#take("-")) term = { kind: "negation", of: this.#readSigned() };
-    else if (this.#take("+")) term = this.#readSigned();
-    else term = this.#readPower();
-    this.#depth--;
-    return term;
-  }
+/** The parser is this house's alone, and knows nothing of JavaScript but numbers and names. */
+jsep.removeAllUnaryOps();
+jsep.removeAllBinaryOps();
+jsep.removeAllLiterals();
+for (const sign of ["-", "+"]) jsep.addUnaryOp(sign);
+for (const [sign, binding] of Object.entries(BINDING)) {
+  jsep.addBinaryOp(sign, binding, sign === "^");
+}
+jsep.hooks.add("gobble-token", function beginTerm(this: Reader, env) {
+  this.depth = (this.depth ?? 0) + 1;
+  requireShallow(this.depth);
+  // It takes numbers past the hook below, and a factorial is of a number most of the time.
+  if (/[0-9.]/.test(this.char)) env.node = this.gobbleNumericLiteral();
+  if (this.char !== "(" || env.node) return;
+  const of = this.gobbleGroup();
+  if (!of) throw blame("A number is expected", this.expr, this.index - 1);
+  env.node = { type: "Group", of };
+});
+jsep.hooks.add("after-token", function endTerm(this: Reader, env) {
+  this.depth!--;
+  if (!env.node) return;
+  this.gobbleSpaces();
+  if (this.char !== "!") return;
+  this.index++;
+  this.gobbleSpaces();
+  if (this.char === "!") throw blame("`!!` is not used: write brackets", this.expr, this.index);
+  env.node = { type: "Factorial", of: env.node };
+});
+// In front of what the library offers there: no calculation goes on with a question mark.
+jsep.hooks.add("after-expression", requireEnd, true);
 
-  #readPower(): Term {
-    const base = this.#readFactorial();
-    if (!this.#take("^")) return base;
-    return { kind: "operation", sign: "^", left: base, right: this.#readSigned() };
+/** What is left behind a whole expression; the library would begin another one. */
+function requireEnd(this: Reader, { node }: { node?: Expression }): void {
+  if (!node) return;
+  const { char, expr, index } = this;
+  // It means two things, and a guess would give wrong numbers without a word.
+  const says = "`%` is not used: write `/ 100` for per cent, or mod(a, b)";
+  if (char === "%") throw blame(says, expr, index);
+  if (this.depth) {
+    if (char === ")" || char === ",") return;
+    throw blame("`)` or an operator is expected", expr, index);
   }
+  if (char === ",") throw blame("Numbers are written without thousands separators", expr, index);
+  if (char !== "") throw blame("An operator is expected", expr, index);
+}
 
-  #readFactorial(): Term {
-    const of = this.#readTerm();
-    if (!this.#take("!")) return of;
-    if (this.#peek() === "!") throw this.#fail("`!!` is not used: write brackets");
-    return { kind: "factorial", of };
+/** The list of what may stand in a calculation. */
+function readTerm(expression: Expression, depth: number): Term {
+  requireShallow(depth);
+  const node = expression as Node;
+  switch (node.type) {
+    case "Literal":
+      return readNumber(node);
+    case "Identifier":
+      return { kind: "constant", name: readName(node) };
+    case "Group":
+      return readTerm(node.of, depth + 1);
+    case "Factorial":
+      return { kind: "factorial", of: readTerm(node.of, depth + 1) };
+    case "UnaryExpression":
+      return readSigned(node, depth);
+    case "BinaryExpression":
+      return readOperation(node, depth);
+    case "CallExpression":
+      return readCall(node, depth);
+    case "SequenceExpression":
+      throw new CalculationFault("Numbers are written without thousands separators.");
+    case "Compound":
+      throw new CalculationFault("A number is expected.");
+    default:
+      throw new CalculationFault("Only numbers, operators and functions can be calculated.");
   }
+}
 
-  #readTerm(): Term {
-    if (this.#take("(")) {
-      const inner = this.#readOperations(1);
-      this.#require(")");
-      return inner;
-    }
-    const number = this.#match(NUMBER);
-    if (number !== null) {
-      // As in 1,000 inside a call, where the comma would part two numbers.
-      if (/^0\d/.test(number)) {
-        throw new CalculationFault(`${number} begins with a needless zero; 1,000 is written 1000.`);
-      }
-      return { kind: "number", text: number };
-    }
-    const name = this.#match(NAME)?.toLowerCase();
-    if (name === undefined) throw this.#fail("A number is expected");
-    return this.#take("(") ? this.#readCall(name) : { kind: "constant", name };
+/** As it was written: what the library took for its value is a rounded one. */
+function readNumber({ raw, value }: jsep.Literal): Term {
+  if (typeof value !== "number" || !NUMBER.test(raw)) {
+    throw new CalculationFault(`${shorten(raw)} is no number.`);
   }
+  // As in 1,000 inside a call, where the comma would part two numbers.
+  if (/^0\d/.test(raw)) {
+    throw new CalculationFault(`${raw} begins with a needless zero; 1,000 is written 1000.`);
+  }
+  return { kind: "number", text: raw };
+}
 
-  #readCall(name: string): Term {
-    const terms: Term[] = [];
-    if (this.#take(")")) return { kind: "call", name, terms };
-    do terms.push(this.#readOperations(1));
-    while (this.#take(","));
-    this.#require(")");
-    return { kind: "call", name, terms };
-  }
+function readName({ name }: jsep.Identifier): string {
+  if (NAME.test(name)) return name.toLowerCase();
+  throw new CalculationFault(`There is no ${shorten(name)}.`);
+}
 
-  #enter(): void {
-    this.#depth++;
-    if (this.#depth > DEPTH_MAX) {
-      throw new CalculationFault(`At most ${DEPTH_MAX} terms may stand inside each other.`);
-    }
-  }
+/** A sign binds less than a power: the library has it the other way round. */
+function readSigned({ operator, argument }: jsep.UnaryExpression, depth: number): Term {
+  const of = readTerm(argument, depth + 1);
+  return operator === "-" ? { kind: "negation", of } : of;
+}
 
-  /** The next character that is no white space; empty: the end. */
-  #peek(): string {
-    this.#match(SPACES);
-    return this.#text.charAt(this.#at);
+function readOperation({ operator, left, right }: jsep.BinaryExpression, depth: number): Term {
+  const sign = operator as Sign;
+  if (sign === "^" && left.type === "UnaryExpression") {
+    const { argument, ...signed } = left as jsep.UnaryExpression;
+    const power = { type: "BinaryExpression", operator, left: argument, right };
+    return readSigned({ ...signed, argument: power }, depth);
   }
+  const [of, by] = [readTerm(left, depth), readTerm(right, depth + +(sign === "^"))];
+  return { kind: "operation", sign, left: of, right: by };
+}
 
-  #take(character: string): boolean {
-    if (this.#peek() !== character) return false;
-    this.#at++;
-    return true;
+function readCall(node: jsep.CallExpression, depth: number): Term {
+  if (node.callee.type !== "Identifier" || node.optional) {
+    throw new CalculationFault("Only functions by their names can be called.");
   }
+  const name = readName(node.callee as jsep.Identifier);
+  const terms = node.arguments.map((term) => readTerm(term, depth + 1));
+  return { kind: "call", name, terms };
+}
 
-  #require(character: string): void {
-    if (!this.#take(character)) throw this.#fail(`\`${character}\` or an operator is expected`);
-  }
+function requireShallow(depth: number): void {
+  if (depth <= DEPTH_MAX) return;
+  throw new CalculationFault(`At most ${DEPTH_MAX} terms may stand inside each other.`);
+}
 
-  #match(pattern: RegExp): string | null {
-    pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text);
-    if (found) this.#at = pattern.lastIndex;
-    return found?.[0] ?? null;
-  }
+function blame(what: string, text: string, at: number): CalculationFault {
+  const rest = text.slice(at);
+  const place = rest === "" ? "at the end" : `before \`${shorten(rest)}\``;
+  return new CalculationFault(`${what}, ${place}.`);
+}
 
-  #fail(what: string): CalculationFault {
-    const rest = [...this.#text.slice(this.#at)];
-    const near = rest.length > 20 ? `${rest.slice(0, 20).join("")}…` : rest.join("");
-    const place = near === "" ? "at the end" : `before \`${near.toWellFormed()}\``;
-    return new CalculationFault(`${what}, ${place}.`);
-  }
+/** Little of what was written, in whole characters. */
+function shorten(text: string): string {
+  const characters = [...text];
+  const shown = characters.length > 20 ? `${characters.slice(0, 20).join("")}…` : text;
+  return shown.toWellFormed();
 }

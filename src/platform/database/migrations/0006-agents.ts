@@ -79,6 +79,17 @@ function writeThreads({ integer, text, strict, clustered }: Dialect): string[] {
   ];
 }
 
+const ENDED_EARLY = "status IN ('waiting_approval', 'failed', 'budget_exceeded', 'cancelled')";
+const TRIGGERED = "trigger_kind <> 'manual'";
+/** Each for one pair of filters: a run that is started by hand and succeeds is in none of them. */
+const RARE = [
+  ["runs_by_status", "status", ENDED_EARLY],
+  ["runs_by_agent_status", "agent_id, status", ENDED_EARLY],
+  ["runs_triggered", "trigger_kind", TRIGGERED],
+  ["runs_triggered_by_agent", "agent_id, trigger_kind", TRIGGERED],
+  ["runs_triggered_by_status", "trigger_kind, status", `${TRIGGERED} AND ${ENDED_EARLY}`],
+] as const;
+
 function writeRuns({ integer, text, strict, clustered }: Dialect): string[] {
   return [
     `CREATE TABLE runs (
@@ -130,10 +141,10 @@ function writeRuns({ integer, text, strict, clustered }: Dialect): string[] {
       WHERE epoch = 0 AND status IN ('queued', 'running')`,
     "CREATE INDEX runs_by_epoch ON runs (epoch) WHERE epoch > 0",
     // Those that are rare and looked for: of the others a list finds enough at its start.
-    `CREATE INDEX runs_by_status ON runs (account_id, status, number)
-      WHERE status IN ('waiting_approval', 'failed', 'budget_exceeded', 'cancelled')`,
-    `CREATE INDEX runs_triggered ON runs (account_id, trigger_kind, number)
-      WHERE trigger_kind <> 'manual'`,
+    ...RARE.map(
+      ([name, columns, condition]) => `CREATE INDEX ${name}
+        ON runs (account_id, ${columns}, number) WHERE ${condition}`,
+    ),
     `CREATE TABLE steps (
       run_id ${text} NOT NULL,
       seq ${integer} NOT NULL,

@@ -1,0 +1,140 @@
+// The ground of everything that is done with runs: a server with agents, and its database looked into.
+import { Database as Connection } from "bun:sqlite";
+import { join } from "node:path";
+import { launch, makeKey, makeScratch, readUntil, runWadi } from "./stage.ts";
+
+/** What a run does that calls two tools and takes three rounds of the stub. */
+export const THREE_ROUNDS = [
+  "Calculate.",
+  '!tool calculator {"expression":"2 + 3"}',
+  "!next",
+  '!tool calculator {"expression":"5 * 7"}',
+  "!next",
+  "!say It is 5, and then 35.",
+].join("\n");
+/** A round that outlives every measurement. */
+export const ENDLESS = "Wait.\n!delay 10m\n!say At last.";
+
+export interface RunLimits {
+  concurrent_runs: number;
+  /** Behind the limits; left out: the stub alone. */
+  more?: string;
+}
+
+const writeSettings = ({ concurrent_runs, more = "" }: RunLimits): string => `
+[limits]
+requests_per_minute = 1000000
+address_requests_per_minute = 1000000
+active_runs = 1000000
+daily_runs = 100000000
+concurrent_runs = ${concurrent_runs}
+
+[agents]
+open = true
+
+[[models]]
+id = "stub"
+self_hosted = true
+capabilities = ["tools", "streaming"]
+price = { prompt = "1.00", completion = "2.00" }
+upstream = { kind = "stub" }
+${more}`;
+
+/** A data directory with an account and a key; no server has it open. */
+export interface RunGround {
+  program: string;
+  at: string[];
+  file: string;
+  key: string;
+}
+
+export const makeGround = async (program: string, limits: RunLimits): Promise<RunGround> => {
+  const directory = makeScratch();
+  const config = join(directory, "wadi.toml");
+  await Bun.write(config, writeSettings(limits));
+  const at = ["--config", config, "--data", join(directory, "data")];
+  const key = await makeKey(program, at, ["agents"]);
+  return { program, at, key, file: join(directory, "data", "wadi.db") };
+};
+
+/** One more key of the ground's account. */
+export const addKey = ({ program, at }: RunGround): Promise<string> =>
+  runWadi([program, "keys", "create", "--account", "caller", "--scope", "agents", ...at]);
+
+export interface RunServer {
+  pid: number;
+  port: number;
+  key: string;
+  ask(method: string, path: string, body?: object, headers?: object): Promise<Response>;
+  /** SIGTERM, and resolves when it is gone. */
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+export const serveRuns = async ({ program, at, key }: RunGround): Promise<RunServer> => {
+  const child = launch([program, "serve", "--port", "0", ...at]);
+  const port = Number(await readUntil(child, /http:\/\/127\.0\.0\.1:(\d+)/));
+  const end = async (signal: "SIGTERM" | "SIGKILL") => {
+    child.kill(signal);
+    await child.exited;
+  };
+  return {
+    pid: child.pid,
+    port,
+    key,
+    ask: (method, path, body, headers) =>
+      fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": "application/json",
+          ...headers,
+        },
+        body: body && JSON.stringify(body),
+      }),
+    stop: () => end("SIGTERM"),
+    kill: () => end("SIGKILL"),
+  };
+};
+
+/** The reply's body where the status is as expected; else an error with what came instead. */
+export const read = async <T>(reply: Response, status: number): Promise<T> => {
+  const text = await reply.text();
+  if (reply.status !== status) throw new Error(`${reply.status} ${text.slice(0, 300)}`);
+  return JSON.parse(text) as T;
+};
+
+/** A new agent that may calculate; its id. */
+export const addAgent = async (server: RunServer, model: string): Promise<string> => {
+  const body = { name: `On ${model}`, system_prompt: "Be brief.", model, tools: ["calculator"] };
+  return (await read<{ id: string }>(await server.ask("POST", "/v1/agents", body), 201)).id;
+};
+
+export const startRun = async (
+  server: RunServer,
+  agent_id: string,
+  message: string,
+): Promise<string> => {
+  const path = `/v1/agents/${agent_id}/runs`;
+  const reply = await server.ask("POST", path, { input: { message } });
+  return (await read<{ id: string }>(reply, 202)).id;
+};
+
+/** One row of the database, which a server may have open. */
+export const look = <T>({ file }: RunGround, query: string, ...values: string[]): T[] => {
+  using connection = new Connection(file, { readonly: true });
+  return connection.query(query).all(...values) as T[];
+};
+
+/** Looks again and again until `is` holds; throws where that takes too long. */
+export const waitUntil = async (
+  what: string,
+  is: () => boolean | Promise<boolean>,
+  limit_ms = 60_000,
+): Promise<void> => {
+  const until = performance.now() + limit_ms;
+  while (!(await is())) {
+    if (performance.now() > until) throw new Error(`${what}: not within ${limit_ms} ms`);
+    await Bun.sleep(5);
+  }
+};

@@ -1,0 +1,46 @@
+// What must be true of runs in a database, whatever happened to the program that wrote it.
+import { Database as Connection } from "bun:sqlite";
+
+/** How many runs, threads, accounts or days break each law. */
+export interface Judgement {
+  unended: number;
+  step_gaps: number;
+  message_gaps: number;
+  untold: number;
+  wrong_counts: number;
+  wrong_days: number;
+}
+
+/** Its text and the number of what breaks it, once nothing runs any more. */
+const LAWS: Readonly<Record<keyof Judgement, string>> = {
+  unended: "SELECT id FROM runs WHERE finished_at IS NULL",
+  step_gaps: `SELECT runs.id FROM runs LEFT JOIN steps ON steps.run_id = runs.id
+    GROUP BY runs.id HAVING COUNT(seq) <> last_seq OR COALESCE(MAX(seq), 0) <> last_seq`,
+  message_gaps: `SELECT thread_id FROM messages GROUP BY thread_id
+    HAVING COUNT(*) <> MAX(seq) OR MIN(seq) <> 1`,
+  // Each end is told once.
+  untold: `SELECT runs.id FROM runs LEFT JOIN outbox
+      ON json_extract(outbox.data, '$.run.id') = runs.id AND outbox.type LIKE 'run.%'
+      AND outbox.type = CASE runs.status WHEN 'succeeded' THEN 'run.completed' ELSE 'run.failed' END
+    GROUP BY runs.id HAVING COUNT(outbox.id) <> 1`,
+  wrong_counts: `SELECT account_id FROM run_counts
+    WHERE active <> (SELECT COUNT(*) FROM runs WHERE runs.account_id = run_counts.account_id
+        AND status IN ('queued', 'running'))
+      OR started <> (SELECT MAX(number) FROM runs WHERE runs.account_id = run_counts.account_id)
+      OR started <> (SELECT COUNT(*) FROM runs WHERE runs.account_id = run_counts.account_id)`,
+  wrong_days: `SELECT * FROM (SELECT account_id, day, agent_id, runs, succeeded, failed,
+        budget_exceeded, cancelled, prompt_tokens, completion_tokens, total_tokens, tool_calls,
+        cost_sar FROM run_days
+      EXCEPT SELECT account_id, date(finished_at / 1000, 'unixepoch'), agent_id, COUNT(*),
+        SUM(status = 'succeeded'), SUM(status = 'failed'), SUM(status = 'budget_exceeded'),
+        SUM(status = 'cancelled'), SUM(usage_prompt_tokens), SUM(usage_completion_tokens),
+        SUM(usage_total_tokens), SUM(usage_tool_calls), SUM(cost_total)
+      FROM runs WHERE finished_at IS NOT NULL GROUP BY 1, 2, 3)`,
+};
+
+export const judgeRuns = (file: string): Judgement => {
+  using connection = new Connection(file, { readonly: true });
+  const count = (query: string) => connection.query(query).all().length;
+  const counts = Object.entries(LAWS).map(([law, query]) => [law, count(query)]);
+  return Object.fromEntries(counts) as Judgement;
+};

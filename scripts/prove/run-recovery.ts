@@ -1,0 +1,53 @@
+// A thousand runs in flight, a kill, a start: how long until each of them is taken up.
+import {
+  addAgent,
+  look,
+  makeGround,
+  type RunGround,
+  serveRuns,
+  startRun,
+  waitUntil,
+} from "../bench/run-ground.ts";
+
+export const IN_FLIGHT = 1_000;
+const STARTERS = 16;
+/** The first round ends at once, the second outlives the kill, and each start anew. */
+const SLOW = [
+  "Calculate.",
+  '!tool calculator {"expression":"2 + 3"}',
+  "!next",
+  "!delay 10m",
+  "!say Five.",
+].join("\n");
+
+/** Milliseconds from the exec of each start to the last run that it took up. */
+export const measureRecovery = async (program: string, kills: number): Promise<number[]> => {
+  const ground = await makeGround(program, { concurrent_runs: IN_FLIGHT + 100 });
+  let server = await serveRuns(ground);
+  const agent = await addAgent(server, "stub");
+  let left = IN_FLIGHT;
+  const start = async () => {
+    while (left-- > 0) await startRun(server, agent, SLOW);
+  };
+  await Promise.all(Array.from({ length: STARTERS }, start));
+  await waitUntil("all runs are in their second round", () => countIn(ground, "last_seq >= 3"));
+  const taken_ms: number[] = [];
+  for (let kill = 1; kill <= kills; kill++) {
+    await server.kill();
+    const started_at = performance.now();
+    const starting = serveRuns(ground);
+    await waitUntil("all runs are taken up", () =>
+      countIn(ground, `recoveries = ${kill} AND epoch = (SELECT MAX(epoch) FROM processes)`),
+    );
+    taken_ms.push(performance.now() - started_at);
+    server = await starting;
+  }
+  await server.kill();
+  return taken_ms;
+};
+
+const countIn = (ground: RunGround, condition: string): boolean =>
+  look<{ n: number }>(
+    ground,
+    `SELECT COUNT(*) AS n FROM runs WHERE finished_at IS NULL AND ${condition}`,
+  )[0]!.n === IN_FLIGHT;

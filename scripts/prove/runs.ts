@@ -1,0 +1,230 @@
+// Kills a server that executes runs, again and again: nothing accepted is lost, and all of it ends.
+import {
+  addAgent,
+  look,
+  makeGround,
+  type RunGround,
+  type RunServer,
+  serveRuns,
+  waitUntil,
+} from "../bench/run-ground.ts";
+import { buildWadi } from "../bench/stage.ts";
+import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
+import { judgeRuns } from "./run-judge.ts";
+import { IN_FLIGHT, measureRecovery } from "./run-recovery.ts";
+
+const KILLS = 200;
+const KILLS_LONG = 1_000;
+const RECOVERIES = 5;
+const RECOVERY_MS_MAX = 500;
+const STARTERS = 6;
+const CANCELLERS = 2;
+const FOLLOWERS = 4;
+const LIFE_MS_MAX = 500;
+const END_MS_MAX = 120_000;
+
+const CALL = '!tool calculator {"expression":"2 + 3"}';
+/** What runs do: at once, slowly, in several rounds, and wrongly. */
+const MESSAGES = [
+  "Hello",
+  ["Work.", "!delay 30ms", CALL, "!next", "!delay 60ms", CALL, "!next", "!say Done."],
+  ["Work.", CALL, CALL, CALL, "!next", "!say Done."],
+  ["Fail.", CALL, "!next", "!error bad_request"],
+  ["Work.", "!delay 150ms", "!say Done."],
+].map((message) => (typeof message === "string" ? message : message.join("\n")));
+
+/** All of one proof. */
+interface Run {
+  ground: RunGround;
+  agent: string;
+  /** null while it is down. */
+  server: RunServer | null;
+  isOver: boolean;
+  /** Runs whose 202 was read, and their threads. */
+  accepted: Map<string, string>;
+  /** Runs whose cancel was answered as final. */
+  cancelled: Set<string>;
+  /** Steps as a listener was told of them, by run and number. */
+  told: Map<string, Map<number, string>>;
+  /** Steps that were told otherwise another time, or out of order. */
+  retold: number;
+  followed: number;
+  /** By run: what it had cost and how many steps it had when it was last looked at. */
+  costs: Map<string, { cost_total: number; last_seq: number }>;
+  fallen: number;
+  sent: number;
+}
+
+export const runs: Proof = {
+  name: "runs",
+  about: "kill -9 of a server that executes runs: all are taken up at once, and none is lost",
+  async run(isLong) {
+    const program = await buildWadi();
+    const taken_ms = await measureRecovery(program, RECOVERIES);
+    const ground = await makeGround(program, { concurrent_runs: 64 });
+    const server = await serveRuns(ground);
+    const agent = await addAgent(server, "stub");
+    const run: Run = {
+      ...{ ground, agent, server, isOver: false, accepted: new Map(), cancelled: new Set() },
+      ...{ told: new Map(), retold: 0, followed: 0, costs: new Map(), fallen: 0, sent: 0 },
+    };
+    const crowd = [
+      ...Array.from({ length: STARTERS }, () => repeat(run, startOnce)),
+      ...Array.from({ length: CANCELLERS }, () => repeat(run, cancelOnce)),
+      ...Array.from({ length: FOLLOWERS }, () => repeat(run, followOnce)),
+    ];
+    const kills = isLong ? KILLS_LONG : KILLS;
+    for (let kill = 0; kill < kills; kill++) await dieOnce(run);
+    run.isOver = true;
+    const last = await serveRuns(ground);
+    run.server = last;
+    await Promise.all(crowd);
+    const LIVE = "SELECT id FROM runs WHERE finished_at IS NULL LIMIT 1";
+    await waitUntil("all runs end", () => look(ground, LIVE).length === 0, END_MS_MAX);
+    lookAtCosts(run);
+    await last.stop();
+    return listFindings(run, kills, taken_ms);
+  },
+};
+
+const listFindings = (run: Run, kills: number, taken_ms: readonly number[]): Finding[] => {
+  const { ground, accepted } = run;
+  const rows = look<{ id: string; status: string; error: string | null; token: string }>(
+    ground,
+    "SELECT id, status, error, json_extract(metadata, '$.token') AS token FROM runs",
+  );
+  const found = new Map(rows.map((row) => [row.id, row]));
+  const lost = [...accepted.keys()].filter((id) => !found.has(id)).length;
+  const revived = [...run.cancelled].filter((id) => found.get(id)?.status !== "cancelled").length;
+  const doubled = rows.length - new Set(rows.map(({ token }) => token)).size;
+  const looped = rows.filter(({ error }) => error?.includes("crash_loop")).length;
+  const judged = judgeRuns(ground.file);
+  return [
+    atMost(`${IN_FLIGHT} runs taken up, slowest`, Math.max(...taken_ms), RECOVERY_MS_MAX, " ms"),
+    atLeast("servers killed under load", kills, KILLS),
+    atLeast("runs accepted", accepted.size, kills * 10),
+    atLeast("runs that were taken up", countRecovered(ground), kills),
+    atLeast("streams followed", run.followed, kills),
+    atMost("accepted runs lost", lost, 0),
+    atMost("runs that did not end", judged.unended, 0),
+    atMost("runs that ended by their crashes", looped, rows.length / 100),
+    atMost("starts sent again that began a second run", doubled, 0),
+    atMost("cancelled runs that went on", revived, 0),
+    atMost("runs with a gap in their steps", judged.step_gaps, 0),
+    atMost("threads with a gap in their messages", judged.message_gaps, 0),
+    atMost("steps told otherwise at another time", run.retold, 0),
+    atMost("costs that fell", run.fallen, 0),
+    atMost("ends that were not told once", judged.untold, 0),
+    atMost("accounts with wrong counts", judged.wrong_counts, 0),
+    atMost("days that differ from their runs", judged.wrong_days, 0),
+  ];
+};
+
+const countRecovered = (ground: RunGround): number =>
+  look<{ n: number }>(ground, "SELECT COUNT(*) AS n FROM runs WHERE recoveries > 0")[0]!.n;
+
+/** Lets the server live for a moment, and starts the next one. */
+const dieOnce = async (run: Run): Promise<void> => {
+  await Bun.sleep(Math.random() * LIFE_MS_MAX);
+  const dying = run.server!;
+  run.server = null;
+  await dying.kill();
+  lookAtCosts(run);
+  run.server = await serveRuns(run.ground);
+};
+
+/** Does something again and again, with whatever server there is; a dead one is no failure. */
+const repeat = async (run: Run, act: (run: Run, server: RunServer) => Promise<void>) => {
+  while (!run.isOver) {
+    const { server } = run;
+    if (server) await act(run, server).catch(complainOfOurs);
+    else await Bun.sleep(2);
+  }
+};
+
+/** A connection that was cut says nothing; anything else is a fault of this proof or a finding. */
+const complainOfOurs = (failure: unknown): void => {
+  if (failure instanceof Wrong) throw failure;
+};
+class Wrong extends Error {}
+
+const startOnce = async (run: Run, first: RunServer): Promise<void> => {
+  const n = run.sent++;
+  const path = `/v1/agents/${run.agent}/runs`;
+  const threads = [...run.accepted.values()].slice(-50);
+  const thread_id = n % 4 === 0 ? threads[Math.floor(Math.random() * threads.length)] : undefined;
+  const body = {
+    input: { message: MESSAGES[n % MESSAGES.length] },
+    metadata: { token: `${n}` },
+    ...(thread_id && { thread_id }),
+  };
+  const headers = { "idempotency-key": `start-${n}` };
+  // Whoever heard nothing sends the same again: to the next server, too.
+  for (let server: RunServer | null = first; !run.isOver; server = run.server) {
+    const reply = await server?.ask("POST", path, body, headers).catch(() => undefined);
+    const text = await reply?.text().catch(() => undefined);
+    if (reply === undefined || text === undefined) await Bun.sleep(5);
+    else if (reply.status === 202) {
+      const { id, thread_id } = JSON.parse(text);
+      run.accepted.set(id, thread_id);
+      return;
+    } else if (reply.status === 409 && text.includes("thread_busy")) return;
+    else if (reply.status !== 503) throw new Wrong(`a start: ${reply.status} ${text}`);
+  }
+};
+
+const pickRun = (run: Run): string | undefined => {
+  const ids = [...run.accepted.keys()].slice(-40);
+  return ids[Math.floor(Math.random() * ids.length)];
+};
+
+const cancelOnce = async (run: Run, server: RunServer): Promise<void> => {
+  await Bun.sleep(40);
+  const id = pickRun(run);
+  if (id === undefined) return;
+  const reply = await server.ask("POST", `/v1/runs/${id}/cancel`);
+  const text = await reply.text();
+  if (!reply.ok && reply.status !== 503) throw new Wrong(`a cancel: ${reply.status} ${text}`);
+  if (reply.ok && JSON.parse(text).status === "cancelled") run.cancelled.add(id);
+};
+
+/** Reads a run's stream as far as it goes: what it tells is what it always tells. */
+const followOnce = async (run: Run, server: RunServer): Promise<void> => {
+  const id = pickRun(run);
+  if (id === undefined) return;
+  const reply = await server.ask("GET", `/v1/runs/${id}/events`);
+  if (!reply.ok) return void (await reply.text());
+  const told = run.told.get(id) ?? new Map<number, string>();
+  run.told.set(id, told);
+  const decoder = new TextDecoder();
+  let rest = "";
+  let last = 0;
+  for await (const bytes of reply.body!) {
+    const frames = (rest + decoder.decode(bytes, { stream: true })).split("\n\n");
+    rest = frames.pop()!;
+    for (const frame of frames) {
+      if (frame === "data: [DONE]") run.followed++;
+      if (!frame.startsWith('data: {"type":"step.completed"')) continue;
+      const { step } = JSON.parse(frame.slice(6));
+      const text = JSON.stringify(step);
+      if (step.seq !== ++last || (told.get(step.seq) ?? text) !== text) run.retold++;
+      told.set(step.seq, text);
+    }
+  }
+};
+
+/** While no server writes: no run may have gone back. */
+const lookAtCosts = (run: Run): void => {
+  const { ground, costs } = run;
+  const rows = look<{ id: string; cost_total: number; last_seq: number }>(
+    ground,
+    "SELECT id, cost_total, last_seq FROM runs ORDER BY number DESC LIMIT 2000",
+  );
+  for (const { id, ...now } of rows) {
+    const before = costs.get(id);
+    if (before && (now.cost_total < before.cost_total || now.last_seq < before.last_seq)) {
+      run.fallen++;
+    }
+    costs.set(id, now);
+  }
+};

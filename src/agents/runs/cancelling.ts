@@ -1,0 +1,19 @@
+// Cancels one run, whoever asks for it.
+
+import type { RunsAround } from "./around.ts";
+import type { RunRow } from "./run.ts";
+import { countEndingIds } from "./store/closing.ts";
+
+/** So many approvals one round may ask for between our look at a running run and its cancel. */
+const APPROVALS_SPARE = 128;
+
+/** The run as it is then; undefined: it is gone. */
+export function cancelRun(
+  { runs, ids, clock }: Pick<RunsAround, "runs" | "ids" | "clock">,
+  run: RunRow,
+): Promise<RunRow | undefined> {
+  const spare = run.status === "running" ? APPROVALS_SPARE : 0;
+  const count = countEndingIds(run.pending_approvals.length + spare);
+  const fresh = Array.from({ length: count }, () => ids.uuid());
+  return runs.cancel(run.id, run.account_id, fresh, clock.now());
+}

@@ -1,0 +1,110 @@
+// Pages of runs: what may be asked of them, and how one leads to the next.
+import { type Static, Type } from "@sinclair/typebox";
+import { readCursor, Uuid, writeCursor } from "../../http/index.ts";
+import { readInstant } from "../../platform/calendar.ts";
+import { refuse } from "../../platform/refusal.ts";
+import { maybe, show } from "../../platform/shape.ts";
+import { Run, type RunRow, STATUSES, type Status, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
+import type { RunFilter } from "./store/lists.ts";
+
+/** agents.limits.runs_page */
+const LIMIT = { default: 50, minimum: 1, maximum: 200 };
+const CURSOR_CHARACTERS_MAX = 128;
+const INSTANT_CHARACTERS_MAX = 40;
+
+const oneOf = <T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>(
+    Type.Union(
+      values.map((value) => Type.Literal(value)),
+      { description },
+    ),
+  );
+const instant = (description: string) =>
+  Type.Optional(
+    Type.String({
+      description: `${description} ISO 8601, such as 2026-11-20T17:42:00.000Z.`,
+      maxLength: INSTANT_CHARACTERS_MAX,
+    }),
+  );
+
+const fields = {
+  limit: Type.Optional(
+    Type.Integer({ ...LIMIT, description: "Runs of a page: 1 to 200; left out: 50." }),
+  ),
+  // agents.endpoints.runs.p1
+  status: Type.Optional(oneOf(STATUSES, "Only runs that are in it.")),
+  // agents.endpoints.runs.p2
+  trigger_kind: Type.Optional(oneOf(TRIGGER_KINDS, "Only runs that it started.")),
+  thread_id: Type.Optional(Uuid("Only runs of this thread.")),
+  created_after: instant("Only runs accepted then or later."),
+  created_before: instant("Only runs accepted before then."),
+  before: Type.Optional(
+    Type.String({
+      description: "The `next_before` of the page before.",
+      maxLength: CURSOR_CHARACTERS_MAX,
+    }),
+  ),
+};
+
+export const AgentRunsQuery = Type.Object(fields);
+export const RunsQuery = Type.Object({
+  ...fields,
+  agent_id: Type.Optional(Uuid("Only runs of this agent.")),
+});
+export type RunsQuery = Static<typeof RunsQuery>;
+
+/** agents.resources.p6 */
+export const RunPage = Type.Object(
+  {
+    data: Type.Array(Run, { description: "Runs, newest first." }),
+    next_before: maybe(
+      Type.String({ description: "`before` of the next page; null: this is the last." }),
+    ),
+  },
+  { $id: "RunPage", description: "A page of runs." },
+);
+
+/** What is wanted of an account's runs: one more than a page has, to know whether others follow. */
+export function readListing(account_id: string, query: RunsQuery): RunFilter {
+  return {
+    account_id,
+    agent_id: query.agent_id ?? null,
+    thread_id: query.thread_id ?? null,
+    status: (query.status as Status | undefined) ?? null,
+    trigger_kind: (query.trigger_kind as TriggerKind | undefined) ?? null,
+    created_after: readTime("created_after", query.created_after),
+    created_before: readTime("created_before", query.created_before),
+    before: query.before === undefined ? null : readPosition(query),
+    limit: (query.limit ?? LIMIT.default) + 1,
+  };
+}
+
+/** The page of what `readListing` found. */
+export function writePage(query: RunsQuery, found: readonly RunRow[]) {
+  const limit = query.limit ?? LIMIT.default;
+  const rows = found.slice(0, limit);
+  const hasMore = found.length > limit;
+  return {
+    data: rows.map((row) => show(Run, row)),
+    next_before: hasMore ? writeCursor(nameList(query), [rows.at(-1)!.number]) : null,
+  };
+}
+
+/** Runs of one agent are another list than all. */
+function nameList({ agent_id }: RunsQuery): string {
+  return agent_id === undefined ? "runs" : `runs of ${agent_id}`;
+}
+
+function readPosition(query: RunsQuery): number {
+  const [number] = readCursor(nameList(query), query.before!);
+  return number as number;
+}
+
+function readTime(param: "created_after" | "created_before", text: string | undefined) {
+  if (text === undefined) return null;
+  const time_ms = readInstant(text);
+  if (time_ms !== null) return time_ms;
+  const message = `\`${param}\` must be an instant such as 2026-11-20T17:42:00.000Z.`;
+  // agents.errors.invalid_request
+  throw refuse("invalid_request", { param, message });
+}

@@ -1,0 +1,190 @@
+// The routes of runs: start, list, look, steps, cancel.
+import { type Static, Type } from "@sinclair/typebox";
+import { accountOf, type Caller } from "../../access/index.ts";
+import { type Door, IdParams } from "../../http/index.ts";
+import type { Code } from "../../platform/refusal.ts";
+import { refuse } from "../../platform/refusal.ts";
+import { show } from "../../platform/shape.ts";
+import type { RunsAround } from "./around.ts";
+import { cancelRun } from "./cancelling.ts";
+import { readIdempotency } from "./idempotency.ts";
+import { AgentRunsQuery, RunPage, RunsQuery, readListing, writePage } from "./listing.ts";
+import { Run } from "./run.ts";
+import type { Starting } from "./starting.ts";
+import { Step } from "./step.ts";
+import { StartRun } from "./wish.ts";
+
+/** agents.limits.steps */
+const STEPS_MAX = 500;
+const SEQ_MAX = 2_147_483_647;
+
+const StepsQuery = Type.Object({
+  after_seq: Type.Optional(
+    Type.Integer({
+      description: "Only steps behind this one: 0 to 2147483647.",
+      minimum: 0,
+      maximum: SEQ_MAX,
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      description: "At most so many, 1 to 500; beside `after_seq` alone: 500.",
+      minimum: 1,
+      maximum: STEPS_MAX,
+    }),
+  ),
+});
+const StepList = Type.Object(
+  { data: Type.Array(Step, { description: "Steps in the order of `seq`." }) },
+  { $id: "RunStepList", description: "Steps of a run." },
+);
+
+const START_REFUSALS: readonly Code[] = [
+  "invalid_request",
+  ...(["agent_held", "model_not_permitted"] as const),
+  ...(["agent_not_found", "agent_version_not_found", "model_not_found"] as const),
+  ...(["thread_not_found", "thread_agent_mismatch", "thread_busy"] as const),
+  ...(["agent_archived", "idempotency_conflict"] as const),
+  ...(["active_runs_limit", "daily_runs_limit", "admission_busy"] as const),
+  "no_model_available",
+];
+
+export function openRunRoutes(door: Door, around: RunsAround, starting: Starting): void {
+  openStart(door, starting);
+  openLists(door, around);
+  openSteps(door, around);
+  openOne(door, around);
+}
+
+function openStart(door: Door, starting: Starting): void {
+  // agents.endpoints.runs.post_agents_id_runs
+  door.post(
+    "/v1/agents/:id/runs",
+    {
+      summary: "Start a run",
+      description:
+        "Of the agent's current version, acting for the calling key. A header `Idempotency-Key` " +
+        "of 1 to 128 printable ASCII characters makes it safe to send again for 24 hours.",
+      scope: "agents",
+      params: IdParams,
+      request_headers: ["idempotency-key"],
+      body: StartRun,
+      replies: { 202: { description: "The queued run.", schema: Run } },
+      refusals: START_REFUSALS,
+      refusal_headers: { 429: ["retry-after"] },
+    },
+    async ({ caller, params, body, request }) => {
+      const again = readIdempotency(request, body);
+      const { input, metadata, ...wish } = body;
+      const started = await starting.start(
+        caller,
+        params.id,
+        {
+          ...wish,
+          message: input.message.toWellFormed(),
+          metadata: (metadata ?? {}) as Record<string, string>,
+        },
+        again,
+      );
+      return [202, show(Run, started.run)];
+    },
+  );
+}
+
+function openLists(door: Door, { runs, refuseForeign }: RunsAround): void {
+  const list = async (caller: Caller, query: Static<typeof RunsQuery>) => {
+    const account_id = accountOf(caller);
+    const filter = readListing(account_id, query);
+    // agents.authentication.6: also where an id only narrows a list.
+    if (query.agent_id) await refuseForeign.agent(query.agent_id, account_id);
+    if (query.thread_id) await refuseForeign.thread(query.thread_id, account_id);
+    return writePage(query, await runs.list(filter));
+  };
+  const replies = { 200: { description: "A page of runs, newest first.", schema: RunPage } };
+  // agents.endpoints.runs.get_agents_id_runs
+  door.get(
+    "/v1/agents/:id/runs",
+    {
+      summary: "List the runs of an agent",
+      scope: "agents",
+      params: IdParams,
+      query: AgentRunsQuery,
+      replies,
+      refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
+    },
+    async ({ caller, params, query }) => [
+      200,
+      await list(caller, { ...query, agent_id: params.id }),
+    ],
+  );
+  // agents.endpoints.runs.get_runs
+  door.get(
+    "/v1/runs",
+    {
+      summary: "List runs",
+      scope: "agents",
+      query: RunsQuery,
+      replies,
+      refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
+    },
+    async ({ caller, query }) => [200, await list(caller, query)],
+  );
+}
+
+function openSteps(door: Door, { runs, findRun }: RunsAround): void {
+  // agents.endpoints.runs.get_runs_id_steps
+  door.get(
+    "/v1/runs/:id/steps",
+    {
+      summary: "List the steps of a run",
+      description: "Without both parameters every step; others are ignored.",
+      scope: "agents",
+      params: IdParams,
+      query: StepsQuery,
+      ignores_unknown_query: true,
+      replies: { 200: { description: "The steps.", schema: StepList } },
+      refusals: ["run_not_found"],
+    },
+    async ({ caller, params, query: { after_seq, limit } }) => {
+      await findRun(caller, params.id);
+      const isWhole = after_seq === undefined && limit === undefined;
+      const limited = isWhole ? null : (limit ?? STEPS_MAX);
+      const steps = await runs.listSteps(params.id, after_seq ?? 0, limited);
+      return [200, { data: steps.map((step) => show(Step, step as never)) }];
+    },
+  );
+}
+
+function openOne(door: Door, around: RunsAround): void {
+  // agents.endpoints.runs.get_runs_id
+  door.get(
+    "/v1/runs/:id",
+    {
+      summary: "Show a run",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "The run.", schema: Run } },
+      refusals: ["run_not_found"],
+    },
+    async ({ caller, params }) => [200, show(Run, await around.findRun(caller, params.id))],
+  );
+  // agents.endpoints.runs.post_runs_id_cancel
+  door.post(
+    "/v1/runs/:id/cancel",
+    {
+      summary: "Cancel a run",
+      description:
+        "One that is queued or waits ends at once, one that runs at its next step; a final one " +
+        "stays as it is.",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "The run.", schema: Run } },
+      refusals: ["run_not_found"],
+    },
+    async ({ caller, params }) => {
+      const run = await cancelRun(around, await around.findRun(caller, params.id));
+      if (!run) throw refuse("run_not_found");
+      return [200, show(Run, run)];
+    },
+  );
+}

@@ -1,0 +1,193 @@
+// Starts runs: judges who may start which agent with which model, and hands over to the store.
+import type { Caller } from "../../access/index.ts";
+import type { Bound } from "../../platform/database/index.ts";
+import { type Code, refuse } from "../../platform/refusal.ts";
+import type { ModelSettings } from "../../platform/settings/index.ts";
+import type { Around } from "../around.ts";
+import { freezePrices, type PriceOf } from "./prices.ts";
+import type { RunRow, TriggerKind } from "./run.ts";
+import type { Admission, Idempotency, Started } from "./store/admission.ts";
+import type { runStore } from "./store/index.ts";
+import type { Startable, Terms } from "./store/startable.ts";
+import { lowerBudgets, type StartRun } from "./wish.ts";
+
+/** A run as it is wished for, by a request or by a trigger's fire. */
+export interface RunWish {
+  message: string;
+  /** The body of a hook, which is content from outside; left out: there is none. */
+  hook?: unknown;
+  thread_id?: string | null;
+  metadata?: Record<string, string>;
+  budgets?: StartRun["budgets"];
+  /** Left out: `manual`, of no trigger. */
+  trigger?: { kind: TriggerKind; id: string; fire_id: string };
+}
+
+export interface StartingOptions {
+  runs: Bound<typeof runStore>;
+  priceOf: PriceOf;
+}
+
+export interface Starting {
+  /** Judges and writes; refuses in the order of the route. */
+  start(caller: Caller, agent_id: string, wish: RunWish, again?: Idempotency): Promise<Started>;
+  /** Judges all that the transaction does not: for who starts a run inside one of its own. */
+  prepare(caller: Caller, agent_id: string, wish: RunWish): Promise<Admission>;
+}
+
+/** Starts of one account that wait for its one counter; more would only wait longer. */
+const IN_FLIGHT_MAX = 64;
+const BUSY_RETRY_S = "1";
+/** Versions never change: what was read of so many is kept. */
+const TERMS_MAX = 2_000;
+/** A model that is stopped now may be up when the run's turn comes. */
+const MAY_WAIT: ReadonlySet<Code> = new Set(["model_offline", "model_unavailable"]);
+
+export function createStarting(around: Around, { runs, priceOf }: StartingOptions): Starting {
+  const { clock, ids, alias } = around;
+  const write = boundStarts(runs);
+  const findTerms = keepTerms(runs);
+
+  const admit = async (
+    caller: Caller,
+    agent: Startable,
+    agent_id: string,
+    wish: RunWish,
+  ): Promise<Admission> => {
+    // agents.errors.agent_held
+    if (agent.is_held) throw refuse("agent_held");
+    if (agent.status !== "active") throw refuse("agent_archived");
+    const version = agent.current_version;
+    const terms = await findTerms(agent_id, version);
+    // agents.errors.agent_version_not_found
+    if (!terms) throw refuse("agent_version_not_found");
+    const budgets = lowerBudgets(terms.budgets, wish.budgets);
+    const model = await judgeModel(around, terms.model ?? alias, caller);
+    const { active_runs, daily_runs } = around.settings().limits;
+    const thread_id = wish.thread_id ?? null;
+    const run: RunRow = {
+      ...START,
+      id: ids.uuid(),
+      agent_id,
+      version,
+      thread_id: thread_id ?? ids.uuid(),
+      trigger_kind: wish.trigger?.kind ?? "manual",
+      trigger_id: wish.trigger?.id ?? null,
+      fire_id: wish.trigger?.fire_id ?? null,
+      input:
+        "hook" in wish ? { message: wish.message, hook: wish.hook } : { message: wish.message },
+      cost: { ...NOTHING, prices: freezePrices(model, terms.tools, priceOf) },
+      external_content: "hook" in wish,
+      metadata: wish.metadata ?? {},
+      started_by_key_id: caller.key_id,
+      created_at: clock.now(),
+      account_id: agent.account_id,
+      model: model.id,
+      budgets,
+    };
+    const limits = { active_runs, daily_runs };
+    return { run, thread_id, message_id: ids.uuid(), limits, idempotency: null };
+  };
+
+  return {
+    async start(caller, agent_id, wish, again) {
+      const agent = await findAgent(runs, caller, agent_id);
+      if (again) {
+        // Whatever has become of agent and key since: the run was accepted then.
+        const { account_id } = agent;
+        const run = await runs.findStarted(account_id, agent_id, again, clock.now());
+        if (run) return { run, is_new: false };
+      }
+      const admission = await admit(caller, agent, agent_id, wish);
+      return write(again ? { ...admission, idempotency: again } : admission);
+    },
+    async prepare(caller, agent_id, wish) {
+      return admit(caller, await findAgent(runs, caller, agent_id), agent_id, wish);
+    },
+  };
+}
+
+/** agents.errors.admission_busy: writes no more starts of an account at once than make sense. */
+function boundStarts(runs: Bound<typeof runStore>) {
+  const inFlight = new Map<string, number>();
+  return async (admission: Admission): Promise<Started> => {
+    const { account_id } = admission.run;
+    const count = inFlight.get(account_id) ?? 0;
+    if (count >= IN_FLIGHT_MAX) {
+      throw refuse("admission_busy", { headers: { "retry-after": BUSY_RETRY_S } });
+    }
+    inFlight.set(account_id, count + 1);
+    try {
+      return await runs.start(admission);
+    } finally {
+      const left = inFlight.get(account_id)! - 1;
+      if (left === 0) inFlight.delete(account_id);
+      else inFlight.set(account_id, left);
+    }
+  };
+}
+
+/** agents.errors.agent_not_found, agents.authentication.4: before what a request says again. */
+async function findAgent(
+  runs: Bound<typeof runStore>,
+  caller: Caller,
+  agent_id: string,
+): Promise<Startable> {
+  // It owns no agent either: behind the 404 nobody would ever be told this.
+  if (caller.account_id === null) {
+    throw refuse("permission_denied", { message: "A key without an owner starts no runs." });
+  }
+  const agent = await runs.findStartable(agent_id);
+  if (agent?.account_id !== caller.account_id) throw refuse("agent_not_found");
+  return agent;
+}
+
+/** The model that a version's name means now; what is only stopped is no refusal. */
+async function judgeModel(
+  { inside }: Around,
+  name: string,
+  caller: Caller,
+): Promise<ModelSettings> {
+  const settings = inside.chat.find(name);
+  // agents.errors.model_not_found
+  if (!settings) throw refuse("model_not_found", { param: "model" });
+  // By its own id: of a default model that is stopped, the alias would only say "none".
+  const judged = await inside.chat.judge(settings.id, caller);
+  // agents.errors.model_not_permitted, agents.errors.no_model_available
+  if ("refusal" in judged && !MAY_WAIT.has(judged.refusal.code)) throw judged.refusal;
+  return settings;
+}
+
+/** Nothing used costs nothing, and that is known. */
+const NOTHING = { model: 0, tools: 0, total: 0 };
+const UNUSED = {
+  ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  ...{ rounds: 0, tool_calls: 0 },
+};
+
+/** agents.states.none_post_v1_agents_id_runs; its number and place the transaction knows. */
+const START = {
+  status: "queued" as const,
+  cancel_requested: false,
+  ...{ output: null, error: null, usage: UNUSED, pending_approvals: [], recoveries: 0 },
+  ...{ started_at: null, finished_at: null },
+  ...{ number: 0, epoch: 0, last_seq: 0, message_seq: 0, priced: 0, worked_ms: 0 },
+};
+
+/** Terms of versions, of which the oldest in memory goes where there are too many. */
+function keepTerms(runs: Bound<typeof runStore>) {
+  const kept = new Map<string, Terms>();
+  return async (agent_id: string, version: number): Promise<Terms | undefined> => {
+    const name = `${agent_id} ${version}`;
+    const known = kept.get(name);
+    if (known) return known;
+    const terms = await runs.findTerms(agent_id, version);
+    if (!terms) return undefined;
+    for (const oldest of kept.keys()) {
+      if (kept.size < TERMS_MAX) break;
+      kept.delete(oldest);
+    }
+    kept.set(name, terms);
+    return terms;
+  };
+}

@@ -1,0 +1,54 @@
+// What of runs is deleted when it is old: finished runs with their steps, and keys of requests.
+import { Type } from "@sinclair/typebox";
+import { sql, type Tx } from "../../../platform/database/index.ts";
+import { maybe } from "../../../platform/shape.ts";
+
+const Aged = Type.Object({
+  id: Type.String(),
+  created_at: Type.Integer(),
+  finished_at: maybe(Type.Integer()),
+});
+
+export interface Swept {
+  deleted: number;
+  /** Where to go on; null: what comes behind is younger. */
+  after_id: string | null;
+}
+
+/**
+ * Walks the runs in the order of their ids, which is that of their starts, so that no start has to
+ * keep an index for it. What has not ended, or not long ago, is passed over.
+ */
+export async function sweepRuns(
+  tx: Tx,
+  after_id: string,
+  until: number,
+  limit: number,
+): Promise<Swept> {
+  const rows = await tx.all(
+    Aged,
+    sql`SELECT id, created_at, finished_at FROM runs WHERE id > ${after_id}
+        ORDER BY id LIMIT ${limit}`,
+  );
+  let deleted = 0;
+  for (const { id, finished_at } of rows) {
+    if (finished_at === null || finished_at >= until) continue;
+    await tx.run(sql`DELETE FROM steps WHERE run_id = ${id}`);
+    await tx.run(sql`DELETE FROM tool_outputs WHERE run_id = ${id}`);
+    await tx.run(sql`DELETE FROM approvals WHERE run_id = ${id}`);
+    await tx.run(sql`DELETE FROM runs WHERE id = ${id}`);
+    deleted++;
+  }
+  const last = rows.at(-1);
+  const isDone = rows.length < limit || last!.created_at >= until;
+  return { deleted, after_id: isDone ? null : last!.id };
+}
+
+/** Keys of requests whose day is over. */
+export function sweepStarts(tx: Tx, until: number, limit: number): Promise<number> {
+  return tx.run(
+    sql`DELETE FROM run_starts WHERE (account_id, agent_id, idempotency_key) IN
+          (SELECT account_id, agent_id, idempotency_key FROM run_starts
+           WHERE created_at <= ${until} ORDER BY created_at LIMIT ${limit})`,
+  );
+}

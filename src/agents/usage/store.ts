@@ -1,0 +1,42 @@
+// Sums of finished runs by day and agent, as runs write them when they end.
+import { type Static, Type } from "@sinclair/typebox";
+import { sql, store } from "../../platform/database/index.ts";
+import { maybe } from "../../platform/shape.ts";
+
+/** What a sum is of: a day in UTC, or an agent. */
+export type UsageBy = "day" | "agent";
+
+export const UsageSum = Type.Object({
+  /** The day or the agent's id. */
+  name: Type.String(),
+  ...{ runs: Type.Integer(), succeeded: Type.Integer(), failed: Type.Integer() },
+  ...{ budget_exceeded: Type.Integer(), cancelled: Type.Integer() },
+  ...{ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer() },
+  ...{ total_tokens: Type.Integer(), tool_calls: Type.Integer() },
+  /** Micro-SAR of those runs whose cost is known; null: of none it is. */
+  cost_sar: maybe(Type.Integer()),
+  unpriced_runs: Type.Integer(),
+});
+export type UsageSum = Static<typeof UsageSum>;
+
+const NAMES = { day: sql`day`, agent: sql`agent_id` };
+
+export const usageStore = store(
+  "usage",
+  {
+    /** agents.endpoints.usage.1: from a day to a day, both included; days or agents in order. */
+    sum: (db, account_id: string, by: UsageBy, from: string, to: string) =>
+      db.all(
+        UsageSum,
+        sql`SELECT ${NAMES[by]} AS name, SUM(runs) AS runs, SUM(succeeded) AS succeeded,
+              SUM(failed) AS failed, SUM(budget_exceeded) AS budget_exceeded,
+              SUM(cancelled) AS cancelled, SUM(prompt_tokens) AS prompt_tokens,
+              SUM(completion_tokens) AS completion_tokens, SUM(total_tokens) AS total_tokens,
+              SUM(tool_calls) AS tool_calls, SUM(cost_sar) AS cost_sar,
+              SUM(unpriced_runs) AS unpriced_runs
+            FROM run_days WHERE account_id = ${account_id} AND day >= ${from} AND day <= ${to}
+            GROUP BY ${NAMES[by]} ORDER BY ${NAMES[by]}`,
+      ),
+  },
+  {},
+);

@@ -1,0 +1,25 @@
+// Watches how long a stream has been silent, in both halves.
+import type { Clock } from "../platform/clock.ts";
+
+/** gateway.limits.keep_alive, agents.limits.stream_idle_comment */
+const KEEP_ALIVE_MS = 15_000;
+
+/** Calls `run` whenever nothing was sent for the time of a keep-alive; `end` tells of a sending. */
+export function watchSilence(clock: Clock, run: () => void) {
+  let broken_at = clock.monotonic();
+  // One timer that looks again, rather than a new one for each chunk.
+  const look = () => {
+    if (clock.monotonic() - broken_at >= KEEP_ALIVE_MS) {
+      run();
+      broken_at = clock.monotonic();
+    }
+    cancel = clock.after(broken_at + KEEP_ALIVE_MS - clock.monotonic(), look);
+  };
+  let cancel = clock.after(KEEP_ALIVE_MS, look);
+  return {
+    end() {
+      broken_at = clock.monotonic();
+    },
+    stop: () => cancel(),
+  };
+}

@@ -1,0 +1,62 @@
+// Agents as the operator sees them, holds them and releases them.
+import { Type } from "@sinclair/typebox";
+import type { Access, Account, HoldRow } from "../access/index.ts";
+import type { AgentBook } from "../agents/index.ts";
+import { maybe, Resource, Timestamp } from "../platform/shape.ts";
+import { readId } from "./ids.ts";
+import { OperatorProblem } from "./problem.ts";
+
+export const ListedAgent = Resource("ListedAgent", {
+  id: Type.String({ description: "Identifier." }),
+  account: Type.String({ description: "The owner's name." }),
+  name: Type.String({ description: "For people." }),
+  slug: Type.String({ description: "Unique per owner." }),
+  status: Type.String({ description: "`active` or `archived`." }),
+  current_version: Type.Integer({ description: "The version that new runs use." }),
+  created_at: Timestamp("When it was created."),
+  held: maybe(Type.String({ description: "`agent` or `account`: what is held; null: neither." })),
+  held_since: maybe(Timestamp("When the hold began; null: it is not held.")),
+  hold_reason: maybe(Type.String({ description: "Why it is held; null: no reason was given." })),
+});
+
+export interface AgentVerbsOptions {
+  access: Pick<Access, "accounts" | "holds">;
+  book: AgentBook;
+  requireAccount(name: string): Promise<Account>;
+}
+
+export function createAgentVerbs({ access, book, requireAccount }: AgentVerbsOptions) {
+  const { accounts, holds } = access;
+  return {
+    /** Newest first; of one account, or all. */
+    async list(account: string | null) {
+      const owner = account === null ? null : await requireAccount(account);
+      const names = new Map((await accounts.list()).map(({ id, name }) => [id, name]));
+      const found = await book.list(owner?.id ?? null);
+      return found.map(({ agent, hold }) => ({
+        ...agent,
+        account: names.get(agent.account_id)!,
+        held: hold?.kind ?? null,
+        held_since: hold?.since ?? null,
+        hold_reason: hold?.reason ?? null,
+      }));
+    },
+    /** None of its runs starts until it is released; again: another reason. null: none. */
+    async hold(typed: string, reason: string | null): Promise<HoldRow> {
+      const { id, account_id } = await requireAgent(book, typed);
+      return holds.hold({ kind: "agent", id, account_id, reason });
+    },
+    /** What waits begins, unless its account is held. False: it was not held. */
+    async release(typed: string): Promise<{ id: string; was_held: boolean }> {
+      const { id } = await requireAgent(book, typed);
+      return { id, was_held: await holds.release("agent", id) };
+    },
+  };
+}
+
+async function requireAgent(book: AgentBook, typed: string) {
+  const id = readId(typed, "agent's id", "wadi agents list");
+  const account_id = await book.findOwner(id);
+  if (account_id !== undefined) return { id, account_id };
+  throw new OperatorProblem(`there is no agent "${id}": see \`wadi agents list\``);
+}

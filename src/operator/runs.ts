@@ -1,0 +1,118 @@
+// Runs as the operator sees them: a list, one with its timeline, and one that goes on.
+import { type Static, Type } from "@sinclair/typebox";
+import type { Access, Account } from "../access/index.ts";
+import { type AgentBook, FINAL, type RunBook, STATUSES, type Status } from "../agents/index.ts";
+import { type Clock, wait } from "../platform/clock.ts";
+import { Money, maybe, Resource, Timestamp } from "../platform/shape.ts";
+import { readId } from "./ids.ts";
+import { OperatorProblem } from "./problem.ts";
+
+export const ListedRun = Resource("ListedRun", {
+  id: Type.String({ description: "Identifier." }),
+  account: Type.String({ description: "The owner's name." }),
+  agent_id: Type.String({ description: "Its agent." }),
+  status: Type.String({ description: "Where it stands." }),
+  trigger_kind: Type.String({ description: "What started it." }),
+  rounds: Type.Integer({ description: "Model rounds." }),
+  tool_calls: Type.Integer({ description: "Tool calls that were run." }),
+  cost: maybe(Money("SAR; null: unknown.")),
+  created_at: Timestamp("When it was accepted."),
+  finished_at: maybe(Timestamp("When it ended; null: it has not.")),
+});
+
+type ListedRunRow = Static<typeof ListedRun>;
+
+/** null: whatever. */
+export interface RunsWish {
+  account: string | null;
+  agent: string | null;
+  status: string | null;
+  limit: number;
+}
+
+export interface RunVerbsOptions {
+  access: Pick<Access, "accounts">;
+  agents: AgentBook;
+  runs: RunBook;
+  clock: Clock;
+  requireAccount(name: string): Promise<Account>;
+}
+
+type Found = Awaited<ReturnType<RunBook["listSteps"]>>[number];
+
+/** Another process writes them: so often it is looked whether anything has happened. */
+const LOOK_EVERY_MS = 200;
+/** Steps may be long: so many are held at once. */
+const STEPS_AT_ONCE = 100;
+
+export function createRunVerbs(options: RunVerbsOptions) {
+  const { access, agents, runs, clock, requireAccount } = options;
+
+  const listAccounts = async ({ account, agent }: RunsWish): Promise<Account[]> => {
+    const wanted =
+      account === null ? await access.accounts.list() : [await requireAccount(account)];
+    if (agent === null) return wanted;
+    const owner = await agents.findOwner(readId(agent, "agent's id", "wadi agents list"));
+    if (owner !== undefined) return wanted.filter(({ id }) => id === owner);
+    throw new OperatorProblem(`there is no agent "${agent}": see \`wadi agents list\``);
+  };
+  const requireRun = async (typed: string) => {
+    const id = readId(typed, "run's id", "wadi runs list");
+    const run = await runs.find(id);
+    if (run) return run;
+    throw new OperatorProblem(`there is no run "${id}": see \`wadi runs list\``);
+  };
+  /** Hands over every step behind a number; the number of the last. */
+  const tellSteps = async (id: string, after_seq: number, onStep: (step: Found) => void) => {
+    let seq = after_seq;
+    for (;;) {
+      const steps = await runs.listSteps(id, seq, STEPS_AT_ONCE);
+      for (const step of steps) onStep(step);
+      seq = steps.at(-1)?.seq ?? seq;
+      if (steps.length < STEPS_AT_ONCE) return seq;
+    }
+  };
+
+  return {
+    /** Newest first; of one account or all. */
+    async list(wish: RunsWish) {
+      const { limit } = wish;
+      const status = readStatus(wish.status);
+      const agent_id = wish.agent?.toLowerCase() ?? null;
+      const found: ListedRunRow[] = [];
+      for (const account of await listAccounts(wish)) {
+        const rows = await runs.list({ account_id: account.id, agent_id, status, limit });
+        for (const run of rows) {
+          const { rounds, tool_calls } = run.usage;
+          found.push({ ...run, account: account.name, rounds, tool_calls, cost: run.cost.total });
+        }
+      }
+      found.sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
+      return found.slice(0, limit);
+    },
+    /** A run and all its steps. */
+    async show(typed: string) {
+      const run = await requireRun(typed);
+      const steps: Found[] = [];
+      await tellSteps(run.id, 0, (step) => steps.push(step));
+      return { run, steps };
+    },
+    /** Tells every step, those to come too, until the run is final; the run as it is then. */
+    async follow(typed: string, onStep: (step: Found) => void) {
+      const { id } = await requireRun(typed);
+      for (let seq = 0; ; ) {
+        // Looked at first: a final run writes no step any more.
+        const status = await runs.findStatus(id);
+        seq = await tellSteps(id, seq, onStep);
+        if (status === undefined || FINAL.has(status)) return requireRun(id);
+        await wait(clock, LOOK_EVERY_MS);
+      }
+    },
+  };
+}
+
+function readStatus(text: string | null): Status | null {
+  if (text === null) return null;
+  if ((STATUSES as readonly string[]).includes(text)) return text as Status;
+  throw new OperatorProblem(`"${text}" is no status: one of ${STATUSES.join(", ")}`);
+}

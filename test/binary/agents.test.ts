@@ -1,0 +1,43 @@
+// The compiled program's `wadi agents` beside a server: what it changes counts there at once.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openRoom, type Room } from "../support/binary.ts";
+
+let room: Room;
+beforeAll(() => {
+  room = openRoom();
+});
+afterAll(() => room.close());
+
+test("agents.does.agent a hold from the command line is seen by a running server at once", async () => {
+  const { url, key } = await room.serve(["serve", "--port", "0"]);
+  const headers = { authorization: `Bearer ${key}` };
+  const body = JSON.stringify({ name: "Two\nlines", system_prompt: "Be brief." });
+  const made = await fetch(`${url}/v1/agents`, { method: "POST", headers, body });
+  const { id } = (await made.json()) as { id: string };
+  const look = async () => {
+    const agent = await (await fetch(`${url}/v1/agents/${id}`, { headers })).json();
+    return (agent as { operator_hold: unknown }).operator_hold;
+  };
+  expect(await look()).toBeNull();
+
+  const held = await room.run(["agents", "hold", id, "--reason", "it loops", "--json"]);
+  expect(JSON.parse(held.stdout)).toMatchObject({ kind: "agent", id, reason: "it loops" });
+  expect(await look()).toMatchObject({ scope: "agent", reason: "it loops" });
+
+  const listed = await room.run(["agents", "list", "--account", "default", "--json"]);
+  expect(JSON.parse(listed.stdout)).toMatchObject([
+    { id, account: "default", name: "Two\nlines", held: "agent", hold_reason: "it loops" },
+  ]);
+  // For people each agent has one line, below that of the columns.
+  const { stdout } = await room.run(["agents", "list"]);
+  expect(stdout.trimEnd().split("\n")).toHaveLength(2);
+  expect(stdout).toContain('"Two\\nlines"');
+
+  const released = await room.run(["agents", "release", id]);
+  expect(released).toMatchObject({ code: 0, stdout: `agent: ${id}\nheld: false\n`, stderr: "" });
+  expect(await look()).toBeNull();
+  expect((await room.run(["agents", "release", id])).stderr).toBe("it was not held\n");
+  const unknown = await room.run(["agents", "hold", key]);
+  expect(unknown.code).toBe(1);
+  expect(unknown.stderr).not.toContain(key);
+});

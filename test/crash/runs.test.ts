@@ -1,0 +1,186 @@
+// The compiled program, killed at every write of its runs: whatever was accepted ends, once.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { runStore } from "../../src/agents/runs/store/index.ts";
+import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
+
+const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const CALL = '!tool calculator {"expression":"2 + 3"}';
+const ROUNDS = ["Work.", CALL, CALL, "!next", CALL, "!next", "!say Done."].join("\n");
+/** Long enough that a cancel, or a stop, comes into the middle of it. */
+const SLOW = ["Work.", "!delay 700ms", CALL, "!next", "!delay 50ms", "!say Done."].join("\n");
+const FAILING = "Work.\n!error upstream_error";
+const LONG = ["Work.", "!delay 2500ms", "!say Done."].join("\n");
+
+/** What leads a server to its fail point; the first are started in each case. */
+interface Scene {
+  starts: readonly { agent: "free" | "asking"; message: string }[];
+  act?(server: Server, ids: readonly (string | undefined)[]): Promise<unknown>;
+  /** A crash that has been before. */
+  isSecond?: boolean;
+  /** The later passes at which it is killed, too. */
+  passes?: readonly number[];
+}
+const free = (message: string) => ({ agent: "free", message }) as const;
+const asking = (message: string) => ({ agent: "asking", message }) as const;
+const cancelAll = async (server: Server, ids: readonly (string | undefined)[]) => {
+  for (const id of ids) if (id) await server.ask("POST", `/v1/runs/${id}/cancel`);
+};
+
+const SCENES: Readonly<Record<string, Scene>> = {
+  start: { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
+  register: { starts: [free(ROUNDS)] },
+  claim: { starts: [free(ROUNDS), free(ROUNDS)] },
+  plan: { starts: [free(ROUNDS), asking(ROUNDS)], passes: [2, 3] },
+  settle: { starts: [free(ROUNDS)], passes: [2] },
+  finish: { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
+  wait: { starts: [asking(ROUNDS)] },
+  cancel: { starts: [free(SLOW), asking(ROUNDS)], act: cancelAll, passes: [2] },
+  note: { starts: [free(FAILING)] },
+  release: { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
+  end: { starts: [free(SLOW)], isSecond: true },
+  recover: { starts: [free(SLOW), free(SLOW)], isSecond: true },
+  beat: { starts: [free(LONG)] },
+};
+/** Nothing that is there now sends a call that must not be sent twice; old runs are swept daily. */
+const UNREACHED = ["intend", "sweep", "sweepStarts"];
+
+interface Server {
+  child: Child;
+  /** undefined: the server is gone. */
+  ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
+}
+
+let secret = "";
+const agents = { free: "", asking: "" };
+/** A data directory with two agents, in which nothing has run. */
+const template = join(root, "template");
+
+async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
+  const child = startProgram(["serve", "--json", "--port", "0", "--data", data], failPoint);
+  const line = await child.next();
+  if (line === undefined) {
+    expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
+    return undefined;
+  }
+  const { url, keys } = JSON.parse(line) as { url: string; keys: string[] };
+  secret ||= keys[0] ?? "";
+  return {
+    child,
+    ask: (method, path, body, again) =>
+      fetch(`${url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${secret}`,
+          "content-type": "application/json",
+          ...(again && { "idempotency-key": again }),
+        },
+        body: body && JSON.stringify(body),
+      }).catch(() => undefined),
+  };
+}
+
+beforeAll(async () => {
+  const server = (await serve(template))!;
+  const create = async (name: string, policy: object) => {
+    const body = { name, system_prompt: "Be brief.", tools: ["calculator"], policy };
+    return ((await (await server.ask("POST", "/v1/agents", body))!.json()) as { id: string }).id;
+  };
+  agents.free = await create("free", {});
+  agents.asking = await create("asking", { require_approval: ["calculator"] });
+  server.child.terminate();
+  await server.child.ended;
+});
+
+test("every write of runs is in the matrix, or cannot be reached", () => {
+  expect([...Object.keys(SCENES), ...UNREACHED].toSorted()).toEqual(
+    Object.keys(runStore.writes).toSorted(),
+  );
+});
+
+for (const [write, scene] of Object.entries(SCENES)) {
+  const passes = [1, ...(scene.passes ?? [])];
+  const points = passes.flatMap((pass) => [`before#${pass}`, `after#${pass}`]);
+  test.each(points)(`a server killed at runs.${write}:%s leaves no run behind`, async (point) => {
+    const data = join(root, `${write}-${point.replace("#", "-")}`);
+    cpSync(template, data, { recursive: true });
+    if (scene.isSecond) await live(data, scene, "runs.claim:after");
+    await live(data, scene, `runs.${write}:${point}`);
+    const killed = progressOf(data);
+
+    const server = (await serve(data))!;
+    const ids: string[] = [];
+    for (let n = 0; n < scene.starts.length; n++) ids.push((await start(server, scene, n))!);
+    for (const id of ids) await endRun(server, id);
+    for (const id of ids) await expectSameTwice(server, id);
+    server.child.terminate();
+    expect(await server.child.ended).toMatchObject({ code: 0 });
+    const file = join(data, "wadi.db");
+    const { runs } = dumpDatabase(file) as { runs: { id: string }[] };
+    // What was sent again is what was there, if it was there.
+    expect(new Set(runs.map(({ id }) => id))).toEqual(new Set(ids));
+    for (const [id, { cost, seq }] of progressOf(data)) {
+      expect(cost).toBeGreaterThanOrEqual(killed.get(id)?.cost ?? 0);
+      expect(seq).toBeGreaterThanOrEqual(killed.get(id)?.seq ?? 0);
+    }
+    const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
+    expect(judgeRuns(file)).toEqual({ ...none, wrong_days: 0 });
+  });
+}
+
+/** A server that lives until its fail point. */
+async function live(data: string, scene: Scene, failPoint: string): Promise<void> {
+  const server = await serve(data, failPoint);
+  if (!server) return;
+  const ids: (string | undefined)[] = [];
+  for (let n = 0; n < scene.starts.length; n++) ids.push(await start(server, scene, n));
+  await scene.act?.(server, ids);
+  expect(await server.child.ended).toMatchObject({ signal: "SIGKILL" });
+}
+
+/** The nth start of a scene, which is the same request each time; undefined: it was not accepted. */
+async function start(server: Server, { starts }: Scene, n: number): Promise<string | undefined> {
+  const { agent, message } = starts[n]!;
+  const path = `/v1/agents/${agents[agent]}/runs`;
+  const reply = await server.ask("POST", path, { input: { message } }, `start ${n}`);
+  const text = await reply?.text().catch(() => undefined);
+  if (reply === undefined || text === undefined) return undefined;
+  expect(reply.status).toBe(202);
+  return JSON.parse(text).id;
+}
+
+/** Listens to a run until it ends; one that waits for a person, or for its model, is cancelled. */
+async function endRun(server: Server, id: string): Promise<void> {
+  const reply = (await server.ask("GET", `/v1/runs/${id}/events`))!;
+  expect(reply.status).toBe(200);
+  let text = "";
+  let isCancelled = false;
+  const decoder = new TextDecoder();
+  for await (const bytes of reply.body!) {
+    text += decoder.decode(bytes, { stream: true });
+    if (isCancelled || !/"waiting_approval"|"model_retry"/.test(text)) continue;
+    isCancelled = true;
+    await (await server.ask("POST", `/v1/runs/${id}/cancel`))!.text();
+  }
+  expect(text).toEndWith("data: [DONE]\n\n");
+}
+
+async function expectSameTwice(server: Server, id: string): Promise<void> {
+  const read = async () => (await server.ask("GET", `/v1/runs/${id}/events`))!.text();
+  const told = await read();
+  expect(await read()).toBe(told);
+  const seqs = [...told.matchAll(/"step\.completed".*?"seq":(\d+)/g)].map(([, seq]) => Number(seq));
+  expect(seqs).toEqual(seqs.map((_, at) => at + 1));
+}
+
+function progressOf(data: string): Map<string, { cost: number; seq: number }> {
+  const { runs } = dumpDatabase(join(data, "wadi.db")) as {
+    runs: { id: string; cost_total: number; last_seq: number }[];
+  };
+  return new Map(runs.map((run) => [run.id, { cost: run.cost_total, seq: run.last_seq }]));
+}

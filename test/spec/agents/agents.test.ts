@@ -1,0 +1,345 @@
+// Agents as their owner makes, reads and changes them.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { KEY, type TestApp } from "../../support/app.ts";
+import { allow } from "../gateway/keys.ts";
+import { type Document, findBreach, type Schema } from "../shared/document.ts";
+import { expectRefusal } from "./refusal.ts";
+import { createAgent, type Json, readJson, startService } from "./service.ts";
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startService();
+});
+afterAll(() => app.stop());
+
+const patch = (id: string, body: object, key = KEY) =>
+  app.ask("PATCH", `/v1/agents/${id}`, { body, key });
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const DEFAULTS = {
+  policy: {
+    approval_ttl_seconds: 86_400,
+    unattended_writes: false,
+    writes_after_external_content: "require_approval",
+    require_approval: [],
+    on_approval_expired: "continue",
+    on_unknown_outcome: "ask",
+  },
+  budgets: {
+    ...{ max_cost_sar: null, max_rounds: 25 },
+    ...{ max_tool_calls: null, max_total_tokens: null, max_run_seconds: null },
+  },
+  model_params: { temperature: null, top_p: null, max_tokens: null, reasoning: null },
+};
+
+describe("POST /v1/agents", () => {
+  test("agents.endpoints.agents.post_agents agents.resources.agent it needs a name and a prompt", async () => {
+    const agent = await createAgent(app, { name: "First one" });
+    const { id, created_at } = agent;
+    const version = {
+      ...{ agent_id: id, version: 1, system_prompt: "Be brief.", model: "svc", tools: [] },
+      ...{ tool_revisions: [], ...DEFAULTS, created_at },
+      created_by_key_id: expect.stringMatching(UUID),
+    };
+    expect(agent).toEqual({
+      ...{ id: expect.stringMatching(UUID), name: "First one", slug: "first-one" },
+      ...{ description: null, status: "active", operator_hold: null, current_version: 1 },
+      ...{ metadata: {}, created_at, updated_at: created_at, archived_at: null, version },
+    });
+    // agents.resources.p3
+    expect(created_at).toMatch(ISO);
+    expect(await readJson(await app.get(`/v1/agents/${id}`))).toEqual(agent);
+  });
+
+  test("agents.resources.version agents.resources.policy agents.resources.budgets it keeps all that is sent", async () => {
+    const policy = {
+      ...{ approval_ttl_seconds: 60, unattended_writes: true, on_approval_expired: "fail" },
+      ...{ writes_after_external_content: "allow", on_unknown_outcome: "report" },
+      require_approval: ["web_search"],
+    };
+    const budgets = {
+      ...{ max_cost_sar: "0.500000", max_rounds: 200, max_tool_calls: 0 },
+      ...{ max_total_tokens: 1, max_run_seconds: 2_147_483_647 },
+    };
+    const model_params = { temperature: 2, top_p: 0.5, max_tokens: 9, reasoning: true };
+    const own = { slug: "all-of-it", description: "Line\nline", metadata: { "": "", ä: "x" } };
+    const behaviour = { model: "second", tools: ["web_search", "calculator"], policy, budgets };
+    const sent = { system_prompt: " \n", ...behaviour, model_params };
+    const agent = await createAgent(app, { name: "All", ...own, ...sent });
+    expect(agent).toMatchObject({ ...own, version: sent });
+    expect(agent.version.tool_revisions).toEqual([
+      { name: "web_search", revision: 1, kind: "builtin", risk: "read" },
+      { name: "calculator", revision: 1, kind: "builtin", risk: "read" },
+    ]);
+  });
+
+  test("null is as good as left out, where a field has a default", async () => {
+    const none = { model: null, slug: null, description: null, tools: null, metadata: null };
+    const whole = await createAgent(app, {
+      ...{ ...none, policy: null, budgets: null, model_params: null },
+    });
+    expect(whole).toMatchObject({ description: null, metadata: {} });
+    expect(whole.version).toMatchObject({ model: "svc", tools: [], ...DEFAULTS });
+    const nulls = (fields: object) =>
+      Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
+    const each = await createAgent(app, {
+      policy: nulls(DEFAULTS.policy),
+      budgets: nulls(DEFAULTS.budgets),
+      model_params: nulls(DEFAULTS.model_params),
+    });
+    expect(each.version).toMatchObject(DEFAULTS);
+  });
+
+  test("an amount may be a text or a number, and comes back with six places", async () => {
+    const amounts = ["0", "1.20", "12.000001", 0, 1.2, 0.000001, 3];
+    const shown: string[] = [];
+    for (const max_cost_sar of amounts) {
+      const { version } = await createAgent(app, { budgets: { max_cost_sar } });
+      shown.push(version.budgets.max_cost_sar);
+    }
+    expect(shown).toEqual([
+      ...["0.000000", "1.200000", "12.000001", "0.000000"],
+      ...["1.200000", "0.000001", "3.000000"],
+    ]);
+  });
+});
+
+describe("slugs", () => {
+  test("agents.errors.slug_taken a slug that was sent is refused where it is taken", async () => {
+    await createAgent(app, { slug: "taken" });
+    const other = await createAgent(app, { slug: "free" });
+    const body = { name: "Taken", system_prompt: "x", slug: "taken" };
+    await expectRefusal(await app.post("/v1/agents", body), 409, "slug_taken", "slug");
+    await expectRefusal(await patch(other.id, { slug: "taken" }), 409, "slug_taken", "slug");
+    const reply = await app.post(`/v1/agents/${other.id}/versions`, { slug: "taken" });
+    await expectRefusal(reply, 409, "slug_taken", "slug");
+    expect(await readJson(await app.get(`/v1/agents/${other.id}`))).toEqual(other);
+    // Its own is no other agent's, and another account's is its own affair.
+    await readJson(await patch(other.id, { slug: "free" }));
+    await createAgent(app, { slug: "taken" }, { key: `${KEY}-other` });
+  });
+
+  test("one that is made from the name has a number where it is taken", async () => {
+    const slugs: string[] = [];
+    for (let n = 0; n < 4; n++) slugs.push((await createAgent(app, { name: "Two Words" })).slug);
+    expect(slugs).toEqual(["two-words", "two-words-2", "two-words-3", "two-words-4"]);
+  });
+
+  test("many at once get one each", async () => {
+    const made = await Promise.all(
+      Array.from({ length: 20 }, () => createAgent(app, { name: "Crowd" })),
+    );
+    expect(new Set(made.map(({ slug }) => slug)).size).toBe(20);
+  });
+});
+
+describe("agents.errors.p11 the key must be able to call the model", () => {
+  const create = (fields: object, key: string) =>
+    app.post("/v1/agents", { name: "Helper", system_prompt: "x", ...fields }, { key });
+
+  test("agents.errors.model_not_permitted agents.errors.model_not_found", async () => {
+    const { key, grant } = await allow(app, "modelled", { scopes: ["agents"] });
+    const refused = [403, "model_not_permitted", "model"] as const;
+    await expectRefusal(await create({ model: "rented" }, key), ...refused);
+    const unknown = [404, "model_not_found", "model"] as const;
+    await expectRefusal(await create({ model: "secret" }, key), ...unknown);
+    await expectRefusal(await create({ model: "nobody" }, key), ...unknown);
+    await grant("rented");
+    await grant("secret");
+    expect((await readJson(await create({ model: "rented" }, key), 201)).version.model).toBe(
+      "rented",
+    );
+    expect((await readJson(await create({ model: "secret" }, key), 201)).version.model).toBe(
+      "secret",
+    );
+  });
+
+  test("a key's list narrows it, also for the default model", async () => {
+    const { key } = await allow(app, "narrow", { scopes: ["agents"], models: ["second"] });
+    await readJson(await create({ model: "second" }, key), 201);
+    const refused = [403, "model_not_permitted", "model"] as const;
+    await expectRefusal(await create({ model: "own" }, key), ...refused);
+    await expectRefusal(await create({}, key), ...refused);
+    await expectRefusal(await create({ model: "svc" }, key), ...refused);
+  });
+
+  test("the default model by any of its names is shown as the alias", async () => {
+    const models: string[] = [];
+    for (const model of [undefined, "svc", "svc-v0", "own"]) {
+      models.push((await createAgent(app, { model })).version.model);
+    }
+    expect(models).toEqual(["svc", "svc", "svc", "own"]);
+  });
+
+  test("a model that is switched off or blocked may be named: it may be back", async () => {
+    const { models } = app.app.operator;
+    for (const [turn, back] of [
+      ["off", "on"],
+      ["block", "unblock"],
+    ] as const) {
+      await models.turn("own", turn);
+      await createAgent(app, { model: "own" });
+      await createAgent(app);
+      await models.turn("own", back);
+    }
+  });
+});
+
+describe("whose it is", () => {
+  const routes = (id: string): [string, string, object?][] => [
+    ["GET", `/v1/agents/${id}`],
+    ["PATCH", `/v1/agents/${id}`, { name: "Mine" }],
+    ["POST", `/v1/agents/${id}/check`],
+    ["GET", `/v1/agents/${id}/versions`],
+    ["POST", `/v1/agents/${id}/versions`, {}],
+  ];
+
+  test("agents.authentication.6 agents.errors.agent_not_found another's is as good as missing", async () => {
+    const { id } = await createAgent(app);
+    const missing = routes(crypto.randomUUID());
+    for (const [i, [method, path, body]] of routes(id).entries()) {
+      const [, other] = missing[i]!;
+      for (const key of [`${KEY}-other`, `${KEY}-ownerless`]) {
+        const theirs = await app.ask(method, path, { body, key });
+        const none = await app.ask(method, other, { body, key });
+        expect(await theirs.clone().text()).toBe(await none.text());
+        await expectRefusal(theirs, 404, "agent_not_found");
+      }
+    }
+    expect(await readJson(await app.get(`/v1/agents/${id}`))).toMatchObject({ name: "Helper" });
+  });
+
+  test("agents.resources.p4 an id is a UUID, in any case", async () => {
+    const { id } = await createAgent(app);
+    expect((await readJson(await app.get(`/v1/agents/${id.toUpperCase()}`))).id).toBe(id);
+    for (const [method, path, body] of routes("helper")) {
+      await expectRefusal(await app.ask(method, path, { body }), 400, undefined, "id");
+    }
+  });
+
+  test("agents.errors.permission_denied a key without an owner makes none, and has none", async () => {
+    const key = `${KEY}-ownerless`;
+    const reply = await app.post("/v1/agents", { name: "x", system_prompt: "x" }, { key });
+    await expectRefusal(reply, 403, "permission_denied");
+    expect(await readJson(await app.get("/v1/agents", { key }))).toEqual({ data: [] });
+  });
+});
+
+describe("GET /v1/agents", () => {
+  test("agents.endpoints.agents.get_agents every agent of the caller, newest first, without versions", async () => {
+    const { key } = await allow(app, "lister", { scopes: ["agents"] });
+    expect(await readJson(await app.get("/v1/agents", { key }))).toEqual({ data: [] });
+    const made: Json[] = [];
+    for (let n = 0; n < 30; n++) {
+      if (n % 2) await app.clock.advance(1);
+      const { version: _, ...agent } = await createAgent(app, { name: `n${n}` }, { key });
+      made.unshift(agent);
+    }
+    expect(await readJson(await app.get("/v1/agents", { key }))).toEqual({ data: made });
+    await expectRefusal(await app.get("/v1/agents?limit=1", { key }), 400, undefined, "limit");
+  });
+});
+
+describe("PATCH /v1/agents/{id}", () => {
+  test("agents.does.agent it changes what is sent; an archived agent says when", async () => {
+    const made = await createAgent(app, { description: "old", metadata: { a: "b" } });
+    await app.clock.advance(1_000);
+    const at = new Date(app.clock.now()).toISOString();
+    const archived = await readJson(await patch(made.id, { status: "archived", name: "New" }));
+    const change = { name: "New", status: "archived", archived_at: at, updated_at: at };
+    expect(archived).toEqual({ ...made, ...change });
+    await app.clock.advance(1_000);
+    const now = new Date(app.clock.now()).toISOString();
+    const back = await readJson(
+      await patch(made.id, { status: "active", description: null, metadata: null, slug: "newer" }),
+    );
+    const changes = { status: "active", archived_at: null, description: null, metadata: {} };
+    expect(back).toEqual({ ...archived, ...changes, slug: "newer", updated_at: now });
+    await app.clock.advance(1_000);
+    expect(await readJson(await patch(made.id, {}))).toEqual(back);
+    expect(await readJson(await patch(made.id, { name: "New" }))).toEqual(back);
+  });
+
+  test("what a version does is none of its fields, and a name has no default", async () => {
+    const { id } = await createAgent(app);
+    const refusals: [object, string][] = [
+      [{ system_prompt: "x" }, "system_prompt"],
+      [{ tools: [] }, "tools"],
+      [{ name: null }, "name"],
+      [{ slug: null }, "slug"],
+      [{ status: "gone" }, "status"],
+      [{ metadata: { a: null } }, "metadata"],
+    ];
+    for (const [body, param] of refusals) {
+      await expectRefusal(await patch(id, body), 400, undefined, param);
+    }
+  });
+});
+
+describe("agents.does.agent operator_hold", () => {
+  test("shows the agent's hold, else its account's", async () => {
+    const { account_id, key } = await allow(app, "held", { scopes: ["agents"] });
+    const { id } = await createAgent(app, {}, { key });
+    const read = async () => {
+      const one = await readJson(await app.get(`/v1/agents/${id}`, { key }));
+      const { data } = await readJson(await app.get("/v1/agents", { key }));
+      expect(data[0].operator_hold).toEqual(one.operator_hold);
+      return one.operator_hold;
+    };
+    const { holds } = app.app.access;
+    const since = new Date(app.clock.now()).toISOString();
+    expect(await read()).toBeNull();
+    await holds.hold({ kind: "account", id: account_id, account_id, reason: "unpaid" });
+    expect(await read()).toEqual({ scope: "account", reason: "unpaid", since });
+    await app.app.operator.agents.hold(id, null);
+    expect(await read()).toEqual({ scope: "agent", reason: null, since });
+    // A hold stops runs, and nothing else.
+    const held = await readJson(await app.ask("PATCH", `/v1/agents/${id}`, { key, body: {} }));
+    expect(held.operator_hold.scope).toBe("agent");
+    await readJson(await app.post(`/v1/agents/${id}/versions`, {}, { key }), 201);
+    await app.app.operator.agents.release(id);
+    await holds.release("account", account_id);
+    expect(await read()).toBeNull();
+  });
+});
+
+describe("POST /v1/agents/{id}/check", () => {
+  test("agents.does.risk.read says of each tool what becomes of its calls", async () => {
+    const tools = ["web_search", "calculator"];
+    const policy = { require_approval: ["calculator"] };
+    const { id } = await createAgent(app, { tools, policy });
+    const reply = await readJson(await app.ask("POST", `/v1/agents/${id}/check`));
+    const builtin = { revision: 1, kind: "builtin", risk: "read" };
+    const runs = { effect: "runs", why: [], why_after_external_content: [] };
+    const asks = { effect: "asks", why: ["listed"], why_after_external_content: ["listed"] };
+    expect(reply).toEqual({
+      ...{ agent_id: id, version: 1 },
+      data: [
+        { name: "web_search", ...builtin, ...runs },
+        { name: "calculator", ...builtin, ...asks },
+      ],
+    });
+  });
+});
+
+test("agents.resources.p1 replies have every field of their schemas, which require what is never null", async () => {
+  const document = (await readJson(await app.get("/openapi.json"))) as Document;
+  const { schemas } = document.components;
+  const agent = await createAgent(app, { tools: ["calculator"] });
+  const { version } = agent;
+  const shown: [string, Json][] = [
+    ["AgentDetail", agent],
+    ["AgentVersion", version],
+    ["AgentList", await readJson(await app.get("/v1/agents"))],
+    ["AgentVersionList", await readJson(await app.get(`/v1/agents/${agent.id}/versions`))],
+    ["AgentCheck", await readJson(await app.ask("POST", `/v1/agents/${agent.id}/check`))],
+  ];
+  const mayBeNull = ({ anyOf = [] }: Schema) => anyOf.some(({ type }) => type === "null");
+  for (const [name, value] of shown) {
+    const { properties = {}, required } = schemas[name]!;
+    expect([name, Object.keys(value)]).toEqual([name, Object.keys(properties)]);
+    const never = Object.keys(properties).filter((field) => !mayBeNull(properties[field]!));
+    expect([name, required]).toEqual([name, never]);
+    expect([name, findBreach(document, schemas[name]!, value)]).toEqual([name, []]);
+  }
+});

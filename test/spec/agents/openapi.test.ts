@@ -1,0 +1,191 @@
+// The agent service's part of the OpenAPI document, and that what is answered is as it says.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { KEY, type TestApp } from "../../support/app.ts";
+import { type Document, findBreach, type Schema } from "../gateway/document.ts";
+import { type Population, populate, startRun } from "./population.ts";
+import { askRoute, listRoutes, type Route, readDocument } from "./routes.ts";
+import { type Json, readJson, startService } from "./service.ts";
+
+/** Of those that the spec has resources of, the ones that this version shows. */
+const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
+const MORE_RESOURCES = ["Approval", "ToolRevision"];
+
+let app: TestApp;
+let document: Document;
+let routes: Route[];
+let mine: Population;
+beforeAll(async () => {
+  app = await startService({ listens: true });
+  document = await readDocument(app);
+  routes = listRoutes(document);
+  mine = await populate(app, KEY);
+});
+afterAll(() => app.stop());
+
+const schemaOf = (name: string) => document.components.schemas[name]!;
+const mayBeNull = ({ anyOf = [] }: Schema) => anyOf.some(({ type }) => type === "null");
+const breaches = (name: string, value: unknown) => findBreach(document, schemaOf(name), value);
+
+describe("agents.p4 agents.versioning.4", () => {
+  test("agents.p4 agents.versioning.4 agents.versioning.3 every route is in a valid document of OpenAPI 3.1.0", async () => {
+    expect(document.openapi).toBe("3.1.0");
+    expect((await new Validator().validate({ ...document })).valid).toBe(true);
+    const named = routes.map(({ method, path }) => `${method} ${path}`);
+    expect(named).toEqual(
+      expect.arrayContaining([
+        ...["POST /v1/agents", "GET /v1/agents", "GET /v1/agents/{id}", "PATCH /v1/agents/{id}"],
+        ...["GET /v1/agents/{id}/versions", "POST /v1/agents/{id}/versions"],
+        ...["POST /v1/agents/{id}/check", "POST /v1/agents/{id}/runs", "GET /v1/agents/{id}/runs"],
+        ...["GET /v1/runs", "GET /v1/runs/{id}", "GET /v1/runs/{id}/steps"],
+        ...["POST /v1/runs/{id}/cancel", "GET /v1/runs/{id}/events", "GET /v1/agents/usage"],
+        ...["GET /v1/threads", "GET /v1/threads/{id}", "GET /v1/threads/{id}/messages"],
+        "GET /v1/tools",
+      ]),
+    );
+    for (const { path } of routes) expect(path).toStartWith("/v1/");
+  });
+
+  test("agents.p4 each operation says what it takes, what it needs and what it refuses with", () => {
+    for (const { method, path, operation, body } of routes) {
+      const name = `${method} ${path}`;
+      const { responses, parameters, description } = operation;
+      expect([name, description]).toEqual([
+        name,
+        expect.stringContaining("Needs the scope `agents"),
+      ]);
+      const inPath = parameters.filter((one) => one.in === "path").map((one) => one.name);
+      expect([name, inPath]).toEqual([name, [...path.matchAll(/\{(\w+)\}/g)].map(([, id]) => id!)]);
+      const statuses = ["400", "401", "403", "429", "500", "503"];
+      if (path.includes("{id}")) statuses.push("404");
+      if (body) statuses.push("413");
+      expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(statuses)]);
+      // agents.limits.retry_after
+      expect([name, Object.keys(responses["429"]!.headers)]).toContainEqual(
+        expect.arrayContaining(["retry-after"]),
+      );
+      for (const one of parameters.filter(({ $ref }) => !$ref)) {
+        expect([name, one]).toEqual([
+          name,
+          expect.objectContaining({ description: expect.any(String) }),
+        ]);
+      }
+    }
+  });
+
+  test("agents.errors.p12 what starting a run is refused with is named, and the header that makes it safe", () => {
+    const { operation } = routes.find((one) => one.path === "/v1/agents/{id}/runs" && one.body)!;
+    const text = Object.values(operation.responses)
+      .map((one) => one.description)
+      .join("\n");
+    const codes = ["agent_held", "thread_not_found", "thread_busy", "thread_agent_mismatch"];
+    codes.push("active_runs_limit", "daily_runs_limit", "admission_busy", "idempotency_conflict");
+    for (const code of codes) expect(text).toContain(`\`${code}\``);
+    const refs = operation.parameters.map(({ $ref }) => $ref);
+    expect(refs).toContain("#/components/parameters/idempotency-key");
+    expect(document.components.parameters["idempotency-key"]).toMatchObject({
+      ...{ name: "Idempotency-Key", in: "header" },
+      schema: { type: "string", pattern: "^[ -~]{1,128}$" },
+    });
+  });
+
+  test("agents.p4 every schema is described, and the frames of a stream are one", () => {
+    for (const { operation } of routes) {
+      for (const { content } of Object.values(operation.responses)) {
+        for (const { schema } of Object.values(content ?? {})) {
+          expect([schema.$ref, schemaOf(schema.$ref!.split("/").at(-1)!).description]).toEqual([
+            schema.$ref,
+            expect.any(String),
+          ]);
+        }
+      }
+    }
+    const { operation } = routes.find(({ path }) => path.endsWith("/events"))!;
+    expect(Object.keys(operation.responses["200"]!.content)).toEqual(["text/event-stream"]);
+  });
+
+  test("agents.p4 every example of a body fits, and is accepted as it stands", async () => {
+    let tried = 0;
+    for (const route of routes.filter(({ body }) => body?.examples)) {
+      for (const example of route.body!.examples!) {
+        tried++;
+        expect([route.path, findBreach(document, route.body!, example)]).toEqual([route.path, []]);
+        const { id } = await readJson(
+          await app.post("/v1/agents", { name: "Example", system_prompt: "Be brief." }),
+          201,
+        );
+        const reply = await askRoute(app, route, { params: { id }, body: example as object });
+        expect([route.path, reply.ok]).toEqual([route.path, true]);
+      }
+    }
+    expect(tried).toBeGreaterThan(2);
+  });
+});
+
+describe("agents.resources.p1", () => {
+  /** Every resource that was answered, by the name of its schema. */
+  const listShown = async (): Promise<[name: string, value: Json][]> => {
+    const held = await startRun(app, mine.agent.id, { input: { message: "!stall" } });
+    const tools = await readJson(await app.get("/v1/tools"));
+    const { version, ...agent } = mine.agent;
+    const { frames, steps, messages } = mine;
+    const cancelled = await app.ask("POST", `/v1/runs/${held.id}/cancel`);
+    return [
+      ["AgentDetail", mine.agent],
+      ["Agent", agent],
+      ["AgentVersion", version],
+      ["Thread", mine.thread],
+      ["Run", await readJson(cancelled)],
+      ...[mine.run, mine.queued, frames.at(-1).run].map((one): [string, Json] => ["Run", one]),
+      ...steps.map((one): [string, Json] => ["RunStep", one]),
+      ...messages.map((one): [string, Json] => ["Message", one]),
+      ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
+    ];
+  };
+
+  test("agents.resources.p1 a resource has every field of its schema, always, and fits it", async () => {
+    for (const [name, value] of await listShown()) {
+      expect([name, Object.keys(value)]).toEqual([name, Object.keys(schemaOf(name).properties!)]);
+      expect([name, breaches(name, value)]).toEqual([name, []]);
+    }
+  });
+
+  test("agents.resources.p1 `required` lists exactly the fields that are never null", () => {
+    for (const name of [...RESOURCES, ...MORE_RESOURCES]) {
+      const { properties = {}, required } = schemaOf(name);
+      const never = Object.keys(properties).filter((field) => !mayBeNull(properties[field]!));
+      expect([name, required]).toEqual([name, never]);
+    }
+  });
+
+  test("agents.resources.p2 what stands in another object may be absent where it is not required", () => {
+    // Of a resource's own objects the hook of an input is such a field.
+    const { input } = schemaOf("Run").properties!;
+    expect(input!.required).toEqual(["message"]);
+    expect(Object.keys(mine.run.input)).toEqual(["message"]);
+    expect(breaches("Run", mine.run)).toEqual([]);
+  });
+
+  test("agents.resources.p3 every instant is ISO 8601 in UTC", () => {
+    const text = JSON.stringify([mine.agent, mine.run, mine.steps, mine.thread, mine.messages]);
+    const instants = [...text.matchAll(/"(\w+_at)":"([^"]+)"/g)];
+    expect(instants.length).toBeGreaterThan(10);
+    for (const [, name, instant] of instants) {
+      expect([name, new Date(instant!).toISOString()]).toEqual([name, instant!]);
+    }
+  });
+
+  test("agents.p4 every frame of a stream fits the schema, also that of a run which failed", async () => {
+    const { id } = await startRun(app, mine.agent.id, { input: { message: "!stall" } });
+    await app.ask("POST", `/v1/runs/${id}/cancel`);
+    const reply = await app.get(`/v1/runs/${mine.run.id}/events`);
+    const told = [...(await reply.text()).matchAll(/^data: (\{.*)$/gm)].map(([, json]) => json!);
+    const frames = [...mine.frames, ...told.map((json) => JSON.parse(json))];
+    expect(new Set(frames.map(({ type }) => type))).toEqual(
+      new Set(["run.status", "step.completed", "run.completed"]),
+    );
+    for (const frame of frames) expect(breaches("RunEvent", frame)).toEqual([]);
+    // The judge sees what is wrong.
+    expect(breaches("RunEvent", { type: "run.status", status: "done" })).not.toEqual([]);
+  });
+});

@@ -1,0 +1,185 @@
+// What is not the caller's is not there: every route, every id, byte for byte.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { KEY, type TestApp } from "../../support/app.ts";
+import type { Document } from "../gateway/document.ts";
+import { type Population, populate, startRun } from "./population.ts";
+import {
+  askRoute,
+  listIdFields,
+  listQuery,
+  listRoutes,
+  type Route,
+  readDocument,
+} from "./routes.ts";
+import { createAgent, type Json, readJson, startService } from "./service.ts";
+
+const OTHER = `${KEY}-other`;
+const SAME = { "x-request-id": "same" };
+/** Ids that nobody has ever had: of several versions, and the one of nothing at all. */
+const NOBODYS = [
+  "01920000-0000-7000-8000-000000000001",
+  "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+  "00000000-0000-0000-0000-000000000000",
+];
+
+let app: TestApp;
+let document: Document;
+let routes: Route[];
+let mine: Population;
+/** The other account's own, so that nothing but the one id is at fault. */
+let theirs: Population;
+beforeAll(async () => {
+  app = await startService({ listens: true });
+  document = await readDocument(app);
+  routes = listRoutes(document);
+  mine = await populate(app, KEY);
+  theirs = await populate(app, OTHER);
+});
+afterAll(() => app.stop());
+
+/** Ids of every kind of object that has one, by its kind. */
+const listIds = (of: Population): Record<string, string> => ({
+  agent: of.agent.id,
+  run: of.run.id,
+  thread: of.thread.id,
+  step: of.steps[0].id,
+  message: of.messages[0].id,
+  key: of.run.started_by_key_id,
+  call: of.agent.id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
+});
+
+/** Where an id stands in a request: in its path, behind it, or in its body. */
+interface Place {
+  route: Route;
+  where: "path" | "query" | "body";
+  name: string;
+}
+const listPlaces = (): Place[] =>
+  routes.flatMap((route) => {
+    const at = (where: Place["where"]) => (name: string) => ({ route, where, name });
+    const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+    return [
+      ...inPath.map(at("path")),
+      ...listIdFields(listQuery(route)).map(at("query")),
+      ...listIdFields(route.body?.properties ?? {}).map(at("body")),
+    ];
+  });
+const nameOf = ({ route, where, name }: Place) => `${route.method} ${route.path} ${where} ${name}`;
+
+/** The other account asks with this id in that place, and its own in all others. */
+async function ask({ route, where, name }: Place, id: string) {
+  const kind = route.path.split("/")[2]!.replace(/s$/, "");
+  const own = listIds(theirs)[kind]!;
+  const example = route.body && { ...(route.body.examples?.[0] as object) };
+  const reply = await askRoute(app, route, {
+    key: OTHER,
+    headers: SAME,
+    params: { id: where === "path" ? id : own },
+    query: where === "query" ? { [name]: id } : undefined,
+    body: where === "body" ? { ...example, [name]: id } : example,
+  });
+  const headers = Object.fromEntries(reply.headers);
+  delete headers.date;
+  return { status: reply.status, headers, body: await reply.text() };
+}
+
+test("the places of ids are found", () => {
+  const names = listPlaces().map(nameOf);
+  expect(names).toContain("GET /v1/agents/{id} path id");
+  expect(names).toContain("POST /v1/agents/{id}/runs body thread_id");
+  expect(names).toContain("GET /v1/runs query agent_id");
+  expect(names).toContain("GET /v1/runs/{id}/events path id");
+});
+
+describe("agents.authentication.6", () => {
+  test("agents.authentication.6 whatever id stands wherever, another's answers as one that never was", async () => {
+    const codes = new Set<string>();
+    for (const place of listPlaces()) {
+      const missing = await ask(place, NOBODYS[0]!);
+      const says = [nameOf(place), missing.status];
+      const { error } = JSON.parse(missing.body);
+      // A list that only narrows by an id may be empty instead.
+      if (missing.status === 200) expect([says, JSON.parse(missing.body).data]).toEqual([says, []]);
+      else expect([says, error?.code]).toEqual([[nameOf(place), 404], expect.any(String)]);
+      if (error) codes.add(error.code);
+      expect(missing.body).not.toContain(NOBODYS[0]!);
+      const others = [...NOBODYS, ...Object.values(listIds(mine))];
+      for (const id of [...others, ...others.map((one) => one.toUpperCase())]) {
+        expect([nameOf(place), id, await ask(place, id)]).toEqual([nameOf(place), id, missing]);
+      }
+    }
+    // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found
+    expect([...codes].toSorted()).toEqual(["agent_not_found", "run_not_found", "thread_not_found"]);
+  });
+
+  test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another kind is none", async () => {
+    const ids = listIds(theirs);
+    for (const place of listPlaces().filter(({ where }) => where === "path")) {
+      const kind = place.route.path.split("/")[2]!.replace(/s$/, "");
+      const missing = await ask(place, NOBODYS[0]!);
+      for (const [other, id] of Object.entries(ids)) {
+        if (other !== kind)
+          expect([place.name, await ask(place, id)]).toEqual([place.name, missing]);
+      }
+    }
+  });
+
+  test("agents.authentication.6 what was asked for changed nothing of it", async () => {
+    const read = async (path: string) => readJson(await app.get(path));
+    expect(await read(`/v1/agents/${mine.agent.id}`)).toEqual(mine.agent);
+    expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
+    expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
+  });
+
+  test("agents.authentication.6 a run in progress is not cancelled by another account, and its thread takes no run of theirs", async () => {
+    const slow = { input: { message: "!stall" } };
+    const run = await startRun(app, mine.agent.id, slow, KEY);
+    for (const id of [run.id, run.id.toUpperCase()]) {
+      const reply = await app.post(`/v1/runs/${id}/cancel`, undefined, { key: OTHER });
+      expect(reply.status).toBe(404);
+    }
+    expect((await readJson(await app.get(`/v1/runs/${run.id}`))).cancel_requested).toBe(false);
+    const body = { input: { message: "Hello" }, thread_id: run.thread_id };
+    const reply = await app.post(`/v1/agents/${theirs.agent.id}/runs`, body, { key: OTHER });
+    // Not `thread_busy`, nor `thread_agent_mismatch`: there is no such thread.
+    expect([reply.status, ((await reply.json()) as Json).error.code]).toEqual([
+      404,
+      "thread_not_found",
+    ]);
+    await app.post(`/v1/runs/${run.id}/cancel`, undefined);
+  });
+
+  test("agents.authentication.6 no list shows another's objects, nor its sums", async () => {
+    const secrets = Object.values(listIds(mine)).filter((id) => id !== listIds(mine).call);
+    for (const route of routes.filter(
+      ({ method, path }) => method === "GET" && !path.includes("{"),
+    )) {
+      const text = await (await askRoute(app, route, { key: OTHER })).text();
+      for (const id of secrets)
+        expect([route.path, text.includes(id)]).toEqual([route.path, false]);
+    }
+    const usage = await readJson(await app.get("/v1/agents/usage", { key: OTHER }));
+    expect(usage.totals.runs).toBe(1);
+  });
+
+  test("agents.authentication.6 a cursor of another's list leads to nothing of theirs", async () => {
+    const { id } = await createAgent(app);
+    for (let n = 0; n < 3; n++) await startRun(app, id, { input: { message: "Hello" } }, KEY);
+    for (const path of ["/v1/runs", "/v1/threads"]) {
+      const page = await readJson(await app.get(`${path}?limit=2`));
+      expect(page.next_before).toBeString();
+      const before = `${path}?limit=200&before=${page.next_before}`;
+      const shown = await readJson(await app.get(before, { key: OTHER }));
+      const owned = await readJson(await app.get(`${path}?limit=200`, { key: OTHER }));
+      const ids = owned.data.map((one: Json) => one.id);
+      for (const one of shown.data) expect(ids).toContain(one.id);
+    }
+  });
+
+  test("agents.authentication.6 another key of the same account sees what the first one made", async () => {
+    const key = `${KEY}-approver`;
+    for (const path of [`/v1/agents/${mine.agent.id}`, `/v1/runs/${mine.run.id}`]) {
+      expect((await app.get(path, { key })).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,72 @@
+// An account with one of each object that the agent service keeps, made as its callers make them.
+import { expect } from "bun:test";
+import type { TestApp } from "../../support/app.ts";
+import { createAgent, type Json, readJson } from "./service.ts";
+
+/** Two rounds with calls of the stub's, and a third that answers. */
+const SCRIPT = [
+  '!tool calculator {"expression":"12.5 / 100 * 80"}',
+  '!tool web_search {"query":"wadi"}',
+  "!next",
+  '!tool calculator {"expression":"1 / 0"}',
+  "!next",
+  "!say It is 10.",
+].join("\n");
+
+export interface Population {
+  agent: Json;
+  /** Of which the second is current. */
+  versions: Json[];
+  /** As it was accepted. */
+  queued: Json;
+  /** As it ended. */
+  run: Json;
+  steps: Json[];
+  thread: Json;
+  messages: Json[];
+  /** What the stream of the run said. */
+  frames: Json[];
+}
+
+/** `app` listens, so that its engine works. */
+export async function populate(app: TestApp, key: string): Promise<Population> {
+  const read = async (path: string) => readJson(await app.get(path, { key }));
+  const agent = await createAgent(app, { tools: ["calculator", "web_search"] }, { key });
+  const body = { system_prompt: "Be briefer." };
+  const reply = await app.post(`/v1/agents/${agent.id}/versions`, body, { key });
+  const version = await readJson(reply, 201);
+  const queued = await startRun(app, agent.id, { input: { message: SCRIPT } }, key);
+  const frames = await readStream(app, queued.id, key);
+  const run = await read(`/v1/runs/${queued.id}`);
+  return {
+    agent: await read(`/v1/agents/${agent.id}`),
+    versions: [agent.version, version],
+    ...{ queued, run, frames },
+    steps: (await read(`/v1/runs/${run.id}/steps`)).data,
+    thread: await read(`/v1/threads/${run.thread_id}`),
+    messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
+  };
+}
+
+export async function startRun(
+  app: TestApp,
+  agent_id: string,
+  body: object,
+  key?: string,
+): Promise<Json> {
+  return readJson(await app.post(`/v1/agents/${agent_id}/runs`, body, { key }), 202);
+}
+
+/** Every frame of a run's stream up to its end, which this waits for. */
+export async function readStream(app: TestApp, run_id: string, key?: string): Promise<Json[]> {
+  const reply = await app.get(`/v1/runs/${run_id}/events`, { key });
+  expect([reply.status, reply.headers.get("content-type")]).toEqual([
+    200,
+    "text/event-stream; charset=utf-8",
+  ]);
+  const blocks = (await reply.text()).split("\n\n");
+  expect(blocks.splice(-2)).toEqual(["data: [DONE]", ""]);
+  return blocks
+    .filter((block) => !block.startsWith(":"))
+    .map((block) => JSON.parse(block.slice(6)));
+}

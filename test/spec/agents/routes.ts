@@ -1,0 +1,56 @@
+// The routes of the agent service as the document tells of them, and how one of them is asked.
+import type { AskOptions, TestApp } from "../../support/app.ts";
+import { type Document, followRef, type Operation, type Schema } from "../gateway/document.ts";
+
+export interface Route {
+  method: string;
+  /** With `{id}` for its parameters. */
+  path: string;
+  operation: Operation;
+  /** undefined: it takes no body. */
+  body: Schema | undefined;
+}
+
+export async function readDocument(app: TestApp): Promise<Document> {
+  return (await (await app.get("/openapi.json", { key: null })).json()) as Document;
+}
+
+export function listRoutes(document: Document): Route[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      if (operation.tags[0] !== "agents") return [];
+      const sent = operation.requestBody?.content["application/json"]?.schema;
+      const body = sent?.$ref ? (followRef(document, sent.$ref) as Schema) : sent;
+      return [{ method: method.toUpperCase(), path, operation, body }];
+    }),
+  );
+}
+
+/** What a route is asked with; left out: what is needed to be let in, and no more. */
+export interface Given extends AskOptions {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+}
+
+export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
+
+/** Asks a route about what does not exist, unless it is said otherwise. */
+export function askRoute(app: TestApp, route: Route, given: Given = {}): Promise<Response> {
+  const { params = {}, query, ...options } = given;
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => params[name] ?? NOWHERE);
+  const behind = query ? `?${new URLSearchParams(query)}` : "";
+  const body = route.body && { body: route.body.examples?.[0] ?? {} };
+  return app.ask(route.method, path + behind, { ...body, ...options });
+}
+
+/** The fields of a body or query in which an id stands. */
+export function listIdFields(fields: Record<string, Schema>): string[] {
+  const isId = (schema: Schema): boolean =>
+    schema.pattern?.includes("[0-9a-fA-F]{12}") || schema.anyOf?.some(isId) || false;
+  return Object.keys(fields).filter((name) => isId(fields[name]!));
+}
+
+export function listQuery({ operation }: Route): Record<string, Schema> {
+  const found = operation.parameters.filter((one) => one.in === "query");
+  return Object.fromEntries(found.map(({ name, schema }) => [name, schema]));
+}

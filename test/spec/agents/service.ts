@@ -1,0 +1,52 @@
+// The app with several models, and agents in it, for the tests of the agent service.
+import { expect } from "bun:test";
+import type { AskOptions, TestApp, TestAppOptions } from "../../support/app.ts";
+import { startApp } from "../../support/app.ts";
+
+/** `own` is the default; `rented` needs a grant, `secret` is not even seen without one. */
+const SETTINGS = `
+[limits]
+requests_per_minute = 1_000_000
+address_requests_per_minute = 1_000_000
+[[models]]
+id = "own"
+self_hosted = true
+capabilities = ["tools", "streaming"]
+upstream = { kind = "stub" }
+[[models]]
+id = "second"
+self_hosted = true
+upstream = { kind = "stub" }
+[[models]]
+id = "rented"
+upstream = { kind = "stub" }
+[[models]]
+id = "secret"
+self_hosted = true
+visibility = "private"
+upstream = { kind = "stub" }
+`;
+
+export function startService(options: TestAppOptions = {}): Promise<TestApp> {
+  return startApp({ settings: SETTINGS, ...options });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into replies of every shape.
+export type Json = any;
+
+/** The JSON of a reply that must have this status. */
+export async function readJson(response: Response, status = 200): Promise<Json> {
+  const value = await response.json();
+  expect([response.status, value]).toEqual([status, expect.anything()]);
+  return value;
+}
+
+/** A new agent, as its creation answered. */
+export async function createAgent(
+  app: TestApp,
+  fields: object = {},
+  options: AskOptions = {},
+): Promise<Json> {
+  const body = { name: "Helper", system_prompt: "Be brief.", ...fields };
+  return readJson(await app.post("/v1/agents", body, options), 201);
+}

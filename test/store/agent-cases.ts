@@ -1,0 +1,263 @@
+// What the store of agents must do, on every engine.
+import { expect } from "bun:test";
+import type { HoldRow } from "../../src/access/index.ts";
+import type { AgentRow } from "../../src/agents/definitions/agent.ts";
+import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inherit.ts";
+import type { VersionWish } from "../../src/agents/definitions/store.ts";
+import { DEFAULT_POLICY, type VersionRow } from "../../src/agents/definitions/version.ts";
+import type { Case, Houses } from "./cases.ts";
+import { codeOf } from "./run-acts.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+
+const makeAgent = (id: string, fields: Partial<AgentRow> = {}): AgentRow => ({
+  ...{ id, account_id: "a-1", name: `Agent ${id}`, slug: `slug-${id}`, description: null },
+  ...{ status: "active", current_version: 1, metadata: { team: "ä" } },
+  ...{ created_at: NOW, updated_at: NOW, archived_at: null },
+  ...fields,
+});
+const makeVersion = (agent_id: string, fields: Partial<VersionRow> = {}): VersionRow => ({
+  ...DEFAULT_BEHAVIOUR,
+  ...{ agent_id, version: 1, system_prompt: "Be brief.\nAlways.", tools: ["calculator"] },
+  tool_revisions: [{ name: "calculator", revision: 1, kind: "builtin", risk: "read" }],
+  ...{ created_at: NOW, created_by_key_id: "k-1" },
+  ...fields,
+});
+const create = ({ agents }: Houses, id: string, fields: Partial<AgentRow> = {}, isMade = false) =>
+  agents.create(makeAgent(id, fields), makeVersion(id), isMade);
+
+const wish = (fields: Partial<VersionWish> = {}): VersionWish => ({
+  ...{ agent_id: "g-1", account_id: "a-1", change: {}, agent_change: {}, expected_version: null },
+  ...{ model: null, tool_revisions: makeVersion("g-1").tool_revisions },
+  ...{ created_by_key_id: "k-2", now: NOW + 9 },
+  ...fields,
+});
+const hold = (kind: HoldRow["kind"], id: string): HoldRow => ({
+  ...{ kind, id, account_id: "a-1", reason: `because of ${id}`, since: NOW },
+});
+
+const creationCases: Case[] = [
+  {
+    method: "agents.create",
+    title: "keeps the agent and its first version",
+    act: (houses) => create(houses, "g-1"),
+    async judge(answer, { agents }) {
+      const found = { agent: makeAgent("g-1"), version: makeVersion("g-1"), hold: null };
+      expect(answer).toEqual(found);
+      expect(await agents.find("g-1", "a-1")).toEqual(found);
+      expect(await agents.findVersion("g-1", 1)).toEqual(makeVersion("g-1"));
+      expect(await agents.findVersion("g-1", 2)).toBeUndefined();
+    },
+  },
+  {
+    method: "agents.create",
+    title: "refuses a slug that was sent and is taken, and knows no other account's",
+    given: (houses) => create(houses, "g-1", { slug: "bot" }),
+    act: async (houses) => [
+      await codeOf(create(houses, "g-2", { slug: "bot" })),
+      await codeOf(create(houses, "g-3", { slug: "bot", account_id: "a-2" })),
+    ],
+    async judge(answer, { agents }) {
+      expect(answer).toEqual(["slug_taken", "accepted"]);
+      expect(await agents.find("g-2", "a-1")).toBeUndefined();
+      expect(await agents.listVersions("g-2", 9, null)).toEqual([]);
+    },
+  },
+  {
+    method: "agents.create",
+    title: "puts the first free number behind a slug that was made",
+    async given(houses) {
+      for (const slug of ["bot-2", "bot-3", "bot-11"]) await create(houses, slug, { slug });
+    },
+    async act(houses) {
+      const ids = ["g-1", "g-2", "g-3"];
+      // One behind the other: each finds the slugs of those before it.
+      const slugs: string[] = [];
+      for (const id of ids) {
+        slugs.push((await create(houses, id, { slug: "bot" }, true)).agent.slug);
+      }
+      return slugs;
+    },
+    judge: (answer) => expect(answer).toEqual(["bot", "bot-4", "bot-5"]),
+  },
+];
+
+const readCases: Case[] = [
+  {
+    method: "agents.find",
+    title: "shows the agent's own hold before its account's, and no other account's agent",
+    async given(houses) {
+      await create(houses, "g-1");
+      await create(houses, "g-2");
+      await houses.holds.hold(hold("account", "a-1"));
+      await houses.holds.hold(hold("agent", "g-1"));
+    },
+    act: ({ agents }) => agents.find("g-1", "a-1"),
+    async judge(answer, { agents, holds }) {
+      expect(answer).toMatchObject({ hold: hold("agent", "g-1") });
+      expect(await agents.find("g-2", "a-1")).toMatchObject({ hold: hold("account", "a-1") });
+      await holds.release("agent", "g-1");
+      expect(await agents.find("g-1", "a-1")).toMatchObject({ hold: hold("account", "a-1") });
+      await holds.release("account", "a-1");
+      expect(await agents.find("g-1", "a-1")).toMatchObject({ hold: null });
+      expect(await agents.find("g-1", "a-2")).toBeUndefined();
+      expect(await agents.find("g-3", "a-1")).toBeUndefined();
+    },
+  },
+  {
+    method: "agents.list",
+    title: "lists an account's agents with their holds, newest first, ties by id",
+    async given(houses) {
+      await create(houses, "g-2", { created_at: NOW + 1 });
+      await create(houses, "g-1", { created_at: NOW + 1 });
+      await create(houses, "g-3");
+      await create(houses, "g-4", { account_id: "a-2", created_at: NOW + 5 });
+      await houses.holds.hold(hold("agent", "g-1"));
+      await houses.holds.hold({ ...hold("account", "a-2"), account_id: "a-2" });
+    },
+    act: ({ agents }) => agents.list("a-1"),
+    async judge(answer, { agents }) {
+      const held = { agent: { id: "g-1" }, hold: hold("agent", "g-1") };
+      expect(answer).toMatchObject([
+        { agent: { id: "g-2" }, hold: null },
+        held,
+        { agent: { id: "g-3" }, hold: null },
+      ]);
+      const all = await agents.list(null);
+      expect(all.map(({ agent }) => agent.id)).toEqual(["g-4", "g-2", "g-1", "g-3"]);
+      expect(all[0]!.hold).toMatchObject({ kind: "account", id: "a-2" });
+      expect(await agents.list("a-3")).toEqual([]);
+    },
+  },
+  {
+    method: "agents.findOwner",
+    title: "finds the account of an agent, whoever asks",
+    given: (houses) => create(houses, "g-1"),
+    act: ({ agents }) => Promise.all([agents.findOwner("g-1"), agents.findOwner("g-2")]),
+    judge: (answer) => expect(answer).toEqual(["a-1", undefined]),
+  },
+  {
+    method: "agents.findVersion",
+    title: "finds a version that is not current any more",
+    async given(houses) {
+      await create(houses, "g-1");
+      await houses.agents.addVersion(wish({ change: { system_prompt: "Be long." } }));
+    },
+    act: ({ agents }) => agents.findVersion("g-1", 1),
+    judge: (answer) => expect(answer).toEqual(makeVersion("g-1")),
+  },
+  {
+    method: "agents.listVersions",
+    title: "lists pages of versions, newest first",
+    async given(houses) {
+      await create(houses, "g-1");
+      for (let n = 0; n < 3; n++) await houses.agents.addVersion(wish());
+    },
+    act: ({ agents }) => agents.listVersions("g-1", 2, null),
+    async judge(answer, { agents }) {
+      expect(answer).toMatchObject([{ version: 4 }, { version: 3 }]);
+      expect(await agents.listVersions("g-1", 2, 3)).toMatchObject([
+        { version: 2 },
+        { version: 1 },
+      ]);
+      expect(await agents.listVersions("g-1", 2, 1)).toEqual([]);
+    },
+  },
+];
+
+const versionCases: Case[] = [
+  {
+    method: "agents.addVersion",
+    title: "inherits from the version that is current in its transaction",
+    async given(houses) {
+      await create(houses, "g-1");
+      await houses.agents.addVersion(wish({ change: { policy: { unattended_writes: true } } }));
+    },
+    act: ({ agents }) =>
+      agents.addVersion(
+        wish({
+          change: { budgets: { max_rounds: 3 } },
+          agent_change: { name: "Other", slug: "other" },
+        }),
+      ),
+    async judge(answer, { agents }) {
+      const policy = { ...DEFAULT_POLICY, unattended_writes: true };
+      expect(answer).toMatchObject({ version: 3, policy, budgets: { max_rounds: 3 } });
+      expect(answer).toMatchObject({ system_prompt: "Be brief.\nAlways.", created_at: NOW + 9 });
+      expect(await agents.find("g-1", "a-1")).toMatchObject({
+        agent: { current_version: 3, name: "Other", slug: "other", updated_at: NOW + 9 },
+        version: answer as VersionRow,
+      });
+      expect(await agents.findVersion("g-1", 1)).toEqual(makeVersion("g-1"));
+    },
+  },
+  {
+    method: "agents.addVersion",
+    title: "makes none where another version, a model or tools were meant, or a slug is taken",
+    async given(houses) {
+      await create(houses, "g-1");
+      await create(houses, "g-2");
+    },
+    act: async ({ agents }) => [
+      await codeOf(agents.addVersion(wish({ expected_version: 2 }))),
+      await agents.addVersion(wish({ model: "stub-1" })),
+      await agents.addVersion(wish({ tool_revisions: [] })),
+      await codeOf(agents.addVersion(wish({ agent_change: { slug: "slug-g-2" } }))),
+      await agents.addVersion(wish({ agent_id: "g-3" })),
+      await agents.addVersion(wish({ account_id: "a-2" })),
+    ],
+    async judge(answer, { agents }) {
+      expect(answer).toEqual(["version_conflict", null, null, "slug_taken", undefined, undefined]);
+      const before = { agent: makeAgent("g-1"), version: makeVersion("g-1") };
+      expect(await agents.find("g-1", "a-1")).toEqual({ ...before, hold: null });
+      expect(await agents.listVersions("g-1", 9, null)).toHaveLength(1);
+      expect(await agents.addVersion(wish({ expected_version: 1 }))).toMatchObject({ version: 2 });
+    },
+  },
+];
+
+const updateCases: Case[] = [
+  {
+    method: "agents.update",
+    title: "changes what is sent, and notes when an agent was archived",
+    given: (houses) => create(houses, "g-1"),
+    act: ({ agents }) =>
+      agents.update("g-1", "a-1", { status: "archived", metadata: {}, slug: "b" }, NOW + 7),
+    async judge(answer, { agents }) {
+      const changed = { slug: "b", metadata: {}, status: "archived" } as const;
+      const agent = makeAgent("g-1", { ...changed, updated_at: NOW + 7, archived_at: NOW + 7 });
+      expect(answer).toEqual({ agent, version: makeVersion("g-1"), hold: null });
+      expect(await agents.find("g-1", "a-1")).toEqual(answer as never);
+      const again = await agents.update("g-1", "a-1", { status: "archived", name: "N" }, NOW + 8);
+      expect(again!.agent).toMatchObject({ archived_at: NOW + 7, updated_at: NOW + 8, name: "N" });
+      const back = await agents.update("g-1", "a-1", { status: "active" }, NOW + 9);
+      expect(back!.agent).toMatchObject({ archived_at: null, status: "active" });
+    },
+  },
+  {
+    method: "agents.update",
+    title: "leaves an agent that stays as it is, another account's, and a slug that is taken",
+    async given(houses) {
+      await create(houses, "g-1");
+      await create(houses, "g-2");
+    },
+    act: async ({ agents }) => [
+      (await agents.update("g-1", "a-1", { name: "Agent g-1" }, NOW + 7))!.agent,
+      await agents.update("g-1", "a-2", { name: "Mine" }, NOW + 7),
+      await codeOf(agents.update("g-1", "a-1", { slug: "slug-g-2", name: "New" }, NOW + 7)),
+      (await agents.update("g-1", "a-1", { slug: "slug-g-1" }, NOW + 7))!.agent,
+    ],
+    async judge(answer, { agents }) {
+      const agent = makeAgent("g-1");
+      expect(answer).toEqual([agent, undefined, "slug_taken", agent]);
+      expect((await agents.find("g-1", "a-1"))!.agent).toEqual(agent);
+    },
+  },
+];
+
+export const agentCases: readonly Case[] = [
+  ...creationCases,
+  ...readCases,
+  ...versionCases,
+  ...updateCases,
+];

@@ -1,0 +1,42 @@
+// What the store of events must do, on every engine.
+import { expect } from "bun:test";
+import { BEGIN } from "../support/runs.ts";
+import type { Case, Houses } from "./cases.ts";
+import { start } from "./run-acts.ts";
+
+/** Events of runs that were cancelled at these moments. */
+const happen = async (houses: Houses, moments: readonly number[], account_id = "a-1") => {
+  for (const at of moments) {
+    const id = `${account_id} at ${at}`;
+    await start(houses, id, { account_id });
+    await houses.runs.cancel(id, null, [`event of ${id}`], BEGIN + at);
+  }
+};
+const momentsOf = async ({ outbox }: Houses, account_id = "a-1") =>
+  (await outbox.list(account_id)).map(({ created_at }) => created_at - BEGIN);
+
+export const outboxCases: readonly Case[] = [
+  {
+    method: "outbox.list",
+    title: "shows an account's events in the order in which they happened",
+    async given(houses) {
+      await happen(houses, [5, 1, 3]);
+      await happen(houses, [2], "a-2");
+    },
+    act: (houses) => Promise.all([momentsOf(houses), momentsOf(houses, "a-2")]),
+    judge: (answer) => expect(answer).toEqual([[1, 3, 5], [2]]),
+  },
+  {
+    method: "outbox.sweep",
+    title: "deletes the oldest from before a moment, so many at once",
+    given: (houses) => happen(houses, [1, 2, 3, 4]),
+    act: ({ outbox }) => outbox.sweep(BEGIN + 4, 2),
+    async judge(answer, houses) {
+      expect(answer).toBe(2);
+      expect(await momentsOf(houses)).toEqual([3, 4]);
+      expect(await houses.outbox.sweep(BEGIN + 4, 2)).toBe(1);
+      expect(await houses.outbox.sweep(BEGIN + 4, 2)).toBe(0);
+      expect(await momentsOf(houses)).toEqual([4]);
+    },
+  },
+];

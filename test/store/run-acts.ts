@@ -1,0 +1,46 @@
+// What the cases of the store of runs do again and again.
+import type { FinalStatus } from "../../src/agents/runs/run.ts";
+import type { Admission } from "../../src/agents/runs/store/admission.ts";
+import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
+import { BEGIN, makeAdmission, makeRecord } from "../support/runs.ts";
+import type { Houses } from "./cases.ts";
+
+export const DAY_MS = 86_400_000;
+/** Every run of the account. */
+export const EVERY: RunFilter = {
+  ...{ account_id: "a-1", agent_id: null, thread_id: null, status: null, trigger_kind: null },
+  ...{ created_after: null, created_before: null, before: null, limit: 100 },
+};
+/** The numbers from 1 on. */
+export const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
+export const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => "accepted",
+    (failure: { code?: string }) => failure.code,
+  );
+export const start = ({ runs }: Houses, id: string, ...more: [object?, Partial<Admission>?]) =>
+  runs.start(makeAdmission(id, ...more));
+export const startMany = async (houses: Houses, ids: readonly string[]) => {
+  for (const id of ids) await start(houses, id);
+};
+/** Takes up to `runs_max` runs of the account for the process 1, which is entered first. */
+export const takeUp = async ({ runs }: Houses, runs_max = 100) => {
+  if ((await runs.listProcesses()).length === 0) await runs.register(BEGIN);
+  return runs.claim(1, [{ account_id: "a-1", runs_max }], BEGIN + 5);
+};
+export const ended = (status: FinalStatus, event_id: string) => ({
+  status,
+  error: status === "succeeded" ? null : { code: status, message: "It ended." },
+  event_id,
+  fresh: count(4).map((n) => `id ${n} beside ${event_id}`),
+});
+export const end = async (
+  houses: Houses,
+  id: string,
+  status: "succeeded" | "failed" = "succeeded",
+) => houses.runs.finish(makeRecord(id), ended(status, `event of ${id}`));
+/** What recovery is told of a run whose process died, the nth time. */
+export const finding = (run_id: string, nth = 0) => ({
+  run_id,
+  fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),
+});

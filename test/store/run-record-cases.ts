@@ -1,0 +1,376 @@
+// What the store of runs must do with what an executing run writes, on every engine.
+import { expect } from "bun:test";
+import type { Record } from "../../src/agents/runs/store/record.ts";
+import {
+  BEGIN,
+  makeApproval,
+  makeMessage,
+  makeProgress,
+  makeRecord,
+  makeStep,
+} from "../support/runs.ts";
+import type { Case, Houses } from "./cases.ts";
+import { count, ended, start, startMany, takeUp } from "./run-acts.ts";
+
+const startOne = async (houses: Houses) => {
+  await start(houses, "r-1");
+  await takeUp(houses);
+};
+const THREAD = "thread of r-1";
+
+/** A round as it is written: the reply with its call, and what came of it. */
+const FULL: Partial<Record> = {
+  progress: makeProgress(2, { output: { message: "so far" }, external_content: true }),
+  steps: [makeStep("s-1"), makeStep("s-2")],
+  messages: [
+    makeMessage("m-1", { content: null, tool_calls: [{ id: "c-1", name: "t", arguments: "{}" }] }),
+    makeMessage("m-2", { role: "tool", tool_call_id: "c-1", external: true }),
+  ],
+  outputs: [{ tool_call_id: "c-1", content: "the whole of it" }],
+};
+
+/** What `plan`, `intend`, `settle` and `note` have in common. */
+const expectFull = async (answer: unknown, { runs, ran }: Houses) => {
+  expect(answer).toMatchObject({ last_seq: 2, message_seq: 3, cancel_requested: false });
+  expect(await runs.find("r-1", "a-1")).toMatchObject({
+    ...{ status: "running", epoch: 1, last_seq: 2, message_seq: 3, external_content: true },
+    ...{ output: { message: "so far" }, usage: { rounds: 2, total_tokens: 30 } },
+    ...{ cost: { model: 20, tools: 0, total: 20 }, priced: 20, worked_ms: 2 },
+  });
+  expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
+    { id: "s-1", seq: 1, status: "running", created_at: BEGIN + 10 },
+    { id: "s-2", seq: 2, data: { event: "compacted", message: "step s-2" } },
+  ]);
+  const [, ...messages] = await ran.messages(THREAD);
+  expect(messages).toMatchObject([
+    { id: "m-1", seq: 2, run_id: "r-1", content: null, tool_calls: [{ id: "c-1" }] },
+    { id: "m-2", seq: 3, role: "tool", tool_call_id: "c-1", external: true },
+  ]);
+  expect(await ran.threads()).toMatchObject([{ id: THREAD, external_content: true }]);
+  expect(await runs.findOutput("r-1", "c-1")).toBe("the whole of it");
+};
+
+const recordCases: Case[] = [
+  {
+    method: "runs.plan",
+    title: "writes a round with what it asks of a person",
+    given: startOne,
+    act({ runs }) {
+      const requests = ["p-1", "p-2"].map((id) => {
+        return { approval: makeApproval(id, "r-1"), event_id: `requested ${id}` };
+      });
+      return runs.plan(makeRecord("r-1", FULL), requests);
+    },
+    async judge(answer, houses) {
+      await expectFull(answer, houses);
+      const approvals = [makeApproval("p-1", "r-1"), makeApproval("p-2", "r-1")];
+      expect(await houses.ran.approvals()).toEqual(approvals);
+      const type = "approval.requested";
+      expect(await houses.outbox.list("a-1")).toMatchObject([{ type }, { type }]);
+    },
+  },
+  {
+    method: "runs.plan",
+    title: "writes nothing, and asks nobody, for a run that is another process's",
+    given: startOne,
+    act({ runs }) {
+      const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
+      return runs.plan(makeRecord("r-1", { ...FULL, epoch: 2 }), requests);
+    },
+    async judge(answer, { runs, ran, outbox }) {
+      expect(answer).toBeNull();
+      expect(await runs.find("r-1", null)).toMatchObject({ last_seq: 0, message_seq: 1 });
+      expect(await runs.listSteps("r-1", 0, null)).toEqual([]);
+      expect(await ran.messages(THREAD)).toHaveLength(1);
+      expect(await ran.approvals()).toEqual([]);
+      expect(await outbox.list("a-1")).toEqual([]);
+      expect(await runs.findOutput("r-1", "c-1")).toBeUndefined();
+    },
+  },
+  {
+    method: "runs.intend",
+    title: "writes the steps of calls that are about to be sent",
+    given: startOne,
+    act: ({ runs }) => runs.intend(makeRecord("r-1", FULL)),
+    judge: expectFull,
+  },
+  {
+    method: "runs.settle",
+    title: "writes results with their messages and their wholes",
+    given: startOne,
+    act: ({ runs }) => runs.settle(makeRecord("r-1", FULL)),
+    judge: expectFull,
+  },
+  {
+    method: "runs.settle",
+    title: "keeps what it was sent of texts that no column keeps",
+    given: startOne,
+    act: ({ runs }) =>
+      runs.settle(
+        makeRecord("r-1", {
+          steps: [makeStep("s-1", "a\0b\ud800c")],
+          messages: [makeMessage("m-1", { content: "a\0b\ud800c" })],
+          outputs: [{ tool_call_id: "c-1", content: "\udc00 and \0" }],
+        }),
+      ),
+    async judge(answer, { runs, ran }) {
+      expect(answer).toMatchObject({ last_seq: 1, message_seq: 2 });
+      expect((await ran.messages(THREAD))[1]).toMatchObject({
+        ...{ content: "a\ufffdb\ufffdc" },
+      });
+      expect(await runs.findOutput("r-1", "c-1")).toBe("\ufffd and \ufffd");
+    },
+  },
+  {
+    method: "runs.note",
+    title: "writes what happened beside, and says that a cancel was asked for",
+    given: startOne,
+    act: ({ runs }) => runs.note(makeRecord("r-1", FULL)),
+    async judge(answer, houses) {
+      await expectFull(answer, houses);
+      const { runs } = houses;
+      await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
+      const noted = await runs.note(makeRecord("r-1", { steps: [makeStep("s-4")] }));
+      expect(noted).toMatchObject({ last_seq: 4, cancel_requested: true });
+    },
+  },
+  {
+    method: "runs.note",
+    title: "numbers steps and messages without gaps when many write at once",
+    given: startOne,
+    async act({ runs }) {
+      const record = (n: number) =>
+        runs.note(
+          makeRecord("r-1", {
+            steps: [makeStep(`s-${n}`), makeStep(`t-${n}`)],
+            messages: [makeMessage(`m-${n}`)],
+          }),
+        );
+      const cancels = count(4).map((n) => runs.cancel("r-1", null, [`i-${n}`], BEGIN));
+      await Promise.all([...count(8).map(record), ...cancels]);
+    },
+    async judge(_, { runs, ran }) {
+      const steps = await runs.listSteps("r-1", 0, null);
+      expect(steps.map(({ seq }) => seq)).toEqual(count(17));
+      expect(steps.filter(({ id }) => id.startsWith("i-"))).toHaveLength(1);
+      expect((await ran.messages(THREAD)).map(({ seq }) => seq)).toEqual(count(9));
+      expect(await runs.find("r-1", null)).toMatchObject({ last_seq: 17, message_seq: 9 });
+    },
+  },
+  {
+    method: "runs.note",
+    title: "keeps an unknown price unknown",
+    given: startOne,
+    act({ runs }) {
+      const cost = { model: null, tools: 0, total: null, prices: makeProgress(0).cost.prices };
+      return runs.note(makeRecord("r-1", { progress: makeProgress(1, { cost, priced: 7 }) }));
+    },
+    judge: async (_, { runs }) =>
+      expect(await runs.find("r-1", null)).toMatchObject({
+        ...{ cost: { model: null, tools: 0, total: null }, priced: 7 },
+      }),
+  },
+];
+
+const waitCases: Case[] = [
+  {
+    method: "runs.wait",
+    title: "lets a run go, which is counted no longer, and whose thread stays busy",
+    given: startOne,
+    act: ({ runs }) => runs.wait("r-1", 1, 33),
+    async judge(answer, houses) {
+      const { runs, ran } = houses;
+      expect(answer).toBe(true);
+      const waiting = { status: "waiting_approval", epoch: 0, worked_ms: 33 };
+      expect(await runs.find("r-1", null)).toMatchObject(waiting);
+      expect(await ran.counts()).toMatchObject([{ started: 1, active: 0 }]);
+      expect(await runs.listWaiting()).toEqual([]);
+      expect(await runs.claim(1, [{ account_id: "a-1", runs_max: 9 }], BEGIN)).toEqual([]);
+      const second = start(houses, "r-2", {}, { thread_id: THREAD });
+      expect(await second.catch(({ code }) => code)).toBe("thread_busy");
+      // Again it is no longer this process's.
+      expect(await runs.wait("r-1", 1, 34)).toBe(false);
+      expect(await ran.counts()).toMatchObject([{ active: 0 }]);
+    },
+  },
+];
+
+const finishCases: Case[] = [
+  {
+    method: "runs.finish",
+    title: "ends a run with its last step, its sums and its event",
+    given: startOne,
+    act: ({ runs }) => runs.finish(makeRecord("r-1", FULL), ended("succeeded", "e-1")),
+    async judge(answer, { runs, ran, outbox }) {
+      const final = { status: "succeeded", epoch: 0, finished_at: BEGIN + 10, last_seq: 2 };
+      expect(answer).toMatchObject({ ...final, error: null, message_seq: 3 });
+      expect(await runs.find("r-1", "a-1")).toEqual(answer as never);
+      expect(await runs.listSteps("r-1", 0, null)).toHaveLength(2);
+      expect(await ran.messages(THREAD)).toHaveLength(3);
+      expect(await ran.counts()).toEqual([{ account_id: "a-1", started: 1, active: 0 }]);
+      expect(await ran.days()).toEqual([
+        {
+          ...{ account_id: "a-1", day: "2026-11-20", agent_id: "g-1", runs: 1, succeeded: 1 },
+          ...{ failed: 0, budget_exceeded: 0, cancelled: 0, prompt_tokens: 20 },
+          ...{ completion_tokens: 10, total_tokens: 30, tool_calls: 2, cost_sar: 20 },
+          unpriced_runs: 0,
+        },
+      ]);
+      const [event] = await outbox.list("a-1");
+      expect(event).toMatchObject({ id: "e-1", type: "run.completed", created_at: BEGIN + 10 });
+      expect(JSON.parse(event!.data)).toMatchObject({
+        run: { id: "r-1", status: "succeeded", cost: { total: "0.000020" } },
+      });
+    },
+  },
+  {
+    method: "runs.finish",
+    title: "adds each end to its day once, and an unknown price to no sum",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
+      await start(houses, "r-5", { agent_id: "g-2" });
+      await takeUp(houses);
+      await houses.runs.finish(makeRecord("r-1"), ended("succeeded", "e-1"));
+      const cost = { model: null, tools: 0, total: null, prices: makeProgress(0).cost.prices };
+      const unknown = { progress: makeProgress(1, { cost }) };
+      await houses.runs.finish(makeRecord("r-2", unknown), ended("failed", "e-2"));
+      await houses.runs.finish(makeRecord("r-5", unknown), ended("failed", "e-5"));
+      const next = { at: BEGIN + 86_400_000 };
+      await houses.runs.finish(makeRecord("r-3", next), ended("cancelled", "e-3"));
+    },
+    act: ({ runs }) =>
+      Promise.all(
+        ["r-4", "r-4", "r-1", "r-9"].map((id) => {
+          return runs.finish(makeRecord(id), ended("budget_exceeded", `again ${id}`));
+        }),
+      ),
+    async judge(answer, { ran, outbox }) {
+      const final = (answer as ({ id: string } | null)[]).filter((one) => one !== null);
+      expect(final).toMatchObject([{ id: "r-4", status: "budget_exceeded" }]);
+      const none = { succeeded: 0, failed: 0, budget_exceeded: 0, cancelled: 0 };
+      const rest = { unpriced_runs: 1, agent_id: "g-1", day: "2026-11-20" };
+      expect(await ran.days()).toMatchObject([
+        { ...none, ...rest, runs: 3, succeeded: 1, failed: 1, budget_exceeded: 1, cost_sar: 20 },
+        { ...none, ...rest, agent_id: "g-2", runs: 1, failed: 1, cost_sar: null },
+        { ...none, runs: 1, cancelled: 1, cost_sar: 10, day: "2026-11-21", unpriced_runs: 0 },
+      ]);
+      expect(await ran.counts()).toMatchObject([{ started: 5, active: 0 }]);
+      expect(await outbox.list("a-1")).toHaveLength(5);
+    },
+  },
+  {
+    method: "runs.finish",
+    title: "numbers its steps behind a cancel that came at once",
+    given: startOne,
+    act: ({ runs }) =>
+      Promise.all([
+        runs.cancel("r-1", "a-1", ["i-1", "i-2", "i-3"], BEGIN + 9),
+        runs.finish(makeRecord("r-1", FULL), ended("succeeded", "e-1")),
+      ]),
+    async judge(_, { runs, ran }) {
+      const steps = await runs.listSteps("r-1", 0, null);
+      const run = await runs.find("r-1", null);
+      expect(steps.map(({ seq }) => seq)).toEqual(count(run!.last_seq));
+      expect(run).toMatchObject({ status: "succeeded" });
+      expect(await ran.days()).toMatchObject([{ runs: 1 }]);
+      expect(await ran.counts()).toMatchObject([{ active: 0 }]);
+    },
+  },
+];
+
+const readCases: Case[] = [
+  {
+    method: "runs.load",
+    title: "reads what a process goes on with: the thread, the steps, and what was summarised",
+    async given(houses) {
+      await startOne(houses);
+      await houses.runs.note(makeRecord("r-1", FULL));
+    },
+    async act({ runs }) {
+      const whole = await runs.load((await runs.find("r-1", null))!);
+      const summary = { through_seq: 2, content: "what was\0 said" };
+      await runs.note(makeRecord("r-1", { summary: { through_seq: 1, content: "less" } }));
+      await runs.note(makeRecord("r-1", { summary }));
+      return [whole, await runs.load((await runs.find("r-1", null))!)];
+    },
+    judge(answer) {
+      const [whole, rest] = answer as [object, object];
+      const seqs = (from: number, to: number) =>
+        count(to)
+          .slice(from - 1)
+          .map((seq) => ({ seq }));
+      expect(whole).toMatchObject({ messages: seqs(1, 3), steps: seqs(1, 2), summary: null });
+      const summary = "what was\ufffd said";
+      expect(rest).toMatchObject({ messages: seqs(3, 3), steps: seqs(1, 2), summary });
+    },
+  },
+  {
+    method: "runs.findVersion",
+    title: "knows nothing of a version that is not there",
+    act: ({ runs }) => runs.findVersion("g-1", 1),
+    judge: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "runs.listSteps",
+    title: "shows steps in their order, behind a place and so many",
+    async given(houses) {
+      await startOne(houses);
+      const steps = count(12).map((n) => makeStep(`s-${n}`));
+      await houses.runs.note(makeRecord("r-1", { steps }));
+    },
+    act: async ({ runs }) =>
+      Promise.all([
+        runs.listSteps("r-1", 0, null),
+        runs.listSteps("r-1", 9, null),
+        runs.listSteps("r-1", 3, 2),
+        runs.listSteps("r-1", 12, 5),
+        runs.listSteps("r-2", 0, null),
+      ]),
+    judge(answer) {
+      const pages = (answer as { seq: number }[][]).map((page) => page.map(({ seq }) => seq));
+      expect(pages).toEqual([count(12), [10, 11, 12], [4, 5], [], []]);
+    },
+  },
+  {
+    method: "runs.listCancelled",
+    title: "names the runs of a process that were asked to stop",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2", "r-3"]);
+      await takeUp(houses);
+      await houses.runs.cancel("r-2", null, ["i-1"], BEGIN);
+      await houses.runs.cancel("r-3", null, ["i-2"], BEGIN);
+      await houses.runs.release(1, "r-3", 0);
+    },
+    act: ({ runs }) => Promise.all([1, 0, 2].map((epoch) => runs.listCancelled(epoch))),
+    judge: (answer) => expect(answer).toEqual([["r-2"], [], []]),
+  },
+  {
+    method: "runs.findOutput",
+    title: "finds the whole of a result of this run, and nothing where none was kept",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2"]);
+      await takeUp(houses);
+      const outputs = [{ tool_call_id: "c-1", content: "x".repeat(200_000) }];
+      await houses.runs.settle(makeRecord("r-1", { outputs }));
+      // A call that is settled again leaves what stands.
+      const others = [{ tool_call_id: "c-1", content: "other" }];
+      await houses.runs.settle(makeRecord("r-1", { outputs: others }));
+    },
+    act: async ({ runs }) =>
+      Promise.all(
+        [
+          ["r-1", "c-1"],
+          ["r-2", "c-1"],
+          ["r-1", "c-2"],
+        ].map(([run_id, call]) => runs.findOutput(run_id!, call!)),
+      ),
+    judge: (answer) => expect(answer).toEqual(["x".repeat(200_000), undefined, undefined]),
+  },
+];
+
+export const runRecordCases: readonly Case[] = [
+  ...recordCases,
+  ...waitCases,
+  ...finishCases,
+  ...readCases,
+];

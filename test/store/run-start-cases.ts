@@ -1,0 +1,208 @@
+// What the start of a run must do, on every engine.
+import { expect } from "bun:test";
+import type { Admission } from "../../src/agents/runs/store/admission.ts";
+import { BEGIN, FREE, makeRun } from "../support/runs.ts";
+import type { Case } from "./cases.ts";
+import { codeOf, DAY_MS, EVERY, end, start, startMany, takeUp } from "./run-acts.ts";
+
+const again = (body_hash = "h-1"): Partial<Admission> => ({
+  idempotency: { key: "once", body_hash },
+});
+
+export const runStartCases: Case[] = [
+  {
+    method: "runs.start",
+    title: "accepts a run with its thread, its message and its number",
+    act: (houses) => start(houses, "r-1", {}, again()),
+    async judge(answer, { runs, ran }) {
+      const run = makeRun("r-1", { number: 1, message_seq: 1 });
+      expect(answer).toEqual({ run, is_new: true });
+      expect(await runs.find("r-1", "a-1")).toEqual(run);
+      expect(await ran.counts()).toEqual([{ account_id: "a-1", started: 1, active: 1 }]);
+      const { thread_id } = run;
+      expect(await ran.threads()).toMatchObject([{ id: thread_id, title: null, agent_id: "g-1" }]);
+      expect(await ran.messages(thread_id)).toMatchObject([
+        { id: "message of r-1", seq: 1, run_id: "r-1", role: "user", content: "question of r-1" },
+      ]);
+      expect(await runs.listWaiting()).toEqual(["a-1"]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "adds to a thread that is idle, behind what is there and with its mark",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+      await end(houses, "r-1");
+      await start(houses, "r-2", { external_content: true });
+      await takeUp(houses);
+      await end(houses, "r-2");
+    },
+    act: (houses) => start(houses, "r-3", {}, { thread_id: "thread of r-1" }),
+    async judge(answer, houses) {
+      const run = { thread_id: "thread of r-1", message_seq: 2, number: 3 };
+      expect(answer).toMatchObject({ run: { ...run, external_content: false } });
+      expect(await houses.ran.threads()).toHaveLength(2);
+      const marked = await start(houses, "r-4", {}, { thread_id: "thread of r-2" });
+      expect(marked.run.external_content).toBe(true);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "refuses a thread that is not there, another account's, another agent's or busy",
+    async given(houses) {
+      await start(houses, "r-1");
+      await start(houses, "r-2", { agent_id: "g-2" });
+      await start(houses, "r-3", { account_id: "a-2" });
+    },
+    act: (houses) =>
+      Promise.all(
+        ["nowhere", "thread of r-3", "thread of r-2", "thread of r-1"].map((thread_id, i) =>
+          codeOf(start(houses, `r-1${i}`, {}, { thread_id })),
+        ),
+      ),
+    async judge(answer, { ran }) {
+      const missing = ["thread_not_found", "thread_not_found"];
+      expect(answer).toEqual([...missing, "thread_agent_mismatch", "thread_busy"]);
+      const one = { started: 1, active: 1 };
+      expect(await ran.counts()).toEqual([
+        { account_id: "a-1", started: 2, active: 2 },
+        { account_id: "a-2", ...one },
+      ]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "lets one of many that start at once have an idle thread",
+    async given(houses) {
+      await start(houses, "r-0");
+      await takeUp(houses);
+      await end(houses, "r-0");
+    },
+    act: (houses) =>
+      Promise.all(
+        Array.from({ length: 12 }, (_, i) =>
+          codeOf(start(houses, `r-${i + 1}`, {}, { thread_id: "thread of r-0" })),
+        ),
+      ),
+    async judge(answer, { ran }) {
+      expect((answer as string[]).toSorted()).toEqual([
+        "accepted",
+        ...Array.from({ length: 11 }, () => "thread_busy"),
+      ]);
+      expect(await ran.counts()).toMatchObject([{ started: 2, active: 1 }]);
+      expect(await ran.messages("thread of r-0")).toHaveLength(2);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "numbers many that start at once without a gap",
+    act: (houses) =>
+      Promise.all(
+        Array.from({ length: 24 }, (_, i) => start(houses, `r-${i}`, { account_id: `a-${i % 2}` })),
+      ),
+    async judge(answer, { ran }) {
+      const started = answer as { run: { number: number } }[];
+      const numbers = started.map(({ run }) => run.number).sort((one, other) => one - other);
+      expect(numbers).toEqual(Array.from({ length: 24 }, (_, i) => 1 + Math.floor(i / 2)));
+      const counts = { started: 12, active: 12 };
+      expect(await ran.counts()).toMatchObject([counts, counts]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "is the first run again for the same request, for a day",
+    given: (houses) => start(houses, "r-1", {}, again()),
+    act: (houses) => start(houses, "r-2", { created_at: BEGIN + DAY_MS - 1 }, again()),
+    async judge(answer, houses) {
+      expect(answer).toMatchObject({ run: { id: "r-1", number: 1 }, is_new: false });
+      const late = { created_at: BEGIN + DAY_MS };
+      expect(await codeOf(start(houses, "r-3", {}, again("h-2")))).toBe("idempotency_conflict");
+      // Of another agent or account it is another request.
+      expect(await start(houses, "r-4", { agent_id: "g-2" }, again("h-2"))).toMatchObject({
+        is_new: true,
+      });
+      expect(await start(houses, "r-5", { account_id: "a-2" }, again("h-2"))).toMatchObject({
+        is_new: true,
+      });
+      expect(await start(houses, "r-6", late, again("h-2"))).toMatchObject({ is_new: true });
+      expect(await start(houses, "r-7", late, again("h-2"))).toMatchObject({ run: { id: "r-6" } });
+    },
+  },
+  {
+    method: "runs.start",
+    title: "accepts one of many same requests that come at once, and names it to all",
+    act: (houses) =>
+      Promise.all(Array.from({ length: 12 }, (_, i) => start(houses, `r-${i}`, {}, again()))),
+    async judge(answer, { ran }) {
+      const started = answer as { run: { id: string }; is_new: boolean }[];
+      expect(new Set(started.map(({ run }) => run.id)).size).toBe(1);
+      expect(started.filter(({ is_new }) => is_new)).toHaveLength(1);
+      expect(await ran.counts()).toMatchObject([{ started: 1, active: 1 }]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "refuses one more than may be active, and leaves nothing of it",
+    given: (houses) => startMany(houses, ["r-1", "r-2"]),
+    act: (houses) => codeOf(start(houses, "r-3", {}, { limits: { ...FREE, active_runs: 2 } })),
+    async judge(answer, houses) {
+      expect(answer).toBe("active_runs_limit");
+      expect(await houses.runs.find("r-3", null)).toBeUndefined();
+      expect(await houses.ran.threads()).toHaveLength(2);
+      await takeUp(houses);
+      await end(houses, "r-1");
+      const limits = { ...FREE, active_runs: 2 };
+      expect(await codeOf(start(houses, "r-4", {}, { limits }))).toBe("accepted");
+    },
+  },
+  {
+    method: "runs.start",
+    title: "counts a day of 24 hours to the millisecond, and says when the next may start",
+    async given(houses) {
+      await start(houses, "r-1", { created_at: BEGIN });
+      await start(houses, "r-2", { created_at: BEGIN + 60_000 });
+    },
+    async act(houses) {
+      const limits = { ...FREE, daily_runs: 2 };
+      const at = (id: string, ms: number) =>
+        start(houses, id, { created_at: BEGIN + ms }, { limits });
+      const refused = await at("r-3", DAY_MS - 1).catch((failure) => failure);
+      const early = await at("r-3", 90_000).catch((failure) => failure);
+      const accepted = await codeOf(at("r-4", DAY_MS));
+      return [refused, early, accepted, await codeOf(at("r-5", DAY_MS + 59_999))];
+    },
+    judge(answer) {
+      const [refused, early, ...rest] = answer as unknown[];
+      const say = (seconds: string) => ({
+        code: "daily_runs_limit",
+        say: { headers: { "retry-after": seconds } },
+      });
+      expect(refused).toMatchObject(say("1"));
+      expect(early).toMatchObject(say("86310"));
+      expect(rest).toEqual(["accepted", "daily_runs_limit"]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "keeps the order of numbers and times when the clock is put back",
+    given: (houses) => start(houses, "r-1", { created_at: BEGIN + 60_000 }),
+    act: (houses) => start(houses, "r-2", { created_at: BEGIN }),
+    async judge(answer, { runs }) {
+      expect(answer).toMatchObject({ run: { number: 2, created_at: BEGIN + 60_000 } });
+      const listed = await runs.list({ ...EVERY, created_after: BEGIN + 60_000 });
+      expect(listed.map(({ id }) => id)).toEqual(["r-2", "r-1"]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "takes a message with what no column keeps",
+    act: (houses) => start(houses, "r-1", { input: { message: "a\0b\ud800c" } }),
+    async judge(answer, { runs, ran }) {
+      expect((answer as { is_new: boolean }).is_new).toBe(true);
+      expect((await runs.find("r-1", "a-1"))!.input.message).toBeString();
+      const [message] = await ran.messages("thread of r-1");
+      expect(message!.content).toBe("a\ufffdb\ufffdc");
+    },
+  },
+];

@@ -1,0 +1,258 @@
+// What the store of runs must do for the process that executes them, on every engine.
+import { expect } from "bun:test";
+import { BEGIN, makeApproval, makeProgress, makeRecord, makeStep } from "../support/runs.ts";
+import type { Case, Houses } from "./cases.ts";
+import { count, finding, start, startMany, takeUp } from "./run-acts.ts";
+
+const startOne = async (houses: Houses) => {
+  await start(houses, "r-1");
+  await takeUp(houses);
+};
+const TURN = [{ account_id: "a-1", runs_max: 100 }];
+const crash = async ({ runs }: Houses, times: number) => {
+  for (let i = 0; i < times; i++) {
+    const epoch = await runs.register(BEGIN);
+    await runs.claim(epoch, TURN, BEGIN);
+    await runs.recover([finding("r-1", i)], [epoch], BEGIN + i);
+  }
+};
+const seqsOf = async ({ runs }: Houses, id = "r-1") =>
+  (await runs.listSteps(id, 0, null)).map(({ seq }) => seq);
+
+const processCases: Case[] = [
+  {
+    method: "runs.register",
+    title: "gives each process the next number",
+    given: ({ runs }) => runs.register(BEGIN),
+    act: ({ runs }) => Promise.all([1, 2, 3].map(() => runs.register(BEGIN + 1))),
+    async judge(answer, { runs }) {
+      expect((answer as number[]).toSorted()).toEqual([2, 3, 4]);
+      const [first, ...others] = await runs.listProcesses();
+      expect(first).toEqual({ epoch: 1, beats: 0, started_at: BEGIN, ended_at: null });
+      expect(others).toHaveLength(3);
+    },
+  },
+  {
+    method: "runs.beat",
+    title: "shows that a process lives, and tells it that it is held for dead",
+    given: async ({ runs }) => {
+      await runs.register(BEGIN);
+      await runs.register(BEGIN);
+      await runs.end(2, BEGIN);
+    },
+    act: async ({ runs }) => [await runs.beat(1), await runs.beat(2), await runs.beat(3)],
+    async judge(answer, { runs }) {
+      expect(answer).toEqual([true, false, false]);
+      expect(await runs.listProcesses()).toMatchObject([{ epoch: 1, beats: 1 }]);
+    },
+  },
+  {
+    method: "runs.end",
+    title: "takes a process from the list, and it claims nothing any more",
+    given: async (houses) => {
+      await houses.runs.register(BEGIN);
+      await start(houses, "r-1");
+    },
+    act: ({ runs }) => runs.end(1, BEGIN + 1),
+    async judge(_, houses) {
+      expect(await houses.runs.listProcesses()).toEqual([]);
+      expect(await houses.runs.claim(1, TURN, BEGIN)).toEqual([]);
+      expect(await houses.runs.listWaiting()).toEqual(["a-1"]);
+      // The number of one that ended is nobody's again.
+      expect(await houses.runs.register(BEGIN + 2)).toBe(2);
+    },
+  },
+  {
+    method: "runs.listProcesses",
+    title: "is empty at first",
+    act: ({ runs }) => runs.listProcesses(),
+    judge: (answer) => expect(answer).toEqual([]),
+  },
+  {
+    method: "runs.listHeld",
+    title: "names the runs of earlier processes, so many at once",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
+      await takeUp(houses, 2);
+      const epoch = await houses.runs.register(BEGIN);
+      await houses.runs.claim(epoch, [{ account_id: "a-1", runs_max: 1 }], BEGIN);
+    },
+    act: ({ runs }) => Promise.all([runs.listHeld(2, 3), runs.listHeld(2, 2), runs.listHeld(0, 9)]),
+    judge(answer) {
+      const [all, some, none] = answer as { id: string; epoch: number }[][];
+      const byId = all!.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+      expect(byId).toMatchObject([
+        { id: "r-1", epoch: 1, pending_approvals: [] },
+        { id: "r-2", epoch: 1 },
+        { id: "r-3", epoch: 2 },
+      ]);
+      expect(some!.map(({ epoch }) => epoch)).toEqual([1, 1]);
+      expect(none).toEqual([]);
+    },
+  },
+];
+
+const claimCases: Case[] = [
+  {
+    method: "runs.claim",
+    title: "gives the oldest runs of each account, so many of each, in their order",
+    async given(houses) {
+      await houses.runs.register(BEGIN);
+      await startMany(houses, ["r-9", "r-1", "r-5"]);
+      await start(houses, "r-2", { account_id: "a-2" });
+      await start(houses, "r-3", { account_id: "a-3" });
+    },
+    act: ({ runs }) =>
+      runs.claim(
+        1,
+        [
+          { account_id: "a-2", runs_max: 5 },
+          { account_id: "a-1", runs_max: 2 },
+          { account_id: "a-4", runs_max: 5 },
+        ],
+        BEGIN + 5,
+      ),
+    async judge(answer, { runs, ran }) {
+      const taken = { status: "running", epoch: 1, started_at: BEGIN + 5 };
+      expect(answer).toMatchObject(["r-2", "r-9", "r-1"].map((id) => ({ id, ...taken })));
+      expect(await runs.find("r-5", null)).toMatchObject({ status: "queued", epoch: 0 });
+      expect((await runs.listWaiting()).toSorted()).toEqual(["a-1", "a-3"]);
+      // It is still one of those that are queued or running.
+      expect((await ran.counts())[0]).toMatchObject({ active: 3 });
+    },
+  },
+  {
+    method: "runs.claim",
+    title: "gives no run to two processes that ask at once",
+    async given(houses) {
+      await startMany(
+        houses,
+        count(8).map((n) => `r-${n}`),
+      );
+      for (let i = 0; i < 4; i++) await houses.runs.register(BEGIN);
+    },
+    act: ({ runs }) =>
+      Promise.all(
+        count(4).map((epoch) => runs.claim(epoch, [{ account_id: "a-1", runs_max: 3 }], BEGIN)),
+      ),
+    judge(answer) {
+      const ids = (answer as { id: string }[][]).flat().map(({ id }) => id);
+      expect(ids.toSorted()).toEqual(count(8).map((n) => `r-${n}`));
+    },
+  },
+  {
+    method: "runs.claim",
+    title: "leaves what is held in the line, save what had begun",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2"]);
+      await start(houses, "r-3", { agent_id: "g-2" });
+      await start(houses, "r-4", { account_id: "a-2" });
+      await takeUp(houses, 1);
+      await houses.runs.release(1, "r-1", 7);
+      const hold = { reason: null, since: BEGIN };
+      await houses.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", ...hold });
+      await houses.holds.hold({ kind: "account", id: "a-2", account_id: "a-2", ...hold });
+    },
+    act: ({ runs }) => runs.claim(1, [...TURN, { account_id: "a-2", runs_max: 9 }], BEGIN + 50),
+    async judge(answer, houses) {
+      const [first, second, ...others] = answer as { id: string; started_at: number }[];
+      // It began long before, and so it stays.
+      expect(first).toMatchObject({ id: "r-1", started_at: BEGIN + 5, worked_ms: 7 });
+      expect(second).toMatchObject({ id: "r-3", started_at: BEGIN + 50 });
+      expect(others).toEqual([]);
+      await houses.holds.release("agent", "g-1");
+      await houses.holds.release("account", "a-2");
+      const both = [...TURN, { account_id: "a-2", runs_max: 9 }];
+      const freed = await houses.runs.claim(1, both, BEGIN + 60);
+      expect(freed.map(({ id }) => id)).toEqual(["r-2", "r-4"]);
+    },
+  },
+  {
+    method: "runs.release",
+    title: "puts a run back for whoever is next, as it is",
+    given: startOne,
+    act: ({ runs }) => runs.release(1, "r-1", 42),
+    async judge(_, { runs, ran }) {
+      const left = { status: "running", epoch: 0, worked_ms: 42, started_at: BEGIN + 5 };
+      expect(await runs.find("r-1", null)).toMatchObject(left);
+      expect(await ran.counts()).toMatchObject([{ active: 1 }]);
+      const epoch = await runs.register(BEGIN);
+      expect(await runs.claim(epoch, TURN, BEGIN + 90)).toMatchObject([{ id: "r-1", epoch }]);
+      // Who had it before has nothing to say any more.
+      await runs.release(1, "r-1", 1);
+      expect(await runs.find("r-1", null)).toMatchObject({ epoch, worked_ms: 42 });
+    },
+  },
+  {
+    method: "runs.recover",
+    title: "puts the runs of the dead back into the line, with a step",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2"]);
+      await takeUp(houses, 1);
+      await houses.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
+      await houses.runs.register(BEGIN);
+      await houses.runs.claim(2, TURN, BEGIN);
+    },
+    act: ({ runs }) =>
+      runs.recover([finding("r-1"), finding("r-2"), finding("r-3")], [1], BEGIN + 80),
+    async judge(_, houses) {
+      const back = { status: "running", epoch: 0, recoveries: 1, last_seq: 2 };
+      expect(await houses.runs.find("r-1", null)).toMatchObject(back);
+      expect(await houses.runs.find("r-2", null)).toMatchObject({ epoch: 2, recoveries: 0 });
+      expect((await houses.runs.listSteps("r-1", 1, null))[0]).toMatchObject({
+        ...{ seq: 2, kind: "system", round: 1, data: { event: "recovered" } },
+      });
+      // Again: it is nobody's now.
+      await houses.runs.recover([finding("r-1")], [1], BEGIN + 81);
+      expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 1 });
+      expect(await houses.ran.counts()).toMatchObject([{ active: 2 }]);
+    },
+  },
+  {
+    method: "runs.recover",
+    title: "takes a run up five times, and ends it at the sixth",
+    async given(houses) {
+      await start(houses, "r-1");
+      await crash(houses, 5);
+      expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 5, epoch: 0 });
+      await houses.runs.claim(await houses.runs.register(BEGIN), TURN, BEGIN);
+    },
+    act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
+    async judge(_, houses) {
+      const failed = { status: "failed", epoch: 0, error: { code: "crash_loop" } };
+      expect(await houses.runs.find("r-1", null)).toMatchObject({
+        ...{ ...failed, finished_at: BEGIN + 80, recoveries: 5 },
+      });
+      expect(await seqsOf(houses)).toEqual(count(5));
+      expect(await houses.ran.counts()).toMatchObject([{ active: 0 }]);
+      expect(await houses.ran.days()).toMatchObject([{ runs: 1, failed: 1 }]);
+      expect(await houses.outbox.list("a-1")).toMatchObject([{ type: "run.failed" }]);
+    },
+  },
+  {
+    method: "runs.recover",
+    title: "closes what was asked of a person when it gives a run up",
+    async given(houses) {
+      await start(houses, "r-1");
+      await crash(houses, 5);
+      const epoch = await houses.runs.register(BEGIN);
+      await houses.runs.claim(epoch, TURN, BEGIN);
+      const progress = makeProgress(1, { pending_approvals: ["p-1"] });
+      const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
+      await houses.runs.plan(makeRecord("r-1", { epoch, progress }), requests);
+    },
+    act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
+    async judge(_, houses) {
+      const run = await houses.runs.find("r-1", null);
+      expect(run).toMatchObject({ status: "failed", pending_approvals: [] });
+      expect(await houses.ran.approvals()).toMatchObject([{ status: "closed" }]);
+      const told: string[] = (await houses.outbox.list("a-1")).map(({ type }) => type);
+      expect(told.toSorted()).toEqual(["approval.decided", "approval.requested", "run.failed"]);
+      expect((await houses.runs.listSteps("r-1", 5, null))[0]).toMatchObject({
+        ...{ kind: "approval", data: { event: "closed" } },
+      });
+    },
+  },
+];
+
+export const runWorkCases: readonly Case[] = [...processCases, ...claimCases];

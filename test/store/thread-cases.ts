@@ -1,0 +1,108 @@
+// What the store of threads must show of what runs have written, on every engine.
+import { expect } from "bun:test";
+import type { ThreadFilter } from "../../src/agents/threads/store.ts";
+import { BEGIN, makeRecord } from "../support/runs.ts";
+import type { Case, Houses } from "./cases.ts";
+import { end, start, takeUp } from "./run-acts.ts";
+
+const ALL: ThreadFilter = { account_id: "a-1", agent_id: null, before: null, limit: 9 };
+
+const thread = (id: string, fields: object = {}) => ({
+  ...{ id: `thread of ${id}`, account_id: "a-1", agent_id: "g-1", title: null },
+  ...{ external_content: false, created_at: BEGIN, active_run_id: id, message_count: 1 },
+  ...{ updated_at: BEGIN, ...fields },
+});
+/** Two threads of one agent at the same moment, then one of another, and another account's. */
+const startFour = async (houses: Houses) => {
+  await start(houses, "r-1");
+  await start(houses, "r-2");
+  await start(houses, "r-3", { agent_id: "g-2", created_at: BEGIN + 1 });
+  await start(houses, "r-4", { account_id: "a-2" });
+};
+
+export const threadCases: readonly Case[] = [
+  {
+    method: "threads.find",
+    title: "shows the run in progress, how many messages there are, and when the last came",
+    given: (houses) => start(houses, "r-1"),
+    act: ({ threads }) => threads.find("thread of r-1", "a-1"),
+    async judge(answer, houses) {
+      const { threads } = houses;
+      expect(answer).toEqual(thread("r-1"));
+      await takeUp(houses);
+      const given = makeRecord("r-1");
+      await houses.runs.settle({
+        ...given,
+        at: BEGIN + 50,
+        messages: [reply("m-2"), reply("m-3")],
+      });
+      const grown = thread("r-1", { message_count: 3, updated_at: BEGIN + 50 });
+      expect(await threads.find("thread of r-1", "a-1")).toEqual(grown);
+      await end(houses, "r-1");
+      expect(await threads.find("thread of r-1", "a-1")).toMatchObject({ active_run_id: null });
+    },
+  },
+  {
+    method: "threads.find",
+    title: "knows nothing of another account's thread, or of none",
+    given: (houses) => start(houses, "r-1"),
+    act: ({ threads }) =>
+      Promise.all([threads.find("thread of r-1", "a-2"), threads.find("r-1", "a-1")]),
+    judge: (answer) => expect(answer).toEqual([undefined, undefined]),
+  },
+  {
+    method: "threads.list",
+    title: "lists an account's threads, newest first, ties by id, or those of one agent",
+    given: startFour,
+    act: ({ threads }) => threads.list(ALL),
+    async judge(answer, { threads }) {
+      const third = thread("r-3", {
+        agent_id: "g-2",
+        created_at: BEGIN + 1,
+        updated_at: BEGIN + 1,
+      });
+      expect(answer).toEqual([third, thread("r-2"), thread("r-1")]);
+      expect(await threads.list({ ...ALL, agent_id: "g-2" })).toEqual([third]);
+      expect(await threads.list({ ...ALL, account_id: "a-3" })).toEqual([]);
+    },
+  },
+  {
+    method: "threads.list",
+    title: "goes on behind any thread of a page",
+    given: startFour,
+    act: ({ threads }) => threads.list({ ...ALL, limit: 2 }),
+    async judge(answer, { threads }) {
+      const page = answer as { id: string; created_at: number }[];
+      expect(page.map(({ id }) => id)).toEqual(["thread of r-3", "thread of r-2"]);
+      const behind = (i: number) => threads.list({ ...ALL, before: page[i]! });
+      expect(await behind(0)).toEqual([thread("r-2"), thread("r-1")]);
+      expect(await behind(1)).toEqual([thread("r-1")]);
+      const ofAgent = { ...ALL, agent_id: "g-1", before: page[0]! };
+      expect(await threads.list(ofAgent)).toHaveLength(2);
+    },
+  },
+  {
+    method: "threads.listMessages",
+    title: "shows the last messages, or all, in order",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+      await houses.runs.settle({ ...makeRecord("r-1"), messages: [reply("m-2"), reply("m-3")] });
+    },
+    act: ({ threads }) => threads.listMessages("thread of r-1", null),
+    async judge(answer, { threads }) {
+      const last = { id: "m-3", seq: 3, role: "assistant", content: "text of m-3" };
+      expect(answer).toMatchObject([{ seq: 1, role: "user" }, { seq: 2 }, last]);
+      expect(await threads.listMessages("thread of r-1", 2)).toMatchObject([{ seq: 2 }, last]);
+      expect(await threads.listMessages("thread of r-1", 9)).toHaveLength(3);
+      expect(await threads.listMessages("thread of r-2", null)).toEqual([]);
+    },
+  },
+];
+
+function reply(id: string) {
+  return {
+    ...{ id, role: "assistant" as const, content: `text of ${id}` },
+    ...{ tool_calls: null, tool_call_id: null, external: false },
+  };
+}
