@@ -2,7 +2,7 @@
 import type { RoundAsk } from "../../gateway/index.ts";
 import { estimateTokens, type Message, type Tool } from "../../models/index.ts";
 import type { Around } from "../around.ts";
-import { type SummaryNeed, viewThread } from "../threads/view.ts";
+import { type SummaryNeed, tellSummary, viewThread } from "../threads/view.ts";
 import type { ThreadMessage } from "../threads/view-blocks.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { FindTool } from "./planning.ts";
@@ -41,8 +41,10 @@ export function converse(
   if (!needs_summary || !maySummarise) {
     return { ask: write(state, [...system, ...messages], tools), needs_summary: null };
   }
+  const earlier = fenceSummary(state);
   const summary: Message[] = [
     { role: "system", content: SUMMARY_PROMPT },
+    ...(earlier ? [tellSummary(earlier.text)] : []),
     ...needs_summary.messages,
     { role: "user", content: SUMMARY_PROMPT },
   ];
