@@ -23,7 +23,7 @@ const makeVersion = (agent_id: string, fields: Partial<VersionRow> = {}): Versio
   ...{ created_at: NOW, created_by_key_id: "k-1" },
   ...fields,
 });
-const create = ({ agents }: Houses, id: string, fields: Partial<AgentRow> = {}, isMade = false) =>
+export const create = ({ agents }: Houses, id: string, fields: Partial<AgentRow> = {}, isMade = false) =>
   agents.create(makeAgent(id, fields), makeVersion(id), isMade);
 
 const wish = (fields: Partial<VersionWish> = {}): VersionWish => ({

@@ -1,8 +1,8 @@
 // Agents as their owner makes, reads and changes them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
-import { allow } from "../gateway/keys.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
+import { allow } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 

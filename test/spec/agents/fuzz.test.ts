@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
 import type { TestApp } from "../../support/app.ts";
-import { drawBody } from "../gateway/fuzz-bodies.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
+import { drawBody } from "../gateway/fuzz-bodies.ts";
 import { readRefusal } from "./refusal.ts";
 import { createAgent, readJson, startService } from "./service.ts";
 
