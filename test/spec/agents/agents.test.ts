@@ -33,7 +33,7 @@ const DEFAULTS = {
 };
 
 describe("POST /v1/agents", () => {
-  test("agents.endpoints.agents.post_agents agents.resources.agent it needs a name and a prompt", async () => {
+  test("agents.endpoints.agents.post_agents agents.endpoints.agents.get_agents_id agents.resources.agent it needs a name and a prompt", async () => {
     const agent = await createAgent(app, { name: "First one" });
     const { id, created_at } = agent;
     const version = {
