@@ -1,6 +1,6 @@
 // The gateway: what callers reach of chats, embeddings and web search, and the ledger behind them.
 export { createChangesPage } from "./chat/changes-page.ts";
-export type { ChatInside, RoundAnswer, RoundAsk, RoundReply } from "./chat/inside.ts";
+export type { ChatInside, RoundAnswer, RoundAsk, RoundFailure, RoundReply } from "./chat/inside.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { openEmbedder } from "./embeddings/supply.ts";
 export type { InsideCaller } from "./inside.ts";

@@ -162,7 +162,7 @@ const recordCases: Case[] = [
     title: "keeps an unknown price unknown",
     given: startOne,
     act({ runs }) {
-      const cost = { model: null, tools: 0, total: null, prices: makeProgress(0).cost.prices };
+      const cost = { model: null, tools: 0, total: null };
       return runs.note(makeRecord("r-1", { progress: makeProgress(1, { cost, priced: 7 }) }));
     },
     judge: async (_, { runs }) =>
@@ -180,7 +180,7 @@ const waitCases: Case[] = [
     act: ({ runs }) => runs.wait("r-1", 1, 33),
     async judge(answer, houses) {
       const { runs, ran } = houses;
-      expect(answer).toBe(true);
+      expect(answer).toBe("waits");
       const waiting = { status: "waiting_approval", epoch: 0, worked_ms: 33 };
       expect(await runs.find("r-1", null)).toMatchObject(waiting);
       expect(await ran.counts()).toMatchObject([{ started: 1, active: 0 }]);
@@ -189,8 +189,21 @@ const waitCases: Case[] = [
       const second = start(houses, "r-2", {}, { thread_id: THREAD });
       expect(await second.catch(({ code }) => code)).toBe("thread_busy");
       // Again it is no longer this process's.
-      expect(await runs.wait("r-1", 1, 34)).toBe(false);
+      expect(await runs.wait("r-1", 1, 34)).toBe("lost");
       expect(await ran.counts()).toMatchObject([{ active: 0 }]);
+    },
+  },
+  {
+    method: "runs.wait",
+    title: "does not let a run go that was asked to stop",
+    given: startOne,
+    async act({ runs }) {
+      await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
+      return runs.wait("r-1", 1, 33);
+    },
+    async judge(answer, { runs }) {
+      expect(answer).toBe("cancelled");
+      expect(await runs.find("r-1", null)).toMatchObject({ status: "running", epoch: 1 });
     },
   },
 ];
@@ -231,7 +244,7 @@ const finishCases: Case[] = [
       await start(houses, "r-5", { agent_id: "g-2" });
       await takeUp(houses);
       await houses.runs.finish(makeRecord("r-1"), ended("succeeded", "e-1"));
-      const cost = { model: null, tools: 0, total: null, prices: makeProgress(0).cost.prices };
+      const cost = { model: null, tools: 0, total: null };
       const unknown = { progress: makeProgress(1, { cost }) };
       await houses.runs.finish(makeRecord("r-2", unknown), ended("failed", "e-2"));
       await houses.runs.finish(makeRecord("r-5", unknown), ended("failed", "e-5"));

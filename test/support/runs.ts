@@ -91,10 +91,7 @@ export function makeAdmission(
 
 /** What a run stands at behind so many rounds of ten micro-SAR each. */
 export const makeProgress = (rounds: number, fields: Partial<Progress> = {}): Progress => ({
-  cost: {
-    ...{ model: 10 * rounds, tools: 0, total: 10 * rounds },
-    prices: { currency: "SAR", models: {}, tools: {} },
-  },
+  cost: { model: 10 * rounds, tools: 0, total: 10 * rounds },
   usage: makeUsage(rounds),
   ...{ priced: 10 * rounds, worked_ms: rounds, output: null, external_content: false },
   pending_approvals: [],

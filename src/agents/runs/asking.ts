@@ -1,41 +1,23 @@
 // Asks a model for a run until it answers, or nobody can expect that it will.
 import type { RoundAnswer, RoundAsk } from "../../gateway/index.ts";
 import { drawFraction } from "../../platform/ids.ts";
-import { type Code, refuse } from "../../platform/refusal.ts";
-import type { Around } from "../around.ts";
-import type { End, Journal } from "./journal.ts";
+import { fail, KEY_ENDED } from "./ending.ts";
+import { type End, tell } from "./journal.ts";
 import { planRetry } from "./retrying.ts";
-import type { RunState } from "./state.ts";
-
-/** Why an execution is broken off. */
-export type Break = "cancel" | "stop" | "time" | "key" | "lost";
-
-export interface Leash {
-  /** Its reason is a `Break`. */
-  signal: AbortSignal;
-  /** Gives the place of the run to others for so long. */
-  park(wait_ms: number): Promise<"on" | "broken" | "stopped">;
-}
+import type { Work } from "./work.ts";
 
 /** `broken`: why stands in the signal; `stopped`: the program ends, and the run goes on later. */
 export type Asked = RoundAnswer | "broken" | "stopped" | End;
 
-export interface Asker {
-  around: Around;
-  state: RunState;
-  journal: Journal;
-  leash: Leash;
-}
-
 /** The key's rights are looked at for each attempt: agents.authentication.1. */
-export async function askModel(asker: Asker, ask: RoundAsk): Promise<Asked> {
-  const { around, state, journal, leash } = asker;
+export async function askModel(work: Work, ask: RoundAsk): Promise<Asked> {
+  const { around, state, journal, leash } = work;
   const { inside, clock, ids, access } = around;
   const { signal } = leash;
   let first_failed_at: number | null = null;
   for (let attempts = 1; ; attempts++) {
     const caller = await access.findCaller(state.row.started_by_key_id ?? "");
-    if (!caller) return fail("permission_denied", "The key that started the run has ended.");
+    if (!caller) return KEY_ENDED;
     const who = { caller, request_id: ids.uuid(), trace: null };
     const reply = await inside.chat.ask(who, ask, signal);
     if (reply.ok) return reply;
@@ -51,14 +33,9 @@ export async function askModel(asker: Asker, ask: RoundAsk): Promise<Asked> {
     if (wait_ms === null) return fail(reply.code, reply.why);
     const message = `The model failed with ${reply.code}; it is asked again.`;
     const detail = { code: reply.code, attempt: attempts, wait_ms };
-    const steps = [journal.tell("model_retry", message, detail)];
+    const steps = [tell(ids, state.row.usage.rounds, "model_retry", message, detail)];
     await journal.note({ progress: state.row, steps });
     const parked = await leash.park(wait_ms);
     if (parked !== "on") return parked;
   }
-}
-
-export function fail(code: Code | string, message?: string): End {
-  const said = message ?? refuse(code as Code).message;
-  return { status: "failed", error: { code, message: said } };
 }

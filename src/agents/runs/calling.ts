@@ -1,13 +1,13 @@
 // Runs the calls of a round side by side, and says what became of each.
 import type { Caller } from "../../access/index.ts";
 import { abortAfter } from "../../platform/clock.ts";
-import type { Around } from "../around.ts";
-import type { ToolResult } from "../tools/contract.ts";
+import type { StoredOutput, ToolResult } from "../tools/contract.ts";
 import { cutOutput } from "../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "./cost.ts";
-import { type FindTool, writeResult } from "./planning.ts";
+import { writeResult } from "./result.ts";
 import type { RunState } from "./state.ts";
 import type { ToolCallData, ToolResultData } from "./step.ts";
+import type { Work } from "./work.ts";
 
 /** A call that has ended. */
 export interface Called {
@@ -19,18 +19,9 @@ export interface Called {
   url: string | null;
 }
 
-export interface CallingOptions {
-  around: Around;
-  findTool: FindTool;
-  findOutput(run_id: string, tool_call_id: string): Promise<string | undefined>;
-}
-
-/** The tool that reads what others brought, from outside too. */
-const READ_OUTPUT = "read_output";
-
 /** Runs one call; it never throws: a bug of a tool is an error of the call. */
 export async function runCall(
-  { around, findTool, findOutput }: CallingOptions,
+  { around, findTool, findOutput }: Pick<Work, "around" | "findTool" | "findOutput">,
   state: RunState,
   call: ToolCallData,
   caller: Caller,
@@ -38,7 +29,10 @@ export async function runCall(
 ): Promise<Called> {
   const { clock, ids, log } = around;
   const tool = findTool(call.name);
-  if (!tool) return endCall(call, "disabled", "The tool was switched off.");
+  if (!tool) {
+    const result = writeResult(call, { outcome: "disabled", content: "It was switched off." });
+    return { result, whole: null, cost: 0, url: null };
+  }
   const { row } = state;
   const begun_at = clock.monotonic();
   const time = abortAfter(clock, tool.timeout_ms, signal);
@@ -52,7 +46,7 @@ export async function runCall(
       caller,
       request_id: ids.uuid(),
       trace: null,
-      readOutput: async (id) => (await findOutput(row.id, id)) ?? findShown(state, id),
+      readOutput: (id) => findEarlier(state, id, findOutput),
       now: clock.now,
       signal: time.signal,
     });
@@ -62,9 +56,7 @@ export async function runCall(
   } finally {
     time.cancel();
   }
-  // What an earlier result brought from outside is from outside when it is read again.
-  const external = result.external || (tool.name === READ_OUTPUT && row.external_content);
-  const mayRead = state.version.tools.includes(READ_OUTPUT);
+  const mayRead = state.version.tools.includes("read_output");
   const cut = cutOutput(result.content, mayRead ? call.tool_call_id : null);
   // Only what was of use is paid.
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
@@ -74,7 +66,7 @@ export async function runCall(
       content: cut.shown,
       truncated: cut.truncated,
       duration_ms: Math.round(clock.monotonic() - begun_at),
-      external,
+      external: result.external,
       cost: writeAmount(cost),
     }),
     whole: cut.whole,
@@ -83,17 +75,15 @@ export async function runCall(
   };
 }
 
-/** A call that ends without being run. */
-export function endCall(
-  call: ToolCallData,
-  outcome: ToolResultData["outcome"],
-  content: string,
-): Called {
-  return { result: writeResult(call, { outcome, content }), whole: null, cost: 0, url: null };
-}
-
-/** A result that is short enough stands whole among what was said. */
-function findShown({ said, present_from }: RunState, tool_call_id: string): string | undefined {
-  const own = said.slice(present_from);
-  return own.find((message) => message.tool_call_id === tool_call_id)?.content ?? undefined;
+/** A result that was not cut stands whole in its step. */
+async function findEarlier(
+  { row, results }: RunState,
+  tool_call_id: string,
+  findOutput: Work["findOutput"],
+): Promise<StoredOutput | undefined> {
+  const result = results.get(tool_call_id);
+  if (!result) return undefined;
+  const { content, external, truncated } = result;
+  const whole = truncated ? await findOutput(row.id, tool_call_id) : undefined;
+  return { content: whole ?? content, external };
 }

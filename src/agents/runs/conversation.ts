@@ -1,13 +1,13 @@
 // What a model is asked in a round: the system prompt, what it sees of the thread, and its tools.
-
 import type { RoundAsk } from "../../gateway/index.ts";
 import { estimateTokens, type Message, type Tool } from "../../models/index.ts";
 import type { Around } from "../around.ts";
-import { type SummaryNeed, viewThread } from "../threads/view.ts";
+import { type SummaryNeed, tellSummary, viewThread } from "../threads/view.ts";
 import type { ThreadMessage } from "../threads/view-blocks.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { FindTool } from "./planning.ts";
 import type { RunState } from "./state.ts";
+import type { Work } from "./work.ts";
 
 /** A thread is looked at closely once it takes this share of the window. */
 const CLOSE_LOOK_SHARE = 0.75;
@@ -22,20 +22,29 @@ export interface Conversation {
   needs_summary: SummaryNeed | null;
 }
 
-export function converse(state: RunState, { inside }: Around, findTool: FindTool): Conversation {
+/** `maySummarise`: where that would be too long, a summary is asked for first. */
+export function converse(
+  { state, around: { inside }, findTool }: Pick<Work, "state" | "around" | "findTool">,
+  maySummarise: boolean,
+): Conversation {
   const { version, row } = state;
   const tools = version.tools.flatMap((name): Tool[] => {
     const tool = findTool(name);
     return tool ? [toModelTool(tool)] : [];
   });
+  const model = inside.chat.find(row.model);
   const system = writeSystem(state, findTool);
   const { messages, needs_summary } = viewSaid(state, {
-    window_tokens: inside.chat.find(row.model)?.context_window ?? null,
-    reserve_tokens: countReserve(state, system, tools, inside.chat.find(row.model)),
+    window_tokens: model?.context_window ?? null,
+    reserve_tokens: countReserve(state, system, tools, model),
   });
-  if (!needs_summary) return { ask: write(state, [...system, ...messages], tools), needs_summary };
+  if (!needs_summary || !maySummarise) {
+    return { ask: write(state, [...system, ...messages], tools), needs_summary: null };
+  }
+  const earlier = fenceSummary(state);
   const summary: Message[] = [
     { role: "system", content: SUMMARY_PROMPT },
+    ...(earlier ? [tellSummary(earlier.text)] : []),
     ...needs_summary.messages,
     { role: "user", content: SUMMARY_PROMPT },
   ];
@@ -68,7 +77,8 @@ interface Room {
 }
 
 function viewSaid(state: RunState, { window_tokens, reserve_tokens }: Room) {
-  const { said, said_tokens, present_from, summary } = state;
+  const { said, said_tokens, present_from } = state;
+  const summary = fenceSummary(state);
   // An earlier run may have ended between a call and its result, which no server takes.
   const isWhole = present_from === 0 && summary === null;
   const isShort =
@@ -82,6 +92,12 @@ function viewSaid(state: RunState, { window_tokens, reserve_tokens }: Room) {
     ...{ reserve_tokens, summary },
     may_read_output: state.version.tools.includes("read_output"),
   });
+}
+
+/** What was written of outside text is held to be from outside too. */
+function fenceSummary({ row, fence, summary }: RunState): RunState["summary"] {
+  if (!summary || !row.external_content) return summary;
+  return { ...summary, text: fence.wrap(summary.text, null) };
 }
 
 function withoutTokens({ tokens: _, ...message }: ThreadMessage): Message {

@@ -27,7 +27,7 @@ export function priceCall(prices: Prices, tool: string): Amount {
 }
 
 /** agents.does.cost.2: both parts, and their total where both are known. */
-export function addCost(cost: Cost, part: "model" | "tools", amount: Amount): Cost {
+export function addCost<C extends Cost>(cost: C, part: "model" | "tools", amount: Amount): C {
   const next = { ...cost, [part]: addAmounts(cost[part], amount) };
   return { ...next, total: addAmounts(next.model, next.tools) };
 }

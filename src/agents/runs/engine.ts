@@ -19,6 +19,8 @@ import { breakOff, type Executing, watchRuns } from "./watching.ts";
 const CLAIM_AGAIN_MS = 1_000;
 /** What was broken off has this long to say so. */
 const GRACE_MS = 1_000;
+/** No timer of the machine is longer; what works for weeks is looked at before each round. */
+const TIMER_MS_MAX = 2_147_483_647;
 
 export interface EngineOptions {
   around: Around;
@@ -36,50 +38,69 @@ export function createEngine(options: EngineOptions): Engine {
   const { around, store } = options;
   const { clock, database, log } = around;
   const executing = new Map<string, Executing>();
+  /** Asked to stop while a claim was under way: it may be one of those that come. */
+  const cancelled = new Set<string>();
   const draining = new AbortController();
   const places = createPlaces(() => around.settings().limits.concurrent_runs);
   const undo: (() => void)[] = [];
   let onQuiet: (() => void) | null = null;
 
   const process = createProcess({
-    around,
-    store,
+    ...{ around, store },
     isExecuting: (id) => executing.has(id),
     onLost() {
       for (const run of executing.values()) breakOff(run, "lost");
     },
+    onSign: () => pump.look(),
   });
-  const perform = createPerformance(options, places, draining.signal, () => pump());
+  const perform = createPerformance(options, places, draining.signal, () => pump.look());
+  const isQuiet = () => executing.size === 0 && !pump.isClaiming();
+  const tellQuiet = () => {
+    if (isQuiet()) onQuiet?.();
+  };
   const begin = (row: RunRow) => {
     const run: Executing = { row, controller: new AbortController() };
+    if (cancelled.has(row.id)) breakOff(run, "cancel");
     executing.set(row.id, run);
     places.take();
     perform(run).finally(() => {
-      executing.delete(row.id);
+      // A process that has lost the run may have it again already.
+      if (executing.get(row.id) === run) executing.delete(row.id);
       places.give();
-      if (executing.size === 0) onQuiet?.();
-      pump();
+      tellQuiet();
+      pump.look();
     });
   };
-  const pump = createPump(around, places, draining.signal, async (turns) => {
+  const claim = async (turns: readonly Turn[]) => {
+    cancelled.clear();
     const rows = await store.claim(process.epoch, turns, clock.now());
     for (const row of rows) begin(row);
     return rows;
+  };
+  const pump = createPump(around, {
+    ...{ places, claim },
+    isDraining: () => draining.signal.aborted,
+    onClaimed: () => tellQuiet(),
   });
   /** null: of any account something may wait. */
   const hearQueued = async (account_id: string | null) => {
     const accounts = account_id === null ? await store.listWaiting() : [account_id];
     for (const one of accounts) places.tell(one);
-    pump();
+    pump.look();
   };
   const complain = (error: unknown) => log.error("waiting runs could not be listed", { error });
 
   return {
     name: "engine",
     async start() {
-      const listCancelled = () => store.listCancelled(process.epoch);
-      undo.push(database.listen("runs.queued", (id) => void hearQueued(id).catch(complain)));
-      undo.push(watchRuns({ around, executing, listCancelled }));
+      undo.push(
+        database.listen("runs.queued", (id) => void hearQueued(id).catch(complain)),
+        watchRuns({
+          ...{ around, executing },
+          listCancelled: () => store.listCancelled(process.epoch),
+          onOther: (id) => pump.isClaiming() && cancelled.add(id),
+        }),
+      );
       await process.start();
       await hearQueued(null);
     },
@@ -89,7 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
       for (const step of undo.splice(0)) step();
       const quiet = Promise.withResolvers<void>();
       onQuiet = quiet.resolve;
-      if (executing.size > 0 && !(await endsWithin(clock, deadline_ms, quiet.promise))) {
+      if (!isQuiet() && !(await endsWithin(clock, deadline_ms, quiet.promise))) {
         for (const run of executing.values()) breakOff(run, "stop");
         await endsWithin(clock, GRACE_MS, quiet.promise);
       }
@@ -99,39 +120,56 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** Claims for as long as somebody waits and a place is free; one claim at a time. */
+interface PumpOptions {
+  places: Places;
+  claim(turns: readonly Turn[]): Promise<readonly RunRow[]>;
+  isDraining(): boolean;
+  /** A claim has ended, whatever came of it. */
+  onClaimed(): void;
+}
+
+interface Pump {
+  /** Claims for as long as somebody waits and a place is free; one claim at a time. */
+  look(): void;
+  isClaiming(): boolean;
+}
+
 function createPump(
-  { clock, log }: Around,
-  places: Places,
-  draining: AbortSignal,
-  claim: (turns: readonly Turn[]) => Promise<readonly RunRow[]>,
-) {
+  { clock, log }: Pick<Around, "clock" | "log">,
+  { places, claim, isDraining, onClaimed }: PumpOptions,
+): Pump {
   let isClaiming = false;
-  const pump = () => {
-    if (isClaiming || draining.aborted) return;
+  let isResting = false;
+  const rest = () => {
+    isResting = true;
+    clock.after(CLAIM_AGAIN_MS, () => {
+      isResting = false;
+      look();
+    });
+  };
+  const claimOnce = async (turns: readonly Turn[]) => {
+    try {
+      const claimed = new Map<string, number>();
+      for (const { account_id } of await claim(turns)) {
+        claimed.set(account_id, (claimed.get(account_id) ?? 0) + 1);
+      }
+      places.settle(turns, claimed);
+    } catch (error) {
+      log.error("runs could not be claimed", { error });
+      rest();
+    }
+    isClaiming = false;
+    onClaimed();
+    look();
+  };
+  const look = () => {
+    if (isClaiming || isResting || isDraining()) return;
     const turns = places.plan();
     if (turns.length === 0) return;
     isClaiming = true;
-    const goOn = () => {
-      isClaiming = false;
-      pump();
-    };
-    claim(turns).then(
-      (rows) => {
-        const claimed = new Map<string, number>();
-        for (const { account_id } of rows) {
-          claimed.set(account_id, (claimed.get(account_id) ?? 0) + 1);
-        }
-        places.settle(turns, claimed);
-        goOn();
-      },
-      (error) => {
-        log.error("runs could not be claimed", { error });
-        clock.after(CLAIM_AGAIN_MS, goOn);
-      },
-    );
+    void claimOnce(turns);
   };
-  return pump;
+  return { look, isClaiming: () => isClaiming };
 }
 
 /** Executes one run that was claimed; it never throws. */
@@ -157,7 +195,9 @@ function createPerformance(
     const { signal } = controller;
     const left_ms = leftMs(row, row.worked_ms);
     const cancelTime =
-      left_ms === null ? null : clock.after(Math.max(0, left_ms), () => controller.abort("time"));
+      left_ms === null || left_ms > TIMER_MS_MAX
+        ? null
+        : clock.after(Math.max(0, left_ms), () => controller.abort("time"));
     try {
       const version = await findVersion(row);
       const loaded = { row, version, ...(beginLog(row) ?? (await store.load(row))) };
@@ -165,7 +205,7 @@ function createPerformance(
       await execute({
         ...{ around, findTool, findOutput: store.findOutput, state },
         journal: createJournal(around, store, state),
-        leash: { signal, park: (wait_ms) => park(wait_ms, signal) },
+        leash: { signal, park: (wait_ms: number) => park(wait_ms, signal) },
         isDraining: () => draining.aborted,
       });
     } catch (error) {

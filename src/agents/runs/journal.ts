@@ -1,19 +1,20 @@
 // What an execution writes of its run: progress, steps and messages, and the state behind them.
 
 import type { Bound } from "../../platform/database/index.ts";
+import type { Ids } from "../../platform/ids.ts";
 import type { Around } from "../around.ts";
 import type { NewMessage } from "../threads/thread.ts";
-import type { FinalStatus, Run } from "./run.ts";
+import type { FinalStatus, Run, RunRow } from "./run.ts";
 import { applyStep, hear, type RunState } from "./state.ts";
-import type { NewStep, SystemData } from "./step.ts";
-import { countEndingIds } from "./store/closing.ts";
+import type { NewStep, StepRow, SystemData } from "./step.ts";
+import { countApprovalIds } from "./store/closing.ts";
 import type { runStore } from "./store/index.ts";
 import type { Progress, Record } from "./store/record.ts";
 import type { Request } from "./store/waiting.ts";
 
 /** What one transaction adds; `progress` is where the run stands behind it. */
 export interface Addition {
-  progress: Progress;
+  progress: RunRow;
   steps?: readonly NewStep[];
   messages?: readonly NewMessage[];
   outputs?: Record["outputs"];
@@ -45,52 +46,79 @@ export function createJournal(
     run_id: state.row.id,
     epoch,
     at: clock.now(),
-    progress: { ...given.progress, worked_ms: countWorked() },
+    progress: takeProgress(given.progress, countWorked()),
     steps: given.steps ?? [],
     messages: given.messages ?? [],
     outputs: given.outputs ?? [],
     summary: given.summary ?? null,
   });
   /** What was written is what the run is from now on. */
-  const follow = (written: Record, recorded: Awaited<ReturnType<RunStore["note"]>>) => {
+  const follow = (
+    { progress }: Addition,
+    { steps, messages, progress: written }: Record,
+    recorded: Awaited<ReturnType<RunStore["note"]>>,
+  ) => {
     if (!recorded) throw new Lost();
-    state.row = { ...state.row, ...written.progress, ...recorded };
-    for (const step of written.steps) applyStep(state, step as never);
-    for (const message of written.messages) hear(state, message);
+    const { last_seq, message_seq, cancel_requested } = recorded;
+    const { worked_ms } = written;
+    state.row = { ...progress, worked_ms, last_seq, message_seq, cancel_requested };
+    const before = last_seq - steps.length;
+    for (const [index, { kind, data }] of steps.entries()) {
+      applyStep(state, { seq: before + index + 1, kind, data: data as StepRow["data"] });
+    }
+    for (const message of messages) hear(state, message);
   };
   return {
     countWorked,
     async plan(given: Addition, requests: readonly Request[]): Promise<void> {
       const written = write(given);
-      follow(written, await store.plan(written, requests));
+      follow(given, written, await store.plan(written, requests));
     },
     async settle(given: Addition): Promise<void> {
       const written = write(given);
-      follow(written, await store.settle(written));
+      follow(given, written, await store.settle(written));
     },
     async note(given: Addition): Promise<void> {
       const written = write(given);
-      follow(written, await store.note(written));
+      follow(given, written, await store.note(written));
     },
     async finish(given: Addition, { status, error }: End): Promise<void> {
       const fresh = Array.from(
-        { length: countEndingIds(given.progress.pending_approvals.length) },
+        { length: countApprovalIds(given.progress.pending_approvals.length) },
         ids.uuid,
       );
       const [event_id, ...others] = fresh;
       const ending = { status, error, event_id: event_id!, fresh: others };
       if (!(await store.finish(write(given), ending))) throw new Lost();
     },
-    async wait(): Promise<void> {
-      const isWaiting = await store.wait(state.row.id, epoch, countWorked());
-      if (!isWaiting) throw new Lost();
+    /** False: the run was asked to stop before it could wait. */
+    async wait(): Promise<boolean> {
+      const came = await store.wait(state.row.id, epoch, countWorked());
+      if (came === "lost") throw new Lost();
+      if (came === "cancelled") state.row = { ...state.row, cancel_requested: true };
+      return came === "waits";
     },
     release: () => store.release(epoch, state.row.id, countWorked()),
-    /** A step about the run itself. */
-    tell(event: SystemData["event"], message: string, detail?: unknown): NewStep {
-      const data = detail === undefined ? { event, message } : { event, message, detail };
-      return { id: ids.uuid(), kind: "system", round: state.row.usage.rounds, data };
-    },
   };
 }
 export type Journal = ReturnType<typeof createJournal>;
+
+/** Of a row, what its process may write: the rest need not travel. */
+function takeProgress(row: RunRow, worked_ms: number): Progress {
+  const { model, tools, total } = row.cost;
+  const { usage, priced, output, external_content, pending_approvals } = row;
+  const cost = { model, tools, total };
+  return { cost, usage, priced, worked_ms, output, external_content, pending_approvals };
+}
+
+/** A step about the run itself. */
+export function tell(
+  ids: Pick<Ids, "uuid">,
+  round: number,
+  event: SystemData["event"],
+  message: string,
+  detail?: unknown,
+): NewStep {
+  const data = detail === undefined ? { event, message } : { event, message, detail };
+  return { id: ids.uuid(), kind: "system", round, data };
+}

@@ -35,6 +35,8 @@ export function createPlaces(countMax: () => number): Places {
       told.add(account_id);
     },
     plan() {
+      // A reload may have made room since the last one went.
+      seatReturning();
       let free = countMax() - taken;
       if (free <= 0 || waiting.size === 0) return [];
       told = new Set();

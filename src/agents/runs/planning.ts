@@ -8,11 +8,15 @@ import type { BuiltinTool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
 import { writeAmount } from "./cost.ts";
+import { writeResult, writeToolMessage } from "./result.ts";
 import type { RunState } from "./state.ts";
-import type { AssistantData, NewStep, Outcome, ToolCallData, ToolResultData } from "./step.ts";
+import type { AssistantData, NewStep, Outcome, ToolCallData } from "./step.ts";
 
 /** A reply asks for more at its own risk: what is beyond is answered, and not run. */
 export const CALLS_A_ROUND_MAX = 32;
+/** And what is beyond that is not even written down. */
+const CALLS_WRITTEN_MAX = 128;
+const REASON_CHARACTERS_MAX = 64;
 /** As long as a tool's name may be; a model can write anything there. */
 const NAME_CHARACTERS_MAX = 128;
 /** Longer than any arguments that are taken: a model's own text, which nobody bounds. */
@@ -29,60 +33,61 @@ export interface Plan {
 }
 
 /** What a reply is written as; its calls get ids that are unique for ever. */
-export function planReply(
-  state: RunState,
-  reply: RoundAnswer,
-  cost: number | null,
-  ids: Ids,
-  findTool: FindTool,
-): Plan {
-  const round = state.row.usage.rounds;
-  const tool_calls = reply.tool_calls.map(({ function: called }): ToolCallText => {
-    return {
+export function readReply(reply: RoundAnswer, cost: number | null, ids: Ids): AssistantData {
+  const { content, usage, duration_ms } = reply;
+  const calls = reply.tool_calls.slice(0, CALLS_WRITTEN_MAX);
+  return {
+    content: content === null ? null : cleanText(content),
+    tool_calls: calls.map(({ function: { name, arguments: text } }) => ({
       id: `call_${ids.token(24)}`,
-      name: cleanText(called.name).slice(0, NAME_CHARACTERS_MAX),
-      arguments: cleanText(called.arguments).slice(0, ARGUMENTS_CHARACTERS_MAX),
-    };
-  });
-  const content = reply.content === null ? null : cleanText(reply.content);
-  const data: AssistantData = {
-    ...{ content, tool_calls },
-    finish_reason: reply.finish_reason,
+      name: cleanText(name.slice(0, NAME_CHARACTERS_MAX)),
+      arguments: cleanText(text.slice(0, ARGUMENTS_CHARACTERS_MAX)),
+    })),
+    finish_reason: cleanText(reply.finish_reason.slice(0, REASON_CHARACTERS_MAX)),
     model: reply.model,
-    usage: reply.usage,
+    ...{ usage, duration_ms },
     cost: writeAmount(cost),
-    duration_ms: reply.duration_ms,
   };
+}
+
+export interface Planning {
+  ids: Ids;
+  /** null: nothing that the reply asks for is to be done. */
+  findTool: FindTool | null;
+}
+
+/** The round of its steps is the one that this reply ends. */
+export function planReply(state: RunState, reply: AssistantData, { ids, findTool }: Planning) {
+  const round = state.row.usage.rounds;
   const plan: Plan = {
-    steps: [{ id: ids.uuid(), round, kind: "assistant", data }],
+    steps: [{ id: ids.uuid(), round, kind: "assistant", data: reply }],
     messages: [],
     calls: [],
   };
+  const { content, tool_calls } = reply;
   // Servers refuse an assistant who says nothing.
   if (content !== null || tool_calls.length > 0) {
     plan.messages.push({
-      id: ids.uuid(),
-      role: "assistant",
-      content,
+      ...{ id: ids.uuid(), role: "assistant", content },
       tool_calls: tool_calls.length > 0 ? tool_calls : null,
-      tool_call_id: null,
-      external: false,
+      ...{ tool_call_id: null, external: false },
     });
   }
+  if (!findTool) return plan;
   for (const [index, call] of tool_calls.entries()) {
     planCall(state, plan, call, { index, round, ids, findTool });
   }
   return plan;
 }
 
-interface Planning {
+interface CallPlanning {
   index: number;
   round: number;
   ids: Ids;
   findTool: FindTool;
 }
 
-function planCall(state: RunState, plan: Plan, call: ToolCallText, around: Planning): void {
+function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallPlanning): void {
   const { index, round, ids, findTool } = around;
   const tool = findTool(call.name);
   const pin = state.version.tool_revisions.find(({ name }) => name === call.name);
@@ -103,7 +108,7 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: Plann
     add(planned);
     const result = writeResult(planned, { outcome, content });
     plan.steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
-    plan.messages.push(writeToolMessage(result, ids));
+    plan.messages.push(writeToolMessage(result, ids.uuid()));
   };
   if (index >= CALLS_A_ROUND_MAX) {
     answer("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
@@ -130,24 +135,4 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: Plann
   const data = { ...planned, arguments: checked.value, decision, why, approval_id };
   add(data);
   plan.calls.push(data);
-}
-
-/** What a call came to, as its step. */
-export function writeResult(
-  { tool_call_id, name }: Pick<ToolCallData, "tool_call_id" | "name">,
-  result: Pick<ToolResultData, "outcome" | "content"> & Partial<ToolResultData>,
-): ToolResultData {
-  return {
-    ...{ tool_call_id, name, truncated: false, http_status: null, duration_ms: null },
-    ...{ external: false, cost: writeAmount(0) },
-    ...result,
-  };
-}
-
-/** The same for the model and the thread. */
-export function writeToolMessage(
-  { tool_call_id, content, external }: ToolResultData,
-  ids: Ids,
-): NewMessage {
-  return { id: ids.uuid(), role: "tool", content, tool_calls: null, tool_call_id, external };
 }

@@ -4,6 +4,7 @@ import type { Cancel } from "../../platform/clock.ts";
 import type { Database } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
 import type { RunStore } from "./journal.ts";
+import { RECOVERIES_MAX } from "./store/claim.ts";
 import { countEndingIds } from "./store/closing.ts";
 
 /** How often a process shows that it lives, where others could take its runs. */
@@ -20,6 +21,8 @@ export interface ProcessOptions {
   isExecuting(run_id: string): boolean;
   /** Others hold this process for dead: what it executes is no longer its own. */
   onLost(): void;
+  /** Again and again, also when nothing happens. */
+  onSign(): void;
 }
 
 export interface Process {
@@ -39,7 +42,9 @@ interface Sign {
 export function createProcess(options: ProcessOptions): Process {
   const { around, store } = options;
   const { clock, database, log } = around;
-  const signs = new Map<number, Sign>();
+  let signs = new Map<number, Sign>();
+  /** Runs that had no execution here when they were looked at last. */
+  let fallen = new Set<string>();
   let epoch = 0;
   let cancelBeat: Cancel | null = null;
   let isOver = false;
@@ -47,30 +52,38 @@ export function createProcess(options: ProcessOptions): Process {
   /** Processes that will never write again, of those that have runs. */
   const listDead = async (): Promise<(epoch: number) => boolean> => {
     const others = (await store.listProcesses()).filter((one) => one.epoch !== epoch);
+    const before = signs;
+    signs = new Map();
+    for (const { epoch: other, beats } of others) {
+      const sign = before.get(other);
+      const isSame = sign?.beats === beats;
+      signs.set(other, isSame ? sign : { beats, seen_at: clock.monotonic() });
+    }
     // Who holds the lock of the database knows that nobody else is there.
-    const dead = isAlone(database) ? others : others.filter(isSilent);
+    const dead = others.filter((one) => isAlone(database) || isSilent(one.epoch));
     for (const { epoch: other } of dead) await store.end(other, clock.now());
     const alive = new Set(others.filter((one) => !dead.includes(one)).map((one) => one.epoch));
     return (held_by) => held_by !== epoch && !alive.has(held_by);
   };
-  const isSilent = ({ epoch: other, beats }: { epoch: number; beats: number }): boolean => {
-    const now = clock.monotonic();
-    const sign = signs.get(other);
-    if (sign?.beats === beats) return now - sign.seen_at >= DEAD_AFTER_MS;
-    signs.set(other, { beats, seen_at: now });
-    return false;
-  };
+  const isSilent = (other: number) =>
+    clock.monotonic() - signs.get(other)!.seen_at >= DEAD_AFTER_MS;
   /** Also what this process has let fall: a bug ended its execution, not the run. */
   const takeUp = async () => {
     const isDead = await listDead();
-    const held = await store.listHeld(epoch, Number.MAX_SAFE_INTEGER);
-    const lost = held.filter((run) =>
-      run.epoch === epoch ? !options.isExecuting(run.id) : isDead(run.epoch),
-    );
+    const before = fallen;
+    fallen = new Set();
+    const lost = (await store.listHeld(epoch, Number.MAX_SAFE_INTEGER)).filter((run) => {
+      if (run.epoch !== epoch) return isDead(run.epoch);
+      if (options.isExecuting(run.id)) return false;
+      // It may just have been claimed, or just have ended: only the second look says that.
+      fallen.add(run.id);
+      return before.has(run.id);
+    });
     for (let at = 0; at < lost.length; at += RUNS_A_WRITE) {
       const group = lost.slice(at, at + RUNS_A_WRITE);
-      const findings = group.map(({ id, pending_approvals }) => {
-        const length = countEndingIds(pending_approvals.length);
+      const findings = group.map(({ id, pending_approvals, recoveries }) => {
+        const ends = recoveries >= RECOVERIES_MAX;
+        const length = ends ? countEndingIds(pending_approvals.length) : 1;
         return { run_id: id, fresh: Array.from({ length }, around.ids.uuid) };
       });
       const epochs = [...new Set(group.map((run) => run.epoch))];
@@ -85,12 +98,13 @@ export function createProcess(options: ProcessOptions): Process {
   };
   const live = async () => {
     try {
-      if (!(await store.beat(epoch))) {
+      if (!isAlone(database) && !(await store.beat(epoch))) {
         log.error("others took this process for dead; it begins anew under another number");
         options.onLost();
         await enter();
       }
       await takeUp();
+      options.onSign();
     } catch (error) {
       log.error("the sign of life could not be written", { error });
     }

@@ -1,5 +1,4 @@
 // What a person is asked: a call as it would be sent, and why it is not sent without them.
-
 import { writeCanonical } from "../../platform/canonical.ts";
 import type { ApprovalRow } from "../approvals/approval.ts";
 import type { Around } from "../around.ts";
@@ -31,7 +30,7 @@ export function requestApproval(
     arguments: call.arguments,
     arguments_sha256: Bun.SHA256.hash(writeCanonical(call.arguments), "hex") as string,
     why: call.why,
-    external_sources: [],
+    external_sources: state.sources.map(({ seq, tool, url }) => ({ seq, tool, url })),
     status: "pending",
     reason: null,
     decided_by: null,

@@ -2,7 +2,13 @@
 import type { Code } from "../../platform/refusal.ts";
 
 /** Who is gone or busy comes back by itself: it is waited for so long. */
-const PATIENT: readonly Code[] = ["model_offline", "no_model_available", "upstream_rate_limited"];
+const PATIENT: readonly Code[] = [
+  "model_offline",
+  "no_model_available",
+  "upstream_rate_limited",
+  "rate_limit_exceeded",
+  "capacity_exceeded",
+];
 const PATIENCE_MS = 600_000;
 /** What failed may fail again: so many attempts, within so long. */
 const OTHERS: readonly Code[] = [

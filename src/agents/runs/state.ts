@@ -5,7 +5,21 @@ import type { Summary } from "../threads/view.ts";
 import { countMessageTokens, type ThreadMessage } from "../threads/view-blocks.ts";
 import type { Fence } from "../tools/fence.ts";
 import type { RunRow } from "./run.ts";
-import type { AssistantData, StepRow, ToolCallData, ToolResultData } from "./step.ts";
+import type { AssistantData, StepRow, SystemData, ToolCallData, ToolResultData } from "./step.ts";
+
+/** A person who decides is shown so many places from which text came, the first ones. */
+const SOURCES_MAX = 100;
+/** It reads again what has been told of already. */
+const READ_OUTPUT = "read_output";
+
+/** A step from which text from outside came to the run. */
+export interface Source {
+  seq: number;
+  tool: string;
+  tool_call_id: string;
+  /** null: it came from no one place, or nobody knows. */
+  url: string | null;
+}
 
 export interface RunState {
   /** As it was written last. */
@@ -24,6 +38,10 @@ export interface RunState {
   open: ToolCallData[];
   /** Rounds in a row in which no call was valid. */
   invalid_rounds: number;
+  /** Results of this run by their calls, as its steps hold them. */
+  readonly results: Map<string, ToolResultData>;
+  /** Where text from outside came from, in the order of the steps. */
+  readonly sources: Source[];
   /** Models and tools without a price of which a step has told already. */
   readonly told_unpriced: Set<string>;
 }
@@ -51,26 +69,41 @@ export function beginLog(row: RunRow): Pick<RunLog, "messages" | "steps" | "summ
 
 /** The same, whether the run was interrupted or not. */
 export function restoreState(log: RunLog, fence: Fence): RunState {
-  const { row, version, messages, steps, summary } = log;
+  const { row, version, steps, summary } = log;
+  const messages = trimOrphans(log.messages);
   const own = messages.findIndex(({ run_id }) => run_id === row.id);
+  // What the run was asked stands in every view, also when a summary tells of it already.
+  const isAskedBefore = own !== -1 && messages[own]!.role !== "user";
   const state: RunState = {
     ...{ row, version, fence },
     said: [],
-    first_seq: messages[0]?.seq ?? 1,
-    present_from: own === -1 ? messages.length : own,
+    first_seq: (messages[0]?.seq ?? row.message_seq + 1) - (isAskedBefore ? 1 : 0),
+    present_from: isAskedBefore ? 0 : own === -1 ? messages.length : own,
     said_tokens: 0,
-    summary: summary === null ? null : { text: summary, until: 0 },
+    summary: null,
     open: [],
     invalid_rounds: 0,
+    results: new Map(),
+    sources: [],
     told_unpriced: new Set(),
   };
+  if (isAskedBefore) hear(state, { ...NOTHING, role: "user", content: row.input.message });
+  if (summary !== null) state.summary = { text: summary, until: isAskedBefore ? 1 : 0 };
   for (const message of messages) hear(state, message);
   for (const step of steps) applyStep(state, step);
   return state;
 }
 
+const NOTHING = { tool_calls: null, tool_call_id: null, external: false };
+
+/** Where the oldest messages were not read, the first may be results of calls among those. */
+function trimOrphans(messages: readonly Message[]): readonly Message[] {
+  const first = messages.findIndex(({ role }) => role !== "tool");
+  return first > 0 ? messages.slice(first) : messages;
+}
+
 /** Takes over a message that was written. */
-export function hear(state: RunState, message: NewMessage): void {
+export function hear(state: RunState, message: Omit<NewMessage, "id">): void {
   const { role, tool_call_id, external } = message;
   const content =
     external && message.content !== null
@@ -80,7 +113,7 @@ export function hear(state: RunState, message: NewMessage): void {
   if (tool_call_id !== null) said.tool_call_id = tool_call_id;
   if (message.tool_calls?.length) {
     said.tool_calls = message.tool_calls.map(({ id, name, arguments: text }) => {
-      return { id, type: "function", function: { name, arguments: text } };
+      return { id, type: "function", function: { name, arguments: readable(text) } };
     });
   }
   const tokens = countMessageTokens(said);
@@ -88,8 +121,20 @@ export function hear(state: RunState, message: NewMessage): void {
   state.said_tokens += tokens;
 }
 
+/** Servers that read what a model has written refuse the whole question for a text like that. */
+function readable(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? text : "{}";
+  } catch {
+    return "{}";
+  }
+}
+
+type WrittenStep = Pick<StepRow, "seq" | "kind" | "data">;
+
 /** Takes over a step that was written. */
-export function applyStep(state: RunState, { kind, data }: Pick<StepRow, "kind" | "data">): void {
+export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): void {
   switch (kind) {
     case "assistant":
       state.open = [];
@@ -102,15 +147,30 @@ export function applyStep(state: RunState, { kind, data }: Pick<StepRow, "kind" 
       state.open.push(call);
       return;
     }
-    case "tool_result": {
-      const result = data as ToolResultData;
-      state.open = state.open.filter(({ tool_call_id }) => tool_call_id !== result.tool_call_id);
-      if (result.outcome !== "invalid_arguments") state.invalid_rounds = 0;
+    case "tool_result":
+      applyResult(state, seq, data as ToolResultData);
       return;
-    }
-    case "system": {
-      const { event, detail } = data as { event: string; detail?: { name?: string } };
-      if (event === "price_missing" && detail?.name) state.told_unpriced.add(detail.name);
-    }
+    case "system":
+      applyEvent(state, data as SystemData);
+  }
+}
+
+function applyResult(state: RunState, seq: number, result: ToolResultData): void {
+  const { tool_call_id, name: tool, outcome, external } = result;
+  state.open = state.open.filter((call) => call.tool_call_id !== tool_call_id);
+  if (outcome !== "invalid_arguments") state.invalid_rounds = 0;
+  state.results.set(tool_call_id, result);
+  if (external && tool !== READ_OUTPUT && state.sources.length < SOURCES_MAX) {
+    state.sources.push({ seq, tool, tool_call_id, url: null });
+  }
+}
+
+function applyEvent(state: RunState, { event, detail }: SystemData): void {
+  if (event === "price_missing") {
+    state.told_unpriced.add((detail as { name: string }).name);
+  } else if (event === "external_content") {
+    const { tool_call_id, url } = detail as { tool_call_id: string; url: string | null };
+    const source = state.sources.find((one) => one.tool_call_id === tool_call_id);
+    if (source) source.url = url;
   }
 }

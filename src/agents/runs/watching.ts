@@ -1,8 +1,8 @@
 // What breaks off runs that are executed: a cancel, or the end of the key that they act for.
 import type { Cancel } from "../../platform/clock.ts";
 import type { Around } from "../around.ts";
-import type { Break } from "./asking.ts";
 import type { RunRow } from "./run.ts";
+import type { Break } from "./work.ts";
 
 /** agents.authentication.1: a key that ended is noticed so soon, also in the middle of a round. */
 const KEYS_LOOKED_AT_EVERY_MS = 5_000;
@@ -23,18 +23,21 @@ export interface WatchingOptions {
   executing: ReadonlyMap<string, Executing>;
   /** The runs of this process that were asked to stop. */
   listCancelled(): Promise<string[]>;
+  /** A run that is not executed here, or not yet. */
+  onOther(run_id: string): void;
 }
 
 /** Watches until the returned function is called. */
-export function watchRuns({ around, executing, listCancelled }: WatchingOptions): () => void {
+export function watchRuns(options: WatchingOptions): () => void {
+  const { around, executing, listCancelled, onOther } = options;
   const { database, access, clock, log } = around;
   const complain = (error: unknown) => log.error("runs could not be looked at", { error });
 
   const hearCancel = async (run_id: string | null) => {
-    if (executing.size === 0) return;
     for (const id of run_id === null ? await listCancelled() : [run_id]) {
       const run = executing.get(id);
       if (run) breakOff(run, "cancel");
+      else onOther(id);
     }
   };
   /** null: any key may have ended. */

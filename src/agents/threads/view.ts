@@ -172,8 +172,13 @@ function listPinned(messages: readonly ThreadMessage[], pinned: number): Entry[]
   return listBlocks(messages.slice(0, pinned + 1), pinned).flatMap((block) => block.entries);
 }
 
+/** What stands for messages that a model is not shown. */
+export function tellSummary(text: string): Message {
+  return { role: "user", content: `${SUMMARY_HEADING}\n\n${text}` };
+}
+
 function writeSummary(text: string): Entry {
-  const message: Message = { role: "user", content: `${SUMMARY_HEADING}\n\n${text}` };
+  const message = tellSummary(text);
   const tokens = countMessageTokens({ role: "user", content: message.content as string });
   return { index: null, message, tokens };
 }

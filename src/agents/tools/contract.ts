@@ -8,6 +8,13 @@ export type Risk = "read" | "write" | "irreversible";
 /** What a tool itself can end with; the engine knows more ways for a call to end. */
 export type ToolOutcome = "ok" | "error" | "timeout" | "invalid_arguments";
 
+/** An earlier result of the same run. */
+export interface StoredOutput {
+  content: string;
+  /** true: text from outside the platform stands in it. */
+  external: boolean;
+}
+
 export interface ToolUse {
   /** Parsed, and valid by the tool's `parameters`. */
   arguments: Record<string, unknown>;
@@ -19,7 +26,7 @@ export interface ToolUse {
   request_id: string;
   trace: null;
   /** The stored whole of an earlier result of this run; undefined: this run has no such result. */
-  readOutput(tool_call_id: string): Promise<string | undefined>;
+  readOutput(tool_call_id: string): Promise<StoredOutput | undefined>;
   /** Wall time in milliseconds since 1970. */
   now(): number;
   /** Aborts when the run is cancelled, or the tool's time is over. */

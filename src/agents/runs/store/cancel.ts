@@ -2,7 +2,7 @@
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { FINAL, RunRow } from "../run.ts";
 import type { NewStep } from "../step.ts";
-import { closeApprovals, type FreshIds } from "./closing.ts";
+import { closeRun, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
 
@@ -50,7 +50,7 @@ async function cancelAtOnce(tx: Tx, run: RunRow, fresh: FreshIds, now: number): 
         WHERE id = ${run.id} RETURNING *`,
   );
   const [event_id, ...ids] = fresh;
-  const whole = await closeApprovals(tx, row!, run.status, ids, now);
+  const whole = await closeRun(tx, row!, run.status, ids, now);
   await settleEnding(tx, whole, event_id!, run.status === "queued");
   tx.tell("run", run.id);
   return whole;

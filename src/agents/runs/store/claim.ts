@@ -4,7 +4,7 @@ import { notHeld } from "../../../access/holds/store.ts";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
 import { RunRow } from "../run.ts";
-import { closeApprovals, type FreshIds } from "./closing.ts";
+import { closeRun, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
 
@@ -128,7 +128,7 @@ async function putBack(tx: Tx, row: RunRow, step_id: string, now: number): Promi
     sql`UPDATE runs SET epoch = 0, recoveries = recoveries + 1, last_seq = ${last_seq}
         WHERE id = ${row.id}`,
   );
-  const message = "The program ended while the run was under way; it was taken up again.";
+  const message = "The run was broken off while it was under way; it was taken up again.";
   const data = { event: "recovered" as const, message, detail: { recoveries: row.recoveries + 1 } };
   const step = { id: step_id, kind: "system" as const, round: row.usage.rounds, data };
   await addSteps(tx, row.id, [step], { last_seq, at: now, status: row.status });
@@ -137,7 +137,7 @@ async function putBack(tx: Tx, row: RunRow, step_id: string, now: number): Promi
 }
 
 async function failCrashLoop(tx: Tx, row: RunRow, fresh: FreshIds, now: number): Promise<void> {
-  const message = `The program ended ${RECOVERIES_MAX + 1} times while this run was under way.`;
+  const message = `The run was broken off ${RECOVERIES_MAX + 1} times while it was under way.`;
   const ended = await tx.one(
     RunRow,
     sql`UPDATE runs SET status = 'failed', epoch = 0, finished_at = ${now},
@@ -145,7 +145,7 @@ async function failCrashLoop(tx: Tx, row: RunRow, fresh: FreshIds, now: number):
         WHERE id = ${row.id} RETURNING *`,
   );
   const [event_id, ...ids] = fresh;
-  const whole = await closeApprovals(tx, ended!, row.status, ids, now);
+  const whole = await closeRun(tx, ended!, row.status, ids, now);
   await settleEnding(tx, whole, event_id!, true);
   tx.tell("run", row.id);
 }

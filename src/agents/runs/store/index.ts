@@ -31,6 +31,7 @@ const Held = Type.Object({
   id: Type.String(),
   epoch: Type.Integer(),
   pending_approvals: Type.Array(Type.String()),
+  recoveries: Type.Integer(),
 });
 const Output = Type.Object({ content: Type.String() });
 
@@ -91,8 +92,8 @@ export const runStore = store(
     listHeld: (db, epoch_max: number, limit: number) =>
       db.all(
         Held,
-        sql`SELECT id, epoch, pending_approvals FROM runs WHERE epoch > 0 AND epoch <= ${epoch_max}
-            ORDER BY epoch LIMIT ${limit}`,
+        sql`SELECT id, epoch, pending_approvals, recoveries FROM runs
+            WHERE epoch > 0 AND epoch <= ${epoch_max} ORDER BY epoch LIMIT ${limit}`,
       ),
   },
   {

@@ -15,8 +15,8 @@ import { type NewStep, StepRow } from "../step.ts";
 /** What the process that executes a run knows of it, and alone may write. */
 export type Progress = Pick<
   RunRow,
-  "cost" | "usage" | "priced" | "worked_ms" | "output" | "external_content" | "pending_approvals"
->;
+  "usage" | "priced" | "worked_ms" | "output" | "external_content" | "pending_approvals"
+> & { cost: Pick<RunRow["cost"], "model" | "tools" | "total"> };
 
 /** One transaction of a run that is executed by the process `epoch`. */
 export interface Record {

@@ -27,24 +27,34 @@ export async function requestApprovals(tx: Tx, requests: readonly Request[]): Pr
 }
 
 const Owner = Type.Object({ account_id: Type.String() });
+const Asked = Type.Object({ cancel_requested: Type.Boolean() });
+
+/** `cancelled`: it was asked to stop, and goes on for that alone; `lost`: another has it. */
+export type Waiting = "waits" | "cancelled" | "lost";
 
 /**
  * agents.states.running_tool_call_needs_approval: lets a run go until its approvals are decided.
- * False: the process has lost it.
  */
 export async function beginWaiting(
   tx: Tx,
   run_id: string,
   epoch: number,
   worked_ms: number,
-): Promise<boolean> {
+): Promise<Waiting> {
   const owner = await tx.one(
     Owner,
     sql`UPDATE runs SET status = 'waiting_approval', epoch = 0, worked_ms = ${worked_ms}
-        WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' RETURNING account_id`,
+        WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' AND cancel_requested = 0
+        RETURNING account_id`,
   );
-  if (!owner) return false;
+  if (!owner) {
+    const asked = await tx.one(
+      Asked,
+      sql`SELECT cancel_requested FROM runs WHERE id = ${run_id} AND epoch = ${epoch}`,
+    );
+    return asked?.cancel_requested ? "cancelled" : "lost";
+  }
   await countActive(tx, owner.account_id, -1);
   tx.tell("run", run_id);
-  return true;
+  return "waits";
 }

@@ -56,7 +56,8 @@ export const readOutput: BuiltinTool = {
       const why = "This run has no stored result of a tool call with that id.";
       return { outcome: "error", content: why, external: false };
     }
-    return { outcome: "ok", content: writeSlice(whole, offset, limit), external: true };
+    const { content, external } = whole;
+    return { outcome: "ok", content: writeSlice(content, offset, limit), external };
   },
 };
 

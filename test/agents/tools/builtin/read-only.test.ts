@@ -52,8 +52,9 @@ describe("calculator", () => {
 });
 
 describe("read_output", () => {
-  const read = (whole: string, args: object = {}) => {
-    const readStored = async (id: string) => (id === "call_1" ? whole : undefined);
+  const read = (content: string, args: object = {}, external = false) => {
+    const stored = { content, external };
+    const readStored = async (id: string) => (id === "call_1" ? stored : undefined);
     const use = createUse({ tool_call_id: "call_1", ...args }, { readOutput: readStored });
     return readOutput.run(use);
   };
@@ -66,8 +67,10 @@ describe("read_output", () => {
     [{ offset: 6 }, "Nothing is left there: the result has 6 characters."],
     [{ offset: Number.MAX_SAFE_INTEGER }, "Nothing is left there: the result has 6 characters."],
   ])("with %j reads whole characters", async (args, content) => {
-    // What it reads may have come from outside, and stands behind the fence again.
-    expect(await read("a🐪bمc🐫", args)).toEqual({ outcome: "ok", content, external: true });
+    expect(await read("a🐪bمc🐫", args)).toEqual({ outcome: "ok", content, external: false });
+    // What came from outside stands behind the fence again.
+    const outside = await read("a🐪bمc🐫", args, true);
+    expect(outside).toEqual({ outcome: "ok", content, external: true });
   });
 
   test("reads at most 16,000 characters at once, and all of them in turns", async () => {

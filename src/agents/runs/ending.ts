@@ -1,0 +1,51 @@
+// How an execution ends its run: every call that was planned has an outcome then.
+import { type Code, refuse } from "../../platform/refusal.ts";
+import type { Exceeded } from "./budget.ts";
+import { type Addition, type End, tell } from "./journal.ts";
+import { writeCancelled, writeToolMessage } from "./result.ts";
+import type { Fate, Work } from "./work.ts";
+
+/** agents.states.running_cancel */
+export const CANCELLED: End = {
+  status: "cancelled",
+  error: { code: "cancelled", message: "The run was cancelled." },
+};
+
+/** agents.states.running_run_fails */
+export function fail(code: Code | string, message?: string): End {
+  const said = message ?? refuse(code as Code).message;
+  return { status: "failed", error: { code, message: said } };
+}
+
+/** agents.authentication.1: runs act for their key, and not without it. */
+export const KEY_ENDED = fail("permission_denied", "The key that started the run has ended.");
+
+export async function end(
+  { state, around: { ids }, journal }: Work,
+  ending: End,
+  addition: Addition = { progress: state.row },
+): Promise<Fate> {
+  const steps = [...(addition.steps ?? [])];
+  const messages = [...(addition.messages ?? [])];
+  const round = state.row.usage.rounds;
+  for (const call of state.open) {
+    const result = writeCancelled(call);
+    steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
+    messages.push(writeToolMessage(result, ids.uuid()));
+  }
+  await journal.finish({ ...addition, steps, messages }, ending);
+  return "ended";
+}
+
+/** A budget is used up: agents.states.running_priced_cost_reaches_max_cost. */
+export function exceed(
+  work: Work,
+  { code, message }: Exceeded,
+  addition: Addition = { progress: work.state.row },
+): Promise<Fate> {
+  const round = addition.progress.usage.rounds;
+  const told = tell(work.around.ids, round, "budget", message, { budget: code });
+  const error = { code, message };
+  const steps = [...(addition.steps ?? []), told];
+  return end(work, { status: "budget_exceeded", error }, { ...addition, steps });
+}

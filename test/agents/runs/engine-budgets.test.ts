@@ -1,0 +1,207 @@
+// Budgets and rights: what ends a run before its model has finished.
+import { afterEach, describe, expect, test } from "bun:test";
+import { judgeLog, kindsOf, within } from "./log.ts";
+import {
+  add,
+  call,
+  failing,
+  KEY_ID,
+  type Model,
+  openTrial,
+  say,
+  type Trial,
+  type TrialOptions,
+  untilAborted,
+} from "./trial.ts";
+
+let trial: Trial;
+const open = async (model: Model, options: TrialOptions = {}) => {
+  trial = await openTrial(model, options);
+  await trial.engine.start();
+};
+afterEach(() => trial.close());
+
+const forever: Model = () => call(add());
+
+describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
+  test("max_cost_sar, looked at before each round: exceeded by one round at most (agents.does.cost.3, agents.states.running_priced_cost_reaches_max_cost)", async () => {
+    await open(forever, within({ max_cost_sar: "0.000130" }));
+    const id = await trial.run();
+    const run = await trial.ended(id);
+    // 120 micro-SAR a round: the second begins below the budget.
+    expect(run).toMatchObject({
+      ...{ status: "budget_exceeded", error: { code: "max_cost_sar" }, priced: 240 },
+      usage: { rounds: 2 },
+    });
+    expect((await kindsOf(trial, id)).at(-1)).toBe("budget");
+    expect((await trial.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
+    await judgeLog(trial, id);
+  });
+
+  test("max_cost_sar counts what is priced, also where the whole is unknown (agents.does.cost.3)", async () => {
+    await open(() => call(["web_search", { query: "x" }]), within({ max_cost_sar: "0.000130" }));
+    const run = await trial.ended(await trial.run());
+    expect(run).toMatchObject({
+      ...{ error: { code: "max_cost_sar" }, priced: 240 },
+      cost: { model: 240, tools: null, total: null },
+    });
+  });
+
+  test("max_total_tokens", async () => {
+    await open(forever, within({ max_total_tokens: 220 }));
+    const run = await trial.ended(await trial.run());
+    expect(run).toMatchObject({ status: "budget_exceeded", error: { code: "max_total_tokens" } });
+    expect(run.usage).toMatchObject({ rounds: 2, total_tokens: 220 });
+  });
+
+  test("max_rounds: the last one's tools are not run, its text is the output", async () => {
+    await open(() => ({ ...call(add()), content: "Let me see." }), within({ max_rounds: 2 }));
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "budget_exceeded", error: { code: "max_rounds" } },
+      ...{ output: { message: "Let me see." }, usage: { rounds: 2, tool_calls: 1 } },
+    });
+    expect(await kindsOf(trial, id)).toEqual([
+      ...["assistant", "tool_call", "tool_result", "assistant", "budget"],
+    ]);
+    expect((await trial.steps(id)).map(({ round }) => round)).toEqual([1, 1, 1, 2, 2]);
+    await judgeLog(trial, id);
+  });
+
+  test("max_rounds: a plain answer in the last one is `succeeded`", async () => {
+    await open(() => say("At once."), within({ max_rounds: 1 }));
+    expect(await trial.ended(await trial.run())).toMatchObject({ status: "succeeded" });
+  });
+
+  test("max_tool_calls: of a reply that asks for more none is run", async () => {
+    await open(() => call(add(), add()), within({ max_tool_calls: 3 }));
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ error: { code: "max_tool_calls" }, usage: { rounds: 2, tool_calls: 2 } },
+    });
+    await judgeLog(trial, id);
+  });
+
+  test("max_run_seconds breaks off the question under way", async () => {
+    await open((_ask, signal) => untilAborted(signal), within({ max_run_seconds: 60 }));
+    const id = await trial.run();
+    await trial.until(async () => trial.asks.length === 1);
+    await trial.clock.advance(59_999);
+    expect(await trial.find(id)).toMatchObject({ status: "running" });
+    await trial.clock.advance(1);
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "budget_exceeded", error: { code: "max_run_seconds" }, worked_ms: 60_000 },
+    });
+    expect(await kindsOf(trial, id)).toEqual(["budget"]);
+  });
+
+  test("max_run_seconds counts the pauses before a model is asked again", async () => {
+    await open(() => failing("model_offline"), within({ max_run_seconds: 60 }));
+    const id = await trial.run();
+    await trial.clock.advance(60_000);
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "max_run_seconds" } });
+    await judgeLog(trial, id);
+  });
+
+  test("max_run_seconds may be longer than any timer of the machine", async () => {
+    await open(() => say("done"), within({ max_run_seconds: 2_147_483_647 }));
+    expect(await trial.ended(await trial.run())).toMatchObject({ status: "succeeded" });
+    expect(trial.clock.pending()).toBeLessThan(4);
+  });
+});
+
+describe("the key that started a run", () => {
+  test("is looked at for each round (agents.authentication.1)", async () => {
+    await open((_ask, _signal, turn) => {
+      if (turn === 1) trial.callers.delete(KEY_ID);
+      return call(add());
+    });
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "permission_denied" }, usage: { rounds: 2 } },
+    });
+    await judgeLog(trial, id);
+  });
+
+  test("ends it within five seconds, also in the middle of a round (agents.authentication.1)", async () => {
+    await open((_ask, signal) => untilAborted(signal));
+    const id = await trial.run();
+    await trial.until(async () => trial.asks.length === 1);
+    trial.callers.delete(KEY_ID);
+    await trial.clock.advance(5_000);
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "permission_denied" } },
+    });
+  });
+
+  test.each(["model_not_permitted", "model_not_found", "context_length_exceeded"] as const)(
+    "%s ends it with that code, and nothing is tried again (agents.states.running_run_fails)",
+    async (code) => {
+      await open((_ask, _signal, turn) => (turn === 0 ? call(add()) : failing(code)));
+      const id = await trial.run();
+      expect(await trial.ended(id)).toMatchObject({
+        ...{ status: "failed", error: { code, message: `it fails with ${code}` } },
+        usage: { rounds: 1 },
+      });
+      expect(trial.asks).toHaveLength(2);
+      expect((await trial.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
+    },
+  );
+});
+
+describe("a model that fails", () => {
+  test("is asked four times within half a minute, then its code is the run's", async () => {
+    await open(() => failing("upstream_error"));
+    const id = await trial.run();
+    await trial.clock.advance(30_000);
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "upstream_error" } });
+    expect(trial.asks).toHaveLength(4);
+    expect(await kindsOf(trial, id)).toEqual(["model_retry", "model_retry", "model_retry"]);
+    expect((await trial.steps(id)).every(({ round }) => round === 0)).toBe(true);
+  });
+
+  test.each(["model_offline", "no_model_available", "upstream_rate_limited"] as const)(
+    "with %s is waited for up to ten minutes, and the run goes on when it is back",
+    async (code) => {
+      const back_at = 550_000;
+      await open(() => (trial.clock.monotonic() < back_at ? failing(code) : say("back")));
+      const id = await trial.run();
+      await trial.clock.advance(599_000);
+      expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+      expect(trial.asks.length).toBeGreaterThan(15);
+    },
+  );
+
+  test("is waited for no longer than ten minutes", async () => {
+    await open(() => failing("model_offline"));
+    const id = await trial.run();
+    await trial.clock.advance(560_000);
+    expect(await trial.find(id)).toMatchObject({ status: "running" });
+    await trial.clock.advance(40_000);
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "model_offline" } });
+  });
+
+  test("is left alone for as long as its Retry-After says", async () => {
+    await open((_ask, _signal, turn) =>
+      turn === 0 ? failing("upstream_rate_limited", { retry_after_ms: 90_000 }) : say("now"),
+    );
+    const id = await trial.run();
+    await trial.clock.advance(89_999);
+    expect(trial.asks).toHaveLength(1);
+    await trial.clock.advance(1);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+  });
+
+  test("leaves the place of its run to others meanwhile", async () => {
+    await open(
+      (ask) => (JSON.stringify(ask).includes("later") ? failing("model_offline") : say("ok")),
+      {
+        concurrent_runs: 1,
+      },
+    );
+    const parked = await trial.run("later");
+    await trial.until(async () => (await trial.steps(parked)).length === 1);
+    expect(await trial.ended(await trial.run("now"))).toMatchObject({ status: "succeeded" });
+    expect(await trial.find(parked)).toMatchObject({ status: "running" });
+  });
+});

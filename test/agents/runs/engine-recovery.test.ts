@@ -1,0 +1,373 @@
+// What becomes of runs when their process stops, dies, or is held for dead.
+import { afterEach, describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import type { RunStore } from "../../../src/agents/runs/journal.ts";
+import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import { createDraw } from "../../support/draw.ts";
+import { judgeLog, kindsOf, resultsOf } from "./log.ts";
+import {
+  add,
+  answer,
+  call,
+  failing,
+  type Model,
+  openTrial,
+  say,
+  type Trial,
+  type TrialOptions,
+  untilAborted,
+  type Wish,
+} from "./trial.ts";
+
+const open: Trial[] = [];
+/** A process; those of one test share database and clock. */
+const begin = async (model: Model, options: TrialOptions = {}) => {
+  const { database, clock } = open[0] ?? {};
+  const seed = open.length + 1;
+  const trial = await openTrial(model, { database, clock, seed, ...options });
+  open.push(trial);
+  return trial;
+};
+afterEach(async () => {
+  for (const trial of open.slice(1)) await trial.stop();
+  for (const trial of open.splice(0, 1)) await trial.close();
+  open.length = 0;
+});
+
+/** From its `writes_max`th write on, nothing of this process reaches the database. */
+function createCut(writes_max: number) {
+  let writes = 0;
+  const cut = { reached: Promise.withResolvers<void>() };
+  const wrap = (store: RunStore): RunStore => {
+    const guard =
+      (method: keyof RunStore) =>
+      async (...given: unknown[]) => {
+        if (++writes > writes_max) {
+          cut.reached.resolve();
+          return new Promise<never>(() => undefined);
+        }
+        return (store[method] as (...all: unknown[]) => unknown)(...given);
+      };
+    const writing = ["plan", "settle", "note", "wait", "finish", "release", "claim"] as const;
+    const guarded = Object.fromEntries(writing.map((method) => [method, guard(method)]));
+    return { ...store, ...guarded, end: async () => undefined } as RunStore;
+  };
+  return { ...cut, wrap };
+}
+
+/** Without what is made fresh for each execution: ids and fences. */
+const plain = (asks: readonly unknown[]) =>
+  asks.map((ask) =>
+    JSON.stringify(ask)
+      .replace(/outside-\w+/g, "outside-")
+      .replace(/call_\w{24}/g, "call_"),
+  );
+
+describe("a stop", () => {
+  test("begins no further round; what ran goes on at the next start, and is no recovery", async () => {
+    const go = Promise.withResolvers<void>();
+    const first = await begin(async () => {
+      await go.promise;
+      return call(add());
+    });
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => first.asks.length === 1);
+    first.engine.drain();
+    await first.clock.advance(7_000);
+    const stopped = first.engine.stop(30_000);
+    go.resolve();
+    await stopped;
+    const row = await first.find(id);
+    expect(row).toMatchObject({ status: "running", epoch: 0, worked_ms: 7_000, recoveries: 0 });
+    expect(await kindsOf(first, id)).toEqual(["assistant", "tool_call", "tool_result"]);
+
+    const second = await begin(() => say("done"));
+    await second.engine.start();
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
+    expect(second.asks).toHaveLength(1);
+    await judgeLog(second, id);
+  });
+
+  test("breaks off at its deadline what still goes on, model and tools alike", async () => {
+    const slow: BuiltinTool = {
+      ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
+      ...{ external_content: false, timeout_ms: 600_000, is_free: true },
+      parameters: Type.Object({}),
+      async run({ signal }) {
+        await untilAborted(signal);
+        return { outcome: "timeout", content: "late", external: false };
+      },
+    };
+    const first = await begin(
+      (ask, signal) =>
+        JSON.stringify(ask).includes("with tools")
+          ? call(add(), ["web_search", {}])
+          : untilAborted(signal),
+      { tools: [slow] },
+    );
+    await first.engine.start();
+    const [asking, calling] = [await first.run("without"), await first.run("with tools")];
+    await first.until(async () => (await first.find(calling)).usage.tool_calls === 1);
+    const stopped = first.engine.stop(30_000);
+    await first.clock.advance(30_000);
+    await stopped;
+    expect(await first.find(asking)).toMatchObject({ status: "running", epoch: 0, last_seq: 0 });
+    expect(await first.find(calling)).toMatchObject({ status: "running", epoch: 0 });
+
+    // The call without a result is run again, the other is not.
+    const second = await begin(() => say("done"));
+    await second.engine.start();
+    for (const id of [asking, calling]) {
+      expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
+      await judgeLog(second, id);
+    }
+    expect((await resultsOf(second, calling)).map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
+  });
+
+  test("lets a run go at once that pauses before its model is asked again", async () => {
+    const first = await begin(() => failing("model_offline"));
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => (await first.steps(id)).length === 1);
+    await first.engine.stop(30_000);
+    expect(await first.find(id)).toMatchObject({ status: "running", epoch: 0 });
+  });
+
+  test("waits for a claim under way, whose runs are no recovery either", async () => {
+    const go = Promise.withResolvers<void>();
+    const claiming = Promise.withResolvers<void>();
+    const first = await begin(() => say("never"), {
+      wrap: (store) => ({
+        ...store,
+        async claim(...given) {
+          const rows = await store.claim(...given);
+          claiming.resolve();
+          await go.promise;
+          return rows;
+        },
+      }),
+    });
+    await first.engine.start();
+    const id = await first.run();
+    await claiming.promise;
+    const stopped = first.engine.stop(30_000);
+    go.resolve();
+    await stopped;
+    expect(await first.find(id)).toMatchObject({ epoch: 0, recoveries: 0 });
+    expect(first.asks).toHaveLength(0);
+  });
+});
+
+describe("a process that died", () => {
+  const wishes: readonly Wish[] = [
+    ...[add(), add("2*3"), ["calculator", "{"] as Wish, ["rocket", {}] as Wish],
+    ...[["web_search", { query: "x" }] as Wish, ["read_output", { tool_call_id: "no" }] as Wish],
+  ];
+  /** The same for the same seed; later rounds depend on nothing but how many came before. */
+  const makeModel = (seed: number): Model => {
+    const draw = createDraw(seed);
+    const rounds = Array.from({ length: 1 + Math.floor(draw() * 4) }, () => {
+      const count = 1 + Math.floor(draw() * 3);
+      const some = Array.from({ length: count }, () => wishes[Math.floor(draw() * wishes.length)]!);
+      return {
+        ...call(...some),
+        content: draw() < 0.5 ? null : "Let me see.",
+        usage_estimated: draw() < 0.1,
+      };
+    });
+    return (ask) => {
+      const round = ask.messages.filter(({ role }) => role === "assistant").length;
+      return rounds[round] ?? say("done");
+    };
+  };
+
+  test("after any write leaves its run as it would have gone on: 40 random scripts", async () => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const model = makeModel(seed);
+      const whole = await openTrial(model);
+      await whole.engine.start();
+      const expected = await whole.ended(await whole.run("Go.", { id: "r" }));
+
+      for (let writes = 1; ; writes++) {
+        const cut = createCut(writes);
+        const first = await openTrial(model, { wrap: cut.wrap });
+        await first.engine.start();
+        const id = await first.run("Go.", { id: "r" });
+        const end = first.ended(id).then(() => "ended");
+        if ((await Promise.race([cut.reached.promise, end])) === "ended") {
+          await first.close();
+          break;
+        }
+        const { database, clock } = first;
+        const second = await openTrial(model, { database, clock, seed: 2 });
+        await second.engine.start();
+        const run = await second.ended(id);
+        const { cost, usage, status, error, output } = expected;
+        expect({ ...run, seed, writes }).toMatchObject({
+          ...{ status, error, output, usage, cost, seed, writes },
+          recoveries: run.recoveries,
+        });
+        expect(run.recoveries).toBe(1);
+        // What it is asked from there on is what it would have been asked.
+        const asked = plain(second.asks);
+        expect(asked).toEqual(asked.length === 0 ? [] : plain(whole.asks).slice(-asked.length));
+        await judgeLog(second, id);
+        expect((await kindsOf(second, id)).filter((kind) => kind === "recovered")).toHaveLength(1);
+        await second.close();
+      }
+      await whole.close();
+    }
+  }, 60_000);
+
+  test("five times is taken up again; the sixth ends the run with crash_loop", async () => {
+    let id = "";
+    for (let process = 0; process <= 5; process++) {
+      const cut = createCut(2);
+      const trial = await begin(() => call(add()), { wrap: cut.wrap });
+      await trial.engine.start();
+      if (process === 0) id = await trial.run();
+      await cut.reached.promise;
+      expect(await trial.find(id)).toMatchObject({ status: "running", recoveries: process });
+    }
+    const last = await begin(() => say("never"));
+    await last.engine.start();
+    expect(await last.find(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "crash_loop" }, recoveries: 5, epoch: 0 },
+    });
+    await judgeLog(last, id);
+    expect(last.asks).toHaveLength(0);
+    expect((await last.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
+  });
+
+  test("is told of by its silence alone where others may use the database: ten seconds", async () => {
+    const first = await begin((_ask, signal) => untilAborted(signal), {
+      isShared: true,
+      // Cut off, it shows no sign and writes nothing, and does not know it.
+      wrap: (store) => ({ ...store, beat: () => new Promise<never>(() => undefined) }),
+    });
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => first.asks.length === 1);
+    const second = await begin(() => say("done"), { isShared: true });
+    await second.engine.start();
+    await first.clock.advance(9_999);
+    expect(await second.find(id)).toMatchObject({ status: "running", epoch: 1, recoveries: 0 });
+    await first.clock.advance(2_001);
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
+  });
+
+  test("in others' eyes alone writes nothing, and begins anew", async () => {
+    const late = Promise.withResolvers<void>();
+    const first = await begin(
+      async () => {
+        await late.promise;
+        return say("too late");
+      },
+      { isShared: true },
+    );
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => first.asks.length === 1);
+    const second = await begin(() => say("in time"), { isShared: true });
+    await second.engine.start();
+    await second.store.end(1, 0);
+    const findings = [{ run_id: id, fresh: ["s-x"] }];
+    await second.store.recover(findings, [1], 0);
+    expect(await second.ended(id)).toMatchObject({ output: { message: "in time" } });
+    await first.clock.advance(2_000);
+    late.resolve();
+    await first.clock.advance(2_000);
+    expect(await first.find(id)).toMatchObject({ output: { message: "in time" }, recoveries: 1 });
+    expect(first.lines.map(({ message }) => message)).toEqual([
+      "others took this process for dead; it begins anew under another number",
+    ]);
+    await judgeLog(first, id);
+
+    await second.engine.stop(0);
+    expect(await first.ended(await first.run())).toMatchObject({ status: "succeeded" });
+  });
+});
+
+describe("a run that a bug lets fall", () => {
+  test("is put back at the next signs of life, and counted", async () => {
+    const trial = await begin((_ask, _signal, turn) => {
+      if (turn === 0) throw new Error("a bug");
+      return say("done");
+    });
+    await trial.engine.start();
+    const id = await trial.run();
+    await trial.until(async () => trial.lines.length === 1);
+    expect(await trial.find(id)).toMatchObject({ status: "running", recoveries: 0 });
+    await trial.clock.advance(4_000);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
+  });
+
+  test("each time ends with crash_loop, which tells of it", async () => {
+    const trial = await begin(() => {
+      throw new Error("a bug");
+    });
+    await trial.engine.start();
+    const id = await trial.run();
+    await trial.clock.advance(30_000);
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "crash_loop" }, recoveries: 5 });
+    expect(trial.asks).toHaveLength(6);
+  });
+});
+
+describe("a claim", () => {
+  test("that fails is tried again", async () => {
+    let claims = 0;
+    const trial = await begin(() => say("done"), {
+      wrap: (store) => ({
+        ...store,
+        claim: (...given) =>
+          ++claims < 3 ? Promise.reject(new Error("disk full")) : store.claim(...given),
+      }),
+    });
+    await trial.engine.start();
+    const id = await trial.run();
+    await trial.clock.advance(2_000);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(trial.lines.map(({ message }) => message)).toEqual(
+      Array(2).fill("runs could not be claimed"),
+    );
+  });
+
+  test("gives accounts their turns: a long line of one holds up no other", async () => {
+    const order: string[] = [];
+    const trial = await begin(
+      async (ask) => {
+        const name = ask.messages.at(-1)!.content as string;
+        order.push(name);
+        return answer({ content: name });
+      },
+      { concurrent_runs: 1 },
+    );
+    for (let n = 0; n < 20; n++) await trial.run("many");
+    for (const one of ["b", "c"]) {
+      trial.allow({ key_id: `k-${one}`, account_id: one });
+      await trial.run(one, { account_id: one, started_by_key_id: `k-${one}` });
+    }
+    await trial.engine.start();
+    await trial.until(async () => order.length === 22);
+    expect(order.slice(0, 3).sort()).toEqual(["b", "c", "many"]);
+  });
+
+  test("goes up to the bound of now, lowered or raised", async () => {
+    const trial = await begin((_ask, signal) => untilAborted(signal), { concurrent_runs: 2 });
+    await trial.engine.start();
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n++) ids.push(await trial.run());
+    await trial.until(async () => trial.asks.length === 2);
+    trial.limits.concurrent_runs = 4;
+    await trial.clock.advance(2_000);
+    await trial.until(async () => trial.asks.length === 4);
+    trial.limits.concurrent_runs = 1;
+    await trial.cancel(ids[0]!);
+    await trial.ended(ids[0]!);
+    await trial.clock.advance(10_000);
+    expect(trial.asks).toHaveLength(4);
+    expect(trial.engine.look().executing).toBe(3);
+  });
+});

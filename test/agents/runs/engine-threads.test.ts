@@ -1,0 +1,154 @@
+// Long threads: what a model is shown of them, what a summary costs, and that nothing is rewritten.
+import { afterEach, describe, expect, test } from "bun:test";
+import { readThreads } from "../../support/thread-reader.ts";
+import { judgeLog, kindsOf } from "./log.ts";
+import {
+  add,
+  answer,
+  call,
+  failing,
+  type Model,
+  openTrial,
+  say,
+  type Trial,
+  untilAborted,
+} from "./trial.ts";
+
+let trial: Trial;
+afterEach(() => trial.close());
+
+const TURN = "word ".repeat(300);
+const isSummaryAsk = (ask: { messages: readonly { content?: unknown }[] }) =>
+  String(ask.messages[0]!.content).startsWith("Summarise");
+
+/** A thread of so many runs, each of a long question and a long answer. */
+async function talk(model: Model, runs: number, context_window = 4_000) {
+  trial = await openTrial(model, { context_window });
+  await trial.engine.start();
+  let thread_id: string | null = null;
+  const ids: string[] = [];
+  for (let n = 0; n < runs; n++) {
+    const id = await trial.run(`Question ${n}: ${TURN}`, {}, thread_id);
+    thread_id = (await trial.ended(id)).thread_id;
+    ids.push(id);
+  }
+  return { ids, thread_id: thread_id! };
+}
+
+/** The delimiter is made fresh each time. */
+const unfenced = (messages: unknown) => JSON.stringify(messages).replace(/outside-\w+/g, "fence");
+
+describe("a thread that is too long for its model", () => {
+  test("is summarised, which is a step with its usage and cost; later runs are shown it too", async () => {
+    const { ids, thread_id } = await talk(
+      (ask) => (isSummaryAsk(ask) ? say("They talked.") : say(TURN)),
+      8,
+    );
+    const summaries = trial.asks.filter(isSummaryAsk);
+    expect(summaries.length).toBeGreaterThan(0);
+    expect(summaries.length).toBeLessThan(8);
+    expect(summaries.every(({ tools, max_tokens }) => tools.length === 0 && max_tokens! > 0)).toBe(
+      true,
+    );
+    for (const id of ids) await judgeLog(trial, id);
+    const compacted = [];
+    for (const id of ids) {
+      const run = await trial.find(id);
+      const steps = await trial.steps(id);
+      const own = steps.filter(({ data }) => (data as { event?: string }).event === "compacted");
+      compacted.push(...own);
+      // A summary is no round, and costs like one.
+      expect(run).toMatchObject({
+        ...{ status: "succeeded", cost: { model: 120 * (1 + own.length) } },
+        usage: { rounds: 1, total_tokens: 110 * (1 + own.length) },
+      });
+    }
+    expect(compacted.map(({ data }) => data)).toEqual(
+      Array(summaries.length).fill(
+        expect.objectContaining({
+          detail: {
+            ...{ through_seq: expect.any(Number), model: "stub-1", cost: "0.000120" },
+            usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
+          },
+        }),
+      ),
+    );
+    const last = trial.asks.at(-1)!.messages;
+    expect(String(last[1]!.content)).toContain("They talked.");
+    expect(String(last.at(-1)!.content)).toStartWith("Question 7");
+    // What is stored is as it was said.
+    const stored = await trial.messages(thread_id);
+    expect(stored.map(({ seq }) => seq)).toEqual(stored.map((_, index) => index + 1));
+    expect(stored).toHaveLength(16);
+    expect(stored[0]!.content).toBe(`Question 0: ${TURN}`);
+    expect(await readThreads(trial.database).summary(thread_id)).toMatchObject({
+      content: "They talked.",
+    });
+  });
+
+  test("is asked about without a summary where its model writes none", async () => {
+    const { ids } = await talk(
+      (ask) => (isSummaryAsk(ask) ? answer({ content: "  " }) : say("ok")),
+      10,
+    );
+    const id = ids.at(-1)!;
+    expect(await trial.find(id)).toMatchObject({ status: "succeeded", output: { message: "ok" } });
+    expect(await kindsOf(trial, id)).toEqual(["compacted", "assistant"]);
+    expect(trial.asks.at(-1)!.tools.length).toBeGreaterThan(0);
+  });
+
+  test("ends its run with the server's code where nothing more can be left out", async () => {
+    trial = await openTrial(() => failing("context_length_exceeded"), { context_window: 500 });
+    await trial.engine.start();
+    const id = await trial.run("word ".repeat(2_000));
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "context_length_exceeded" } },
+    });
+  });
+
+  test("is summarised inside one run, which still knows its question, also after a crash", async () => {
+    const model: Model = (ask) => {
+      if (isSummaryAsk(ask)) return say("So far: nothing.");
+      return ask.messages.length > 40 ? say("x") : { ...call(add()), content: TURN };
+    };
+    trial = await openTrial(model, { context_window: 4_000 });
+    await trial.engine.start();
+    const id = await trial.run("The one question.");
+    await trial.until(async () => trial.asks.filter(isSummaryAsk).length >= 2);
+    await trial.ended(id);
+    expect(await trial.find(id)).toMatchObject({ error: { code: "max_rounds" } });
+    for (const ask of trial.asks.filter((one) => !isSummaryAsk(one))) {
+      expect(JSON.stringify(ask.messages)).toContain("The one question.");
+    }
+    // A later summary tells on what an earlier one told.
+    const [, ...later] = trial.asks.filter(isSummaryAsk);
+    for (const ask of later) {
+      expect(JSON.stringify(ask.messages)).toContain("So far: nothing.");
+    }
+    await judgeLog(trial, id);
+  });
+
+  test("is shown the same behind a summary, whether the run was interrupted or not", async () => {
+    const model: Model = (ask, signal) => {
+      if (isSummaryAsk(ask)) return say("So far: nothing.");
+      if (trial.asks.some(isSummaryAsk)) return untilAborted(signal);
+      return { ...call(add()), content: TURN };
+    };
+    trial = await openTrial(model, { context_window: 4_000 });
+    await trial.engine.start();
+    const id = await trial.run("The one question.");
+    const isBehind = () =>
+      trial.asks.some(isSummaryAsk) && !isSummaryAsk(trial.asks.at(-1)!) && trial.asks;
+    await trial.until(async () => isBehind());
+    const asked = trial.asks.at(-1)!.messages;
+    await trial.stop();
+    const { database, clock } = trial;
+    const options = { database, clock, context_window: 4_000, seed: 2 };
+    const second = await openTrial(() => say("done"), options);
+    await second.engine.start();
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(asked));
+    await judgeLog(second, id);
+    await second.stop();
+  });
+});

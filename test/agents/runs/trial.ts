@@ -1,0 +1,232 @@
+// Engines on a database in memory, a manual clock and a scripted model: what a run does, seen from
+// inside the process.
+
+import { holdStore } from "../../../src/access/holds/store.ts";
+import type { Caller } from "../../../src/access/index.ts";
+import type { Around } from "../../../src/agents/around.ts";
+import type { VersionRow } from "../../../src/agents/definitions/version.ts";
+import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
+import type { RunStore } from "../../../src/agents/runs/journal.ts";
+import { FINAL, type Prices, type RunRow } from "../../../src/agents/runs/run.ts";
+import { runStore } from "../../../src/agents/runs/store/index.ts";
+import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
+import { createCatalog } from "../../../src/agents/tools/catalog.ts";
+import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import type { RoundAnswer, RoundAsk, RoundFailure } from "../../../src/gateway/index.ts";
+import { type Database, openDatabase } from "../../../src/platform/database/index.ts";
+import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import type { Code } from "../../../src/platform/refusal.ts";
+import { stores } from "../../../src/stores.ts";
+import { createManualClock, type ManualClock } from "../../support/clock.ts";
+import { createSeededIds } from "../../support/ids.ts";
+import { readThreads } from "../../support/thread-reader.ts";
+
+export type Reply = RoundAnswer | RoundFailure;
+/** What the model says: to its `turn`th question, from 0 on. */
+export type Model = (ask: RoundAsk, signal: AbortSignal, turn: number) => Reply | Promise<Reply>;
+
+export const KEY_ID = "k-1";
+export const ACCOUNT = "a-1";
+const PRICES: Prices = {
+  currency: "SAR",
+  models: { "stub-1": { prompt: "1.000000", completion: "2.000000" } },
+  tools: { calculator: "0.000000", current_time: "0.000000", read_output: "0.000000" },
+};
+
+export const answer = (fields: Partial<RoundAnswer> = {}): RoundAnswer => ({
+  ...{ ok: true, model: "stub-1", content: null, tool_calls: [], finish_reason: "stop" },
+  usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
+  ...{ usage_estimated: false, duration_ms: 1 },
+  ...fields,
+});
+export const say = (content: string, fields: Partial<RoundAnswer> = {}) =>
+  answer({ content, ...fields });
+export type Wish = readonly [name: string, args: string | object];
+export const call = (...wishes: Wish[]) =>
+  answer({
+    finish_reason: "tool_calls",
+    tool_calls: wishes.map(([name, args], index) => ({
+      ...{ id: `theirs-${index}`, type: "function" },
+      function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
+    })),
+  });
+export const add = (expression = "1+1"): Wish => ["calculator", { expression }];
+export const failing = (code: Code, fields: Partial<RoundFailure> = {}): RoundFailure => ({
+  ...{ ok: false, code, why: `it fails with ${code}` },
+  ...fields,
+});
+/** Until the question is taken back. */
+export const untilAborted = (signal: AbortSignal) =>
+  new Promise<Reply>((resolve) => {
+    const leave = () => resolve(failing("upstream_error"));
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave);
+  });
+
+export interface TrialOptions {
+  database?: Database;
+  clock?: ManualClock;
+  version?: Partial<VersionRow>;
+  tools?: readonly BuiltinTool[];
+  /** As other processes see the database: then none of them knows that it is alone. */
+  isShared?: boolean;
+  concurrent_runs?: number;
+  context_window?: number;
+  seed?: number;
+  /** Stands in front of the store: a database that fails, or a process that is cut off. */
+  wrap?(store: RunStore): RunStore;
+}
+export type Trial = Awaited<ReturnType<typeof openTrial>>;
+
+export async function openTrial(model: Model, options: TrialOptions = {}) {
+  const clock = options.clock ?? createManualClock();
+  const ids = createSeededIds(options.seed ?? 1);
+  const place = { kind: "memory" } as const;
+  const onFailure = (failure: unknown) => {
+    throw failure;
+  };
+  const database = options.database ?? (await openDatabase({ place, stores, clock, onFailure }));
+  const bound = database.bind(runStore);
+  const version = makeVersion(options.version);
+  const store = options.wrap?.(bound) ?? bound;
+  const callers = new Map<string, Caller>();
+  const lines: { message: string; error?: unknown }[] = [];
+  const limits = { concurrent_runs: options.concurrent_runs ?? 100 };
+  const asks: RoundAsk[] = [];
+  const around: Around = {
+    database: { ...database, engine: options.isShared ? "postgres" : "memory" },
+    access: { findCaller: async (key_id) => callers.get(key_id) },
+    inside: {
+      chat: {
+        find: () => ({ id: "stub-1", context_window: options.context_window ?? 100_000 }),
+        ask: async (_who: unknown, ask: RoundAsk, signal: AbortSignal) => {
+          asks.push(structuredClone(ask));
+          return model(ask, signal, asks.length - 1);
+        },
+      },
+      search: {
+        ask: async () => ({
+          ok: true,
+          results: [{ title: "Found", url: "https://found.example.com", snippet: "Text" }],
+        }),
+      },
+    } as never,
+    ...{ clock, ids, alias: "wadi" },
+    log: {
+      info() {},
+      warn() {},
+      error: (message: string, fields: object) => void lines.push({ message, ...fields }),
+    } as never,
+    settings: () => ({ limits }) as never,
+  };
+  const catalog = createCatalog(createBuiltins({ search: around.inside.search }));
+  const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
+  const engine: Engine = createEngine({
+    around,
+    store: { ...store, findVersion: async () => version },
+    findTool: (name) => own.get(name) ?? catalog.find(name),
+  });
+  allow(callers);
+
+  const find = async (id: string) => (await bound.find(id, null))!;
+  const until = async <T>(look: () => Promise<T | false | undefined | null>): Promise<T> => {
+    for (let turns = 0; turns < 2_000; turns++) {
+      const found = await look();
+      if (found) return found;
+      await clock.advance(0);
+    }
+    throw new Error("what was waited for did not come");
+  };
+  let started = 0;
+  /** Also where something hangs, for which a stop waits a while. */
+  const stop = async () => {
+    const stopped = engine.stop(0);
+    await clock.advance(2_000);
+    await stopped;
+  };
+  return {
+    ...{
+      engine,
+      clock,
+      database,
+      store: bound,
+      callers,
+      asks,
+      lines,
+      limits,
+      version,
+      find,
+      until,
+    },
+    outbox: database.bind(outboxStore),
+    holds: database.bind(holdStore),
+    allow: (fields: Partial<Caller> = {}) => allow(callers, fields),
+    /** Starts a run; its id. */
+    async run(message = "Go on.", fields: Partial<RunRow> = {}, thread_id: string | null = null) {
+      const id = fields.id ?? `r-${++started}-${options.seed ?? 1}`;
+      const run = makeRun(id, { input: { message }, budgets: version.budgets, ...fields });
+      run.created_at = clock.now();
+      if (thread_id !== null) run.thread_id = thread_id;
+      await bound.start({
+        ...{ run, thread_id, message_id: `m-${id}`, idempotency: null },
+        limits: { active_runs: 1_000_000, daily_runs: 1_000_000 },
+      });
+      return id;
+    },
+    ended: (id: string) =>
+      until(async () => {
+        const row = await find(id);
+        return FINAL.has(row.status) && row;
+      }),
+    reaches: (id: string, status: RunRow["status"]) =>
+      until(async () => (await find(id)).status === status),
+    steps: (id: string) => bound.listSteps(id, 0, null),
+    messages: (thread_id: string) => readThreads(database).messages(thread_id),
+    cancel: (id: string) =>
+      bound.cancel(id, null, Array.from({ length: 100 }, ids.uuid), clock.now()),
+    stop,
+    async close() {
+      await stop();
+      await database.close();
+    },
+  };
+}
+
+function allow(callers: Map<string, Caller>, fields: Partial<Caller> = {}): void {
+  const caller: Caller = {
+    ...{ key_id: KEY_ID, account_id: ACCOUNT, kind: "ordinary", models: null },
+    ...{ scopes: ["agents", "search"], max_output_tokens: null },
+    ...fields,
+  };
+  callers.set(caller.key_id, caller);
+}
+
+export function makeVersion(fields: Partial<VersionRow> = {}): VersionRow {
+  const tools = fields.tools ?? ["calculator", "current_time", "read_output", "web_search"];
+  return {
+    ...{ agent_id: "g-1", version: 1, system_prompt: "You help.", model: "wadi", tools },
+    tool_revisions: tools.map((name) => ({ name, revision: 1, kind: "builtin", risk: "read" })),
+    ...{ policy: DEFAULT_POLICY, budgets: DEFAULT_BUDGETS },
+    model_params: { temperature: null, top_p: null, max_tokens: null, reasoning: false },
+    ...{ created_at: 0, created_by_key_id: null },
+    ...fields,
+  } as VersionRow;
+}
+
+export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
+  return {
+    ...{ id, agent_id: "g-1", version: 1, thread_id: `t-${id}`, status: "queued" },
+    ...{ cancel_requested: false, trigger_kind: "manual", trigger_id: null, fire_id: null },
+    ...{ input: { message: "Go on." }, output: null, error: null, external_content: false },
+    cost: { model: 0, tools: 0, total: 0, prices: PRICES },
+    usage: {
+      ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, rounds: 0, tool_calls: 0 },
+    },
+    ...{ pending_approvals: [], metadata: {}, started_by_key_id: KEY_ID, recoveries: 0 },
+    ...{ created_at: 0, started_at: null, finished_at: null, account_id: ACCOUNT, number: 0 },
+    ...{ epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1", budgets: DEFAULT_BUDGETS },
+    ...{ priced: 0, worked_ms: 0 },
+    ...fields,
+  };
+}
