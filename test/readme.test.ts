@@ -105,6 +105,69 @@ async function sendShown(chapter: string) {
   return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
 }
 
+/** The blocks of a chapter that are pasted into a shell, as they stand but for the address. */
+function readCommands(chapter: string, url: string): string[] {
+  const text = readFileSync(README, "utf8");
+  const start = text.indexOf(`### ${chapter}\n`);
+  // Up to the next heading, or the next command of a machine that has nothing yet.
+  const end = text.indexOf("The second command", start);
+  const blocks = text.slice(start, end).matchAll(/^```sh\n(.+?)\n```$/gms);
+  return [...blocks].map(([, block]) => block!.replaceAll("http://127.0.0.1:8080", url));
+}
+
+/** Whether a line is the one that README shows with some of it left out. */
+function isShown(line: string, shown: string): boolean {
+  const pieces = shown.split("…");
+  let at = 0;
+  const isThere = pieces.every((piece, i) => {
+    const found = i === 0 ? (line.startsWith(piece) ? 0 : -1) : line.indexOf(piece, at);
+    at = found + piece.length;
+    return found !== -1;
+  });
+  return isThere && (shown.endsWith("…") || line.endsWith(pieces.at(-1)!));
+}
+
+test.skipIf(Bun.which("curl") === null)(
+  "README's run is made, started and followed by its lines, pasted as they are",
+  async () => {
+    const server = await room.serve(["dev", "--port", "0", "--data", "./try"]);
+    const commands = readCommands("A run, followed live", server.url);
+    const follow = commands.pop()!;
+    expect(follow).toBe("wadi runs follow $RUN");
+    const script = [...commands, 'echo "run: $RUN"'].join("\n");
+    const shell = await room.run(["-c", script], { command: ["/bin/sh"] });
+    expect([shell.code, shell.stderr]).toEqual([0, ""]);
+    const told = shell.stdout.trimEnd().split(/\n+/);
+    const run_id = told.pop()!.replace("run: ", "");
+    // How far it has come when the stream begins, and with it a change of status, is left to chance.
+    const isStart = (line: string) => /"run.status","status":"(queued|running)"/.test(line);
+    const steps = told.filter((line) => !isStart(line));
+    const shown = readBlock("(shortened here where").split("\n").slice(1);
+    expect(steps.length).toBe(shown.length);
+    for (const [i, line] of steps.entries()) {
+      expect([line, shown[i], isShown(line, shown[i]!)]).toEqual([line, shown[i]!, true]);
+    }
+    const operator = await room.run(["runs", "follow", run_id, "--data", "./try"]);
+    expect([operator.code, operator.stderr]).toEqual([0, ""]);
+    expect(operator.stdout).toContain('output: "12.5 % of 80 is 10."');
+
+    // The reader of the chapter on agents, on the same run.
+    const code = readBlock("`Stream.fromSSEResponse` of the npm package `openai`, or:");
+    const frames: { type: string }[] = [];
+    const read = new AsyncFunction("base", "key", "id", "show", code);
+    await read(`${server.url}/v1`, server.key, run_id, (frame: { type: string }) => {
+      frames.push(frame);
+    });
+    expect(frames.map(({ type }) => type)).toEqual([
+      "run.status",
+      ...new Array(8).fill("step.completed"),
+      "run.completed",
+    ]);
+  },
+  20_000,
+);
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
+
 test("the curl line of README's deep thinking is answered by `wadi dev`, for all attempts", async () => {
   const { total_tokens } = JSON.parse(readBlock("pasted into a second terminal")).usage;
   const { status, body } = await sendShown("Deep thinking");

@@ -20,6 +20,8 @@ const RECOVERY_MS_MAX = 500;
 const STARTERS = 6;
 const CANCELLERS = 2;
 const FOLLOWERS = 4;
+/** Cancelled, followed and talked to are the last ones. */
+const RECENT = 50;
 const LIFE_MS_MAX = 500;
 const END_MS_MAX = 120_000;
 
@@ -40,8 +42,10 @@ interface Run {
   /** null while it is down. */
   server: RunServer | null;
   isOver: boolean;
-  /** Runs whose 202 was read, and their threads. */
-  accepted: Map<string, string>;
+  /** Runs whose 202 was read. */
+  accepted: Set<string>;
+  /** The last of them. */
+  recent: { id: string; thread_id: string }[];
   /** Runs whose cancel was answered as final. */
   cancelled: Set<string>;
   /** Steps as a listener was told of them, by run and number. */
@@ -65,8 +69,16 @@ export const runs: Proof = {
     const server = await serveRuns(ground);
     const agent = await addAgent(server, "stub");
     const run: Run = {
-      ...{ ground, agent, server, isOver: false, accepted: new Map(), cancelled: new Set() },
-      ...{ told: new Map(), retold: 0, followed: 0, costs: new Map(), fallen: 0, sent: 0 },
+      ...{ ground, agent, server, isOver: false, accepted: new Set(), cancelled: new Set() },
+      ...{
+        recent: [],
+        told: new Map(),
+        retold: 0,
+        followed: 0,
+        costs: new Map(),
+        fallen: 0,
+        sent: 0,
+      },
     };
     const crowd = [
       ...Array.from({ length: STARTERS }, () => repeat(run, startOnce)),
@@ -76,13 +88,11 @@ export const runs: Proof = {
     const kills = isLong ? KILLS_LONG : KILLS;
     for (let kill = 0; kill < kills; kill++) await dieOnce(run);
     run.isOver = true;
-    const last = await serveRuns(ground);
-    run.server = last;
     await Promise.all(crowd);
     const LIVE = "SELECT id FROM runs WHERE finished_at IS NULL LIMIT 1";
     await waitUntil("all runs end", () => look(ground, LIVE).length === 0, END_MS_MAX);
     lookAtCosts(run);
-    await last.stop();
+    await run.server!.stop();
     return listFindings(run, kills, taken_ms);
   },
 };
@@ -94,7 +104,7 @@ const listFindings = (run: Run, kills: number, taken_ms: readonly number[]): Fin
     "SELECT id, status, error, json_extract(metadata, '$.token') AS token FROM runs",
   );
   const found = new Map(rows.map((row) => [row.id, row]));
-  const lost = [...accepted.keys()].filter((id) => !found.has(id)).length;
+  const lost = [...accepted].filter((id) => !found.has(id)).length;
   const revived = [...run.cancelled].filter((id) => found.get(id)?.status !== "cancelled").length;
   const doubled = rows.length - new Set(rows.map(({ token }) => token)).size;
   const looped = rows.filter(({ error }) => error?.includes("crash_loop")).length;
@@ -151,8 +161,7 @@ class Wrong extends Error {}
 const startOnce = async (run: Run, first: RunServer): Promise<void> => {
   const n = run.sent++;
   const path = `/v1/agents/${run.agent}/runs`;
-  const threads = [...run.accepted.values()].slice(-50);
-  const thread_id = n % 4 === 0 ? threads[Math.floor(Math.random() * threads.length)] : undefined;
+  const thread_id = n % 4 === 0 ? pickRun(run)?.thread_id : undefined;
   const body = {
     input: { message: MESSAGES[n % MESSAGES.length] },
     metadata: { token: `${n}` },
@@ -166,21 +175,19 @@ const startOnce = async (run: Run, first: RunServer): Promise<void> => {
     if (reply === undefined || text === undefined) await Bun.sleep(5);
     else if (reply.status === 202) {
       const { id, thread_id } = JSON.parse(text);
-      run.accepted.set(id, thread_id);
+      run.accepted.add(id);
+      run.recent = [...run.recent.slice(1 - RECENT), { id, thread_id }];
       return;
     } else if (reply.status === 409 && text.includes("thread_busy")) return;
     else if (reply.status !== 503) throw new Wrong(`a start: ${reply.status} ${text}`);
   }
 };
 
-const pickRun = (run: Run): string | undefined => {
-  const ids = [...run.accepted.keys()].slice(-40);
-  return ids[Math.floor(Math.random() * ids.length)];
-};
+const pickRun = ({ recent }: Run) => recent[Math.floor(Math.random() * recent.length)];
 
 const cancelOnce = async (run: Run, server: RunServer): Promise<void> => {
   await Bun.sleep(40);
-  const id = pickRun(run);
+  const id = pickRun(run)?.id;
   if (id === undefined) return;
   const reply = await server.ask("POST", `/v1/runs/${id}/cancel`);
   const text = await reply.text();
@@ -190,7 +197,8 @@ const cancelOnce = async (run: Run, server: RunServer): Promise<void> => {
 
 /** Reads a run's stream as far as it goes: what it tells is what it always tells. */
 const followOnce = async (run: Run, server: RunServer): Promise<void> => {
-  const id = pickRun(run);
+  await Bun.sleep(5);
+  const id = pickRun(run)?.id;
   if (id === undefined) return;
   const reply = await server.ask("GET", `/v1/runs/${id}/events`);
   if (!reply.ok) return void (await reply.text());

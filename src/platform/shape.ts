@@ -29,7 +29,7 @@ export function Money(description: string) {
   return Type.Unsafe<number>(schema);
 }
 
-/** Milliseconds since 1970 in memory and column; ISO 8601 in UTC on the wire. */
+/** agents.resources.p3: milliseconds since 1970 in memory and column; ISO 8601 in UTC outside. */
 export function Timestamp(description: string) {
   return Type.Unsafe<number>({
     type: "string",
@@ -66,7 +66,10 @@ export function rulesOf(schema: TSchema): ReadonlyMap<string, Rule<unknown>> {
 }
 const NO_RULES: ReadonlyMap<string, Rule<unknown>> = new Map();
 
-/** A resource of the API: every field is always sent; `required` names those never null. */
+/**
+ * agents.resources.p1: every field of a resource is always sent, and `required` names those that
+ * are never null. agents.resources.p2: objects inside it say by themselves what may be absent.
+ */
 export function Resource<P extends TProperties>(
   name: string,
   fields: P,

@@ -186,4 +186,23 @@ describe("over a socket", () => {
     expect(body).toEndWith("data: last\n\n");
     client.leave();
   });
+
+  test("what its caller has not read is counted, frames of many among it", async () => {
+    const { client, stream } = await ask();
+    client.socket.pause();
+    answered.resolve();
+    const frames = `data: ${makeFrame(64 * KB)}\n\n`;
+    let sent = 0;
+    while (stream.countUnread() <= 1_024 * KB) {
+      void stream.pass(frames);
+      sent++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    client.socket.resume();
+    while (stream.countUnread() > 0) await new Promise((resolve) => setImmediate(resolve));
+    stream.close();
+    const { body } = (await client.read())!;
+    expect(body).toBe(frames.repeat(sent));
+    client.leave();
+  });
 });

@@ -23,8 +23,12 @@ const makeVersion = (agent_id: string, fields: Partial<VersionRow> = {}): Versio
   ...{ created_at: NOW, created_by_key_id: "k-1" },
   ...fields,
 });
-const create = ({ agents }: Houses, id: string, fields: Partial<AgentRow> = {}, isMade = false) =>
-  agents.create(makeAgent(id, fields), makeVersion(id), isMade);
+export const create = (
+  { agents }: Houses,
+  id: string,
+  fields: Partial<AgentRow> = {},
+  isMade = false,
+) => agents.create(makeAgent(id, fields), makeVersion(id), isMade);
 
 const wish = (fields: Partial<VersionWish> = {}): VersionWish => ({
   ...{ agent_id: "g-1", account_id: "a-1", change: {}, agent_change: {}, expected_version: null },

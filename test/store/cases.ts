@@ -6,6 +6,7 @@ import { accountStore, keyStore } from "../../src/access/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
+import { usageStore } from "../../src/agents/usage/store.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
@@ -20,6 +21,7 @@ import { ledgerCases } from "./ledger-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { runCases } from "./run-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
+import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { threadCases } from "./thread-cases.ts";
@@ -37,6 +39,7 @@ export function bindHouses(database: Database) {
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
+    usage: database.bind(usageStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
   };
@@ -602,5 +605,6 @@ export const cases: readonly Case[] = [
   ...runCases,
   ...runWorkCases,
   ...runRecordCases,
+  ...runRouteCases,
   ...outboxCases,
 ];

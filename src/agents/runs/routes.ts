@@ -39,6 +39,7 @@ const StepList = Type.Object(
   { $id: "RunStepList", description: "Steps of a run." },
 );
 
+/** agents.errors.p12 */
 const START_REFUSALS: readonly Code[] = [
   "invalid_request",
   ...(["agent_held", "model_not_permitted"] as const),

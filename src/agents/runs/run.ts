@@ -4,7 +4,7 @@ import { Money, maybe, Resource, Row, spread, Timestamp } from "../../platform/s
 import { Metadata } from "../definitions/agent.ts";
 import { Budgets } from "../definitions/version.ts";
 
-/** agents.states.p1: `waiting_input` and `sleeping` exist and are reserved. */
+/** agents.states.p1, agents.states.p2: `waiting_input` and `sleeping` exist and are reserved. */
 export const STATUSES = [
   "queued",
   "running",
@@ -19,7 +19,7 @@ export const STATUSES = [
 export type Status = (typeof STATUSES)[number];
 export type FinalStatus = "succeeded" | "failed" | "budget_exceeded" | "cancelled";
 
-/** agents.states.p2 */
+/** agents.states.p3 */
 export const FINAL: ReadonlySet<Status> = new Set<Status>([
   "succeeded",
   "failed",

@@ -1,8 +1,8 @@
 // Agents as their owner makes, reads and changes them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
+import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { allow } from "../gateway/keys.ts";
-import { type Document, findBreach, type Schema } from "../shared/document.ts";
 import { expectRefusal } from "./refusal.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 
@@ -33,7 +33,7 @@ const DEFAULTS = {
 };
 
 describe("POST /v1/agents", () => {
-  test("agents.endpoints.agents.post_agents agents.resources.agent it needs a name and a prompt", async () => {
+  test("agents.endpoints.agents.post_agents agents.endpoints.agents.get_agents_id agents.resources.agent it needs a name and a prompt", async () => {
     const agent = await createAgent(app, { name: "First one" });
     const { id, created_at } = agent;
     const version = {

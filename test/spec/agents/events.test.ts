@@ -63,7 +63,7 @@ const sum = (frame: Json | string): string => {
 };
 const sumAll = (frames: (Json | string)[]) => frames.map(sum);
 
-test("agents.endpoints.runs.get_runs_id_events, agents.events.stream.p1, agents.events.stream.type_run_status_status, agents.events.stream.type_step_completed_step, agents.events.stream.type_run_completed_run: a stream tells the status, each step in order, each change of status and the end", async () => {
+test("agents.endpoints.runs.get_runs_id_events, agents.events.stream.p1, agents.events.stream.type_run_status_status, agents.events.stream.type_step_completed_step, agents.events.stream.type_run_completed_run, agents.states.queued_platform_start: a stream tells the status, each step in order, each change of status and the end", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const stream = await follow(front, run);

@@ -1,52 +1,129 @@
-// Thousands of drawn bodies on the routes of agents: none breaks them, and every answer is documented.
+// Thousands of drawn requests on every route of the agent service: none breaks it, and whatever it
+// answers is documented.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
-import type { TestApp } from "../../support/app.ts";
-import { drawBody } from "../shared/bodies.ts";
-import { type Document, findBreach } from "../shared/document.ts";
+import { KEY, type TestApp } from "../../support/app.ts";
+import { type Document, findBreach } from "../gateway/document.ts";
+import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
+import { type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
-import { createAgent, readJson, startService } from "./service.ts";
+import { listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
+import { createAgent, startService } from "./service.ts";
 
 const SEED = 20_261_121;
 const BODIES = 1_500;
-/** Verb, path, success, and the least share of bodies that must have been one: names are unknown. */
-const ROUTES: [verb: "post" | "patch", path: string, status: number, share: number][] = [
-  ["post", "/v1/agents", 201, 30],
-  ["patch", "/v1/agents/{id}", 200, 8],
-  ["post", "/v1/agents/{id}/versions", 201, 30],
-];
+const QUERIES = 1_500;
+const IDS = 300;
+/** One of how many bodies must at least have been a success: names of tools and models are unknown. */
+const SHARES: Record<string, number> = {
+  "PATCH /v1/agents/{id}": 8,
+  "POST /v1/agents/{id}/runs": 8,
+};
+const SHARE = 30;
+const NO_LIMITS = { WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" };
 
 let app: TestApp;
 let document: Document;
+let routes: Route[];
+let mine: Population;
 beforeAll(async () => {
-  app = await startService();
-  document = (await readJson(await app.get("/openapi.json"))) as Document;
+  // With an engine: what the drawn bodies start is executed beside it.
+  app = await startService({ listens: true, env: NO_LIMITS });
+  document = await readDocument(app);
+  routes = listRoutes(document);
+  mine = await populate(app, KEY);
 });
 afterAll(() => app.stop());
 
-for (const [verb, path, success, share] of ROUTES) {
-  test(`agents.errors.p9 ${verb} ${path} answers whatever body is sent, as it is documented`, async () => {
-    const { id } = await createAgent(app);
-    const { responses, requestBody } = document.paths[path]![verb]!;
-    const { schema } = requestBody!.content["application/json"]!;
-    const draw = createDraw(SEED);
-    const statuses = new Map<number, number>();
-    for (let n = 0; n < BODIES; n++) {
-      const body = drawBody(document, schema, draw);
-      const reply = await app.ask(verb.toUpperCase(), path.replace("{id}", id), { body });
-      const { status, headers } = reply;
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      const documented = responses[status]?.content["application/json"];
-      expect([body.slice(0, 500), status, documented && status < 500]).toEqual([
-        ...[body.slice(0, 500), status, true],
-      ]);
-      const text = await reply.text();
-      if (status >= 400) await readRefusal(new Response(text, { status, headers }));
-      const breaches = findBreach(document, documented!.schema, JSON.parse(text));
-      expect([body.slice(0, 500), breaches]).toEqual([body.slice(0, 500), []]);
-    }
-    expect(statuses.get(success)).toBeGreaterThan(BODIES / share);
-    expect(statuses.get(400)).toBeGreaterThan(BODIES / 8);
-    expect(app.lines.filter(({ level }) => level === "error")).toEqual([]);
-  });
+const nameOf = ({ method, path }: Route) => `${method} ${path}`;
+
+/** A path with an id of the caller's own. */
+const aim = ({ path }: Route) => {
+  const kind = path.split("/")[2]!.replace(/s$/, "") as "agent" | "run" | "thread";
+  return path.replace("{id}", mine[kind]?.id);
+};
+
+/** What is wrong with a reply; empty: nothing. */
+async function judgeReply({ operation }: Route, reply: Response): Promise<unknown[]> {
+  const { status, headers } = reply;
+  const documented = operation.responses[status];
+  if (!documented || status === 422 || status >= 500) return [`status ${status}`];
+  const type = headers.get("content-type")!.split(";")[0]!;
+  const { schema } = documented.content[type]!;
+  const text = await reply.text();
+  if (status >= 400) await readRefusal(new Response(text, { status, headers }));
+  if (type !== "text/event-stream") return findBreach(document, schema, JSON.parse(text));
+  const frames = text.split("\n").filter((line) => line.startsWith("data: {"));
+  const breaches = frames.flatMap((one) => findBreach(document, schema, JSON.parse(one.slice(6))));
+  return text.endsWith("data: [DONE]\n\n") ? breaches : [...breaches, "no end"];
 }
+
+/** Asks, judges, and counts statuses. */
+async function tryOut(route: Route, drawn: readonly { path: string; body?: string }[]) {
+  const statuses = new Map<number, number>();
+  for (const { path, body } of drawn) {
+    const reply = await app.ask(route.method, path, { body });
+    statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+    const request = [path, body?.slice(0, 500)];
+    expect([request, await judgeReply(route, reply)]).toEqual([request, []]);
+  }
+  expect(app.lines.filter(({ level }) => level === "error")).toEqual([]);
+  expect(({} as Record<string, unknown>).stream).toBeUndefined();
+  return statuses;
+}
+
+const success = ({ operation }: Route) =>
+  Number(Object.keys(operation.responses).find((status) => status < "3"));
+
+test("agents.errors.p9 every route with a body answers whatever body is sent, as it is documented", async () => {
+  const draw = createDraw(SEED);
+  for (const route of routes.filter(({ body }) => body)) {
+    const { id } = await createAgent(app);
+    const path = route.path.replace("{id}", id);
+    const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
+    const statuses = await tryOut(
+      route,
+      bodies.map((body) => ({ path, body })),
+    );
+    // Both were tried enough to say something.
+    const share = BODIES / (SHARES[nameOf(route)] ?? SHARE);
+    const name = nameOf(route);
+    expect([name, (statuses.get(success(route)) ?? 0) > share]).toEqual([name, true]);
+    expect([name, statuses.get(400)! > BODIES / 8]).toEqual([name, true]);
+  }
+}, 60_000);
+
+test("agents.errors.p9 every route answers whatever stands behind its path, as it is documented", async () => {
+  const draw = createDraw(SEED);
+  let tried = 0;
+  for (const route of routes.filter(({ method }) => method === "GET")) {
+    const fields = listQuery(route);
+    if (Object.keys(fields).length === 0) continue;
+    tried++;
+    const path = aim(route);
+    const drawn = Array.from({ length: QUERIES }, () => ({
+      path: `${path}?${drawQuery(document, fields, draw)}`,
+    }));
+    const statuses = await tryOut(route, drawn);
+    const name = nameOf(route);
+    expect([name, statuses.get(200)! > QUERIES / 20]).toEqual([name, true]);
+    expect([name, statuses.get(400)! > QUERIES / 12]).toEqual([name, true]);
+  }
+  expect(tried).toBeGreaterThan(6);
+}, 60_000);
+
+test("agents.resources.p4 every route answers whatever stands in its path, as it is documented", async () => {
+  const draw = createDraw(SEED);
+  const own = mine.agent.id as string;
+  const places = [..."%/?#.-\u0000😀 {}_'\";:@&=+~aF0"];
+  for (const route of routes.filter(({ path }) => path.includes("{id}"))) {
+    const drawn = Array.from({ length: IDS }, () => {
+      const at = draw(own.length + 1);
+      const mark = places[draw(places.length)]!;
+      const spoiled = own.slice(0, at) + encodeURIComponent(mark) + own.slice(at + draw(2));
+      return { path: route.path.replace("{id}", spoiled) };
+    });
+    const statuses = await tryOut(route, drawn);
+    expect([nameOf(route), statuses.get(400)! > IDS / 2]).toEqual([nameOf(route), true]);
+  }
+}, 60_000);

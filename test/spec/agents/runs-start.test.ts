@@ -6,7 +6,7 @@ import { expectRefusal, type Json, startRuns } from "./runs-front.ts";
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 
 describe("a start", () => {
-  test("agents.endpoints.runs.post_agents_id_runs, agents.states.none_post_v1_agents_id_runs, agents.does.run, agents.resources.run: it answers 202 with the whole queued run", async () => {
+  test("agents.endpoints.runs.post_agents_id_runs, agents.states.none_post_v1_agents_id_runs, agents.does.run, agents.resources.run, agents.endpoints.runs.get_runs_id: it answers 202 with the whole queued run", async () => {
     await using front = await startRuns();
     const run = await front.begin({ metadata: { ticket: "7" } });
     expect(run).toEqual({

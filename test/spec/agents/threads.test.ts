@@ -4,8 +4,8 @@ import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { writeCursor } from "../../../src/http/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { makeAdmission, makeRecord } from "../../support/runs.ts";
+import { type Document, findBreach } from "../gateway/document.ts";
 import { allow } from "../gateway/keys.ts";
-import { type Document, findBreach } from "../shared/document.ts";
 import { expectRefusal } from "./refusal.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 

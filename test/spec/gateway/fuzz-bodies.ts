@@ -1,4 +1,4 @@
-// Bodies drawn from a schema of the document: valid, nearly valid, and such as no client sends.
+// Bodies and queries drawn from schemas of the document: valid, nearly valid, and such as no client sends.
 import { type Document, followRef, type Schema } from "./document.ts";
 
 /** A whole number from 0 up to what is asked. */
@@ -31,6 +31,28 @@ const TEXTS = [
   "<b>&amp;</b>",
   'a "quoted" OR (word)*',
 ];
+const ID = "01920000-0000-7000-8000-00000000dead";
+/** What stands behind a path and is read otherwise than it looks. */
+const STRANGE_TEXTS = [
+  ...["", " ", "0", "-1", "1.5", "1e3", "9".repeat(400), "x".repeat(4_000), "null", "[list]", "😀"],
+  ...[
+    "%",
+    "%zz",
+    "%00",
+    "%ff",
+    "%F0%9F",
+    "a\u0000b",
+    "\ud800",
+    "a&b=c",
+    "a=b",
+    "+",
+    "#",
+    ";",
+    "__proto__",
+  ],
+  ...["' OR 1=1 --", "2026-02-30", "2026-13-01", "9999-12-31", "0000-00-00", ID, ID.toUpperCase()],
+  ...["2026-11-20T00:00:00Z", "2026-11-20T25:00:00Z", "+275760-09-14T00:00:00Z", "W10", "e30"],
+];
 const NAMES = ["__proto__", "constructor", "toString", "", "stream", "think", "n", "\u0000"];
 const LENGTH_MAX = 8;
 
@@ -50,6 +72,28 @@ export function drawBody(document: Document, schema: Schema, draw: Draw): string
   return kind === 10 ? text : text.slice(0, draw(text.length + 1));
 }
 
+/** What stands behind a path, of which about every third is valid. */
+export function drawQuery(
+  document: Document,
+  fields: Record<string, Schema>,
+  draw: Draw,
+  percent = encodeURIComponent,
+): string {
+  const kind = draw(6);
+  const pairs = Object.entries(fields)
+    .filter(() => draw(3) === 0)
+    .map(([name, schema]) => {
+      const isStrange = kind > 2 && draw(2) === 0;
+      const value = isStrange ? pick(STRANGE_TEXTS, draw) : drawValue(document, schema, draw);
+      return [name, String(value)] as const;
+    });
+  if (kind === 4 && pairs.length > 0) pairs.push(pick(pairs, draw));
+  if (kind === 5 && draw(2) === 0) pairs.push([pick(NAMES, draw), pick(STRANGE_TEXTS, draw)]);
+  const write = (text: string) =>
+    kind > 2 && draw(4) === 0 ? text.replaceAll(/[^!-~]/g, "%FF") : percent(text.toWellFormed());
+  return pairs.map(([name, text]) => `${write(name)}=${write(text)}`).join("&");
+}
+
 const pick = <T>(list: readonly T[], draw: Draw): T => list[draw(list.length)]!;
 
 /** A value that the schema allows, unless a rule between its fields does not. */
@@ -60,11 +104,12 @@ function drawValue(document: Document, given: Schema, draw: Draw): unknown {
   const { minItems = 0, maxItems = LENGTH_MAX, minimum = -1000, maximum = 1000 } = schema;
   switch (schema.type) {
     case "object":
-      return Object.fromEntries(
-        Object.entries(schema.properties ?? {})
+      return Object.fromEntries([
+        ...drawMap(document, schema.additionalProperties, draw),
+        ...Object.entries(schema.properties ?? {})
           .filter(([name]) => schema.required?.includes(name) || draw(3) === 0)
           .map(([name, inner]) => [name, drawValue(document, inner, draw)]),
-      );
+      ]);
     case "array": {
       const length = minItems + draw(Math.min(maxItems - minItems, LENGTH_MAX) + 1);
       return Array.from({ length }, () => drawValue(document, schema.items ?? {}, draw));
@@ -82,9 +127,17 @@ function drawValue(document: Document, given: Schema, draw: Draw): unknown {
   }
 }
 
+/** Some fields of a map with any names. */
+function drawMap(document: Document, inner: Schema["additionalProperties"], draw: Draw) {
+  if (typeof inner !== "object") return [];
+  return Array.from({ length: draw(3) }, () => {
+    return [pick([...TEXTS, ...NAMES], draw), drawValue(document, inner, draw)];
+  });
+}
+
 function drawText({ pattern, maxLength = 100 }: Schema, draw: Draw): string {
   const allowed = new RegExp(pattern ?? "");
-  return ["de", "look", pick(TEXTS, draw)]
+  return ["de", "look", "2026-11-20", ID, pick(TEXTS, draw)]
     .findLast((text) => allowed.test(text))!
     .slice(0, maxLength);
 }

@@ -39,7 +39,7 @@ const KINDS: [what: string, status: number, ask: (options: AskOptions) => Promis
     404,
     (options) => app.get("/nothing", { ...options, key: null }),
   ],
-  ["an unknown path of the agent service", 404, (options) => app.get("/v1/agents/x", options)],
+  ["an unknown path of the agent service", 404, (options) => app.get("/v1/agents/x/y", options)],
   ["a wrong method", 404, (options) => app.ask("DELETE", "/v1/models", options)],
   ["HEAD", 404, (options) => app.ask("HEAD", "/v1/models", options)],
   ["OPTIONS", 404, (options) => app.ask("OPTIONS", CHAT, options)],

@@ -137,11 +137,13 @@ async function findSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
     };
   }
   const thread = await tx.one(ThreadRow, sql`SELECT * FROM threads WHERE id = ${thread_id}`);
-  // agents.authentication.6
+  // agents.errors.thread_not_found, agents.authentication.6
   if (!thread || thread.account_id !== account_id)
     throw refuse("thread_not_found", { param: "thread_id" });
+  // agents.errors.thread_agent_mismatch
   if (thread.agent_id !== agent_id) throw refuse("thread_agent_mismatch", { param: "thread_id" });
-  // agents.limits.one_run_per_thread: the index holds it too, whoever writes.
+  // agents.errors.thread_busy, agents.limits.one_run_per_thread: the index holds it too,
+  // whoever writes.
   const live = await tx.one(
     Live,
     sql`SELECT id FROM runs WHERE thread_id = ${thread_id} AND finished_at IS NULL`,

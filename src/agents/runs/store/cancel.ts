@@ -26,7 +26,7 @@ export async function cancel(
   return cancelAtOnce(tx, run, fresh, now);
 }
 
-/** agents.states.running_cancel: the run stops at its next step. */
+/** agents.states.running_cancel, agents.states.p5: the run stops at its next step. */
 async function askToCancel(tx: Tx, run: RunRow, step_id: string, now: number): Promise<RunRow> {
   if (run.cancel_requested) return run;
   const last_seq = run.last_seq + 1;

@@ -1,0 +1,91 @@
+// What is deleted when it is old, and what stays.
+import { expect, test } from "bun:test";
+import type { Around } from "../../src/agents/around.ts";
+import { createRetention } from "../../src/agents/retention.ts";
+import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { makeSteps, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Starts it, as the program does with these settings, and stops it behind its first sweep. */
+async function sweep({ app, clock }: RunsFront, runs: number | null, events: number | null) {
+  const { database } = app;
+  const log = { warn: (...line: unknown[]) => expect(line).toEqual([]) };
+  const settings = () => ({ retention: { runs, events } });
+  const retention = createRetention({ database, clock, log, settings } as unknown as Around);
+  await retention.start();
+  // The service waits for the sweep that is under way.
+  while (clock.pending() === 0) await clock.advance(0);
+  await retention.stop(0);
+}
+
+test("finished runs go with their steps when they are old; messages, sums and what has not ended stay", async () => {
+  await using front = await startRuns();
+  const old = await front.begin();
+  const waiting = await front.begin({ input: { message: "later" } });
+  const epoch = await front.claim();
+  const outputs = [{ tool_call_id: "c", content: "whole" }];
+  const ending = { status: "succeeded", error: null, event_id: crypto.randomUUID(), fresh: [] };
+  const record = front.record(old, epoch, { steps: makeSteps(3), outputs });
+  await front.store.finish(record, ending as never);
+  await front.clock.advance(10 * DAY_MS);
+  const young = await front.begin();
+  await front.finish(young, "succeeded", { steps: makeSteps(1) });
+  const usage = await front.read("/v1/agents/usage");
+
+  await sweep(front, null, null);
+  expect((await front.get(`/v1/runs/${old.id}`)).status).toBe(200);
+  await sweep(front, 10 * DAY_MS - 1, null);
+  expect((await front.get(`/v1/runs/${old.id}`)).status).toBe(404);
+  expect(await front.store.listSteps(old.id, 0, null)).toEqual([]);
+  expect(await front.store.findOutput(old.id, "c")).toBeUndefined();
+  expect((await front.read(`/v1/runs/${waiting.id}`)).status).toBe("running");
+  expect((await front.read(`/v1/runs/${young.id}/steps`)).data).toHaveLength(1);
+  const { data } = await front.read(`/v1/threads/${old.thread_id}/messages`);
+  expect(data).toHaveLength(1);
+  expect(await front.read("/v1/agents/usage")).toEqual(usage);
+  const found = await front.read("/v1/runs?created_after=2026-11-20T12:00:00Z");
+  expect(found.data.map(({ id }: { id: string }) => id)).toEqual([young.id, waiting.id]);
+});
+
+test("many old runs go in several passes, and the walk goes on behind what stays", async () => {
+  await using front = await startRuns({ limits: "active_runs = 1000" });
+  await front.begin();
+  for (let i = 0; i < 250; i++) await front.begin();
+  const epoch = await front.claim();
+  const { data } = await front.read("/v1/runs?limit=200");
+  for (const run of data) {
+    await front.store.finish(front.record(run, epoch), {
+      ...{ status: "succeeded", error: null, event_id: crypto.randomUUID(), fresh: [] },
+    } as never);
+  }
+  await front.clock.advance(2 * DAY_MS);
+  await sweep(front, DAY_MS, null);
+  const left = await front.read("/v1/runs?limit=200");
+  expect(left.data).toHaveLength(51);
+  expect(new Set(left.data.map(({ status }: { status: string }) => status))).toEqual(
+    new Set(["running"]),
+  );
+});
+
+test("events go after their time, and keys of requests after a day", async () => {
+  await using front = await startRuns();
+  const outbox = front.app.database.bind(outboxStore);
+  const again = { headers: { "idempotency-key": "a" } };
+  const first = (await (await front.askStart({}, again)).json()) as { id: string };
+  await front.post(`/v1/runs/${first.id}/cancel`, undefined);
+  await front.clock.advance(DAY_MS - 1);
+  await sweep(front, null, DAY_MS);
+  expect(await outbox.list(front.account_id)).toHaveLength(1);
+  const hash = { key: "a", body_hash: "other" };
+  const find = () =>
+    front.store.findStarted(front.account_id, front.agent.id, hash, front.clock.now() - 5).then(
+      () => "free",
+      ({ code }: { code: string }) => code,
+    );
+  expect(await find()).toBe("idempotency_conflict");
+  await front.clock.advance(2);
+  await sweep(front, null, DAY_MS);
+  expect(await outbox.list(front.account_id)).toEqual([]);
+  expect(await find()).toBe("free");
+});

@@ -1,0 +1,136 @@
+// Streams without sockets: who reads too slowly, and what a run costs that many listen to.
+import { expect, test } from "bun:test";
+import { createStreams, type StreamsOptions } from "../../../../src/agents/runs/stream/streams.ts";
+import type { EventStream } from "../../../../src/http/index.ts";
+import { createManualClock } from "../../../support/clock.ts";
+
+const RUN = { id: "r", status: "running", last_seq: 0, started_at: 1 };
+const turn = () => new Promise(setImmediate);
+
+/** One run in memory, whose writes are told as a commit tells them. */
+function openRun() {
+  const run = { ...RUN };
+  const steps: { seq: number }[] = [];
+  const listeners = new Map<string, (id: string | null) => void>();
+  const reads = { standings: 0, steps: 0 };
+  const log: unknown[] = [];
+  let isBroken = false;
+  const options = {
+    runs: {
+      async findStanding() {
+        reads.standings++;
+        if (isBroken) throw new Error("the disk is gone");
+        return { ...run };
+      },
+      async listSteps(_: string, after: number, limit: number) {
+        reads.steps++;
+        return steps.filter(({ seq }) => seq > after).slice(0, limit);
+      },
+    },
+    database: {
+      listen(channel: string, listener: (id: string | null) => void) {
+        listeners.set(channel, listener);
+        return () => listeners.delete(channel);
+      },
+    },
+    findCaller: async () => ({}),
+    clock: createManualClock(),
+    log: { error: (...line: unknown[]) => log.push(line) },
+  };
+  return {
+    ...{ reads, log },
+    streams: createStreams(options as unknown as StreamsOptions),
+    break: () => {
+      isBroken = true;
+    },
+    /** Adds steps, and tells of it; `id`: null where nobody knows what changed. */
+    async write(count: number, id: string | null = "r") {
+      for (let i = 0; i < count; i++) {
+        const seq = ++run.last_seq;
+        steps.push({ ...{ seq, id: `s${seq}`, run_id: "r", kind: "system", round: 0 }, ...STEP });
+      }
+      listeners.get("run")!(id);
+      await turn();
+    },
+    row: () => ({ ...run }),
+  };
+}
+const STEP = { created_at: 0, data: { event: "budget", message: "x" }, status: "running" };
+
+/** A stream that keeps what it is sent; `unread` bytes wait for its reader. */
+function openStream() {
+  const leaving = new AbortController();
+  const opened = { frames: "", unread: 0, isOpen: true, leave: () => leaving.abort() };
+  const stream = {
+    pass(frames: string) {
+      if (opened.isOpen) opened.frames += frames;
+    },
+    comment() {},
+    close() {
+      opened.isOpen = false;
+    },
+    left: leaving.signal,
+    countUnread: () => opened.unread,
+  };
+  return Object.assign(opened, { stream: stream as unknown as EventStream });
+}
+
+const countSteps = ({ frames }: { frames: string }) => frames.split("step.completed").length - 1;
+
+test("who has a megabyte unread is cut off, and the others are not", async () => {
+  const { streams, row, write } = openRun();
+  const [slow, quick] = [openStream(), openStream()];
+  for (const { stream } of [slow, quick]) streams.open("k", row() as never, () => stream);
+  await turn();
+  slow.unread = 1024 * 1024;
+  await write(1);
+  expect([slow.isOpen, countSteps(slow)]).toEqual([true, 1]);
+  slow.unread++;
+  await write(1);
+  expect([slow.isOpen, countSteps(slow)]).toEqual([false, 1]);
+  expect([quick.isOpen, countSteps(quick)]).toEqual([true, 2]);
+});
+
+test("a step is read once for all who listen, and not at all when nobody does", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(1);
+  expect(reads).toEqual({ standings: 0, steps: 0 });
+  const opened = Array.from({ length: 20 }, openStream);
+  for (const { stream } of opened) streams.open("k", row() as never, () => stream);
+  await turn();
+  const before = { ...reads };
+  await write(1);
+  await write(1, null);
+  expect(reads).toEqual({ standings: before.standings + 2, steps: before.steps + 2 });
+  for (const one of opened) expect(countSteps(one)).toBe(3);
+  for (const one of opened) one.leave();
+  await write(1);
+  expect(reads.standings).toBe(before.standings + 2);
+});
+
+test("more steps than are read at once are told in order, to whoever lacks which", async () => {
+  const { streams, row, write } = openRun();
+  const [early, late] = [openStream(), openStream()];
+  streams.open("k", row() as never, () => early.stream);
+  await turn();
+  // Both are told at once: of 250 steps one lacks all, the other none but what comes then.
+  const told = write(250);
+  streams.open("k", row() as never, () => late.stream);
+  await told;
+  await write(5);
+  for (let i = 0; i < 20; i++) await turn();
+  for (const one of [early, late]) {
+    const seqs = [...one.frames.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq));
+    expect(seqs).toEqual(Array.from({ length: 255 }, (_, i) => i + 1));
+  }
+});
+
+test("where the run cannot be read its streams end, and the log says so", async () => {
+  const run = openRun();
+  const one = openStream();
+  run.streams.open("k", run.row() as never, () => one.stream);
+  await turn();
+  run.break();
+  await run.write(1);
+  expect([one.isOpen, run.log.length]).toEqual([false, 1]);
+});

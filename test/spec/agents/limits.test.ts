@@ -1,0 +1,161 @@
+// Spec 001, "Limits": how often a key and an address may ask, and how long a body may be.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { openRaw } from "../../http/raw-client.ts";
+import { KEY, startApp, type TestApp } from "../../support/app.ts";
+import { createKey } from "../gateway/keys.ts";
+import { readRefusal } from "./refusal.ts";
+import { askRoute, listRoutes, type Route, readDocument } from "./routes.ts";
+import { startService } from "./service.ts";
+
+describe("agents.limits.request_rate", () => {
+  let app: TestApp;
+  let routes: Route[];
+  beforeAll(async () => {
+    app = await startApp();
+    routes = listRoutes(await readDocument(app));
+  });
+  /** Nothing that one test has counted reaches the next. */
+  afterEach(() => app.clock.advance(60_000));
+  afterAll(() => app.stop());
+
+  /** Asks so many times, each route in its turn. */
+  const askAround = async (count: number, key: string) => {
+    const statuses: number[] = [];
+    for (let i = 0; i < count; i++) {
+      statuses.push((await askRoute(app, routes[i % routes.length]!, { key })).status);
+    }
+    return statuses;
+  };
+
+  test("agents.limits.request_rate 120 requests of a key are answered, over all routes together, and no more on any", async () => {
+    const key = await createKey(app, { scopes: ["agents"] });
+    expect(await askAround(120, key)).not.toContain(429);
+    for (const route of routes) {
+      const reply = await askRoute(app, route, { key });
+      expect([route.path, reply.headers.get("retry-after")]).toEqual([route.path, "60"]);
+      // agents.errors.p4: the request limit has no code.
+      expect(await readRefusal(reply)).toEqual([429, undefined, null]);
+    }
+  });
+
+  test("agents.limits.request_rate agents.limits.retry_after it slides: a place is free 60 s after it was taken", async () => {
+    const key = await createKey(app, { scopes: ["agents"] });
+    const wait = async () => (await app.get("/v1/runs", { key })).headers.get("retry-after");
+    await askAround(60, key);
+    await app.clock.advance(20_000);
+    await askAround(60, key);
+    expect(await wait()).toBe("40");
+    // Part of a second is a whole one.
+    await app.clock.advance(39_001);
+    expect(await wait()).toBe("1");
+    await app.clock.advance(999);
+    // Nothing closes for having been asked too often: sixty places, and then twenty seconds.
+    expect(await askAround(60, key)).not.toContain(429);
+    expect(await wait()).toBe("20");
+  });
+
+  test("agents.limits.request_rate refusals count, and keys of one account do not share", async () => {
+    const [first, second] = [
+      await createKey(app, { scopes: [] }),
+      await createKey(app, { scopes: ["agents"] }),
+    ];
+    expect(new Set(await askAround(120, first))).toEqual(new Set([403]));
+    expect(await askAround(1, first)).toEqual([429]);
+    expect(await askAround(1, second)).not.toContain(429);
+    // The gateway counts for itself.
+    expect((await app.get("/v1/models", { key: first })).status).toBe(200);
+  });
+
+  test("agents.limits.request_rate before it, keys that are none are refused; behind it, what the request says is not read", async () => {
+    const key = await createKey(app, { scopes: ["agents"] });
+    await askAround(120, key);
+    for (const path of ["/v1/agents/mine", "/v1/runs?colour=red"]) {
+      expect((await app.get(path, { key })).status).toBe(429);
+      expect((await app.get(path, { key: "x" })).status).toBe(401);
+    }
+  });
+});
+
+describe("agents.limits.request_rate by address", () => {
+  test("agents.limits.request_rate agents.limits.retry_after a client's address is counted over all keys, known or not", async () => {
+    const env = { WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "10" };
+    const app = await startApp({ listens: true, env });
+    for (const key of [KEY, `${KEY}-other`, "x", null, `${KEY}-none`]) {
+      for (let i = 0; i < 2; i++) {
+        expect((await app.get("/v1/agents", { key })).status).not.toBe(429);
+      }
+    }
+    for (const key of [KEY, "x", null]) {
+      const reply = await app.get("/v1/runs", { key });
+      expect(reply.headers.get("retry-after")).toBe("60");
+      expect(await readRefusal(reply)).toEqual([429, undefined, null]);
+    }
+    expect((await app.get("/v1/models")).status).toBe(200);
+    await app.clock.advance(60_000);
+    expect((await app.get("/v1/runs")).status).toBe(200);
+    await app.stop();
+  });
+});
+
+describe("agents.limits.body_size", () => {
+  const BYTES_MAX = 256 * 1024;
+  let app: TestApp;
+  let withBody: Route[];
+  beforeAll(async () => {
+    app = await startService({ listens: true });
+    withBody = listRoutes(await readDocument(app)).filter(({ body }) => body);
+  });
+  afterAll(() => app.stop());
+
+  /** The same JSON, so many bytes long. */
+  const stretch = (route: Route, bytes: number) => {
+    const text = JSON.stringify(route.body!.examples?.[0] ?? {});
+    return text.padEnd(bytes);
+  };
+
+  test("agents.limits.body_size agents.errors.p10 a body of 256 KB is read, one byte more is 413 without code", async () => {
+    for (const route of withBody) {
+      const fits = await askRoute(app, route, { body: stretch(route, BYTES_MAX) });
+      expect([route.path, [201, 404]]).toEqual([route.path, expect.arrayContaining([fits.status])]);
+      const reply = await askRoute(app, route, { body: stretch(route, BYTES_MAX + 1) });
+      expect([route.path, await readRefusal(reply)]).toEqual([route.path, [413, undefined, null]]);
+    }
+  });
+
+  test("agents.limits.body_size a chunked body is refused as soon as it is known to be too long", async () => {
+    const client = await openRaw(app.url);
+    client.write(
+      `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+    );
+    const chunk = " ".repeat(64 * 1024);
+    // The fifth is beyond, and no end is ever sent.
+    for (let i = 0; i < 5; i++) client.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+    const reply = (await client.read())!;
+    client.leave();
+    expect([reply.status, JSON.parse(reply.body).error]).toEqual([
+      413,
+      { message: expect.any(String), type: "invalid_request_error", param: null },
+    ]);
+  });
+
+  test("agents.limits.body_size a length that is announced as too long is refused before a byte of it", async () => {
+    for (const path of ["/v1/agents", "/v1/runs/01920000-0000-7000-8000-00000000dead/cancel"]) {
+      const client = await openRaw(app.url);
+      client.write(
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${BYTES_MAX + 1}\r\n\r\n`,
+      );
+      expect([path, (await client.read())!.status]).toEqual([path, 413]);
+      client.leave();
+    }
+  });
+
+  test("agents.limits.body_size a text as long as its field allows fits, in any script", async () => {
+    const body = { name: "😀".repeat(200), system_prompt: "x".repeat(100_000) };
+    expect((await app.post("/v1/agents", body)).status).toBe(201);
+    const longer = { ...body, system_prompt: "x".repeat(100_001) };
+    const reply = await app.post("/v1/agents", longer);
+    expect(await readRefusal(reply)).toEqual([400, undefined, "system_prompt"]);
+  });
+});

@@ -1,0 +1,151 @@
+// What the routes of runs read, and what retention deletes, on every engine.
+import { expect } from "bun:test";
+import { BEGIN, makeRecord, makeStep } from "../support/runs.ts";
+import { create } from "./agent-cases.ts";
+import type { Case } from "./cases.ts";
+import { codeOf, DAY_MS, end, start, startMany, takeUp } from "./run-acts.ts";
+
+const again = { idempotency: { key: "k-1", body_hash: "h-1" } };
+
+const routeCases: Case[] = [
+  {
+    method: "runs.findStartable",
+    title: "tells an agent's account, version and holds",
+    async given(houses) {
+      await create(houses, "g-1");
+      await create(houses, "g-2");
+      const hold = { account_id: "a-1", reason: null, since: BEGIN };
+      await houses.holds.hold({ kind: "agent", id: "g-2", ...hold });
+    },
+    act: ({ runs }) => Promise.all(["g-1", "g-2", "g-3"].map((id) => runs.findStartable(id))),
+    async judge(answer, { runs, holds }) {
+      const free = { account_id: "a-1", status: "active", current_version: 1, is_held: false };
+      const held = { ...free, is_held: true };
+      expect(answer).toEqual([free, held, undefined]);
+      const hold = { account_id: "a-1", reason: null, since: BEGIN };
+      await holds.hold({ kind: "account", id: "a-1", ...hold });
+      expect(await runs.findStartable("g-1")).toEqual(held);
+    },
+  },
+  {
+    method: "runs.findTerms",
+    title: "finds what a version starts a run with",
+    given: (houses) => create(houses, "g-1"),
+    act: ({ runs }) => Promise.all([runs.findTerms("g-1", 1), runs.findTerms("g-1", 2)]),
+    judge(answer) {
+      const terms = { budgets: expect.any(Object), tools: expect.any(Array) };
+      expect(answer).toEqual([expect.objectContaining(terms), undefined]);
+    },
+  },
+  {
+    method: "runs.findStarted",
+    title: "finds the run of the same request for a day",
+    given: (houses) => start(houses, "r-1", {}, again),
+    act: ({ runs }) => runs.findStarted("a-1", "g-1", again.idempotency, BEGIN + DAY_MS - 1),
+    async judge(answer, { runs }) {
+      expect(answer).toMatchObject({ id: "r-1" });
+      const find = (account: string, agent: string, given: object, now = BEGIN) =>
+        codeOf(runs.findStarted(account, agent, { ...again.idempotency, ...given }, now));
+      expect(await find("a-1", "g-1", { body_hash: "h-2" })).toBe("idempotency_conflict");
+      const { idempotency } = again;
+      for (const [account, agent, now] of [
+        ["a-2", "g-1", BEGIN],
+        ["a-1", "g-2", BEGIN],
+        ["a-1", "g-1", BEGIN + DAY_MS],
+      ] as const) {
+        expect(await runs.findStarted(account, agent, idempotency, now)).toBeUndefined();
+      }
+    },
+  },
+  {
+    method: "runs.findStanding",
+    title: "tells status, steps and start alone",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2"]);
+      await takeUp(houses, 1);
+      await houses.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
+    },
+    act: ({ runs }) => Promise.all(["r-1", "r-2", "r-3"].map((id) => runs.findStanding(id))),
+    judge(answer) {
+      expect(answer).toEqual([
+        { status: "running", last_seq: 1, started_at: BEGIN + 5 },
+        { status: "queued", last_seq: 0, started_at: null },
+        undefined,
+      ]);
+    },
+  },
+  {
+    method: "runs.findThreadOwner",
+    title: "names the account of a thread",
+    given: (houses) => start(houses, "r-1"),
+    act: ({ runs }) =>
+      Promise.all([runs.findThreadOwner("thread of r-1"), runs.findThreadOwner("none")]),
+    judge: (answer) => expect(answer).toEqual(["a-1", undefined]),
+  },
+  {
+    method: "runs.sweep",
+    title: "deletes what ended long ago, and passes over the rest",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2", "r-3"]);
+      await takeUp(houses);
+      for (const id of ["r-1", "r-3"]) {
+        const outputs = [{ tool_call_id: "c-1", content: "whole" }];
+        await houses.runs.note(makeRecord(id, { steps: [makeStep(`s of ${id}`)], outputs }));
+        await end(houses, id);
+      }
+    },
+    act: ({ runs }) => runs.sweep("", BEGIN + DAY_MS, 2),
+    async judge(answer, { runs, ran }) {
+      expect(answer).toEqual({ deleted: 1, after_id: "r-2" });
+      expect(await runs.find("r-1", null)).toBeUndefined();
+      expect(await runs.listSteps("r-1", 0, null)).toEqual([]);
+      expect(await runs.findOutput("r-1", "c-1")).toBeUndefined();
+      expect(await ran.messages("thread of r-1")).not.toEqual([]);
+      expect(await ran.days()).toMatchObject([{ runs: 2 }]);
+      expect(await runs.sweep("r-2", BEGIN, 2)).toEqual({ deleted: 0, after_id: null });
+      expect(await runs.sweep("r-2", BEGIN + DAY_MS, 2)).toEqual({ deleted: 1, after_id: null });
+      expect(await runs.find("r-2", null)).toMatchObject({ status: "running" });
+      expect(await runs.find("r-3", null)).toBeUndefined();
+    },
+  },
+  {
+    method: "runs.sweepStarts",
+    title: "deletes keys of requests that are old, so many at once",
+    async given(houses) {
+      for (const [i, id] of ["r-1", "r-2", "r-3"].entries()) {
+        const idempotency = { key: id, body_hash: "h" };
+        await start(houses, id, { created_at: BEGIN + i }, { idempotency });
+      }
+    },
+    act: ({ runs }) => runs.sweepStarts(BEGIN + 1, 1),
+    async judge(answer, { runs }) {
+      expect(answer).toBe(1);
+      expect(await runs.sweepStarts(BEGIN + 1, 5)).toBe(1);
+      expect(await runs.sweepStarts(BEGIN + 1, 5)).toBe(0);
+      const find = (key: string) =>
+        runs.findStarted("a-1", "g-1", { key, body_hash: "h" }, BEGIN + 2);
+      expect([await find("r-2"), await find("r-3")]).toMatchObject([undefined!, { id: "r-3" }]);
+    },
+  },
+  {
+    method: "usage.sum",
+    title: "sums runs by day and agent, and what is unknown as null",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2"]);
+      await start(houses, "r-3", { account_id: "a-2" });
+      await takeUp(houses);
+      await end(houses, "r-1");
+      await end(houses, "r-2", "failed");
+    },
+    act: ({ usage }) => usage.sum("a-1", "agent", "2026-11-20", "2026-11-20"),
+    async judge(answer, { usage }) {
+      const sum = { runs: 2, succeeded: 1, failed: 1, cancelled: 0 };
+      expect(answer).toMatchObject([{ name: "g-1", ...sum }]);
+      const days = await usage.sum("a-1", "day", "2026-11-01", "2026-11-30");
+      expect(days).toMatchObject([{ name: "2026-11-20", ...sum }]);
+      expect(await usage.sum("a-1", "day", "2026-11-21", "2026-11-30")).toEqual([]);
+      expect(await usage.sum("a-2", "day", "2026-11-20", "2026-11-20")).toEqual([]);
+    },
+  },
+];
+export const runRouteCases: readonly Case[] = routeCases;
