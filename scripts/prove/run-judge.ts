@@ -19,10 +19,11 @@ const LAWS: Readonly<Record<keyof Judgement, string>> = {
   message_gaps: `SELECT thread_id FROM messages GROUP BY thread_id
     HAVING COUNT(*) <> MAX(seq) OR MIN(seq) <> 1`,
   // Each end is told once.
-  untold: `SELECT runs.id FROM runs LEFT JOIN outbox
-      ON json_extract(outbox.data, '$.run.id') = runs.id AND outbox.type LIKE 'run.%'
-      AND outbox.type = CASE runs.status WHEN 'succeeded' THEN 'run.completed' ELSE 'run.failed' END
-    GROUP BY runs.id HAVING COUNT(outbox.id) <> 1`,
+  untold: `SELECT * FROM (SELECT id, CASE status WHEN 'succeeded' THEN 'run.completed'
+          ELSE 'run.failed' END FROM runs
+        EXCEPT SELECT json_extract(data, '$.run.id'), type FROM outbox)
+    UNION ALL SELECT json_extract(data, '$.run.id') AS run_id, '' FROM outbox
+      WHERE type LIKE 'run.%' GROUP BY run_id HAVING COUNT(*) > 1`,
   wrong_counts: `SELECT account_id FROM run_counts
     WHERE active <> (SELECT COUNT(*) FROM runs WHERE runs.account_id = run_counts.account_id
         AND status IN ('queued', 'running'))

@@ -31,7 +31,7 @@ const MESSAGES = [
   "Hello",
   ["Work.", "!delay 30ms", CALL, "!next", "!delay 60ms", CALL, "!next", "!say Done."],
   ["Work.", CALL, CALL, CALL, "!next", "!say Done."],
-  ["Fail.", CALL, "!next", "!error bad_request"],
+  ["Fail.", CALL, "!next", "!error invalid_request"],
   ["Work.", "!delay 150ms", "!say Done."],
 ].map((message) => (typeof message === "string" ? message : message.join("\n")));
 

@@ -60,6 +60,7 @@ export function completeSettings(settings: Settings, surroundings: Surroundings)
   completeServer(settings.server, surroundings);
   completeMetrics(settings.server, surroundings);
   completeService(settings.service, ids, problems);
+  judgeRetention(settings.retention, problems);
   for (const [index, model] of settings.models.entries()) {
     const path = `models[${index}]`;
     if (ids.indexOf(model.id) < index) problems.add(`${path}.id`, "is the id of an earlier model");
@@ -73,6 +74,15 @@ export function completeSettings(settings: Settings, surroundings: Surroundings)
     }
   }
   judgeStarts(settings.models, problems);
+}
+
+/** The runs of a day are what its limit and repeated requests are judged by. */
+const RUNS_KEPT_LEAST_MS = 24 * 3_600_000;
+
+function judgeRetention({ runs }: Settings["retention"], problems: Problems) {
+  if (runs !== null && runs < RUNS_KEPT_LEAST_MS) {
+    problems.add("retention.runs", 'must be "forever" or at least 24h');
+  }
 }
 
 function completeServer(server: Open<Settings["server"]>, { env, problems }: Surroundings) {
