@@ -25,6 +25,7 @@ export interface Agents {
   drain(): void;
 }
 
+/** agents.does.p1 */
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;

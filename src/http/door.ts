@@ -123,7 +123,7 @@ function createAnswer(
   const judge = async (visit: Visit): Promise<Reply> => {
     const { request, request_id, trace } = visit;
     rules.admit(request);
-    // gateway.p3, gateway.endpoints.p1, agents.authentication.1
+    // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
     const caller = await options.identify(request.headers.get("authorization"));
     // gateway.authentication.3, agents.authentication.4; gateway.errors.permission_denied
     if (isInternal(caller) || hasHeader(request, internal_prefix)) {

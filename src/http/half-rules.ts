@@ -58,6 +58,7 @@ function createAgentsRules({ isOpen, enforcesScope, limitAddress }: AgentsGate):
     },
     // agents.limits.request_rate: each key by itself, all routes together.
     nameCounter: ({ key_id }) => key_id,
+    // agents.authentication.2, agents.endpoints.p2: none stands for another.
     // agents.authentication.3: while the grace lasts, most routes serve a key without `agents`.
     needsScope: ({ scope, is_scope_certain }) =>
       scope !== "agents" || is_scope_certain === true || enforcesScope(),

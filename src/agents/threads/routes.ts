@@ -5,6 +5,7 @@ import { type Door, IdParams, readCursor, Uuid, writeCursor } from "../../http/i
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, Resource, show } from "../../platform/shape.ts";
 import type { Around } from "../around.ts";
+import { agentStore } from "../definitions/store.ts";
 import { type FoundThread, threadStore } from "./store.ts";
 import { Message, Thread } from "./thread.ts";
 
@@ -60,6 +61,7 @@ const MessageList = Resource(
 
 export function openThreadRoutes(door: Door, { database }: Pick<Around, "database">): void {
   const threads = database.bind(threadStore);
+  const agents = database.bind(agentStore);
 
   /** agents.authentication.6, agents.errors.thread_not_found: missing, or not the caller's. */
   const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
@@ -75,11 +77,16 @@ export function openThreadRoutes(door: Door, { database }: Pick<Around, "databas
       scope: "agents",
       query: ThreadsQuery,
       replies: { 200: { description: "Threads, newest first.", schema: ThreadList } },
-      refusals: [],
+      refusals: ["agent_not_found"],
     },
     async ({ query, caller: { account_id } }) => {
       const { agent_id = null, limit = PAGE } = query;
       const before = query.before === undefined ? null : readPlace(query.before);
+      // agents.authentication.6: also where an id only narrows a list.
+      if (agent_id !== null) {
+        const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
+        if (!agent) throw refuse("agent_not_found");
+      }
       if (account_id === null) return [200, { data: [], next_before: null }];
       // One more than is shown tells whether there is more.
       const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });

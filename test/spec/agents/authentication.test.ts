@@ -34,7 +34,7 @@ async function expectEverywhere(given: AskOptions, says: unknown[], on = app): P
 }
 
 describe("agents.authentication.1", () => {
-  test("agents.authentication.1 agents.errors.p9 no route is without a key", async () => {
+  test("agents.authentication.1 agents.endpoints.p1 agents.errors.p9 no route is without a key", async () => {
     expect(routes.length).toBeGreaterThan(18);
     await expectEverywhere({ key: null }, [401, undefined, null]);
     for (const authorization of ["Bearer", KEY, `Basic ${KEY}`, `Bearer${KEY}`]) {
@@ -77,7 +77,7 @@ describe("agents.authentication.2", () => {
     }
   });
 
-  test("agents.authentication.2 `agents` alone is let in everywhere", async () => {
+  test("agents.authentication.2 agents.endpoints.p2 `agents` alone is let in everywhere", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
     for (const route of routes) {
       const { status } = await askRoute(app, route, { key });

@@ -49,7 +49,7 @@ describe("agents.errors.p1", () => {
     ]);
   });
 
-  test("agents.errors.p2 the message may tell of the case, the code is one and the same", async () => {
+  test("the message may tell of the case, the code is one and the same", async () => {
     const codes = new Set<string>();
     const messages = new Set<string>();
     for (const body of [{ budgets: { max_cost_sar: "x" } }, { tools: ["unheard_of"] }]) {
@@ -174,8 +174,8 @@ describe("agents.p5", () => {
   });
 });
 
-describe("agents.errors.p6", () => {
-  test("agents.errors.p6 agents.p3 another method, or a path that is none, is not found in this half's envelope", async () => {
+describe("what is no route", () => {
+  test("agents.p3 another method, or a path that is none, is not found in this half's envelope", async () => {
     const known = new Map<string, string[]>();
     for (const { method, path } of routes) known.set(path, [...(known.get(path) ?? []), method]);
     for (const [path, methods] of known) {

@@ -105,9 +105,12 @@ describe("GET /v1/threads", () => {
     const whole = await read("?limit=61");
     expect([ids(whole), whole.next_before]).toEqual([all, null]);
     expect(ids(await read(`?agent_id=${other.toUpperCase()}`))).toEqual([thread_id]);
-    expect(ids(await read(`?agent_id=${crypto.randomUUID()}`))).toEqual([]);
-    const mine = await readJson(await app.get(`/v1/threads?agent_id=${other}`));
-    expect(mine).toEqual({ data: [], next_before: null });
+    for (const asker of [KEY, `${KEY}-ownerless`]) {
+      for (const agent of [other, crypto.randomUUID()]) {
+        const reply = await app.get(`/v1/threads?agent_id=${agent}`, { key: asker });
+        await expectRefusal(reply, 404, "agent_not_found");
+      }
+    }
     const none = await readJson(await app.get("/v1/threads", { key: `${KEY}-ownerless` }));
     expect(none).toEqual({ data: [], next_before: null });
   });
