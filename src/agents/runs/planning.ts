@@ -21,6 +21,8 @@ const REASON_CHARACTERS_MAX = 64;
 const NAME_CHARACTERS_MAX = 128;
 /** Longer than any arguments that are taken: a model's own text, which nobody bounds. */
 const ARGUMENTS_CHARACTERS_MAX = 262_144;
+/** More than any model writes in one reply; what is beyond would come back with every page. */
+const CONTENT_CHARACTERS_MAX = 1_048_576;
 
 /** The tools of a version as they are now; undefined: there is none of that name any more. */
 export type FindTool = (name: string) => BuiltinTool | undefined;
@@ -37,7 +39,7 @@ export function readReply(reply: RoundAnswer, cost: number | null, ids: Ids): As
   const { content, usage, duration_ms } = reply;
   const calls = reply.tool_calls.slice(0, CALLS_WRITTEN_MAX);
   return {
-    content: content === null ? null : cleanText(content),
+    content: content === null ? null : cleanText(content.slice(0, CONTENT_CHARACTERS_MAX)),
     tool_calls: calls.map(({ function: { name, arguments: text } }) => ({
       id: `call_${ids.token(24)}`,
       name: cleanText(name.slice(0, NAME_CHARACTERS_MAX)),

@@ -250,3 +250,9 @@ describe("what a call brought", () => {
     await judgeLog(trial, id);
   });
 });
+
+test("of an answer longer than any model writes a bounded part is kept", async () => {
+  await open(() => say("x".repeat(1_048_577)));
+  const run = await trial.ended(await trial.run());
+  expect([run.status, run.output?.message.length]).toEqual(["succeeded", 1_048_576]);
+});
