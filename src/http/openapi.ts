@@ -233,6 +233,7 @@ async function writeDocument(app: Elysia, doors: readonly Door[], version: strin
   }
   return {
     openapi: "3.1.0",
+    // agents.versioning.1: a preview, whose version is the program's.
     info: {
       title: "Wadi",
       version,
