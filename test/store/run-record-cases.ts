@@ -216,8 +216,10 @@ const finishCases: Case[] = [
     act: ({ runs }) => runs.finish(makeRecord("r-1", FULL), ended("succeeded", "e-1")),
     async judge(answer, { runs, ran, outbox }) {
       const final = { status: "succeeded", epoch: 0, finished_at: BEGIN + 10, last_seq: 2 };
-      expect(answer).toMatchObject({ ...final, error: null, message_seq: 3 });
-      expect(await runs.find("r-1", "a-1")).toEqual(answer as never);
+      expect(answer).toBe(true);
+      expect(await runs.find("r-1", "a-1")).toMatchObject({
+        ...{ ...final, error: null, message_seq: 3 },
+      });
       expect(await runs.listSteps("r-1", 0, null)).toHaveLength(2);
       expect(await ran.messages(THREAD)).toHaveLength(3);
       expect(await ran.counts()).toEqual([{ account_id: "a-1", started: 1, active: 0 }]);
@@ -257,9 +259,9 @@ const finishCases: Case[] = [
           return runs.finish(makeRecord(id), ended("budget_exceeded", `again ${id}`));
         }),
       ),
-    async judge(answer, { ran, outbox }) {
-      const final = (answer as ({ id: string } | null)[]).filter((one) => one !== null);
-      expect(final).toMatchObject([{ id: "r-4", status: "budget_exceeded" }]);
+    async judge(answer, { runs, ran, outbox }) {
+      expect((answer as boolean[]).filter((isMine) => isMine)).toHaveLength(1);
+      expect(await runs.find("r-4", null)).toMatchObject({ status: "budget_exceeded" });
       const none = { succeeded: 0, failed: 0, budget_exceeded: 0, cancelled: 0 };
       const rest = { unpriced_runs: 1, agent_id: "g-1", day: "2026-11-20" };
       expect(await ran.days()).toMatchObject([

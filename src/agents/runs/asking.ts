@@ -12,11 +12,11 @@ export type Asked = RoundAnswer | "broken" | "stopped" | End;
 /** The key's rights are looked at for each attempt: agents.authentication.1. */
 export async function askModel(work: Work, ask: RoundAsk): Promise<Asked> {
   const { around, state, journal, leash } = work;
-  const { inside, clock, ids, access } = around;
+  const { inside, clock, ids } = around;
   const { signal } = leash;
   let first_failed_at: number | null = null;
   for (let attempts = 1; ; attempts++) {
-    const caller = await access.findCaller(state.row.started_by_key_id ?? "");
+    const caller = await work.findCaller(state.row.started_by_key_id);
     if (!caller) return KEY_ENDED;
     const who = { caller, request_id: ids.uuid(), trace: null };
     const reply = await inside.chat.ask(who, ask, signal);

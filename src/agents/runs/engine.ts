@@ -1,26 +1,21 @@
 // The engine: claims runs that wait, executes so many at once, and drains at a stop.
-import { endsWithin, wait } from "../../platform/clock.ts";
+import { endsWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
 import type { Around } from "../around.ts";
-import { createFence } from "../tools/fence.ts";
-import { leftMs } from "./budget.ts";
-import { execute } from "./execution.ts";
-import { createJournal, type RunStore } from "./journal.ts";
-import { createPlaces, type Places } from "./places.ts";
+import { createCallers } from "./callers.ts";
+import type { RunStore } from "./journal.ts";
+import { createPerformance } from "./performing.ts";
+import { createPlaces } from "./places.ts";
 import type { FindTool } from "./planning.ts";
 import { createProcess } from "./process.ts";
+import { createPump } from "./pump.ts";
 import type { RunRow } from "./run.ts";
-import { beginLog, restoreState } from "./state.ts";
 import type { Turn } from "./store/claim.ts";
-import { createVersions } from "./versions.ts";
 import { breakOff, type Executing, watchRuns } from "./watching.ts";
+import type { Break } from "./work.ts";
 
-/** A claim that failed is tried again. */
-const CLAIM_AGAIN_MS = 1_000;
 /** What was broken off has this long to say so. */
 const GRACE_MS = 1_000;
-/** No timer of the machine is longer; what works for weeks is looked at before each round. */
-const TIMER_MS_MAX = 2_147_483_647;
 
 export interface EngineOptions {
   around: Around;
@@ -43,20 +38,22 @@ export function createEngine(options: EngineOptions): Engine {
   const draining = new AbortController();
   const places = createPlaces(() => around.settings().limits.concurrent_runs);
   const undo: (() => void)[] = [];
-  let onQuiet: (() => void) | null = null;
+  const quiet = Promise.withResolvers<void>();
 
   const process = createProcess({
     ...{ around, store },
     isExecuting: (id) => executing.has(id),
-    onLost() {
-      for (const run of executing.values()) breakOff(run, "lost");
-    },
+    onLost: () => breakAll(executing, "lost"),
     onSign: () => pump.look(),
   });
-  const perform = createPerformance(options, places, draining.signal, () => pump.look());
+  const callers = createCallers(around);
+  const perform = createPerformance({
+    ...{ ...options, places, findCaller: callers.find, draining: draining.signal },
+    onPlace: () => pump.look(),
+  });
   const isQuiet = () => executing.size === 0 && !pump.isClaiming();
   const tellQuiet = () => {
-    if (isQuiet()) onQuiet?.();
+    if (draining.signal.aborted && isQuiet()) quiet.resolve();
   };
   const begin = (row: RunRow) => {
     const run: Executing = { row, controller: new AbortController() };
@@ -80,12 +77,10 @@ export function createEngine(options: EngineOptions): Engine {
   const pump = createPump(around, {
     ...{ places, claim },
     isDraining: () => draining.signal.aborted,
-    onClaimed: () => tellQuiet(),
+    onClaimed: tellQuiet,
   });
-  /** null: of any account something may wait. */
   const hearQueued = async (account_id: string | null) => {
-    const accounts = account_id === null ? await store.listWaiting() : [account_id];
-    for (const one of accounts) places.tell(one);
+    for (const one of await listWaiting(store, account_id)) places.tell(one);
     pump.look();
   };
   const complain = (error: unknown) => log.error("waiting runs could not be listed", { error });
@@ -94,6 +89,7 @@ export function createEngine(options: EngineOptions): Engine {
     name: "engine",
     async start() {
       undo.push(
+        callers.leave,
         database.listen("runs.queued", (id) => void hearQueued(id).catch(complain)),
         watchRuns({
           ...{ around, executing },
@@ -108,10 +104,9 @@ export function createEngine(options: EngineOptions): Engine {
     async stop(deadline_ms) {
       draining.abort();
       for (const step of undo.splice(0)) step();
-      const quiet = Promise.withResolvers<void>();
-      onQuiet = quiet.resolve;
-      if (!isQuiet() && !(await endsWithin(clock, deadline_ms, quiet.promise))) {
-        for (const run of executing.values()) breakOff(run, "stop");
+      tellQuiet();
+      if (!(await endsWithin(clock, deadline_ms, quiet.promise))) {
+        breakAll(executing, "stop");
         await endsWithin(clock, GRACE_MS, quiet.promise);
       }
       await process.stop();
@@ -120,99 +115,11 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-interface PumpOptions {
-  places: Places;
-  claim(turns: readonly Turn[]): Promise<readonly RunRow[]>;
-  isDraining(): boolean;
-  /** A claim has ended, whatever came of it. */
-  onClaimed(): void;
+function breakAll(executing: ReadonlyMap<string, Executing>, why: Break): void {
+  for (const run of executing.values()) breakOff(run, why);
 }
 
-interface Pump {
-  /** Claims for as long as somebody waits and a place is free; one claim at a time. */
-  look(): void;
-  isClaiming(): boolean;
-}
-
-function createPump(
-  { clock, log }: Pick<Around, "clock" | "log">,
-  { places, claim, isDraining, onClaimed }: PumpOptions,
-): Pump {
-  let isClaiming = false;
-  let isResting = false;
-  const rest = () => {
-    isResting = true;
-    clock.after(CLAIM_AGAIN_MS, () => {
-      isResting = false;
-      look();
-    });
-  };
-  const claimOnce = async (turns: readonly Turn[]) => {
-    try {
-      const claimed = new Map<string, number>();
-      for (const { account_id } of await claim(turns)) {
-        claimed.set(account_id, (claimed.get(account_id) ?? 0) + 1);
-      }
-      places.settle(turns, claimed);
-    } catch (error) {
-      log.error("runs could not be claimed", { error });
-      rest();
-    }
-    isClaiming = false;
-    onClaimed();
-    look();
-  };
-  const look = () => {
-    if (isClaiming || isResting || isDraining()) return;
-    const turns = places.plan();
-    if (turns.length === 0) return;
-    isClaiming = true;
-    void claimOnce(turns);
-  };
-  return { look, isClaiming: () => isClaiming };
-}
-
-/** Executes one run that was claimed; it never throws. */
-function createPerformance(
-  { around, store, findTool }: EngineOptions,
-  places: Places,
-  draining: AbortSignal,
-  pump: () => void,
-) {
-  const { clock, ids, log } = around;
-  const findVersion = createVersions(store);
-  /** Gives the place away while nothing is done, and comes back for it. */
-  const park = async (wait_ms: number, signal: AbortSignal) => {
-    const ended = AbortSignal.any([signal, draining]);
-    places.give();
-    pump();
-    await wait(clock, wait_ms, ended);
-    await places.comeBack(ended);
-    if (signal.aborted) return "broken";
-    return draining.aborted ? "stopped" : "on";
-  };
-  return async ({ row, controller }: Executing): Promise<void> => {
-    const { signal } = controller;
-    const left_ms = leftMs(row, row.worked_ms);
-    const cancelTime =
-      left_ms === null || left_ms > TIMER_MS_MAX
-        ? null
-        : clock.after(Math.max(0, left_ms), () => controller.abort("time"));
-    try {
-      const version = await findVersion(row);
-      const loaded = { row, version, ...(beginLog(row) ?? (await store.load(row))) };
-      const state = restoreState(loaded, createFence(ids.token(16)));
-      await execute({
-        ...{ around, findTool, findOutput: store.findOutput, state },
-        journal: createJournal(around, store, state),
-        leash: { signal, park: (wait_ms: number) => park(wait_ms, signal) },
-        isDraining: () => draining.aborted,
-      });
-    } catch (error) {
-      // Its run is still ours, and executed by nobody: the next sign of life puts it back.
-      log.error("a run failed on our side", { run_id: row.id, error });
-    } finally {
-      cancelTime?.();
-    }
-  };
+/** Accounts of which a run may wait; `account_id` of null: nobody knows of which. */
+async function listWaiting(store: RunStore, account_id: string | null): Promise<string[]> {
+  return account_id === null ? store.listWaiting() : [account_id];
 }

@@ -9,7 +9,7 @@ import { applyStep, hear, type RunState } from "./state.ts";
 import type { NewStep, StepRow, SystemData } from "./step.ts";
 import { countApprovalIds } from "./store/closing.ts";
 import type { runStore } from "./store/index.ts";
-import type { Progress, Record } from "./store/record.ts";
+import type { Progress, Record, WrittenStep } from "./store/record.ts";
 import type { Request } from "./store/waiting.ts";
 
 /** What one transaction adds; `progress` is where the run stands behind it. */
@@ -47,15 +47,15 @@ export function createJournal(
     epoch,
     at: clock.now(),
     progress: takeProgress(given.progress, countWorked()),
-    steps: given.steps ?? [],
+    steps: (given.steps ?? []).map(writeStep),
     messages: given.messages ?? [],
     outputs: given.outputs ?? [],
     summary: given.summary ?? null,
   });
   /** What was written is what the run is from now on. */
   const follow = (
-    { progress }: Addition,
-    { steps, messages, progress: written }: Record,
+    { progress, steps = [] }: Addition,
+    { messages, progress: written }: Record,
     recorded: Awaited<ReturnType<RunStore["note"]>>,
   ) => {
     if (!recorded) throw new Lost();
@@ -102,6 +102,10 @@ export function createJournal(
   };
 }
 export type Journal = ReturnType<typeof createJournal>;
+
+function writeStep({ id, round, kind, data }: NewStep): WrittenStep {
+  return { id, round, kind, data: JSON.stringify(data) };
+}
 
 /** Of a row, what its process may write: the rest need not travel. */
 function takeProgress(row: RunRow, worked_ms: number): Progress {

@@ -1,4 +1,5 @@
 // What every part of an execution works with, and what can become of it.
+import type { Caller } from "../../access/index.ts";
 import type { Around } from "../around.ts";
 import type { Journal } from "./journal.ts";
 import type { FindTool } from "./planning.ts";
@@ -20,6 +21,8 @@ export interface Work {
   journal: Journal;
   leash: Leash;
   findTool: FindTool;
+  /** agents.authentication.1: asked for each round; undefined: the key has ended. */
+  findCaller(key_id: string | null): Promise<Caller | undefined>;
   /** The whole of a result that was cut; undefined: there is none. */
   findOutput(run_id: string, tool_call_id: string): Promise<string | undefined>;
   /** true: no further round begins here. */

@@ -14,11 +14,11 @@ const CALLS_AT_ONCE = 8;
 
 /** What needs a person holds nothing up: it is waited for when all else is done. */
 export async function workCalls(work: Work): Promise<Turn> {
-  const { state, around, journal } = work;
+  const { state, journal } = work;
   const calls = state.open.filter(({ decision }) => decision !== "needs_approval");
   // agents.states.running_tool_call_needs_approval
   if (calls.length === 0) return (await journal.wait()) ? "waiting" : "next";
-  const caller = await around.access.findCaller(state.row.started_by_key_id ?? "");
+  const caller = await work.findCaller(state.row.started_by_key_id);
   if (!caller) return end(work, KEY_ENDED);
   return runSideBySide(work, calls, caller);
 }

@@ -6,7 +6,7 @@ import { createDraw } from "../../support/draw.ts";
 import { judgeLog } from "./log.ts";
 import { answer, call, makeRun, openTrial, type Wish } from "./trial.ts";
 
-const FREE = { model: 0, tools: 0, total: 0 };
+const FREE: ReturnType<typeof addCost> = { model: 0, tools: 0, total: 0 };
 const usage = (prompt_tokens: number, completion_tokens: number) => ({
   ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
 });
@@ -19,23 +19,26 @@ describe("the cost of a run", () => {
         part: draw() < 0.5 ? ("model" as const) : ("tools" as const),
         amount: draw() < 0.08 ? null : Math.floor(draw() * 10 ** Math.floor(draw() * 13)),
       }));
-      const cost = parts.reduce((sum, { part, amount }) => addCost(sum, part, amount), FREE);
+      const cost: typeof FREE = parts.reduce(
+        (sum, { part, amount }) => addCost(sum, part, amount),
+        FREE,
+      );
       const priced = parts.reduce((sum, { amount }) => addPriced(sum, amount), 0);
       const known = parts.flatMap(({ amount }) => amount ?? []);
       expect(priced).toBe(known.reduce((sum, amount) => sum + amount, 0));
       for (const name of ["model", "tools"] as const) {
         const own = parts.filter(({ part }) => part === name).map(({ amount }) => amount);
-        const sum = own.includes(null) ? null : own.reduce<number>((all, one) => all + one!, 0);
-        expect(cost[name]).toBe(sum);
+        const sum = own.reduce<number>((all, one) => all + (one ?? 0), 0);
+        expect<number | null>(cost[name]).toBe(own.includes(null) ? null : sum);
       }
       const hasBoth = cost.model !== null && cost.tools !== null;
-      expect(cost.total).toBe(hasBoth ? cost.model! + cost.tools! : null);
+      expect<number | null>(cost.total).toBe(hasBoth ? cost.model! + cost.tools! : null);
     }
   });
 
   test("is unknown beyond what a number holds exactly, and what was priced stays", () => {
     const rich = { model: Number.MAX_SAFE_INTEGER, tools: 0, total: Number.MAX_SAFE_INTEGER };
-    expect(addCost(rich, "model", 1)).toEqual({ model: null, tools: 0, total: null });
+    expect(addCost<typeof FREE>(rich, "model", 1)).toEqual({ model: null, tools: 0, total: null });
     expect(addPriced(Number.MAX_SAFE_INTEGER, 1)).toBe(Number.MAX_SAFE_INTEGER);
   });
 

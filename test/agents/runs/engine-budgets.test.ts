@@ -112,8 +112,8 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
 
 describe("the key that started a run", () => {
   test("is looked at for each round (agents.authentication.1)", async () => {
-    await open((_ask, _signal, turn) => {
-      if (turn === 1) trial.callers.delete(KEY_ID);
+    await open(async (_ask, _signal, turn) => {
+      if (turn === 1) await trial.endKey();
       return call(add());
     });
     const id = await trial.run();
@@ -121,6 +121,14 @@ describe("the key that started a run", () => {
       ...{ status: "failed", error: { code: "permission_denied" }, usage: { rounds: 2 } },
     });
     await judgeLog(trial, id);
+  });
+
+  test("breaks its round off at once where a commit tells that it ended", async () => {
+    await open((_ask, signal) => untilAborted(signal));
+    const id = await trial.run();
+    await trial.until(async () => trial.asks.length === 1);
+    await trial.endKey();
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "permission_denied" } });
   });
 
   test("ends it within five seconds, also in the middle of a round (agents.authentication.1)", async () => {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import type { BuiltinTool, ToolUse } from "../../../src/agents/tools/contract.ts";
+import { nextTurn } from "../../../src/platform/clock.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { judgeLog, kindsOf, resultsOf } from "./log.ts";
 import {
@@ -91,7 +92,7 @@ describe("a call that cannot be run is answered", () => {
     let most = 0;
     const slow = makeTool("slow", async () => {
       most = Math.max(most, ++running);
-      await Bun.sleep(0);
+      await nextTurn();
       running--;
       return { content: "ok" };
     });
@@ -125,9 +126,10 @@ describe("a call that cannot be run is answered", () => {
 describe("what a call brought", () => {
   test("is written once, also when others end while it is written", async () => {
     let runs = 0;
+    const writing = Promise.withResolvers<void>();
     const later = makeTool("web_search", async () => {
       runs++;
-      await Bun.sleep(0);
+      await writing.promise;
       return { content: "later" };
     });
     await open(script(call(add(), ["web_search", {}])), {
@@ -135,7 +137,8 @@ describe("what a call brought", () => {
       wrap: (store) => ({
         ...store,
         async settle(record) {
-          await Bun.sleep(5);
+          writing.resolve();
+          await nextTurn();
           return store.settle(record);
         },
       }),

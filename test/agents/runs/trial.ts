@@ -14,7 +14,7 @@ import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import type { RoundAnswer, RoundAsk, RoundFailure } from "../../../src/gateway/index.ts";
-import { type Database, openDatabase } from "../../../src/platform/database/index.ts";
+import { type Database, openDatabase, store } from "../../../src/platform/database/index.ts";
 import { outboxStore } from "../../../src/platform/outbox/store.ts";
 import type { Code } from "../../../src/platform/refusal.ts";
 import { stores } from "../../../src/stores.ts";
@@ -28,6 +28,8 @@ export type Model = (ask: RoundAsk, signal: AbortSignal, turn: number) => Reply 
 
 export const KEY_ID = "k-1";
 export const ACCOUNT = "a-1";
+const teller = store("teller", {}, { end: async (tx, key_id: string) => tx.tell("key", key_id) });
+
 const PRICES: Prices = {
   currency: "SAR",
   models: { "stub-1": { prompt: "1.000000", completion: "2.000000" } },
@@ -86,10 +88,12 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const onFailure = (failure: unknown) => {
     throw failure;
   };
-  const database = options.database ?? (await openDatabase({ place, stores, clock, onFailure }));
+  const database =
+    options.database ??
+    (await openDatabase({ place, stores: [...stores, teller], clock, onFailure }));
   const bound = database.bind(runStore);
   const version = makeVersion(options.version);
-  const store = options.wrap?.(bound) ?? bound;
+  const wrapped = options.wrap?.(bound) ?? bound;
   const callers = new Map<string, Caller>();
   const lines: { message: string; error?: unknown }[] = [];
   const limits = { concurrent_runs: options.concurrent_runs ?? 100 };
@@ -124,7 +128,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const engine: Engine = createEngine({
     around,
-    store: { ...store, findVersion: async () => version },
+    store: { ...wrapped, findVersion: async () => version },
     findTool: (name) => own.get(name) ?? catalog.find(name),
   });
   allow(callers);
@@ -161,6 +165,11 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     },
     outbox: database.bind(outboxStore),
     holds: database.bind(holdStore),
+    /** The key ends, and a commit tells of it. */
+    async endKey(key_id = KEY_ID) {
+      callers.delete(key_id);
+      await database.bind(teller).end(key_id);
+    },
     allow: (fields: Partial<Caller> = {}) => allow(callers, fields),
     /** Starts a run; its id. */
     async run(message = "Go on.", fields: Partial<RunRow> = {}, thread_id: string | null = null) {

@@ -122,7 +122,8 @@ export const runStore = store(
     note: (tx, given: Record) => record(tx, given),
     wait: (tx: Tx, run_id: string, epoch: number, worked_ms: number) =>
       beginWaiting(tx, run_id, epoch, worked_ms),
-    finish: (tx, given: Record, ending: Ending) => finish(tx, given, ending),
+    /** False: the process has lost the run. The run itself need not travel back. */
+    finish: async (tx, given: Record, ending: Ending) => (await finish(tx, given, ending)) !== null,
     /** Deletes finished runs from before `until` among the next `limit` behind an id. */
     sweep: (tx, after_id: string, until: number, limit: number) =>
       sweepRuns(tx, after_id, until, limit),

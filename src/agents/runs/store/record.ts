@@ -18,13 +18,16 @@ export type Progress = Pick<
   "usage" | "priced" | "worked_ms" | "output" | "external_content" | "pending_approvals"
 > & { cost: Pick<RunRow["cost"], "model" | "tools" | "total"> };
 
+/** A step whose data is a text already: so it crosses to the writer as one value. */
+export type WrittenStep = Pick<NewStep, "id" | "round" | "kind"> & { data: string };
+
 /** One transaction of a run that is executed by the process `epoch`. */
 export interface Record {
   run_id: string;
   epoch: number;
   at: number;
   progress: Progress;
-  steps: readonly NewStep[];
+  steps: readonly (NewStep | WrittenStep)[];
   messages: readonly NewMessage[];
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
@@ -114,26 +117,25 @@ export async function writeRecord(
   tx.tell("run", run_id);
 }
 
-const insertSteps = createInsertion(StepRow, "INSERT INTO steps", "");
+/** Its data is the text that is stored. */
+const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
+const insertSteps = createInsertion(StepText, "INSERT INTO steps", "");
 const insertMessages = createInsertion(MessageRow, "INSERT INTO messages", "");
 
 /** A part: the newest steps of a run, whose last has the number `last_seq`. */
 export async function addSteps(
   tx: Tx,
   run_id: string,
-  steps: readonly NewStep[],
+  steps: readonly (NewStep | WrittenStep)[],
   { last_seq, at, status }: { last_seq: number; at: number; status: RunRow["status"] },
 ): Promise<void> {
   if (steps.length === 0) return;
   const first = last_seq - steps.length + 1;
-  const rows = steps.map((step, i) =>
-    writeRow(StepRow, {
-      ...step,
-      run_id,
-      seq: first + i,
-      created_at: at,
-      status,
-    } as Static<typeof StepRow>),
+  const rows = steps.map(({ id, kind, round, data }, i) =>
+    writeRow(StepText, {
+      ...{ id, run_id, seq: first + i, kind, round, created_at: at, status },
+      data: typeof data === "string" ? data : JSON.stringify(data),
+    }),
   );
   await tx.run(insertSteps(rows));
 }

@@ -56,7 +56,21 @@ function writeTime(now_ms: number, time_zone: string): string | null {
   });
 }
 
+/** Made once for a zone: it costs more than all else that a call does. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+/** Names may be written in any case, and so in more ways than there are zones. */
+const FORMATS_MAX = 100;
+
 function openFormat(timeZone: string): Intl.DateTimeFormat | null {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const format = createFormat(timeZone);
+  if (formats.size >= FORMATS_MAX) formats.clear();
+  if (format) formats.set(timeZone, format);
+  return format;
+}
+
+function createFormat(timeZone: string): Intl.DateTimeFormat | null {
   try {
     return new Intl.DateTimeFormat("en-US", {
       timeZone,

@@ -1,0 +1,67 @@
+// Executes one run that was claimed: restored, leashed to its time and to what breaks it off.
+import { wait } from "../../platform/clock.ts";
+import type { Around } from "../around.ts";
+import { createFence } from "../tools/fence.ts";
+import { leftMs } from "./budget.ts";
+import { execute } from "./execution.ts";
+import { createJournal, type RunStore } from "./journal.ts";
+import type { Places } from "./places.ts";
+import type { FindTool } from "./planning.ts";
+import { beginLog, restoreState } from "./state.ts";
+import { createVersions } from "./versions.ts";
+import type { Executing } from "./watching.ts";
+import type { Work } from "./work.ts";
+
+/** No timer of the machine is longer; what works for weeks is looked at before each round. */
+const TIMER_MS_MAX = 2_147_483_647;
+
+export interface PerformanceOptions extends Pick<Work, "findCaller"> {
+  around: Around;
+  store: RunStore;
+  findTool: FindTool;
+  places: Places;
+  draining: AbortSignal;
+  /** A place was given away. */
+  onPlace(): void;
+}
+
+/** It never throws. */
+export function createPerformance(options: PerformanceOptions) {
+  const { around, store, findTool, findCaller, places, draining, onPlace } = options;
+  const { clock, ids, log } = around;
+  const findVersion = createVersions(store);
+  /** Gives the place away while nothing is done, and comes back for it. */
+  const park = async (wait_ms: number, signal: AbortSignal) => {
+    const ended = AbortSignal.any([signal, draining]);
+    places.give();
+    onPlace();
+    await wait(clock, wait_ms, ended);
+    await places.comeBack(ended);
+    if (signal.aborted) return "broken";
+    return draining.aborted ? "stopped" : "on";
+  };
+  return async ({ row, controller }: Executing): Promise<void> => {
+    const { signal } = controller;
+    const left_ms = leftMs(row, row.worked_ms);
+    const cancelTime =
+      left_ms === null || left_ms > TIMER_MS_MAX
+        ? null
+        : clock.after(Math.max(0, left_ms), () => controller.abort("time"));
+    try {
+      const version = await findVersion(row);
+      const loaded = { row, version, ...(beginLog(row) ?? (await store.load(row))) };
+      const state = restoreState(loaded, createFence(ids.token(16)));
+      await execute({
+        ...{ around, findTool, findCaller, findOutput: store.findOutput, state },
+        journal: createJournal(around, store, state),
+        leash: { signal, park: (wait_ms: number) => park(wait_ms, signal) },
+        isDraining: () => draining.aborted,
+      });
+    } catch (error) {
+      // Its run is still ours, and executed by nobody: the next sign of life puts it back.
+      log.error("a run failed on our side", { run_id: row.id, error });
+    } finally {
+      cancelTime?.();
+    }
+  };
+}
