@@ -74,7 +74,7 @@ export function readListing(account_id: string, query: RunsQuery): RunFilter {
     trigger_kind: (query.trigger_kind as TriggerKind | undefined) ?? null,
     created_after: readTime("created_after", query.created_after),
     created_before: readTime("created_before", query.created_before),
-    before: query.before === undefined ? null : readPosition(query),
+    before: query.before === undefined ? null : readPosition(account_id, query),
     limit: (query.limit ?? LIMIT.default) + 1,
   };
 }
@@ -83,20 +83,21 @@ export function readListing(account_id: string, query: RunsQuery): RunFilter {
 export function writePage(query: RunsQuery, found: readonly RunRow[]) {
   const limit = query.limit ?? LIMIT.default;
   const rows = found.slice(0, limit);
+  const last = rows.at(-1);
   const hasMore = found.length > limit;
   return {
     data: rows.map((row) => show(Run, row)),
-    next_before: hasMore ? writeCursor(nameList(query), [rows.at(-1)!.number]) : null,
+    next_before: hasMore ? writeCursor(nameList(last!.account_id, query), [last!.number]) : null,
   };
 }
 
-/** Runs of one agent are another list than all. */
-function nameList({ agent_id }: RunsQuery): string {
-  return agent_id === undefined ? "runs" : `runs of ${agent_id}`;
+/** Runs of one agent are another list than all, and those of another account, too. */
+function nameList(account_id: string, { agent_id }: RunsQuery): string {
+  return agent_id === undefined ? `runs of ${account_id}` : `runs of ${agent_id}`;
 }
 
-function readPosition(query: RunsQuery): number {
-  const [number] = readCursor(nameList(query), query.before!);
+function readPosition(account_id: string, query: RunsQuery): number {
+  const [number] = readCursor(nameList(account_id, query), query.before!);
   return number as number;
 }
 

@@ -74,6 +74,9 @@ test("agents.endpoints.runs.get_runs: a cursor that is not this list's next_befo
     const response = await front.get(`${path}${link}before=${before}`);
     await expectRefusal(response, 400, undefined, "before");
   }
+  const { key } = await allow(front, "rival", { scopes: ["agents"] });
+  const theirs = await front.get(`/v1/runs?before=${next_before}`, { key });
+  await expectRefusal(theirs, 400, undefined, "before");
 });
 
 test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agents.states.p2: runs are found by status and by trigger, the reserved ones never", async () => {
