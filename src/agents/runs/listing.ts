@@ -97,8 +97,11 @@ function nameList(account_id: string, { agent_id }: RunsQuery): string {
 }
 
 function readPosition(account_id: string, query: RunsQuery): number {
-  const [number] = readCursor(nameList(account_id, query), query.before!);
-  return number as number;
+  const [number, ...others] = readCursor(nameList(account_id, query), query.before!);
+  // Its checksum keeps no secret: anybody can write one for whatever they like.
+  if (Number.isSafeInteger(number) && others.length === 0) return number as number;
+  const message = "`before` must be a `next_before` of this list.";
+  throw refuse("validation", { param: "before", message });
 }
 
 function readTime(param: "created_after" | "created_before", text: string | undefined) {
