@@ -30,8 +30,13 @@ function decode(text: string): (string | number)[] | null {
   try {
     const json = Buffer.from(text, "base64url").subarray(CHECKSUM_BYTES).toString();
     const position: unknown = JSON.parse(json);
-    return Array.isArray(position) ? position : null;
+    return Array.isArray(position) && position.every(isPlace) ? position : null;
   } catch {
     return null;
   }
+}
+
+/** What a cursor of ours holds; whoever computes the checksum can write anything else. */
+function isPlace(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
 }

@@ -4,14 +4,18 @@ import { columnsOf, writeRow } from "../shape.ts";
 
 export type Value = string | number | boolean | null;
 
-export interface Sql {
-  readonly strings: readonly string[];
-  readonly values: readonly (Value | Sql)[];
+/** Text of a statement: only this file makes it, so that nothing of a stranger can become it. */
+class Template {
+  constructor(
+    readonly strings: readonly string[],
+    readonly values: readonly (Value | Sql)[],
+  ) {}
 }
+export type Sql = Template;
 
 /** ``sql`SELECT 1 WHERE ${value}` ``: a value is bound, an `Sql` among the values is inserted. */
 export function sql(strings: TemplateStringsArray, ...values: (Value | Sql)[]): Sql {
-  return { strings, values };
+  return new Template(strings, values);
 }
 
 /** The empty fragment, for a condition that does not apply. */
@@ -25,7 +29,7 @@ export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
     strings = [`(${columns.join(", ")}) VALUES (`, ...columns.slice(1).map(() => ", "), ")"];
     insertions.set(schema, strings);
   }
-  return { strings, values: writeRow(schema, row) };
+  return new Template(strings, writeRow(schema, row));
 }
 
 /**
@@ -44,7 +48,7 @@ export function createInsertion(schema: TObject, before: string, behind: string)
       strings = [start, ...commas, ...others, `) ${behind}`];
       texts.set(rows.length, strings);
     }
-    return { strings, values: rows.flat() };
+    return new Template(strings, rows.flat());
   };
 }
 
@@ -114,5 +118,5 @@ export function bindable(value: Value | Sql): Bindable {
 }
 
 function isSql(value: Value | Sql): value is Sql {
-  return typeof value === "object" && value !== null;
+  return value instanceof Template;
 }

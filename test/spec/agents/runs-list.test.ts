@@ -1,5 +1,6 @@
 // Lists of runs: pages, filters, and whose they are.
 import { expect, test } from "bun:test";
+import { writeCursor } from "../../../src/http/index.ts";
 import { allow } from "../gateway/keys.ts";
 import { expectRefusal, type Json, type RunsFront, startRuns } from "./runs-front.ts";
 
@@ -53,6 +54,19 @@ test("agents.limits.runs_page: a page has 50 runs unless 1 to 200 are asked for"
   expect((await front.read("/v1/runs?limit=1")).data).toHaveLength(1);
   for (const limit of ["0", "201", "1.5", "x", ""]) {
     await expectRefusal(await front.get(`/v1/runs?limit=${limit}`), 400, undefined, "limit");
+  }
+});
+
+test("agents.authentication.6: a forged cursor reads nothing, whatever stands in it", async () => {
+  await using front = await startRuns();
+  await front.begin();
+  const { key: others } = await allow(front, "others", { scopes: ["agents"] });
+  // The checksum keeps no secret: each of these has the right one.
+  const injected = { strings: ["0 OR 1=1"], values: [] };
+  for (const place of [[injected], [[1]], [null], [true], ["x"], [1.5], [2 ** 60], [1, 2], []]) {
+    const before = writeCursor("runs", place as never);
+    const response = await front.get(`/v1/runs?before=${before}`, { key: others });
+    await expectRefusal(response, 400, undefined, "before");
   }
 });
 

@@ -1,5 +1,6 @@
 // The tool `calculator`: exact decimals, from a grammar of its own that evaluates no code.
 import { type Static, Type } from "@sinclair/typebox";
+import { nextTurn } from "../../../platform/clock.ts";
 import type { BuiltinTool } from "../contract.ts";
 
 const EXPRESSION_CHARACTERS_MAX = 1_000;
@@ -20,6 +21,14 @@ const Parameters = Type.Object(
   { additionalProperties: false },
 );
 
+/** Those that take long stand in one line: a turn of the event loop has one of them at most. */
+let line: Promise<void> = Promise.resolve();
+
+function standInLine(): Promise<void> {
+  line = line.then(nextTurn);
+  return line;
+}
+
 export const calculator: BuiltinTool = {
   name: "calculator",
   title: "Calculator",
@@ -35,8 +44,10 @@ export const calculator: BuiltinTool = {
   async run(use) {
     const { expression } = use.arguments as Static<typeof Parameters>;
     // Loaded at the first calculation: most starts never need it.
-    const { answerCalculation } = await import("../calculation/calculate.ts");
-    const { ok, text } = answerCalculation(expression);
+    const { readCalculation } = await import("../calculation/calculate.ts");
+    const { is_slow, answer } = readCalculation(expression);
+    if (is_slow) await standInLine();
+    const { ok, text } = answer();
     return { outcome: ok ? "ok" : "error", content: text, external: false };
   },
 };

@@ -30,23 +30,50 @@ const Decimal = Decimals.clone({
 });
 type Decimal = Decimals;
 
+export interface Answer {
+  ok: boolean;
+  text: string;
+}
+
+/** A calculation that was read and not yet carried out. */
+export interface Calculation {
+  /** Carrying it out may keep everybody else waiting for some tens of milliseconds. */
+  is_slow: boolean;
+  answer(): Answer;
+}
+
 /** The value of a text such as "0.1 + 0.2", or a sentence on what is wrong with it. */
-export function answerCalculation(text: string): { ok: boolean; text: string } {
+export function answerCalculation(text: string): Answer {
+  return readCalculation(text).answer();
+}
+
+export function readCalculation(text: string): Calculation {
   try {
-    return { ok: true, text: calculate(text) };
+    const term = parseCalculation(text);
+    const slow = countSlowCalls(term);
+    if (slow > SLOW_CALLS_MAX) {
+      const names = [...SLOW].join(", ");
+      const says = `At most ${SLOW_CALLS_MAX} of these may be called: ${names}, broken powers.`;
+      throw new CalculationFault(says);
+    }
+    return { is_slow: slow > 0, answer: () => answerTerm(term) };
   } catch (fault) {
-    if (fault instanceof CalculationFault) return { ok: false, text: fault.message };
-    throw fault;
+    const answer = tellFault(fault);
+    return { is_slow: false, answer: () => answer };
   }
 }
 
-function calculate(text: string): string {
-  const term = parseCalculation(text);
-  if (countSlowCalls(term) > SLOW_CALLS_MAX) {
-    const names = [...SLOW].join(", ");
-    throw new CalculationFault(`At most ${SLOW_CALLS_MAX} of these may be called: ${names}.`);
+function answerTerm(term: Term): Answer {
+  try {
+    return { ok: true, text: evaluate(term).toSignificantDigits(DIGITS).toString() };
+  } catch (fault) {
+    return tellFault(fault);
   }
-  return evaluate(term).toSignificantDigits(DIGITS).toString();
+}
+
+function tellFault(fault: unknown): Answer {
+  if (fault instanceof CalculationFault) return { ok: false, text: fault.message };
+  throw fault;
 }
 
 const SLOW: ReadonlySet<string> = new Set([
@@ -59,12 +86,26 @@ function countSlowCalls(term: Term): number {
     case "factorial":
       return countSlowCalls(term.of);
     case "operation":
-      return countSlowCalls(term.left) + countSlowCalls(term.right);
-    case "call":
-      return term.terms.reduce((count, one) => count + countSlowCalls(one), +SLOW.has(term.name));
+      return countSlowIn([term.left, term.right], term.sign === "^" && isBroken(term.right));
+    case "call": {
+      const { name, terms } = term;
+      const isPower = name === "pow" && terms.length === 2;
+      return countSlowIn(terms, SLOW.has(name) || (isPower && isBroken(terms[1]!)));
+    }
     default:
       return 0;
   }
+}
+
+function countSlowIn(terms: readonly Term[], isSlow: boolean): number {
+  return terms.reduce((count, one) => count + countSlowCalls(one), isSlow ? 1 : 0);
+}
+
+/** An exponent that is no whole number, or beyond those: its power is made of logarithms. */
+function isBroken(exponent: Term): boolean {
+  if (countSlowCalls(exponent) > 0) return true;
+  const value = evaluate(exponent);
+  return !value.isInteger() || value.abs().greaterThan(Number.MAX_SAFE_INTEGER);
 }
 
 function evaluate(term: Term): Decimal {

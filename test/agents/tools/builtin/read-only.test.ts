@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { calculator } from "../../../../src/agents/tools/builtin/calculator.ts";
 import { currentTime } from "../../../../src/agents/tools/builtin/current-time.ts";
 import { readOutput } from "../../../../src/agents/tools/builtin/read-output.ts";
+import { nextTurn } from "../../../../src/platform/clock.ts";
 import { createUse, NOW } from "../use.ts";
 
 describe("current_time", () => {
@@ -37,6 +38,24 @@ describe("current_time", () => {
 });
 
 describe("calculator", () => {
+  test("a turn of the event loop carries out one slow calculation at most", async () => {
+    let turn = 0;
+    let isOver = false;
+    const count = async () => {
+      for (; !isOver; turn++) await nextTurn();
+    };
+    const turns: number[] = [];
+    const runs = Array.from({ length: 5 }, async () => {
+      await calculator.run(createUse({ expression: "e^e" }));
+      turns.push(turn);
+    });
+    const counting = count();
+    await Promise.all(runs);
+    isOver = true;
+    await counting;
+    expect(new Set(turns).size).toBe(5);
+  });
+
   test("tells a value, or what is wrong", async () => {
     expect(await calculator.run(createUse({ expression: "0.1 + 0.2" }))).toEqual({
       outcome: "ok",

@@ -1,6 +1,9 @@
 // Holds the calculator to exact decimals, to its grammar, and to an end whatever is written.
 import { describe, expect, test } from "bun:test";
-import { answerCalculation } from "../../../../src/agents/tools/calculation/calculate.ts";
+import {
+  answerCalculation,
+  readCalculation,
+} from "../../../../src/agents/tools/calculation/calculate.ts";
 
 const fill = (unit: string) => unit.repeat(Math.floor(1_000 / unit.length));
 
@@ -122,6 +125,20 @@ describe("nothing runs long or grows", () => {
     expect(answerCalculation(calls(16)).ok).toBe(true);
     expect(answerCalculation(calls(17)).text).toStartWith("At most 16 of these may be called:");
     expect(answerCalculation(`max(1, -${calls(8)}, (${calls(9)})!^2)`).ok).toBe(false);
+  });
+
+  test("powers that are made of logarithms are among them, powers of whole numbers are not", () => {
+    const sum = (term: string, count: number) =>
+      Array.from({ length: count }, () => term).join("+");
+    for (const term of ["e^e", "pow(7,.3)", "2^(1/2)", "1^1e16", "2^-0.5", "3^ln(2)"]) {
+      const { ok, text } = answerCalculation(sum(term, 17));
+      expect([ok, text]).toEqual([false, expect.stringMatching(/^At most 16 of .* broken powers/)]);
+      expect(readCalculation(term).is_slow).toBe(true);
+    }
+    for (const term of ["1.05^(12*30)", "pow(2,-3)", "2^3^2", "7/3", "sqrt(2)"]) {
+      expect(answerCalculation(sum(term, 50)).ok).toBe(true);
+      expect(readCalculation(term).is_slow).toBe(false);
+    }
   });
 
   test("a text full of large factorials, powers and remainders has its value", () => {
