@@ -2,5 +2,6 @@
 export { type AgentBook, createAgentBook } from "./definitions/book.ts";
 export { openAgents } from "./opening.ts";
 export { createRunBook, type RunBook } from "./runs/book.ts";
-export { FINAL, Run, STATUSES, type Status } from "./runs/run.ts";
+export { Run } from "./runs/run.ts";
+export { FINAL, STATUSES, type Status } from "./runs/states.ts";
 export { Step } from "./runs/step.ts";
