@@ -1,5 +1,6 @@
 // The agent service: agents with versions, threads, runs and what they did.
 export { type AgentBook, createAgentBook } from "./definitions/book.ts";
+export { showRuns } from "./figures.ts";
 export { openAgents } from "./opening.ts";
 export { createRunBook, type RunBook } from "./runs/book.ts";
 export { Run } from "./runs/run.ts";
