@@ -110,7 +110,7 @@ function readCommands(chapter: string, url: string): string[] {
   const text = readFileSync(README, "utf8");
   const start = text.indexOf(`### ${chapter}\n`);
   // Up to the next heading, or the next command of a machine that has nothing yet.
-  const end = text.indexOf("The second command", start);
+  const end = text.indexOf("## Talk to it", start);
   const blocks = text.slice(start, end).matchAll(/^```sh\n(.+?)\n```$/gms);
   return [...blocks].map(([, block]) => block!.replaceAll("http://127.0.0.1:8080", url));
 }

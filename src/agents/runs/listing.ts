@@ -4,7 +4,8 @@ import { readCursor, Uuid, writeCursor } from "../../http/index.ts";
 import { readInstant } from "../../platform/calendar.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, show } from "../../platform/shape.ts";
-import { Run, type RunRow, STATUSES, type Status, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
+import { Run, type RunRow, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
+import { STATUSES, type Status } from "./states.ts";
 import type { RunFilter } from "./store/lists.ts";
 
 /** agents.limits.runs_page */
