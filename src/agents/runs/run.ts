@@ -82,7 +82,7 @@ export const Run = Resource(
         total: maybe(Money("SAR of both; null: one of them is unknown.")),
         prices: Prices,
       },
-      "What it cost so far.",
+      "What it cost so far. Replies that broke off are in the ledger only, as unpriced.",
     ),
     usage: spread(
       {
@@ -92,7 +92,7 @@ export const Run = Resource(
         rounds: Type.Integer({ description: "Model rounds." }),
         tool_calls: Type.Integer({ description: "Tool calls that were run." }),
       },
-      "What it used so far.",
+      "What it used so far, without replies that broke off.",
     ),
     external_content: Type.Boolean({
       description: "true: the run, or its thread before it, read content from outside.",
