@@ -82,7 +82,7 @@ export const Run = Resource(
         total: maybe(Money("SAR of both; null: one of them is unknown.")),
         prices: Prices,
       },
-      "What it cost so far. Replies that broke off are in the ledger only, as unpriced.",
+      "What it cost so far; what a reply that broke off cost is unknown.",
     ),
     usage: spread(
       {
