@@ -1,7 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess } from "./access/index.ts";
-import { openAgents } from "./agents/index.ts";
+import { openAgents, showRuns } from "./agents/index.ts";
 import {
   createChangesPage,
   createRunning,
@@ -117,6 +117,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     showModels(figures.metrics, registry);
     showRequests(figures.metrics, ledger);
     showShared(figures.metrics, serving.look);
+    showRuns(figures.metrics, service.look);
   }
   const halves = [gateway, agents];
   entrance.open(halves, [

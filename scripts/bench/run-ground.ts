@@ -98,7 +98,7 @@ export const serveRuns = async ({ program, at, key }: RunGround): Promise<RunSer
 };
 
 /** The reply's body where the status is as expected; else an error with what came instead. */
-export const read = async <T>(reply: Response, status: number): Promise<T> => {
+const read = async <T>(reply: Response, status: number): Promise<T> => {
   const text = await reply.text();
   if (reply.status !== status) throw new Error(`${reply.status} ${text.slice(0, 300)}`);
   return JSON.parse(text) as T;

@@ -11,7 +11,7 @@ import { accountStore, keyStore } from "./store.ts";
 
 export { Account } from "./account.ts";
 export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
-export { Hold, type HoldKind, type HoldRow } from "./holds/hold.ts";
+export { Hold, type HoldRow } from "./holds/hold.ts";
 export { Key } from "./key.ts";
 export type { RotatedKey } from "./keys.ts";
 export { type ChangingLimiter, createLimiter, type Limiter } from "./rate-limit.ts";

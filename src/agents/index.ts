@@ -1,6 +1,8 @@
 // The agent service: agents with versions, threads, runs and what they did.
 export { type AgentBook, createAgentBook } from "./definitions/book.ts";
+export { showRuns } from "./figures.ts";
 export { openAgents } from "./opening.ts";
 export { createRunBook, type RunBook } from "./runs/book.ts";
-export { FINAL, Run, STATUSES, type Status } from "./runs/run.ts";
+export { Run } from "./runs/run.ts";
+export { FINAL, STATUSES, type Status } from "./runs/states.ts";
 export { Step } from "./runs/step.ts";

@@ -23,6 +23,8 @@ export interface Agents {
   listening: readonly Service[];
   /** A stop has begun: no further round begins. */
   drain(): void;
+  /** How many runs are executed now. */
+  look(): { executing: number };
 }
 
 /** agents.does.p1 */
@@ -49,5 +51,6 @@ export function openAgents(door: Door, around: Around): Agents {
     services: [createRetention(around), engine],
     listening: [streams.service],
     drain: engine.drain,
+    look: engine.look,
   };
 }

@@ -10,7 +10,8 @@ export function writeHelp(verbs: readonly Verb[]): string {
 
 /** The page of one verb. */
 export function writeVerbHelp(verb: Verb): string {
-  const flags = Object.entries({ ...verb.flags, ...COMMON });
+  // A verb may have its own word for what all of them understand.
+  const flags = Object.entries({ ...verb.flags, ...COMMON, ...verb.flags });
   const rows = flags.map(([name, { takes, help }]): Row => {
     return [takes ? `--${name} ${takes}` : `--${name}`, help];
   });

@@ -175,8 +175,8 @@ export const VERBS: readonly Verb[] = [
   {
     name: "runs follow",
     args: ["RUN_ID"],
-    flags: {},
-    help: "the same live, until it ends",
+    flags: { json: { help: "a JSON document a line: each step, and at the end the run" } },
+    help: "what it does, live until it ends",
     run: async (given, output) => (await import("./runs.ts")).followRun(given, output),
   },
   {

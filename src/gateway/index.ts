@@ -1,6 +1,6 @@
 // The gateway: what callers reach of chats, embeddings and web search, and the ledger behind them.
 export { createChangesPage } from "./chat/changes-page.ts";
-export type { ChatInside, RoundAnswer, RoundAsk, RoundFailure, RoundReply } from "./chat/inside.ts";
+export type { RoundAnswer, RoundAsk, RoundFailure } from "./chat/inside.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { openEmbedder } from "./embeddings/supply.ts";
 export type { InsideCaller } from "./inside.ts";
@@ -9,8 +9,6 @@ export { readUsage } from "./ledger/opening.ts";
 export type { UsageBy, UsageSum } from "./ledger/store.ts";
 export { type GatewayInside, openGateway } from "./opening.ts";
 export { createRunning } from "./running.ts";
-export type { SearchInside } from "./search/inside.ts";
-export type { Result as SearchResult } from "./search/reply.ts";
 export { openSearchEngine } from "./search/supply.ts";
 export { showShared } from "./shared/figures.ts";
 export type { SharedSupplyOptions } from "./shared/service.ts";

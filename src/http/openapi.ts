@@ -216,7 +216,10 @@ function groupByStatus(
   return groups;
 }
 
-/** agents.p4, agents.versioning.4: the whole document; the generator is loaded at first need, since few starts ever ask for it. */
+/**
+ * agents.p4, agents.versioning.4: the whole document. The generator is loaded at first need, since
+ * few starts ever ask for it.
+ */
 async function writeDocument(app: Elysia, doors: readonly Door[], version: string) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
@@ -230,6 +233,7 @@ async function writeDocument(app: Elysia, doors: readonly Door[], version: strin
   }
   return {
     openapi: "3.1.0",
+    // agents.versioning.1: a preview, whose version is the program's.
     info: {
       title: "Wadi",
       version,

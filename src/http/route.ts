@@ -7,7 +7,10 @@ import type { Meter, Tally } from "./meter.ts";
 import type { DocumentedHeader, RequestHeader } from "./openapi.ts";
 
 export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-/** gateway.p4, gateway.p5, gateway.versioning.1, agents.p3: every route lies below the version. */
+/**
+ * gateway.p4, gateway.p5, gateway.versioning.1, agents.p3, agents.versioning.3: every route lies
+ * below the version.
+ */
 export type Path = `/v1/${string}`;
 
 /** A success, for the document. */

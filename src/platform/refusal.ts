@@ -16,7 +16,10 @@ interface Entry {
   agents?: string | null;
 }
 
-/** gateway.errors.p3, agents.errors.p3: entries are only ever added, never renamed. */
+/**
+ * gateway.errors.p3, agents.errors.p3, agents.versioning.2: entries are only ever added, never
+ * renamed.
+ */
 export const CATALOGUE = {
   // What the door itself says, in both halves.
   validation: {

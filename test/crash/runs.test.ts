@@ -15,7 +15,6 @@ const ROUNDS = ["Work.", CALL, CALL, "!next", CALL, "!next", "!say Done."].join(
 /** Long enough that a cancel, or a stop, comes into the middle of it. */
 const SLOW = ["Work.", "!delay 700ms", CALL, "!next", "!delay 50ms", "!say Done."].join("\n");
 const FAILING = "Work.\n!error upstream_error";
-const LONG = ["Work.", "!delay 2500ms", "!say Done."].join("\n");
 
 /** What leads a server to its fail point; the first are started in each case. */
 interface Scene {
@@ -45,10 +44,12 @@ const SCENES: Readonly<Record<string, Scene>> = {
   release: { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
   end: { starts: [free(SLOW)], isSecond: true },
   recover: { starts: [free(SLOW), free(SLOW)], isSecond: true },
-  beat: { starts: [free(LONG)] },
 };
-/** Nothing that is there now sends a call that must not be sent twice; old runs are swept daily. */
-const UNREACHED = ["intend", "sweep", "sweepStarts"];
+/**
+ * Nothing that is there now sends a call that must not be sent twice; old runs are swept daily; a
+ * process that is alone with its database shows no sign of life to anybody.
+ */
+const UNREACHED = ["intend", "sweep", "sweepStarts", "beat"];
 
 interface Server {
   child: Child;

@@ -49,7 +49,7 @@ describe.each(["gateway", "agents"] as const)("the error table of %s", (half) =>
   });
 });
 
-test("agents.errors.p3 codes are added to the table of the agent half, each a conflict", () => {
+test("agents.errors.p3 agents.versioning.2 codes are added to the table of the agent half, each a conflict", () => {
   const added = ["agent_archived", "idempotency_conflict", "version_conflict"] as const;
   const known = listRows("agents").map(({ code }) => code);
   for (const code of added) {

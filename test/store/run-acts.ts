@@ -1,5 +1,5 @@
 // What the cases of the store of runs do again and again.
-import type { FinalStatus } from "../../src/agents/runs/run.ts";
+import type { FinalStatus } from "../../src/agents/runs/states.ts";
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
 import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
 import { BEGIN, makeAdmission, makeRecord } from "../support/runs.ts";

@@ -69,7 +69,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
 }
 
 /** So many rounds, each of ten tokens read, five written, and one call. */
-export const makeUsage = (rounds: number): RunRow["usage"] => ({
+const makeUsage = (rounds: number): RunRow["usage"] => ({
   prompt_tokens: 10 * rounds,
   completion_tokens: 5 * rounds,
   total_tokens: 15 * rounds,

@@ -16,4 +16,3 @@ export function createHolds(store: Bound<typeof holdStore>, clock: Clock) {
     list: (): Promise<HoldRow[]> => store.list(),
   };
 }
-export type Holds = ReturnType<typeof createHolds>;

@@ -133,11 +133,7 @@ export const agentStore = store(
 );
 
 /** A part: one agent with all that a start of a run has to look at, in two statements. */
-export async function findAgent(
-  db: Db,
-  id: string,
-  account_id: string,
-): Promise<FoundAgent | undefined> {
+async function findAgent(db: Db, id: string, account_id: string): Promise<FoundAgent | undefined> {
   const row = await db.one(
     AgentWithVersion,
     sql`SELECT agents.*,

@@ -1,6 +1,8 @@
 // Asks a model for a run until it answers, or nobody can expect that it will.
 import type { RoundAnswer, RoundAsk } from "../../gateway/index.ts";
 import { drawFraction } from "../../platform/ids.ts";
+import { addCost } from "./cost.ts";
+import { createTelling } from "./counting.ts";
 import { fail, KEY_ENDED } from "./ending.ts";
 import { type End, tell } from "./journal.ts";
 import { planRetry } from "./retrying.ts";
@@ -21,6 +23,8 @@ export async function askModel(work: Work, ask: RoundAsk): Promise<Asked> {
     const who = { caller, request_id: ids.uuid(), trace: null };
     const reply = await inside.chat.ask(who, ask, signal);
     if (reply.ok) return reply;
+    // agents.does.cost.1: something was made of which nobody says what it cost.
+    if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };
     if (signal.aborted) return "broken";
     if (reply.is_stopped) return "stopped";
     const now = clock.monotonic();
@@ -33,7 +37,11 @@ export async function askModel(work: Work, ask: RoundAsk): Promise<Asked> {
     if (wait_ms === null) return fail(reply.code, reply.why);
     const message = `The model failed with ${reply.code}; it is asked again.`;
     const detail = { code: reply.code, attempt: attempts, wait_ms };
-    const steps = [tell(ids, state.row.usage.rounds, "model_retry", message, detail)];
+    const { model, usage, cost } = state.row;
+    const steps = [
+      tell(ids, usage.rounds, "model_retry", message, detail),
+      ...createTelling(work)(usage.rounds, model, cost.model),
+    ];
     await journal.note({ progress: state.row, steps });
     const parked = await leash.park(wait_ms);
     if (parked !== "on") return parked;

@@ -1,6 +1,7 @@
 // Runs as the operator finds them, of whichever account.
 import type { Bound, Database } from "../../platform/database/index.ts";
-import type { RunRow, Status } from "./run.ts";
+import type { RunRow } from "./run.ts";
+import type { Status } from "./states.ts";
 import type { StepRow } from "./step.ts";
 import { runStore } from "./store/index.ts";
 

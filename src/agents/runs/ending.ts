@@ -1,8 +1,10 @@
 // How an execution ends its run: every call that was planned has an outcome then.
 import { type Code, refuse } from "../../platform/refusal.ts";
 import type { Exceeded } from "./budget.ts";
+import { createTelling } from "./counting.ts";
 import { type Addition, type End, tell } from "./journal.ts";
 import { writeCancelled, writeToolMessage } from "./result.ts";
+import type { NewStep } from "./step.ts";
 import type { Fate, Work } from "./work.ts";
 
 /** agents.states.running_cancel */
@@ -21,13 +23,19 @@ export function fail(code: Code | string, message?: string): End {
 export const KEY_ENDED = fail("permission_denied", "The key that started the run has ended.");
 
 export async function end(
-  { state, around: { ids }, journal }: Work,
+  work: Work,
   ending: End,
-  addition: Addition = { progress: state.row },
+  addition: Addition = { progress: work.state.row },
 ): Promise<Fate> {
+  const { state, journal } = work;
+  const { ids } = work.around;
   const steps = [...(addition.steps ?? [])];
   const messages = [...(addition.messages ?? [])];
   const round = state.row.usage.rounds;
+  // A reply that broke off has made the cost unknown, and nothing has told of that yet.
+  if (!steps.some(isPriceMissing)) {
+    steps.push(...createTelling(work)(round, state.row.model, addition.progress.cost.model));
+  }
   for (const call of state.open) {
     const result = writeCancelled(call);
     steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
@@ -35,6 +43,10 @@ export async function end(
   }
   await journal.finish({ ...addition, steps, messages }, ending);
   return "ended";
+}
+
+function isPriceMissing({ kind, data }: NewStep): boolean {
+  return kind === "system" && data.event === "price_missing";
 }
 
 /** A budget is used up: agents.states.running_priced_cost_reaches_max_cost. */

@@ -4,7 +4,8 @@ import { type Parts, readCursor, Uuid, writeCursor } from "../../http/index.ts";
 import { readInstant } from "../../platform/calendar.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, show } from "../../platform/shape.ts";
-import { Run, type RunRow, STATUSES, type Status, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
+import { Run, type RunRow, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
+import { STATUSES, type Status } from "./states.ts";
 import type { RunFilter } from "./store/lists.ts";
 
 /** agents.limits.runs_page */
@@ -74,7 +75,7 @@ export function readListing(account_id: string, query: RunsQuery): RunFilter {
     trigger_kind: (query.trigger_kind as TriggerKind | undefined) ?? null,
     created_after: readTime("created_after", query.created_after),
     created_before: readTime("created_before", query.created_before),
-    before: query.before === undefined ? null : readPosition(query),
+    before: query.before === undefined ? null : readPosition(account_id, query),
     limit: (query.limit ?? LIMIT.default) + 1,
   };
 }
@@ -83,10 +84,11 @@ export function readListing(account_id: string, query: RunsQuery): RunFilter {
 export function writePage(query: RunsQuery, found: readonly RunRow[]) {
   const limit = query.limit ?? LIMIT.default;
   const rows = found.slice(0, limit);
+  const last = rows.at(-1);
   const hasMore = found.length > limit;
   return {
     data: rows.map((row) => show(Run, row)),
-    next_before: hasMore ? writeCursor(nameList(query), [rows.at(-1)!.number]) : null,
+    next_before: hasMore ? writeCursor(nameList(last!.account_id, query), [last!.number]) : null,
   };
 }
 
@@ -105,17 +107,18 @@ export async function* tellPage(
     yield rows.map((row) => show(Run, row));
     if (found.length <= wanted) return { next_before: null };
     before = rows.at(-1)!.number;
-    if (left <= count) return { next_before: writeCursor(nameList(query), [before]) };
+    if (left <= count)
+      return { next_before: writeCursor(nameList(filter.account_id, query), [before]) };
   }
 }
 
-/** Runs of one agent are another list than all. */
-function nameList({ agent_id }: RunsQuery): string {
-  return agent_id === undefined ? "runs" : `runs of ${agent_id}`;
+/** Runs of one agent are another list than all, and those of another account, too. */
+function nameList(account_id: string, { agent_id }: RunsQuery): string {
+  return agent_id === undefined ? `runs of ${account_id}` : `runs of ${agent_id}`;
 }
 
-function readPosition(query: RunsQuery): number {
-  const [number, ...others] = readCursor(nameList(query), query.before!);
+function readPosition(account_id: string, query: RunsQuery): number {
+  const [number, ...others] = readCursor(nameList(account_id, query), query.before!);
   // Its checksum keeps no secret: anybody can write one for whatever they like.
   if (Number.isSafeInteger(number) && others.length === 0) return number as number;
   const message = "`before` must be a `next_before` of this list.";

@@ -13,7 +13,7 @@ import type { RunState } from "./state.ts";
 import type { AssistantData, NewStep, Outcome, ToolCallData } from "./step.ts";
 
 /** A reply asks for more at its own risk: what is beyond is answered, and not run. */
-export const CALLS_A_ROUND_MAX = 32;
+const CALLS_A_ROUND_MAX = 32;
 /** And what is beyond that is not even written down. */
 const CALLS_WRITTEN_MAX = 128;
 const REASON_CHARACTERS_MAX = 64;

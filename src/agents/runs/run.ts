@@ -1,78 +1,9 @@
-// A run: one execution of a version; its fields, its states, and the one table of its transitions.
+// A run: one execution of a version, as its owner sees it and as it is stored.
 import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, Resource, Row, spread, Timestamp } from "../../platform/shape.ts";
 import { Metadata } from "../definitions/agent.ts";
 import { Budgets } from "../definitions/version.ts";
-
-/** agents.states.p1, agents.states.p2: `waiting_input` and `sleeping` exist and are reserved. */
-export const STATUSES = [
-  "queued",
-  "running",
-  "waiting_approval",
-  "waiting_input",
-  "sleeping",
-  "succeeded",
-  "failed",
-  "budget_exceeded",
-  "cancelled",
-] as const;
-export type Status = (typeof STATUSES)[number];
-export type FinalStatus = "succeeded" | "failed" | "budget_exceeded" | "cancelled";
-
-/** agents.states.p3 */
-export const FINAL: ReadonlySet<Status> = new Set<Status>([
-  "succeeded",
-  "failed",
-  "budget_exceeded",
-  "cancelled",
-]);
-
-/** What can happen to a run. */
-export type Happening =
-  | "start"
-  | "request_approval"
-  | "decide"
-  | "succeed"
-  | "fail"
-  | "exceed_budget"
-  | "cancel"
-  | "ask_to_cancel";
-
-/**
- * The law of a run's life: from a status, by what happens, to the next. What is not here does not
- * happen; `ask_to_cancel` of a running run only sets `cancel_requested`.
- */
-export const TRANSITIONS: Readonly<Record<Status, Readonly<Partial<Record<Happening, Status>>>>> = {
-  // agents.states.queued_platform_start, agents.states.queued_post_v1_runs_id_cancel
-  queued: { start: "running", ask_to_cancel: "cancelled" },
-  running: {
-    // agents.states.running_tool_call_needs_approval
-    request_approval: "waiting_approval",
-    // agents.states.running_model_and_tools_finish
-    succeed: "succeeded",
-    // agents.states.running_run_fails
-    fail: "failed",
-    // agents.states.running_priced_cost_reaches_max_cost
-    exceed_budget: "budget_exceeded",
-    // agents.states.running_cancel
-    ask_to_cancel: "running",
-    cancel: "cancelled",
-  },
-  waiting_approval: {
-    // agents.states.waiting_approval_approve, agents.states.waiting_approval_reject
-    decide: "running",
-    // agents.states.waiting_approval_cancel
-    ask_to_cancel: "cancelled",
-  },
-  // Reserved: nothing brings a run here.
-  waiting_input: {},
-  sleeping: {},
-  // agents.states.any_final_cancel
-  succeeded: {},
-  failed: {},
-  budget_exceeded: {},
-  cancelled: {},
-};
+import { STATUSES } from "./states.ts";
 
 export const TRIGGER_KINDS = ["manual", "cron", "webhook"] as const;
 export type TriggerKind = (typeof TRIGGER_KINDS)[number];
@@ -101,7 +32,7 @@ export const Prices = Type.Object(
 );
 export type Prices = Static<typeof Prices>;
 
-export const RunInput = Type.Object(
+const RunInput = Type.Object(
   {
     message: Type.String({ description: "What the run was asked." }),
     hook: Type.Optional(Type.Unknown({ description: "The body of the hook that started it." })),
@@ -151,7 +82,7 @@ export const Run = Resource(
         total: maybe(Money("SAR of both; null: one of them is unknown.")),
         prices: Prices,
       },
-      "What it cost so far.",
+      "What it cost so far; what a reply that broke off cost is unknown.",
     ),
     usage: spread(
       {
@@ -161,7 +92,7 @@ export const Run = Resource(
         rounds: Type.Integer({ description: "Model rounds." }),
         tool_calls: Type.Integer({ description: "Tool calls that were run." }),
       },
-      "What it used so far.",
+      "What it used so far, without replies that broke off.",
     ),
     external_content: Type.Boolean({
       description: "true: the run, or its thread before it, read content from outside.",
@@ -202,10 +133,3 @@ export const RunRow = Row(Run, {
   worked_ms: Type.Integer(),
 });
 export type RunRow = Static<typeof RunRow>;
-
-/** Every row goes through here, so that no bug can move a run against the law. */
-export function transit(from: Status, happening: Happening): Status {
-  const to = TRANSITIONS[from][happening];
-  if (to === undefined) throw new Error(`a run that is ${from} cannot ${happening}`);
-  return to;
-}

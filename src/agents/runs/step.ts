@@ -34,14 +34,7 @@ export const AssistantData = Type.Object(
 );
 export type AssistantData = Static<typeof AssistantData>;
 
-export const WHY = [
-  "irreversible",
-  "write",
-  "listed",
-  "external_content",
-  "outcome_unknown",
-] as const;
-export type Why = (typeof WHY)[number];
+const WHY = ["irreversible", "write", "listed", "external_content", "outcome_unknown"] as const;
 
 /** A call as it was planned, and what was decided of it then. */
 export const ToolCallData = Type.Object(
@@ -95,7 +88,7 @@ export const ToolResultData = Type.Object(
 );
 export type ToolResultData = Static<typeof ToolResultData>;
 
-export const ApprovalData = Type.Object(
+const ApprovalData = Type.Object(
   {
     event: one(["requested", "approved", "rejected", "expired", "closed"], "What happened."),
     approval: Approval,
@@ -103,7 +96,7 @@ export const ApprovalData = Type.Object(
   { description: "Of `approval`: the approval as it was then." },
 );
 
-export const SYSTEM_EVENTS = [
+const SYSTEM_EVENTS = [
   "external_content",
   "price_missing",
   "compacted",

@@ -1,6 +1,6 @@
 // The routes of threads: pages of them, one, and its messages.
 import { Type } from "@sinclair/typebox";
-import type { Caller } from "../../access/index.ts";
+import { accountOf, type Caller } from "../../access/index.ts";
 import {
   answerInParts,
   type Door,
@@ -23,8 +23,6 @@ const PAGE_MAX = 200;
 /** agents.limits.thread_messages */
 const MESSAGES_MAX = 500;
 const CURSOR_CHARACTERS_MAX = 128;
-/** Of which list a cursor is. */
-const LIST = "threads";
 const ID = /^[0-9a-f-]{36}$/;
 
 const ThreadsQuery = Type.Object({
@@ -91,9 +89,11 @@ export function openThreadRoutes(
       replies: { 200: { description: "Threads, newest first.", schema: ThreadList } },
       refusals: ["agent_not_found"],
     },
-    async ({ query, caller: { account_id } }) => {
+    async ({ query, caller }) => {
+      const { account_id } = caller;
       const { agent_id = null, limit = PAGE } = query;
-      const before = query.before === undefined ? null : readPlace(query.before);
+      const list = nameList(agent_id ?? accountOf(caller));
+      const before = query.before === undefined ? null : readPlace(list, query.before);
       // agents.authentication.6: also where an id only narrows a list.
       if (agent_id !== null) {
         const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
@@ -103,7 +103,7 @@ export function openThreadRoutes(
       // One more than is shown tells whether there is more.
       const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });
       const page = found.slice(0, limit);
-      const next_before = found.length > limit ? writePlace(page.at(-1)!) : null;
+      const next_before = found.length > limit ? writePlace(list, page.at(-1)!) : null;
       return [200, { data: page.map(showThread), next_before }];
     },
   );
@@ -157,13 +157,18 @@ function showThread(thread: FoundThread) {
   return show(Thread, { ...thread, status: thread.active_run_id === null ? "idle" : "busy" });
 }
 
-function writePlace({ created_at, id }: FoundThread): string {
-  return writeCursor(LIST, [created_at, id]);
+/** Threads of one agent are another list than all, and those of another account, too. */
+function nameList(owner_id: string): string {
+  return `threads of ${owner_id}`;
+}
+
+function writePlace(list: string, { created_at, id }: FoundThread): string {
+  return writeCursor(list, [created_at, id]);
 }
 
 /** Its checksum keeps no secret: who computes one for other values is refused all the same. */
-function readPlace(text: string): { created_at: number; id: string } {
-  const [created_at, id] = readCursor(LIST, text);
+function readPlace(list: string, text: string): { created_at: number; id: string } {
+  const [created_at, id] = readCursor(list, text);
   if (Number.isSafeInteger(created_at) && typeof id === "string" && ID.test(id)) {
     return { created_at: created_at as number, id };
   }

@@ -45,9 +45,19 @@ export function readReply(text: string, { ask, ear, ids }: Reading): Ending | Pr
     return invalid("its reply has no message");
   const collector = createCollector(ask, ear, ids);
   collector.count(raw.usage);
-  const held = collector.take(choice.message);
+  const held = collector.take(partCalls(choice.message));
   collector.finish(choice.finish_reason);
   return held ? held.then(() => collector.end()) : collector.end();
+}
+
+/** Each call of a whole reply stands for itself: servers number them all 0, or give all one id. */
+function partCalls(message: RawMessage): RawMessage {
+  const { tool_calls } = message;
+  if (!Array.isArray(tool_calls)) return message;
+  const parted = tool_calls.map((call: unknown, index) =>
+    typeof call === "object" && call !== null ? { ...call, index } : call,
+  );
+  return { ...message, tool_calls: parted };
 }
 
 /** Reads one event; a promise: the ear holds back · a failure: nothing more is to be read. */

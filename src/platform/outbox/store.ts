@@ -12,7 +12,7 @@ export type EventType =
   | "approval.decided"
   | "trigger.fired";
 
-export const OutboxRow = Type.Object({
+const OutboxRow = Type.Object({
   id: Type.String(),
   account_id: Type.String(),
   type: Type.Unsafe<EventType>({ type: "string" }),
@@ -20,7 +20,7 @@ export const OutboxRow = Type.Object({
   /** JSON as it is sent: these bytes each time. */
   data: Type.String(),
 });
-export type OutboxRow = Static<typeof OutboxRow>;
+type OutboxRow = Static<typeof OutboxRow>;
 
 /** An event before its data is a text. */
 export interface Happened {

@@ -213,3 +213,48 @@ describe("a model that fails", () => {
     expect(await trial.find(parked)).toMatchObject({ status: "running" });
   });
 });
+
+describe("a reply that broke off cost something, and nobody knows what (agents.does.cost.1)", () => {
+  const usage = { prompt_tokens: 12, completion_tokens: 41, total_tokens: 53 };
+  /** Behind the pause that follows the first failure. */
+  const askAgain = async (id: string) => {
+    await trial.until(async () => (await trial.steps(id)).length > 0);
+    await trial.clock.advance(5_000);
+  };
+  const toldUnpriced = async (id: string) => {
+    const steps = await trial.steps(id);
+    return steps.filter(({ data }) => (data as { event?: string }).event === "price_missing")
+      .length;
+  };
+
+  test("the run goes on, and its cost is unknown from then on", async () => {
+    const replies = [failing("upstream_error", { usage }), call(add()), say("Done.")];
+    await open(() => replies.shift()!);
+    const id = await trial.run();
+    await askAgain(id);
+    const run = await trial.ended(id);
+    expect(run).toMatchObject({
+      status: "succeeded",
+      cost: { model: null, tools: 0, total: null },
+    });
+    // What had its price still counts against a budget.
+    expect(run.priced).toBe(240);
+    expect(await toldUnpriced(id)).toBe(1);
+  });
+
+  test("a run that ends with it is no free one either", async () => {
+    await open(() => failing("context_length_exceeded", { usage }));
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "failed", cost: { total: null } });
+    expect(await toldUnpriced(id)).toBe(1);
+  });
+
+  test("where nothing had been made, nothing was paid", async () => {
+    const replies = [failing("upstream_error"), say("Done.")];
+    await open(() => replies.shift()!);
+    const id = await trial.run();
+    await askAgain(id);
+    expect(await trial.ended(id)).toMatchObject({ cost: { model: 120, total: 120 } });
+    expect(await toldUnpriced(id)).toBe(0);
+  });
+});

@@ -8,7 +8,8 @@ import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
-import { FINAL, type Prices, type RunRow } from "../../../src/agents/runs/run.ts";
+import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
+import { FINAL } from "../../../src/agents/runs/states.ts";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog } from "../../../src/agents/tools/catalog.ts";
@@ -27,7 +28,7 @@ export type Reply = RoundAnswer | RoundFailure;
 export type Model = (ask: RoundAsk, signal: AbortSignal, turn: number) => Reply | Promise<Reply>;
 
 export const KEY_ID = "k-1";
-export const ACCOUNT = "a-1";
+const ACCOUNT = "a-1";
 const teller = store("teller", {}, { end: async (tx, key_id: string) => tx.tell("key", key_id) });
 
 const PRICES: Prices = {
@@ -211,7 +212,7 @@ function allow(callers: Map<string, Caller>, fields: Partial<Caller> = {}): void
   callers.set(caller.key_id, caller);
 }
 
-export function makeVersion(fields: Partial<VersionRow> = {}): VersionRow {
+function makeVersion(fields: Partial<VersionRow> = {}): VersionRow {
   const tools = fields.tools ?? ["calculator", "current_time", "read_output", "web_search"];
   return {
     ...{ agent_id: "g-1", version: 1, system_prompt: "You help.", model: "wadi", tools },

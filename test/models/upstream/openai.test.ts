@@ -159,6 +159,21 @@ describe("a whole reply", () => {
     ]);
   });
 
+  for (const marks of [{ id: "call_0" }, { index: 0 }, { id: "call_0", index: 0 }, {}]) {
+    test(`has as many calls as are in it, all marked ${JSON.stringify(marks)}`, async () => {
+      const texts = ['{"x":1}', '{"x":2}', ""];
+      const tool_calls = texts.map((text) => {
+        return { ...marks, type: "function", function: { name: "add", arguments: text } };
+      });
+      const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
+      expect(await ending).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+      expect(heard).toMatchObject(
+        texts.map((text, index) => ({ kind: "call", index, name: "add", arguments: text })),
+      );
+      expect(new Set(heard.map((piece) => "id" in piece && piece.id)).size).toBe(3);
+    });
+  }
+
   test("never tells what the model thought", async () => {
     const message = {
       content: "42",

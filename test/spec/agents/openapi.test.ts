@@ -1,6 +1,7 @@
 // The agent service's part of the OpenAPI document, and that what is answered is as it says.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { type Population, populate, startRun } from "./population.ts";
@@ -71,6 +72,11 @@ describe("agents.p4 agents.versioning.4", () => {
         ]);
       }
     }
+  });
+
+  test("agents.versioning.1 the preview's version is the program's: 0.1.0", () => {
+    expect(manifest.version).toBe("0.1.0");
+    expect(document.info.version).toBe("0.0.0-test");
   });
 
   test("agents.errors.p12 what starting a run is refused with is named, and the header that makes it safe", () => {

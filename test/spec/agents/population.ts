@@ -58,7 +58,7 @@ export async function startRun(
 }
 
 /** Every frame of a run's stream up to its end, which this waits for. */
-export async function readStream(app: TestApp, run_id: string, key?: string): Promise<Json[]> {
+async function readStream(app: TestApp, run_id: string, key?: string): Promise<Json[]> {
   const reply = await app.get(`/v1/runs/${run_id}/events`, { key });
   expect([reply.status, reply.headers.get("content-type")]).toEqual([
     200,

@@ -99,7 +99,7 @@ export async function startRuns(
   return front;
 }
 
-export const NOTHING = {
+const NOTHING = {
   ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
   ...{ rounds: 0, tool_calls: 0 },
 };

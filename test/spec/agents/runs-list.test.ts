@@ -60,12 +60,12 @@ test("agents.limits.runs_page: a page has 50 runs unless 1 to 200 are asked for"
 test("agents.authentication.6: a forged cursor reads nothing, whatever stands in it", async () => {
   await using front = await startRuns();
   await front.begin();
-  const { key: others } = await allow(front, "others", { scopes: ["agents"] });
+  const { key, account_id } = await allow(front, "others", { scopes: ["agents"] });
   // The checksum keeps no secret: each of these has the right one.
   const injected = { strings: ["0 OR 1=1"], values: [] };
   for (const place of [[injected], [[1]], [null], [true], ["x"], [1.5], [2 ** 60], [1, 2], []]) {
-    const before = writeCursor("runs", place as never);
-    const response = await front.get(`/v1/runs?before=${before}`, { key: others });
+    const before = writeCursor(`runs of ${account_id}`, place as never);
+    const response = await front.get(`/v1/runs?before=${before}`, { key });
     await expectRefusal(response, 400, undefined, "before");
   }
 });
@@ -88,6 +88,9 @@ test("agents.endpoints.runs.get_runs: a cursor that is not this list's next_befo
     const response = await front.get(`${path}${link}before=${before}`);
     await expectRefusal(response, 400, undefined, "before");
   }
+  const { key } = await allow(front, "rival", { scopes: ["agents"] });
+  const theirs = await front.get(`/v1/runs?before=${next_before}`, { key });
+  await expectRefusal(theirs, 400, undefined, "before");
 });
 
 test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agents.states.p2: runs are found by status and by trigger, the reserved ones never", async () => {

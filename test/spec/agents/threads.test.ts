@@ -116,18 +116,25 @@ describe("GET /v1/threads", () => {
   });
 
   test("agents.errors.p9 what is no such page is refused", async () => {
-    const { start, read, key } = await openThreads("no-pages");
-    await start();
-    await start();
+    const { start, read, key, account_id, agent_id } = await openThreads("no-pages");
+    const others = await openThreads("others-pages");
+    for (let n = 0; n < 2; n++) {
+      await start();
+      await others.start();
+    }
     const { next_before } = await read("?limit=1");
+    const theirs = (await others.read("?limit=1")).next_before;
+    const ofAgent = (await read(`?limit=1&agent_id=${agent_id}`)).next_before;
     const id = crypto.randomUUID();
     const forged = [[], [1], ["1", id], [1.5, id], [2 ** 60, id], [1, 2], [1, `${id}\0`], [1, "x"]];
     const refusals = {
       limit: ["limit=0", "limit=201", "limit=x"],
       agent_id: ["agent_id=x", "agent_id="],
-      before: ["before=", "before=x", `before=${next_before}x`, `before=${"a".repeat(129)}`].concat(
-        forged.map((place) => `before=${writeCursor("threads", place)}`),
-      ),
+      before: [
+        ...["before=", "before=x", `before=${next_before}x`, `before=${"a".repeat(129)}`],
+        ...[`before=${theirs}`, `before=${ofAgent}`, `before=${next_before}&agent_id=${agent_id}`],
+        ...forged.map((place) => `before=${writeCursor(`threads of ${account_id}`, place)}`),
+      ],
       status: ["status=idle"],
     };
     for (const [param, queries] of Object.entries(refusals)) {

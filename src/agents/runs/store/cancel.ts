@@ -1,6 +1,7 @@
 // Cancelling, by the state in which a run is.
 import { sql, type Tx } from "../../../platform/database/index.ts";
-import { FINAL, RunRow } from "../run.ts";
+import { RunRow } from "../run.ts";
+import { type Status, TRANSITIONS } from "../states.ts";
 import type { NewStep } from "../step.ts";
 import { closeRun, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
@@ -19,11 +20,12 @@ export async function cancel(
 ): Promise<RunRow | undefined> {
   const run = await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${run_id}`);
   if (!run || (account_id !== null && run.account_id !== account_id)) return undefined;
+  const to = TRANSITIONS[run.status].ask_to_cancel;
   // agents.states.any_final_cancel
-  if (FINAL.has(run.status)) return run;
-  if (run.status === "running") return askToCancel(tx, run, fresh[0]!, now);
+  if (to === undefined) return run;
+  if (to === run.status) return askToCancel(tx, run, fresh[0]!, now);
   // agents.states.queued_post_v1_runs_id_cancel, agents.states.waiting_approval_cancel
-  return cancelAtOnce(tx, run, fresh, now);
+  return cancelAtOnce(tx, run, to, fresh, now);
 }
 
 /** agents.states.running_cancel, agents.states.p5: the run stops at its next step. */
@@ -41,17 +43,23 @@ async function askToCancel(tx: Tx, run: RunRow, step_id: string, now: number): P
   return { ...run, cancel_requested: true, last_seq };
 }
 
-async function cancelAtOnce(tx: Tx, run: RunRow, fresh: FreshIds, now: number): Promise<RunRow> {
+async function cancelAtOnce(
+  tx: Tx,
+  run: RunRow,
+  to: Status,
+  fresh: FreshIds,
+  now: number,
+): Promise<RunRow> {
   const error = { code: "cancelled", message: "The run was cancelled." };
   const row = await tx.one(
     RunRow,
-    sql`UPDATE runs SET status = 'cancelled', finished_at = ${now}, epoch = 0,
+    sql`UPDATE runs SET status = ${to}, finished_at = ${now}, epoch = 0,
           error = ${JSON.stringify(error)}
         WHERE id = ${run.id} RETURNING *`,
   );
   const [event_id, ...ids] = fresh;
   const whole = await closeRun(tx, row!, run.status, ids, now);
-  await settleEnding(tx, whole, event_id!, run.status === "queued");
+  await settleEnding(tx, whole, event_id!, run.status);
   tx.tell("run", run.id);
   return whole;
 }

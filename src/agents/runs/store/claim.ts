@@ -4,6 +4,7 @@ import { notHeld } from "../../../access/holds/store.ts";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
 import { RunRow } from "../run.ts";
+import { transit } from "../states.ts";
 import { closeRun, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
@@ -48,6 +49,9 @@ export async function end(tx: Tx, epoch: number, now: number): Promise<void> {
 /** Once, so that the statement around it stays the same text. */
 const FREE = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
 
+/** What has begun before stays what it is. */
+const STARTED = transit("queued", "start");
+
 /** How many of an account's runs may be taken now. */
 export interface Turn {
   account_id: string;
@@ -74,7 +78,7 @@ export async function claim(
   for (const { account_id, runs_max } of turns) {
     const rows = await tx.all(
       RunRow,
-      sql`UPDATE runs SET epoch = ${epoch}, status = 'running',
+      sql`UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
             started_at = COALESCE(started_at, ${now})
           WHERE id IN (SELECT id FROM runs
             WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
@@ -140,12 +144,13 @@ async function failCrashLoop(tx: Tx, row: RunRow, fresh: FreshIds, now: number):
   const message = `The run was broken off ${RECOVERIES_MAX + 1} times while it was under way.`;
   const ended = await tx.one(
     RunRow,
-    sql`UPDATE runs SET status = 'failed', epoch = 0, finished_at = ${now},
+    sql`UPDATE runs SET status = ${transit(row.status, "fail")}, epoch = 0,
+          finished_at = ${now},
           error = ${JSON.stringify({ code: "crash_loop", message })}
         WHERE id = ${row.id} RETURNING *`,
   );
   const [event_id, ...ids] = fresh;
   const whole = await closeRun(tx, ended!, row.status, ids, now);
-  await settleEnding(tx, whole, event_id!, true);
+  await settleEnding(tx, whole, event_id!, row.status);
   tx.tell("run", row.id);
 }

@@ -6,7 +6,8 @@ import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import type { NewMessage } from "../../threads/thread.ts";
 import { writeCancelled, writeToolMessage } from "../result.ts";
-import type { RunRow, Status } from "../run.ts";
+import type { RunRow } from "../run.ts";
+import type { Status } from "../states.ts";
 import type { NewStep, ToolCallData } from "../step.ts";
 import { addSteps, writeRecord } from "./record.ts";
 

@@ -1,9 +1,10 @@
 // How a run ends, whatever ended it: its row, its sums of the day, and the event that tells of it.
-import { type Static, Type } from "@sinclair/typebox";
+import type { Static } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { tellOutside } from "../../../platform/outbox/store.ts";
 import { show } from "../../../platform/shape.ts";
-import { type FinalStatus, Run, RunRow } from "../run.ts";
+import { Run, RunRow } from "../run.ts";
+import { ENDINGS, type FinalStatus, isActive, type Status, transit } from "../states.ts";
 import { closeApprovals, type FreshIds } from "./closing.ts";
 import { type Record, setProgress, writeRecord } from "./record.ts";
 
@@ -18,10 +19,11 @@ export interface Ending {
 /** A part: the last record of a run; null: the process has lost the run. */
 export async function finish(tx: Tx, given: Record, ending: Ending): Promise<RunRow | null> {
   const { run_id, epoch, at, steps, messages } = given;
+  const to = transit("running", ENDINGS[ending.status]);
   const row = await tx.one(
     RunRow,
     sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
-          message_seq = message_seq + ${messages.length}, status = ${ending.status},
+          message_seq = message_seq + ${messages.length}, status = ${to},
           error = ${ending.error === null ? null : JSON.stringify(ending.error)},
           finished_at = ${at}, epoch = 0
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' RETURNING *`,
@@ -29,21 +31,18 @@ export async function finish(tx: Tx, given: Record, ending: Ending): Promise<Run
   if (!row) return null;
   await writeRecord(tx, given, row, "running");
   const whole = await closeApprovals(tx, row, "running", ending.fresh, at);
-  await settleEnding(tx, whole, ending.event_id, true);
+  await settleEnding(tx, whole, ending.event_id, "running");
   return whole;
 }
 
-/**
- * A part: what follows once the row of a run is final. `wasActive`: it was queued or running, and
- * counted in the limit of its account.
- */
+/** A part: what follows once the row of a run is final; `from`: the status that it had before. */
 export async function settleEnding(
   tx: Tx,
   row: RunRow,
   event_id: string,
-  wasActive: boolean,
+  from: Status,
 ): Promise<void> {
-  if (wasActive) await countActive(tx, row.account_id, -1);
+  if (isActive(from)) await countActive(tx, row.account_id, -1);
   await addToDay(tx, row);
   await tellOutside(tx, {
     id: event_id,
@@ -61,13 +60,6 @@ export async function countActive(tx: Tx, account_id: string, more: number): Pro
     sql`UPDATE run_counts SET active = active + ${more} WHERE account_id = ${account_id}`,
   );
 }
-
-export const RunDay = Type.Object({
-  account_id: Type.String(),
-  day: Type.String(),
-  agent_id: Type.String(),
-  runs: Type.Integer(),
-});
 
 /** agents.endpoints.usage.1: a run counts on the day it finished, in UTC. */
 async function addToDay(tx: Tx, row: RunRow): Promise<void> {

@@ -2,7 +2,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, none, type Sql, sql } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
-import { RunRow, type Status, type TriggerKind } from "../run.ts";
+import { RunRow, type TriggerKind } from "../run.ts";
+import type { Status } from "../states.ts";
 import { StepRow } from "../step.ts";
 
 /** What of an account's runs is wanted; null: whatever. */

@@ -4,6 +4,7 @@ import { into, sql, type Tx } from "../../../platform/database/index.ts";
 import { tellOutside } from "../../../platform/outbox/store.ts";
 import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
+import { transit } from "../states.ts";
 import { countActive } from "./ending.ts";
 
 /** An approval as it is asked for, and the id of the event that tells of it. */
@@ -32,6 +33,8 @@ const Asked = Type.Object({ cancel_requested: Type.Boolean() });
 /** `cancelled`: it was asked to stop, and goes on for that alone; `lost`: another has it. */
 export type Waiting = "waits" | "cancelled" | "lost";
 
+const WAITING = transit("running", "request_approval");
+
 /**
  * agents.states.running_tool_call_needs_approval: lets a run go until its approvals are decided.
  */
@@ -43,7 +46,7 @@ export async function beginWaiting(
 ): Promise<Waiting> {
   const owner = await tx.one(
     Owner,
-    sql`UPDATE runs SET status = 'waiting_approval', epoch = 0, worked_ms = ${worked_ms}
+    sql`UPDATE runs SET status = ${WAITING}, epoch = 0, worked_ms = ${worked_ms}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' AND cancel_requested = 0
         RETURNING account_id`,
   );

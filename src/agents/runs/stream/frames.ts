@@ -1,7 +1,8 @@
 // The frames of a run's stream: what is told of steps, of each change of status, and at the end.
 import { writeFrame } from "../../../http/index.ts";
 import { show } from "../../../platform/shape.ts";
-import { Run, type RunRow, type Status } from "../run.ts";
+import { Run, type RunRow } from "../run.ts";
+import type { Status } from "../states.ts";
 import { Step, type StepRow } from "../step.ts";
 import type { RunStanding } from "../store/lists.ts";
 

@@ -3,7 +3,8 @@ import { Type } from "@sinclair/typebox";
 import { type Door, IdParams, openEventStream } from "../../../http/index.ts";
 import { Approval } from "../../approvals/approval.ts";
 import type { RunsAround } from "../around.ts";
-import { Run, STATUSES } from "../run.ts";
+import { Run } from "../run.ts";
+import { STATUSES } from "../states.ts";
 import { Step } from "../step.ts";
 import type { Streams } from "./streams.ts";
 

@@ -1,7 +1,7 @@
 // The end of one run that somebody listens to: it is read once, and each frame is written once, for
 // all who listen.
 import type { Bound } from "../../../platform/database/index.ts";
-import { FINAL } from "../run.ts";
+import { FINAL } from "../states.ts";
 import type { StepRow } from "../step.ts";
 import type { runStore } from "../store/index.ts";
 import type { RunStanding } from "../store/lists.ts";
