@@ -205,3 +205,16 @@ test("agents.resources.p1 threads and messages have every field of their schemas
     expect([name, findBreach(document, schemas[name]!, value)]).toEqual([name, []]);
   }
 });
+
+test("a run is loaded with the newest of its thread, four million characters of it", async () => {
+  const { account_id, runs, start } = await openThreads("long-thread");
+  const message = "m".repeat(100_000);
+  let run = await start({ input: { message } });
+  for (let i = 2; i <= 60; i++) {
+    await runs.cancel(run.id, account_id, [crypto.randomUUID()], app.clock.now());
+    run = await start({ input: { message: i < 60 ? message : "the last" } }, run.thread_id);
+  }
+  const { messages } = await runs.load(run);
+  expect(messages.map(({ seq }) => seq)).toEqual(Array.from({ length: 43 }, (_, i) => i + 18));
+  expect(messages.at(-1)!.content).toBe("the last");
+});
