@@ -257,14 +257,15 @@ test("a caller who leaves before anything was made has a row with nothing", asyn
   expect(await readRow(app)).toMatchObject(row);
 });
 
-test("usage that no model can have is not believed", async () => {
+test("usage that no model can have is not believed: an estimate stands in, and nobody pays", async () => {
   const usage = { prompt_tokens: 2 ** 52, completion_tokens: 1 };
   const { app } = await openUpstream(
     () => answerFrames([writeFrame({ content: "Hi" }, "stop", { usage }), DONE]),
     PRICE,
   );
   await (await app.chat("Hello", { stream: true })).text();
-  expect(await readRow(app)).toMatchObject({ prompt_tokens: null, cost: null, status: 201 });
+  const estimate = { prompt_tokens: 6, completion_tokens: 1, usage_estimated: true };
+  expect(await readRow(app)).toMatchObject({ ...estimate, cost: null, status: 201 });
 });
 
 test("an embedded error and a refusal from within bear the code that the caller saw", async () => {
