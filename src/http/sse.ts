@@ -31,8 +31,14 @@ export interface EventStream {
   countUnread(): number;
 }
 
-/** Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. */
-export function openEventStream(request_signal: AbortSignal): EventStream {
+/**
+ * Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. Other
+ * headers make it one of other text, of which `pass` alone is of use.
+ */
+export function openEventStream(
+  request_signal: AbortSignal,
+  stream_headers: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
+): EventStream {
   const leaving = new AbortController();
   const over = Promise.withResolvers<void>();
   /** The way to the socket; null: the reply has not gone out yet. */
@@ -97,7 +103,7 @@ export function openEventStream(request_signal: AbortSignal): EventStream {
   };
   return {
     answer: (status, headers) =>
-      new Response(body, { status, headers: { ...headers, ...EVENT_STREAM_HEADERS } }),
+      new Response(body, { status, headers: { ...headers, ...stream_headers } }),
     send: (json) => write(writeFrame(json)),
     pass: write,
     comment: (text) => void write(`: ${text}\n\n`),

@@ -89,13 +89,13 @@ export const threadCases: readonly Case[] = [
       await takeUp(houses);
       await houses.runs.settle({ ...makeRecord("r-1"), messages: [reply("m-2"), reply("m-3")] });
     },
-    act: ({ threads }) => threads.listMessages("thread of r-1", null),
+    act: ({ threads }) => threads.listMessages("thread of r-1", 0, 3),
     async judge(answer, { threads }) {
       const last = { id: "m-3", seq: 3, role: "assistant", content: "text of m-3" };
       expect(answer).toMatchObject([{ seq: 1, role: "user" }, { seq: 2 }, last]);
-      expect(await threads.listMessages("thread of r-1", 2)).toMatchObject([{ seq: 2 }, last]);
-      expect(await threads.listMessages("thread of r-1", 9)).toHaveLength(3);
-      expect(await threads.listMessages("thread of r-2", null)).toEqual([]);
+      expect(await threads.listMessages("thread of r-1", 1, 3)).toMatchObject([{ seq: 2 }, last]);
+      expect(await threads.listMessages("thread of r-1", 0, 9)).toHaveLength(3);
+      expect(await threads.listMessages("thread of r-2", 0, 9)).toEqual([]);
     },
   },
 ];

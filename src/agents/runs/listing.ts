@@ -1,6 +1,6 @@
 // Pages of runs: what may be asked of them, and how one leads to the next.
 import { type Static, Type } from "@sinclair/typebox";
-import { readCursor, Uuid, writeCursor } from "../../http/index.ts";
+import { type Parts, readCursor, Uuid, writeCursor } from "../../http/index.ts";
 import { readInstant } from "../../platform/calendar.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, show } from "../../platform/shape.ts";
@@ -90,6 +90,26 @@ export function writePage(query: RunsQuery, found: readonly RunRow[]) {
     data: rows.map((row) => show(Run, row)),
     next_before: hasMore ? writeCursor(nameList(last!.account_id, query), [last!.number]) : null,
   };
+}
+
+/** The same in parts of so many runs: their texts may be long, and a page may have many. */
+export async function* tellPage(
+  query: RunsQuery,
+  filter: RunFilter,
+  count: number,
+  list: (filter: RunFilter) => Promise<readonly RunRow[]>,
+): Parts {
+  let { before } = filter;
+  for (let left = filter.limit - 1; ; left -= count) {
+    const wanted = Math.min(left, count);
+    const found = await list({ ...filter, before, limit: wanted + 1 });
+    const rows = found.slice(0, wanted);
+    yield rows.map((row) => show(Run, row));
+    if (found.length <= wanted) return { next_before: null };
+    before = rows.at(-1)!.number;
+    if (left <= count)
+      return { next_before: writeCursor(nameList(filter.account_id, query), [before]) };
+  }
 }
 
 /** Runs of one agent are another list than all, and those of another account, too. */

@@ -21,6 +21,10 @@ const REASON_CHARACTERS_MAX = 64;
 const NAME_CHARACTERS_MAX = 128;
 /** Longer than any arguments that are taken: a model's own text, which nobody bounds. */
 const ARGUMENTS_CHARACTERS_MAX = 262_144;
+/** Of all calls of a reply together: each is stored twice, and a run has hundreds of rounds. */
+const ARGUMENTS_OF_REPLY_MAX = 1_048_576;
+/** More than any model writes in one reply; what is beyond would come back with every page. */
+const CONTENT_CHARACTERS_MAX = 1_048_576;
 
 /** The tools of a version as they are now; undefined: there is none of that name any more. */
 export type FindTool = (name: string) => BuiltinTool | undefined;
@@ -36,12 +40,18 @@ export interface Plan {
 export function readReply(reply: RoundAnswer, cost: number | null, ids: Ids): AssistantData {
   const { content, usage, duration_ms } = reply;
   const calls = reply.tool_calls.slice(0, CALLS_WRITTEN_MAX);
+  let left = ARGUMENTS_OF_REPLY_MAX;
+  const cutArguments = (text: string) => {
+    const cut = text.slice(0, Math.min(left, ARGUMENTS_CHARACTERS_MAX));
+    left -= cut.length;
+    return cleanText(cut);
+  };
   return {
-    content: content === null ? null : cleanText(content),
+    content: content === null ? null : cleanText(content.slice(0, CONTENT_CHARACTERS_MAX)),
     tool_calls: calls.map(({ function: { name, arguments: text } }) => ({
       id: `call_${ids.token(24)}`,
       name: cleanText(name.slice(0, NAME_CHARACTERS_MAX)),
-      arguments: cleanText(text.slice(0, ARGUMENTS_CHARACTERS_MAX)),
+      arguments: cutArguments(text),
     })),
     finish_reason: cleanText(reply.finish_reason.slice(0, REASON_CHARACTERS_MAX)),
     model: reply.model,

@@ -1,14 +1,22 @@
 // The routes of runs: start, list, look, steps, cancel.
 import { type Static, Type } from "@sinclair/typebox";
-import { accountOf, type Caller } from "../../access/index.ts";
-import { type Door, IdParams } from "../../http/index.ts";
+import { accountOf } from "../../access/index.ts";
+import {
+  type Ask,
+  answerInParts,
+  type Door,
+  IdParams,
+  ITEMS_AT_ONCE,
+  type Parts,
+  type Reply,
+} from "../../http/index.ts";
 import type { Code } from "../../platform/refusal.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { show } from "../../platform/shape.ts";
 import type { RunsAround } from "./around.ts";
 import { cancelRun } from "./cancelling.ts";
 import { readIdempotency } from "./idempotency.ts";
-import { AgentRunsQuery, RunPage, RunsQuery, readListing, writePage } from "./listing.ts";
+import { AgentRunsQuery, RunPage, RunsQuery, readListing, tellPage, writePage } from "./listing.ts";
 import { Run } from "./run.ts";
 import type { Starting } from "./starting.ts";
 import { Step } from "./step.ts";
@@ -92,14 +100,19 @@ function openStart(door: Door, starting: Starting): void {
   );
 }
 
-function openLists(door: Door, { runs, refuseForeign }: RunsAround): void {
-  const list = async (caller: Caller, query: Static<typeof RunsQuery>) => {
+function openLists(door: Door, { runs, refuseForeign, log }: RunsAround): void {
+  const list = async (
+    { caller, request, request_id }: Pick<Ask<undefined>, "caller" | "request" | "request_id">,
+    query: Static<typeof RunsQuery>,
+  ): Promise<Reply> => {
     const account_id = accountOf(caller);
     const filter = readListing(account_id, query);
     // agents.authentication.6: also where an id only narrows a list.
     if (query.agent_id) await refuseForeign.agent(query.agent_id, account_id);
     if (query.thread_id) await refuseForeign.thread(query.thread_id, account_id);
-    return writePage(query, await runs.list(filter));
+    if (filter.limit <= ITEMS_AT_ONCE + 1) return [200, writePage(query, await runs.list(filter))];
+    const parts = tellPage(query, filter, ITEMS_AT_ONCE, runs.list);
+    return answerInParts(parts, { request, request_id, log });
   };
   const replies = { 200: { description: "A page of runs, newest first.", schema: RunPage } };
   // agents.endpoints.runs.get_agents_id_runs
@@ -113,10 +126,7 @@ function openLists(door: Door, { runs, refuseForeign }: RunsAround): void {
       replies,
       refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
     },
-    async ({ caller, params, query }) => [
-      200,
-      await list(caller, { ...query, agent_id: params.id }),
-    ],
+    (ask) => list(ask, { ...ask.query, agent_id: ask.params.id }),
   );
   // agents.endpoints.runs.get_runs
   door.get(
@@ -128,11 +138,11 @@ function openLists(door: Door, { runs, refuseForeign }: RunsAround): void {
       replies,
       refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
     },
-    async ({ caller, query }) => [200, await list(caller, query)],
+    (ask) => list(ask, ask.query),
   );
 }
 
-function openSteps(door: Door, { runs, findRun }: RunsAround): void {
+function openSteps(door: Door, { runs, findRun, log }: RunsAround): void {
   // agents.endpoints.runs.get_runs_id_steps
   door.get(
     "/v1/runs/:id/steps",
@@ -146,12 +156,22 @@ function openSteps(door: Door, { runs, findRun }: RunsAround): void {
       replies: { 200: { description: "The steps.", schema: StepList } },
       refusals: ["run_not_found"],
     },
-    async ({ caller, params, query: { after_seq, limit } }) => {
-      await findRun(caller, params.id);
-      const isWhole = after_seq === undefined && limit === undefined;
-      const limited = isWhole ? null : (limit ?? STEPS_MAX);
-      const steps = await runs.listSteps(params.id, after_seq ?? 0, limited);
-      return [200, { data: steps.map((step) => show(Step, step as never)) }];
+    async ({ caller, params, query, request, request_id }) => {
+      const { id, last_seq } = await findRun(caller, params.id);
+      const { after_seq = 0, limit = STEPS_MAX } = query;
+      const isWhole = query.after_seq === undefined && query.limit === undefined;
+      const until = isWhole ? last_seq : Math.min(last_seq, after_seq + limit);
+      const read = async (after: number) => {
+        const steps = await runs.listSteps(id, after, Math.min(ITEMS_AT_ONCE, until - after));
+        return steps.map((step) => show(Step, step as never));
+      };
+      if (until <= after_seq) return [200, { data: [] }];
+      if (until - after_seq <= ITEMS_AT_ONCE) return [200, { data: await read(after_seq) }];
+      async function* tell(): Parts {
+        for (let after = after_seq; after < until; after += ITEMS_AT_ONCE) yield await read(after);
+        return {};
+      }
+      return answerInParts(tell(), { request, request_id, log });
     },
   );
 }

@@ -1,7 +1,16 @@
 // The routes of threads: pages of them, one, and its messages.
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
-import { type Door, IdParams, readCursor, Uuid, writeCursor } from "../../http/index.ts";
+import {
+  answerInParts,
+  type Door,
+  IdParams,
+  ITEMS_AT_ONCE,
+  type Parts,
+  readCursor,
+  Uuid,
+  writeCursor,
+} from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, Resource, show } from "../../platform/shape.ts";
 import type { Around } from "../around.ts";
@@ -57,7 +66,10 @@ const MessageList = Resource(
   "Messages of a thread.",
 );
 
-export function openThreadRoutes(door: Door, { database }: Pick<Around, "database">): void {
+export function openThreadRoutes(
+  door: Door,
+  { database, log }: Pick<Around, "database" | "log">,
+): void {
   const threads = database.bind(threadStore);
   const agents = database.bind(agentStore);
 
@@ -118,10 +130,24 @@ export function openThreadRoutes(door: Door, { database }: Pick<Around, "databas
       replies: { 200: { description: "Messages in order.", schema: MessageList } },
       refusals: ["thread_not_found"],
     },
-    async ({ params, query, caller }) => {
-      const { id } = await require(params.id, caller);
-      const rows = await threads.listMessages(id, query.limit ?? null);
-      return [200, { data: rows.map((row) => show(Message, row)) }];
+    async ({ params, query, caller, request, request_id }) => {
+      // Numbered without gaps: how many there are is the number of the newest.
+      const { id, message_count } = await require(params.id, caller);
+      const first = query.limit === undefined ? 0 : Math.max(0, message_count - query.limit);
+      const read = async (after: number, until: number) => {
+        const rows = await threads.listMessages(id, after, until);
+        return rows.map((row) => show(Message, row));
+      };
+      if (message_count - first <= ITEMS_AT_ONCE) {
+        return [200, { data: await read(first, message_count) }];
+      }
+      async function* tell(): Parts {
+        for (let after = first; after < message_count; after += ITEMS_AT_ONCE) {
+          yield await read(after, Math.min(after + ITEMS_AT_ONCE, message_count));
+        }
+        return {};
+      }
+      return answerInParts(tell(), { request, request_id, log });
     },
   );
 }

@@ -38,15 +38,14 @@ export const threadStore = store(
             ${before ? sql`AND (created_at, id) < (${before.created_at}, ${before.id})` : none}
             ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
       ),
-    /** The last so many, or all where `last` is null, in order. */
-    listMessages: async (db, thread_id: string, last: number | null) => {
-      const rows = await db.all(
+    /** Those behind one number, up to another, in order. */
+    listMessages: (db, thread_id: string, after_seq: number, until_seq: number) =>
+      db.all(
         MessageRow,
-        sql`SELECT * FROM messages WHERE thread_id = ${thread_id} ORDER BY seq DESC
-            ${last === null ? none : sql`LIMIT ${last}`}`,
-      );
-      return rows.reverse();
-    },
+        sql`SELECT * FROM messages
+            WHERE thread_id = ${thread_id} AND seq > ${after_seq} AND seq <= ${until_seq}
+            ORDER BY seq`,
+      ),
   },
   {},
 );

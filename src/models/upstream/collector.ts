@@ -19,6 +19,8 @@ type RawPart = { type?: unknown; text?: unknown; thinking?: unknown } | null;
 
 /** A reason is one word; anything longer is the server talking, and told to nobody. */
 const REASON = /^\w{1,32}$/;
+/** No window is so long. Sums of what servers tell must stay numbers that a database keeps. */
+const TOKENS_MAX = 1_000_000_000;
 /** TGI's words for a normal end. */
 const NORMAL_ENDS = new Set(["eos_token", "stop_sequence"]);
 
@@ -134,7 +136,7 @@ function readUsage(raw: unknown): Usage | null {
 }
 
 function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= TOKENS_MAX;
 }
 
 /** Where the server tells no usage an estimate stands in: zeros would look like a free answer. */

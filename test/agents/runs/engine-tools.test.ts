@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import type { AssistantData } from "../../../src/agents/runs/step.ts";
 import type { BuiltinTool, ToolUse } from "../../../src/agents/tools/contract.ts";
 import { nextTurn } from "../../../src/platform/clock.ts";
 import { readThreads } from "../../support/thread-reader.ts";
@@ -249,4 +250,21 @@ describe("what a call brought", () => {
     expect(told).toHaveLength(2);
     await judgeLog(trial, id);
   });
+});
+
+test("of an answer longer than any model writes a bounded part is kept", async () => {
+  await open(() => say("x".repeat(1_048_577)));
+  const run = await trial.ended(await trial.run());
+  expect([run.status, run.output?.message.length]).toEqual(["succeeded", 1_048_576]);
+});
+
+test("of the arguments of one reply a bounded part is kept, of the first calls", async () => {
+  const long = { text: "x".repeat(300_000) };
+  const calls = Array.from({ length: 6 }, (): [string, object] => ["rocket", long]);
+  await open(script(call(...calls, ["rocket", {}])));
+  const run = await trial.ended(await trial.run());
+  const [reply] = await trial.steps(run.id);
+  const { tool_calls } = reply!.data as AssistantData;
+  const lengths = tool_calls.map(({ arguments: text }) => text.length);
+  expect(lengths).toEqual([262_144, 262_144, 262_144, 262_144, 0, 0, 0]);
 });

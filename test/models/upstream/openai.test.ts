@@ -221,7 +221,12 @@ describe("a whole reply", () => {
     });
   }
 
-  const UNTOLD = [null, {}, "many", { prompt_tokens: 1 }, { ...USAGE, completion_tokens: -1 }];
+  const UNTOLD = [
+    ...[null, {}, "many", { prompt_tokens: 1 }, { ...USAGE, completion_tokens: -1 }],
+    // Each is a number that we could keep; their sum is none, and the run would never be written.
+    { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: Number.MAX_SAFE_INTEGER },
+    { ...USAGE, prompt_tokens: 1_000_000_001 },
+  ];
   for (const usage of UNTOLD) {
     test(`without a usage that can be read is estimated: ${JSON.stringify(usage)}`, async () => {
       const { ending } = connectReplica(() =>

@@ -125,6 +125,25 @@ test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agen
   await expectRefusal(await front.get("/v1/runs?trigger_kind=x"), 400, undefined, "trigger_kind");
 });
 
+test("agents.limits.runs_page: a page of 200 is that of four of 50, whatever its parts", async () => {
+  await using front = await startRuns(MANY);
+  await beginMany(front, 203);
+  const page: Json = await front.read("/v1/runs?limit=200");
+  expect(page.data.map(numberOf)).toEqual(Array.from({ length: 200 }, (_, i) => 203 - i));
+  const rest: Json = await front.read(`/v1/runs?limit=200&before=${page.next_before}`);
+  expect([rest.data.map(numberOf), rest.next_before]).toEqual([[3, 2, 1], null]);
+  for (const limit of [51, 100, 101]) {
+    const other: Json = await front.read(`/v1/runs?limit=${limit}`);
+    expect(other.data).toEqual(page.data.slice(0, limit));
+    const { data } = await front.read(`/v1/runs?limit=1&before=${other.next_before}`);
+    expect(data.map(numberOf)).toEqual([203 - limit]);
+  }
+  const early: Json = await front.read(
+    `/v1/runs?limit=200&created_before=${page.data[100].created_at}`,
+  );
+  expect([early.data.length, early.next_before]).toEqual([102, null]);
+});
+
 test("runs are found by thread and by time", async () => {
   await using front = await startRuns();
   const runs = await beginMany(front, 5);

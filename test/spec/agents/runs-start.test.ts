@@ -308,6 +308,17 @@ describe("limits", () => {
     expect((await front.askStart()).status).toBe(429);
   });
 
+  test("agents.errors.daily_runs_limit: a clock that was a year ahead locks nobody out when it is put right", async () => {
+    await using front = await startRuns({ limits: "daily_runs = 2" });
+    const year_ms = 365 * 86_400_000;
+    front.clock.shiftWall(year_ms);
+    await front.begin();
+    await front.begin();
+    await expectRefusal(await front.askStart(), 429, "daily_runs_limit");
+    front.clock.shiftWall(-year_ms);
+    expect((await front.askStart()).status).toBe(202);
+  });
+
   test("agents.errors.p12: what is wrong first in the order is what is said", async () => {
     await using front = await startRuns({ limits: "active_runs = 1" });
     const run = await front.begin();

@@ -1,0 +1,46 @@
+// A list that may be longer than memory should hold: told in parts, at the pace of who reads it.
+import type { Log } from "../platform/log.ts";
+import { openEventStream } from "./sse.ts";
+
+/** So many items are read and written at once; a list of no more is told in one piece. */
+export const ITEMS_AT_ONCE = 50;
+
+const HEADERS = { "content-type": "application/json" };
+
+/** Its last word is what stands beside `data`. */
+export type Parts = AsyncGenerator<readonly object[], object>;
+
+export interface LongListAround {
+  request: Request;
+  request_id: string;
+  log: Pick<Log, "error">;
+}
+
+/**
+ * `{"data": […], …}` of all parts in their order. What fails on the way cuts it off in the middle:
+ * by then its status has gone out.
+ */
+export function answerInParts(parts: Parts, around: LongListAround): Response {
+  const { request, request_id, log } = around;
+  const stream = openEventStream(request.signal, HEADERS);
+  const tell = async () => {
+    let between = '{"data":[';
+    for (;;) {
+      const { done, value } = await parts.next();
+      if (stream.left.aborted) return;
+      if (done) return void stream.pass(`${between === "," ? "" : between}]${writeRest(value)}`);
+      if (value.length === 0) continue;
+      await stream.pass(between + JSON.stringify(value).slice(1, -1));
+      between = ",";
+    }
+  };
+  const onFailure = (error: unknown) =>
+    log.error("a list was cut off in the middle", { request_id, error });
+  void tell().catch(onFailure).finally(stream.close);
+  return stream.answer(200, { "x-request-id": request_id });
+}
+
+function writeRest(rest: object): string {
+  const fields = JSON.stringify(rest).slice(1);
+  return fields === "}" ? fields : `,${fields}`;
+}
