@@ -51,21 +51,51 @@ export function estimateTokens(text: string): number {
 /** Tokens of everything that the model reads: messages, their images and calls, and the tools. */
 export function countPromptTokens(ask: Ask, count = countTokens): number {
   let tokens = MESSAGE_TOKENS * ask.messages.length + IMAGE_TOKENS * countImages(ask);
-  for (const text of listTexts(ask)) tokens += count(text);
+  tokens += countTools(ask.tools, count);
+  for (const text of listMessageTexts(ask.messages)) tokens += count(text);
   return tokens;
 }
 
 /** Everything that the model reads as text. */
-export function* listTexts({ messages, tools }: Ask): Generator<string> {
-  if (tools.length > 0) yield JSON.stringify(tools);
-  for (const { content, tool_calls = [] } of messages) {
-    for (const call of tool_calls) {
-      yield call.function.name;
-      yield call.function.arguments;
-    }
-    if (typeof content === "string") yield content;
-    else for (const part of content ?? []) if (part.type === "text") yield part.text;
+export function listTexts({ messages, tools }: Ask): string[] {
+  const texts = listMessageTexts(messages);
+  if (tools.length > 0) texts.push(writeTools(tools).text);
+  return texts;
+}
+
+function listMessageTexts(messages: Ask["messages"]): string[] {
+  const texts: string[] = [];
+  for (const { content, tool_calls } of messages) {
+    for (const { function: called } of tool_calls ?? []) texts.push(called.name, called.arguments);
+    if (typeof content === "string") texts.push(content);
+    else for (const part of content ?? []) if (part.type === "text") texts.push(part.text);
   }
+  return texts;
+}
+
+type Tools = Ask["tools"];
+
+/** The same tools are asked with round after round: their text is long, and made once. */
+const written = new WeakMap<Tools, { text: string; counts: Map<typeof countTokens, number> }>();
+
+function writeTools(tools: Tools) {
+  let known = written.get(tools);
+  if (!known) {
+    known = { text: JSON.stringify(tools), counts: new Map() };
+    written.set(tools, known);
+  }
+  return known;
+}
+
+function countTools(tools: Tools, count: typeof countTokens): number {
+  if (tools.length === 0) return 0;
+  const { text, counts } = writeTools(tools);
+  let tokens = counts.get(count);
+  if (tokens === undefined) {
+    tokens = count(text);
+    counts.set(count, tokens);
+  }
+  return tokens;
 }
 
 export function countImages({ messages }: Ask): number {

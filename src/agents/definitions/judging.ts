@@ -3,7 +3,7 @@ import type { Caller } from "../../access/index.ts";
 import type { GatewayInside } from "../../gateway/index.ts";
 import { shorten } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { listAliases } from "../../platform/settings/index.ts";
+import { listAliases, type ModelSettings } from "../../platform/settings/index.ts";
 import type { Catalog } from "../tools/catalog.ts";
 import type { ToolPin } from "./version.ts";
 
@@ -27,7 +27,7 @@ export async function requireModel(
   model: string | null,
   alias: string,
   caller: Caller,
-): Promise<void> {
+): Promise<ModelSettings> {
   // By its id: an alias would not say whether its model is stopped or its state unreadable.
   const found = chat.find(model ?? alias);
   // agents.errors.model_not_found
@@ -35,6 +35,14 @@ export async function requireModel(
   const judged = await chat.judge(found.id, caller);
   // agents.errors.model_not_permitted, agents.errors.no_model_available
   if ("refusal" in judged && !PASSING.includes(judged.refusal.code)) throw judged.refusal;
+  return found;
+}
+
+/** Each run of such a version would fail at its first round. */
+export function requireToolUse({ id, capabilities }: ModelSettings, tools: readonly string[]) {
+  if (tools.length === 0 || capabilities.includes("tools")) return;
+  const message = `The model ${shorten(id)} takes no tools.`;
+  throw refuse("invalid_request", { param: "tools", message });
 }
 
 /**
@@ -51,7 +59,21 @@ export function pinTools(
     if (tool) return { name, revision: tool.revision, kind: "builtin", risk: tool.risk };
     const pin = inherited.find((one) => one.name === name);
     if (pin) return pin;
-    const message = `There is no tool ${JSON.stringify(shorten(name))}.`;
-    throw refuse("invalid_request", { param: `tools.${i}`, message });
+    throw refuseTool(name, `tools.${i}`);
   });
+}
+
+/** A slip in such a name would leave the tool that was meant without its guard. */
+export function requireGuarded(
+  catalog: Pick<Catalog, "find">,
+  names: readonly string[] | null | undefined,
+): void {
+  for (const [i, name] of (names ?? []).entries()) {
+    if (!catalog.find(name)) throw refuseTool(name, `policy.require_approval.${i}`);
+  }
+}
+
+function refuseTool(name: string, param: string) {
+  const message = `There is no tool ${JSON.stringify(shorten(name))}.`;
+  return refuse("invalid_request", { param, message });
 }

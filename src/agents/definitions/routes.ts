@@ -9,7 +9,7 @@ import { decide } from "../tools/policy.ts";
 import { AgentDetail, type AgentRow } from "./agent.ts";
 import { AgentPatch, NewAgent, readAgentChange, readChange } from "./body.ts";
 import { DEFAULT_BEHAVIOUR, inherit } from "./inherit.ts";
-import { pinTools, requireModel, storeModel } from "./judging.ts";
+import { pinTools, requireGuarded, requireModel, requireToolUse, storeModel } from "./judging.ts";
 import { makeSlug } from "./slug.ts";
 import { agentStore, type FoundAgent } from "./store.ts";
 import type { VersionRow } from "./version.ts";
@@ -77,7 +77,9 @@ function openCreation(
       const change = { ...readChange(body), model: storeModel(body.model, alias) };
       const behaviour = inherit(DEFAULT_BEHAVIOUR, change);
       const tool_revisions = pinTools(catalog, behaviour.tools, []);
-      await requireModel(chat, behaviour.model, alias, caller);
+      requireGuarded(catalog, body.policy?.require_approval);
+      const model = await requireModel(chat, behaviour.model, alias, caller);
+      requireToolUse(model, behaviour.tools);
       const [id, now] = [ids.uuid(), clock.now()];
       const { name, slug, description = null, metadata = {} } = readAgentChange(body);
       const agent: AgentRow = {

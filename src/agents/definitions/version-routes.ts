@@ -5,7 +5,7 @@ import { type Door, IdParams } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { NewVersion, readAgentChange, readChange } from "./body.ts";
 import { inherit } from "./inherit.ts";
-import { pinTools, requireModel, storeModel } from "./judging.ts";
+import { pinTools, requireGuarded, requireModel, requireToolUse, storeModel } from "./judging.ts";
 import type { Definitions } from "./routes.ts";
 import { Version, type VersionRow } from "./version.ts";
 import { showVersion, VersionList } from "./view.ts";
@@ -97,7 +97,8 @@ async function addVersion(
     const { model, tools } = inherit(old, change);
     const inherited = change.tools === undefined ? old.tool_revisions : [];
     const tool_revisions = pinTools(catalog, tools, inherited);
-    await requireModel(chat, model, alias, caller);
+    requireGuarded(catalog, body.policy?.require_approval);
+    requireToolUse(await requireModel(chat, model, alias, caller), tools);
     const made = await agents.addVersion({
       ...{ agent_id, account_id, change, agent_change, model, tool_revisions },
       expected_version: body.expected_version ?? null,

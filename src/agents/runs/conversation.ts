@@ -2,6 +2,7 @@
 import type { RoundAsk } from "../../gateway/index.ts";
 import { estimateTokens, type Message, type Tool } from "../../models/index.ts";
 import type { Around } from "../around.ts";
+import type { VersionRow } from "../definitions/version.ts";
 import { type SummaryNeed, tellSummary, viewThread } from "../threads/view.ts";
 import type { ThreadMessage } from "../threads/view-blocks.ts";
 import { toModelTool } from "../tools/catalog.ts";
@@ -28,10 +29,7 @@ export function converse(
   maySummarise: boolean,
 ): Conversation {
   const { version, row } = state;
-  const tools = version.tools.flatMap((name): Tool[] => {
-    const tool = findTool(name);
-    return tool ? [toModelTool(tool)] : [];
-  });
+  const tools = listTools(version, findTool);
   const model = inside.chat.find(row.model);
   const system = writeSystem(state, findTool);
   const { messages, needs_summary } = viewSaid(state, {
@@ -50,6 +48,22 @@ export function converse(
   ];
   const ask = { ...write(state, summary, []), max_tokens: needs_summary.tokens_max };
   return { ask: { ...ask, reasoning: false }, needs_summary };
+}
+
+/** The tools of versions as they were told to a model last. */
+const told = new WeakMap<VersionRow, Tool[]>();
+
+/** The same list for as long as the tools are: what is made of it, such as its text, is kept. */
+function listTools(version: VersionRow, findTool: FindTool): Tool[] {
+  const tools: Tool[] = [];
+  for (const name of version.tools) {
+    const tool = findTool(name);
+    if (tool) tools.push(toModelTool(tool));
+  }
+  const last = told.get(version);
+  if (last?.length === tools.length && tools.every((tool, at) => tool === last[at])) return last;
+  told.set(version, tools);
+  return tools;
 }
 
 function write({ row, version }: RunState, messages: Message[], tools: Tool[]): RoundAsk {

@@ -54,7 +54,15 @@ function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevi
   };
 }
 
-/** A tool as a model is told of it. */
-export function toModelTool({ name, description, parameters }: BuiltinTool): Tool {
-  return { type: "function", function: { name, description, parameters } };
+/** A tool as a model is told of it: the same object each time. */
+export function toModelTool(tool: BuiltinTool): Tool {
+  let shown = modelTools.get(tool);
+  if (!shown) {
+    const { name, description, parameters } = tool;
+    shown = { type: "function", function: { name, description, parameters } };
+    modelTools.set(tool, shown);
+  }
+  return shown;
 }
+
+const modelTools = new WeakMap<BuiltinTool, Tool>();

@@ -117,6 +117,6 @@ export function bindable(value: Value | Sql): Bindable {
   }
 }
 
-function isSql(value: Value | Sql): value is Sql {
+export function isSql(value: Value | Sql): value is Sql {
   return value instanceof Template;
 }

@@ -1,7 +1,7 @@
 // One SQLite connection with every pragma set, and the Db and Tx that run on it.
 import { Database as Connection, type Statement } from "bun:sqlite";
 import { readRow } from "../shape.ts";
-import { type Bindable, bindable, isFlat, none, render, type Sql } from "./sql.ts";
+import { type Bindable, bindable, isFlat, isSql, none, render, type Sql } from "./sql.ts";
 import type { Db, Tx } from "./store.ts";
 
 /** How long a statement waits for another process that writes, before it fails as busy. */
@@ -66,9 +66,42 @@ export function isBusy(failure: unknown): boolean {
   return codeOf(failure).startsWith("SQLITE_BUSY");
 }
 
+/** What a template was made of last: of each nested one, how many values stand before it. */
+interface Composed {
+  parts: readonly (number | readonly string[])[];
+  text: string;
+}
+
+/** Renders nested templates; where the same ones are nested as the last time, so is the text. */
+function createComposer() {
+  const known = new WeakMap<readonly string[], Composed>();
+  return (query: Sql): { text: string; values: Bindable[] } => {
+    const parts: (number | readonly string[])[] = [];
+    const values: Bindable[] = [];
+    gather(query, parts, values);
+    const last = known.get(query.strings);
+    if (last?.parts.length === parts.length && parts.every((part, at) => part === last.parts[at])) {
+      return { text: last.text, values };
+    }
+    const { text } = render(query, () => PLACEHOLDER);
+    known.set(query.strings, { parts, text });
+    return { text, values };
+  };
+}
+
+function gather(query: Sql, parts: (number | readonly string[])[], values: Bindable[]): void {
+  for (const value of query.values) {
+    if (isSql(value)) {
+      parts.push(values.length, value.strings);
+      gather(value, parts, values);
+    } else values.push(bindable(value));
+  }
+}
+
 /** Reads and writes on a connection; statements are prepared once. */
 export function createExecutor(connection: Connection): SqliteTx {
   const flat = new WeakMap<readonly string[], Statement>();
+  const compose = createComposer();
   const nested = new Map<string, Statement>();
   const prepareFlat = (query: Sql) => {
     let statement = flat.get(query.strings);
@@ -80,7 +113,7 @@ export function createExecutor(connection: Connection): SqliteTx {
   };
   const prepare = (query: Sql): { statement: Statement; values: Bindable[] } => {
     if (isFlat(query)) return prepareFlat(query);
-    const { text, values } = render(query, () => PLACEHOLDER);
+    const { text, values } = compose(query);
     let statement = nested.get(text);
     if (!statement) {
       statement = connection.prepare(text);

@@ -1,6 +1,7 @@
 // SQLite with its writes in a Worker, whatever waits in one group; reads on the main thread.
 import type { Database as Connection } from "bun:sqlite";
 import { type Code, Refusal, type Say } from "../refusal.ts";
+import { type Packed, pack, unpack } from "./crossing.ts";
 import { type Call, commitGroup, GROUP_CALLS_MAX, type Outcome } from "./group.ts";
 import { createReads } from "./reads.ts";
 import { createExecutor, openConnection } from "./sqlite.ts";
@@ -13,11 +14,12 @@ const FOREIGN_WRITES_EVERY_MS = 200;
 
 /** A result as it crosses the Worker: an Error would lose its fields there. */
 type Reply =
-  | { value: unknown }
+  | { value?: unknown }
   | { refusal: { code: Code; say: Say } }
   | { bug: { message: string; stack?: string; code?: string } };
-type ToWorker = { open: string } | { calls: Call[] } | { close: true };
-type FromWorker = { replies: Reply[]; told: Told[] } | { foreign: true } | { closed: true };
+type Answers = { replies: Reply[]; told: Told[] };
+type ToWorker = { open: string } | { calls: Packed<Call[]> } | { close: true };
+type FromWorker = { answers: Packed<Answers> } | { foreign: true } | { closed: true };
 
 /** The Worker's side: serves the writes of `stores`; called by the binary's second entry point. */
 export function serveWrites(stores: readonly Store[]): void {
@@ -35,7 +37,7 @@ export function serveWrites(stores: readonly Store[]): void {
   const run = async () => {
     const calls = waiting.splice(0, GROUP_CALLS_MAX);
     const { outcomes, told } = await commitGroup(connection, tx, registry, calls);
-    port.postMessage({ replies: outcomes.map(writeReply), told });
+    port.postMessage({ answers: pack({ replies: outcomes.map(writeReply), told }) });
     isRunning = waiting.length > 0;
     if (isRunning) setImmediate(run);
     else if (isClosing) close();
@@ -62,7 +64,7 @@ export function serveWrites(stores: readonly Store[]): void {
       tx = createExecutor(connection);
       watch();
     } else if ("calls" in data) {
-      waiting.push(...data.calls);
+      waiting.push(...unpack(data.calls));
       // Behind the messages that have arrived by now, so that their calls share one fsync.
       if (!isRunning) setImmediate(run);
       isRunning = true;
@@ -105,9 +107,10 @@ export function createWriterEngine(
     onDeath(why);
   };
   worker.onmessage = ({ data }: { data: FromWorker }) => {
-    if ("replies" in data) {
-      for (const reply of data.replies) sent.shift()!(reply);
-      bus.publish(data.told);
+    if ("answers" in data) {
+      const { replies, told } = unpack(data.answers);
+      for (const reply of replies) sent.shift()!(reply);
+      bus.publish(told);
     } else if ("foreign" in data) bus.publishUnknown();
     else stop(end!);
   };
@@ -119,7 +122,7 @@ export function createWriterEngine(
     const calls = unsent;
     unsent = [];
     try {
-      post({ calls });
+      post({ calls: pack(calls) });
     } catch (failure) {
       // Arguments that are no plain data cannot cross; this turn's calls are the last that wait.
       for (const answer of sent.splice(-calls.length)) answer({ bug: failure as Error });
@@ -149,7 +152,8 @@ export function createWriterEngine(
 }
 
 function writeReply(outcome: Outcome): Reply {
-  if (outcome.ok) return { value: outcome.value };
+  // Nothing is left out, for JSON has no word for it.
+  if (outcome.ok) return outcome.value === undefined ? {} : { value: outcome.value };
   const failure = outcome.failure;
   if (failure instanceof Refusal) return { refusal: { code: failure.code, say: failure.say } };
   const { message, stack, code } = failure as Error & { code?: string };
@@ -161,8 +165,8 @@ function readReply(
   resolve: (value: unknown) => void,
   reject: (why: unknown) => void,
 ) {
-  if ("value" in reply) return resolve(reply.value);
   if ("refusal" in reply) return reject(new Refusal(reply.refusal.code, reply.refusal.say));
+  if (!("bug" in reply)) return resolve(reply.value);
   const { message, stack, code } = reply.bug;
   reject(Object.assign(new Error(message), { stack: stack ?? message, code }));
 }

@@ -98,6 +98,12 @@ describe("agents.errors.p9 agents.errors.p4 agents.errors.p5 400 without a code,
 
 const JUDGED: [title: string, fields: object, param: string][] = [
   ["a tool that nobody has", { tools: ["calculator", "calculater"] }, "tools.1"],
+  [
+    "a guard of a tool that nobody has",
+    { policy: { require_approval: ["calculator", "web_serach"] } },
+    "policy.require_approval.1",
+  ],
+  ["tools for a model that takes none", { model: "plain", tools: ["calculator"] }, "tools"],
   ["seven decimals", { budgets: { max_cost_sar: "1.2000001" } }, "budgets.max_cost_sar"],
   ["a number of seven decimals", { budgets: { max_cost_sar: 0.0000001 } }, "budgets.max_cost_sar"],
   ["a text below zero", { budgets: { max_cost_sar: "-1" } }, "budgets.max_cost_sar"],

@@ -76,7 +76,7 @@ describe("a start", () => {
 
   test("agents.does.cost.1, agents.does.cost.2: the prices of its model and tools are frozen, unknown ones as null", async () => {
     const more = `[agents]\ntool_prices = { read_output = "0.5" }
-[[models]]\nid = "free-1"\nself_hosted = true\nupstream = { kind = "stub" }\n`;
+[[models]]\nid = "free-1"\nself_hosted = true\ncapabilities = ["tools"]\nupstream = { kind = "stub" }\n`;
     await using front = await startRuns({ more });
     const tools = ["calculator", "read_output", "web_search"];
     const agent = await front.createAgent({ tools });

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { AskOptions, TestApp, TestAppOptions } from "../../support/app.ts";
 import { startApp } from "../../support/app.ts";
 
-/** `own` is the default; `rented` needs a grant, `secret` is not even seen without one. */
+/** `own` is the default; `plain` takes no tools, `rented` needs a grant, `secret` is not even seen without one. */
 const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000
@@ -16,9 +16,15 @@ upstream = { kind = "stub" }
 [[models]]
 id = "second"
 self_hosted = true
+capabilities = ["tools"]
+upstream = { kind = "stub" }
+[[models]]
+id = "plain"
+self_hosted = true
 upstream = { kind = "stub" }
 [[models]]
 id = "rented"
+capabilities = ["tools"]
 upstream = { kind = "stub" }
 [[models]]
 id = "secret"

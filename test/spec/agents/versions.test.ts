@@ -140,6 +140,8 @@ describe("POST /v1/agents/{id}/versions", () => {
     }
     const code = [400, "invalid_request"] as const;
     await expectRefusal(await post(id, { tools: ["nothing"] }), ...code, "tools.0");
+    const slip = { policy: { require_approval: ["nothing"] } };
+    await expectRefusal(await post(id, slip), ...code, "policy.require_approval.0");
     const dear = { budgets: { max_cost_sar: "1e3" } };
     await expectRefusal(await post(id, dear), ...code, "budgets.max_cost_sar");
     expect((await list(id)).data).toHaveLength(1);
