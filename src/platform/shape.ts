@@ -23,6 +23,12 @@ export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
   return Object.assign(union, { [FORM]: formOf(schema) });
 }
 
+/** One of so many words. */
+export function oneOf<T extends string>(values: readonly T[], description: string) {
+  const words = values.map((value) => Type.Literal(value));
+  return Type.Unsafe<T>(Type.Union(words, { description }));
+}
+
 /** Whole micro-SAR in memory and column; a decimal string with six places on the wire. */
 export function Money(description: string) {
   const schema = { type: "string", pattern: "^[0-9]+\\.[0-9]{6}$", description, [FORM]: "money" };

@@ -1,13 +1,17 @@
 // An approval: a tool call that waits for a person's decision.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Row, Timestamp } from "../../platform/shape.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/shape.ts";
+import { RISKS } from "../tools/contract.ts";
 
-const status = Type.Union(
-  (["pending", "approved", "rejected", "expired", "closed"] as const).map((one) =>
-    Type.Literal(one),
-  ),
-  { description: "`pending` until decided, expired, or closed with its run." },
-);
+const STATUSES = ["pending", "approved", "rejected", "expired", "closed"] as const;
+/** The rules that ask, and a call of which nobody knows whether it was sent. */
+export const WHY = [
+  "irreversible",
+  "write",
+  "listed",
+  "external_content",
+  "outcome_unknown",
+] as const;
 
 /** agents.does.approval, agents.resources.approval */
 export const Approval = Resource(
@@ -20,22 +24,12 @@ export const Approval = Resource(
     tool_call_id: Type.String({ description: "The call that waits." }),
     tool: Type.String({ description: "The tool's name." }),
     revision: Type.Integer({ description: "The tool's revision." }),
-    risk: Type.Union([Type.Literal("read"), Type.Literal("write"), Type.Literal("irreversible")], {
-      description: "The tool's risk level.",
-    }),
+    risk: oneOf(RISKS, "The tool's risk level."),
     arguments: Type.Unknown({ description: "What the tool will be sent, and nothing else." }),
     arguments_sha256: Type.String({
       description: "SHA-256 in hexadecimal of the arguments' RFC 8785 text.",
     }),
-    why: Type.Array(
-      Type.Union(
-        (["irreversible", "write", "listed", "external_content", "outcome_unknown"] as const).map(
-          (one) => Type.Literal(one),
-        ),
-        { description: "A reason." },
-      ),
-      { description: "Why a person is asked." },
-    ),
+    why: Type.Array(oneOf(WHY, "A reason."), { description: "Why a person is asked." }),
     external_sources: Type.Array(
       Type.Object(
         {
@@ -47,14 +41,12 @@ export const Approval = Resource(
       ),
       { description: "What the run had read from outside before it asked." },
     ),
-    status,
+    status: oneOf(STATUSES, "`pending` until decided, expired, or closed with its run."),
     reason: maybe(Type.String({ description: "Of the decision; null: none was given." })),
     decided_by: maybe(
       Type.Object(
         {
-          kind: Type.Union([Type.Literal("key"), Type.Literal("operator")], {
-            description: "Who decided.",
-          }),
+          kind: oneOf(["key", "operator"], "Who decided."),
           id: Type.String({ description: "The key's or the person's id." }),
         },
         { description: "Who decided; null: nobody did." },

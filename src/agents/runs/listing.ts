@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type Parts, readCursor, Uuid, writeCursor } from "../../http/index.ts";
 import { readInstant } from "../../platform/calendar.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, show } from "../../platform/shape.ts";
+import { maybe, oneOf, show } from "../../platform/shape.ts";
 import { Run, type RunRow, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
 import { STATUSES, type Status } from "./states.ts";
 import type { RunFilter } from "./store/lists.ts";
@@ -13,13 +13,6 @@ const LIMIT = { default: 50, minimum: 1, maximum: 200 };
 const CURSOR_CHARACTERS_MAX = 128;
 const INSTANT_CHARACTERS_MAX = 40;
 
-const oneOf = <T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>(
-    Type.Union(
-      values.map((value) => Type.Literal(value)),
-      { description },
-    ),
-  );
 const instant = (description: string) =>
   Type.Optional(
     Type.String({

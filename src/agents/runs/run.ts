@@ -1,6 +1,6 @@
 // A run: one execution of a version, as its owner sees it and as it is stored.
 import { type Static, Type } from "@sinclair/typebox";
-import { Money, maybe, Resource, Row, spread, Timestamp } from "../../platform/shape.ts";
+import { Money, maybe, oneOf, Resource, Row, spread, Timestamp } from "../../platform/shape.ts";
 import { Metadata } from "../definitions/agent.ts";
 import { Budgets } from "../definitions/version.ts";
 import { STATUSES } from "./states.ts";
@@ -39,12 +39,6 @@ const RunInput = Type.Object(
   },
   { description: "What it was started with." },
 );
-
-const oneOf = <T extends string>(values: readonly T[], description: string) =>
-  Type.Union(
-    values.map((value) => Type.Literal(value)),
-    { description },
-  ) as unknown as ReturnType<typeof Type.Unsafe<T>>;
 
 /** agents.does.run, agents.resources.run */
 export const Run = Resource(

@@ -1,16 +1,12 @@
 // A step: what a run did, written down in order and never changed.
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { maybe, Resource, Timestamp } from "../../platform/shape.ts";
-import { Approval } from "../approvals/approval.ts";
+import { maybe, oneOf, Resource, Timestamp } from "../../platform/shape.ts";
+import { Approval, WHY } from "../approvals/approval.ts";
 import { ToolCallText } from "../threads/thread.ts";
+import { RISKS } from "../tools/contract.ts";
 
 const cost = maybe(Type.String({ description: "SAR, six places; null: unknown." }));
 const text = (description: string) => Type.String({ description });
-const one = <T extends string>(values: readonly T[], description: string) =>
-  Type.Union(
-    values.map((value) => Type.Literal(value)),
-    { description },
-  ) as unknown as ReturnType<typeof Type.Unsafe<T>>;
 
 /** A reply of the model. */
 export const AssistantData = Type.Object(
@@ -34,23 +30,19 @@ export const AssistantData = Type.Object(
 );
 export type AssistantData = Static<typeof AssistantData>;
 
-const WHY = ["irreversible", "write", "listed", "external_content", "outcome_unknown"] as const;
-
 /** A call as it was planned, and what was decided of it then. */
 export const ToolCallData = Type.Object(
   {
     tool_call_id: text("The call."),
     name: text("The tool."),
     revision: Type.Integer({ description: "The tool's revision; 0: there is no such tool." }),
-    risk: maybe(
-      one(["read", "write", "irreversible"] as const, "Its risk; null: there is no such tool."),
-    ),
+    risk: maybe(oneOf(RISKS, "Its risk; null: there is no such tool.")),
     arguments: Type.Unknown({ description: "As parsed; null: they are no valid JSON." }),
-    decision: one(
+    decision: oneOf(
       ["auto", "needs_approval", "approved", "refused"] as const,
       "Whether it runs by itself, after a person's decision, or not at all.",
     ),
-    why: Type.Array(one(WHY, "A reason."), { description: "Why a person is asked." }),
+    why: Type.Array(oneOf(WHY, "A reason."), { description: "Why a person is asked." }),
     approval_id: maybe(text("The approval it waits for; null: none.")),
     attempt: Type.Integer({ description: "From 1; more: it is sent again." }),
   },
@@ -76,7 +68,7 @@ export const ToolResultData = Type.Object(
   {
     tool_call_id: text("The call."),
     name: text("The tool."),
-    outcome: one(OUTCOMES, "What became of it."),
+    outcome: oneOf(OUTCOMES, "What became of it."),
     content: text("What the model reads."),
     truncated: Type.Boolean({ description: "true: `read_output` has the whole." }),
     http_status: maybe(Type.Integer({ description: "Of an HTTP tool; null: none came." })),
@@ -90,7 +82,7 @@ export type ToolResultData = Static<typeof ToolResultData>;
 
 const ApprovalData = Type.Object(
   {
-    event: one(["requested", "approved", "rejected", "expired", "closed"], "What happened."),
+    event: oneOf(["requested", "approved", "rejected", "expired", "closed"], "What happened."),
     approval: Approval,
   },
   { description: "Of `approval`: the approval as it was then." },
@@ -108,7 +100,7 @@ const SYSTEM_EVENTS = [
 
 export const SystemData = Type.Object(
   {
-    event: one(SYSTEM_EVENTS, "What happened."),
+    event: oneOf(SYSTEM_EVENTS, "What happened."),
     message: text("A sentence for people."),
     detail: Type.Optional(maybe(Type.Unknown({ description: "By the kind of event." }))),
   },
@@ -135,7 +127,7 @@ export const Step = Resource(
     id: Type.String({ format: "uuid", description: "Identifier." }),
     run_id: Type.String({ format: "uuid", description: "Its run." }),
     seq: Type.Integer({ description: "From 1, per run, without gaps." }),
-    kind: one(KINDS, "What kind of step it is; it decides the form of `data`."),
+    kind: oneOf(KINDS, "What kind of step it is; it decides the form of `data`."),
     round: Type.Integer({ description: "The model round it belongs to; 0: before the first." }),
     created_at: Timestamp("When it was written."),
     data: Type.Union(Object.values(DATA), { description: "What happened, by its kind." }),

@@ -3,7 +3,8 @@ import type { TObject } from "@sinclair/typebox";
 import type { Caller } from "../../access/index.ts";
 
 /** agents.does.tool: what a call can do, which decides who may let it run. */
-export type Risk = "read" | "write" | "irreversible";
+export const RISKS = ["read", "write", "irreversible"] as const;
+export type Risk = (typeof RISKS)[number];
 
 /** What a tool itself can end with; the engine knows more ways for a call to end. */
 export type ToolOutcome = "ok" | "error" | "timeout" | "invalid_arguments";

@@ -1,19 +1,19 @@
 // The tool revision as the API shows it.
 import { type Static, Type } from "@sinclair/typebox";
-import { Money, maybe, Resource, Timestamp } from "../../platform/shape.ts";
+import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/shape.ts";
+import { RISKS } from "./contract.ts";
 
 /** agents.resources.tool */
 export const ToolRevision = Resource(
   "ToolRevision",
   {
     name: Type.String({ description: "The tool's name: 1 to 64 of `a-z 0-9 _`." }),
-    kind: Type.Union([Type.Literal("builtin"), Type.Literal("http")], {
-      description: "`builtin`: a tool of the platform; `http`: one that the account registered.",
-    }),
+    kind: oneOf(
+      ["builtin", "http"],
+      "`builtin`: a tool of the platform; `http`: one that the account registered.",
+    ),
     revision: Type.Integer({ description: "The revision's number, from 1." }),
-    risk: Type.Union([Type.Literal("read"), Type.Literal("write"), Type.Literal("irreversible")], {
-      description: "What a call can do: it decides which calls wait for an approval.",
-    }),
+    risk: oneOf(RISKS, "What a call can do: it decides which calls wait for an approval."),
     title: maybe(Type.String({ description: "A name for people; null: it has none." })),
     description: Type.String({ description: "What the tool does, as the model reads it." }),
     parameters: Type.Unsafe<Record<string, unknown>>({
@@ -40,9 +40,7 @@ export const ToolRevision = Resource(
     price_sar: maybe(
       Money("What a call costs, in SAR with six decimals; null: unknown, and never zero."),
     ),
-    status: Type.Union([Type.Literal("enabled"), Type.Literal("disabled")], {
-      description: "`disabled`: no run can call it.",
-    }),
+    status: oneOf(["enabled", "disabled"], "`disabled`: no run can call it."),
     latest: Type.Boolean({ description: "true: no later revision of the tool exists." }),
     created_at: Timestamp("When the revision was made; of a built-in tool a fixed date."),
   },
