@@ -1,9 +1,8 @@
 // What becomes of runs when their process stops, dies, or is held for dead.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import type { RunStore } from "../../../src/agents/runs/journal.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
-import { createDraw } from "../../support/draw.ts";
+import { createCut } from "./cut.ts";
 import { judgeLog, kindsOf, resultsOf } from "./log.ts";
 import {
   add,
@@ -16,7 +15,6 @@ import {
   type Trial,
   type TrialOptions,
   untilAborted,
-  type Wish,
 } from "./trial.ts";
 
 const open: Trial[] = [];
@@ -33,35 +31,6 @@ afterEach(async () => {
   for (const trial of open.splice(0, 1)) await trial.close();
   open.length = 0;
 });
-
-/** From its `writes_max`th write on, nothing of this process reaches the database. */
-function createCut(writes_max: number) {
-  let writes = 0;
-  const cut = { reached: Promise.withResolvers<void>() };
-  const wrap = (store: RunStore): RunStore => {
-    const guard =
-      (method: keyof RunStore) =>
-      async (...given: unknown[]) => {
-        if (++writes > writes_max) {
-          cut.reached.resolve();
-          return new Promise<never>(() => undefined);
-        }
-        return (store[method] as (...all: unknown[]) => unknown)(...given);
-      };
-    const writing = ["plan", "settle", "note", "wait", "finish", "release", "claim"] as const;
-    const guarded = Object.fromEntries(writing.map((method) => [method, guard(method)]));
-    return { ...store, ...guarded, end: async () => undefined } as RunStore;
-  };
-  return { ...cut, wrap };
-}
-
-/** Without what is made fresh for each execution: ids and fences. */
-const plain = (asks: readonly unknown[]) =>
-  asks.map((ask) =>
-    JSON.stringify(ask)
-      .replace(/outside-\w+/g, "outside-")
-      .replace(/call_\w{24}/g, "call_"),
-  );
 
 describe("a stop", () => {
   test("begins no further round; what ran goes on at the next start, and is no recovery", async () => {
@@ -160,66 +129,6 @@ describe("a stop", () => {
 });
 
 describe("a process that died", () => {
-  const wishes: readonly Wish[] = [
-    ...[add(), add("2*3"), ["calculator", "{"] as Wish, ["rocket", {}] as Wish],
-    ...[["web_search", { query: "x" }] as Wish, ["read_output", { tool_call_id: "no" }] as Wish],
-  ];
-  /** The same for the same seed; later rounds depend on nothing but how many came before. */
-  const makeModel = (seed: number): Model => {
-    const draw = createDraw(seed);
-    const rounds = Array.from({ length: 1 + Math.floor(draw() * 4) }, () => {
-      const count = 1 + Math.floor(draw() * 3);
-      const some = Array.from({ length: count }, () => wishes[Math.floor(draw() * wishes.length)]!);
-      return {
-        ...call(...some),
-        content: draw() < 0.5 ? null : "Let me see.",
-        usage_estimated: draw() < 0.1,
-      };
-    });
-    return (ask) => {
-      const round = ask.messages.filter(({ role }) => role === "assistant").length;
-      return rounds[round] ?? say("done");
-    };
-  };
-
-  test("after any write leaves its run as it would have gone on: 40 random scripts", async () => {
-    for (let seed = 1; seed <= 40; seed++) {
-      const model = makeModel(seed);
-      const whole = await openTrial(model);
-      await whole.engine.start();
-      const expected = await whole.ended(await whole.run("Go.", { id: "r" }));
-
-      for (let writes = 1; ; writes++) {
-        const cut = createCut(writes);
-        const first = await openTrial(model, { wrap: cut.wrap });
-        await first.engine.start();
-        const id = await first.run("Go.", { id: "r" });
-        const end = first.ended(id).then(() => "ended");
-        if ((await Promise.race([cut.reached.promise, end])) === "ended") {
-          await first.close();
-          break;
-        }
-        const { database, clock } = first;
-        const second = await openTrial(model, { database, clock, seed: 2 });
-        await second.engine.start();
-        const run = await second.ended(id);
-        const { cost, usage, status, error, output } = expected;
-        expect({ ...run, seed, writes }).toMatchObject({
-          ...{ status, error, output, usage, cost, seed, writes },
-          recoveries: run.recoveries,
-        });
-        expect(run.recoveries).toBe(1);
-        // What it is asked from there on is what it would have been asked.
-        const asked = plain(second.asks);
-        expect(asked).toEqual(asked.length === 0 ? [] : plain(whole.asks).slice(-asked.length));
-        await judgeLog(second, id);
-        expect((await kindsOf(second, id)).filter((kind) => kind === "recovered")).toHaveLength(1);
-        await second.close();
-      }
-      await whole.close();
-    }
-  }, 60_000);
-
   test("five times is taken up again; the sixth ends the run with crash_loop", async () => {
     let id = "";
     for (let process = 0; process <= 5; process++) {

@@ -1,7 +1,7 @@
 // What must hold of the log of every run, whatever became of it.
 import { expect } from "bun:test";
 import { DEFAULT_BUDGETS, type VersionRow } from "../../../src/agents/definitions/version.ts";
-import type { StepRow } from "../../../src/agents/runs/step.ts";
+import type { StepRow, ToolResultData } from "../../../src/agents/runs/step.ts";
 import type { Trial } from "./trial.ts";
 
 /** The kinds of a run's steps; of a system step its event. */
@@ -13,7 +13,7 @@ export const kindsOf = async (trial: Trial, id: string) =>
 export const resultsOf = async (trial: Trial, id: string) =>
   (await trial.steps(id))
     .filter(({ kind }) => kind === "tool_result")
-    .map(({ data }) => data as { outcome: string; content: string; external: boolean });
+    .map(({ data }) => data as ToolResultData);
 
 /** Steps have no gaps, every planned call has exactly one result, and the parts are the total. */
 export async function judgeLog(trial: Trial, id: string): Promise<void> {

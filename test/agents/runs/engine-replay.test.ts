@@ -1,0 +1,145 @@
+// That a run goes on behind a crash as it would have gone on without one: cut after each of its
+// transactions, it is asked the same from there on, and comes to the same.
+import { expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import { createDraw } from "../../support/draw.ts";
+import { createCut } from "./cut.ts";
+import { judgeLog, kindsOf, resultsOf } from "./log.ts";
+import { add, call, type Model, openTrial, say, type TrialOptions, type Wish } from "./trial.ts";
+
+/** Without what is made fresh for each execution: ids and fences. */
+const plain = (asks: readonly unknown[]) =>
+  asks.map((ask) =>
+    JSON.stringify(ask)
+      .replace(/outside-\w+/g, "outside-")
+      .replace(/call_\w{24}/g, "call_"),
+  );
+
+type Options = Pick<TrialOptions, "tools" | "context_window">;
+
+/** A thread on which so many runs have ended before. */
+async function prepare(model: Model, options: Options, runs_before: number) {
+  const trial = await openTrial(model, options);
+  await trial.engine.start();
+  let thread_id: string | null = null;
+  for (let n = 0; n < runs_before; n++) {
+    thread_id = (await trial.ended(await trial.run(`Before ${n}.`, {}, thread_id))).thread_id;
+  }
+  await trial.stop();
+  const { database, clock } = trial;
+  return { thread_id, database, clock };
+}
+
+/** How many deaths it was put through; what it was asked, and what its calls came to, without. */
+async function expectSame(model: Model, options: Options = {}, runs_before = 0) {
+  const given = await prepare(model, options, runs_before);
+  const whole = await openTrial(model, { ...options, ...given, seed: 2 });
+  await whole.engine.start();
+  const expected = await whole.ended(await whole.run("Go.", { id: "r" }, given.thread_id));
+
+  const results = await resultsOf(whole, "r");
+
+  for (let writes = 1; ; writes++) {
+    const { thread_id, ...place } = await prepare(model, options, runs_before);
+    const cut = createCut(writes);
+    const first = await openTrial(model, { ...options, ...place, wrap: cut.wrap, seed: 2 });
+    await first.engine.start();
+    const id = await first.run("Go.", { id: "r" }, thread_id);
+    const end = first.ended(id).then(() => "ended");
+    if ((await Promise.race([cut.reached.promise, end])) === "ended") {
+      await first.close();
+      await whole.close();
+      return { deaths: writes - 1, asks: whole.asks, results };
+    }
+    const second = await openTrial(model, { ...options, ...place, seed: 3 });
+    await second.engine.start();
+    const run = await second.ended(id);
+    const { cost, usage, status, error, output } = expected;
+    expect({ ...run, writes }).toMatchObject({
+      ...{ status, error, output, usage, cost, writes },
+      recoveries: 1,
+    });
+    // What it is asked from there on is what it would have been asked.
+    const asked = plain(second.asks);
+    expect(asked).toEqual(asked.length === 0 ? [] : plain(whole.asks).slice(-asked.length));
+    await judgeLog(second, id);
+    expect((await kindsOf(second, id)).filter((kind) => kind === "recovered")).toHaveLength(1);
+    await second.close();
+  }
+}
+
+const wishes: readonly Wish[] = [
+  ...[add(), add("2*3"), ["calculator", "{"] as Wish, ["rocket", {}] as Wish],
+  ...[["web_search", { query: "x" }] as Wish, ["read_output", { tool_call_id: "no" }] as Wish],
+];
+/** The same for the same seed; later rounds depend on nothing but how many came before. */
+const makeModel = (seed: number): Model => {
+  const draw = createDraw(seed);
+  const rounds = Array.from({ length: 1 + Math.floor(draw() * 4) }, () => {
+    const count = 1 + Math.floor(draw() * 3);
+    const some = Array.from({ length: count }, () => wishes[Math.floor(draw() * wishes.length)]!);
+    return {
+      ...call(...some),
+      content: draw() < 0.5 ? null : "Let me see.",
+      usage_estimated: draw() < 0.1,
+    };
+  });
+  return (ask) => {
+    const round = ask.messages.filter(({ role }) => role === "assistant").length;
+    return rounds[round] ?? say("done");
+  };
+};
+
+test("a run of a random script comes to the same whichever write its process died behind", async () => {
+  for (let seed = 1; seed <= 40; seed++) await expectSame(makeModel(seed));
+}, 60_000);
+
+/** Its results are cut, and in a small window they are cleared. */
+const library: BuiltinTool = {
+  ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
+  ...{ external_content: true, timeout_ms: 60_000, is_free: false },
+  parameters: Type.Object({ pages: Type.Integer() }),
+  run: async (use) => ({
+    ...{ outcome: "ok", external: true, external_url: "https://found.example.com" },
+    content: "A page of text. ".repeat(((use.arguments as { pages: number }).pages * 1_000) / 16),
+  }),
+};
+
+/** What it does next follows from what it is shown; a summary says how many rounds it tells of. */
+const makeReader =
+  (seed: number): Model =>
+  (ask) => {
+    const texts = ask.messages.map(({ content }) => String(content ?? ""));
+    const told = Number(/Rounds until now: (\d+)/.exec(texts.join("\n"))?.[1] ?? 0);
+    const rounds = told + ask.messages.filter(({ role }) => role === "assistant").length;
+    if (texts[0]!.startsWith("Summarise")) return say(`Rounds until now: ${rounds}`);
+    const draw = createDraw(seed * 1_000 + rounds);
+    const results = ask.messages.flatMap(({ tool_call_id }) => tool_call_id ?? []);
+    const tool_call_id = results[Math.floor(draw() * results.length)] ?? "none";
+    const wishes: Wish[] = [
+      ["web_search", { pages: 1 + Math.floor(draw() * 5) }],
+      ["web_search", { pages: 70 }],
+      ["read_output", { tool_call_id, limit: 4_000 }],
+      add(),
+    ];
+    if (draw() < 0.12) return say(`Done behind ${rounds} rounds. ${"word ".repeat(300)}`);
+    const picked = wishes.filter(() => draw() < 0.4);
+    return { ...call(...(picked.length > 0 ? picked : [add()])), content: "word ".repeat(200) };
+  };
+
+test("so does a run that reads results again, on a thread that is cleared and summarised", async () => {
+  const seen = { deaths: 0, summaries: 0, cleared: 0, read: 0, cut: 0 };
+  for (let seed = 1; seed <= 4; seed++) {
+    const options = { tools: [library], context_window: 8_000 };
+    const { deaths, asks, results } = await expectSame(makeReader(seed), options, 2);
+    const count = (part: string) => asks.filter((ask) => JSON.stringify(ask).includes(part)).length;
+    seen.deaths += deaths;
+    seen.summaries += count('"content":"Summarise');
+    seen.cleared += count("was cleared to save room");
+    seen.read += count('"name":"read_output","arguments":"{\\"tool_call_id\\":\\"call_');
+    seen.cut += results.filter(({ truncated }) => truncated).length;
+  }
+  // It would prove little of what never came.
+  for (const times of Object.values(seen)) expect(times).toBeGreaterThan(5);
+}, 60_000);
