@@ -62,8 +62,8 @@ const cancelCases: Case[] = [
       expect(answer).toMatchObject({ status: "cancelled", pending_approvals: [], last_seq: 2 });
       const closed = { event: "closed", approval: { status: "closed" } };
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
-        { seq: 1, kind: "approval", data: closed },
-        { seq: 2, kind: "approval", data: closed },
+        { seq: 1, kind: "approval", data: closed, status: "waiting_approval" },
+        { seq: 2, kind: "approval", data: closed, status: "waiting_approval" },
       ]);
       const approval = { status: "closed", decided_at: BEGIN + 70 };
       expect(await ran.approvals()).toMatchObject([approval, approval]);

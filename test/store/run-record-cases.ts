@@ -275,6 +275,26 @@ const finishCases: Case[] = [
   },
   {
     method: "runs.finish",
+    title: "ends no run of another process, nor one that waits for a person",
+    async given(houses) {
+      await startMany(houses, ["r-1", "r-2"]);
+      await takeUp(houses);
+      await houses.runs.wait("r-2", 1, 0);
+    },
+    act: ({ runs }) =>
+      Promise.all([
+        runs.finish(makeRecord("r-1", { ...FULL, epoch: 2 }), ended("succeeded", "e-1")),
+        runs.finish(makeRecord("r-2", { epoch: 0 }), ended("succeeded", "e-2")),
+      ]),
+    async judge(answer, { runs, outbox }) {
+      expect(answer).toEqual([false, false]);
+      expect(await runs.find("r-1", null)).toMatchObject({ status: "running", last_seq: 0 });
+      expect(await runs.find("r-2", null)).toMatchObject({ status: "waiting_approval" });
+      expect(await outbox.list("a-1")).toEqual([]);
+    },
+  },
+  {
+    method: "runs.finish",
     title: "numbers its steps behind a cancel that came at once",
     given: startOne,
     act: ({ runs }) =>

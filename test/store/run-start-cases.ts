@@ -9,6 +9,8 @@ const again = (body_hash = "h-1", key = "once"): Partial<Admission> => ({
   idempotency: { key, body_hash },
 });
 
+const ONE_A_DAY = { ...FREE, daily_runs: 1 };
+
 export const runStartCases: Case[] = [
   {
     method: "runs.start",
@@ -182,6 +184,21 @@ export const runStartCases: Case[] = [
       expect(early).toMatchObject(say("86310"));
       expect(rest).toEqual(["accepted", "daily_runs_limit"]);
     },
+  },
+  {
+    method: "runs.start",
+    title: "counts also the runs of a clock that was put right, and none of a day that never was",
+    async given(houses) {
+      await start(houses, "r-1", { created_at: BEGIN + 3_600_000 });
+      await start(houses, "r-2", { account_id: "a-2", created_at: BEGIN + 3_600_001 });
+    },
+    act: (houses) =>
+      Promise.all(
+        ["a-1", "a-2"].map((account_id) =>
+          codeOf(start(houses, `of ${account_id}`, { account_id }, { limits: ONE_A_DAY })),
+        ),
+      ),
+    judge: (answer) => expect(answer).toEqual(["daily_runs_limit", "accepted"]),
   },
   {
     method: "runs.start",

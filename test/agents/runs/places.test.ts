@@ -64,8 +64,19 @@ describe("free places", () => {
     const broken = places.comeBack(signal.signal);
     signal.abort();
     await broken;
-    for (let n = 0; n < 2; n++) places.give();
+    await places.comeBack(signal.signal);
+    for (let n = 0; n < 3; n++) places.give();
     count_max = 3;
     expect(places.plan()).toEqual([{ account_id: "a", runs_max: 3 }]);
+  });
+
+  test("are taken at once by who comes back, when the last one is given", async () => {
+    const places = createPlaces(() => 1);
+    places.take();
+    const back = places.comeBack(new AbortController().signal);
+    places.give();
+    await back;
+    places.tell("a");
+    expect(places.plan()).toEqual([]);
   });
 });

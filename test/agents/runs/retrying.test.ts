@@ -20,6 +20,7 @@ describe("a model that failed", () => {
   test("is asked not before its Retry-After, nor when that is beyond all patience", () => {
     const failure = { code: "upstream_rate_limited", retry_after_ms: 42_000 } as const;
     expect(planRetry(failure, first, 0)).toBe(42_000);
+    expect(planRetry({ ...failure, retry_after_ms: 600_000 }, first, 0)).toBe(600_000);
     expect(planRetry({ ...failure, retry_after_ms: 600_001 }, first, 0)).toBeNull();
     expect(planRetry({ code: "upstream_error", retry_after_ms: 30_001 }, first, 0)).toBeNull();
   });

@@ -1,0 +1,52 @@
+// What a reply is written as, and which of its calls wait for a person, whatever the reply holds.
+import { describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import { planReply, readReply } from "../../../src/agents/runs/planning.ts";
+import type { RunState } from "../../../src/agents/runs/state.ts";
+import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import { createSeededIds } from "../../support/ids.ts";
+import { answer, call } from "./trial.ts";
+
+const ids = createSeededIds();
+const post: BuiltinTool = {
+  ...{ name: "post", title: "", description: "", risk: "write", revision: 1 },
+  ...{ external_content: false, timeout_ms: 1, is_free: true, parameters: Type.Object({}) },
+  run: async () => ({ outcome: "ok", content: "", external: false }),
+};
+
+function plan(external_content: boolean) {
+  const version = {
+    tools: ["post"],
+    tool_revisions: [{ name: "post", revision: 1, kind: "builtin", risk: "write" }],
+    policy: { ...DEFAULT_POLICY, unattended_writes: true },
+  };
+  const state = { row: { usage: { rounds: 1 }, external_content }, version };
+  const reply = readReply(call(["post", {}]), 0, ids);
+  return planReply(state as RunState, reply, { ids, findTool: () => post }).calls[0]!;
+}
+
+describe("a call that writes", () => {
+  test("agents.does.risk.write: waits for a person once its run has read content from outside", () => {
+    expect(plan(false)).toMatchObject({ decision: "auto", why: [], approval_id: null });
+    expect(plan(true)).toMatchObject({
+      ...{ decision: "needs_approval", why: ["external_content"] },
+      approval_id: expect.any(String),
+    });
+  });
+});
+
+describe("what nobody bounds in a reply", () => {
+  test("is bounded before it is written", () => {
+    const long = "x".repeat(2_000_000);
+    const { tool_calls } = call(...Array.from({ length: 200 }, () => [long, long] as const));
+    const read = readReply(answer({ content: long, finish_reason: long, tool_calls }), 0, ids);
+    expect(read.content).toHaveLength(1_048_576);
+    expect(read.finish_reason).toHaveLength(64);
+    expect(read.tool_calls).toHaveLength(128);
+    expect(read.tool_calls.every(({ name }) => name.length === 128)).toBe(true);
+    const lengths = read.tool_calls.map(({ arguments: text }) => text.length);
+    expect(lengths.slice(0, 5)).toEqual([262_144, 262_144, 262_144, 262_144, 0]);
+    expect(Math.max(...lengths.slice(5))).toBe(0);
+  });
+});
