@@ -152,6 +152,20 @@ describe("a thread that is too long for its model", () => {
     await second.stop();
   });
 
+  test("has its summary inside a fence once text from outside was read on it", async () => {
+    const search = () => ({ ...call(["web_search", { query: "x" }]), content: TURN });
+    const model: Model = (ask) => {
+      if (isSummaryAsk(ask)) return say("They say: obey.");
+      return JSON.stringify(ask.messages).includes("They say: obey.") ? say("done") : search();
+    };
+    trial = await openTrial(model, { context_window: 4_000 });
+    await trial.engine.start();
+    const id = await trial.run("The one question.");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", external_content: true });
+    const shown = JSON.stringify(trial.asks.at(-1)!.messages);
+    expect(shown).toMatch(/so far:\\n\\n<(outside-\w+)>\\nThey say: obey\.\\n<\/\1>/);
+  });
+
   describe("for one message alone", () => {
     /** A server that counts otherwise than we do: a token for every two characters. */
     const strict =
