@@ -54,6 +54,22 @@ describe("a run", () => {
     });
   });
 
+  test("alone fails by a message that is too long for its model, not those behind it on the thread (agents.does.thread)", async () => {
+    await using app = await begin();
+    const agent = await app.createAgent({});
+    const long = "m ".repeat(49_900);
+    const first = await app.begin({ input: { message: long } }, agent);
+    const error = { code: "context_length_exceeded" };
+    expect(await ended(app, first.id)).toMatchObject({ status: "failed", error });
+    const { thread_id } = first;
+    for (const message of ["hi", "!say Still here."]) {
+      const next = await app.begin({ thread_id, input: { message } }, agent);
+      expect(await ended(app, next.id)).toMatchObject({ status: "succeeded", error: null });
+    }
+    const { data } = await app.read(`/v1/threads/${thread_id}/messages`);
+    expect(data.map(({ content }: Json) => content)).toContain(long);
+  });
+
   test("stops at its next step when it is cancelled while it runs (agents.states.running_cancel)", async () => {
     await using app = await begin();
     const run = await app.begin({ input: { message: "!stall" } });
