@@ -151,6 +151,42 @@ describe("what a call brought", () => {
     expect((await resultsOf(trial, id)).map(({ content }) => content)).toEqual(["2", "later"]);
   });
 
+  test("while others are written is written too, though its run is cancelled meanwhile", async () => {
+    const [written, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const tools = [
+      makeTool("current_time", async () => ({ content: "first" })),
+      makeTool("web_search", async () => {
+        await late.promise;
+        return { content: "second" };
+      }),
+    ];
+    let isWriting = false;
+    await open(script(call(["current_time", {}], ["web_search", {}])), {
+      tools,
+      wrap: (store) => ({
+        ...store,
+        async settle(given) {
+          isWriting = true;
+          await written.promise;
+          return store.settle(given);
+        },
+      }),
+    });
+    const id = await trial.run();
+    await trial.until(async () => isWriting);
+    late.resolve();
+    await trial.clock.advance(0);
+    await trial.cancel(id);
+    await trial.clock.advance(0);
+    written.resolve();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 2 } });
+    expect(await resultsOf(trial, id)).toMatchObject([
+      { outcome: "ok", content: "first" },
+      { outcome: "ok", content: "second" },
+    ]);
+    await judgeLog(trial, id);
+  });
+
   test("beyond 64 KB is cut for the model and read on by read_output, from outside or not", async () => {
     const long = `${"x".repeat(100_000)}THE END`;
     let call_id = "";
