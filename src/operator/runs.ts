@@ -42,7 +42,7 @@ type Found = Awaited<ReturnType<RunBook["listSteps"]>>[number];
 
 /** Another process writes them: so often it is looked whether anything has happened. */
 const LOOK_EVERY_MS = 200;
-/** Steps may be long: so many are held at once. */
+/** At most; of long ones fewer come. */
 const STEPS_AT_ONCE = 100;
 
 export function createRunVerbs(options: RunVerbsOptions) {
@@ -67,9 +67,10 @@ export function createRunVerbs(options: RunVerbsOptions) {
     let seq = after_seq;
     for (;;) {
       const steps = await runs.listSteps(id, seq, STEPS_AT_ONCE);
+      const last = steps.at(-1);
+      if (!last) return seq;
       for (const step of steps) onStep(step);
-      seq = steps.at(-1)?.seq ?? seq;
-      if (steps.length < STEPS_AT_ONCE) return seq;
+      seq = last.seq;
     }
   };
 

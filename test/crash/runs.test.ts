@@ -42,8 +42,8 @@ const SCENES: Readonly<Record<string, Scene>> = {
   cancel: { starts: [free(SLOW), asking(ROUNDS)], act: cancelAll, passes: [2] },
   note: { starts: [free(FAILING)] },
   release: { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
-  end: { starts: [free(SLOW)], isSecond: true },
-  recover: { starts: [free(SLOW), free(SLOW)], isSecond: true },
+  end: { starts: [free(ROUNDS)], isSecond: true },
+  recover: { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
 /**
  * Nothing that is there now sends a call that must not be sent twice; old runs are swept daily; a

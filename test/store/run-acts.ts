@@ -2,7 +2,7 @@
 import type { FinalStatus } from "../../src/agents/runs/states.ts";
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
 import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
-import { BEGIN, makeAdmission, makeRecord } from "../support/runs.ts";
+import { BEGIN, makeAdmission, makeRecord, makeStep } from "../support/runs.ts";
 import type { Houses } from "./cases.ts";
 
 export const DAY_MS = 86_400_000;
@@ -44,3 +44,8 @@ export const finding = (run_id: string, nth = 0) => ({
   run_id,
   fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),
 });
+/** Of these the first three are read at once, the next alone, then the rest. */
+export const makeLongSteps = () =>
+  [100_000, 100_000, 100_000, 600_000, 1_000, 1_000].map((length, n) =>
+    makeStep(`long-${n}`, "x".repeat(length)),
+  );

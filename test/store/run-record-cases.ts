@@ -10,7 +10,7 @@ import {
   makeStep,
 } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
-import { count, ended, start, startMany, takeUp } from "./run-acts.ts";
+import { count, ended, makeLongSteps, start, startMany, takeUp } from "./run-acts.ts";
 
 const startOne = async (houses: Houses) => {
   await start(houses, "r-1");
@@ -352,6 +352,9 @@ const readCases: Case[] = [
       await startOne(houses);
       const steps = count(12).map((n) => makeStep(`s-${n}`));
       await houses.runs.note(makeRecord("r-1", { steps }));
+      await start(houses, "r-3");
+      await takeUp(houses);
+      await houses.runs.note(makeRecord("r-3", { steps: makeLongSteps() }));
     },
     act: async ({ runs }) =>
       Promise.all([
@@ -360,10 +363,15 @@ const readCases: Case[] = [
         runs.listSteps("r-1", 3, 2),
         runs.listSteps("r-1", 12, 5),
         runs.listSteps("r-2", 0, null),
+        // Of long ones fewer, and one in any case.
+        ...[0, 3, 4].map((after_seq) => runs.listSteps("r-3", after_seq, 100)),
+        runs.listSteps("r-3", 0, 2),
+        runs.listSteps("r-3", 0, null),
       ]),
     judge(answer) {
       const pages = (answer as { seq: number }[][]).map((page) => page.map(({ seq }) => seq));
-      expect(pages).toEqual([count(12), [10, 11, 12], [4, 5], [], []]);
+      const long = [[1, 2, 3], [4], [5, 6], [1, 2], count(6)];
+      expect(pages).toEqual([count(12), [10, 11, 12], [4, 5], [], [], ...long]);
     },
   },
   {

@@ -25,7 +25,7 @@ export function createRunBook(database: Database) {
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
     /** Where a run stands, at less than its whole costs; undefined: there is none of this id. */
     findStatus: async (id: string) => (await store.findStanding(id))?.status,
-    /** Steps behind a number, at most so many. */
+    /** The next steps behind a number, at most so many: of long ones fewer, and none at the end. */
     listSteps: (id: string, after_seq: number, limit: number): Promise<StepRow[]> =>
       store.listSteps(id, after_seq, limit),
   };

@@ -19,7 +19,7 @@ import { readIdempotency } from "./idempotency.ts";
 import { AgentRunsQuery, RunPage, RunsQuery, readListing, tellPage, writePage } from "./listing.ts";
 import { Run } from "./run.ts";
 import type { Starting } from "./starting.ts";
-import { Step } from "./step.ts";
+import { Step, type StepRow } from "./step.ts";
 import { StartRun } from "./wish.ts";
 
 /** agents.limits.steps */
@@ -161,14 +161,19 @@ function openSteps(door: Door, { runs, findRun, log }: RunsAround): void {
       const { after_seq = 0, limit = STEPS_MAX } = query;
       const isWhole = query.after_seq === undefined && query.limit === undefined;
       const until = isWhole ? last_seq : Math.min(last_seq, after_seq + limit);
-      const read = async (after: number) => {
-        const steps = await runs.listSteps(id, after, Math.min(ITEMS_AT_ONCE, until - after));
-        return steps.map((step) => show(Step, step as never));
-      };
+      const read = (after: number) =>
+        runs.listSteps(id, after, Math.min(ITEMS_AT_ONCE, until - after));
+      const showAll = (rows: readonly StepRow[]) => rows.map((row) => show(Step, row as never));
       if (until <= after_seq) return [200, { data: [] }];
-      if (until - after_seq <= ITEMS_AT_ONCE) return [200, { data: await read(after_seq) }];
+      const first = await read(after_seq);
+      // The run was deleted meanwhile, or all of it is there.
+      if ((first.at(-1)?.seq ?? until) >= until) return [200, { data: showAll(first) }];
       async function* tell(): Parts {
-        for (let after = after_seq; after < until; after += ITEMS_AT_ONCE) yield await read(after);
+        for (let rows = first; rows.length > 0; ) {
+          yield showAll(rows);
+          const { seq } = rows.at(-1)!;
+          rows = seq < until ? await read(seq) : [];
+        }
         return {};
       }
       return answerInParts(tell(), { request, request_id, log });

@@ -11,9 +11,11 @@ import { listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
 import { createAgent, startService } from "./service.ts";
 
 const SEED = 20_261_121;
-const BODIES = 1_500;
-const QUERIES = 1_500;
-const IDS = 300;
+/** On a further engine the same doors judge; what differs behind them is seen by far fewer. */
+const PART = process.env.WADI_TEST_PLACE ? 5 : 1;
+const BODIES = 1_500 / PART;
+const QUERIES = 1_500 / PART;
+const IDS = 300 / PART;
 /** One of how many bodies must at least have been a success: names of tools and models are unknown. */
 const SHARES: Record<string, number> = {
   "PATCH /v1/agents/{id}": 8,

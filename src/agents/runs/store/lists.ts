@@ -29,6 +29,9 @@ export const RunStanding = Type.Object({
 });
 export type RunStanding = Static<typeof RunStanding>;
 
+/** Steps that are read at once take about so much, whatever each of them takes. */
+const BYTES_AT_ONCE = 256 * 1024;
+
 const Count = Type.Object({ started: Type.Integer() });
 const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() });
 
@@ -120,15 +123,26 @@ async function findFirstSince(db: Db, account_id: string, since: number): Promis
   return low;
 }
 
+/** The next steps, at most so many, which fit in a piece all but the last; null: all there are. */
 export function listSteps(
   db: Db,
   run_id: string,
   after_seq: number,
   limit: number | null,
 ): Promise<StepRow[]> {
+  const next = sql`FROM steps WHERE run_id = ${run_id} AND seq > ${after_seq}`;
   return db.all(
     StepRow,
-    sql`SELECT * FROM steps WHERE run_id = ${run_id} AND seq > ${after_seq} ORDER BY seq
-        ${limit === null ? none : sql`LIMIT ${limit}`}`,
+    sql`SELECT * ${next} ${limit === null ? none : sql`AND seq <= (${findEnd(next, limit)})`}
+        ORDER BY seq`,
   );
+}
+
+/** The last step of a piece: their sizes are looked at without reading them. */
+function findEnd(next: Sql, limit: number): Sql {
+  return sql`SELECT MAX(seq) FROM (
+      SELECT seq, SUM(size) OVER (ORDER BY seq) - size AS size_before FROM (
+        SELECT seq, OCTET_LENGTH(data) AS size ${next} ORDER BY seq LIMIT ${limit}
+      ) AS steps_ahead
+    ) AS sums WHERE size_before < ${BYTES_AT_ONCE}`;
 }

@@ -15,7 +15,7 @@ export interface Listener {
   end(): void;
 }
 
-/** Steps of one look: they may be long, and who comes late may lack many. */
+/** Steps of one look, of long ones fewer: who comes late may lack many. */
 export const STEPS_AT_ONCE = 100;
 
 export interface Tail {

@@ -57,13 +57,14 @@ function openRun() {
 }
 const STEP = { created_at: 0, data: { event: "budget", message: "x" }, status: "running" };
 
-/** A stream that keeps what it is sent; `unread` bytes wait for its reader. */
-function openStream() {
+/** A stream that keeps what it is sent; `unread` bytes wait for its reader, or all for its turn. */
+function openStream(turns: Promise<void>[] = []) {
   const leaving = new AbortController();
   const opened = { frames: "", unread: 0, isOpen: true, leave: () => leaving.abort() };
   const stream = {
     pass(frames: string) {
       if (opened.isOpen) opened.frames += frames;
+      return turns.shift();
     },
     comment() {},
     close() {
@@ -95,7 +96,7 @@ test("a step is read once for all who listen, and not at all when nobody does", 
   const { streams, row, write, reads } = openRun();
   await write(1);
   expect(reads).toEqual({ standings: 0, steps: 0 });
-  const opened = Array.from({ length: 20 }, openStream);
+  const opened = Array.from({ length: 20 }, () => openStream());
   for (const { stream } of opened) streams.open("k", row() as never, () => stream);
   await turn();
   const before = { ...reads };
@@ -123,6 +124,22 @@ test("more steps than are read at once are told in order, to whoever lacks which
     const seqs = [...one.frames.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq));
     expect(seqs).toEqual(Array.from({ length: 255 }, (_, i) => i + 1));
   }
+});
+
+test("a replay reads on when what it has told was read", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(250);
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  // The status goes out at once.
+  const slow = openStream([Promise.resolve(), first.promise, second.promise]);
+  streams.open("k", row() as never, () => slow.stream);
+  for (const [turns, steps] of [[first, 100] as const, [second, 200] as const]) {
+    for (let i = 0; i < 20; i++) await turn();
+    expect([countSteps(slow), reads.steps]).toEqual([steps, steps / 100]);
+    turns.resolve();
+  }
+  for (let i = 0; i < 20; i++) await turn();
+  expect(countSteps(slow)).toBe(250);
 });
 
 test("where the run cannot be read its streams end, and the log says so", async () => {

@@ -1,0 +1,88 @@
+// Streams over sockets whose callers do not read: what they are told, and what it holds back.
+import { expect, test } from "bun:test";
+import { openRaw } from "../../http/raw-client.ts";
+import { KEY } from "../../support/app.ts";
+import { type Json, makeSteps, type RunsFront, startRuns } from "./runs-front.ts";
+
+const LONG = "x".repeat(300_000);
+const STEPS = 60;
+
+const makeLong = (count: number) =>
+  makeSteps(count).map((step, n) => ({
+    ...step,
+    data: { event: "budget", message: `${n} ${LONG}` },
+  })) as ReturnType<typeof makeSteps>;
+
+/** With a door to the street, and nobody who executes runs. */
+async function startListening(): Promise<RunsFront> {
+  const front = await startRuns();
+  await front.app.entrance.start();
+  return front;
+}
+
+/** A caller that reads or does not, and knows what has come. */
+async function follow(front: RunsFront, run: Json) {
+  const { socket, leave, write } = await openRaw(front.app.entrance.url);
+  const heard = { begun: false, steps: 0, done: false, ended: false };
+  let wake = () => {};
+  let last = "";
+  socket.on("data", (bytes) => {
+    const text = last + bytes.toString("latin1");
+    const [end, ...others] = text.split('"step.completed"').toReversed() as [string, ...string[]];
+    heard.steps += others.length;
+    heard.begun ||= text.includes("run.status");
+    heard.done ||= end.includes("[DONE]");
+    heard.ended = end.endsWith("\r\n0\r\n\r\n");
+    last = end.slice(-40);
+    wake();
+  });
+  write(`GET /v1/runs/${run.id}/events HTTP/1.1\r\nhost: localhost\r\n`);
+  write(`authorization: Bearer ${KEY}\r\n\r\n`);
+  return {
+    ...{ socket, leave, heard },
+    async until(isTrue: (known: typeof heard) => boolean) {
+      while (!isTrue(heard)) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+}
+
+test("who is told what happens and has a megabyte unread is cut off, and comes again; who reads misses nothing", async () => {
+  await using front = await startListening();
+  const run = await front.begin();
+  const epoch = await front.claim();
+  const [slow, quick] = [await follow(front, run), await follow(front, run)];
+  for (const one of [slow, quick]) await one.until(({ begun }) => begun);
+  slow.socket.pause();
+  for (const [n, step] of makeLong(STEPS).entries()) {
+    await front.store.note(front.record(run, epoch, { steps: [step] }));
+    await quick.until(({ steps }) => steps > n);
+  }
+  slow.socket.resume();
+  await slow.until(({ ended }) => ended);
+  expect(slow.heard.steps).toBeLessThan(STEPS);
+  expect([slow.heard.done, quick.heard.ended]).toEqual([false, false]);
+
+  const again = await follow(front, run);
+  await again.until(({ steps }) => steps === STEPS);
+  for (const one of [slow, quick, again]) one.leave();
+});
+
+test("agents.events.stream.p4: a replay waits for who reads it, and all of it comes in the end", async () => {
+  await using front = await startListening();
+  const run = await front.begin();
+  await front.finish(run, "succeeded", { steps: makeLong(STEPS) });
+  const stalled = await Promise.all(Array.from({ length: 5 }, () => follow(front, run)));
+  for (const one of stalled) one.socket.pause();
+  // Another is told all of it meanwhile.
+  const quick = await follow(front, run);
+  for (const one of [quick, ...stalled]) {
+    one.socket.resume();
+    await one.until(({ ended }) => ended);
+    expect(one.heard).toEqual({ begun: true, steps: STEPS, done: true, ended: true });
+    one.leave();
+  }
+});
