@@ -14,7 +14,7 @@ import {
 const LONG_SHARE = 0.8;
 /** A new summary makes room for long, so that not every round needs one. */
 const SUMMARISED_SHARE = 0.5;
-/** A block that takes more of the room is shown shortened, so that a summary can be made of it. */
+/** Blocks that take more of the room each are shortened to so much together. */
 const BLOCK_SHARE = 0.5;
 /** Before a summary so much of the run's own question stands, beside what it tells of. */
 const QUESTION_SHARE = 0.25;
@@ -156,10 +156,13 @@ class Viewing {
    * could read a block that is too long, be it for a summary: its thread would be dead for good.
    */
   #shortenBlocks(): void {
-    const tokens_max = Math.floor(this.#limit * BLOCK_SHARE);
-    for (const { from, entries } of this.#blocks.slice(0, -1)) {
+    const share = Math.floor(this.#limit * BLOCK_SHARE);
+    const long = this.#blocks
+      .slice(0, -1)
+      .filter(({ from, entries }) => from !== this.#pinned && countTokens(entries) > share);
+    const tokens_max = Math.floor(share / long.length);
+    for (const { entries } of long) {
       if (!this.#isLong()) return;
-      if (from === this.#pinned || countTokens(entries) <= tokens_max) continue;
       const [first, ...results] = entries;
       for (const result of results) this.#clearOne(result);
       const message = shortenMessage(first!.message, tokens_max - countTokens(results));

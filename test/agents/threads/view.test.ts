@@ -215,6 +215,13 @@ describe("a message that takes more than half of the room", () => {
     expect(third).not.toContain("left out");
   });
 
+  test("shares that half with others like it, so that many are no more than one", () => {
+    const many = Array.from({ length: 20 }, (_, n) => [user(`${n} ${words(9_000)}`), says("Yes.")]);
+    const view = seen([...many.flat(), user("And now?")]);
+    expect(view).toMatchObject({ fits: true, needs_summary: null });
+    expect(contentsOf(view.messages).filter((text) => text.includes("left out"))).toHaveLength(20);
+  });
+
   test("loses the results behind it and the arguments of its calls before its text", () => {
     const asking = weigh({
       ...{ role: "assistant", content: `I search. ${words(6_000)} Now.` },
