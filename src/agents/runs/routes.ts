@@ -80,7 +80,6 @@ function openStart(door: Door, starting: Starting): void {
       body: StartRun,
       replies: { 202: { description: "The queued run.", schema: Run } },
       refusals: START_REFUSALS,
-      refusal_headers: { 429: ["retry-after"] },
     },
     async ({ caller, params, body, request }) => {
       const again = readIdempotency(request, body);
