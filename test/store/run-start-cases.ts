@@ -5,8 +5,8 @@ import { BEGIN, FREE, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
 import { codeOf, DAY_MS, EVERY, end, start, startMany, takeUp } from "./run-acts.ts";
 
-const again = (body_hash = "h-1"): Partial<Admission> => ({
-  idempotency: { key: "once", body_hash },
+const again = (body_hash = "h-1", key = "once"): Partial<Admission> => ({
+  idempotency: { key, body_hash },
 });
 
 export const runStartCases: Case[] = [
@@ -192,6 +192,24 @@ export const runStartCases: Case[] = [
       expect(answer).toMatchObject({ run: { number: 2, created_at: BEGIN + 60_000 } });
       const listed = await runs.list({ ...EVERY, created_after: BEGIN + 60_000 });
       expect(listed.map(({ id }) => id)).toEqual(["r-2", "r-1"]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "remembers requests by the clock as it is, and none of a clock that was far ahead",
+    async given(houses) {
+      await start(houses, "r-1", { created_at: BEGIN + 366 * DAY_MS }, again("h-0", "k-1"));
+      await start(houses, "r-2", { created_at: BEGIN + 3_600_001 }, again("h", "k-2"));
+      await start(houses, "r-3", { created_at: BEGIN + 3_600_000 }, again("h", "k-3"));
+    },
+    async act(houses) {
+      const at = async (id: string, body_hash: string, key: string, created_at = BEGIN) =>
+        (await start(houses, id, { created_at }, again(body_hash, key))).run.id;
+      const ids = [await at("r-4", "h-1", "k-1"), await at("r-5", "h-1", "k-1", BEGIN + 60_000)];
+      return [...ids, await at("r-6", "h", "k-2"), await at("r-7", "h", "k-3")];
+    },
+    judge(answer) {
+      expect(answer).toEqual(["r-4", "r-4", "r-6", "r-3"]);
     },
   },
   {

@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { maybe, Resource, Timestamp } from "../../platform/shape.ts";
 
 /** Beyond it a bound is none, and a number might not be kept as it was sent. */
-const COUNT_MAX = 2_147_483_647;
+export const COUNT_MAX = 2_147_483_647;
 
 /** agents.resources.policy */
 export const Policy = Type.Object(

@@ -21,6 +21,9 @@ export interface Conversation {
   /** The question of the next round, or of a summary that has to be made before it. */
   ask: RoundAsk;
   needs_summary: SummaryNeed | null;
+  /** What of the thread costs in it, and what it may cost. */
+  tokens: number;
+  room_tokens: number;
 }
 
 /** `maySummarise`: where that would be too long, a summary is asked for first. */
@@ -32,12 +35,13 @@ export function converse(
   const tools = listTools(version, findTool);
   const model = inside.chat.find(row.model);
   const system = writeSystem(state, findTool);
-  const { messages, needs_summary } = viewSaid(state, {
+  const { messages, needs_summary, tokens, room_tokens } = viewSaid(state, {
     window_tokens: model?.context_window ?? null,
     reserve_tokens: countReserve(state, system, tools, model),
   });
   if (!needs_summary || !maySummarise) {
-    return { ask: write(state, [...system, ...messages], tools), needs_summary: null };
+    const ask = write(state, [...system, ...messages], tools);
+    return { ask, needs_summary: null, tokens, room_tokens };
   }
   const earlier = fenceSummary(state);
   const summary: Message[] = [
@@ -47,7 +51,7 @@ export function converse(
     { role: "user", content: SUMMARY_PROMPT },
   ];
   const ask = { ...write(state, summary, []), max_tokens: needs_summary.tokens_max };
-  return { ask: { ...ask, reasoning: false }, needs_summary };
+  return { ask: { ...ask, reasoning: false }, needs_summary, tokens, room_tokens };
 }
 
 /** The tools of versions as they were told to a model last. */
@@ -91,19 +95,22 @@ interface Room {
 }
 
 function viewSaid(state: RunState, { window_tokens, reserve_tokens }: Room) {
-  const { said, said_tokens, present_from } = state;
+  const { said, said_tokens, present_from, refused } = state;
   const summary = fenceSummary(state);
   // An earlier run may have ended between a call and its result, which no server takes.
   const isWhole = present_from === 0 && summary === null;
   const isShort =
     window_tokens === null || said_tokens + reserve_tokens <= window_tokens * CLOSE_LOOK_SHARE;
-  if (isWhole && isShort) return { messages: said.map(withoutTokens), needs_summary: null };
+  if (isWhole && isShort && !refused) {
+    const messages = said.map(withoutTokens);
+    return { messages, needs_summary: null, tokens: said_tokens, room_tokens: Infinity };
+  }
   return viewThread({
     messages: said,
     present_from,
     // Without a known window nothing is ever too long for it.
     window_tokens: window_tokens ?? Number.MAX_SAFE_INTEGER,
-    ...{ reserve_tokens, summary },
+    ...{ reserve_tokens, summary, room_tokens: refused?.room_tokens ?? null },
     may_read_output: state.version.tools.includes("read_output"),
   });
 }

@@ -6,6 +6,7 @@ import { converse } from "./conversation.ts";
 import { CANCELLED, end, exceed, fail, KEY_ENDED } from "./ending.ts";
 import { Lost } from "./journal.ts";
 import { takeReply } from "./replying.ts";
+import { askForLess } from "./shortening.ts";
 import { takeSummary } from "./summarising.ts";
 import type { Break, Fate, Turn, Work } from "./work.ts";
 import { workCalls } from "./working.ts";
@@ -25,7 +26,7 @@ export async function execute(work: Work): Promise<Fate> {
       if (turn === "next") summaries = 0;
       else if (turn === "summarised") summaries += 1;
       else if (turn === "not_summarised") summaries = SUMMARIES_A_ROUND_MAX;
-      else return turn;
+      else if (turn !== "shortened") return turn;
     }
   } catch (failure) {
     if (failure instanceof Lost) return "lost";
@@ -50,11 +51,15 @@ async function goOn(work: Work, maySummarise: boolean): Promise<Turn> {
 }
 
 async function askOn(work: Work, maySummarise: boolean): Promise<Turn> {
-  const { ask, needs_summary } = converse(work, maySummarise);
-  const asked = await askModel(work, ask);
+  const conversation = converse(work, maySummarise);
+  const asked = await askModel(work, conversation.ask);
   if (asked === "broken") return "broken";
   if (asked === "stopped") return release(work);
-  if (!isAnswer(asked)) return end(work, asked);
+  if (!isAnswer(asked)) {
+    const isShortened = await askForLess(work, asked, conversation, maySummarise);
+    return isShortened ? "shortened" : end(work, asked);
+  }
+  const { needs_summary } = conversation;
   return needs_summary ? takeSummary(work, needs_summary, asked) : takeReply(work, asked);
 }
 

@@ -1,4 +1,5 @@
 // A start that its caller may send again: the caller's own word for it, and a hash of what it says.
+import { writeCanonical } from "../../platform/canonical.ts";
 import { refuse } from "../../platform/refusal.ts";
 import type { Idempotency } from "./store/admission.ts";
 
@@ -13,15 +14,7 @@ export function readIdempotency(request: Request, body: unknown): Idempotency | 
     const message = `The header ${HEADER} must have 1 to 128 printable ASCII characters.`;
     throw refuse("validation", { param: HEADER, message });
   }
+  // In whatever order its fields were sent.
   const body_hash = new Bun.CryptoHasher("sha256").update(writeCanonical(body)).digest("hex");
   return { key, body_hash };
-}
-
-/** The same text for the same value, in whatever order its fields were sent. */
-function writeCanonical(value: unknown): string {
-  return JSON.stringify(value, (_, one: unknown) =>
-    typeof one === "object" && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
-  );
 }

@@ -2,7 +2,11 @@
 import type { VersionRow } from "../definitions/version.ts";
 import type { Message, NewMessage } from "../threads/thread.ts";
 import type { Summary } from "../threads/view.ts";
-import { countMessageTokens, type ThreadMessage } from "../threads/view-blocks.ts";
+import {
+  countMessageTokens,
+  type ShownMessage,
+  type ThreadMessage,
+} from "../threads/view-blocks.ts";
 import type { Fence } from "../tools/fence.ts";
 import type { RunRow } from "./run.ts";
 import type { AssistantData, StepRow, SystemData, ToolCallData, ToolResultData } from "./step.ts";
@@ -34,6 +38,8 @@ export interface RunState {
   /** About what all of it costs of the window. */
   said_tokens: number;
   summary: Summary | null;
+  /** What the model has refused as too long, and how often; null: nothing. */
+  refused: { room_tokens: number; times: number } | null;
   /** Calls of the present round without a result. */
   open: ToolCallData[];
   /** Rounds in a row in which no call was valid. */
@@ -81,6 +87,7 @@ export function restoreState(log: RunLog, fence: Fence): RunState {
     present_from: isAskedBefore ? 0 : own === -1 ? messages.length : own,
     said_tokens: 0,
     summary: null,
+    refused: null,
     open: [],
     invalid_rounds: 0,
     results: new Map(),
@@ -109,7 +116,7 @@ export function hear(state: RunState, message: Omit<NewMessage, "id">): void {
     external && message.content !== null
       ? state.fence.wrap(message.content, null)
       : message.content;
-  const said: Omit<ThreadMessage, "tokens"> = { role, content };
+  const said: ShownMessage = { role, content };
   if (tool_call_id !== null) said.tool_call_id = tool_call_id;
   if (message.tool_calls?.length) {
     said.tool_calls = message.tool_calls.map(({ id, name, arguments: text }) => {
@@ -168,6 +175,10 @@ function applyResult(state: RunState, seq: number, result: ToolResultData): void
 function applyEvent(state: RunState, { event, detail }: SystemData): void {
   if (event === "price_missing") {
     state.told_unpriced.add((detail as { name: string }).name);
+  } else if (event === "model_retry") {
+    const { room_tokens } = detail as { room_tokens?: number };
+    if (room_tokens === undefined) return;
+    state.refused = { room_tokens, times: (state.refused?.times ?? 0) + 1 };
   } else if (event === "external_content") {
     const { tool_call_id, url } = detail as { tool_call_id: string; url: string | null };
     const source = state.sources.find((one) => one.tool_call_id === tool_call_id);

@@ -5,7 +5,7 @@ import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, withRules } from "../../platform/shape.ts";
 import { judgeMetadata, SentMetadata } from "../definitions/metadata.ts";
-import type { Budgets } from "../definitions/version.ts";
+import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
 
 const MESSAGE_CHARACTERS_MAX = 100_000;
 /** No engine keeps a NUL in a text. */
@@ -15,7 +15,12 @@ const AMOUNT_CHARACTERS_MAX = 24;
 
 const lower = (what: string, minimum: number) =>
   Type.Optional(
-    maybe(Type.Integer({ description: `${what}; null or left out: the version's.`, minimum })),
+    maybe(
+      Type.Integer({
+        description: `${what}; null or left out: the version's.`,
+        ...{ minimum, maximum: COUNT_MAX },
+      }),
+    ),
   );
 
 const LowerBudgets = Type.Object(

@@ -33,4 +33,4 @@ export interface Work {
 export type Fate = "ended" | "waiting" | "released" | "lost";
 
 /** What a part of it came to; `broken`: why stands in the signal. */
-export type Turn = Fate | "next" | "broken" | "summarised" | "not_summarised";
+export type Turn = Fate | "next" | "broken" | "summarised" | "not_summarised" | "shortened";

@@ -1,12 +1,16 @@
 // What of a thread cannot be parted: a user's message, or an assistant's with its calls' results.
-import { estimateTokens, type Message, type ToolCall } from "../../models/index.ts";
+import { estimateTokens, type ToolCall } from "../../models/index.ts";
 
-/** A message of a thread, as it is stored, with what it costs of the window. */
-export interface ThreadMessage {
+/** A message as a model reads it. */
+export interface ShownMessage {
   role: "user" | "assistant" | "tool";
   content: string | null;
   tool_calls?: ToolCall[];
   tool_call_id?: string;
+}
+
+/** A message of a thread, as it is stored, with what it costs of the window. */
+export interface ThreadMessage extends ShownMessage {
   tokens: number;
 }
 
@@ -21,7 +25,7 @@ export interface Block {
 export interface Entry {
   /** Its place in the thread; null: it lies in none, since nothing of it was stored. */
   index: number | null;
-  message: Message;
+  message: ShownMessage;
   tokens: number;
 }
 
@@ -31,12 +35,16 @@ const MESSAGE_TOKENS = 4;
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
 /** What a message costs of the window, about. */
-export function countMessageTokens({ content, tool_calls }: Omit<ThreadMessage, "tokens">): number {
-  let tokens = estimateTokens(content ?? "");
-  for (const { function: called } of tool_calls ?? []) {
+export function countMessageTokens({ content, tool_calls = [] }: ShownMessage): number {
+  return MESSAGE_TOKENS + Math.ceil(estimateTokens(content ?? "") + countCallTokens(tool_calls));
+}
+
+export function countCallTokens(calls: readonly ToolCall[]): number {
+  let tokens = 0;
+  for (const { function: called } of calls) {
     tokens += estimateTokens(called.name) + estimateTokens(called.arguments);
   }
-  return MESSAGE_TOKENS + Math.ceil(tokens);
+  return tokens;
 }
 
 /** The blocks of a thread from that message on. Each call has its result behind it. */
@@ -70,7 +78,7 @@ function readBlock(messages: readonly ThreadMessage[], from: number): Block {
 /** Field by field: what is sent holds nothing else, and what is stored is never handed out. */
 function enter(stored: ThreadMessage, index: number): Entry {
   const { role, content, tool_calls, tool_call_id, tokens } = stored;
-  const message: Message = { role, content };
+  const message: ShownMessage = { role, content };
   if (tool_calls) message.tool_calls = tool_calls;
   if (tool_call_id !== undefined) message.tool_call_id = tool_call_id;
   return { index, message, tokens };

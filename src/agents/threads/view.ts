@@ -1,13 +1,23 @@
-// What a model sees of a long thread: old results cleared, older turns as a summary. What is stored
-// is never rewritten.
-import type { Message } from "../../models/index.ts";
-import type { ThreadMessage } from "./view-blocks.ts";
-import { type Block, countMessageTokens, type Entry, listBlocks } from "./view-blocks.ts";
+// What a model sees of a long thread: old results cleared, what is far too long shortened, older
+// turns as a summary. What is stored is never rewritten.
+import { shortenMessage } from "./shortening.ts";
+import {
+  type Block,
+  countMessageTokens,
+  type Entry,
+  listBlocks,
+  type ShownMessage,
+  type ThreadMessage,
+} from "./view-blocks.ts";
 
 /** From here on a thread is long; what is left is for the error of the estimate. */
 const LONG_SHARE = 0.8;
 /** A new summary makes room for long, so that not every round needs one. */
 const SUMMARISED_SHARE = 0.5;
+/** A block that takes more of the room is shown shortened, so that a summary can be made of it. */
+const BLOCK_SHARE = 0.5;
+/** Before a summary so much of the run's own question stands, beside what it tells of. */
+const QUESTION_SHARE = 0.25;
 /** The newest results are what the model works with. */
 const RESULTS_KEPT = 3;
 /** So many are cleared together: what stands before stays the same, and in a server's cache. */
@@ -30,6 +40,8 @@ export interface ThreadSight {
   window_tokens: number;
   /** What else stands in the window: system prompt, tools, and the longest reply. */
   reserve_tokens: number;
+  /** Should the model have refused more than this; null: it has refused nothing. */
+  room_tokens: number | null;
   summary: Summary | null;
   /** The agent has `read_output`, and so can read cleared results of its run. */
   may_read_output: boolean;
@@ -39,21 +51,23 @@ export interface SummaryNeed {
   /** These messages of the thread, and what an earlier summary tells, are to be one summary. */
   from: number;
   to: number;
-  /** They as the view has them, results cleared. */
-  messages: Message[];
+  /** They as the view has them, of which none is too long to be read. */
+  messages: ShownMessage[];
   /** The longest that the summary may be. */
   tokens_max: number;
 }
 
 export interface ThreadView {
-  messages: Message[];
+  messages: ShownMessage[];
   /** What they cost, about, without the reserve. */
   tokens: number;
   /** How many results were cleared. */
   cleared: number;
   /** Not null: the view is too long until that summary is made. */
   needs_summary: SummaryNeed | null;
-  /** false: 80 % of the window are exceeded. Without a need, nothing more can be left out. */
+  /** What they may cost. */
+  room_tokens: number;
+  /** false: they cost more. Without a need, nothing more can be left out. */
   fits: boolean;
 }
 
@@ -73,9 +87,10 @@ class Viewing {
   #cleared = 0;
 
   constructor(sight: ThreadSight) {
-    const { messages, summary, window_tokens, reserve_tokens } = sight;
+    const { messages, summary, window_tokens, reserve_tokens, room_tokens } = sight;
     this.#sight = sight;
-    this.#limit = Math.floor(window_tokens * LONG_SHARE) - reserve_tokens;
+    const room = Math.floor(window_tokens * LONG_SHARE) - reserve_tokens;
+    this.#limit = Math.min(room, room_tokens ?? room);
     this.#from = summary?.until ?? 0;
     this.#pinned = findPinned(sight);
     this.#blocks = listBlocks(messages, this.#from);
@@ -92,6 +107,7 @@ class Viewing {
       const results = this.#shown.filter(({ message }) => message.role === "tool");
       const old = results.slice(0, Math.max(0, results.length - RESULTS_KEPT));
       this.#clear(old, RESULTS_CLEARED);
+      this.#shortenBlocks();
       if (this.#isLong()) needs_summary = this.#findNeed();
       // Better than to fail: the model is told what is gone, and can read it in parts.
       if (this.#isLong() && !needs_summary) this.#clear(results.slice(old.length), 1);
@@ -101,6 +117,7 @@ class Viewing {
       tokens: this.#tokens,
       cleared: this.#cleared,
       needs_summary,
+      room_tokens: this.#limit,
       fits: !this.#isLong(),
     };
   }
@@ -120,38 +137,73 @@ class Viewing {
     const { tool_call_id } = entry.message;
     const isPresent = entry.index !== null && entry.index >= this.#sight.present_from;
     const content = explainCleared(tool_call_id!, isPresent && this.#sight.may_read_output);
-    const message: Message = { role: "tool", content, tool_call_id: tool_call_id! };
-    const tokens = countMessageTokens({ role: "tool", content });
+    const message: ShownMessage = { role: "tool", content, tool_call_id: tool_call_id! };
+    const tokens = countMessageTokens(message);
     // A short result costs no more than the sentence that would stand for it.
     if (tokens >= entry.tokens) return;
-    this.#tokens += tokens - entry.tokens;
     this.#cleared++;
+    this.#show(entry, message, tokens);
+  }
+
+  #show(entry: Entry, message: ShownMessage, tokens: number): void {
+    this.#tokens += tokens - entry.tokens;
     entry.message = message;
     entry.tokens = tokens;
+  }
+
+  /**
+   * From the oldest on, and never what the run was asked, nor what its model has just got. No model
+   * could read a block that is too long, be it for a summary: its thread would be dead for good.
+   */
+  #shortenBlocks(): void {
+    const tokens_max = Math.floor(this.#limit * BLOCK_SHARE);
+    for (const { from, entries } of this.#blocks.slice(0, -1)) {
+      if (!this.#isLong()) return;
+      if (from === this.#pinned || countTokens(entries) <= tokens_max) continue;
+      const [first, ...results] = entries;
+      for (const result of results) this.#clearOne(result);
+      const message = shortenMessage(first!.message, tokens_max - countTokens(results));
+      const tokens = countMessageTokens(message);
+      if (tokens < first!.tokens) this.#show(first!, message, tokens);
+    }
   }
 
   /** What to summarise so that half of the room is free; null: nothing would be won. */
   #findNeed(): SummaryNeed | null {
     const share = Math.floor(this.#limit * SUMMARY_SHARE);
     const tokens_max = Math.min(SUMMARY_TOKENS_MAX, share);
-    const taken: Entry[] = [];
+    const messages: ShownMessage[] = [];
     let won = 0;
+    let read = 0;
     let need: SummaryNeed | null = null;
     for (const [place, block] of this.#blocks.entries()) {
       // A first turn that is longer than half of the room is parted between its rounds.
-      const isHuge = !need && won > this.#limit * SUMMARISED_SHARE;
+      const isHuge = !need && read > this.#limit * SUMMARISED_SHARE;
       if (place > 0 && won > tokens_max && (isHuge || this.#mayPart(block))) {
         // What is to be summarised must itself fit in the window.
-        if (need && won > this.#limit) return need;
-        const messages = taken.map((entry) => entry.message);
-        need = { from: this.#from, to: block.from, messages, tokens_max };
+        if (need && read > this.#limit) return need;
+        need = { from: this.#from, to: block.from, messages: [...messages], tokens_max };
         if (this.#tokens - won + tokens_max <= this.#limit * SUMMARISED_SHARE) return need;
       }
-      taken.push(...block.entries);
-      if (block.from === this.#pinned) continue;
-      for (const entry of block.entries) won += entry.tokens;
+      if (block.from === this.#pinned) {
+        const question = this.#shortenQuestion(block);
+        messages.push(question);
+        read += countMessageTokens(question);
+        continue;
+      }
+      messages.push(...block.entries.map((entry) => entry.message));
+      const tokens = countTokens(block.entries);
+      won += tokens;
+      read += tokens;
     }
     return need;
+  }
+
+  /** Only before a summary: in a view it stands as it was sent, whatever is told of it. */
+  #shortenQuestion({ entries: [question] }: Block): ShownMessage {
+    const tokens_max = Math.floor(this.#limit * QUESTION_SHARE);
+    const { message, tokens } = question!;
+    return tokens <= tokens_max ? message : shortenMessage(message, tokens_max);
   }
 
   /** Turns of earlier runs are summarised whole; in the present run, round by round. */
@@ -173,14 +225,17 @@ function listPinned(messages: readonly ThreadMessage[], pinned: number): Entry[]
 }
 
 /** What stands for messages that a model is not shown. */
-export function tellSummary(text: string): Message {
+export function tellSummary(text: string): ShownMessage {
   return { role: "user", content: `${SUMMARY_HEADING}\n\n${text}` };
+}
+
+function countTokens(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
 function writeSummary(text: string): Entry {
   const message = tellSummary(text);
-  const tokens = countMessageTokens({ role: "user", content: message.content as string });
-  return { index: null, message, tokens };
+  return { index: null, message, tokens: countMessageTokens(message) };
 }
 
 function explainCleared(tool_call_id: string, may_read: boolean): string {

@@ -151,4 +151,74 @@ describe("a thread that is too long for its model", () => {
     await judgeLog(second, id);
     await second.stop();
   });
+
+  describe("for one message alone", () => {
+    /** A server that counts otherwise than we do: a token for every two characters. */
+    const strict =
+      (window_tokens: number): Model =>
+      (ask) => {
+        const texts = ask.messages.map(({ content }) => String(content ?? ""));
+        const tokens = texts.join("").length / 2;
+        return tokens > window_tokens ? failing("context_length_exceeded") : say("Fine.");
+      };
+    const LONG = "m ".repeat(49_900);
+
+    test("fails that run alone: later ones are shown it shortened, and it stays as it was", async () => {
+      trial = await openTrial(strict(32_768), { context_window: 32_768 });
+      await trial.engine.start();
+      const first = await trial.ended(await trial.run(LONG));
+      expect(first).toMatchObject({ error: { code: "context_length_exceeded" } });
+      expect(trial.asks).toHaveLength(1);
+      const { thread_id } = first;
+      for (const message of ["hi", "And now?"]) {
+        const run = await trial.ended(await trial.run(message, {}, thread_id));
+        expect(run).toMatchObject({ status: "succeeded", output: { message: "Fine." } });
+        const [old, ...others] = trial.asks.at(-1)!.messages.slice(1);
+        expect(old!.content).toMatch(/^(m )+m?\s+\[… About \d+ characters are left out/);
+        expect(old!.content).toEndWith("m m ");
+        expect(others.at(-1)!.content).toBe(message);
+        await judgeLog(trial, run.id);
+        expect(await kindsOf(trial, run.id)).toEqual(["model_retry", "assistant"]);
+      }
+      expect((await trial.messages(thread_id))[0]!.content).toBe(LONG);
+    });
+
+    test("is asked the same behind a crash as it was before", async () => {
+      const strictly = strict(32_768);
+      const model: Model = async (ask, signal) => {
+        const reply = await strictly(ask, signal, 0);
+        return reply.ok ? untilAborted(signal) : reply;
+      };
+      trial = await openTrial(model, { context_window: 32_768 });
+      await trial.engine.start();
+      const { thread_id } = await trial.ended(await trial.run(LONG));
+      const id = await trial.run("hi", {}, thread_id);
+      await trial.until(async () => trial.asks.length === 3);
+      await trial.stop();
+      const { database, clock } = trial;
+      const options = { database, clock, context_window: 32_768, seed: 2 };
+      const second = await openTrial(strictly, options);
+      await second.engine.start();
+      expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
+      expect(unfenced(second.asks.map(({ messages }) => messages))).toBe(
+        unfenced([trial.asks[2]!.messages]),
+      );
+      await second.stop();
+    });
+
+    test("is asked with less no more than three times, and ends with the server's code", async () => {
+      const model: Model = (ask) => (isSummaryAsk(ask) ? say("They talked.") : say(TURN));
+      const { thread_id } = await talk(model, 3, 32_768);
+      await trial.stop();
+      const refusing = () => failing("context_length_exceeded");
+      const { database, clock } = trial;
+      const second = await openTrial(refusing, { database, clock, context_window: null, seed: 2 });
+      await second.engine.start();
+      const id = await second.run("hi", {}, thread_id);
+      expect(await second.ended(id)).toMatchObject({ error: { code: "context_length_exceeded" } });
+      expect(second.asks).toHaveLength(4);
+      expect(await kindsOf(second, id)).toEqual(Array(3).fill("model_retry"));
+      await second.stop();
+    });
+  });
 });

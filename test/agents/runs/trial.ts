@@ -75,7 +75,8 @@ export interface TrialOptions {
   /** As other processes see the database: then none of them knows that it is alone. */
   isShared?: boolean;
   concurrent_runs?: number;
-  context_window?: number;
+  /** null: nobody knows it. */
+  context_window?: number | null;
   seed?: number;
   /** Stands in front of the store: a database that fails, or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
@@ -98,13 +99,14 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const callers = new Map<string, Caller>();
   const lines: { message: string; error?: unknown }[] = [];
   const limits = { concurrent_runs: options.concurrent_runs ?? 100 };
+  const { context_window = 100_000 } = options;
   const asks: RoundAsk[] = [];
   const around: Around = {
     database: { ...database, engine: options.isShared ? "postgres" : "memory" },
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
       chat: {
-        find: () => ({ id: "stub-1", context_window: options.context_window ?? 100_000 }),
+        find: () => ({ id: "stub-1", context_window }),
         ask: async (_who: unknown, ask: RoundAsk, signal: AbortSignal) => {
           asks.push(structuredClone(ask));
           return model(ask, signal, asks.length - 1);
@@ -135,8 +137,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   allow(callers);
 
   const find = async (id: string) => (await bound.find(id, null))!;
+  /** Many turns: a tool may compute in a thread of its own, which none of them waits for. */
   const until = async <T>(look: () => Promise<T | false | undefined | null>): Promise<T> => {
-    for (let turns = 0; turns < 2_000; turns++) {
+    for (let turns = 0; turns < 100_000; turns++) {
       const found = await look();
       if (found) return found;
       await clock.advance(0);

@@ -24,6 +24,7 @@ const around: Omit<ThreadSight, "messages"> = {
   present_from: 0,
   window_tokens: 10_000,
   reserve_tokens: 0,
+  room_tokens: null,
   summary: null,
   may_read_output: true,
 };
@@ -182,6 +183,67 @@ describe("older turns", () => {
   });
 });
 
+describe("a message that takes more than half of the room", () => {
+  const long = `head ${words(9_000)} tail`;
+  const seen = (messages: ThreadMessage[], fields: Partial<ThreadSight> = {}) =>
+    viewThread({ ...around, messages, present_from: messages.length - 1, ...fields });
+
+  test("is shown by its head and tail once the thread is long, and half of the room is left", () => {
+    const view = seen([user(long), says("Yes."), user("And now?")]);
+    const [first, ...rest] = contentsOf(view.messages);
+    expect(first).toStartWith("head abcd");
+    expect(first).toMatch(/abcd tail$/);
+    expect(first).toMatch(/\n\n\[… About \d+ characters are left out here\. …\]\n\n/);
+    expect(rest).toEqual(["Yes.", "And now?"]);
+    expect(view).toMatchObject({ fits: true, needs_summary: null, room_tokens: 8_000 });
+    expect(view.tokens).toBeGreaterThan(3_000);
+    expect(view.tokens).toBeLessThanOrEqual(4_050);
+  });
+
+  test("is shown whole while there is room for it, and where the run itself was asked it", () => {
+    const short = [user(words(7_000)), says("Yes."), user("And now?")];
+    expect(contentsOf(seen(short).messages)).toEqual(short.map(({ content }) => content!));
+    const own = [user("hello"), says("Yes."), user(long)];
+    expect(seen(own).fits).toBe(false);
+    expect(contentsOf(seen(own).messages).at(-1)).toBe(long);
+  });
+
+  test("is shortened before younger ones are", () => {
+    const thread = [user(`1 ${words(4_500)}`), says("a"), user(`2 ${words(4_500)}`), says("b")];
+    const [first, , third] = contentsOf(seen([...thread, user("Go")]).messages);
+    expect(first).toContain("left out");
+    expect(third).not.toContain("left out");
+  });
+
+  test("loses the results behind it and the arguments of its calls before its text", () => {
+    const asking = weigh({
+      ...{ role: "assistant", content: `I search. ${words(6_000)} Now.` },
+      tool_calls: [{ ...call("a"), function: { name: "x", arguments: `"${words(3_000)}"` } }],
+    });
+    const thread = [user("hi"), asking, result("a", words(3_000)), user("And now?")];
+    const view = seen(thread);
+    expectPaired(view.messages);
+    const [, shown, cleared] = view.messages;
+    expect(shown!.tool_calls![0]!.function.arguments).toBe("{}");
+    expect(shown!.content).toStartWith("I search. abcd");
+    expect(shown!.content).toEndWith("abcd Now.");
+    expect(cleared!.content).toContain("was cleared");
+    expect(view.fits).toBe(true);
+  });
+
+  test("is all the shorter where the model has refused more than that", () => {
+    const view = seen([user(long), user("And now?")], { room_tokens: 1_000 });
+    expect(view).toMatchObject({ fits: true, room_tokens: 1_000 });
+    expect(view.tokens).toBeLessThan(550);
+  });
+
+  test("keeps its characters whole, of whatever script they are", () => {
+    const view = seen([user(`${"😀".repeat(9_000)}${"語".repeat(9_000)}`), user("And now?")]);
+    expect(view.fits).toBe(true);
+    expect(contentsOf(view.messages)[0]!.isWellFormed()).toBe(true);
+  });
+});
+
 test("rounds of the present run are summarised, and its user's message stands as it was sent", () => {
   const rounds = Array.from({ length: 20 }, (_, n) => [
     weigh({ role: "assistant", content: words(500), tool_calls: [call(`call_${n}`)] }),
@@ -244,6 +306,7 @@ describe("any thread at all", () => {
       present_from,
       window_tokens: 1_000 + draw(8_000),
       reserve_tokens: draw(1_500),
+      room_tokens: null,
       may_read_output: draw(2) === 1,
     };
   }
@@ -272,6 +335,9 @@ describe("any thread at all", () => {
         expect(to).toBeGreaterThan(from);
         expect(sight.messages[to]!.role).not.toBe("tool");
         expectPaired(view.needs_summary.messages);
+        const read = view.needs_summary.messages.map(countMessageTokens);
+        // Where there is room at all, a summary has no more to read than would fit in it.
+        if (limit > 2_000) expect(read.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(limit);
         expect(made).toBeLessThan(50);
         summary = { text: words(Math.max(0, tokens_max - 20)), until: to };
       }

@@ -136,6 +136,7 @@ describe("a start", () => {
     [{ input: { message: "a" }, metadata: { a: 1 } }, "metadata"],
     [{ input: { message: "a" }, metadata: { a: "x".repeat(513) } }, "metadata"],
     [{ input: { message: "a" }, budgets: { max_rounds: 0 } }, "budgets.max_rounds"],
+    [{ input: { message: "a" }, budgets: { max_run_seconds: 1e300 } }, "budgets.max_run_seconds"],
     [{ input: { message: "a" }, budgets: { rounds: 1 } }, "budgets.rounds"],
   ];
   test("agents.errors.p4, agents.errors.p5, agents.errors.p9: a wrong body is refused without a code, by its field", async () => {

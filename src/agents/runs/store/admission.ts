@@ -81,12 +81,16 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   );
   await tx.run(sql`INSERT INTO runs ${into(RunRow, row)}`);
   await addMessage(tx, row, given.message_id);
-  if (idempotency) await remember(tx, row, idempotency);
+  // By the clock as it is, not as the account's runs have seen it: the same clock asks for it.
+  if (idempotency) await remember(tx, run, idempotency);
   tx.tell("runs.queued", run.account_id);
   return { run: row, is_new: true };
 }
 
-/** The run that the same request started before; another request of the key is refused. */
+/**
+ * The run that the same request started before; another request of the key is refused. What is of
+ * a later time than the clock may go back by was written by a clock that was wrong.
+ */
 export async function findEarlier(
   db: Db,
   { account_id, agent_id, created_at }: Pick<RunRow, "account_id" | "agent_id" | "created_at">,
@@ -96,7 +100,8 @@ export async function findEarlier(
     Earlier,
     sql`SELECT body_hash, run_id FROM run_starts
         WHERE account_id = ${account_id} AND agent_id = ${agent_id} AND idempotency_key = ${key}
-          AND created_at > ${created_at - IDEMPOTENCY_MS}`,
+          AND created_at > ${created_at - IDEMPOTENCY_MS}
+          AND created_at <= ${created_at + CLOCK_STEP_MS}`,
   );
   if (!earlier) return undefined;
   if (earlier.body_hash !== body_hash) throw refuse("idempotency_conflict");
@@ -108,7 +113,7 @@ async function remember(
   { id, account_id, agent_id, created_at }: RunRow,
   { key, body_hash }: Idempotency,
 ): Promise<void> {
-  // What stands there is older than a day, or its run is gone.
+  // What stands there is older than a day, of a clock that was wrong, or its run is gone.
   await tx.run(
     sql`INSERT INTO run_starts
           (account_id, agent_id, idempotency_key, body_hash, run_id, created_at)
