@@ -226,3 +226,36 @@ test("a server that stops ends its streams and opens none", async () => {
   const open = () => streams.open("k", row() as never, () => openStream().stream);
   expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
 });
+
+test("who leaves in the middle of a replay has nothing more read for it", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(250);
+  const held = Promise.withResolvers<void>();
+  const one = openStream([Promise.resolve(), held.promise]);
+  streams.open("k", row() as never, () => one.stream);
+  await settle();
+  one.leave();
+  held.resolve();
+  await settle();
+  // What it is in the middle of is the last.
+  expect(reads).toEqual({ standings: 0, steps: 2 });
+  expect(countSteps(one)).toBe(100);
+});
+
+test("who has left when its stream is opened, or with the last of its replay, is told nothing", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(1);
+  const gone = openStream();
+  gone.leave();
+  streams.open("k", row() as never, () => gone.stream);
+  expect(gone.isOpen).toBe(false);
+  const held = Promise.withResolvers<void>();
+  const late = openStream([Promise.resolve(), held.promise]);
+  streams.open("k", row() as never, () => late.stream);
+  await settle();
+  late.leave();
+  held.resolve();
+  await settle();
+  await write(1);
+  expect([countSteps(late), reads.standings]).toEqual([1, 0]);
+});
