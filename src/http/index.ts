@@ -9,7 +9,7 @@ export { answerInParts, ITEMS_AT_ONCE, type Parts } from "./long-list.ts";
 export type { Arrival, Meter, Tally } from "./meter.ts";
 export { createMetricsPage } from "./metrics-page.ts";
 export { createDocumentPage } from "./openapi.ts";
-export { readCursor, writeCursor } from "./paging.ts";
+export { readCursor, refuseCursor, writeCursor } from "./paging.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Ask, Reply } from "./route.ts";
 export { watchSilence } from "./silence.ts";

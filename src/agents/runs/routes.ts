@@ -10,8 +10,7 @@ import {
   type Parts,
   type Reply,
 } from "../../http/index.ts";
-import type { Code } from "../../platform/refusal.ts";
-import { refuse } from "../../platform/refusal.ts";
+import { type Code, refuse } from "../../platform/refusal.ts";
 import { show } from "../../platform/shape.ts";
 import type { RunsAround } from "./around.ts";
 import { cancelRun } from "./cancelling.ts";

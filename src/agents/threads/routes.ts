@@ -8,6 +8,7 @@ import {
   ITEMS_AT_ONCE,
   type Parts,
   readCursor,
+  refuseCursor,
   Uuid,
   writeCursor,
 } from "../../http/index.ts";
@@ -172,6 +173,5 @@ function readPlace(list: string, text: string): { created_at: number; id: string
   if (Number.isSafeInteger(created_at) && typeof id === "string" && ID.test(id)) {
     return { created_at: created_at as number, id };
   }
-  const message = "`before` must be a `next_before` of this list.";
-  throw refuse("validation", { param: "before", message });
+  throw refuseCursor();
 }

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { writeCursor } from "../../../src/http/index.ts";
 import { allow } from "../gateway/keys.ts";
-import { expectRefusal, type Json, type RunsFront, startRuns } from "./runs-front.ts";
+import { expectRefusal } from "./refusal.ts";
+import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 const numberOf = (run: Json) => Number(run.input.message);
