@@ -109,3 +109,23 @@ test("what cannot be noted in the database changes nothing", async () => {
   await expect(app.app.operator.models.turn("two", "off")).rejects.toThrow('"two"');
   await app.stop().catch(() => {});
 });
+
+test("a run keeps the prices of tools of its start, and the next has those of today", async () => {
+  const price = (amount: string) => `${writeModel("one", 'capabilities = ["tools"]')}
+[agents]\ntool_prices = { web_search = "${amount}" }\n`;
+  const app = await startApp({ settings: price("0.1") });
+  const ask = async (path: string, body: object) =>
+    (await (await app.post(path, body)).json()) as { id: string; cost: { prices: unknown } };
+  const wish = { name: "Clerk", system_prompt: "You are brief.", tools: ["web_search"] };
+  const agent = await ask("/v1/agents", wish);
+  const start = () => ask(`/v1/agents/${agent.id}/runs`, { input: { message: "Hello" } });
+  const first = await start();
+  await app.app.change(read(price("0.2")));
+  const second = await start();
+  const again = (await (await app.get(`/v1/runs/${first.id}`)).json()) as typeof first;
+  expect([again, second].map(({ cost }) => cost.prices)).toMatchObject([
+    { tools: { web_search: "0.100000" } },
+    { tools: { web_search: "0.200000" } },
+  ]);
+  await app.stop();
+});

@@ -6,13 +6,14 @@ import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
+import type { PriceOf } from "./runs/prices.ts";
 import { openRunRoutes } from "./runs/routes.ts";
 import { createStarting } from "./runs/starting.ts";
 import { openEventRoute } from "./runs/stream/routes.ts";
 import { createStreams } from "./runs/stream/streams.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { createBuiltins } from "./tools/builtin/builtins.ts";
-import { createCatalog } from "./tools/catalog.ts";
+import { type Catalog, createCatalog } from "./tools/catalog.ts";
 import { openToolRoutes } from "./tools/routes.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
@@ -36,12 +37,7 @@ export function openAgents(door: Door, around: Around): Agents {
   openDefinitionRoutes(door, around, { tools });
   openThreadRoutes(door, around);
   openToolRoutes(door, around, { tools });
-  const priceOf = (name: string) => {
-    const prices = new Map(Object.entries(around.settings().agents.tool_prices));
-    const tool = tools.find(name);
-    return tool ? tools.priceOf(tool, prices) : (prices.get(name) ?? null);
-  };
-  const starting = createStarting(around, { runs, priceOf });
+  const starting = createStarting(around, { runs, priceOf: keepPrices(around, tools) });
   const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(door, around);
   openRunRoutes(door, runsAround, starting);
@@ -52,5 +48,20 @@ export function openAgents(door: Door, around: Around): Agents {
     listening: [streams.service],
     drain: engine.drain,
     look: engine.look,
+  };
+}
+
+/** What a call costs by today's settings, which are gathered only when they are others. */
+function keepPrices({ settings }: Pick<Around, "settings">, tools: Catalog): PriceOf {
+  let { tool_prices } = settings().agents;
+  let prices = new Map(Object.entries(tool_prices));
+  return (name) => {
+    const today = settings().agents.tool_prices;
+    if (today !== tool_prices) {
+      tool_prices = today;
+      prices = new Map(Object.entries(today));
+    }
+    const tool = tools.find(name);
+    return tool ? tools.priceOf(tool, prices) : (prices.get(name) ?? null);
   };
 }

@@ -1,5 +1,5 @@
 // The verbs of `wadi runs`: a list, a run with its timeline, and one that is followed live.
-import { ListedRun, Run, Step } from "../operator/index.ts";
+import { ListedRun, Run, STATUSES, Step } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
 import { drawRow, drawTable, type Output } from "./output.ts";
@@ -20,13 +20,20 @@ export async function listRuns(given: Given, output: Output): Promise<number> {
   const wish = {
     account: readText(given, "account") ?? null,
     agent: readText(given, "agent") ?? null,
-    status: readText(given, "status") ?? null,
+    status: readStatus(given),
     limit,
   };
   const found = await administer(given, ({ runs }) => runs.list(wish));
   const rows = found.map((run) => show(ListedRun, run));
   output.print(rows, drawTable(rows, COLUMNS));
   return 0;
+}
+
+function readStatus(given: Given) {
+  const text = readText(given, "status");
+  const status = STATUSES.find((one) => one === text);
+  if (text === undefined || status) return status ?? null;
+  throw new UsageProblem(`--status takes ${STATUSES.join(", ")}, but is "${text}"`);
 }
 
 export async function showRun(given: Given, output: Output): Promise<number> {

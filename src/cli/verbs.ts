@@ -82,7 +82,9 @@ export const VERBS: readonly Verb[] = [
   {
     name: "accounts hold",
     args: ["NAME"],
-    flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
+    flags: {
+      reason: { takes: "TEXT", help: "that its owner is shown; without it none, also again" },
+    },
     help: "its agents start no runs for now",
     run: async (given, output) => (await import("./accounts.ts")).holdAccount(given, output),
   },
@@ -142,7 +144,9 @@ export const VERBS: readonly Verb[] = [
   {
     name: "agents hold",
     args: ["AGENT_ID"],
-    flags: { reason: { takes: "TEXT", help: "that its owner is shown" } },
+    flags: {
+      reason: { takes: "TEXT", help: "that its owner is shown; without it none, also again" },
+    },
     help: "it starts no runs for now",
     run: async (given, output) => (await import("./agents.ts")).holdAgent(given, output),
   },

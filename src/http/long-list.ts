@@ -1,5 +1,6 @@
 // A list that may be longer than memory should hold: told in parts, at the pace of who reads it.
 import type { Log } from "../platform/log.ts";
+import type { Reply } from "./route.ts";
 import { openEventStream } from "./sse.ts";
 
 /** So many items are read and written at once; a list of no more is told in one piece. */
@@ -38,6 +39,33 @@ export function answerInParts(parts: Parts, around: LongListAround): Response {
     log.error("a list was cut off in the middle", { request_id, error });
   void tell().catch(onFailure).finally(stream.close);
   return stream.answer(200, { "x-request-id": request_id });
+}
+
+/** Rows that are numbered, from behind `after` up to `until`, and are read in pieces. */
+export interface NumberedRows<R extends { seq: number }> {
+  after: number;
+  until: number;
+  /** The next behind a number, at most so many; none: they are gone. */
+  list(after: number, limit: number): Promise<readonly R[]>;
+  show(row: R): object;
+}
+
+/** `{"data": […]}` of them, in one piece where they are one. */
+export async function answerNumbered<R extends { seq: number }>(
+  { after, until, list, show }: NumberedRows<R>,
+  around: LongListAround,
+): Promise<Reply> {
+  const read = async (behind: number) =>
+    behind < until ? await list(behind, Math.min(ITEMS_AT_ONCE, until - behind)) : [];
+  const first = await read(after);
+  if ((first.at(-1)?.seq ?? until) >= until) return [200, { data: first.map(show) }];
+  async function* tell(): Parts {
+    for (let rows = first; rows.length > 0; rows = await read(rows.at(-1)!.seq)) {
+      yield rows.map(show);
+    }
+    return {};
+  }
+  return answerInParts(tell(), around);
 }
 
 function writeRest(rest: object): string {

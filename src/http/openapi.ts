@@ -125,9 +125,9 @@ const HEADERS = {
   },
   "retry-after": {
     description:
-      "Whole seconds to wait: with the request limit, `capacity_exceeded` and `admission_busy` " +
-      "always, with `service_unavailable` where they are known, and never with " +
-      "`upstream_rate_limited`.",
+      "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
+      "`active_runs_limit` and `daily_runs_limit` always, with `service_unavailable` where they " +
+      "are known, and never with `upstream_rate_limited` and `too_many_streams`.",
     schema: { type: "integer", minimum: 1 },
   },
   "x-should-retry": {

@@ -1,5 +1,5 @@
 // Cursors of pages: where a list went on, as a text that only the same list takes back.
-import { refuse } from "../platform/refusal.ts";
+import { type Refusal, refuse } from "../platform/refusal.ts";
 
 type Position = readonly (string | number)[];
 
@@ -22,8 +22,13 @@ export function readCursor(list: string, text: string): (string | number)[] {
   const position = text.length <= CHARACTERS_MAX ? decode(text) : null;
   // Written again it must be the same: checksum, list and spelling are all judged by that.
   if (position && writeCursor(list, position) === text) return position;
+  throw refuseCursor();
+}
+
+/** Also of a list whose cursor holds something else: its checksum keeps no secret. */
+export function refuseCursor(): Refusal {
   const message = "`before` must be a `next_before` of this list.";
-  throw refuse("validation", { param: "before", message });
+  return refuse("validation", { param: "before", message });
 }
 
 function decode(text: string): (string | number)[] | null {

@@ -1,6 +1,6 @@
 // What the people who run the system may do; the command line stands on it, and later the console.
 export { Account, Hold, Key } from "../access/index.ts";
-export { Run, Step } from "../agents/index.ts";
+export { Run, STATUSES, Step } from "../agents/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
 export { ListedAccount } from "./accounts.ts";
 export { ListedAgent } from "./agents.ts";

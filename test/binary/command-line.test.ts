@@ -98,6 +98,8 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
     "init a.toml b.toml",
     "check stub-1",
     "accounts create",
+    "runs list --status done",
+    "runs list --limit 0",
     "usage --by week",
     "usage --from 2026-02-30",
     "usage --to yesterday",

@@ -1,6 +1,6 @@
 // Lists in parts: the same JSON as in one piece, at the pace of who reads it, and never all at once.
 import { expect, test } from "bun:test";
-import { answerInParts, type Parts } from "../../src/http/long-list.ts";
+import { answerInParts, answerNumbered, type Parts } from "../../src/http/long-list.ts";
 
 const URL_HERE = "http://localhost/v1/runs";
 
@@ -52,4 +52,33 @@ test("what fails in the middle cuts the list off, and is no good JSON", async ()
   }
   expect(await answer(tell(), errors).text()).toBe('{"data":[{"a":1}');
   expect(errors).toEqual(["a list was cut off in the middle"]);
+});
+
+test("numbered rows come in one piece where they are one, else in parts, up to the last that was there", async () => {
+  const rows = Array.from({ length: 130 }, (_, i) => ({ seq: i + 1 }));
+  let reads = 0;
+  const list = async (after: number, limit: number) => {
+    reads++;
+    // As of long rows, fewer are found than may be.
+    return rows.slice(after, after + Math.min(limit, 20));
+  };
+  const around = { request: new Request(URL_HERE), request_id: "mine", log: { error() {} } };
+  const ask = async (after: number, until: number) => {
+    reads = 0;
+    return answerNumbered({ after, until, list, show: (row) => row }, around);
+  };
+  for (const [after, until, count] of [
+    [0, 0, 0],
+    [7, 5, 0],
+    [10, 30, 1],
+  ] as const) {
+    const data = rows.slice(after, Math.max(after, until));
+    expect([await ask(after, until), reads]).toEqual([[200, { data }], count]);
+  }
+  const reply = (await ask(3, 124)) as Response;
+  expect(await reply.json()).toEqual({ data: rows.slice(3, 124) });
+  expect(reads).toBe(7);
+  // They were deleted meanwhile.
+  expect(await ask(130, 150)).toEqual([200, { data: [] }]);
+  expect(await ((await ask(120, 150)) as Response).json()).toEqual({ data: rows.slice(120) });
 });

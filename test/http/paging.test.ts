@@ -50,6 +50,13 @@ test("agents.errors.p9 what was never a cursor is refused", () => {
   }
 });
 
+test("agents.errors.p9 what nobody of us writes is refused, although its checksum is right", () => {
+  for (const place of [{}, null, true, [1]]) {
+    const text = writeCursor("runs", [1, place] as never);
+    expect(read("runs", text)).toEqual(REFUSED);
+  }
+});
+
 test("a position too long for a cursor is a bug of ours", () => {
   expect(() => writeCursor("runs", ["x".repeat(100)])).toThrow("too long");
 });

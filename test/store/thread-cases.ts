@@ -90,12 +90,22 @@ export const threadCases: readonly Case[] = [
       await houses.runs.settle({ ...makeRecord("r-1"), messages: [reply("m-2"), reply("m-3")] });
     },
     act: ({ threads }) => threads.listMessages("thread of r-1", 0, 3),
-    async judge(answer, { threads }) {
+    async judge(answer, { threads, runs }) {
       const last = { id: "m-3", seq: 3, role: "assistant", content: "text of m-3" };
       expect(answer).toMatchObject([{ seq: 1, role: "user" }, { seq: 2 }, last]);
       expect(await threads.listMessages("thread of r-1", 1, 3)).toMatchObject([{ seq: 2 }, last]);
       expect(await threads.listMessages("thread of r-1", 0, 9)).toHaveLength(3);
       expect(await threads.listMessages("thread of r-2", 0, 9)).toEqual([]);
+      expect(await threads.listMessages("thread of r-1", 0, 2)).toHaveLength(2);
+      // Of long ones fewer, and one in any case.
+      const long = ["m-4", "m-5", "m-6"].map((id) => ({
+        ...reply(id),
+        content: "x".repeat(300_000),
+      }));
+      await runs.settle({ ...makeRecord("r-1"), messages: long });
+      const read = (after: number) => threads.listMessages("thread of r-1", after, 9);
+      expect((await read(0)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+      expect((await read(4)).map(({ seq }) => seq)).toEqual([5]);
     },
   },
 ];

@@ -7,7 +7,7 @@ import { listAliases, type ModelSettings } from "../../platform/settings/index.t
 import type { Catalog } from "../tools/catalog.ts";
 import type { ToolPin } from "./version.ts";
 
-/** What says that a model is stopped now: its versions wait for it. */
+/** What says that a model is stopped now: versions and runs wait for it. */
 const PASSING: readonly string[] = ["model_offline", "model_unavailable"];
 
 /** As it is stored: null for the default model, by whichever of its names. */
@@ -19,8 +19,8 @@ export function storeModel(
 }
 
 /**
- * agents.errors.p11: the key must be able to call the model. A model that is stopped or blocked is
- * no reason to refuse: it may be back before a run starts.
+ * agents.errors.p11: the key must be able to call the model, of a new version as of a run. One that
+ * is stopped or blocked is no reason to refuse: it may be back before the run's turn comes.
  */
 export async function requireModel(
   chat: Pick<GatewayInside["chat"], "find" | "judge">,

@@ -1,5 +1,4 @@
 // Cancels one run, whoever asks for it.
-
 import type { RunsAround } from "./around.ts";
 import type { RunRow } from "./run.ts";
 import { countEndingIds } from "./store/closing.ts";

@@ -1,6 +1,6 @@
 // Pages of runs: what may be asked of them, and how one leads to the next.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Parts, readCursor, Uuid, writeCursor } from "../../http/index.ts";
+import { type Parts, readCursor, refuseCursor, Uuid, writeCursor } from "../../http/index.ts";
 import { readInstant } from "../../platform/calendar.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, oneOf, show } from "../../platform/shape.ts";
@@ -114,8 +114,7 @@ function readPosition(account_id: string, query: RunsQuery): number {
   const [number, ...others] = readCursor(nameList(account_id, query), query.before!);
   // Its checksum keeps no secret: anybody can write one for whatever they like.
   if (Number.isSafeInteger(number) && others.length === 0) return number as number;
-  const message = "`before` must be a `next_before` of this list.";
-  throw refuse("validation", { param: "before", message });
+  throw refuseCursor();
 }
 
 function readTime(param: "created_after" | "created_before", text: string | undefined) {

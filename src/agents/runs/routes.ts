@@ -4,14 +4,13 @@ import { accountOf } from "../../access/index.ts";
 import {
   type Ask,
   answerInParts,
+  answerNumbered,
   type Door,
   IdParams,
   ITEMS_AT_ONCE,
-  type Parts,
   type Reply,
 } from "../../http/index.ts";
-import type { Code } from "../../platform/refusal.ts";
-import { refuse } from "../../platform/refusal.ts";
+import { type Code, refuse } from "../../platform/refusal.ts";
 import { show } from "../../platform/shape.ts";
 import type { RunsAround } from "./around.ts";
 import { cancelRun } from "./cancelling.ts";
@@ -80,7 +79,6 @@ function openStart(door: Door, starting: Starting): void {
       body: StartRun,
       replies: { 202: { description: "The queued run.", schema: Run } },
       refusals: START_REFUSALS,
-      refusal_headers: { 429: ["retry-after"] },
     },
     async ({ caller, params, body, request }) => {
       const again = readIdempotency(request, body);
@@ -158,25 +156,15 @@ function openSteps(door: Door, { runs, findRun, log }: RunsAround): void {
     },
     async ({ caller, params, query, request, request_id }) => {
       const { id, last_seq } = await findRun(caller, params.id);
-      const { after_seq = 0, limit = STEPS_MAX } = query;
+      const { after_seq = 0, limit: steps_max = STEPS_MAX } = query;
       const isWhole = query.after_seq === undefined && query.limit === undefined;
-      const until = isWhole ? last_seq : Math.min(last_seq, after_seq + limit);
-      const read = (after: number) =>
-        runs.listSteps(id, after, Math.min(ITEMS_AT_ONCE, until - after));
-      const showAll = (rows: readonly StepRow[]) => rows.map((row) => show(Step, row as never));
-      if (until <= after_seq) return [200, { data: [] }];
-      const first = await read(after_seq);
-      // The run was deleted meanwhile, or all of it is there.
-      if ((first.at(-1)?.seq ?? until) >= until) return [200, { data: showAll(first) }];
-      async function* tell(): Parts {
-        for (let rows = first; rows.length > 0; ) {
-          yield showAll(rows);
-          const { seq } = rows.at(-1)!;
-          rows = seq < until ? await read(seq) : [];
-        }
-        return {};
-      }
-      return answerInParts(tell(), { request, request_id, log });
+      const until = isWhole ? last_seq : Math.min(last_seq, after_seq + steps_max);
+      const rows = {
+        ...{ after: after_seq, until },
+        list: (after: number, limit: number) => runs.listSteps(id, after, limit),
+        show: (row: StepRow) => show(Step, row as never),
+      };
+      return answerNumbered(rows, { request, request_id, log });
     },
   );
 }

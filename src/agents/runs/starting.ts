@@ -1,9 +1,9 @@
 // Starts runs: judges who may start which agent with which model, and hands over to the store.
 import type { Caller } from "../../access/index.ts";
 import type { Bound } from "../../platform/database/index.ts";
-import { type Code, refuse } from "../../platform/refusal.ts";
-import type { ModelSettings } from "../../platform/settings/index.ts";
+import { refuse } from "../../platform/refusal.ts";
 import type { Around } from "../around.ts";
+import { requireModel } from "../definitions/judging.ts";
 import { freezePrices, type PriceOf } from "./prices.ts";
 import type { RunRow, TriggerKind } from "./run.ts";
 import type { Admission, Idempotency, Started } from "./store/admission.ts";
@@ -40,11 +40,9 @@ const IN_FLIGHT_MAX = 64;
 const BUSY_RETRY_S = "1";
 /** Versions never change: what was read of so many is kept. */
 const TERMS_MAX = 2_000;
-/** A model that is stopped now may be up when the run's turn comes. */
-const MAY_WAIT: ReadonlySet<Code> = new Set(["model_offline", "model_unavailable"]);
 
 export function createStarting(around: Around, { runs, priceOf }: StartingOptions): Starting {
-  const { clock, ids, alias } = around;
+  const { clock, ids, inside, alias } = around;
   const write = boundStarts(runs);
   const findTerms = keepTerms(runs);
 
@@ -62,7 +60,7 @@ export function createStarting(around: Around, { runs, priceOf }: StartingOption
     // agents.errors.agent_version_not_found
     if (!terms) throw refuse("agent_version_not_found");
     const budgets = lowerBudgets(terms.budgets, wish.budgets);
-    const model = await judgeModel(around, terms.model ?? alias, caller);
+    const model = await requireModel(inside.chat, terms.model, alias, caller);
     const { active_runs, daily_runs } = around.settings().limits;
     const thread_id = wish.thread_id ?? null;
     const run: RunRow = {
@@ -140,22 +138,6 @@ async function findAgent(
   const agent = await runs.findStartable(agent_id);
   if (agent?.account_id !== caller.account_id) throw refuse("agent_not_found");
   return agent;
-}
-
-/** The model that a version's name means now; what is only stopped is no refusal. */
-async function judgeModel(
-  { inside }: Around,
-  name: string,
-  caller: Caller,
-): Promise<ModelSettings> {
-  const settings = inside.chat.find(name);
-  // agents.errors.model_not_found
-  if (!settings) throw refuse("model_not_found", { param: "model" });
-  // By its own id: of a default model that is stopped, the alias would only say "none".
-  const judged = await inside.chat.judge(settings.id, caller);
-  // agents.errors.model_not_permitted, agents.errors.no_model_available
-  if ("refusal" in judged && !MAY_WAIT.has(judged.refusal.code)) throw judged.refusal;
-  return settings;
 }
 
 /** Nothing used costs nothing, and that is known. */

@@ -2,12 +2,11 @@
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
-  answerInParts,
+  answerNumbered,
   type Door,
   IdParams,
-  ITEMS_AT_ONCE,
-  type Parts,
   readCursor,
+  refuseCursor,
   Uuid,
   writeCursor,
 } from "../../http/index.ts";
@@ -16,7 +15,7 @@ import { maybe, Resource, show } from "../../platform/shape.ts";
 import type { Around } from "../around.ts";
 import { agentStore } from "../definitions/store.ts";
 import { type FoundThread, threadStore } from "./store.ts";
-import { Message, Thread } from "./thread.ts";
+import { Message, type MessageRow, Thread } from "./thread.ts";
 
 const PAGE = 50;
 const PAGE_MAX = 200;
@@ -134,20 +133,12 @@ export function openThreadRoutes(
       // Numbered without gaps: how many there are is the number of the newest.
       const { id, message_count } = await require(params.id, caller);
       const first = query.limit === undefined ? 0 : Math.max(0, message_count - query.limit);
-      const read = async (after: number, until: number) => {
-        const rows = await threads.listMessages(id, after, until);
-        return rows.map((row) => show(Message, row));
+      const rows = {
+        ...{ after: first, until: message_count },
+        list: (after: number, limit: number) => threads.listMessages(id, after, limit),
+        show: (row: MessageRow) => show(Message, row),
       };
-      if (message_count - first <= ITEMS_AT_ONCE) {
-        return [200, { data: await read(first, message_count) }];
-      }
-      async function* tell(): Parts {
-        for (let after = first; after < message_count; after += ITEMS_AT_ONCE) {
-          yield await read(after, Math.min(after + ITEMS_AT_ONCE, message_count));
-        }
-        return {};
-      }
-      return answerInParts(tell(), { request, request_id, log });
+      return answerNumbered(rows, { request, request_id, log });
     },
   );
 }
@@ -172,6 +163,5 @@ function readPlace(list: string, text: string): { created_at: number; id: string
   if (Number.isSafeInteger(created_at) && typeof id === "string" && ID.test(id)) {
     return { created_at: created_at as number, id };
   }
-  const message = "`before` must be a `next_before` of this list.";
-  throw refuse("validation", { param: "before", message });
+  throw refuseCursor();
 }

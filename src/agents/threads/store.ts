@@ -1,6 +1,6 @@
 // Threads and their messages as they are read: who starts runs and executes them writes both.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, none, type Sql, sql, store } from "../../platform/database/index.ts";
+import { type Db, endOfPiece, none, type Sql, sql, store } from "../../platform/database/index.ts";
 import { maybe, Row } from "../../platform/shape.ts";
 import { MessageRow, ThreadRow } from "./thread.ts";
 
@@ -21,6 +21,9 @@ export interface ThreadFilter {
   limit: number;
 }
 
+const MESSAGE_BYTES = sql`COALESCE(OCTET_LENGTH(content), 0)
+  + COALESCE(OCTET_LENGTH(tool_calls), 0)`;
+
 export const threadStore = store(
   "threads",
   {
@@ -38,14 +41,12 @@ export const threadStore = store(
             ${before ? sql`AND (created_at, id) < (${before.created_at}, ${before.id})` : none}
             ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
       ),
-    /** Those behind one number, up to another, in order. */
-    listMessages: (db, thread_id: string, after_seq: number, until_seq: number) =>
-      db.all(
-        MessageRow,
-        sql`SELECT * FROM messages
-            WHERE thread_id = ${thread_id} AND seq > ${after_seq} AND seq <= ${until_seq}
-            ORDER BY seq`,
-      ),
+    /** The next behind a number, at most so many, which fit in a piece all but the last. */
+    listMessages: (db, thread_id: string, after_seq: number, limit: number) => {
+      const next = sql`FROM messages WHERE thread_id = ${thread_id} AND seq > ${after_seq}`;
+      const end = endOfPiece(next, MESSAGE_BYTES, limit);
+      return db.all(MessageRow, sql`SELECT * ${next} AND seq <= (${end}) ORDER BY seq`);
+    },
   },
   {},
 );

@@ -73,3 +73,4 @@ export type Message = Static<typeof Message>;
 export type NewMessage = Omit<Message, "thread_id" | "run_id" | "seq" | "created_at">;
 
 export const MessageRow = Row(Message, {});
+export type MessageRow = Static<typeof MessageRow>;

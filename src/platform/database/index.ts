@@ -17,6 +17,7 @@ export {
 } from "./full-text.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
 export type { Place } from "./opening.ts";
+export { endOfPiece } from "./piece.ts";
 export { cleanText, createInsertion, into, none, type Sql, sql, type Value } from "./sql.ts";
 export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";
 export { createRegistry, listWrites } from "./transaction.ts";

@@ -2,8 +2,9 @@
 import { expect, test } from "bun:test";
 import { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import { createKey } from "../gateway/keys.ts";
+import { expectRefusal } from "./refusal.ts";
 import { makeApproval } from "./runs-approval.ts";
-import { expectRefusal, type Json, makeSteps, type RunsFront, startRuns } from "./runs-front.ts";
+import { type Json, makeSteps, type RunsFront, startRuns } from "./runs-front.ts";
 
 interface Stream {
   response: Response;

@@ -113,17 +113,3 @@ export function makeSteps(count: number): NewStep[] {
     data: { event: "model_retry", message: `Try ${i + 1}.` },
   }));
 }
-
-/** Status, code and `param` of a refusal of the agent service, and its whole envelope. */
-export async function expectRefusal(
-  response: Response,
-  status: number,
-  code: string | undefined,
-  param: string | null = null,
-): Promise<void> {
-  const { error } = (await response.json()) as Json;
-  expect([response.status, error.code, error.param]).toEqual([status, code, param]);
-  const fields = ["message", "type", ...(code === undefined ? [] : ["code"]), "param"];
-  expect(Object.keys(error).sort()).toEqual(fields.sort());
-  expect(error.message).toMatch(/^\S[^\n]{8,298}[.)]$/);
-}

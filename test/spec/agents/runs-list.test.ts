@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { writeCursor } from "../../../src/http/index.ts";
 import { allow } from "../gateway/keys.ts";
-import { expectRefusal, type Json, type RunsFront, startRuns } from "./runs-front.ts";
+import { expectRefusal } from "./refusal.ts";
+import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 const numberOf = (run: Json) => Number(run.input.message);
@@ -50,7 +51,10 @@ test("agents.limits.runs_page: a page has 50 runs unless 1 to 200 are asked for"
   await using front = await startRuns(MANY);
   await beginMany(front, 51);
   expect((await front.read("/v1/runs")).data).toHaveLength(50);
-  expect((await front.read("/v1/runs?limit=200")).data).toHaveLength(51);
+  for (const limit of [51, 200]) {
+    const { data, next_before } = await front.read(`/v1/runs?limit=${limit}`);
+    expect([data.length, next_before]).toEqual([51, null]);
+  }
   expect((await front.read("/v1/runs?limit=1")).data).toHaveLength(1);
   for (const limit of ["0", "201", "1.5", "x", ""]) {
     await expectRefusal(await front.get(`/v1/runs?limit=${limit}`), 400, undefined, "limit");

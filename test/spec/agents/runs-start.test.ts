@@ -1,7 +1,8 @@
 // Starting runs: what is accepted, what comes back, and in which order starts are refused.
 import { describe, expect, test } from "bun:test";
 import { allow, createKey } from "../gateway/keys.ts";
-import { expectRefusal, type Json, startRuns } from "./runs-front.ts";
+import { expectRefusal } from "./refusal.ts";
+import { type Json, startRuns } from "./runs-front.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 

@@ -1,6 +1,7 @@
 // The steps of a run, whole and in parts.
 import { expect, test } from "bun:test";
-import { expectRefusal, type Json, makeSteps, startRuns } from "./runs-front.ts";
+import { expectRefusal } from "./refusal.ts";
+import { type Json, makeSteps, startRuns } from "./runs-front.ts";
 
 const seqs = ({ data }: Json) => data.map(({ seq }: Json) => seq);
 

@@ -1,7 +1,8 @@
 // GET /v1/agents/usage: windows of days, sums, and what is unknown.
 import { expect, test } from "bun:test";
 import { allow, createKey } from "../gateway/keys.ts";
-import { expectRefusal, type Json, type RunsFront, startRuns } from "./runs-front.ts";
+import { expectRefusal } from "./refusal.ts";
+import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 
 const PATH = "/v1/agents/usage";
 const NONE = {

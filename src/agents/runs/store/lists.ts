@@ -1,6 +1,6 @@
 // Pages of runs, newest first, and what one run is read with.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, none, type Sql, sql } from "../../../platform/database/index.ts";
+import { type Db, endOfPiece, none, type Sql, sql } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
 import type { Status } from "../states.ts";
@@ -28,9 +28,6 @@ export const RunStanding = Type.Object({
   started_at: maybe(Type.Integer()),
 });
 export type RunStanding = Static<typeof RunStanding>;
-
-/** Steps that are read at once take about so much, whatever each of them takes. */
-const BYTES_AT_ONCE = 256 * 1024;
 
 const Count = Type.Object({ started: Type.Integer() });
 const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() });
@@ -131,18 +128,7 @@ export function listSteps(
   limit: number | null,
 ): Promise<StepRow[]> {
   const next = sql`FROM steps WHERE run_id = ${run_id} AND seq > ${after_seq}`;
-  return db.all(
-    StepRow,
-    sql`SELECT * ${next} ${limit === null ? none : sql`AND seq <= (${findEnd(next, limit)})`}
-        ORDER BY seq`,
-  );
-}
-
-/** The last step of a piece: their sizes are looked at without reading them. */
-function findEnd(next: Sql, limit: number): Sql {
-  return sql`SELECT MAX(seq) FROM (
-      SELECT seq, SUM(size) OVER (ORDER BY seq) - size AS size_before FROM (
-        SELECT seq, OCTET_LENGTH(data) AS size ${next} ORDER BY seq LIMIT ${limit}
-      ) AS steps_ahead
-    ) AS sums WHERE size_before < ${BYTES_AT_ONCE}`;
+  const piece =
+    limit === null ? none : sql`AND seq <= (${endOfPiece(next, sql`OCTET_LENGTH(data)`, limit)})`;
+  return db.all(StepRow, sql`SELECT * ${next} ${piece} ORDER BY seq`);
 }

@@ -11,10 +11,19 @@ const turn = () => new Promise(setImmediate);
 function openRun() {
   const run = { ...RUN };
   const steps: { seq: number }[] = [];
+  const add = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const seq = ++run.last_seq;
+      steps.push({ ...{ seq, id: `s${seq}`, run_id: "r", kind: "system", round: 0 }, ...STEP });
+    }
+  };
   const listeners = new Map<string, (id: string | null) => void>();
   const reads = { standings: 0, steps: 0 };
   const log: unknown[] = [];
+  const clock = createManualClock();
   let isBroken = false;
+  let isRevoked = false;
+  let meanwhile = () => {};
   const options = {
     runs: {
       async findStanding() {
@@ -24,6 +33,8 @@ function openRun() {
       },
       async listSteps(_: string, after: number, limit: number) {
         reads.steps++;
+        meanwhile();
+        meanwhile = () => {};
         return steps.filter(({ seq }) => seq > after).slice(0, limit);
       },
     },
@@ -33,22 +44,28 @@ function openRun() {
         return () => listeners.delete(channel);
       },
     },
-    findCaller: async () => ({}),
-    clock: createManualClock(),
+    findCaller: async () => (isRevoked ? null : {}),
+    clock,
     log: { error: (...line: unknown[]) => log.push(line) },
   };
   return {
-    ...{ reads, log },
+    ...{ reads, log, clock },
+    revoke: () => {
+      isRevoked = true;
+    },
     streams: createStreams(options as unknown as StreamsOptions),
     break: () => {
       isBroken = true;
     },
+    /** The steps are gone, and where the run stood is not. */
+    forget: () => steps.splice(0),
+    /** Adds steps in front of the next read of steps, and tells nobody. */
+    writeMeanwhile(count: number) {
+      meanwhile = () => add(count);
+    },
     /** Adds steps, and tells of it; `id`: null where nobody knows what changed. */
     async write(count: number, id: string | null = "r") {
-      for (let i = 0; i < count; i++) {
-        const seq = ++run.last_seq;
-        steps.push({ ...{ seq, id: `s${seq}`, run_id: "r", kind: "system", round: 0 }, ...STEP });
-      }
+      add(count);
       listeners.get("run")!(id);
       await turn();
     },
@@ -76,6 +93,13 @@ function openStream(turns: Promise<void>[] = []) {
   return Object.assign(opened, { stream: stream as unknown as EventStream });
 }
 
+/** Waits for whatever can happen by itself. */
+const settle = async () => {
+  for (let i = 0; i < 20; i++) await turn();
+};
+const listSeqs = ({ frames }: { frames: string }) =>
+  [...frames.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq));
+const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 const countSteps = ({ frames }: { frames: string }) => frames.split("step.completed").length - 1;
 
 test("who has a megabyte unread is cut off, and the others are not", async () => {
@@ -114,16 +138,45 @@ test("more steps than are read at once are told in order, to whoever lacks which
   const [early, late] = [openStream(), openStream()];
   streams.open("k", row() as never, () => early.stream);
   await turn();
-  // Both are told at once: of 250 steps one lacks all, the other none but what comes then.
-  const told = write(250);
+  // Nobody is told of them until the other comes: one lacks all, the other none.
+  await write(250, "another run");
   streams.open("k", row() as never, () => late.stream);
-  await told;
+  await settle();
+  for (const one of [early, late]) expect(listSeqs(one)).toEqual(count(250));
   await write(5);
-  for (let i = 0; i < 20; i++) await turn();
-  for (const one of [early, late]) {
-    const seqs = [...one.frames.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq));
-    expect(seqs).toEqual(Array.from({ length: 255 }, (_, i) => i + 1));
-  }
+  for (const one of [early, late]) expect(listSeqs(one)).toEqual(count(255));
+});
+
+test("what is written while it is read is told once", async () => {
+  const { streams, row, write, writeMeanwhile } = openRun();
+  await write(2);
+  const before = row();
+  await write(2);
+  const one = openStream();
+  // The request knew of two when there were four.
+  streams.open("k", before as never, () => one.stream);
+  await settle();
+  expect(listSeqs(one)).toEqual(count(4));
+  writeMeanwhile(1);
+  await write(1);
+  expect(listSeqs(one)).toEqual(count(5));
+  await write(1);
+  expect(listSeqs(one)).toEqual(count(7));
+});
+
+test("a stream ends whose steps are gone, without a word in the log", async () => {
+  const { streams, row, write, forget, log } = openRun();
+  const early = openStream();
+  streams.open("k", row() as never, () => early.stream);
+  await settle();
+  await write(2, "another run");
+  forget();
+  const late = openStream();
+  streams.open("k", row() as never, () => late.stream);
+  await settle();
+  expect([early.isOpen, late.isOpen]).toEqual([true, false]);
+  await write(0);
+  expect([early.isOpen, log]).toEqual([false, []]);
 });
 
 test("a replay reads on when what it has told was read", async () => {
@@ -134,11 +187,11 @@ test("a replay reads on when what it has told was read", async () => {
   const slow = openStream([Promise.resolve(), first.promise, second.promise]);
   streams.open("k", row() as never, () => slow.stream);
   for (const [turns, steps] of [[first, 100] as const, [second, 200] as const]) {
-    for (let i = 0; i < 20; i++) await turn();
+    await settle();
     expect([countSteps(slow), reads.steps]).toEqual([steps, steps / 100]);
     turns.resolve();
   }
-  for (let i = 0; i < 20; i++) await turn();
+  await settle();
   expect(countSteps(slow)).toBe(250);
 });
 
@@ -150,4 +203,59 @@ test("where the run cannot be read its streams end, and the log says so", async 
   run.break();
   await run.write(1);
   expect([one.isOpen, run.log.length]).toEqual([false, 1]);
+});
+
+test("a key is looked at every five seconds, for as long as it has a stream", async () => {
+  const { streams, row, clock, revoke } = openRun();
+  const one = openStream();
+  streams.open("k", row() as never, () => one.stream);
+  await clock.advance(5_000);
+  await clock.advance(5_000);
+  expect(one.isOpen).toBe(true);
+  revoke();
+  await clock.advance(5_000);
+  expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
+});
+
+test("a server that stops ends its streams and opens none", async () => {
+  const { streams, row } = openRun();
+  const one = openStream();
+  streams.open("k", row() as never, () => one.stream);
+  await streams.service.stop(0);
+  expect(one.isOpen).toBe(false);
+  const open = () => streams.open("k", row() as never, () => openStream().stream);
+  expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
+});
+
+test("who leaves in the middle of a replay has nothing more read for it", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(250);
+  const held = Promise.withResolvers<void>();
+  const one = openStream([Promise.resolve(), held.promise]);
+  streams.open("k", row() as never, () => one.stream);
+  await settle();
+  one.leave();
+  held.resolve();
+  await settle();
+  // What it is in the middle of is the last.
+  expect(reads).toEqual({ standings: 0, steps: 2 });
+  expect(countSteps(one)).toBe(100);
+});
+
+test("who has left when its stream is opened, or with the last of its replay, is told nothing", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(1);
+  const gone = openStream();
+  gone.leave();
+  streams.open("k", row() as never, () => gone.stream);
+  expect(gone.isOpen).toBe(false);
+  const held = Promise.withResolvers<void>();
+  const late = openStream([Promise.resolve(), held.promise]);
+  streams.open("k", row() as never, () => late.stream);
+  await settle();
+  late.leave();
+  held.resolve();
+  await settle();
+  await write(1);
+  expect([countSteps(late), reads.standings]).toEqual([1, 0]);
 });
