@@ -46,10 +46,10 @@ const SCENES: Readonly<Record<string, Scene>> = {
   recover: { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
 /**
- * Nothing that is there now sends a call that must not be sent twice; old runs are swept daily; a
- * process that is alone with its database shows no sign of life to anybody.
+ * Old runs are swept daily; a process that is alone with its database shows no sign of life to
+ * anybody.
  */
-const UNREACHED = ["intend", "sweep", "sweepStarts", "beat"];
+const UNREACHED = ["sweep", "sweepStarts", "beat"];
 
 interface Server {
   child: Child;

@@ -29,7 +29,7 @@ const FULL: Partial<Record> = {
   outputs: [{ tool_call_id: "c-1", content: "the whole of it" }],
 };
 
-/** What `plan`, `intend`, `settle` and `note` have in common. */
+/** What `plan`, `settle` and `note` have in common. */
 const expectFull = async (answer: unknown, { runs, ran }: Houses) => {
   expect(answer).toMatchObject({ last_seq: 2, message_seq: 3, cancel_requested: false });
   expect(await runs.find("r-1", "a-1")).toMatchObject({
@@ -86,13 +86,6 @@ const recordCases: Case[] = [
       expect(await outbox.list("a-1")).toEqual([]);
       expect(await runs.findOutput("r-1", "c-1")).toBeUndefined();
     },
-  },
-  {
-    method: "runs.intend",
-    title: "writes the steps of calls that are about to be sent",
-    given: startOne,
-    act: ({ runs }) => runs.intend(makeRecord("r-1", FULL)),
-    judge: expectFull,
   },
   {
     method: "runs.settle",

@@ -114,8 +114,6 @@ export const runStore = store(
       if (recorded) await requestApprovals(tx, requests);
       return recorded;
     },
-    /** That a call is about to be sent which must not be sent twice. */
-    intend: (tx, given: Record) => record(tx, given),
     /** Results of calls. */
     settle: (tx, given: Record) => record(tx, given),
     /** What happened beside model and tools. */
