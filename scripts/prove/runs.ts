@@ -18,6 +18,8 @@ const KILLS_LONG = 1_000;
 const RECOVERIES = 5;
 const RECOVERY_MS_MAX = 500;
 const STARTERS = 6;
+/** Together they start no more than 64 places can end: who listens is to hear ends, too. */
+const STARTER_PAUSE_MS = 8;
 const CANCELLERS = 2;
 const FOLLOWERS = 4;
 /** Cancelled, followed and talked to are the last ones. */
@@ -159,6 +161,7 @@ const complainOfOurs = (failure: unknown): void => {
 class Wrong extends Error {}
 
 const startOnce = async (run: Run, first: RunServer): Promise<void> => {
+  await Bun.sleep(STARTER_PAUSE_MS);
   const n = run.sent++;
   const path = `/v1/agents/${run.agent}/runs`;
   const thread_id = n % 4 === 0 ? pickRun(run)?.thread_id : undefined;
