@@ -3,6 +3,8 @@ import type { Door } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
 import type { Around } from "./around.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
+import { agentStore } from "./definitions/store.ts";
+import { createVersions } from "./definitions/versions.ts";
 import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
@@ -37,12 +39,17 @@ export function openAgents(door: Door, around: Around): Agents {
   openDefinitionRoutes(door, around, { tools });
   openThreadRoutes(door, around);
   openToolRoutes(door, around, { tools });
-  const starting = createStarting(around, { runs, priceOf: keepPrices(around, tools) });
+  const findVersion = createVersions(database.bind(agentStore));
+  const starting = createStarting(around, {
+    runs,
+    findVersion,
+    priceOf: keepPrices(around, tools),
+  });
   const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(door, around);
   openRunRoutes(door, runsAround, starting);
   openEventRoute(door, runsAround, streams);
-  const engine = createEngine({ around, store: runs, findTool: tools.find });
+  const engine = createEngine({ around, store: runs, findVersion, findTool: tools.find });
   return {
     services: [createRetention(around), engine],
     listening: [streams.service],

@@ -333,12 +333,6 @@ const readCases: Case[] = [
     },
   },
   {
-    method: "runs.findVersion",
-    title: "knows nothing of a version that is not there",
-    act: ({ runs }) => runs.findVersion("g-1", 1),
-    judge: (answer) => expect(answer).toBeUndefined(),
-  },
-  {
     method: "runs.listSteps",
     title: "shows steps in their order, behind a place and so many",
     async given(houses) {

@@ -28,16 +28,6 @@ const routeCases: Case[] = [
     },
   },
   {
-    method: "runs.findTerms",
-    title: "finds what a version starts a run with",
-    given: (houses) => create(houses, "g-1"),
-    act: ({ runs }) => Promise.all([runs.findTerms("g-1", 1), runs.findTerms("g-1", 2)]),
-    judge(answer) {
-      const terms = { budgets: expect.any(Object), tools: expect.any(Array) };
-      expect(answer).toEqual([expect.objectContaining(terms), undefined]);
-    },
-  },
-  {
     method: "runs.findStarted",
     title: "finds the run of the same request for a day",
     given: (houses) => start(houses, "r-1", {}, again),

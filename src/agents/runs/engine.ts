@@ -2,6 +2,7 @@
 import { endsWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
 import type { Around } from "../around.ts";
+import type { FindVersion } from "../definitions/versions.ts";
 import { createCallers } from "./callers.ts";
 import type { RunStore } from "./journal.ts";
 import { createPerformance } from "./performing.ts";
@@ -20,6 +21,7 @@ const GRACE_MS = 1_000;
 export interface EngineOptions {
   around: Around;
   store: RunStore;
+  findVersion: FindVersion;
   findTool: FindTool;
 }
 

@@ -1,6 +1,7 @@
 // Executes one run that was claimed: restored, leashed to its time and to what breaks it off.
 import { wait } from "../../platform/clock.ts";
 import type { Around } from "../around.ts";
+import type { FindVersion } from "../definitions/versions.ts";
 import { createFence } from "../tools/fence.ts";
 import { leftMs } from "./budget.ts";
 import { execute } from "./execution.ts";
@@ -8,7 +9,6 @@ import { createJournal, type RunStore } from "./journal.ts";
 import type { Places } from "./places.ts";
 import type { FindTool } from "./planning.ts";
 import { beginLog, restoreState } from "./state.ts";
-import { createVersions } from "./versions.ts";
 import type { Executing } from "./watching.ts";
 import type { Work } from "./work.ts";
 
@@ -18,6 +18,7 @@ const TIMER_MS_MAX = 2_147_483_647;
 export interface PerformanceOptions extends Pick<Work, "findCaller"> {
   around: Around;
   store: RunStore;
+  findVersion: FindVersion;
   findTool: FindTool;
   places: Places;
   draining: AbortSignal;
@@ -27,9 +28,8 @@ export interface PerformanceOptions extends Pick<Work, "findCaller"> {
 
 /** It never throws. */
 export function createPerformance(options: PerformanceOptions) {
-  const { around, store, findTool, findCaller, places, draining, onPlace } = options;
+  const { around, store, findVersion, findTool, findCaller, places, draining, onPlace } = options;
   const { clock, ids, log } = around;
-  const findVersion = createVersions(store);
   /** Gives the place away while nothing is done, and comes back for it. */
   const park = async (wait_ms: number, signal: AbortSignal) => {
     const ended = AbortSignal.any([signal, draining]);
@@ -48,7 +48,8 @@ export function createPerformance(options: PerformanceOptions) {
         ? null
         : clock.after(Math.max(0, left_ms), () => controller.abort("time"));
     try {
-      const version = await findVersion(row);
+      const version = await findVersion(row.agent_id, row.version);
+      if (!version) throw new Error("the version of a run is missing");
       const loaded = { row, version, ...(beginLog(row) ?? (await store.load(row))) };
       const state = restoreState(loaded, createFence(ids.token(16)));
       await execute({

@@ -4,11 +4,12 @@ import type { Bound } from "../../platform/database/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import type { Around } from "../around.ts";
 import { requireModel } from "../definitions/judging.ts";
+import type { FindVersion } from "../definitions/versions.ts";
 import { freezePrices, type PriceOf } from "./prices.ts";
 import type { RunRow, TriggerKind } from "./run.ts";
 import type { Admission, Idempotency, Started } from "./store/admission.ts";
 import type { runStore } from "./store/index.ts";
-import type { Startable, Terms } from "./store/startable.ts";
+import type { Startable } from "./store/startable.ts";
 import { lowerBudgets, type StartRun } from "./wish.ts";
 
 /** A run as it is wished for, by a request or by a trigger's fire. */
@@ -25,6 +26,7 @@ export interface RunWish {
 
 export interface StartingOptions {
   runs: Bound<typeof runStore>;
+  findVersion: FindVersion;
   priceOf: PriceOf;
 }
 
@@ -38,13 +40,13 @@ export interface Starting {
 /** Starts of one account that wait for its one counter; more would only wait longer. */
 const IN_FLIGHT_MAX = 64;
 const BUSY_RETRY_S = "1";
-/** Versions never change: what was read of so many is kept. */
-const TERMS_MAX = 2_000;
 
-export function createStarting(around: Around, { runs, priceOf }: StartingOptions): Starting {
+export function createStarting(
+  around: Around,
+  { runs, findVersion, priceOf }: StartingOptions,
+): Starting {
   const { clock, ids, inside, alias } = around;
   const write = boundStarts(runs);
-  const findTerms = keepTerms(runs);
 
   const admit = async (
     caller: Caller,
@@ -55,26 +57,25 @@ export function createStarting(around: Around, { runs, priceOf }: StartingOption
     // agents.errors.agent_held
     if (agent.is_held) throw refuse("agent_held");
     if (agent.status !== "active") throw refuse("agent_archived");
-    const version = agent.current_version;
-    const terms = await findTerms(agent_id, version);
+    const version = await findVersion(agent_id, agent.current_version);
     // agents.errors.agent_version_not_found
-    if (!terms) throw refuse("agent_version_not_found");
-    const budgets = lowerBudgets(terms.budgets, wish.budgets);
-    const model = await requireModel(inside.chat, terms.model, alias, caller);
+    if (!version) throw refuse("agent_version_not_found");
+    const budgets = lowerBudgets(version.budgets, wish.budgets);
+    const model = await requireModel(inside.chat, version.model, alias, caller);
     const { active_runs, daily_runs } = around.settings().limits;
     const thread_id = wish.thread_id ?? null;
     const run: RunRow = {
       ...START,
       id: ids.uuid(),
       agent_id,
-      version,
+      version: version.version,
       thread_id: thread_id ?? ids.uuid(),
       trigger_kind: wish.trigger?.kind ?? "manual",
       trigger_id: wish.trigger?.id ?? null,
       fire_id: wish.trigger?.fire_id ?? null,
       input:
         "hook" in wish ? { message: wish.message, hook: wish.hook } : { message: wish.message },
-      cost: { ...NOTHING, prices: freezePrices(model, terms.tools, priceOf) },
+      cost: { ...NOTHING, prices: freezePrices(model, version.tools, priceOf) },
       external_content: "hook" in wish,
       metadata: wish.metadata ?? {},
       started_by_key_id: caller.key_id,
@@ -155,21 +156,3 @@ const START = {
   ...{ started_at: null, finished_at: null },
   ...{ number: 0, epoch: 0, last_seq: 0, message_seq: 0, priced: 0, worked_ms: 0 },
 };
-
-/** Terms of versions, of which the oldest in memory goes where there are too many. */
-function keepTerms(runs: Bound<typeof runStore>) {
-  const kept = new Map<string, Terms>();
-  return async (agent_id: string, version: number): Promise<Terms | undefined> => {
-    const name = `${agent_id} ${version}`;
-    const known = kept.get(name);
-    if (known) return known;
-    const terms = await runs.findTerms(agent_id, version);
-    if (!terms) return undefined;
-    for (const oldest of kept.keys()) {
-      if (kept.size < TERMS_MAX) break;
-      kept.delete(oldest);
-    }
-    kept.set(name, terms);
-    return terms;
-  };
-}

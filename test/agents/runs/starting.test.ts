@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { Around } from "../../../src/agents/around.ts";
+import { createVersions } from "../../../src/agents/definitions/versions.ts";
 import { createStarting, type StartingOptions } from "../../../src/agents/runs/starting.ts";
 import { type Refusal, refuse } from "../../../src/platform/refusal.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -12,7 +13,7 @@ const caller: Caller = {
   ...{ models: null, max_output_tokens: null },
 };
 const STARTABLE = { account_id: "a", status: "active", current_version: 1, is_held: false };
-const TERMS = { model: null, tools: [], budgets: {} };
+const TERMS = { version: 1, model: null, tools: [], budgets: {} };
 const MODEL = { id: "stub-1", price: null };
 
 interface Doubles {
@@ -34,13 +35,15 @@ function open({ terms = TERMS, judged, start }: Doubles = {}) {
   let reads = 0;
   const runs = {
     findStartable: async () => STARTABLE,
-    async findTerms() {
-      reads++;
-      return terms ?? undefined;
-    },
     start: start ?? (async ({ run }: { run: object }) => ({ run, is_new: true })),
   };
-  const options = { runs, priceOf: () => null } as unknown as StartingOptions;
+  const findVersion = createVersions({
+    async findVersion() {
+      reads++;
+      return (terms ?? undefined) as never;
+    },
+  });
+  const options = { runs, findVersion, priceOf: () => null } as unknown as StartingOptions;
   const starting = createStarting(around as unknown as Around, options);
   return {
     begin: () => starting.start(caller, "g", { message: "x" }),

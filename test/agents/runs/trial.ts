@@ -131,7 +131,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const engine: Engine = createEngine({
     around,
-    store: { ...wrapped, findVersion: async () => version },
+    store: wrapped,
+    findVersion: async () => version,
     findTool: (name) => own.get(name) ?? catalog.find(name),
   });
   allow(callers);

@@ -18,10 +18,10 @@ import {
 import type { FreshIds } from "./closing.ts";
 import { type Ending, finish } from "./ending.ts";
 import { listRuns, listSteps, type RunFilter, RunStanding } from "./lists.ts";
-import { findVersion, loadLog } from "./loading.ts";
+import { loadLog } from "./loading.ts";
 import { type Record, record } from "./record.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
-import { findStartable, findTerms } from "./startable.ts";
+import { findStartable } from "./startable.ts";
 import { beginWaiting, type Request, requestApprovals } from "./waiting.ts";
 
 const Id = Type.Object({ id: Type.String() });
@@ -44,7 +44,6 @@ export const runStore = store(
       return account_id === null || run?.account_id === account_id ? run : undefined;
     },
     findStartable: (db, agent_id: string) => findStartable(db, agent_id),
-    findTerms: (db, agent_id: string, version: number) => findTerms(db, agent_id, version),
     /** The run that the same request started within a day; another request's key is refused. */
     findStarted: (db, account_id: string, agent_id: string, given: Idempotency, now: number) =>
       findEarlier(db, { account_id, agent_id, created_at: now }, given),
@@ -67,7 +66,6 @@ export const runStore = store(
         )
       )?.content,
     load: (db, run: RunRow) => loadLog(db, run),
-    findVersion: (db, agent_id: string, version: number) => findVersion(db, agent_id, version),
     /** Accounts of which a run waits for a process. */
     listWaiting: async (db) => {
       const rows = await db.all(

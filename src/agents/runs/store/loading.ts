@@ -1,7 +1,6 @@
 // What a process reads of a run before it goes on with it.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, sql } from "../../../platform/database/index.ts";
-import { VersionRow } from "../../definitions/version.ts";
 import { MessageRow } from "../../threads/thread.ts";
 import type { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
@@ -59,11 +58,4 @@ async function loadNewest(
 function countCharacters({ content, tool_calls }: Messages[number]): number {
   const calls = tool_calls ?? [];
   return calls.reduce((sum, { arguments: text }) => sum + text.length, content?.length ?? 0);
-}
-
-export function findVersion(db: Db, agent_id: string, version: number) {
-  return db.one(
-    VersionRow,
-    sql`SELECT * FROM agent_versions WHERE agent_id = ${agent_id} AND version = ${version}`,
-  );
 }
