@@ -9,6 +9,7 @@ export { readUsage } from "./ledger/opening.ts";
 export type { UsageBy, UsageSum } from "./ledger/store.ts";
 export { type GatewayInside, openGateway } from "./opening.ts";
 export { createRunning } from "./running.ts";
+export { readWish, SEARCH_FIELDS } from "./search/request.ts";
 export { openSearchEngine } from "./search/supply.ts";
 export { showShared } from "./shared/figures.ts";
 export type { SharedSupplyOptions } from "./shared/service.ts";

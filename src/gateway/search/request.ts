@@ -8,29 +8,34 @@ const RESULTS_DEFAULT = 5;
 /** gateway.limits.user */
 const USER_CHARACTERS_MAX = 256;
 
+/** What can be looked for, by a request and by a tool. */
+export const SEARCH_FIELDS = {
+  query: Type.String({
+    minLength: 1,
+    maxLength: QUERY_CHARACTERS_MAX,
+    description: "What to look for: 1 to 400 characters, not only white space.",
+  }),
+  max_results: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: RESULTS_MAX,
+      default: RESULTS_DEFAULT,
+      description: "The most results, 1 to 20; omitted: 5. There may be fewer.",
+    }),
+  ),
+  language: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z]{2}$",
+      description:
+        "Two letters (ISO 639-1), in either case: the language preferred, where the engine can.",
+    }),
+  ),
+};
+
 /** What is not listed is ignored, as in chats; null is refused on every field. */
 const Fields = Type.Object(
   {
-    query: Type.String({
-      minLength: 1,
-      maxLength: QUERY_CHARACTERS_MAX,
-      description: "What to look for: 1 to 400 characters, not only white space.",
-    }),
-    max_results: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: RESULTS_MAX,
-        default: RESULTS_DEFAULT,
-        description: "The most results, 1 to 20; omitted: 5. There may be fewer.",
-      }),
-    ),
-    language: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z]{2}$",
-        description:
-          "Two letters (ISO 639-1), in either case: the language preferred, where the engine can.",
-      }),
-    ),
+    ...SEARCH_FIELDS,
     user: Type.Optional(
       Type.String({
         maxLength: USER_CHARACTERS_MAX,

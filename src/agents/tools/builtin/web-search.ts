@@ -1,51 +1,17 @@
 // The tool `web_search`: the gateway's search, with the rights and the quota of the run's key.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Caller } from "../../../access/index.ts";
+import { type GatewayInside, readWish, SEARCH_FIELDS } from "../../../gateway/index.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 
-const QUERY_CHARACTERS_MAX = 400;
-const RESULTS_MAX = 20;
-const RESULTS_DEFAULT = 5;
 /** The account's quota and the shared places are waited for. */
 const TIMEOUT_MS = 120_000;
 
 /** The search of this server, asked from inside; it waits where a route would refuse. */
-export interface SearchInside {
-  ask(
-    who: { caller: Caller; request_id: string; trace: null },
-    wish: { query: string; max_results: number; language: string | null },
-    signal: AbortSignal,
-  ): Promise<SearchAnswer>;
-}
-
-export type SearchAnswer =
-  | { ok: true; results: readonly { title: string; url: string; snippet: string }[] }
-  /** `why` is for the operator's log. */
-  | { ok: false; code: string; why: string };
+export type SearchInside = GatewayInside["search"];
 
 const Parameters = Type.Object(
-  {
-    query: Type.String({
-      minLength: 1,
-      maxLength: QUERY_CHARACTERS_MAX,
-      pattern: "\\S",
-      description: "What to look for: 1 to 400 characters, not only white space.",
-    }),
-    max_results: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: RESULTS_MAX,
-        default: RESULTS_DEFAULT,
-        description: "The most results, 1 to 20; omitted: 5. There may be fewer.",
-      }),
-    ),
-    language: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z]{2}$",
-        description: "Two letters (ISO 639-1): the language preferred, where the engine can.",
-      }),
-    ),
-  },
+  // No code beside the schema judges arguments: it says itself what the route has a rule for.
+  { ...SEARCH_FIELDS, query: { ...SEARCH_FIELDS.query, pattern: "\\S" } },
   { additionalProperties: false },
 );
 
@@ -71,11 +37,10 @@ async function runSearch(search: SearchInside, use: ToolUse): Promise<ToolResult
   if (!use.caller.scopes.includes("search")) {
     return fail("error", "The key that started this run lacks the scope `search`.");
   }
-  const wish = use.arguments as Static<typeof Parameters>;
-  const { query, max_results = RESULTS_DEFAULT, language } = wish;
+  const wish = readWish(use.arguments as Static<typeof Parameters>);
   const found = await search.ask(
     { caller: use.caller, request_id: use.request_id, trace: use.trace },
-    { query, max_results, language: language?.toLowerCase() ?? null },
+    wish,
     use.signal,
   );
   if (found.ok) return { outcome: "ok", content: writeResults(found.results), external: true };
@@ -87,7 +52,7 @@ function fail(outcome: "error" | "timeout", content: string): ToolResult {
   return { outcome, content, external: false };
 }
 
-type Results = Extract<SearchAnswer, { ok: true }>["results"];
+type Results = Extract<Awaited<ReturnType<SearchInside["ask"]>>, { ok: true }>["results"];
 
 function writeResults(results: Results): string {
   if (results.length === 0) return "Nothing was found.";

@@ -3,9 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import {
   createWebSearch,
-  type SearchAnswer,
+  type SearchInside,
 } from "../../../../src/agents/tools/builtin/web-search.ts";
 import { caller, createUse } from "../use.ts";
+
+type SearchAnswer = Awaited<ReturnType<SearchInside["ask"]>>;
 
 function createStub(answer: SearchAnswer) {
   const asked: unknown[] = [];
@@ -26,7 +28,7 @@ test("results are numbered plain text from outside", async () => {
     results: [
       { title: "Camels", url: "https://camels.example.com/", snippet: "They walk." },
       { title: "Dunes", url: "https://dunes.example.com/", snippet: "" },
-    ],
+    ].map((result, index) => ({ object: "search_result" as const, index, ...result })),
   });
   expect(await tool.run(createUse({ query: "camels" }))).toEqual({
     outcome: "ok",
