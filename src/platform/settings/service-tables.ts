@@ -191,6 +191,11 @@ export const Agents = Type.Object(
       default: true,
       reloads: true,
     }),
+    http_tools: Type.Boolean({
+      description: "false: tools that callers registered are neither changed nor called.",
+      default: true,
+      reloads: true,
+    }),
     tool_prices: Type.Record(
       Type.String(),
       money({ description: "SAR for one call, as decimal text." }),

@@ -154,6 +154,20 @@ export const Table = Type.Object(
           maximum: 100_000,
           reloads: true,
         }),
+        tools: Type.Integer({
+          description: "Tools that an account may have registered and enabled.",
+          default: 100,
+          minimum: 1,
+          maximum: 100_000,
+          reloads: true,
+        }),
+        connections: Type.Integer({
+          description: "Connections that an account may have.",
+          default: 50,
+          minimum: 1,
+          maximum: 100_000,
+          reloads: true,
+        }),
         address_requests_per_minute: Type.Integer({
           description: "Requests to the agent service in any 60 seconds, per client address.",
           default: 1_200,

@@ -5,9 +5,10 @@ import { units } from "./0003-units.ts";
 import { ledger } from "./0004-ledger.ts";
 import { holds } from "./0005-holds.ts";
 import { agents } from "./0006-agents.ts";
+import { tools } from "./0007-tools.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, ledger],
-  ...[holds, agents],
+  ...[holds, agents, tools],
 ];
