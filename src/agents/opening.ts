@@ -49,7 +49,10 @@ export function openAgents(door: Door, around: Around): Agents {
   openUsageRoute(door, around);
   openRunRoutes(door, runsAround, starting);
   openEventRoute(door, runsAround, streams);
-  const engine = createEngine({ around, store: runs, findVersion, findTool: tools.find });
+  const engine = createEngine({
+    ...{ around, store: runs, findVersion },
+    openToolset: async () => ({ find: tools.find }),
+  });
   return {
     services: [createRetention(around), engine],
     listening: [streams.service],

@@ -41,12 +41,15 @@ export async function runCall(
     result = await tool.run({
       arguments: call.arguments as Record<string, unknown>,
       account_id: row.account_id,
+      agent_id: row.agent_id,
       run_id: row.id,
       tool_call_id: call.tool_call_id,
       caller,
       request_id: ids.uuid(),
       trace: null,
       readOutput: (id) => findEarlier(state, id, findOutput),
+      has_external: row.external_content,
+      isKnownAddress: () => false,
       now: clock.now,
       signal: time.signal,
     });

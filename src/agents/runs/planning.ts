@@ -4,7 +4,7 @@ import type { RoundAnswer } from "../../gateway/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { NewMessage, ToolCallText } from "../threads/thread.ts";
 import { checkArguments } from "../tools/arguments.ts";
-import type { BuiltinTool } from "../tools/contract.ts";
+import type { Tool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
 import { writeAmount } from "./cost.ts";
@@ -27,7 +27,7 @@ const ARGUMENTS_OF_REPLY_MAX = 1_048_576;
 const CONTENT_CHARACTERS_MAX = 1_048_576;
 
 /** The tools of a version as they are now; undefined: there is none of that name any more. */
-export type FindTool = (name: string) => BuiltinTool | undefined;
+export type FindTool = (name: string) => Tool | undefined;
 
 export interface Plan {
   steps: NewStep[];

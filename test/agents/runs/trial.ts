@@ -133,7 +133,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     around,
     store: wrapped,
     findVersion: async () => version,
-    findTool: (name) => own.get(name) ?? catalog.find(name),
+    openToolset: async () => ({ find: (name) => own.get(name) ?? catalog.find(name) }),
   });
   allow(callers);
 
