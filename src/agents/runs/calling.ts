@@ -23,6 +23,8 @@ export interface Called {
   effect: Effect | null;
   /** Whether the run had read content from outside when it began. */
   has_external: boolean;
+  /** Its tool is switched off: it is not sent again, whoever says so. */
+  is_off: boolean;
 }
 
 /** Of a call whose tool was switched off behind its plan. */
@@ -30,7 +32,8 @@ export function writeDisabled(call: ToolCallData): Called {
   // Of what had been sent before nobody knows what became of it.
   const outcome = isSent(call) ? "outcome_unknown" : "disabled";
   const result = writeResult(call, { outcome, content: "The tool was switched off." });
-  return { call, result, whole: null, cost: 0, url: null, effect: null, has_external: false };
+  const nothing = { whole: null, cost: 0, url: null, effect: null, has_external: false };
+  return { call, result, ...nothing, is_off: true };
 }
 
 /** Runs one call; it never throws: a bug of a tool is an error of the call. */
@@ -97,6 +100,7 @@ export async function runCall(
     url: result.external_url ?? null,
     effect: result.effect ?? null,
     has_external,
+    is_off: false,
   };
 }
 
