@@ -1,6 +1,6 @@
 // People who are asked, and who decide: of the approvals of a run.
 import { expect } from "bun:test";
-import type { ApprovalRow, Approval } from "../../../src/agents/approvals/approval.ts";
+import type { Approval, ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { Decision } from "../../../src/agents/approvals/deciding.ts";
 import type { Trial } from "./trial.ts";
 
@@ -29,6 +29,13 @@ export function decide(
     ...{ step_id: ids.uuid(), event_id: ids.uuid(), now: clock.now() },
   });
 }
+
+/** How it is refused; `accepted`: it is not. */
+export const codeOf = (deciding: Promise<unknown>): Promise<string> =>
+  deciding.then(
+    () => "accepted",
+    (refusal: { code: string }) => refusal.code,
+  );
 
 /** Decides all that a run waits for. */
 export async function decideAll(trial: Trial, run_id: string, decision: Decision): Promise<number> {
