@@ -4,6 +4,7 @@ import { accountStore, keyStore } from "./access/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
+import { toolStore } from "./agents/tools/http/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
@@ -13,5 +14,5 @@ import { outboxStore } from "./platform/outbox/store.ts";
 export const stores = [
   ...[accountStore, keyStore, holdStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[agentStore, threadStore, runStore, usageStore, outboxStore],
+  ...[agentStore, threadStore, runStore, usageStore, toolStore, outboxStore],
 ];

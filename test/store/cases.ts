@@ -6,6 +6,7 @@ import { accountStore, keyStore } from "../../src/access/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
@@ -25,6 +26,7 @@ import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { threadCases } from "./thread-cases.ts";
+import { toolCases } from "./tool-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -40,6 +42,7 @@ export function bindHouses(database: Database) {
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
     usage: database.bind(usageStore),
+    tools: database.bind(toolStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
   };
@@ -606,5 +609,6 @@ export const cases: readonly Case[] = [
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,
+  ...toolCases,
   ...outboxCases,
 ];
