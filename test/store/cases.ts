@@ -16,7 +16,9 @@ import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
+import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentCases } from "./agent-cases.ts";
+import { approvalCases } from "./approval-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
@@ -41,6 +43,7 @@ export function bindHouses(database: Database) {
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
+    approvals: database.bind(approvalStore),
     usage: database.bind(usageStore),
     tools: database.bind(toolStore),
     ran: readRuns(database),
@@ -602,7 +605,7 @@ export const cases: readonly Case[] = [
   ...unitCases,
   ...ledgerCases,
   ...holdCases,
-  ...agentCases,
+  ...agentCases, ...approvalCases,
   ...threadCases,
   ...runStartCases,
   ...runCases,
