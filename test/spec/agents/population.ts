@@ -13,7 +13,12 @@ const SCRIPT = [
   "!say It is 10.",
 ].join("\n");
 
+/** Nobody listens there. */
+export const ENDPOINT = "http://127.0.0.1:9/notes";
+
 export interface Population {
+  /** As it was registered: the second revision of a tool whose name nobody else has. */
+  tool: Json;
   agent: Json;
   /** Of which the second is current. */
   versions: Json[];
@@ -28,7 +33,7 @@ export interface Population {
   frames: Json[];
 }
 
-/** `app` listens, so that its engine works. */
+/** `app` listens, so that its engine works, and lets its own machine be called. */
 export async function populate(app: TestApp, key: string): Promise<Population> {
   const read = async (path: string) => readJson(await app.get(path, { key }));
   const agent = await createAgent(app, { tools: ["calculator", "web_search"] }, { key });
@@ -39,6 +44,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   const frames = await readStream(app, queued.id, key);
   const run = await read(`/v1/runs/${queued.id}`);
   return {
+    tool: await registerTool(app, key),
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
@@ -46,6 +52,19 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
   };
+}
+
+async function registerTool(app: TestApp, key: string): Promise<Json> {
+  const name = `note_${key.replaceAll("-", "_")}`;
+  const text = { type: "string" };
+  const body = {
+    description: "Keeps a note.",
+    parameters: { type: "object", properties: { to: text, text } },
+    endpoint: ENDPOINT,
+  };
+  await readJson(await app.post("/v1/tools", { name, ...body }, { key }), 201);
+  const path = `/v1/tools/${name}/revisions`;
+  return readJson(await app.post(path, { ...body, title: "Note" }, { key }), 201);
 }
 
 export async function startRun(

@@ -32,6 +32,8 @@ export interface Given extends AskOptions {
   query?: Record<string, string>;
 }
 
+/** Needs both scopes: it calls what nobody has approved. */
+export const TRIAL = "POST /v1/tools/{name}/test";
 export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 
 /** Asks a route about what does not exist, unless it is said otherwise. */

@@ -20,6 +20,14 @@ const strict = { additionalProperties: false };
 /** Its routes stand where a tool of that name would. */
 const RESERVED = "connections";
 
+const ENDPOINT = "https://api.example.com/letters";
+const PARAMETERS = {
+  type: "object",
+  properties: { to: { type: "string" }, text: { type: "string", maxLength: 4000 } },
+  required: ["to", "text"],
+  additionalProperties: false,
+};
+
 /** What both requests share. */
 const fields = {
   description: Type.String({
@@ -35,6 +43,7 @@ const fields = {
         description:
           "The arguments: JSON Schema 2020-12 of type object, at most 32 KB and 16 levels deep, " +
           "without remote `$ref`.",
+        examples: [PARAMETERS],
       },
     ),
   ),
@@ -42,6 +51,7 @@ const fields = {
     description: "Receives POST with the arguments as JSON: an https URL of a public DNS name.",
     minLength: 1,
     maxLength: ENDPOINT_CHARACTERS_MAX,
+    examples: [ENDPOINT],
   }),
   risk: Type.Optional(
     maybe(
@@ -97,13 +107,8 @@ const fields = {
 
 const example = {
   description: "Sends a letter on paper to a person.",
-  parameters: {
-    type: "object",
-    properties: { to: { type: "string" }, text: { type: "string", maxLength: 4000 } },
-    required: ["to", "text"],
-    additionalProperties: false,
-  },
-  endpoint: "https://api.example.com/letters",
+  parameters: PARAMETERS,
+  endpoint: ENDPOINT,
   risk: "irreversible",
 };
 
