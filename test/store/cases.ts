@@ -12,9 +12,11 @@ import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { secretStore } from "../../src/platform/secrets/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
+import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
@@ -24,6 +26,7 @@ import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
+import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 
 export function bindHouses(database: Database) {
@@ -42,6 +45,8 @@ export function bindHouses(database: Database) {
     usage: database.bind(usageStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
+    secrets: database.bind(secretStore),
+    keeper: database.bind(keeperStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -607,4 +612,5 @@ export const cases: readonly Case[] = [
   ...runRecordCases,
   ...runRouteCases,
   ...outboxCases,
+  ...secretCases,
 ];
