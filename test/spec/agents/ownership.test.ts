@@ -72,6 +72,12 @@ const listPlaces = (): Place[] =>
   });
 const nameOf = ({ route, where, name }: Place) => `${route.method} ${route.path} ${where} ${name}`;
 
+/** What is no UUID may only stand where a name does. */
+const fits =
+  ({ name }: Place) =>
+  (id: string) =>
+    name === "name" || !id.includes("_");
+
 /** The other account asks with this id in that place, and its own in all others. */
 async function ask({ route, where, name }: Place, id: string) {
   const kind = route.path.split("/")[2]!.replace(/s$/, "");
@@ -108,7 +114,7 @@ describe("agents.authentication.6", () => {
       expect([nameOf(place), missing.status]).toEqual([nameOf(place), 404]);
       codes.add(JSON.parse(missing.body).error.code);
       expect(missing.body).not.toContain(NOBODYS[0]!);
-      const others = [...NOBODYS, ...Object.values(listIds(mine))];
+      const others = [...NOBODYS, ...Object.values(listIds(mine))].filter(fits(place));
       for (const id of [...others, ...others.map((one) => one.toUpperCase())]) {
         expect([nameOf(place), id, await ask(place, id)]).toEqual([nameOf(place), id, missing]);
       }
@@ -125,7 +131,7 @@ describe("agents.authentication.6", () => {
       const kind = place.route.path.split("/")[2]!.replace(/s$/, "");
       const missing = await ask(place, NOBODYS[0]!);
       for (const [other, id] of Object.entries(ids)) {
-        if (other !== kind)
+        if (other !== kind && fits(place)(id))
           expect([place.name, await ask(place, id)]).toEqual([place.name, missing]);
       }
     }

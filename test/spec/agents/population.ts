@@ -55,7 +55,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
 }
 
 async function registerTool(app: TestApp, key: string): Promise<Json> {
-  const name = `note_${key.replaceAll("-", "_")}`;
+  const name = `${key.replaceAll("-", "_")}_note`;
   const text = { type: "string" };
   const body = {
     description: "Keeps a note.",
