@@ -13,9 +13,11 @@ import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { secretStore } from "../../src/platform/secrets/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
+import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { holdCases } from "./hold-cases.ts";
@@ -26,6 +28,7 @@ import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
+import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 
 export function bindHouses(database: Database) {
@@ -45,6 +48,8 @@ export function bindHouses(database: Database) {
     usage: database.bind(usageStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
+    secrets: database.bind(secretStore),
+    keeper: database.bind(keeperStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -611,4 +616,5 @@ export const cases: readonly Case[] = [
   ...runRecordCases,
   ...runRouteCases,
   ...outboxCases,
+  ...secretCases,
 ];
