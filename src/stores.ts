@@ -1,6 +1,7 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
 import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
+import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
@@ -15,4 +16,5 @@ export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, runStore, usageStore, outboxStore],
+  ...[approvalStore],
 ];

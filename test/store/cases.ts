@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { holdStore } from "../../src/access/holds/store.ts";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
+import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
@@ -18,6 +19,7 @@ import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
+import { approvalCases } from "./approval-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
@@ -42,6 +44,7 @@ export function bindHouses(database: Database) {
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
+    approvals: database.bind(approvalStore),
     usage: database.bind(usageStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
@@ -605,6 +608,7 @@ export const cases: readonly Case[] = [
   ...ledgerCases,
   ...holdCases,
   ...agentCases,
+  ...approvalCases,
   ...threadCases,
   ...runStartCases,
   ...runCases,
