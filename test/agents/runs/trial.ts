@@ -147,7 +147,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
         }),
       },
     } as never,
-    egress: options.egress ?? createGuardedEgress({ allow: () => [], resolve: async () => [] }),
+    egress:
+      options.egress ?? createGuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi" },
     log: {
       info() {},
