@@ -13,6 +13,7 @@ import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
+import { createSecretVerbs } from "./secrets.ts";
 import { createToolVerbs } from "./tools.ts";
 import { createUsageVerb } from "./usage.ts";
 
@@ -26,7 +27,8 @@ export interface OperatorOptions {
   secrets: Secrets;
 }
 
-export function buildOperator({ settings, access, database, clock }: OperatorOptions) {
+export function buildOperator(options: OperatorOptions) {
+  const { settings, access, database, clock, secrets } = options;
   const { models } = settings;
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
@@ -46,6 +48,7 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
       agents: book,
       runs: createRunBook(database),
     }),
+    secrets: createSecretVerbs(secrets),
     tools: createToolVerbs({
       ...{ access, requireAccount },
       tools: createToolBook(database),

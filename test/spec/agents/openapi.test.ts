@@ -5,7 +5,15 @@ import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { type Population, populate, startRun } from "./population.ts";
-import { askRoute, listRoutes, type Route, readDocument, TRIAL } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  listRoutes,
+  needsApprove,
+  type Route,
+  readDocument,
+  TRIAL,
+} from "./routes.ts";
 import { type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
@@ -44,6 +52,8 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["GET /v1/tools", "POST /v1/tools", "GET /v1/tools/{name}"],
         ...["GET /v1/tools/{name}/revisions", "POST /v1/tools/{name}/revisions"],
         ...["POST /v1/tools/{name}/disable", "POST /v1/tools/{name}/enable", TRIAL],
+        ...["GET /v1/approvals", "GET /v1/approvals/{id}"],
+        ...["POST /v1/approvals/{id}/approve", "POST /v1/approvals/{id}/reject"],
       ]),
     );
     for (const { path } of routes) expect(path).toStartWith("/v1/");
@@ -118,12 +128,17 @@ describe("agents.p4 agents.versioning.4", () => {
       for (const example of route.body!.examples!) {
         tried++;
         expect([route.path, findBreach(document, route.body!, example)]).toEqual([route.path, []]);
-        const { id } = await readJson(
+        const made = await readJson(
           await app.post("/v1/agents", { name: "Example", system_prompt: "Be brief." }),
           201,
         );
-        const given = { params: { id, name: mine.tool.name }, body: example as object };
-        const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
+        const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
+        const id = isDecision(route) ? approval.id : made.id;
+        const reply = await askRoute(app, route, {
+          params: { id, name: mine.tool.name },
+          body: example as object,
+          ...(needsApprove(route) && { key: `${KEY}-approver` }),
+        });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
     }
@@ -150,6 +165,7 @@ describe("agents.resources.p1", () => {
       ...messages.map((one): [string, Json] => ["Message", one]),
       ["ToolRevision", mine.tool],
       ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
+      ...mine.approvals.map((one): [string, Json] => ["Approval", one]),
     ];
   };
 

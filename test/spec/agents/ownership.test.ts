@@ -50,6 +50,7 @@ const listIds = (of: Population): Record<string, string> => ({
   thread: of.thread.id,
   step: of.steps[0].id,
   message: of.messages[0].id,
+  approval: of.approvals[0].id,
   key: of.run.started_by_key_id,
   call: of.agent.id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
 });
@@ -104,6 +105,8 @@ test("the places of ids are found", () => {
   expect(names).toContain("POST /v1/tools/{name}/revisions path name");
   expect(names).toContain("POST /v1/tools/{name}/revisions body connection_id");
   expect(names).toContain("GET /v1/runs/{id}/events path id");
+  expect(names).toContain("GET /v1/approvals query run_id");
+  expect(names).toContain("POST /v1/approvals/{id}/approve path id");
 });
 
 describe("agents.authentication.6", () => {
@@ -120,7 +123,8 @@ describe("agents.authentication.6", () => {
       }
     }
     // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found,
-    // agents.errors.tool_not_found, agents.errors.connection_not_found
+    // agents.errors.tool_not_found, agents.errors.connection_not_found,
+    // agents.errors.approval_not_found
     const kinds = ["agent", "approval", "connection", "run", "thread", "tool"];
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
@@ -142,6 +146,7 @@ describe("agents.authentication.6", () => {
     expect(await read(`/v1/agents/${mine.agent.id}`)).toEqual(mine.agent);
     expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
     expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
+    for (const one of mine.approvals) expect(await read(`/v1/approvals/${one.id}`)).toEqual(one);
     expect(await read(`/v1/tools/${mine.tool.name}`)).toEqual(mine.tool);
   });
 

@@ -15,6 +15,8 @@ const SCRIPT = [
 
 /** Nobody listens there. */
 export const ENDPOINT = "http://127.0.0.1:9/notes";
+/** Two calls that a person is asked for. */
+const ASKING = '!tool calculator {"expression":"1 + 1"}\n!tool calculator {"expression":"2 + 2"}';
 
 export interface Population {
   /** As it was registered: the second revision of a tool whose name nobody else has. */
@@ -31,6 +33,8 @@ export interface Population {
   messages: Json[];
   /** What the stream of the run said. */
   frames: Json[];
+  /** Of a run that waits for both, which the same key started. */
+  approvals: Json[];
 }
 
 /** `app` listens, so that its engine works, and lets its own machine be called. */
@@ -48,6 +52,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
+    approvals: await askForApprovals(app, key),
     steps: (await read(`/v1/runs/${run.id}/steps`)).data,
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
@@ -65,6 +70,18 @@ async function registerTool(app: TestApp, key: string): Promise<Json> {
   await readJson(await app.post("/v1/tools", { name, ...body }, { key }), 201);
   const path = `/v1/tools/${name}/revisions`;
   return readJson(await app.post(path, { ...body, title: "Note" }, { key }), 201);
+}
+
+async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
+  const fields = { tools: ["calculator"], policy: { require_approval: ["calculator"] } };
+  const agent = await createAgent(app, fields, { key });
+  const { id } = await startRun(app, agent.id, { input: { message: ASKING } }, key);
+  for (;;) {
+    const { status } = await readJson(await app.get(`/v1/runs/${id}`, { key }));
+    if (status === "waiting_approval") break;
+    await app.clock.advance(0);
+  }
+  return (await readJson(await app.get(`/v1/approvals?run_id=${id}`, { key }))).data;
 }
 
 export async function startRun(
