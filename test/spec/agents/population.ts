@@ -13,10 +13,10 @@ const SCRIPT = [
   "!say It is 10.",
 ].join("\n");
 
-/** Nobody listens there. */
-export const ENDPOINT = "http://127.0.0.1:9/notes";
 /** Two calls that a person is asked for. */
 const ASKING = '!tool calculator {"expression":"1 + 1"}\n!tool calculator {"expression":"2 + 2"}';
+/** Nobody listens there. */
+export const ENDPOINT = "http://127.0.0.1:9/notes";
 
 export interface Population {
   /** As it was registered: the second revision of a tool whose name nobody else has. */
@@ -59,6 +59,18 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   };
 }
 
+async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
+  const fields = { tools: ["calculator"], policy: { require_approval: ["calculator"] } };
+  const agent = await createAgent(app, fields, { key });
+  const { id } = await startRun(app, agent.id, { input: { message: ASKING } }, key);
+  for (;;) {
+    const { status } = await readJson(await app.get(`/v1/runs/${id}`, { key }));
+    if (status === "waiting_approval") break;
+    await app.clock.advance(0);
+  }
+  return (await readJson(await app.get(`/v1/approvals?run_id=${id}`, { key }))).data;
+}
+
 async function registerTool(app: TestApp, key: string): Promise<Json> {
   const name = `${key.replaceAll("-", "_")}_note`;
   const text = { type: "string" };
@@ -70,18 +82,6 @@ async function registerTool(app: TestApp, key: string): Promise<Json> {
   await readJson(await app.post("/v1/tools", { name, ...body }, { key }), 201);
   const path = `/v1/tools/${name}/revisions`;
   return readJson(await app.post(path, { ...body, title: "Note" }, { key }), 201);
-}
-
-async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
-  const fields = { tools: ["calculator"], policy: { require_approval: ["calculator"] } };
-  const agent = await createAgent(app, fields, { key });
-  const { id } = await startRun(app, agent.id, { input: { message: ASKING } }, key);
-  for (;;) {
-    const { status } = await readJson(await app.get(`/v1/runs/${id}`, { key }));
-    if (status === "waiting_approval") break;
-    await app.clock.advance(0);
-  }
-  return (await readJson(await app.get(`/v1/approvals?run_id=${id}`, { key }))).data;
 }
 
 export async function startRun(
