@@ -22,7 +22,7 @@ import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./mod
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
-import { createTrustedEgress } from "./platform/egress/index.ts";
+import { createGuardedEgress, createTrustedEgress } from "./platform/egress/index.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { openMetrics, showProcess } from "./platform/metrics.ts";
@@ -90,6 +90,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   let { settings } = options;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock });
+  // What strangers name goes another way than what the operator's own file names.
+  const guarded = createGuardedEgress({ allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
   const running = createRunning();
   const { host, port, trusted_proxies } = settings.server;
@@ -109,9 +111,10 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const hashUser = secrets.createHash("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
   const { inside } = serving;
-  const now = { settings: () => settings };
+  const now = { settings: () => settings, egress: guarded };
   const service = openAgents(agents, { ...around, ...now, access, inside, alias });
 
+  const { isStopping } = entrance;
   const isReady = () => database.probe().then(registry.isDefaultServable);
   if (figures) {
     showModels(figures.metrics, registry);
@@ -122,12 +125,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const halves = [gateway, agents];
   entrance.open(halves, [
     ...(figures?.pages ?? []),
-    ...createHealthPages({
-      clock,
-      isReady,
-      isStopping: entrance.isStopping,
-      listBeside: serving.look,
-    }),
+    ...createHealthPages({ clock, isReady, isStopping, listBeside: serving.look }),
     createChangesPage(alias),
     createDocumentPage(entrance.app, halves, options.version),
   ]);
@@ -159,7 +157,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       try {
         await services.stop(deadline_ms);
       } finally {
-        egress.close();
+        for (const way of [egress, guarded]) way.close();
         await database.close();
       }
     },

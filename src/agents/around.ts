@@ -3,6 +3,7 @@ import type { Access } from "../access/index.ts";
 import type { GatewayInside } from "../gateway/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
+import type { GuardedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../platform/settings/index.ts";
@@ -11,6 +12,8 @@ export interface Around {
   database: Database;
   access: Pick<Access, "findCaller">;
   inside: GatewayInside;
+  /** The way out to addresses that callers and models name, pages and tools. */
+  egress: Pick<GuardedEgress, "judge" | "request">;
   clock: Clock;
   ids: Ids;
   log: Log;

@@ -10,16 +10,19 @@ export interface Start {
   default_model: string;
   /** What stands beside chat, and what answers for it. */
   services: readonly { name: string; kind: string }[];
+  /** Places that strangers' addresses may lead to although they are not public. */
+  egress: { open: readonly string[] };
   /** Secrets that are shown now, the first one first; empty: there are keys already. */
   keys: readonly string[];
 }
 
 const MODELS_SHOWN_MAX = 8;
+const PLACES_SHOWN_MAX = 8;
 const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
 
 /** `notes` are lines about the keys. */
 export function writeBanner(start: Start, notes: readonly string[]): string {
-  const { url, models, services, keys } = start;
+  const { url, models, services, egress, keys } = start;
   const names = models.map(({ id, state }) => {
     const marks = [id === start.default_model ? "default" : "", state === "on" ? "" : state];
     const said = marks.filter(Boolean).join(", ");
@@ -36,9 +39,16 @@ export function writeBanner(start: Start, notes: readonly string[]): string {
     `data      ${start.data}`,
     `models    ${names.slice(0, MODELS_SHOWN_MAX).join(" ")}${more}`,
     `services  ${services.map(({ name, kind }) => `${name} (${kind})`).join(" · ")}`,
+    ...(egress.open.length === 0 ? [] : [`egress    open to ${listPlaces(egress.open)}`]),
     ...notes,
     "",
     `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,
     "",
   ].join("\n");
+}
+
+function listPlaces(places: readonly string[]): string {
+  const left = places.length - PLACES_SHOWN_MAX;
+  const shown = places.slice(0, PLACES_SHOWN_MAX).join(" ");
+  return left > 0 ? `${shown} and ${left} more` : shown;
 }

@@ -2,6 +2,7 @@
 // good order.
 import { isatty } from "node:tty";
 import type { Operator } from "../operator/index.ts";
+import { writeAllowEntry } from "../platform/allow-entry.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
@@ -73,6 +74,7 @@ export async function listen(options: Listening): Promise<number> {
       models: models.map(({ id, state }) => ({ id, state })),
       default_model: settings.service.default_model,
       services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
+      egress: { open: settings.egress.allow.map(writeAllowEntry) },
       keys,
     };
     // Before the start is said: whoever has read it may already send a signal.

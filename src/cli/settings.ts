@@ -1,6 +1,7 @@
 // From the command line's flags to the settings and the place of the data.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { type AllowEntry, readAllowEntry, writeAllowEntry } from "../platform/allow-entry.ts";
 import type { Place } from "../platform/database/index.ts";
 import { MISSING, readStamp } from "../platform/file-watch.ts";
 import {
@@ -9,7 +10,7 @@ import {
   SettingsError,
   type StandIn,
 } from "../platform/settings/index.ts";
-import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
+import { type Given, readList, readNumber, readText, UsageProblem } from "./verb.ts";
 
 /** Where the settings are looked for unless `--config` says otherwise. */
 export const FILE = "wadi.toml";
@@ -54,6 +55,7 @@ export function openGivenSettings(given: Given, reading: Reading = {}) {
 export function readGivenSettings(given: Given, reading: Reading = {}): Settings {
   const { fixed, wants_api_keys, stand_in } = reading;
   const file = readText(given, "config");
+  const allow = readAllowed(given);
   const flags: Record<string, unknown> = {
     "server.data": readText(given, "data"),
     "server.host": readText(given, "host"),
@@ -64,11 +66,32 @@ export function readGivenSettings(given: Given, reading: Reading = {}): Settings
     const must_exist = reading.must_exist ?? file !== undefined;
     const env = process.env;
     const source = { file: file ?? FILE, must_exist, env, flags, wants_api_keys, stand_in };
-    return loadSettings(source);
+    return openPlaces(loadSettings(source), allow);
   } catch (failure) {
     const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];
     throw failure instanceof SettingsError && flag ? new UsageProblem(`--${flag}`) : failure;
   }
+}
+
+/** What `--allow-egress` opens. */
+function readAllowed(given: Given): AllowEntry[] {
+  return readList(given, "allow-egress").map((text) => {
+    try {
+      return readAllowEntry(text);
+    } catch (failure) {
+      if (!(failure instanceof RangeError)) throw failure;
+      throw new UsageProblem(`--allow-egress ${failure.message}, but is "${text}"`);
+    }
+  });
+}
+
+/** Flags go over the file, save these: what it opens stays open beside them. */
+function openPlaces(settings: Settings, more: readonly AllowEntry[]): Settings {
+  if (more.length === 0) return settings;
+  const places = [...settings.egress.allow, ...more];
+  const byText = new Map(places.map((one) => [writeAllowEntry(one), one]));
+  const allow = Object.freeze([...byText.values()]);
+  return Object.freeze({ ...settings, egress: Object.freeze({ ...settings.egress, allow }) });
 }
 
 /** The file of the installation's secrets key; no backup holds it. */

@@ -3,6 +3,11 @@ import type { Turn } from "../operator/index.ts";
 import type { Verb } from "./verb.ts";
 
 const port = { takes: "N", help: "to listen on (default 8080; 0 picks a free one)" };
+const allow = {
+  takes: "HOST:PORT",
+  multiple: true,
+  help: "that agents may call though it is not public; several: several times",
+} as const;
 const account = { takes: "NAME", help: "of the owner" };
 
 /** A verb that turns one of a model's two switches. */
@@ -25,6 +30,7 @@ export const VERBS: readonly Verb[] = [
       key: { takes: "TEXT", help: "of the first key (default svc_sk_dev)" },
       record: { takes: "FILE", help: "that is made and keeps what the model servers answer" },
       replay: { takes: "FILE", help: "of --record, whose answers stand in for the servers'" },
+      "allow-egress": allow,
       now: { takes: "DATE", help: "that the program takes for today, such as 2027-01-05" },
     },
     help: "a local stub, in memory and with fixed keys",
@@ -33,7 +39,11 @@ export const VERBS: readonly Verb[] = [
   {
     name: "serve",
     args: [],
-    flags: { host: { takes: "H", help: "to listen on (default 127.0.0.1)" }, port },
+    flags: {
+      host: { takes: "H", help: "to listen on (default 127.0.0.1)" },
+      port,
+      "allow-egress": allow,
+    },
     help: "serves what wadi.toml says",
     run: async (given, output) => (await import("./serve.ts")).runServe(given, output),
   },

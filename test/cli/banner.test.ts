@@ -15,6 +15,7 @@ const START: Start = {
     { name: "embeddings", kind: "tei" },
     { name: "search", kind: "off" },
   ],
+  egress: { open: [] },
   keys: ["svc_sk_one", "svc_sk_two"],
 };
 
@@ -57,4 +58,15 @@ test("a model that the operator switched off or blocked is marked", () => {
   ] as const;
   const line = writeBanner({ ...START, models }, []).split("\n")[4];
   expect(line).toBe("models    stub-1 (blocked) stub-2 (default, off) stub-3");
+});
+
+test("places that the operator opened are said, eight of them by name", () => {
+  const open = ["127.0.0.1:*", "[::1]:8080"];
+  const lines = writeBanner({ ...START, egress: { open } }, ["a", "b", "c"]).split("\n");
+  expect(lines[6]).toBe("egress    open to 127.0.0.1:* [::1]:8080");
+  expect(lines.slice(0, -1).length).toBeLessThanOrEqual(12);
+  const many = Array.from({ length: 11 }, (_, index) => `10.0.0.${index}:*`);
+  expect(writeBanner({ ...START, egress: { open: many } }, []).split("\n")[6]).toBe(
+    `egress    open to ${many.slice(0, 8).join(" ")} and 3 more`,
+  );
 });

@@ -1,6 +1,7 @@
 // The way out to addresses that strangers name: only to public ones, and only where we looked.
+import type { AllowEntry } from "../allow-entry.ts";
 import { findSpecialBlock } from "./addresses.ts";
-import { type AllowEntry, isAllowed } from "./allow.ts";
+import { isAllowed } from "./allow.ts";
 import { exchange, explainEnd, type Fetch, type Hop, type Limits } from "./exchange.ts";
 import {
   failUnsent,
@@ -47,7 +48,8 @@ export interface GuardedEgress {
 }
 
 export interface GuardedOptions {
-  allow: readonly AllowEntry[];
+  /** Asked at every request, since a reload may change it. */
+  allow: () => readonly AllowEntry[];
   /** Every address of a name, IPv4 and IPv6. */
   resolve?: (name: string) => Promise<readonly string[]>;
   fetch?: Fetch;
@@ -68,11 +70,12 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
     let { url: text } = ask;
     let headers = new Headers(ask.headers);
     for (let left = redirects; ; left -= 1) {
-      const verdict = judgeUrl(text, allow);
+      const list = allow();
+      const verdict = judgeUrl(text, list);
       if (!verdict.ok) {
         return forbid(left < redirects ? `It redirects elsewhere. ${verdict.why}` : verdict.why);
       }
-      const outcome = await attempt({ ...ask, url: verdict.url, headers, limits });
+      const outcome = await attempt({ ...ask, url: verdict.url, headers, limits }, list);
       const next = left > 0 && outcome.ok ? findRedirect(outcome) : null;
       if (next === null) return outcome;
       text = next;
@@ -83,7 +86,7 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
   /**
    * Looks the name up anew, checks every address of it, and goes to the first that can be reached.
    */
-  async function attempt(hop: Hop): Promise<GuardedOutcome> {
+  async function attempt(hop: Hop, list: readonly AllowEntry[]): Promise<GuardedOutcome> {
     let addresses: readonly string[];
     try {
       addresses = await findAddresses(hop);
@@ -91,7 +94,7 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
       const { limits, url } = hop;
       return failUnsent(limits.either.aborted ? explainEnd(error, limits) : "dns", url);
     }
-    const special = isAllowed(hop.url, allow) ? null : firstSpecialBlock(addresses);
+    const special = isAllowed(hop.url, list) ? null : firstSpecialBlock(addresses);
     if (special !== null) {
       const host = shortenHost(hop.url);
       return forbid(`${host} resolves to an address that is not public (${special}).`);
@@ -112,7 +115,7 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
     );
   }
 
-  return { judge: (text) => judgeUrl(text, allow), request, close: () => session.close() };
+  return { judge: (text) => judgeUrl(text, allow()), request, close: () => session.close() };
 }
 
 async function lookUp(name: string): Promise<string[]> {

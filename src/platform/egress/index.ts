@@ -1,8 +1,9 @@
 // The door of the two ways out: guarded for strangers' addresses, trusted for the operator's own.
-export { parseAllowList } from "./allow.ts";
 export type { FetchFailure } from "./failure.ts";
-export { createGuardedEgress } from "./guarded.ts";
+export { createGuardedEgress, type GuardedEgress, type GuardedRequest } from "./guarded.ts";
 export type { ReplyListener } from "./http-connection.ts";
 export type { ReplyHead } from "./http-head.ts";
 export type { Exchange } from "./http-pool.ts";
+export type { GuardedFailure, GuardedOutcome, GuardedReply } from "./outcome.ts";
 export { createTrustedEgress, type TrustedEgress, type TrustedServer } from "./trusted.ts";
+export type { UrlVerdict } from "./url.ts";

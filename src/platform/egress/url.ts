@@ -1,6 +1,7 @@
 // Judges the text of an address that a stranger wants us to call, before any name is resolved.
 import { isIP } from "node:net";
-import { type AllowEntry, isAllowed, portOf } from "./allow.ts";
+import type { AllowEntry } from "../allow-entry.ts";
+import { isAllowed, portOf } from "./allow.ts";
 
 export type UrlVerdict = { ok: true; url: URL } | { ok: false; why: string };
 

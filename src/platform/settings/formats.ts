@@ -1,4 +1,5 @@
 // The forms of text that settings take: each reads a text or throws what the text must be.
+import { readAllowEntry } from "../allow-entry.ts";
 import { parseDuration } from "../duration.ts";
 import { parseMoney } from "../money.ts";
 import { readNetwork } from "../network.ts";
@@ -13,6 +14,7 @@ export const FORMATS = {
     if (readNetwork(text)) return text;
     throw new RangeError('must be an address, or a network such as "10.0.0.0/8"');
   },
+  place: readAllowEntry,
   alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
   model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),
   /** A name: the value itself, pasted here, mostly has characters that no name has. */

@@ -1,6 +1,7 @@
-// The settings of what is served beside chats: agents, embeddings, web search, deep thinking.
+// The settings of what is served beside chats: agents and how far they reach, embeddings, web
+// search, deep thinking.
 import { Type } from "@sinclair/typebox";
-import { duration, money, text, type Words, word } from "./words.ts";
+import { duration, money, place, text, type Words, word } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -209,4 +210,22 @@ export const Agents = Type.Object(
     ),
   },
   { description: "The agent service.", default: {} },
+);
+
+export const Egress = Type.Object(
+  {
+    allow: Type.Array(place({ description: "One place." }), {
+      description:
+        'Places that may be reached although they are not public: "HOST:PORT", "HOST:*" or ' +
+        '"[IPV6]:PORT", such as "10.0.0.9:8443"; also by plain http. `--allow-egress` adds more.',
+      default: [],
+      maxItems: 1_000,
+      reloads: true,
+    }),
+  },
+  {
+    description:
+      "How far tools and pages reach that callers name: to public hosts, by https on port 443.",
+    default: {},
+  },
 );

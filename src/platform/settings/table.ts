@@ -1,7 +1,7 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
 import { Model } from "./model-table.ts";
-import { Agents, Embeddings, Search, Think } from "./service-tables.ts";
+import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
 import { duration, retention, text } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
@@ -199,6 +199,7 @@ export const Table = Type.Object(
       { description: "How long things are kept.", default: {} },
     ),
     agents: Agents,
+    egress: Egress,
     think: Think,
     embeddings: Embeddings,
     search: Search,

@@ -1,5 +1,6 @@
 // The words in which settings are declared: JSON Schema's own, and the few of ours.
 import { type TUnsafe, Type } from "@sinclair/typebox";
+import type { AllowEntry } from "../allow-entry.ts";
 import type { FormatName } from "./formats.ts";
 
 /** What a setting may say beside JSON Schema's own words. */
@@ -41,6 +42,10 @@ export const money = (words: Words<string>) =>
 /** "30d" or "forever" in the file; whole milliseconds, or null, in the program. */
 export const retention = (words: Words<string>) =>
   Type.Unsafe<number | null>({ type: "string", format: "retention", ...words });
+
+/** "10.0.0.9:8443" in the file; host and port in the program. */
+export const place = (words: Words<string>) =>
+  Type.Unsafe<AllowEntry>({ type: "string", format: "place", ...words });
 
 /** Any table: it goes into a JSON body as it stands. */
 export const fields = (words: Words<object>) =>

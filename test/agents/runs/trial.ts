@@ -16,6 +16,7 @@ import { createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import type { RoundAnswer, RoundAsk, RoundFailure } from "../../../src/gateway/index.ts";
 import { type Database, openDatabase, store } from "../../../src/platform/database/index.ts";
+import { createGuardedEgress } from "../../../src/platform/egress/index.ts";
 import { outboxStore } from "../../../src/platform/outbox/store.ts";
 import type { Code } from "../../../src/platform/refusal.ts";
 import { stores } from "../../../src/stores.ts";
@@ -78,6 +79,8 @@ export interface TrialOptions {
   /** null: nobody knows it. */
   context_window?: number | null;
   seed?: number;
+  /** The way out to addresses that tools name; left out: every request of it fails. */
+  egress?: Around["egress"];
   /** Stands in front of the store: a database that fails, or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
 }
@@ -119,6 +122,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
         }),
       },
     } as never,
+    egress: options.egress ?? createGuardedEgress({ allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi" },
     log: {
       info() {},

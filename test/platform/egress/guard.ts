@@ -1,12 +1,12 @@
 // A guarded way out for tests, with name resolution and the internet behind it made up.
 
+import { readAllowEntry } from "../../../src/platform/allow-entry.ts";
 import {
   createGuardedEgress,
   type GuardedEgress,
   type GuardedOptions,
   type GuardedRequest,
 } from "../../../src/platform/egress/guarded.ts";
-import { parseAllowList } from "../../../src/platform/egress/index.ts";
 
 /** A request as most tests send it. */
 export const ask = {
@@ -24,9 +24,9 @@ export function guard(
   allowed: readonly string[],
   options: Partial<GuardedOptions> = {},
 ): GuardedEgress {
-  const list = parseAllowList(allowed);
-  if (!list.ok) throw new Error(list.why);
-  return createGuardedEgress({ resolve: async () => ["127.0.0.1"], ...options, allow: list.allow });
+  const allow = allowed.map(readAllowEntry);
+  const resolve = async () => ["127.0.0.1"];
+  return createGuardedEgress({ resolve, allow: () => allow, ...options });
 }
 
 /** A stand-in for the internet: keeps what was dialled and answers, or fails, as it is told. */

@@ -1,6 +1,7 @@
 // Holds the strangers' way out against names, addresses and redirects that lead inside.
 import { expect, test } from "bun:test";
-import { createGuardedEgress, parseAllowList } from "../../../src/platform/egress/index.ts";
+import { readAllowEntry } from "../../../src/platform/allow-entry.ts";
+import { createGuardedEgress } from "../../../src/platform/egress/index.ts";
 import { ask, get, guard, pretendInternet } from "./guard.ts";
 import { listenRaw, plainReply } from "./raw-server.ts";
 
@@ -117,10 +118,23 @@ test("an address on the operator's list needs no name, and names nothing but its
   expect(other.connections).toBe(0);
 });
 
+test("the operator's list is asked at every request, so that a reload counts at once", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  let allow = [readAllowEntry("127.0.0.1:*")];
+  const egress = guard([], { allow: () => allow });
+  const url = server.origin;
+  expect(egress.judge(url)).toMatchObject({ ok: true });
+  expect(await egress.request({ ...ask, url })).toMatchObject({ ok: true });
+  allow = [];
+  expect(egress.judge(url)).toMatchObject({ ok: false });
+  expect(await egress.request({ ...ask, url })).toMatchObject({ ok: false, code: "forbidden" });
+  expect(server.pieces.length).toBe(1);
+});
+
 test("the system's own look-up finds localhost", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
-  const list = parseAllowList([`localhost:${server.port}`]);
-  const egress = createGuardedEgress({ allow: list.ok ? list.allow : [] });
+  const entry = readAllowEntry(`localhost:${server.port}`);
+  const egress = createGuardedEgress({ allow: () => [entry] });
   const url = `http://localhost:${server.port}/`;
   expect(await egress.request({ ...ask, url })).toMatchObject({ ok: true, status: 200 });
 });

@@ -1,6 +1,6 @@
 // Holds hostile spellings of URLs against the judge of their text.
 import { expect, test } from "bun:test";
-import { parseAllowList } from "../../../src/platform/egress/index.ts";
+import { readAllowEntry } from "../../../src/platform/allow-entry.ts";
 import { judgeUrl } from "../../../src/platform/egress/url.ts";
 
 const noUrl = "The URL must begin with https:// and name a host.";
@@ -130,8 +130,8 @@ test.each([
   ["http://receiver:8080/a b", unseen],
   ["ftp://receiver:8080/", noUrl],
 ])("with an operator's list the URL %p is refused for %p", (text, why) => {
-  const list = parseAllowList(["127.0.0.1:*", "[::1]:8080", "receiver:8080"]);
-  const verdict = judgeUrl(text, list.ok ? list.allow : []);
+  const list = ["127.0.0.1:*", "[::1]:8080", "receiver:8080"];
+  const verdict = judgeUrl(text, list.map(readAllowEntry));
   expect(verdict.ok ? null : verdict.why).toBe(why);
 });
 

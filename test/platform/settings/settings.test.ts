@@ -72,13 +72,19 @@ idle_stop = "30m"
 [agents]
 open = false
 enforce_scope = false
+http_tools = false
 tool_prices = { web_search = "0.010000" }
+
+[egress]
+allow = ["127.0.0.1:*", "Hooks.Acme.internal:443", "[::1]:8080"]
 
 [limits]
 requests_per_minute = 30
 active_runs = 5
 daily_runs = 10
 concurrent_runs = 4
+tools = 7
+connections = 3
 address_requests_per_minute = 60
 
 [retention]
@@ -163,12 +169,15 @@ describe("without a file", () => {
         max_queued: 8,
         requests_per_minute: 10,
       },
-      agents: { open: true, enforce_scope: true, tool_prices: {} },
+      agents: { open: true, enforce_scope: true, http_tools: true, tool_prices: {} },
+      egress: { allow: [] },
       limits: {
         requests_per_minute: 120,
         active_runs: 20,
         daily_runs: 2_000,
         concurrent_runs: 64,
+        tools: 100,
+        connections: 50,
         address_requests_per_minute: 1_200,
       },
       retention: { runs: null, events: 30 * 86_400_000, request_log: 30 * 86_400_000 },
@@ -259,13 +268,21 @@ describe("a file", () => {
       active_runs: 5,
       daily_runs: 10,
       concurrent_runs: 4,
+      tools: 7,
+      connections: 3,
       address_requests_per_minute: 60,
     });
     expect(settings.agents).toEqual({
       open: false,
       enforce_scope: false,
+      http_tools: false,
       tool_prices: { web_search: 10_000 },
     });
+    expect(settings.egress.allow).toEqual([
+      { host: "127.0.0.1", port: null },
+      { host: "hooks.acme.internal", port: 443 },
+      { host: "[::1]", port: 8_080 },
+    ]);
     expect(settings.retention).toMatchObject({ runs: 400 * 86_400_000, events: null });
   });
 
