@@ -1,9 +1,11 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
 import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
+import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
+import { toolStore } from "./agents/tools/http/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
@@ -14,4 +16,5 @@ export const stores = [
   ...[accountStore, keyStore, holdStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, runStore, usageStore, outboxStore],
+  ...[approvalStore, toolStore],
 ];

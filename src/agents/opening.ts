@@ -1,6 +1,8 @@
 // Opens the agent service on its door: definitions, threads, runs, tools, and the engine behind.
 import type { Door } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
+import { createExpiry } from "./approvals/expiry.ts";
+import { openApprovalRoutes } from "./approvals/routes.ts";
 import type { Around } from "./around.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
@@ -48,13 +50,14 @@ export function openAgents(door: Door, around: Around): Agents {
   const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(door, around);
   openRunRoutes(door, runsAround, starting);
+  openApprovalRoutes(door, runsAround);
   openEventRoute(door, runsAround, streams);
   const engine = createEngine({
     ...{ around, store: runs, findVersion },
     openToolset: async () => ({ find: tools.find }),
   });
   return {
-    services: [createRetention(around), engine],
+    services: [createRetention(around), createExpiry(around, runs), engine],
     listening: [streams.service],
     drain: engine.drain,
     look: engine.look,

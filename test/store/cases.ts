@@ -6,6 +6,7 @@ import { accountStore, keyStore } from "../../src/access/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
@@ -15,7 +16,9 @@ import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
+import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentCases } from "./agent-cases.ts";
+import { approvalCases } from "./approval-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
@@ -25,6 +28,7 @@ import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { threadCases } from "./thread-cases.ts";
+import { toolCases } from "./tool-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -39,7 +43,9 @@ export function bindHouses(database: Database) {
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
+    approvals: database.bind(approvalStore),
     usage: database.bind(usageStore),
+    tools: database.bind(toolStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
   };
@@ -599,12 +605,13 @@ export const cases: readonly Case[] = [
   ...unitCases,
   ...ledgerCases,
   ...holdCases,
-  ...agentCases,
+  ...agentCases, ...approvalCases,
   ...threadCases,
   ...runStartCases,
   ...runCases,
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,
+  ...toolCases,
   ...outboxCases,
 ];

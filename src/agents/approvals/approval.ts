@@ -1,9 +1,10 @@
 // An approval: a tool call that waits for a person's decision.
 import { type Static, Type } from "@sinclair/typebox";
+import { writeCanonical } from "../../platform/canonical.ts";
 import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/shape.ts";
 import { RISKS } from "../tools/contract.ts";
 
-const STATUSES = ["pending", "approved", "rejected", "expired", "closed"] as const;
+export const STATUSES = ["pending", "approved", "rejected", "expired", "closed"] as const;
 /** The rules that ask, and a call of which nobody knows whether it was sent. */
 export const WHY = [
   "irreversible",
@@ -62,3 +63,8 @@ export type Approval = Static<typeof Approval>;
 
 export const ApprovalRow = Row(Approval, { account_id: Type.String() });
 export type ApprovalRow = Static<typeof ApprovalRow>;
+
+/** SHA-256 in hexadecimal of the RFC 8785 text, which is what a tool is sent. */
+export function hashArguments(value: unknown): string {
+  return Bun.SHA256.hash(writeCanonical(value), "hex") as string;
+}

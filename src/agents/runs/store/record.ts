@@ -9,13 +9,14 @@ import {
 } from "../../../platform/database/index.ts";
 import { writeRow } from "../../../platform/shape.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
+import type { Effect } from "../../tools/contract.ts";
 import type { RunRow } from "../run.ts";
 import { type NewStep, StepRow } from "../step.ts";
 
 /** What the process that executes a run knows of it, and alone may write. */
 export type Progress = Pick<
   RunRow,
-  "usage" | "priced" | "worked_ms" | "output" | "external_content" | "pending_approvals"
+  "usage" | "priced" | "worked_ms" | "output" | "external_content"
 > & { cost: Pick<RunRow["cost"], "model" | "tools" | "total"> };
 
 /** A step whose data is a text already: so it crosses to the writer as one value. */
@@ -31,6 +32,8 @@ export interface Record {
   messages: readonly NewMessage[];
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
+  /** What built-in tools change here; `external`: the run had read content from outside. */
+  effects: readonly { effect: Effect; external: boolean }[];
   /** What stands for the thread's messages up to a place, from now on; null: as before. */
   summary: { through_seq: number; content: string } | null;
 }
@@ -52,8 +55,7 @@ export function setProgress({ cost, usage, ...progress }: Progress): Sql {
     usage_tool_calls = ${usage.tool_calls}, priced = ${progress.priced},
     worked_ms = ${progress.worked_ms},
     output = ${progress.output === null ? null : JSON.stringify(progress.output)},
-    external_content = ${progress.external_content},
-    pending_approvals = ${JSON.stringify(progress.pending_approvals)}`;
+    external_content = ${progress.external_content}`;
 }
 
 const Place = Type.Object({ thread_id: Type.String(), ...Recorded.properties });
