@@ -75,9 +75,7 @@ const decisionCases: Case[] = [
       Promise.all([
         codeOf(runs.decide(deciding("p-1", { step_id: "s-1", event_id: "e-1" }))),
         codeOf(
-          runs.decide(
-            deciding("p-1", { decision: "rejected", step_id: "s-2", event_id: "e-2" }),
-          ),
+          runs.decide(deciding("p-1", { decision: "rejected", step_id: "s-2", event_id: "e-2" })),
         ),
         runs.expire([overdue("p-1")], EXPIRES_AT - 1),
         outbox.list("a-1"),
@@ -214,9 +212,7 @@ const readCases: Case[] = [
     given: askTwo,
     async act({ runs, approvals }) {
       await runs.decide(deciding("p-1"));
-      return Promise.all(
-        [EXPIRES_AT - 1, EXPIRES_AT].map((now) => approvals.listOverdue(now, 5)),
-      );
+      return Promise.all([EXPIRES_AT - 1, EXPIRES_AT].map((now) => approvals.listOverdue(now, 5)));
     },
     judge: (answer) => expect(answer).toEqual([[], ["p-2"]]),
   },

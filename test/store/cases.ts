@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { holdStore } from "../../src/access/holds/store.ts";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
+import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
@@ -16,7 +17,6 @@ import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
-import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { holdCases } from "./hold-cases.ts";
@@ -605,7 +605,8 @@ export const cases: readonly Case[] = [
   ...unitCases,
   ...ledgerCases,
   ...holdCases,
-  ...agentCases, ...approvalCases,
+  ...agentCases,
+  ...approvalCases,
   ...threadCases,
   ...runStartCases,
   ...runCases,

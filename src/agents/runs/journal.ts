@@ -117,6 +117,9 @@ export function createJournal(
       if (came === "lost") throw new Lost();
       if (came === "decided") {
         for (const step of await store.listDecisions(id, usage.rounds)) applyStep(state, step);
+        if (state.open.every(({ standing }) => standing === "asks")) {
+          throw new Error("a run waits for approvals that nobody knows of");
+        }
       }
       if (came === "cancelled") state.row = { ...state.row, cancel_requested: true };
       return came === "waits";
