@@ -11,9 +11,10 @@ import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
+import { secretStore } from "./platform/secrets/store.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore],
+  ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore],

@@ -4,6 +4,7 @@ import { createAgentBook, createRunBook } from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
+import type { Secrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createAgentVerbs } from "./agents.ts";
@@ -20,6 +21,8 @@ export interface OperatorOptions {
   access: Access;
   database: Database;
   clock: Clock;
+  /** Of the database and the installation's key file: what is to be kept is sealed with it. */
+  secrets: Secrets;
 }
 
 export function buildOperator({ settings, access, database, clock }: OperatorOptions) {

@@ -14,9 +14,11 @@ import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { secretStore } from "../../src/platform/secrets/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { readRuns } from "../support/runs.ts";
+import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { holdCases } from "./hold-cases.ts";
@@ -27,6 +29,7 @@ import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
+import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
 
@@ -48,6 +51,8 @@ export function bindHouses(database: Database) {
     tools: database.bind(toolStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
+    secrets: database.bind(secretStore),
+    keeper: database.bind(keeperStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -615,4 +620,5 @@ export const cases: readonly Case[] = [
   ...runRouteCases,
   ...toolCases,
   ...outboxCases,
+  ...secretCases,
 ];

@@ -22,6 +22,7 @@ import type { Code } from "../../../src/platform/refusal.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
+import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 
 export type Reply = RoundAnswer | RoundFailure;
@@ -106,6 +107,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const asks: RoundAsk[] = [];
   const around: Around = {
     database: { ...database, engine: options.isShared ? "postgres" : "memory" },
+    secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
       chat: {
