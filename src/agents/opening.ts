@@ -18,6 +18,7 @@ import { createStreams } from "./runs/stream/streams.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { createBuiltins } from "./tools/builtin/builtins.ts";
 import { type Catalog, createCatalog } from "./tools/catalog.ts";
+import { openConnectionRoutes } from "./tools/connections/routes.ts";
 import { openToolRoutes } from "./tools/routes.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
@@ -40,6 +41,7 @@ export function openAgents(door: Door, around: Around): Agents {
   const tools = createCatalog(createBuiltins({ search: around.inside.search }));
   openDefinitionRoutes(door, around, { tools });
   openThreadRoutes(door, around);
+  openConnectionRoutes(door, around);
   openToolRoutes(door, around, { tools });
   const findVersion = createVersions(database.bind(agentStore));
   const starting = createStarting(around, {

@@ -101,7 +101,7 @@ function isPlainText(body: Uint8Array, is_cut: boolean): boolean {
 function readDecoder(said: string | null): TextDecoder {
   const charset = /;\s{0,8}charset\s{0,8}=\s{0,8}"?([^\s";]{1,64})/i.exec(said ?? "")?.[1];
   try {
-    return new TextDecoder(charset ?? "utf-8");
+    return new TextDecoder((charset ?? "utf-8") as Bun.Encoding);
   } catch {
     return new TextDecoder();
   }

@@ -1,6 +1,7 @@
 // What a call has come to, from how its request ended: done, not done, or nobody knows.
-import type { ToolOutcome } from "../contract.ts";
+
 import type { GuardedOutcome } from "../../../platform/egress/index.ts";
+import type { ToolOutcome } from "../contract.ts";
 import { isSuccess } from "./reply.ts";
 
 /**

@@ -45,9 +45,9 @@ export function unescapeView({ units, starts }: View): View | null {
   let count = 0;
   for (let at = 0; at < units.length; count++) {
     begun[count] = starts[at]!;
-    const escape = readEscape(units, at);
-    read[count] = escape?.unit ?? units[at]!;
-    at += escape?.length ?? 1;
+    const found = readEscape(units, at);
+    read[count] = found?.unit ?? units[at]!;
+    at += found?.length ?? 1;
   }
   if (count === units.length) return null;
   begun[count] = starts[units.length]!;
