@@ -7,6 +7,8 @@ export const REPLY_BYTES_MAX = 1024 * 1024;
 /** Of a failure the beginning says what is wrong. */
 const FAILURE_CHARACTERS_MAX = 4_000;
 const TYPE = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/;
+/** Many servers say so of whatever they were not told a type of. */
+const UNTYPED = "application/octet-stream";
 /** Types of text beside `text/…`, `…+json` and `…+xml`. */
 const TEXT_TYPES = new Set(
   [
@@ -35,7 +37,8 @@ export function tellReply(reply: GuardedReply, secret: string | null): ToldReply
     secret === null ? text : scrub(text, secret, is_cut);
   const elsewhere = status >= 300 && status < 400 ? "; redirects are not followed" : "";
   const answer = (what: string) => `The endpoint answered ${status}${what}${elsewhere}.`;
-  const size = `${truncated ? "more than " : ""}${reply.body.length} bytes`;
+  const { length } = reply.body;
+  const size = `${truncated ? "more than " : ""}${length} ${length === 1 ? "byte" : "bytes"}`;
   const body = readBody(reply);
   switch (body.kind) {
     case "empty":
@@ -66,10 +69,9 @@ function readBody({ body, headers, truncated }: GuardedReply): Body {
   const encoding = headers.get("content-encoding")?.trim().toLowerCase();
   if (encoding && encoding !== "identity") return { kind: "packed" };
   const said = headers.get("content-type");
-  const type = said === null ? null : readType(said);
-  if (said === null ? !isPlainText(body, truncated) : type === null || !isTextType(type)) {
-    return { kind: "bytes", type };
-  }
+  const type = readType(said ?? UNTYPED);
+  const isText = type === UNTYPED ? isPlainText(body, truncated) : type && isTextType(type);
+  if (!isText) return { kind: "bytes", type };
   const text = readDecoder(said).decode(body);
   // Half a character at the cut would hide from the scrubber that the secret was cut there, too.
   return { kind: "text", text: truncated ? text.replace(/\ufffd{1,3}$/, "") : text };
@@ -86,7 +88,7 @@ function isTextType(type: string): boolean {
   return type.startsWith("text/") || isStructured || TEXT_TYPES.has(type);
 }
 
-/** Without a word of its type it is text if it reads as UTF-8. */
+/** What has no type is text if it reads as UTF-8. */
 function isPlainText(body: Uint8Array, is_cut: boolean): boolean {
   if (body.includes(0)) return false;
   try {
