@@ -144,7 +144,11 @@ describe("what is not sent", () => {
 });
 
 describe("what comes back", () => {
-  const reply = (body: BodyInit | null, type: string | null, status = 200) => {
+  const reply = (
+    body: string | Uint8Array<ArrayBuffer> | null,
+    type: string | null,
+    status = 200,
+  ) => {
     const headers: Record<string, string> = type === null ? {} : { "content-type": type };
     return openReceiver(() => new Response(body, { status, headers }));
   };
