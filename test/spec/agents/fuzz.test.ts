@@ -7,7 +7,7 @@ import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
 import { type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
-import { listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
+import { isDecision, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
 import { createAgent, startService } from "./service.ts";
 
 const SEED = 20_261_121;
@@ -62,9 +62,10 @@ async function judgeReply({ operation }: Route, reply: Response): Promise<unknow
 
 /** Asks, judges, and counts statuses. */
 async function tryOut(route: Route, drawn: readonly { path: string; body?: string }[]) {
+  const key = isDecision(route) ? `${KEY}-approver` : KEY;
   const statuses = new Map<number, number>();
   for (const { path, body } of drawn) {
-    const reply = await app.ask(route.method, path, { body });
+    const reply = await app.ask(route.method, path, { key, body });
     statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
     const request = [path, body?.slice(0, 500)];
     expect([request, await judgeReply(route, reply)]).toEqual([request, []]);
@@ -80,7 +81,9 @@ const success = ({ operation }: Route) =>
 test("agents.errors.p9 every route with a body answers whatever body is sent, as it is documented", async () => {
   const draw = createDraw(SEED);
   for (const route of routes.filter(({ body }) => body)) {
-    const { id } = await createAgent(app);
+    // Each way to decide has an approval of its own, which the first valid body decides.
+    const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
+    const { id } = isDecision(route) ? approval : await createAgent(app);
     const path = route.path.replace("{id}", id);
     const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
     const statuses = await tryOut(

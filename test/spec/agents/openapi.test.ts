@@ -5,7 +5,7 @@ import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { type Population, populate, startRun } from "./population.ts";
-import { askRoute, listRoutes, type Route, readDocument } from "./routes.ts";
+import { askRoute, isDecision, listRoutes, type Route, readDocument } from "./routes.ts";
 import { type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
@@ -41,7 +41,8 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["GET /v1/runs", "GET /v1/runs/{id}", "GET /v1/runs/{id}/steps"],
         ...["POST /v1/runs/{id}/cancel", "GET /v1/runs/{id}/events", "GET /v1/agents/usage"],
         ...["GET /v1/threads", "GET /v1/threads/{id}", "GET /v1/threads/{id}/messages"],
-        "GET /v1/tools",
+        ...["GET /v1/tools", "GET /v1/approvals", "GET /v1/approvals/{id}"],
+        ...["POST /v1/approvals/{id}/approve", "POST /v1/approvals/{id}/reject"],
       ]),
     );
     for (const { path } of routes) expect(path).toStartWith("/v1/");
@@ -116,11 +117,16 @@ describe("agents.p4 agents.versioning.4", () => {
       for (const example of route.body!.examples!) {
         tried++;
         expect([route.path, findBreach(document, route.body!, example)]).toEqual([route.path, []]);
-        const { id } = await readJson(
+        const made = await readJson(
           await app.post("/v1/agents", { name: "Example", system_prompt: "Be brief." }),
           201,
         );
-        const reply = await askRoute(app, route, { params: { id }, body: example as object });
+        const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
+        const reply = await askRoute(app, route, {
+          params: { id: isDecision(route) ? approval.id : made.id },
+          body: example as object,
+          ...(isDecision(route) && { key: `${KEY}-approver` }),
+        });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
     }
@@ -146,6 +152,7 @@ describe("agents.resources.p1", () => {
       ...steps.map((one): [string, Json] => ["RunStep", one]),
       ...messages.map((one): [string, Json] => ["Message", one]),
       ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
+      ...mine.approvals.map((one): [string, Json] => ["Approval", one]),
     ];
   };
 

@@ -44,6 +44,7 @@ const listIds = (of: Population): Record<string, string> => ({
   thread: of.thread.id,
   step: of.steps[0].id,
   message: of.messages[0].id,
+  approval: of.approvals[0].id,
   key: of.run.started_by_key_id,
   call: of.agent.id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
 });
@@ -89,6 +90,8 @@ test("the places of ids are found", () => {
   expect(names).toContain("POST /v1/agents/{id}/runs body thread_id");
   expect(names).toContain("GET /v1/runs query agent_id");
   expect(names).toContain("GET /v1/runs/{id}/events path id");
+  expect(names).toContain("GET /v1/approvals query run_id");
+  expect(names).toContain("POST /v1/approvals/{id}/approve path id");
 });
 
 describe("agents.authentication.6", () => {
@@ -105,7 +108,10 @@ describe("agents.authentication.6", () => {
       }
     }
     // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found
-    expect([...codes].toSorted()).toEqual(["agent_not_found", "run_not_found", "thread_not_found"]);
+    // agents.errors.approval_not_found
+    expect([...codes].toSorted()).toEqual([
+      ...["agent_not_found", "approval_not_found", "run_not_found", "thread_not_found"],
+    ]);
   });
 
   test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another kind is none", async () => {
@@ -125,6 +131,7 @@ describe("agents.authentication.6", () => {
     expect(await read(`/v1/agents/${mine.agent.id}`)).toEqual(mine.agent);
     expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
     expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
+    for (const one of mine.approvals) expect(await read(`/v1/approvals/${one.id}`)).toEqual(one);
   });
 
   test("agents.authentication.6 a run in progress is not cancelled by another account, and its thread takes no run of theirs", async () => {

@@ -13,6 +13,9 @@ const SCRIPT = [
   "!say It is 10.",
 ].join("\n");
 
+/** Two calls that a person is asked for. */
+const ASKING = '!tool calculator {"expression":"1 + 1"}\n!tool calculator {"expression":"2 + 2"}';
+
 export interface Population {
   agent: Json;
   /** Of which the second is current. */
@@ -26,6 +29,8 @@ export interface Population {
   messages: Json[];
   /** What the stream of the run said. */
   frames: Json[];
+  /** Of a run that waits for both, which the same key started. */
+  approvals: Json[];
 }
 
 /** `app` listens, so that its engine works. */
@@ -42,10 +47,23 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
+    approvals: await askForApprovals(app, key),
     steps: (await read(`/v1/runs/${run.id}/steps`)).data,
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
   };
+}
+
+async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
+  const fields = { tools: ["calculator"], policy: { require_approval: ["calculator"] } };
+  const agent = await createAgent(app, fields, { key });
+  const { id } = await startRun(app, agent.id, { input: { message: ASKING } }, key);
+  for (;;) {
+    const { status } = await readJson(await app.get(`/v1/runs/${id}`, { key }));
+    if (status === "waiting_approval") break;
+    await app.clock.advance(0);
+  }
+  return (await readJson(await app.get(`/v1/approvals?run_id=${id}`, { key }))).data;
 }
 
 export async function startRun(
