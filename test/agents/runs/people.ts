@@ -1,6 +1,6 @@
 // People who are asked, and who decide: of the approvals of a run.
 import { expect } from "bun:test";
-import type { ApprovalRow, Approval } from "../../../src/agents/approvals/approval.ts";
+import type { Approval, ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { Decision } from "../../../src/agents/approvals/deciding.ts";
 import type { Trial } from "./trial.ts";
 

@@ -4,8 +4,14 @@ import { maybe, oneOf, Timestamp } from "../../../platform/shape.ts";
 import { RISKS } from "../contract.ts";
 import type { ToolRevision } from "../tool.ts";
 
-/** What a tool's name may be; in a path anything else is the name of none. */
+/** What a tool's name may be. */
 export const TOOL_NAME = "^[a-z0-9_]{1,64}$";
+
+/** Anything else is the name of none, and is not looked for. */
+export function isToolName(name: string): boolean {
+  return NAME.test(name);
+}
+const NAME = new RegExp(TOOL_NAME);
 
 /** What never changes once it was registered. */
 const fields = {
@@ -40,8 +46,10 @@ export const ToolRevisionRow = Type.Object({
 });
 export type ToolRevisionRow = Static<typeof ToolRevisionRow>;
 
+/** agents.does.cost.2: nobody prices what an account runs by itself, and that is known. */
+export const HTTP_PRICE = 0;
+
 /** agents.resources.tool */
 export function describeHttpRevision({ account_id: _, ...row }: ToolRevisionRow): ToolRevision {
-  // agents.does.cost.2: nobody prices what an account runs by itself, and that is known.
-  return { ...row, kind: "http", price_sar: 0 };
+  return { ...row, kind: "http", price_sar: HTTP_PRICE };
 }
