@@ -20,6 +20,9 @@ import type { ToolsAround } from "./tools/around.ts";
 import { createBuiltins } from "./tools/builtin/builtins.ts";
 import { type Catalog, createCatalog } from "./tools/catalog.ts";
 import { createChoice } from "./tools/choice.ts";
+import { createConnectionOpening } from "./tools/connections/opening.ts";
+import { openConnectionRoutes } from "./tools/connections/routes.ts";
+import { createHttpTool } from "./tools/http/endpoint.ts";
 import { HTTP_PRICE, type ToolRevisionRow } from "./tools/http/revision.ts";
 import { openRegistrationRoutes } from "./tools/http/routes.ts";
 import { toolStore } from "./tools/http/store.ts";
@@ -48,6 +51,7 @@ export function openAgents(door: Door, around: Around): Agents {
   const toolsAround = { ...around, catalog, tools: database.bind(toolStore) };
   openDefinitionRoutes(door, around, { lookUpTools: createChoice(toolsAround) });
   openThreadRoutes(door, around);
+  openConnectionRoutes(door, around);
   const createTool = openTools(door, toolsAround);
   const findVersion = createVersions(database.bind(agentStore));
   const starting = createStarting(around, {
@@ -74,7 +78,10 @@ export function openAgents(door: Door, around: Around): Agents {
 
 /** The routes of tools; what makes a tool of a revision, also for runs. */
 function openTools(door: Door, around: ToolsAround) {
-  const createTool = (revision: ToolRevisionRow) => createHttpTool(revision, around);
+  const { egress } = around;
+  const openConnection = createConnectionOpening(around);
+  const createTool = (revision: ToolRevisionRow) =>
+    createHttpTool(revision, { egress, openConnection });
   openToolRoutes(door, around);
   openRegistrationRoutes(door, around, { judgeUrl: around.egress.judge, judgeParameters });
   openTrialRoute(door, around, createTool);
@@ -98,12 +105,3 @@ function keepPrices({ settings }: Pick<Around, "settings">, catalog: Catalog): P
 }
 
 const judgeParameters = () => null;
-function createHttpTool(revision: ToolRevisionRow, _around: unknown) {
-  return {
-    ...revision,
-    parameters: revision.parameters as never,
-    async run() {
-      return { outcome: "error", content: revision.name, external: false } as const;
-    },
-  };
-}
