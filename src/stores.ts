@@ -2,6 +2,7 @@
 import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
+import { noteStore } from "./agents/notes/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
@@ -13,5 +14,5 @@ import { outboxStore } from "./platform/outbox/store.ts";
 export const stores = [
   ...[accountStore, keyStore, holdStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[agentStore, threadStore, runStore, usageStore, outboxStore],
+  ...[agentStore, threadStore, runStore, noteStore, usageStore, outboxStore],
 ];

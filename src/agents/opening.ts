@@ -5,6 +5,7 @@ import type { Around } from "./around.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersions } from "./definitions/versions.ts";
+import { noteStore } from "./notes/store.ts";
 import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
@@ -34,8 +35,9 @@ export interface Agents {
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;
-  const { database, access, clock, log } = around;
-  const tools = createCatalog(createBuiltins({ search: around.inside.search }));
+  const { database, access, egress, clock, log } = around;
+  const notes = database.bind(noteStore);
+  const tools = createCatalog(createBuiltins({ search: around.inside.search, egress, notes }));
   openDefinitionRoutes(door, around, { tools });
   openThreadRoutes(door, around);
   openToolRoutes(door, around, { tools });

@@ -4,6 +4,7 @@ import { holdStore } from "../../src/access/holds/store.ts";
 import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
+import { noteStore } from "../../src/agents/notes/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
@@ -14,10 +15,12 @@ import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
+import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { agentCases } from "./agent-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
+import { noteCases } from "./note-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { runCases } from "./run-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
@@ -39,6 +42,8 @@ export function bindHouses(database: Database) {
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
+    notes: database.bind(noteStore),
+    noted: database.bind(noteWrites),
     usage: database.bind(usageStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
@@ -606,5 +611,6 @@ export const cases: readonly Case[] = [
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,
+  ...noteCases,
   ...outboxCases,
 ];

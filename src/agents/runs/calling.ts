@@ -41,12 +41,16 @@ export async function runCall(
     result = await tool.run({
       arguments: call.arguments as Record<string, unknown>,
       account_id: row.account_id,
+      agent_id: row.agent_id,
       run_id: row.id,
       tool_call_id: call.tool_call_id,
       caller,
       request_id: ids.uuid(),
       trace: null,
       readOutput: (id) => findEarlier(state, id, findOutput),
+      has_external: row.external_content,
+      // Nothing is known as long as nobody gathers what was said.
+      isKnownAddress: () => false,
       now: clock.now,
       signal: time.signal,
     });
@@ -65,6 +69,7 @@ export async function runCall(
       outcome: result.outcome,
       content: cut.shown,
       truncated: cut.truncated,
+      http_status: result.http_status ?? null,
       duration_ms: Math.round(clock.monotonic() - begun_at),
       external: result.external,
       cost: writeAmount(cost),
