@@ -86,7 +86,7 @@ class Generation {
  * The form in which addresses are compared: as the URL standard writes them, without fragment.
  * What is percent-encoded stays so: `%41` and `A` are two addresses. null: it is none.
  */
-export function normalizeAddress(text: string): string | null {
+function normalizeAddress(text: string): string | null {
   if (text.length > URL_CHARACTERS_MAX) return null;
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return null;
