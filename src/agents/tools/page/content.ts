@@ -31,7 +31,7 @@ const UNREADABLE: readonly [start: string, what: string][] = [
 ];
 
 /** Judges by `content-type`; a reply without one is judged by how it begins. */
-export function judgeContent(headers: Headers, body: Uint8Array): Content {
+export function judgeContent(headers: Pick<Headers, "get">, body: Uint8Array): Content {
   const type = headers.get("content-type") ?? "";
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   if (coding !== "" && coding !== "identity") {
