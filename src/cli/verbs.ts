@@ -21,6 +21,17 @@ function turn(to: Turn, help: string): Verb {
   };
 }
 
+/** A verb of one tool of an account. */
+function toolVerb(act: "show" | "disable" | "enable", help: string): Verb {
+  return {
+    name: `tools ${act}`,
+    args: ["NAME"],
+    flags: { account },
+    help,
+    run: async (given, output) => (await import("./tools.ts")).workTool(given, output, act),
+  };
+}
+
 export const VERBS: readonly Verb[] = [
   {
     name: "dev",
@@ -194,6 +205,16 @@ export const VERBS: readonly Verb[] = [
     run: async (given, output) => (await import("./runs.ts")).followRun(given, output),
   },
   {
+    name: "tools list",
+    args: [],
+    flags: { account },
+    help: "the tools that accounts have registered",
+    run: async (given, output) => (await import("./tools.ts")).listTools(given, output),
+  },
+  toolVerb("show", "a tool of --account, as its runs call it"),
+  toolVerb("disable", "no run calls it any more"),
+  toolVerb("enable", "takes `disable` back"),
+  {
     name: "models list",
     args: [],
     flags: {},
@@ -216,6 +237,15 @@ export const VERBS: readonly Verb[] = [
   turn("on", "takes `off` back"),
   turn("block", "not listed; calls: 503 model_unavailable"),
   turn("unblock", "takes `block` back"),
+  {
+    name: "secrets rotate",
+    args: [],
+    flags: {
+      "give-up": { help: "deletes what no key at hand opens, so that it can be set again" },
+    },
+    help: "a new secrets key: seals again all that is stored",
+    run: async (given, output) => (await import("./secrets.ts")).rotateSecrets(given, output),
+  },
   {
     name: "usage",
     args: [],

@@ -137,7 +137,10 @@ function createAnswer(
       // gateway.authentication.4, agents.errors.scope_required
       throw refuse("scope_required", { message: `This route needs the scope ${spec.scope}.` });
     }
+    // agents.errors.not_enabled
+    if (spec.feature && !rules.isEnabled(spec.feature)) throw refuse("not_enabled");
     const { params, query } = readParameters(request.url);
+    if (spec.admit) await spec.admit({ caller, params: params as Record<string, unknown> });
     // gateway.limits.body_size, agents.limits.body_size: also where no body is read.
     if (!check) refuseLength(request, bytes_max);
     const body = check ? check(await readBody(visit)) : undefined;

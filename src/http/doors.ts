@@ -50,6 +50,7 @@ export function createDoors(options: DoorsOptions): Doors {
       half: "agents",
       limiter: keys,
       isOpen: () => settings.agents.open,
+      isEnabled: (feature) => settings.agents[feature],
       enforcesScope: () => settings.agents.enforce_scope,
       limitAddress: (request) => addresses.take(entrance.addressOf(request)),
       ...common,

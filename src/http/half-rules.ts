@@ -1,7 +1,7 @@
 // In what the doors of the two halves differ: whom they let in, what they count, what they allow.
 import { accountOf, type Caller } from "../access/index.ts";
 import { refuse } from "../platform/refusal.ts";
-import type { RouteSpec } from "./route.ts";
+import type { Feature, RouteSpec } from "./route.ts";
 
 /** What the door of a half is made with beside what every door is. */
 export type HalfOptions = { half: "gateway" } | ({ half: "agents" } & AgentsGate);
@@ -9,6 +9,8 @@ export type HalfOptions = { half: "gateway" } | ({ half: "agents" } & AgentsGate
 interface AgentsGate {
   /** False: the operator has not opened the agent service. */
   isOpen(): boolean;
+  /** False: the operator has switched it off. */
+  isEnabled(feature: Feature): boolean;
   /** False: the grace period, in which a key without the scope `agents` is served. */
   enforcesScope(): boolean;
   /** Counts a request against its client's address, or refuses it. */
@@ -23,6 +25,7 @@ export interface HalfRules {
   admit(request: Request): void;
   /** What a request is counted under; `route` is its verb and path. */
   nameCounter(caller: Caller, route: string): string;
+  isEnabled(feature: Feature): boolean;
   /** Whether the scope that a route names is asked for now. */
   needsScope(spec: RouteSpec): boolean;
 }
@@ -42,10 +45,16 @@ const GATEWAY_RULES: HalfRules = {
   admit() {},
   // gateway.limits.rate: all keys of an account share one counter for each route.
   nameCounter: (caller, route) => `${accountOf(caller)} ${route}`,
+  isEnabled: () => true,
   needsScope: () => true,
 };
 
-function createAgentsRules({ isOpen, enforcesScope, limitAddress }: AgentsGate): HalfRules {
+function createAgentsRules({
+  isOpen,
+  isEnabled,
+  enforcesScope,
+  limitAddress,
+}: AgentsGate): HalfRules {
   return {
     body_bytes_max: AGENTS_BODY_BYTES_MAX,
     // agents.errors.p9: also a query is refused for an unknown field.
@@ -58,6 +67,7 @@ function createAgentsRules({ isOpen, enforcesScope, limitAddress }: AgentsGate):
     },
     // agents.limits.request_rate: each key by itself, all routes together.
     nameCounter: ({ key_id }) => key_id,
+    isEnabled,
     // agents.authentication.2, agents.endpoints.p2: none stands for another.
     // agents.authentication.3: while the grace lasts, most routes serve a key without `agents`.
     needsScope: ({ scope, is_scope_certain }) =>

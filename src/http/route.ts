@@ -13,6 +13,9 @@ export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
  */
 export type Path = `/v1/${string}`;
 
+/** What an operator can switch off in the agent service while it is open. */
+export type Feature = "http_tools";
+
 /** A success, for the document. */
 interface DocumentedReply {
   description: string;
@@ -37,11 +40,16 @@ export interface RouteSpec<
   scope?: Scope;
   /** agents.authentication.3: the scope is asked for in the grace period, too. */
   is_scope_certain?: true;
+  /** Where it is switched off, the route refuses whatever it is asked. */
+  feature?: Feature;
   /** What stands in the path: `id` of /v1/agents/:id. */
   params?: P;
   /** What may stand behind the path; left out in the agent half: nothing. */
   query?: Q;
   ignores_unknown_query?: true;
+  /** Judges who may do this to what the path names; no body has been read, and no fault of one
+   * is told to who may not. */
+  admit?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
   /** What it reads of the request's head, for the document; the handler judges it. */
   request_headers?: readonly RequestHeader[];
   body?: B;

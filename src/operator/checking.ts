@@ -12,7 +12,7 @@ import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/datab
 import { formatDuration } from "../platform/duration.ts";
 import { createTrustedEgress, type TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
-import { hasSecretsKey } from "../platform/secrets-key.ts";
+import { explainKeyFile, readKeyFile } from "../platform/secrets/key-file.ts";
 import type { ModelSettings, ServiceName, Settings } from "../platform/settings/index.ts";
 import { listServiceLooks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
@@ -95,11 +95,11 @@ function checkSecretsKey(name: string): CheckRow {
   };
   const warnings: string[] = [];
   try {
-    const isThere = hasSecretsKey(name, (why) => warnings.push(why));
+    const isThere = readKeyFile(name, (why) => warnings.push(why)) !== undefined;
     if (warnings.length > 0) return row("warn", warnings[0]!);
     return row("ok", isThere ? "it can be read" : "there is none yet: the next start makes it");
   } catch (failure) {
-    const why = (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
+    const why = explainKeyFile(failure);
     return row("warn", `it cannot be used (${why}): hashes in the log hold for one run`);
   }
 }

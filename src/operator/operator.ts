@@ -1,9 +1,10 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import { createAgentBook, createRunBook } from "../agents/index.ts";
+import { createAgentBook, createRunBook, createToolBook } from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
+import type { Secrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createAgentVerbs } from "./agents.ts";
@@ -12,17 +13,22 @@ import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
+import { createSecretVerbs } from "./secrets.ts";
+import { createToolVerbs } from "./tools.ts";
 import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
   /** Only models of the settings can be switched, granted and put on a key's list. */
-  settings: Pick<Settings, "models" | "service">;
+  settings: Pick<Settings, "models" | "service" | "limits">;
   access: Access;
   database: Database;
   clock: Clock;
+  /** Of the database and the installation's key file: what is to be kept is sealed with it. */
+  secrets: Secrets;
 }
 
-export function buildOperator({ settings, access, database, clock }: OperatorOptions) {
+export function buildOperator(options: OperatorOptions) {
+  const { settings, access, database, clock, secrets } = options;
   const { models } = settings;
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
@@ -41,6 +47,12 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
       ...{ access, clock, requireAccount },
       agents: book,
       runs: createRunBook(database),
+    }),
+    secrets: createSecretVerbs(secrets),
+    tools: createToolVerbs({
+      ...{ access, requireAccount },
+      tools: createToolBook(database),
+      tools_max: settings.limits.tools,
     }),
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */

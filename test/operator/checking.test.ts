@@ -220,7 +220,8 @@ describe("the data", () => {
   test("a database that others have open is looked at, and left as it was", async () => {
     const data = join(place, "open");
     const settings = readSettings("", "wadi.toml", {}, {});
-    const around = { settings, clock, ids: createSeededIds() };
+    const own = { secrets_key_file: null, warn() {} };
+    const around = { settings, clock, ids: createSeededIds(), ...own };
     const file = { kind: "sqlite" as const, file: join(data, "wadi.db") };
     const { operator, close } = await openOperator({ ...around, place: file });
     await operator.accounts.create("acme");

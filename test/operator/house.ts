@@ -6,6 +6,7 @@ import { readSettings } from "../../src/platform/settings/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { openTestSecrets } from "../support/secrets.ts";
 
 export interface House {
   operator: Operator;
@@ -24,7 +25,8 @@ export async function openHouse(ids: readonly string[] = ["stub-1"], more = ""):
   };
   const database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids: createSeededIds(), alias: "svc" });
-  const operator = buildOperator({ settings, access, database, clock });
+  const secrets = openTestSecrets(database, clock);
+  const operator = buildOperator({ settings, access, database, clock, secrets });
   return { operator, access, clock, database, close: database.close };
 }
 

@@ -165,11 +165,20 @@ const recordCases: Case[] = [
   },
 ];
 
+/** A person is asked. */
+const askFor = ({ runs }: Houses, run_id: string) =>
+  runs.plan(makeRecord(run_id), [
+    { approval: makeApproval(`asked by ${run_id}`, run_id), event_id: `requested by ${run_id}` },
+  ]);
+
 const waitCases: Case[] = [
   {
     method: "runs.wait",
     title: "lets a run go, which is counted no longer, and whose thread stays busy",
-    given: startOne,
+    async given(houses) {
+      await startOne(houses);
+      await askFor(houses, "r-1");
+    },
     act: ({ runs }) => runs.wait("r-1", 1, 33),
     async judge(answer, houses) {
       const { runs, ran } = houses;
@@ -272,6 +281,7 @@ const finishCases: Case[] = [
     async given(houses) {
       await startMany(houses, ["r-1", "r-2"]);
       await takeUp(houses);
+      await askFor(houses, "r-2");
       await houses.runs.wait("r-2", 1, 0);
     },
     act: ({ runs }) =>
@@ -283,7 +293,7 @@ const finishCases: Case[] = [
       expect(answer).toEqual([false, false]);
       expect(await runs.find("r-1", null)).toMatchObject({ status: "running", last_seq: 0 });
       expect(await runs.find("r-2", null)).toMatchObject({ status: "waiting_approval" });
-      expect(await outbox.list("a-1")).toEqual([]);
+      expect(await outbox.list("a-1")).toMatchObject([{ type: "approval.requested" }]);
     },
   },
   {

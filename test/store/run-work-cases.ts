@@ -1,6 +1,6 @@
 // What the store of runs must do for the process that executes them, on every engine.
 import { expect } from "bun:test";
-import { BEGIN, makeApproval, makeProgress, makeRecord, makeStep } from "../support/runs.ts";
+import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
 import { count, finding, start, startMany, takeUp } from "./run-acts.ts";
 
@@ -237,9 +237,8 @@ const claimCases: Case[] = [
       await crash(houses, 5);
       const epoch = await houses.runs.register(BEGIN);
       await houses.runs.claim(epoch, TURN, BEGIN);
-      const progress = makeProgress(1, { pending_approvals: ["p-1"] });
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
-      await houses.runs.plan(makeRecord("r-1", { epoch, progress }), requests);
+      await houses.runs.plan(makeRecord("r-1", { epoch }), requests);
     },
     act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
     async judge(_, houses) {

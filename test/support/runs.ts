@@ -94,7 +94,6 @@ export const makeProgress = (rounds: number, fields: Partial<Progress> = {}): Pr
   cost: { model: 10 * rounds, tools: 0, total: 10 * rounds },
   usage: makeUsage(rounds),
   ...{ priced: 10 * rounds, worked_ms: rounds, output: null, external_content: false },
-  pending_approvals: [],
   ...fields,
 });
 
@@ -112,7 +111,7 @@ export const makeMessage = (id: string, fields: Partial<NewMessage> = {}): NewMe
 /** A record of the process 1. */
 export const makeRecord = (run_id: string, fields: Partial<Record> = {}): Record => ({
   ...{ run_id, epoch: 1, at: BEGIN + 10, progress: makeProgress(1) },
-  ...{ steps: [], messages: [], outputs: [], summary: null },
+  ...{ steps: [], messages: [], outputs: [], effects: [], summary: null },
   ...fields,
 });
 

@@ -1,9 +1,11 @@
 // Runs the calls of a round side by side, and says what became of each.
 import type { Caller } from "../../access/index.ts";
 import { abortAfter } from "../../platform/clock.ts";
+import type { NoteEffect } from "../notes/note.ts";
 import type { StoredOutput, ToolResult } from "../tools/contract.ts";
 import { cutOutput } from "../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "./cost.ts";
+import { isSent } from "./open-calls.ts";
 import { writeResult } from "./result.ts";
 import type { RunState } from "./state.ts";
 import type { ToolCallData, ToolResultData } from "./step.ts";
@@ -11,29 +13,44 @@ import type { Work } from "./work.ts";
 
 /** A call that has ended. */
 export interface Called {
+  call: ToolCallData;
   result: ToolResultData;
   /** The whole, where the step has only head and tail of it. */
   whole: string | null;
   cost: Amount;
   /** Where content from outside came from; null: from no one place, or there is none. */
   url: string | null;
+  /** What it changes here; null: nothing. */
+  effect: NoteEffect | null;
+  /** Whether the run had read content from outside when it began. */
+  has_external: boolean;
+}
+
+/** Of a call whose tool was switched off behind its plan. */
+export function writeDisabled(call: ToolCallData): Called {
+  // Of what had been sent before nobody knows what became of it.
+  const outcome = isSent(call) ? "outcome_unknown" : "disabled";
+  const result = writeResult(call, { outcome, content: "The tool was switched off." });
+  return { call, result, whole: null, cost: 0, url: null, effect: null, has_external: false };
 }
 
 /** Runs one call; it never throws: a bug of a tool is an error of the call. */
 export async function runCall(
-  { around, findTool, findOutput }: Pick<Work, "around" | "findTool" | "findOutput">,
-  state: RunState,
+  {
+    around,
+    state,
+    findTool,
+    findOutput,
+  }: Pick<Work, "around" | "state" | "findTool" | "findOutput">,
   call: ToolCallData,
   caller: Caller,
   signal: AbortSignal,
 ): Promise<Called> {
   const { clock, ids, log } = around;
   const tool = findTool(call.name);
-  if (!tool) {
-    const result = writeResult(call, { outcome: "disabled", content: "It was switched off." });
-    return { result, whole: null, cost: 0, url: null };
-  }
+  if (!tool) return writeDisabled(call);
   const { row } = state;
+  const has_external = row.external_content;
   const begun_at = clock.monotonic();
   const time = abortAfter(clock, tool.timeout_ms, signal);
   let result: ToolResult;
@@ -41,18 +58,23 @@ export async function runCall(
     result = await tool.run({
       arguments: call.arguments as Record<string, unknown>,
       account_id: row.account_id,
+      agent_id: row.agent_id,
       run_id: row.id,
       tool_call_id: call.tool_call_id,
       caller,
       request_id: ids.uuid(),
       trace: null,
       readOutput: (id) => findEarlier(state, id, findOutput),
+      has_external,
+      isKnownAddress: (url) => state.known?.has(url) ?? false,
       now: clock.now,
       signal: time.signal,
     });
   } catch (error) {
     log.error("a tool failed", { run_id: row.id, tool: tool.name, error });
-    result = { outcome: "error", content: "The tool failed on our side.", external: false };
+    // Whatever broke: it may have been sent before.
+    const outcome = tool.sends ? "outcome_unknown" : "error";
+    result = { outcome, content: "The tool failed on our side.", external: false };
   } finally {
     time.cancel();
   }
@@ -61,10 +83,12 @@ export async function runCall(
   // Only what was of use is paid.
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
   return {
+    call,
     result: writeResult(call, {
       outcome: result.outcome,
       content: cut.shown,
       truncated: cut.truncated,
+      http_status: result.http_status ?? null,
       duration_ms: Math.round(clock.monotonic() - begun_at),
       external: result.external,
       cost: writeAmount(cost),
@@ -72,6 +96,8 @@ export async function runCall(
     whole: cut.whole,
     cost,
     url: result.external_url ?? null,
+    effect: result.effect ?? null,
+    has_external,
   };
 }
 

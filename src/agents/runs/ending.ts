@@ -3,7 +3,7 @@ import { type Code, refuse } from "../../platform/refusal.ts";
 import type { Exceeded } from "./budget.ts";
 import { createTelling } from "./counting.ts";
 import { type Addition, type End, tell } from "./journal.ts";
-import { writeCancelled, writeToolMessage } from "./result.ts";
+import { writeToolMessage, writeUnfinished } from "./result.ts";
 import type { NewStep } from "./step.ts";
 import type { Fate, Work } from "./work.ts";
 
@@ -36,13 +36,19 @@ export async function end(
   if (!steps.some(isPriceMissing)) {
     steps.push(...createTelling(work)(round, state.row.model, addition.progress.cost.model));
   }
-  for (const call of state.open) {
-    const result = writeCancelled(call);
+  const answered = new Set(steps.map(nameAnswered));
+  for (const { call } of state.open) {
+    if (answered.has(call.tool_call_id)) continue;
+    const result = writeUnfinished(call);
     steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
     messages.push(writeToolMessage(result, ids.uuid()));
   }
   await journal.finish({ ...addition, steps, messages }, ending);
   return "ended";
+}
+
+function nameAnswered({ kind, data }: NewStep): string | null {
+  return kind === "tool_result" ? data.tool_call_id : null;
 }
 
 function isPriceMissing({ kind, data }: NewStep): boolean {

@@ -3,11 +3,11 @@ import { endsWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
 import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
+import type { OpenToolset } from "../tools/toolset.ts";
 import { createCallers } from "./callers.ts";
 import type { RunStore } from "./journal.ts";
 import { createPerformance } from "./performing.ts";
 import { createPlaces } from "./places.ts";
-import type { FindTool } from "./planning.ts";
 import { createProcess } from "./process.ts";
 import { createPump } from "./pump.ts";
 import type { RunRow } from "./run.ts";
@@ -22,7 +22,7 @@ export interface EngineOptions {
   around: Around;
   store: RunStore;
   findVersion: FindVersion;
-  findTool: FindTool;
+  openToolset: OpenToolset;
 }
 
 export interface Engine extends Service {

@@ -51,6 +51,7 @@ async function goOn(work: Work, maySummarise: boolean): Promise<Turn> {
 }
 
 async function askOn(work: Work, maySummarise: boolean): Promise<Turn> {
+  await work.refreshTools?.();
   const conversation = converse(work, maySummarise);
   const asked = await askModel(work, conversation.ask);
   if (asked === "broken") return "broken";

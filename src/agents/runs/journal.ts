@@ -7,9 +7,10 @@ import type { NewMessage } from "../threads/thread.ts";
 import type { Run, RunRow } from "./run.ts";
 import { applyStep, hear, type RunState } from "./state.ts";
 import type { FinalStatus } from "./states.ts";
-import type { NewStep, StepRow, SystemData } from "./step.ts";
+import type { NewStep, StepRow, SystemData, ToolCallData } from "./step.ts";
 import { countApprovalIds } from "./store/closing.ts";
 import type { runStore } from "./store/index.ts";
+import type { Intent } from "./store/intent.ts";
 import type { Progress, Record, WrittenStep } from "./store/record.ts";
 import type { Request } from "./store/waiting.ts";
 
@@ -19,6 +20,7 @@ export interface Addition {
   steps?: readonly NewStep[];
   messages?: readonly NewMessage[];
   outputs?: Record["outputs"];
+  effects?: Record["effects"];
   summary?: Record["summary"];
 }
 
@@ -51,6 +53,7 @@ export function createJournal(
     steps: (given.steps ?? []).map(writeStep),
     messages: given.messages ?? [],
     outputs: given.outputs ?? [],
+    effects: given.effects ?? [],
     summary: given.summary ?? null,
   });
   /** What was written is what the run is from now on. */
@@ -75,9 +78,24 @@ export function createJournal(
       const written = write(given);
       follow(given, written, await store.plan(written, requests));
     },
-    async settle(given: Addition): Promise<void> {
+    async settle(given: Addition, requests: readonly Request[] = []): Promise<void> {
       const written = write(given);
-      follow(given, written, await store.settle(written));
+      follow(given, written, await store.settle(written, requests));
+    },
+    /** Before calls are sent: once this is written, nobody believes that they were not. */
+    async intend(calls: readonly ToolCallData[]): Promise<Intent> {
+      const { row } = state;
+      const steps = calls.map((data): NewStep => {
+        return { id: ids.uuid(), round: row.usage.rounds, kind: "tool_call", data };
+      });
+      const given = { progress: row, steps };
+      const written = write(given);
+      const tools = [...new Set(calls.map(({ name }) => name))];
+      const intent = await store.intend(written, row.account_id, tools);
+      if (intent.came === "lost") throw new Lost();
+      if (intent.came === "written") follow(given, written, intent.recorded);
+      if (intent.came === "cancelled") state.row = { ...state.row, cancel_requested: true };
+      return intent;
     },
     async note(given: Addition): Promise<void> {
       const written = write(given);
@@ -92,10 +110,17 @@ export function createJournal(
       const ending = { status, error, event_id: event_id!, fresh: others };
       if (!(await store.finish(write(given), ending))) throw new Lost();
     },
-    /** False: the run was asked to stop before it could wait. */
+    /** False: the run was asked to stop, or all was decided, before it could wait. */
     async wait(): Promise<boolean> {
-      const came = await store.wait(state.row.id, epoch, countWorked());
+      const { id, usage } = state.row;
+      const came = await store.wait(id, epoch, countWorked());
       if (came === "lost") throw new Lost();
+      if (came === "decided") {
+        for (const step of await store.listDecisions(id, usage.rounds)) applyStep(state, step);
+        if (state.open.every(({ standing }) => standing === "asks")) {
+          throw new Error("a run waits for approvals that nobody knows of");
+        }
+      }
       if (came === "cancelled") state.row = { ...state.row, cancel_requested: true };
       return came === "waits";
     },
@@ -111,9 +136,9 @@ function writeStep({ id, round, kind, data }: NewStep): WrittenStep {
 /** Of a row, what its process may write: the rest need not travel. */
 function takeProgress(row: RunRow, worked_ms: number): Progress {
   const { model, tools, total } = row.cost;
-  const { usage, priced, output, external_content, pending_approvals } = row;
+  const { usage, priced, output, external_content } = row;
   const cost = { model, tools, total };
-  return { cost, usage, priced, worked_ms, output, external_content, pending_approvals };
+  return { cost, usage, priced, worked_ms, output, external_content };
 }
 
 /** A step about the run itself. */

@@ -3,11 +3,11 @@ import { wait } from "../../platform/clock.ts";
 import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
 import { createFence } from "../tools/fence.ts";
+import type { OpenToolset } from "../tools/toolset.ts";
 import { leftMs } from "./budget.ts";
 import { execute } from "./execution.ts";
 import { createJournal, type RunStore } from "./journal.ts";
 import type { Places } from "./places.ts";
-import type { FindTool } from "./planning.ts";
 import { beginLog, restoreState } from "./state.ts";
 import type { Executing } from "./watching.ts";
 import type { Work } from "./work.ts";
@@ -19,7 +19,7 @@ export interface PerformanceOptions extends Pick<Work, "findCaller"> {
   around: Around;
   store: RunStore;
   findVersion: FindVersion;
-  findTool: FindTool;
+  openToolset: OpenToolset;
   places: Places;
   draining: AbortSignal;
   /** A place was given away. */
@@ -28,7 +28,8 @@ export interface PerformanceOptions extends Pick<Work, "findCaller"> {
 
 /** It never throws. */
 export function createPerformance(options: PerformanceOptions) {
-  const { around, store, findVersion, findTool, findCaller, places, draining, onPlace } = options;
+  const { around, store, findVersion, openToolset, findCaller, places, draining, onPlace } =
+    options;
   const { clock, ids, log } = around;
   /** Gives the place away while nothing is done, and comes back for it. */
   const park = async (wait_ms: number, signal: AbortSignal) => {
@@ -50,10 +51,12 @@ export function createPerformance(options: PerformanceOptions) {
     try {
       const version = await findVersion(row.agent_id, row.version);
       if (!version) throw new Error("the version of a run is missing");
+      const toolset = await openToolset(row.account_id, version);
       const loaded = { row, version, ...(beginLog(row) ?? (await store.load(row))) };
       const state = restoreState(loaded, createFence(ids.token(16)));
       await execute({
-        ...{ around, findTool, findCaller, findOutput: store.findOutput, state },
+        ...{ around, findCaller, findOutput: store.findOutput, state },
+        ...{ findTool: toolset.find, refreshTools: toolset.refresh },
         journal: createJournal(around, store, state),
         leash: { signal, park: (wait_ms: number) => park(wait_ms, signal) },
         isDraining: () => draining.aborted,

@@ -2,12 +2,14 @@
 // are answered without being run.
 import type { RoundAnswer } from "../../gateway/index.ts";
 import type { Ids } from "../../platform/ids.ts";
+import { hashArguments } from "../approvals/approval.ts";
 import type { NewMessage, ToolCallText } from "../threads/thread.ts";
 import { checkArguments } from "../tools/arguments.ts";
-import type { BuiltinTool } from "../tools/contract.ts";
+import type { Tool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
 import { writeAmount } from "./cost.ts";
+import { nameCall } from "./open-calls.ts";
 import { writeResult, writeToolMessage } from "./result.ts";
 import type { RunState } from "./state.ts";
 import type { AssistantData, NewStep, Outcome, ToolCallData } from "./step.ts";
@@ -27,7 +29,7 @@ const ARGUMENTS_OF_REPLY_MAX = 1_048_576;
 const CONTENT_CHARACTERS_MAX = 1_048_576;
 
 /** The tools of a version as they are now; undefined: there is none of that name any more. */
-export type FindTool = (name: string) => BuiltinTool | undefined;
+export type FindTool = (name: string) => Tool | undefined;
 
 export interface Plan {
   steps: NewStep[];
@@ -90,6 +92,12 @@ export function planReply(state: RunState, reply: AssistantData, { ids, findTool
   return plan;
 }
 
+const DENIED = "The same call was not allowed earlier in this run: it is not asked for again.";
+
+function isDenied({ denied }: RunState, name: string, value: unknown): boolean {
+  return denied.size > 0 && denied.has(nameCall(name, hashArguments(value)));
+}
+
 interface CallPlanning {
   index: number;
   round: number;
@@ -110,7 +118,8 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     decision: "refused",
     why: [],
     approval_id: null,
-    attempt: 1,
+    // Nobody has to know before that something is read.
+    attempt: pin?.risk === "read" ? 1 : 0,
   };
   const add = (data: ToolCallData) =>
     plan.steps.push({ id: ids.uuid(), round, kind: "tool_call", data });
@@ -133,6 +142,10 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
   const checked = checkArguments(tool.parameters, call.arguments);
   if (!checked.ok) {
     answer("invalid_arguments", checked.faults.join("\n"));
+    return;
+  }
+  if (isDenied(state, call.name, checked.value)) {
+    answer("rejected", DENIED);
     return;
   }
   const { decision, why } = decide({

@@ -1,15 +1,12 @@
 // What becomes of a model's reply: the end of its run, or the calls that it plans.
 import type { RoundAnswer } from "../../gateway/index.ts";
-import { show } from "../../platform/shape.ts";
-import { Approval } from "../approvals/approval.ts";
 import { judgeCalls } from "./budget.ts";
 import { priceRound } from "./cost.ts";
 import { addReply, createTelling } from "./counting.ts";
 import { end, exceed } from "./ending.ts";
 import { type Plan, planReply, readReply } from "./planning.ts";
-import { requestApproval } from "./requesting.ts";
+import { askFor } from "./requesting.ts";
 import type { RunRow } from "./run.ts";
-import type { NewStep } from "./step.ts";
 import type { Turn, Work } from "./work.ts";
 
 export async function takeReply(work: Work, answer: RoundAnswer): Promise<Turn> {
@@ -42,19 +39,11 @@ async function follow(
   plan: Plan,
   { progress, steps, messages }: { progress: RunRow } & Pick<Plan, "steps" | "messages">,
 ): Promise<void> {
-  const { journal, around } = work;
-  const requests = plan.calls
-    .filter(({ approval_id }) => approval_id !== null)
-    .map((call) => requestApproval(work, progress, call));
-  const asked = requests.map(({ approval }): NewStep => {
-    const data = { event: "requested", approval: show(Approval, approval) };
-    return { id: around.ids.uuid(), round: progress.usage.rounds, kind: "approval", data };
-  });
-  const pending_approvals = requests.map(({ approval }) => approval.id);
-  const addition = {
-    progress: { ...progress, pending_approvals },
-    steps: [...steps, ...asked],
-    messages,
-  };
-  await journal.plan(addition, requests);
+  const asked = askFor(
+    work,
+    progress,
+    plan.calls.filter(({ approval_id }) => approval_id !== null),
+  );
+  const addition = { progress: asked.progress, steps: [...steps, ...asked.steps], messages };
+  await work.journal.plan(addition, asked.requests);
 }

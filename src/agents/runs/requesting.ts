@@ -1,10 +1,10 @@
 // What a person is asked: a call as it would be sent, and why it is not sent without them.
-import { writeCanonical } from "../../platform/canonical.ts";
-import type { ApprovalRow } from "../approvals/approval.ts";
+import { show } from "../../platform/shape.ts";
+import { Approval, type ApprovalRow, hashArguments } from "../approvals/approval.ts";
 import type { Around } from "../around.ts";
 import type { RunRow } from "./run.ts";
 import type { RunState } from "./state.ts";
-import type { ToolCallData } from "./step.ts";
+import type { NewStep, ToolCallData } from "./step.ts";
 import type { Request } from "./store/waiting.ts";
 
 interface Requesting {
@@ -12,7 +12,20 @@ interface Requesting {
   state: RunState;
 }
 
-export function requestApproval(
+/** A run that asks: the steps that say so, and what it waits for from then on. */
+export function askFor(work: Requesting, row: RunRow, calls: readonly ToolCallData[]) {
+  const { ids } = work.around;
+  const requests = calls.map((call) => requestApproval(work, row, call));
+  const steps = requests.map(({ approval }): NewStep => {
+    const data = { event: "requested" as const, approval: show(Approval, approval) };
+    return { id: ids.uuid(), round: row.usage.rounds, kind: "approval", data };
+  });
+  const asked = requests.map(({ approval }) => approval.id);
+  const pending_approvals = [...row.pending_approvals, ...asked];
+  return { progress: { ...row, pending_approvals }, steps, requests };
+}
+
+function requestApproval(
   { around: { clock, ids }, state }: Requesting,
   row: RunRow,
   call: ToolCallData,
@@ -28,7 +41,7 @@ export function requestApproval(
     revision: call.revision,
     risk: call.risk!,
     arguments: call.arguments,
-    arguments_sha256: Bun.SHA256.hash(writeCanonical(call.arguments), "hex") as string,
+    arguments_sha256: hashArguments(call.arguments),
     why: call.why,
     external_sources: state.sources.map(({ seq, tool, url }) => ({ seq, tool, url })),
     status: "pending",

@@ -1,6 +1,7 @@
 // What a call came to, as its step, and the same for the model and the thread.
 import { formatMoney } from "../../platform/money.ts";
 import type { NewMessage } from "../threads/thread.ts";
+import { isSent } from "./open-calls.ts";
 import type { ToolCallData, ToolResultData } from "./step.ts";
 
 const NOTHING = formatMoney(0);
@@ -17,7 +18,11 @@ export function writeResult(
 }
 
 /** Of a call whose run ends first. */
-export function writeCancelled(call: Pick<ToolCallData, "tool_call_id" | "name">): ToolResultData {
+export function writeUnfinished(call: ToolCallData): ToolResultData {
+  if (isSent(call)) {
+    const content = "The run ended while this call was under way: it may have been done or not.";
+    return writeResult(call, { outcome: "outcome_unknown", content });
+  }
   const content = "The run ended before this call was done.";
   return writeResult(call, { outcome: "cancelled", content });
 }

@@ -7,9 +7,19 @@ import {
   type ShownMessage,
   type ThreadMessage,
 } from "../threads/view-blocks.ts";
+import type { KnownAddresses } from "../tools/addresses.ts";
 import type { Fence } from "../tools/fence.ts";
+import { recallAddresses, rememberResult } from "./known-addresses.ts";
+import { applyCall, applyDecision, type OpenCall } from "./open-calls.ts";
 import type { RunRow } from "./run.ts";
-import type { AssistantData, StepRow, SystemData, ToolCallData, ToolResultData } from "./step.ts";
+import type {
+  ApprovalData,
+  AssistantData,
+  StepRow,
+  SystemData,
+  ToolCallData,
+  ToolResultData,
+} from "./step.ts";
 
 /** A person who decides is shown so many places from which text came, the first ones. */
 const SOURCES_MAX = 100;
@@ -41,13 +51,17 @@ export interface RunState {
   /** What the model has refused as too long, and how often; null: nothing. */
   refused: { room_tokens: number; times: number } | null;
   /** Calls of the present round without a result. */
-  open: ToolCallData[];
+  open: OpenCall[];
+  /** Calls that a person did not allow, by tool and arguments: they are not asked for again. */
+  readonly denied: Set<string>;
   /** Rounds in a row in which no call was valid. */
   invalid_rounds: number;
   /** Results of this run by their calls, as its steps hold them. */
   readonly results: Map<string, ToolResultData>;
   /** Where text from outside came from, in the order of the steps. */
   readonly sources: Source[];
+  /** Addresses that may be opened also behind outside text; null: the run opens none. */
+  readonly known: KnownAddresses | null;
   /** Models and tools without a price of which a step has told already. */
   readonly told_unpriced: Set<string>;
 }
@@ -89,9 +103,11 @@ export function restoreState(log: RunLog, fence: Fence): RunState {
     summary: null,
     refused: null,
     open: [],
+    denied: new Set(),
     invalid_rounds: 0,
     results: new Map(),
     sources: [],
+    known: recallAddresses(log, messages),
     told_unpriced: new Set(),
   };
   if (isAskedBefore) hear(state, { ...NOTHING, role: "user", content: row.input.message });
@@ -147,11 +163,12 @@ export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): vo
       state.open = [];
       if ((data as AssistantData).tool_calls.length > 0) state.invalid_rounds += 1;
       return;
-    case "tool_call": {
-      const call = data as ToolCallData;
-      // A call that is sent again stands in the place of the one before.
-      state.open = state.open.filter(({ tool_call_id }) => tool_call_id !== call.tool_call_id);
-      state.open.push(call);
+    case "tool_call":
+      state.open = applyCall(state.open, data as ToolCallData);
+      return;
+    case "approval": {
+      const denied = applyDecision(state.open, data as unknown as ApprovalData);
+      if (denied !== null) state.denied.add(denied);
       return;
     }
     case "tool_result":
@@ -164,7 +181,8 @@ export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): vo
 
 function applyResult(state: RunState, seq: number, result: ToolResultData): void {
   const { tool_call_id, name: tool, outcome, external } = result;
-  state.open = state.open.filter((call) => call.tool_call_id !== tool_call_id);
+  rememberResult(state, result);
+  state.open = state.open.filter(({ call }) => call.tool_call_id !== tool_call_id);
   if (outcome !== "invalid_arguments") state.invalid_rounds = 0;
   state.results.set(tool_call_id, result);
   if (external && tool !== READ_OUTPUT && state.sources.length < SOURCES_MAX) {

@@ -44,7 +44,11 @@ export const ToolCallData = Type.Object(
     ),
     why: Type.Array(oneOf(WHY, "A reason."), { description: "Why a person is asked." }),
     approval_id: maybe(text("The approval it waits for; null: none.")),
-    attempt: Type.Integer({ description: "From 1; more: it is sent again." }),
+    attempt: Type.Integer({
+      description:
+        "How often it has been sent, this time included: such a step stands before each sending " +
+        "of what changes something outside. 0: it is planned; of what only reads 1 at once.",
+    }),
   },
   { description: "Of `tool_call`." },
 );
@@ -87,6 +91,11 @@ const ApprovalData = Type.Object(
   },
   { description: "Of `approval`: the approval as it was then." },
 );
+/** With the approval as it is shown: its times are texts. */
+export interface ApprovalData {
+  event: Static<typeof ApprovalData>["event"];
+  approval: Record<string, unknown>;
+}
 
 const SYSTEM_EVENTS = [
   "external_content",
@@ -142,7 +151,7 @@ export type NewStep = { id: string; round: number } & (
   | { kind: "tool_call"; data: ToolCallData }
   | { kind: "tool_result"; data: ToolResultData }
   | { kind: "system"; data: SystemData }
-  | { kind: "approval"; data: { event: string; approval: unknown } }
+  | { kind: "approval"; data: ApprovalData }
 );
 
 /** A step, and the status of its run when it was written: from it the stream tells every change. */

@@ -21,6 +21,8 @@ export interface Work {
   journal: Journal;
   leash: Leash;
   findTool: FindTool;
+  /** Looks again which tools are switched off; undefined: none of them ever is. */
+  refreshTools: (() => Promise<void>) | undefined;
   /** agents.authentication.1: asked for each round; undefined: the key has ended. */
   findCaller(key_id: string | null): Promise<Caller | undefined>;
   /** The whole of a result that was cut; undefined: there is none. */

@@ -1,12 +1,14 @@
-// The calls of a round: those that may run by themselves side by side, the others when a person has
-// decided.
+// The calls of a round: those that run side by side, those that a person has decided on, and those
+// of which nobody knows what became of them.
 import type { Caller } from "../../access/index.ts";
+import { allowCalls } from "./allowing.ts";
 import { type Called, runCall } from "./calling.ts";
-import { addCall, createTelling } from "./counting.ts";
+import { answerDenied } from "./denying.ts";
 import { end, KEY_ENDED } from "./ending.ts";
-import { type Addition, tell } from "./journal.ts";
-import { writeToolMessage } from "./result.ts";
-import type { NewStep, ToolCallData } from "./step.ts";
+import { prepareCall } from "./open-calls.ts";
+import { settle } from "./settling.ts";
+import type { ToolCallData } from "./step.ts";
+import { settleAdrift } from "./unknown.ts";
 import type { Turn, Work } from "./work.ts";
 
 /** So many calls of a round run side by side. */
@@ -15,28 +17,34 @@ const CALLS_AT_ONCE = 8;
 /** What needs a person holds nothing up: it is waited for when all else is done. */
 export async function workCalls(work: Work): Promise<Turn> {
   const { state, journal } = work;
-  const calls = state.open.filter(({ decision }) => decision !== "needs_approval");
+  await work.refreshTools?.();
+  // What runs here has a result before the next look: these were sent by a process that is gone.
+  const adrift = state.open.filter(({ standing }) => standing === "sent");
+  if (adrift.length > 0) return settleAdrift(work, adrift);
+  const denied = state.open.filter((one) => one.standing === "denied");
+  if (denied.length > 0) return answerDenied(work, denied);
+  const ready = state.open.filter((one) => one.standing === "ready");
   // agents.states.running_tool_call_needs_approval
-  if (calls.length === 0) return (await journal.wait()) ? "waiting" : "next";
+  if (ready.length === 0) return (await journal.wait()) ? "waiting" : "next";
   const caller = await work.findCaller(state.row.started_by_key_id);
   if (!caller) return end(work, KEY_ENDED);
-  return runSideBySide(work, calls, caller);
+  return runSideBySide(work, ready.map(prepareCall), caller);
 }
 
 async function runSideBySide(
   work: Work,
   calls: readonly ToolCallData[],
   caller: Caller,
-): Promise<"next" | "broken"> {
-  const { state, journal, leash } = work;
+): Promise<Turn> {
+  const { state, leash } = work;
   const { signal } = leash;
-  const waiting = [...calls];
+  let waiting = [...calls];
   const running = new Set<Promise<void>>();
   let ready: Called[] = [];
   const start = (call: ToolCallData) => {
-    const run = runCall(work, state, call, caller, signal).then((called) => {
+    const run = runCall(work, call, caller, signal).then((called) => {
       running.delete(run);
-      // What was broken off has no result: it is run again, or ends with its run.
+      // What was broken off has no result: it is looked at anew, or ends with its run.
       if (!signal.aborted) ready.push(called);
     });
     running.add(run);
@@ -46,44 +54,19 @@ async function runSideBySide(
   signal.addEventListener("abort", leave, { once: true });
   try {
     while (!signal.aborted && waiting.length + running.size + ready.length > 0) {
-      while (running.size < CALLS_AT_ONCE && waiting.length > 0) start(waiting.shift()!);
+      const allowed = await allowCalls(work, waiting.splice(0, CALLS_AT_ONCE - running.size));
+      if (signal.aborted || state.row.cancel_requested) break;
+      for (const call of allowed.calls) start(call);
+      ready.push(...allowed.refused);
       if (ready.length === 0) await Promise.race([broken.promise, ...running]);
       const done = ready;
       ready = [];
-      if (done.length > 0) await journal.settle(addResults(work, done));
+      waiting = [...(await settle(work, done)), ...waiting];
     }
   } finally {
     signal.removeEventListener("abort", leave);
   }
   // What came while the last was written is no less true for the break.
-  if (ready.length > 0) await journal.settle(addResults(work, ready));
+  await settle(work, ready);
   return signal.aborted ? "broken" : "next";
-}
-
-function addResults(work: Work, done: readonly Called[]): Addition {
-  const { ids } = work.around;
-  const { rounds: round } = work.state.row.usage;
-  const tellUnpriced = createTelling(work);
-  const steps: NewStep[] = [];
-  let progress = work.state.row;
-  for (const { result, cost, url } of done) {
-    const { name: tool, tool_call_id, external } = result;
-    const isFirst = external && !progress.external_content;
-    progress = addCall(progress, cost, external);
-    steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
-    steps.push(...tellUnpriced(round, tool, cost));
-    // The first sets the run's mark; of others it is told where they came from.
-    if (isFirst || url !== null) {
-      const message = `The run has read content from outside, with ${tool}.`;
-      const detail = { tool, tool_call_id, url };
-      steps.push(tell(ids, round, "external_content", message, detail));
-    }
-  }
-  return {
-    ...{ progress, steps },
-    messages: done.map(({ result }) => writeToolMessage(result, ids.uuid())),
-    outputs: done.flatMap(({ result: { tool_call_id }, whole }) =>
-      whole === null ? [] : [{ tool_call_id, content: whole }],
-    ),
-  };
 }

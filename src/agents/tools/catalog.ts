@@ -1,6 +1,6 @@
 // The catalogue of built-in tools: found by name, shown as revisions, described to a model.
-import type { Tool } from "../../models/index.ts";
-import type { BuiltinTool } from "./contract.ts";
+import type { Tool as ModelTool } from "../../models/index.ts";
+import type { BuiltinTool, Tool } from "./contract.ts";
 import type { ToolRevision } from "./tool.ts";
 
 /** The day of the first built-in tools: their revisions lie in the program, not in a database. */
@@ -55,7 +55,7 @@ function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevi
 }
 
 /** A tool as a model is told of it: the same object each time. */
-export function toModelTool(tool: BuiltinTool): Tool {
+export function toModelTool(tool: Tool): ModelTool {
   let shown = modelTools.get(tool);
   if (!shown) {
     const { name, description, parameters } = tool;
@@ -65,4 +65,4 @@ export function toModelTool(tool: BuiltinTool): Tool {
   return shown;
 }
 
-const modelTools = new WeakMap<BuiltinTool, Tool>();
+const modelTools = new WeakMap<Tool, ModelTool>();

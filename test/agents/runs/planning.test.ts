@@ -21,7 +21,7 @@ function plan(external_content: boolean) {
     tool_revisions: [{ name: "post", revision: 1, kind: "builtin", risk: "write" }],
     policy: { ...DEFAULT_POLICY, unattended_writes: true },
   };
-  const state = { row: { usage: { rounds: 1 }, external_content }, version };
+  const state = { row: { usage: { rounds: 1 }, external_content }, version, denied: new Set() };
   const reply = readReply(call(["post", {}]), 0, ids);
   return planReply(state as RunState, reply, { ids, findTool: () => post }).calls[0]!;
 }

@@ -143,7 +143,6 @@ test("agents.events.stream.type_approval_requested_approval, agents.events.strea
   const stream = await follow(front, run);
   await stream.take(1);
   const record = front.record(run, epoch, { steps: [step] });
-  record.progress.pending_approvals = [request.approval.id];
   await front.store.plan(record, [request]);
   await front.store.wait(run.id, epoch, 0);
   const asked = (await stream.take(3)) as Json[];

@@ -19,7 +19,7 @@ export function makeApproval(front: RunsFront, run: Json): { request: Request; s
     ...{ decided_by: null, requested_at: now, expires_at: now + 60_000, decided_at: null },
     account_id: front.account_id,
   };
-  const data = { event: "requested", approval: show(Approval, approval) };
+  const data = { event: "requested" as const, approval: show(Approval, approval) };
   return {
     request: { approval, event_id: crypto.randomUUID() },
     step: { id: crypto.randomUUID(), kind: "approval", round: 1, data },

@@ -53,7 +53,6 @@ test("agents.states.waiting_approval_cancel: a run that waits is cancelled at on
   const epoch = await front.claim();
   const asked = [makeApproval(front, run), makeApproval(front, run)];
   const record = front.record(run, epoch, { steps: asked.map(({ step }) => step) });
-  record.progress.pending_approvals = asked.map(({ request }) => request.approval.id);
   await front.store.plan(
     record,
     asked.map(({ request }) => request),

@@ -82,9 +82,8 @@ export async function startRuns(
         cost: { model: 0, tools: 0, total: 0, prices: run.cost.prices },
         usage: NOTHING,
         ...{ priced: 0, worked_ms: 0, output: null, external_content: false },
-        pending_approvals: [],
       },
-      ...{ steps: [], messages: [], outputs: [], summary: null },
+      ...{ steps: [], messages: [], outputs: [], effects: [], summary: null },
       ...(more as object),
     }),
     async finish(run, status = "succeeded", more = {}) {

@@ -5,7 +5,7 @@ import { tellOutside } from "../../../platform/outbox/store.ts";
 import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import type { NewMessage } from "../../threads/thread.ts";
-import { writeCancelled, writeToolMessage } from "../result.ts";
+import { writeToolMessage, writeUnfinished } from "../result.ts";
 import type { RunRow } from "../run.ts";
 import type { Status } from "../states.ts";
 import type { NewStep, ToolCallData } from "../step.ts";
@@ -39,7 +39,7 @@ export async function closeRun(
   const steps: NewStep[] = [];
   const messages: NewMessage[] = [];
   for (const call of await listOpenCalls(tx, run)) {
-    const data = writeCancelled(call);
+    const data = writeUnfinished(call);
     steps.push({ id: ids.pop()!, kind: "tool_result", round: run.usage.rounds, data });
     messages.push(writeToolMessage(data, ids.pop()!));
   }
@@ -50,8 +50,15 @@ export async function closeRun(
     sql`UPDATE runs SET last_seq = ${last_seq}, message_seq = ${message_seq}
         WHERE id = ${run.id}`,
   );
-  const place = { thread_id: run.thread_id, last_seq, message_seq };
-  const record = { run_id: run.id, at: now, progress: run, outputs: [], summary: null };
+  const place = { agent_id: run.agent_id, thread_id: run.thread_id, last_seq, message_seq };
+  const record = {
+    run_id: run.id,
+    at: now,
+    progress: run,
+    outputs: [],
+    effects: [],
+    summary: null,
+  };
   await writeRecord(tx, { ...record, steps, messages }, place, status);
   return closeApprovals(tx, { ...run, last_seq, message_seq }, status, ids, now);
 }
@@ -94,7 +101,7 @@ export async function closeApprovals(
     id: ids.pop()!,
     kind: "approval",
     round: run.usage.rounds,
-    data: { event: "closed", approval: show(Approval, approval) },
+    data: { event: "closed" as const, approval: show(Approval, approval) },
   }));
   const last_seq = run.last_seq + steps.length;
   await addSteps(tx, run.id, steps, { last_seq, at: now, status });

@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../../../platform/database/index.ts";
 import { RunRow } from "../run.ts";
+import { StepRow } from "../step.ts";
 import { type Admission, findEarlier, type Idempotency, start } from "./admission.ts";
 import { cancel } from "./cancel.ts";
 import {
@@ -16,7 +17,9 @@ import {
   type Turn,
 } from "./claim.ts";
 import type { FreshIds } from "./closing.ts";
+import { type Deciding, decide, expire, type Overdue } from "./decision.ts";
 import { type Ending, finish } from "./ending.ts";
+import { intend } from "./intent.ts";
 import { listRuns, listSteps, type RunFilter, RunStanding } from "./lists.ts";
 import { loadLog } from "./loading.ts";
 import { type Record, record } from "./record.ts";
@@ -65,6 +68,13 @@ export const runStore = store(
               WHERE run_id = ${run_id} AND tool_call_id = ${tool_call_id}`,
         )
       )?.content,
+    /** What was decided of the calls of a round. */
+    listDecisions: (db, run_id: string, round: number) =>
+      db.all(
+        StepRow,
+        sql`SELECT * FROM steps WHERE run_id = ${run_id} AND round = ${round}
+              AND kind = 'approval' ORDER BY seq`,
+      ),
     load: (db, run: RunRow) => loadLog(db, run),
     /** Accounts of which a run waits for a process. */
     listWaiting: async (db) => {
@@ -109,11 +119,22 @@ export const runStore = store(
     /** A reply of the model, the calls that it plans, and what is asked of a person. */
     plan: async (tx, given: Record, requests: readonly Request[]) => {
       const recorded = await record(tx, given);
-      if (recorded) await requestApprovals(tx, requests);
+      if (recorded) await requestApprovals(tx, given.run_id, requests);
       return recorded;
     },
-    /** Results of calls. */
-    settle: (tx, given: Record) => record(tx, given),
+    /** That calls will be sent; nothing is written where one of the tools is switched off. */
+    intend: (tx, given: Record, account_id: string, tools: readonly string[]) =>
+      intend(tx, given, account_id, tools),
+    /** Results of calls, and what is asked of a person about those of unknown outcome. */
+    settle: async (tx, given: Record, requests: readonly Request[] = []) => {
+      const recorded = await record(tx, given);
+      if (recorded) await requestApprovals(tx, given.run_id, requests);
+      return recorded;
+    },
+    /** agents.states.p7: by a key or an operator; the approval as it is then. */
+    decide: (tx, deciding: Deciding) => decide(tx, deciding),
+    /** Approvals that nobody has decided in time; how many they were. */
+    expire: (tx, overdue: readonly Overdue[], now: number) => expire(tx, overdue, now),
     /** What happened beside model and tools. */
     note: (tx, given: Record) => record(tx, given),
     wait: (tx: Tx, run_id: string, epoch: number, worked_ms: number) =>

@@ -13,8 +13,23 @@ export interface Request {
   event_id: string;
 }
 
-/** A part: writes what is asked of a person, beside the steps that say so. */
-export async function requestApprovals(tx: Tx, requests: readonly Request[]): Promise<void> {
+const Pending = Type.Object({ pending_approvals: Type.Array(Type.String()) });
+
+/**
+ * A part: writes what is asked of a person, beside the steps that say so. What the run waits for is
+ * written here and where it is decided, and nowhere else: people decide while others work.
+ */
+export async function requestApprovals(
+  tx: Tx,
+  run_id: string,
+  requests: readonly Request[],
+): Promise<void> {
+  if (requests.length === 0) return;
+  const run = await tx.one(Pending, sql`SELECT pending_approvals FROM runs WHERE id = ${run_id}`);
+  const asked = requests.map(({ approval }) => approval.id);
+  const pending = JSON.stringify([...run!.pending_approvals, ...asked]);
+  await tx.run(sql`UPDATE runs SET pending_approvals = ${pending} WHERE id = ${run_id}`);
+  tx.tell("approvals", run_id);
   for (const { approval, event_id } of requests) {
     await tx.run(sql`INSERT INTO approvals ${into(ApprovalRow, approval)}`);
     await tellOutside(tx, {
@@ -30,8 +45,11 @@ export async function requestApprovals(tx: Tx, requests: readonly Request[]): Pr
 const Owner = Type.Object({ account_id: Type.String() });
 const Asked = Type.Object({ cancel_requested: Type.Boolean() });
 
-/** `cancelled`: it was asked to stop, and goes on for that alone; `lost`: another has it. */
-export type Waiting = "waits" | "cancelled" | "lost";
+/**
+ * `decided`: nothing is pending any more; `cancelled`: it was asked to stop, and goes on for that
+ * alone; `lost`: another has it.
+ */
+export type Waiting = "waits" | "decided" | "cancelled" | "lost";
 
 const WAITING = transit("running", "request_approval");
 
@@ -48,14 +66,17 @@ export async function beginWaiting(
     Owner,
     sql`UPDATE runs SET status = ${WAITING}, epoch = 0, worked_ms = ${worked_ms}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' AND cancel_requested = 0
+          AND pending_approvals <> '[]'
         RETURNING account_id`,
   );
   if (!owner) {
     const asked = await tx.one(
       Asked,
-      sql`SELECT cancel_requested FROM runs WHERE id = ${run_id} AND epoch = ${epoch}`,
+      sql`SELECT cancel_requested FROM runs
+          WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'`,
     );
-    return asked?.cancel_requested ? "cancelled" : "lost";
+    if (!asked) return "lost";
+    return asked.cancel_requested ? "cancelled" : "decided";
   }
   await countActive(tx, owner.account_id, -1);
   tx.tell("run", run_id);

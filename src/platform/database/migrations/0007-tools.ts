@@ -9,6 +9,9 @@ export const tools: Migration = {
     ...writeConnections(dialect),
     ...writeNotes(dialect),
     "CREATE INDEX approvals_by_account ON approvals (account_id, requested_at, id)",
+    "CREATE INDEX approvals_by_agent ON approvals (agent_id, requested_at, id)",
+    `CREATE INDEX approvals_waiting ON approvals (account_id, requested_at, id)
+      WHERE status = 'pending'`,
     // What a sweep looks for: nearly always few.
     "CREATE INDEX approvals_pending ON approvals (expires_at) WHERE status = 'pending'",
   ],

@@ -1,0 +1,72 @@
+// Lets approvals expire on time: a service that wakes when the next one is over.
+import { type Cancel, endsWithin } from "../../platform/clock.ts";
+import type { Bound } from "../../platform/database/index.ts";
+import type { Service } from "../../platform/service.ts";
+import type { Around } from "../around.ts";
+import type { runStore } from "../runs/store/index.ts";
+import { approvalStore } from "./store.ts";
+
+/** A wall clock may be set at any time: nobody sleeps longer than this. */
+const LOOK_EVERY_MS = 30_000;
+const APPROVALS_A_WRITE = 100;
+
+/** agents.does.risk.p1: decisions look at the time themselves; what nobody decides ends here. */
+export function createExpiry(around: Around, runs: Bound<typeof runStore>): Service {
+  const { database, clock, ids, log } = around;
+  const approvals = database.bind(approvalStore);
+  let isStopping = false;
+  let isAskedAgain = false;
+  let looking: Promise<void> | null = null;
+  let cancel: Cancel | undefined;
+  let leave: (() => void) | undefined;
+
+  const expireAll = async () => {
+    for (let overdue = APPROVALS_A_WRITE; overdue === APPROVALS_A_WRITE && !isStopping; ) {
+      const found = await approvals.listOverdue(clock.now(), APPROVALS_A_WRITE);
+      overdue = found.length;
+      const given = found.map((approval_id) => {
+        return { approval_id, step_id: ids.uuid(), event_id: ids.uuid() };
+      });
+      if (given.length > 0) await runs.expire(given, clock.now());
+    }
+  };
+  const findPause = async () => {
+    try {
+      await expireAll();
+      const next = await approvals.findNextExpiry();
+      const wait_ms = next === undefined ? LOOK_EVERY_MS : next - clock.now();
+      return Math.min(Math.max(wait_ms, 0), LOOK_EVERY_MS);
+    } catch (error) {
+      log.error("approvals could not be looked at", { error });
+      return LOOK_EVERY_MS;
+    }
+  };
+  const lookOnce = async () => {
+    cancel?.();
+    let pause_ms: number;
+    do {
+      isAskedAgain = false;
+      pause_ms = await findPause();
+    } while (isAskedAgain && !isStopping);
+    looking = null;
+    if (!isStopping) cancel = clock.after(pause_ms, look);
+  };
+  const look = () => {
+    if (isStopping) return;
+    if (looking) isAskedAgain = true;
+    else looking = lookOnce();
+  };
+  return {
+    name: "expiry of approvals",
+    start() {
+      leave = database.listen("approvals", look);
+      look();
+    },
+    async stop(deadline_ms) {
+      isStopping = true;
+      leave?.();
+      cancel?.();
+      await endsWithin(clock, deadline_ms, looking ?? Promise.resolve());
+    },
+  };
+}

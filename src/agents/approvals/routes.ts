@@ -1,0 +1,161 @@
+// The routes of approvals: pages of them, one, and a person's decision.
+import { Type } from "@sinclair/typebox";
+import { accountOf, type Caller } from "../../access/index.ts";
+import { type Door, IdParams } from "../../http/index.ts";
+import { refuse } from "../../platform/refusal.ts";
+import { maybe, show } from "../../platform/shape.ts";
+import type { RunsAround } from "../runs/around.ts";
+import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
+import type { Decision } from "./deciding.ts";
+import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./listing.ts";
+import { approvalStore, type FoundApproval } from "./store.ts";
+
+/** No engine keeps a NUL in a text. */
+const TEXT = "^[^\\u0000]*$";
+
+const DecideApproval = Type.Object(
+  {
+    reason: Type.Optional(
+      maybe(
+        Type.String({
+          description:
+            "Why, in at most 1,000 characters: kept with the approval and, of a rejection, told " +
+            "to the model; null or left out: none.",
+          maxLength: REASON_CHARACTERS_MAX,
+          pattern: TEXT,
+        }),
+      ),
+    ),
+  },
+  {
+    $id: "DecideApproval",
+    additionalProperties: false,
+    description: "What is sent with a decision; an empty body is `{}`.",
+    examples: [{}, { reason: "The sum is right, and they wait for it." }],
+  },
+);
+
+export function openApprovalRoutes(door: Door, around: RunsAround): void {
+  const approvals = around.database.bind(approvalStore);
+
+  /** agents.authentication.6, agents.errors.approval_not_found: missing, or not the caller's. */
+  const require = async (id: string, { account_id }: Caller): Promise<FoundApproval> => {
+    const found = account_id === null ? undefined : await approvals.find(id);
+    if (!found || found.account_id !== account_id) throw refuse("approval_not_found");
+    return found;
+  };
+  // agents.endpoints.approvals.v1_approvals_and_v1
+  door.get(
+    "/v1/approvals",
+    {
+      summary: "List approvals",
+      description:
+        "Of all agents of the account, newest first; what waits for somebody is `status=pending`.",
+      scope: "agents",
+      query: ApprovalsQuery,
+      replies: {
+        200: { description: "A page of approvals, newest first.", schema: ApprovalList },
+      },
+      refusals: ["agent_not_found", "run_not_found"],
+    },
+    async ({ query, caller, request, request_id }) => {
+      const account_id = accountOf(caller);
+      const filter = readListing(account_id, query);
+      // agents.authentication.6: also where an id only narrows a list.
+      if (filter.agent_id !== null) await around.refuseForeign.agent(filter.agent_id, account_id);
+      if (filter.run_id !== null) await around.findRun(caller, filter.run_id);
+      const { log } = around;
+      return answerPage(filter, approvals.list, { request, request_id, log });
+    },
+  );
+  door.get(
+    "/v1/approvals/:id",
+    {
+      summary: "Read an approval",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "The approval.", schema: Approval } },
+      refusals: ["approval_not_found"],
+    },
+    async ({ params, caller }) => [200, show(Approval, await require(params.id, caller))],
+  );
+  // agents.endpoints.approvals.post_v1_approvals_id
+  openDecision(door, around, { require, verb: "approve", decision: "approved" });
+  // agents.endpoints.approvals.post_v1_approvals_id_2
+  openDecision(door, around, { require, verb: "reject", decision: "rejected" });
+}
+
+const OTHERS_DECIDE = "another key or person must decide than the key that started the run";
+const FINAL =
+  "A decision is final: the same again changes nothing, the other one is refused. Needs the scope " +
+  "`agents.approve`, which `agents` does not imply, and another key than the one that started " +
+  "the run.";
+const DESCRIPTIONS: Readonly<Record<Decision, string>> = {
+  approved:
+    "The tool is called with exactly the `arguments` that the approval shows. The run goes on as " +
+    `soon as none of its approvals is pending. ${FINAL}`,
+  rejected:
+    "The tool is not called: the model is told so, with the reason, and the run goes on as soon " +
+    "as none of its approvals is pending. The same call with the same arguments is not asked for " +
+    `again in this run. ${FINAL}`,
+};
+
+interface DecisionRoute {
+  require(id: string, caller: Caller): Promise<FoundApproval>;
+  verb: "approve" | "reject";
+  decision: Decision;
+}
+
+function openDecision(
+  door: Door,
+  { runs, ids, clock }: Pick<RunsAround, "runs" | "ids" | "clock">,
+  { require, verb, decision }: DecisionRoute,
+): void {
+  door.post(
+    `/v1/approvals/:id/${verb}`,
+    {
+      summary: verb === "approve" ? "Approve a call" : "Reject a call",
+      description: DESCRIPTIONS[decision],
+      params: IdParams,
+      async admit({ params, caller }) {
+        const { started_by_key_id } = await require(params.id, caller);
+        // agents.endpoints.approvals.key_lacks_agents_approve, agents.authentication.2
+        if (!caller.scopes.includes("agents.approve")) {
+          const message = "This route needs the scope agents.approve.";
+          throw refuse("scope_required", { message });
+        }
+        // agents.endpoints.approvals.key_is_the_one_that, agents.authentication.5
+        if (started_by_key_id === caller.key_id) {
+          const message = `This key started the run: ${OTHERS_DECIDE}.`;
+          throw refuse("permission_denied", { message });
+        }
+      },
+      body: DecideApproval,
+      replies: {
+        200: {
+          description: `The approval, ${decision}; unchanged where it was so already.`,
+          schema: Approval,
+        },
+      },
+      refusals: [
+        ...(["approval_not_found", "scope_required", "permission_denied"] as const),
+        ...(["approval_decided", "approval_expired", "approval_closed"] as const),
+      ],
+      refusal_sentences: {
+        permission_denied: `This key may not do this; ${OTHERS_DECIDE}.`,
+        scope_required: "The key lacks the scope `agents.approve`.",
+        approval_expired: "Nobody decided by `expires_at`.",
+      },
+    },
+    async ({ params, body, caller }) => {
+      const decided = await runs.decide({
+        approval_id: params.id,
+        account_id: accountOf(caller),
+        ...{ decision, reason: body.reason?.toWellFormed() ?? null },
+        decided_by: { kind: "key", id: caller.key_id },
+        ...{ step_id: ids.uuid(), event_id: ids.uuid(), now: clock.now() },
+      });
+      return [200, show(Approval, decided)];
+    },
+  );
+}

@@ -1,0 +1,75 @@
+// Approvals as they are read: who executes runs and who decides write them with their runs.
+import { type Static, Type } from "@sinclair/typebox";
+import { none, type Sql, sql, store } from "../../platform/database/index.ts";
+import { maybe, Row } from "../../platform/shape.ts";
+import { type Approval, ApprovalRow } from "./approval.ts";
+
+/** With the key that may not decide it. */
+const FoundApproval = Row(ApprovalRow, { started_by_key_id: maybe(Type.String()) });
+export type FoundApproval = Static<typeof FoundApproval>;
+
+/** What of an account's approvals is wanted; null: whatever. */
+export interface ApprovalFilter {
+  /** null: of all accounts. */
+  account_id: string | null;
+  agent_id: string | null;
+  run_id: string | null;
+  status: Approval["status"] | null;
+  /** Only those behind this one in the list. */
+  before: { requested_at: number; id: string } | null;
+  limit: number;
+}
+
+const Id = Type.Object({ id: Type.String() });
+const Expiry = Type.Object({ expires_at: Type.Integer() });
+
+/** As a text of its own, so that an index of those that wait is used. */
+const PENDING = sql`AND status = 'pending'`;
+
+function whereStatus(status: ApprovalFilter["status"]): Sql {
+  if (status === "pending") return PENDING;
+  return status === null ? none : sql`AND status = ${status}`;
+}
+
+export const approvalStore = store(
+  "approvals",
+  {
+    find: (db, id: string) =>
+      db.one(
+        FoundApproval,
+        sql`SELECT approvals.*, runs.started_by_key_id FROM approvals
+            JOIN runs ON runs.id = approvals.run_id WHERE approvals.id = ${id}`,
+      ),
+    /** Newest first. */
+    list: (db, { account_id, agent_id, run_id, status, before, limit }: ApprovalFilter) =>
+      db.all(
+        ApprovalRow,
+        sql`SELECT * FROM approvals WHERE requested_at > 0
+              ${account_id === null ? none : sql`AND account_id = ${account_id}`}
+              ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
+              ${run_id === null ? none : sql`AND run_id = ${run_id}`}
+              ${whereStatus(status)}
+              ${before ? sql`AND (requested_at, id) < (${before.requested_at}, ${before.id})` : none}
+            ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
+      ),
+    /** Those that nobody has decided in time, the oldest first. */
+    listOverdue: async (db, now: number, limit: number) => {
+      const rows = await db.all(
+        Id,
+        sql`SELECT id FROM approvals WHERE status = 'pending' AND expires_at <= ${now}
+            ORDER BY expires_at LIMIT ${limit}`,
+      );
+      return rows.map(({ id }) => id);
+    },
+    /** When the next one times out; undefined: none is pending. */
+    findNextExpiry: async (db) =>
+      (
+        await db.one(
+          Expiry,
+          sql`SELECT expires_at FROM approvals WHERE status = 'pending'
+              ORDER BY expires_at LIMIT 1`,
+        )
+      )?.expires_at,
+  },
+  {},
+);

@@ -1,0 +1,32 @@
+// What is written before a call leaves: that it will be sent. Without that nothing is.
+import { type Called, writeDisabled } from "./calling.ts";
+import type { ToolCallData } from "./step.ts";
+import type { Work } from "./work.ts";
+
+export interface Allowed {
+  /** They may begin now. */
+  calls: ToolCallData[];
+  /** Their tools were switched off meanwhile. */
+  refused: Called[];
+}
+
+/**
+ * Of a run that was asked to stop none. Calls that only read, or change only what lies here, need no word
+ * before.
+ */
+export async function allowCalls(work: Work, calls: readonly ToolCallData[]): Promise<Allowed> {
+  const { findTool, journal } = work;
+  const isSending = ({ name }: ToolCallData) => findTool(name)?.sends !== undefined;
+  const sending = calls.filter(isSending);
+  if (sending.length === 0) return { calls: [...calls], refused: [] };
+  const others = calls.filter((call) => !isSending(call));
+  const intents = sending.map((call) => ({ ...call, attempt: call.attempt + 1 }));
+  const intent = await journal.intend(intents);
+  if (intent.came === "written") return { calls: [...intents, ...others], refused: [] };
+  if (intent.came !== "disabled") return { calls: [], refused: [] };
+  // Those that may be sent are asked for again without the others.
+  const isOff = ({ name }: ToolCallData) => intent.tools.includes(name);
+  const left = calls.filter((call) => !isOff(call));
+  const allowed = await allowCalls(work, left);
+  return { ...allowed, refused: [...sending.filter(isOff).map(writeDisabled), ...allowed.refused] };
+}

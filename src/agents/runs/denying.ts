@@ -1,0 +1,51 @@
+// What the model is told of calls that a person did not allow, or on which nobody decided in time.
+import { addCall } from "./counting.ts";
+import { end, fail } from "./ending.ts";
+import { isSent, type OpenCall } from "./open-calls.ts";
+import { writeResult, writeToolMessage } from "./result.ts";
+import type { NewStep, ToolResultData } from "./step.ts";
+import type { Turn, Work } from "./work.ts";
+
+export type DeniedCall = Extract<OpenCall, { standing: "denied" }>;
+
+const SAID = {
+  rejected: "A person decided that this call is not made.",
+  expired: "Nobody decided in time whether this call is made, so it is not made.",
+};
+const SAID_OF_SENT = {
+  rejected: "a person decided that it is not sent again.",
+  expired: "nobody decided in time whether it is sent again, so it is not.",
+};
+
+/** agents.states.waiting_approval_reject: the run goes on, with a word to the model. */
+export async function answerDenied(work: Work, denied: readonly DeniedCall[]): Promise<Turn> {
+  const { state, journal, around } = work;
+  const { ids } = around;
+  const round = state.row.usage.rounds;
+  const results = denied.map(writeDenied);
+  // What had been sent counts as a call, whatever became of it.
+  const progress = denied
+    .filter(({ call }) => isSent(call))
+    .reduce((row) => addCall(row, 0, false), state.row);
+  const addition = {
+    progress,
+    steps: results.map((data): NewStep => ({ id: ids.uuid(), round, kind: "tool_result", data })),
+    messages: results.map((result) => writeToolMessage(result, ids.uuid())),
+  };
+  const isOver = state.version.policy.on_approval_expired === "fail";
+  if (isOver && denied.some(({ event }) => event === "expired")) {
+    const message = "Nobody decided in time on a call that needed approval.";
+    return end(work, fail("approval_expired", message), addition);
+  }
+  await journal.settle(addition);
+  return "next";
+}
+
+function writeDenied({ call, event, decided }: DeniedCall): ToolResultData {
+  const reason = decided.reason === null ? "" : ` The reason given: ${decided.reason}`;
+  if (isSent(call)) {
+    const content = `Nobody knows whether this call was done, and ${SAID_OF_SENT[event]}${reason}`;
+    return writeResult(call, { outcome: "outcome_unknown", content });
+  }
+  return writeResult(call, { outcome: event, content: `${SAID[event]}${reason}` });
+}

@@ -1,0 +1,63 @@
+// What becomes of calls that have ended: results, marks and messages in one record.
+import type { NewMessage } from "../threads/thread.ts";
+import type { Called } from "./calling.ts";
+import { addCall, createTelling } from "./counting.ts";
+import { tell } from "./journal.ts";
+import { writeToolMessage } from "./result.ts";
+import type { NewStep, ToolCallData } from "./step.ts";
+import type { Request } from "./store/waiting.ts";
+import { mayRepeat, tellUnknown } from "./unknown.ts";
+import type { Work } from "./work.ts";
+
+/** Writes what has ended; the calls that are to be sent again by themselves. */
+export async function settle(work: Work, done: readonly Called[]): Promise<ToolCallData[]> {
+  const isRepeated = ({ call, result }: Called) =>
+    result.outcome === "outcome_unknown" && mayRepeat(call, work.findTool(call.name));
+  const ended = done.filter((called) => !isRepeated(called));
+  if (ended.length > 0) await writeEnded(work, ended);
+  return done.filter(isRepeated).map(({ call }) => call);
+}
+
+async function writeEnded(work: Work, ended: readonly Called[]): Promise<void> {
+  const { ids } = work.around;
+  const { rounds: round } = work.state.row.usage;
+  const tellUnpriced = createTelling(work);
+  const steps: NewStep[] = [];
+  const messages: NewMessage[] = [];
+  const requests: Request[] = [];
+  let progress = work.state.row;
+  for (const { call, result, cost, url } of ended) {
+    if (result.outcome === "outcome_unknown") {
+      const told = tellUnknown(work, progress, call);
+      progress = told.progress;
+      steps.push(...told.steps);
+      messages.push(...told.messages);
+      requests.push(...told.requests);
+      continue;
+    }
+    const { name: tool, tool_call_id, external } = result;
+    const isFirst = external && !progress.external_content;
+    progress = addCall(progress, cost, external);
+    steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
+    messages.push(writeToolMessage(result, ids.uuid()));
+    steps.push(...tellUnpriced(round, tool, cost));
+    // The first sets the run's mark; of others it is told where they came from.
+    if (isFirst || url !== null) {
+      const message = `The run has read content from outside, with ${tool}.`;
+      const detail = { tool, tool_call_id, url };
+      steps.push(tell(ids, round, "external_content", message, detail));
+    }
+  }
+  await work.journal.settle(
+    {
+      ...{ progress, steps, messages },
+      outputs: ended.flatMap(({ call: { tool_call_id }, whole }) =>
+        whole === null ? [] : [{ tool_call_id, content: whole }],
+      ),
+      effects: ended.flatMap(({ effect, has_external: external }) =>
+        effect === null ? [] : [{ effect, external }],
+      ),
+    },
+    requests,
+  );
+}

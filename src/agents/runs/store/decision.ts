@@ -1,0 +1,109 @@
+// What a person decides of a call, or what becomes of it when nobody does: the approval, the step
+// that says so, the event, and the run that may go on.
+import type { Static } from "@sinclair/typebox";
+import { sql, type Tx } from "../../../platform/database/index.ts";
+import { tellOutside } from "../../../platform/outbox/store.ts";
+import { refuse } from "../../../platform/refusal.ts";
+import { show } from "../../../platform/shape.ts";
+import { Approval, ApprovalRow } from "../../approvals/approval.ts";
+import { type Decision, judgeDecision } from "../../approvals/deciding.ts";
+import { RunRow } from "../run.ts";
+import { transit } from "../states.ts";
+import type { NewStep } from "../step.ts";
+import { countActive } from "./ending.ts";
+import { addSteps } from "./record.ts";
+
+export interface Deciding {
+  approval_id: string;
+  /** null: an operator decides, of whichever account's. */
+  account_id: string | null;
+  decision: Decision;
+  reason: string | null;
+  decided_by: NonNullable<Static<typeof Approval>["decided_by"]>;
+  step_id: string;
+  event_id: string;
+  now: number;
+}
+
+/** The approval as it is then; what the table does not allow is refused. */
+export async function decide(tx: Tx, deciding: Deciding): Promise<ApprovalRow> {
+  const { approval_id, account_id, decision, reason, decided_by, now } = deciding;
+  const approval = await tx.one(
+    ApprovalRow,
+    sql`SELECT * FROM approvals WHERE id = ${approval_id}`,
+  );
+  // agents.endpoints.approvals.approval_missing_or_owned_by
+  if (!approval || (account_id !== null && approval.account_id !== account_id)) {
+    throw refuse("approval_not_found");
+  }
+  const verdict = judgeDecision(approval, decision, now);
+  if (verdict === "same") return approval;
+  if (verdict !== "decide") throw refuse(verdict);
+  const decided = await tx.one(
+    ApprovalRow,
+    sql`UPDATE approvals SET status = ${decision}, reason = ${reason}, decided_at = ${now},
+          decided_by = ${JSON.stringify(decided_by)}
+        WHERE id = ${approval_id} AND status = 'pending' AND expires_at > ${now} RETURNING *`,
+  );
+  await goOn(tx, decided!, deciding);
+  return decided!;
+}
+
+/** An approval whose time is over, and ids for what is written of that. */
+export interface Overdue {
+  approval_id: string;
+  step_id: string;
+  event_id: string;
+}
+
+/** agents.does.risk.p1: those that were decided meanwhile are left as they are. */
+export async function expire(tx: Tx, overdue: readonly Overdue[], now: number): Promise<number> {
+  let expired = 0;
+  for (const one of overdue) {
+    const approval = await tx.one(
+      ApprovalRow,
+      sql`UPDATE approvals SET status = 'expired', decided_at = ${now}
+          WHERE id = ${one.approval_id} AND status = 'pending' AND expires_at <= ${now}
+          RETURNING *`,
+    );
+    if (!approval) continue;
+    await goOn(tx, approval, { ...one, now });
+    expired++;
+  }
+  return expired;
+}
+
+/** agents.states.waiting_approval_approve: behind the last of its approvals the run goes on. */
+async function goOn(
+  tx: Tx,
+  approval: ApprovalRow,
+  { step_id, event_id, now }: Pick<Deciding, "step_id" | "event_id" | "now">,
+): Promise<void> {
+  const { run_id, account_id } = approval;
+  const run = (await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${run_id}`))!;
+  const pending = run.pending_approvals.filter((id) => id !== approval.id);
+  const isFree = run.status === "waiting_approval" && pending.length === 0;
+  const status = isFree ? transit(run.status, "decide") : run.status;
+  const last_seq = run.last_seq + 1;
+  await tx.run(
+    sql`UPDATE runs SET status = ${status}, pending_approvals = ${JSON.stringify(pending)},
+          last_seq = ${last_seq}
+        WHERE id = ${run_id}`,
+  );
+  const shown = show(Approval, approval);
+  const event = approval.status as Decision | "expired";
+  const step: NewStep = {
+    ...{ id: step_id, kind: "approval", round: run.usage.rounds },
+    data: { event, approval: shown },
+  };
+  await addSteps(tx, run_id, [step], { last_seq, at: now, status });
+  await tellOutside(tx, {
+    ...{ id: event_id, account_id, type: "approval.decided", at: now },
+    data: { approval: shown },
+  });
+  if (isFree) {
+    await countActive(tx, account_id, 1);
+    tx.tell("runs.queued", account_id);
+  }
+  tx.tell("run", run_id);
+}

@@ -1,0 +1,83 @@
+// Calls of which nobody knows whether they were done: never sent again unless that is harmless, or
+// a person says so.
+import type { Tool } from "../tools/contract.ts";
+import { addCall } from "./counting.ts";
+import type { Addition } from "./journal.ts";
+import type { OpenCall } from "./open-calls.ts";
+import { askFor } from "./requesting.ts";
+import { writeResult, writeToolMessage } from "./result.ts";
+import type { RunRow } from "./run.ts";
+import type { ToolCallData } from "./step.ts";
+import type { Request } from "./store/waiting.ts";
+import type { Turn, Work } from "./work.ts";
+
+/** So often a call that may be repeated is sent by itself, the first time included. */
+const ATTEMPTS_MAX = 3;
+
+const REPORT =
+  "Nobody knows whether this call was done: it was sent, and no answer came. It is not sent again " +
+  "by itself. Look whether it was done before you ask for the same again.";
+
+/** What adds to a record: the call is asked about, or the model is told. */
+export interface Unknown {
+  progress: RunRow;
+  steps: NonNullable<Addition["steps"]>;
+  messages: NonNullable<Addition["messages"]>;
+  requests: readonly Request[];
+}
+
+/** Whether a call is sent again by itself: its receiver knows it by its key. */
+export function mayRepeat({ attempt }: ToolCallData, tool: Tool | undefined): boolean {
+  return tool?.sends?.is_idempotent === true && attempt < ATTEMPTS_MAX;
+}
+
+/** By the policy a person is asked whether it is sent again, or the model is told. */
+export function tellUnknown(work: Work, progress: RunRow, call: ToolCallData): Unknown {
+  const { state, around, findTool } = work;
+  const { ids } = around;
+  // What is switched off could not be sent again, whoever said so.
+  if (state.version.policy.on_unknown_outcome === "ask" && findTool(call.name)?.sends) {
+    const asking: ToolCallData = {
+      ...call,
+      decision: "needs_approval",
+      why: ["outcome_unknown"],
+      approval_id: ids.uuid(),
+    };
+    const asked = askFor(work, progress, [asking]);
+    const planned = { id: ids.uuid(), round: progress.usage.rounds, kind: "tool_call" as const };
+    const steps = [{ ...planned, data: asking }, ...asked.steps];
+    return { ...asked, steps, messages: [] };
+  }
+  const result = writeResult(call, { outcome: "outcome_unknown", content: REPORT });
+  const step = { id: ids.uuid(), round: progress.usage.rounds, kind: "tool_result" as const };
+  return {
+    progress: addCall(progress, 0, false),
+    steps: [{ ...step, data: result }],
+    messages: [writeToolMessage(result, ids.uuid())],
+    requests: [],
+  };
+}
+
+/** What a process that is gone had sent. */
+export async function settleAdrift(work: Work, adrift: readonly OpenCall[]): Promise<Turn> {
+  const { state, journal, findTool } = work;
+  const isRepeated = (one: OpenCall) =>
+    adrift.includes(one) && mayRepeat(one.call, findTool(one.call.name));
+  const unknown = adrift.filter((one) => !isRepeated(one));
+  state.open = state.open.map((one) =>
+    isRepeated(one) ? { call: one.call, standing: "ready", decided: null } : one,
+  );
+  let progress = state.row;
+  const steps: Unknown["steps"][number][] = [];
+  const messages: Unknown["messages"][number][] = [];
+  const requests: Request[] = [];
+  for (const { call } of unknown) {
+    const told = tellUnknown(work, progress, call);
+    progress = told.progress;
+    steps.push(...told.steps);
+    messages.push(...told.messages);
+    requests.push(...told.requests);
+  }
+  if (unknown.length > 0) await journal.settle({ progress, steps, messages }, requests);
+  return "next";
+}

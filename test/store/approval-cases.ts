@@ -1,0 +1,269 @@
+// What the store must do where people decide, and where calls are sent, on every engine.
+import { expect } from "bun:test";
+import type { Deciding } from "../../src/agents/runs/store/decision.ts";
+import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
+import type { Case, Houses } from "./cases.ts";
+import { codeOf, start, takeUp } from "./run-acts.ts";
+
+const EXPIRES_AT = makeApproval("p-0", "r-1").expires_at;
+
+/** A run that waits for these. */
+const ask = async (houses: Houses, run_id: string, ids: readonly string[]) => {
+  await start(houses, run_id);
+  await takeUp(houses);
+  const requests = ids.map((id) => ({
+    approval: makeApproval(id, run_id),
+    event_id: `requested ${id}`,
+  }));
+  await houses.runs.plan(makeRecord(run_id), requests);
+  expect(await houses.runs.wait(run_id, 1, 9)).toBe("waits");
+};
+const askTwo = (houses: Houses) => ask(houses, "r-1", ["p-1", "p-2"]);
+const askOne = (houses: Houses) => ask(houses, "r-1", ["p-1"]);
+
+const deciding = (approval_id: string, fields: Partial<Deciding> = {}): Deciding => ({
+  ...{ approval_id, account_id: "a-1", decision: "approved", reason: null },
+  decided_by: { kind: "key", id: "k-2" },
+  ...{ step_id: `step ${approval_id}`, event_id: `event ${approval_id}`, now: BEGIN + 50 },
+  ...fields,
+});
+const overdue = (approval_id: string) => ({
+  ...{ approval_id, step_id: `step ${approval_id}`, event_id: `event ${approval_id}` },
+});
+const FILTER = {
+  ...{ account_id: "a-1", agent_id: null, run_id: null, status: null, before: null, limit: 10 },
+};
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+
+const decisionCases: Case[] = [
+  {
+    method: "runs.decide",
+    title: "lets the run go on behind the last of its approvals",
+    given: askTwo,
+    async act({ runs }) {
+      const first = await runs.decide(deciding("p-1", { reason: "It is fine." }));
+      const between = await runs.find("r-1", null);
+      await runs.decide(deciding("p-2", { decision: "rejected" }));
+      return { first, between };
+    },
+    async judge(answer, { runs, ran, outbox, approvals }) {
+      const decided = { reason: "It is fine.", decided_by: { kind: "key", id: "k-2" } };
+      expect(answer).toMatchObject({
+        first: { id: "p-1", status: "approved", decided_at: BEGIN + 50, ...decided },
+        between: { status: "waiting_approval", pending_approvals: ["p-2"], last_seq: 1 },
+      });
+      const run = { status: "running", epoch: 0, pending_approvals: [], last_seq: 2 };
+      expect(await runs.find("r-1", null)).toMatchObject(run);
+      expect(await ran.counts()).toMatchObject([{ active: 1 }]);
+      expect(await runs.listWaiting()).toEqual(["a-1"]);
+      expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
+        { seq: 1, status: "waiting_approval", data: { event: "approved" } },
+        { seq: 2, status: "running", data: { event: "rejected" } },
+      ]);
+      expect((await outbox.list("a-1")).map(({ type }) => type)).toEqual([
+        ...(["approval.requested", "approval.requested"] as const),
+        ...(["approval.decided", "approval.decided"] as const),
+      ]);
+      expect(await approvals.find("p-2")).toMatchObject({ status: "rejected" });
+    },
+  },
+  {
+    method: "runs.decide",
+    title: "takes effect once, however many decide at once",
+    given: askOne,
+    act: ({ runs, outbox }) =>
+      Promise.all([
+        codeOf(runs.decide(deciding("p-1", { step_id: "s-1", event_id: "e-1" }))),
+        codeOf(
+          runs.decide(deciding("p-1", { decision: "rejected", step_id: "s-2", event_id: "e-2" })),
+        ),
+        runs.expire([overdue("p-1")], EXPIRES_AT - 1),
+        outbox.list("a-1"),
+      ]),
+    async judge(answer, { runs, approvals }) {
+      const [approved, rejected, expired] = answer as [string, string, number];
+      expect([approved, rejected].toSorted()).toEqual(["accepted", "approval_decided"]);
+      expect(expired).toBe(0);
+      expect(await runs.listSteps("r-1", 0, null)).toHaveLength(1);
+      const { status } = (await approvals.find("p-1"))!;
+      expect(status).toBe(approved === "accepted" ? "approved" : "rejected");
+    },
+  },
+  {
+    method: "runs.decide",
+    title: "refuses by the state of the approval, and finds none of another account",
+    given: askTwo,
+    async act({ runs }) {
+      const codes = [
+        await codeOf(runs.decide(deciding("p-1", { account_id: "a-2" }))),
+        await codeOf(runs.decide(deciding("p-3"))),
+        await codeOf(runs.decide(deciding("p-1", { now: EXPIRES_AT }))),
+        await codeOf(runs.decide(deciding("p-1", { account_id: null }))),
+        await codeOf(runs.decide(deciding("p-1", { reason: "again", now: EXPIRES_AT + 1 }))),
+      ];
+      await runs.cancel("r-1", null, ["1", "2", "3", "4", "5"], BEGIN + 60);
+      return [...codes, await codeOf(runs.decide(deciding("p-2")))];
+    },
+    async judge(answer, { approvals }) {
+      expect(answer).toEqual([
+        ...["approval_not_found", "approval_not_found", "approval_expired"],
+        ...["accepted", "accepted", "approval_closed"],
+      ]);
+      expect(await approvals.find("p-1")).toMatchObject({ status: "approved", reason: null });
+    },
+  },
+  {
+    method: "runs.decide",
+    title: "of a run that is at work leaves it to its process",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+      const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
+      await houses.runs.plan(makeRecord("r-1", { steps: [makeStep("s-1")] }), requests);
+    },
+    act: ({ runs }) => runs.decide(deciding("p-1")),
+    async judge(_, { runs, ran }) {
+      const run = { status: "running", epoch: 1, pending_approvals: [], last_seq: 2 };
+      expect(await runs.find("r-1", null)).toMatchObject(run);
+      expect(await ran.counts()).toMatchObject([{ active: 1 }]);
+      expect(await runs.wait("r-1", 1, 9)).toBe("decided");
+      // What its process writes then leaves that as it is.
+      expect(await runs.settle(makeRecord("r-1", { steps: [makeStep("s-2")] }))).toMatchObject({
+        last_seq: 3,
+      });
+      expect(await runs.find("r-1", null)).toMatchObject({ pending_approvals: [] });
+    },
+  },
+  {
+    method: "runs.expire",
+    title: "ends what nobody decided in time, and lets its run go on",
+    given: askTwo,
+    async act({ runs }) {
+      await runs.decide(deciding("p-1"));
+      const given = [overdue("p-1"), overdue("p-2")];
+      return [await runs.expire(given, EXPIRES_AT - 1), await runs.expire(given, EXPIRES_AT)];
+    },
+    async judge(answer, { runs, approvals, ran }) {
+      expect(answer).toEqual([0, 1]);
+      expect(await approvals.find("p-1")).toMatchObject({ status: "approved" });
+      const expired = { status: "expired", decided_at: EXPIRES_AT, decided_by: null };
+      expect(await approvals.find("p-2")).toMatchObject(expired);
+      expect(await runs.find("r-1", null)).toMatchObject({ status: "running", epoch: 0 });
+      expect(await ran.counts()).toMatchObject([{ active: 1 }]);
+      expect((await runs.listSteps("r-1", 1, null))[0]).toMatchObject({
+        data: { event: "expired", approval: { status: "expired" } },
+      });
+    },
+  },
+  {
+    method: "runs.listDecisions",
+    title: "lists the steps of a round's approvals",
+    async given(houses) {
+      await askOne(houses);
+      await houses.runs.decide(deciding("p-1"));
+    },
+    act: ({ runs }) => Promise.all([runs.listDecisions("r-1", 1), runs.listDecisions("r-1", 2)]),
+    judge: (answer) =>
+      expect(answer).toMatchObject([[{ kind: "approval", data: { event: "approved" } }], []]),
+  },
+];
+
+const readCases: Case[] = [
+  {
+    method: "approvals.find",
+    title: "finds one, with the key that started its run",
+    given: askOne,
+    act: ({ approvals }) => Promise.all([approvals.find("p-1"), approvals.find("p-2")]),
+    judge: (answer) =>
+      expect(answer).toMatchObject([
+        { id: "p-1", status: "pending", account_id: "a-1", started_by_key_id: "k-1" },
+        undefined as never,
+      ]),
+  },
+  {
+    method: "approvals.list",
+    title: "lists the newest first, by account, run, agent and status, in pages",
+    async given(houses) {
+      await ask(houses, "r-1", ["p-1", "p-2"]);
+      await ask(houses, "r-2", ["p-3"]);
+      await houses.runs.decide(deciding("p-2"));
+    },
+    act: ({ approvals }) =>
+      Promise.all([
+        approvals.list(FILTER),
+        approvals.list({ ...FILTER, limit: 1 }),
+        approvals.list({ ...FILTER, run_id: "r-1" }),
+        approvals.list({ ...FILTER, status: "pending" }),
+        approvals.list({ ...FILTER, status: "approved", agent_id: "g-1" }),
+        approvals.list({ ...FILTER, account_id: "a-2" }),
+        approvals.list({ ...FILTER, account_id: null, agent_id: "g-9" }),
+      ]),
+    async judge(answer, { approvals }) {
+      const [all, ...others] = answer as { id: string; requested_at: number }[][];
+      expect(others.map(idsOf)).toEqual([["p-3"], ["p-2", "p-1"], ["p-3", "p-1"], ["p-2"], [], []]);
+      expect(idsOf(all!)).toEqual(["p-3", "p-2", "p-1"]);
+      const before = { requested_at: all![0]!.requested_at, id: "p-3" };
+      expect(idsOf(await approvals.list({ ...FILTER, before }))).toEqual(["p-2", "p-1"]);
+    },
+  },
+  {
+    method: "approvals.listOverdue",
+    title: "lists pending ones whose time is over",
+    given: askTwo,
+    async act({ runs, approvals }) {
+      await runs.decide(deciding("p-1"));
+      return Promise.all([EXPIRES_AT - 1, EXPIRES_AT].map((now) => approvals.listOverdue(now, 5)));
+    },
+    judge: (answer) => expect(answer).toEqual([[], ["p-2"]]),
+  },
+  {
+    method: "approvals.findNextExpiry",
+    title: "tells when the next one is over, and nothing where none is pending",
+    given: askOne,
+    async act({ runs, approvals }) {
+      const next = await approvals.findNextExpiry();
+      await runs.decide(deciding("p-1"));
+      return [next, await approvals.findNextExpiry()];
+    },
+    judge: (answer) => expect(answer).toEqual([EXPIRES_AT, undefined]),
+  },
+];
+
+const intentCases: Case[] = [
+  {
+    method: "runs.intend",
+    title: "writes that calls will be sent",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+    },
+    act: ({ runs }) =>
+      runs.intend(makeRecord("r-1", { steps: [makeStep("s-1")] }), "a-1", ["send_letter"]),
+    async judge(answer, { runs }) {
+      expect(answer).toMatchObject({ came: "written", recorded: { last_seq: 1 } });
+      expect(await runs.listSteps("r-1", 0, null)).toHaveLength(1);
+    },
+  },
+  {
+    method: "runs.intend",
+    title: "writes nothing for a run that was asked to stop, or that another process has",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+    },
+    async act({ runs }) {
+      const steps = [makeStep("s-1")];
+      const lost = await runs.intend(makeRecord("r-1", { epoch: 2, steps }), "a-1", []);
+      await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 8);
+      return [lost, await runs.intend(makeRecord("r-1", { steps }), "a-1", [])];
+    },
+    async judge(answer, { runs }) {
+      expect(answer).toEqual([{ came: "lost" }, { came: "cancelled" }]);
+      expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
+        { data: { event: "cancel_requested" } },
+      ]);
+    },
+  },
+];
+
+export const approvalCases: readonly Case[] = [...decisionCases, ...readCases, ...intentCases];
