@@ -9,6 +9,7 @@ import { approvalStore } from "../../../src/agents/approvals/store.ts";
 import type { Around } from "../../../src/agents/around.ts";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import { noteStore } from "../../../src/agents/notes/store.ts";
 import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
@@ -157,7 +158,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     } as never,
     settings: () => ({ limits }) as never,
   };
-  const catalog = createCatalog(createBuiltins({ search: around.inside.search }));
+  const notes = database.bind(noteStore);
+  const builtins = createBuiltins({ search: around.inside.search, egress: around.egress, notes });
+  const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const engine: Engine = createEngine({
     around,
