@@ -126,7 +126,8 @@ describe("agents.authentication.6", () => {
       }
     }
     // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found,
-    // agents.errors.tool_not_found, agents.errors.connection_not_found
+    // agents.errors.tool_not_found, agents.errors.connection_not_found,
+    // agents.errors.approval_not_found
     const kinds = ["agent", "approval", "connection", "run", "thread", "tool"];
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
