@@ -23,6 +23,8 @@ export interface TestAppOptions {
   openSupply?(log: Log): OpenSupply;
   /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
+  /** Left out: the secrets key lasts as long as the app. */
+  secrets_key_file?: string;
 }
 
 export interface AskOptions {
@@ -79,7 +81,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     ids: createSeededIds(),
     log,
     version: "0.0.0-test",
-    secrets_key_file: null,
+    secrets_key_file: options.secrets_key_file ?? null,
     has_open_metrics: options.has_open_metrics,
     openSupply: options.openSupply?.(log),
     onFatal: (failure) => {
