@@ -217,6 +217,15 @@ export const VERBS: readonly Verb[] = [
   turn("block", "not listed; calls: 503 model_unavailable"),
   turn("unblock", "takes `block` back"),
   {
+    name: "secrets rotate",
+    args: [],
+    flags: {
+      "give-up": { help: "deletes what no key at hand opens, so that it can be set again" },
+    },
+    help: "a new secrets key: seals again all that is stored",
+    run: async (given, output) => (await import("./secrets.ts")).rotateSecrets(given, output),
+  },
+  {
     name: "usage",
     args: [],
     flags: {

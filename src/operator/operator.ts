@@ -13,6 +13,7 @@ import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
+import { createSecretVerbs } from "./secrets.ts";
 import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
@@ -25,7 +26,8 @@ export interface OperatorOptions {
   secrets: Secrets;
 }
 
-export function buildOperator({ settings, access, database, clock }: OperatorOptions) {
+export function buildOperator(options: OperatorOptions) {
+  const { settings, access, database, clock, secrets } = options;
   const { models } = settings;
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
@@ -45,6 +47,7 @@ export function buildOperator({ settings, access, database, clock }: OperatorOpt
       agents: book,
       runs: createRunBook(database),
     }),
+    secrets: createSecretVerbs(secrets),
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),

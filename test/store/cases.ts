@@ -7,6 +7,8 @@ import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
+import { connectionStore } from "../../src/agents/tools/connections/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
@@ -20,6 +22,7 @@ import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
+import { connectionCases } from "./connection-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
@@ -30,6 +33,7 @@ import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
+import { toolCases } from "./tool-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -46,6 +50,8 @@ export function bindHouses(database: Database) {
     runs: database.bind(runStore),
     approvals: database.bind(approvalStore),
     usage: database.bind(usageStore),
+    tools: database.bind(toolStore),
+    connections: database.bind(connectionStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
     secrets: database.bind(secretStore),
@@ -615,6 +621,8 @@ export const cases: readonly Case[] = [
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,
+  ...toolCases,
+  ...connectionCases,
   ...outboxCases,
   ...secretCases,
 ];

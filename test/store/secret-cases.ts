@@ -135,7 +135,9 @@ export const secretCases: readonly Case[] = [
         { old: secret("é"), sealed: null },
       ]),
     async judge(answer, houses) {
-      expect(answer).toEqual({ written: 2, left: 1 });
+      expect(answer).toEqual({ resealed: 1, dropped: 1, left: 1 });
+      const others = [{ old: secret("a", { kind: "webhook" }), sealed: "of another" }];
+      expect(await houses.secrets.reseal("other", others)).toBeNull();
       expect(await listAll(houses)).toEqual([
         secret("a", { sealed: "again", key_id: "new" }),
         secret("b", { sealed: "fresh", key_id: "new" }),

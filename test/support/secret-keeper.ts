@@ -7,11 +7,30 @@ import {
   type SecretKind,
 } from "../../src/platform/secrets/store.ts";
 
+/** Holds a write inside its transaction: `reached` resolves once it is there. */
+export const holding = {
+  wait: async () => {},
+  begin() {
+    const reached = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    holding.wait = () => {
+      reached.resolve();
+      return over.promise;
+    };
+    return { reached: reached.promise, release: over.resolve };
+  },
+};
+
 export const keeperStore = store(
   "keeper",
   {},
   {
     put: async (tx, secret: SealedSecret) => putSecret(tx, secret),
+    /** The same, let go behind its statements: only where writes run in this thread. */
+    async putHeld(tx, secret: SealedSecret) {
+      await putSecret(tx, secret);
+      await holding.wait();
+    },
     drop: async (tx, kind: SecretKind, row_id: string) => dropSecret(tx, kind, row_id),
     /** What a hand at the database can do. */
     async damage(tx, row_id: string, sealed: string) {

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -42,7 +43,7 @@ export function readKeyFile(
 export function makeKeyFile(file: string): readonly MasterKey[] {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const key = makeMasterKey();
-  const draft = writeDraft(file, [key]);
+  const draft = writeDraft(`${file}.${process.pid}`, [key]);
   try {
     linkSync(draft, file);
     keepNames(file);
@@ -59,10 +60,13 @@ export function makeKeyFile(file: string): readonly MasterKey[] {
 
 /**
  * Puts these keys, newest first, in the place of those in the file, which is there: whoever reads
- * it finds either, also after a crash. It stays whose it was, and readable by whom it was.
+ * it finds either, also after a crash. It stays whose it was, and readable by whom it was. Only one
+ * may do so at a time, and what a dead one left behind goes.
  */
-export function replaceKeyFile(file: string, keys: readonly MasterKey[]): void {
-  const draft = writeDraft(file, keys, statSync(file));
+export function replaceKeyFile(name: string, keys: readonly MasterKey[]): void {
+  // What a link shows, and not the link, becomes another.
+  const file = realpathSync(name);
+  const draft = writeDraft(`${file}.new`, keys, statSync(file));
   try {
     renameSync(draft, file);
   } catch (failure) {
@@ -83,8 +87,7 @@ interface Owner {
   mode: number;
 }
 
-function writeDraft(file: string, keys: readonly MasterKey[], owner?: Owner): string {
-  const draft = `${file}.${process.pid}`;
+function writeDraft(draft: string, keys: readonly MasterKey[], owner?: Owner): string {
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, "wx", 0o600);
   try {

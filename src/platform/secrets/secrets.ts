@@ -5,9 +5,12 @@ import type { Log } from "../log.ts";
 import { createSecretBox, type SecretBox } from "./box.ts";
 import { createKeyRing } from "./key-ring.ts";
 import { createHash, type Hash, makeMasterKey } from "./master-key.ts";
+import { type Rotation, type RotationWish, rotateSecrets } from "./rotation.ts";
 import { secretStore } from "./store.ts";
 
 export interface Secrets extends SecretBox {
+  /** A new key, with which all that is stored is sealed again, while a server may be running. */
+  rotate(wish: RotationWish): Promise<Rotation>;
   /**
    * For a server's start, which says what is wrong with the key and makes it where nothing was
    * sealed yet: a function that makes hashes of texts, each purpose its own. Where the key cannot
@@ -30,6 +33,7 @@ export function createSecrets({ database, file, clock, log }: SecretsOptions): S
   const box = createSecretBox({ store, ring, log });
   return {
     ...box,
+    rotate: (wish) => rotateSecrets({ store, ring, ...wish }),
     async openHashes() {
       // It makes the file, unless something was sealed: then a new key would be another one.
       await box.isAvailable();

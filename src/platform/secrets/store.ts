@@ -28,7 +28,7 @@ export type SealedSecret = Static<typeof SealedSecret>;
 export type SecretPlace = Pick<SealedSecret, "kind" | "row_id" | "account_id">;
 /** All of it but the secret. */
 export type SecretAbout = SecretPlace & Pick<SealedSecret, "set_at">;
-/** A secret that a rotation has opened, under its new key; null: it goes. */
+/** What a rotation found, and the same secret under the new key; null: it goes. */
 export interface Resealing {
   old: SealedSecret;
   sealed: string | null;
@@ -73,24 +73,27 @@ export const secretStore = store(
     },
     /**
      * Whatever was set or dropped meanwhile stays as it is. It also says how many are left that
-     * this key did not seal: counted here, since on PostgreSQL no mere read would see a write that
-     * began before the turn and is not there yet.
+     * this key did not seal: counted here, since on PostgreSQL no mere read would collide with a
+     * write that began before the turn and is not there yet. null: it is not the database's key.
      */
     reseal: async (tx, key_id: string, resealings: readonly Resealing[]) => {
-      let written = 0;
+      if ((await findKey(tx)) !== key_id) return null;
+      let [resealed, dropped] = [0, 0];
       for (const { old, sealed } of resealings) {
         const same = sql`kind = ${old.kind} AND row_id = ${old.row_id} AND sealed = ${old.sealed}`;
-        written += await tx.run(
-          sealed === null
-            ? sql`DELETE FROM secrets WHERE ${same}`
-            : sql`UPDATE secrets SET sealed = ${sealed}, key_id = ${key_id} WHERE ${same}`,
-        );
+        if (sealed === null) {
+          dropped += await tx.run(sql`DELETE FROM secrets WHERE ${same}`);
+        } else {
+          resealed += await tx.run(
+            sql`UPDATE secrets SET sealed = ${sealed}, key_id = ${key_id} WHERE ${same}`,
+          );
+        }
       }
       const left = await tx.one(
         Count,
         sql`SELECT COUNT(*) AS count FROM secrets WHERE key_id <> ${key_id}`,
       );
-      return { written, left: left!.count };
+      return { resealed, dropped, left: left!.count };
     },
   },
 );

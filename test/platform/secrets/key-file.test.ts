@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -62,7 +63,7 @@ describe("a key file", () => {
     mkdirSync(dirname(file));
     writeFileSync(`${file}.${process.pid}`, "half");
     const [old] = makeKeyFile(file);
-    writeFileSync(`${file}.${process.pid}`, "half");
+    writeFileSync(`${file}.new`, "half");
     replaceKeyFile(file, [makeMasterKey(), old!]);
     expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
   });
@@ -115,11 +116,15 @@ describe("a key file", () => {
     expect(() => makeKeyFile(join(place, "secrets.key"))).toThrow("EEXIST");
   });
 
-  test("is found by way of a link", () => {
+  test("is found, and replaced, by way of a link", () => {
     const made = makeKeyFile(file);
     const link = join(directory, "link");
     symlinkSync(file, link);
     expect(idsOf(read(link))).toEqual(idsOf(made));
+    const next = makeMasterKey();
+    replaceKeyFile(link, [next]);
+    expect(idsOf(read())).toEqual([next.id]);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
   });
 });
 

@@ -4,11 +4,19 @@ import type { Scope } from "../../../src/access/index.ts";
 import { type AskOptions, KEY, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { readRefusal } from "./refusal.ts";
-import { askRoute, isDecision, listRoutes, NOWHERE, type Route, readDocument } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  listRoutes,
+  NOWHERE,
+  type Route,
+  readDocument,
+  TRIAL,
+} from "./routes.ts";
 import { createAgent, readJson, startService } from "./service.ts";
 
-/** Deciding needs another scope, and usage is certain to ask for its own. */
-const CERTAIN = ["GET /v1/agents/usage"];
+/** Deciding needs another scope, a test one more, and usage is certain to ask for its own. */
+const CERTAIN = ["GET /v1/agents/usage", TRIAL];
 
 let app: TestApp;
 let lenient: TestApp;
@@ -89,7 +97,8 @@ describe("agents.authentication.2", () => {
     const key = await createKey(app, { scopes: ["agents"] });
     for (const route of routes) {
       const { status } = await askRoute(app, route, { key });
-      const expected = route.path.includes("{") ? 404 : route.method === "POST" ? 201 : 200;
+      const created = route.method === "POST" ? 201 : 200;
+      const expected = nameOf(route) === TRIAL ? 403 : route.path.includes("{") ? 404 : created;
       expect([nameOf(route), status]).toEqual([nameOf(route), expected]);
     }
   });
@@ -138,7 +147,7 @@ describe("agents.authentication.4", () => {
   });
 
   test("agents.authentication.4 agents.errors.permission_denied a key without an owner makes and finds nothing", async () => {
-    const key = `${KEY}-ownerless`;
+    const key = await createKey(app, { account_id: null, scopes: ["agents", "agents.approve"] });
     const { id } = await createAgent(app);
     for (const route of routes) {
       const reply = await askRoute(app, route, { key, params: { id } });

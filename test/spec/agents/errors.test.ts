@@ -33,6 +33,8 @@ afterAll(async () => {
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 /** Without decisions, which look for their approval first: they have tests of their own. */
 const withBody = () => routes.filter((route) => route.body && !isDecision(route));
+/** Has every scope that a route of this half asks for. */
+const key = `${KEY}-approver`;
 const VALID = { name: "Helper", system_prompt: "Be brief." };
 
 describe("agents.errors.p1", () => {
@@ -132,7 +134,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     expect(withBody().length).toBeGreaterThan(3);
     for (const route of withBody()) {
       for (const [body, param] of bodies) {
-        const reply = await askRoute(app, route, { body });
+        const reply = await askRoute(app, route, { key, body });
         const told = await readRefusal(reply);
         // Of several faults the first is told: a field that is missing.
         const missing = param === null ? undefined : route.body!.required?.[0];
@@ -142,7 +144,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
       }
       // An empty body is `{}` where nothing is required.
       const [missing] = route.body!.required ?? [];
-      const told = await readRefusal(await askRoute(app, route, { body: "" }));
+      const told = await readRefusal(await askRoute(app, route, { key, body: "" }));
       expect([nameOf(route), told.slice(0, 3)]).toEqual([
         nameOf(route),
         missing ? [400, undefined, missing] : [404, "agent_not_found", null],
@@ -153,7 +155,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
   test("agents.errors.p9 a body of another content type", async () => {
     for (const route of withBody()) {
       const headers = { "content-type": "application/x-www-form-urlencoded" };
-      const reply = await askRoute(app, route, { headers });
+      const reply = await askRoute(app, route, { key, headers });
       expect([nameOf(route), await readRefusal(reply)]).toEqual([
         ...[nameOf(route), [400, undefined, null]],
       ]);

@@ -118,9 +118,10 @@ describe("agents.limits.body_size", () => {
 
   test("agents.limits.body_size agents.errors.p10 a body of 256 KB is read, one byte more is 413 without code", async () => {
     for (const route of withBody) {
-      const fits = await askRoute(app, route, { body: stretch(route, BYTES_MAX) });
+      const key = `${KEY}-approver`;
+      const fits = await askRoute(app, route, { key, body: stretch(route, BYTES_MAX) });
       expect([route.path, [201, 404]]).toEqual([route.path, expect.arrayContaining([fits.status])]);
-      const reply = await askRoute(app, route, { body: stretch(route, BYTES_MAX + 1) });
+      const reply = await askRoute(app, route, { key, body: stretch(route, BYTES_MAX + 1) });
       expect([route.path, await readRefusal(reply)]).toEqual([route.path, [413, undefined, null]]);
     }
   });

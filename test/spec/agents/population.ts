@@ -15,8 +15,12 @@ const SCRIPT = [
 
 /** Two calls that a person is asked for. */
 const ASKING = '!tool calculator {"expression":"1 + 1"}\n!tool calculator {"expression":"2 + 2"}';
+/** Nobody listens there. */
+export const ENDPOINT = "http://127.0.0.1:9/notes";
 
 export interface Population {
+  /** As it was registered: the second revision of a tool whose name nobody else has. */
+  tool: Json;
   agent: Json;
   /** Of which the second is current. */
   versions: Json[];
@@ -33,7 +37,7 @@ export interface Population {
   approvals: Json[];
 }
 
-/** `app` listens, so that its engine works. */
+/** `app` listens, so that its engine works, and lets its own machine be called. */
 export async function populate(app: TestApp, key: string): Promise<Population> {
   const read = async (path: string) => readJson(await app.get(path, { key }));
   const agent = await createAgent(app, { tools: ["calculator", "web_search"] }, { key });
@@ -44,6 +48,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   const frames = await readStream(app, queued.id, key);
   const run = await read(`/v1/runs/${queued.id}`);
   return {
+    tool: await registerTool(app, key),
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
@@ -64,6 +69,19 @@ async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
     await app.clock.advance(0);
   }
   return (await readJson(await app.get(`/v1/approvals?run_id=${id}`, { key }))).data;
+}
+
+async function registerTool(app: TestApp, key: string): Promise<Json> {
+  const name = `${key.replaceAll("-", "_")}_note`;
+  const text = { type: "string" };
+  const body = {
+    description: "Keeps a note.",
+    parameters: { type: "object", properties: { to: text, text } },
+    endpoint: ENDPOINT,
+  };
+  await readJson(await app.post("/v1/tools", { name, ...body }, { key }), 201);
+  const path = `/v1/tools/${name}/revisions`;
+  return readJson(await app.post(path, { ...body, title: "Note" }, { key }), 201);
 }
 
 export async function startRun(

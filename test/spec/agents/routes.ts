@@ -35,6 +35,8 @@ export interface Given extends AskOptions {
 /** It judges what its path names, and who may decide that, before all else of the request. */
 export const isDecision = ({ path }: Route) => /^\/v1\/approvals\/\{id\}\/\w+$/.test(path);
 
+/** Needs both scopes: it calls what nobody has approved. */
+export const TRIAL = "POST /v1/tools/{name}/test";
 export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 
 /** Asks a route about what does not exist, unless it is said otherwise. */

@@ -8,6 +8,9 @@ const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000
 address_requests_per_minute = 1_000_000
+tools = 10_000
+[egress]
+allow = ["127.0.0.1:*"]
 [[models]]
 id = "own"
 self_hosted = true

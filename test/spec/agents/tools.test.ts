@@ -6,6 +6,8 @@ import { expectRefusal } from "./refusal.ts";
 import { type Json, readJson } from "./service.ts";
 
 const SETTINGS = `
+[egress]
+allow = ["127.0.0.1:*"]
 [agents]
 tool_prices = { web_search = "0.010000", calculator = "0.000001" }
 `;
