@@ -91,7 +91,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock });
   // What strangers name goes another way than what the operator's own file names.
-  const guarded = createGuardedEgress({ allow: () => settings.egress.allow });
+  const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
   const running = createRunning();
   const { host, port, trusted_proxies } = settings.server;

@@ -2,7 +2,7 @@
 import { ListedRun, Run, STATUSES, Step } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output } from "./output.ts";
+import { drawRow, drawTable, type Output, quote } from "./output.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
 const LIMIT = 20;
@@ -11,8 +11,6 @@ const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
   ...["created_at", "finished_at"],
 ];
-/** What people see of a text: the rest is in --json. */
-const TEXT_CHARACTERS = 100;
 
 export async function listRuns(given: Given, output: Output): Promise<number> {
   const limit = readNumber(given, "limit") ?? LIMIT;
@@ -93,12 +91,3 @@ const SUMMARIES: Record<string, (data: Shown) => string> = {
   },
   system: ({ event, message }) => `${event} ${message}`,
 };
-
-/** A text of somebody else's: on one line, and nothing in it that a terminal obeys. */
-function quote(text: unknown): string {
-  const whole = String(text);
-  const cut = whole.slice(0, TEXT_CHARACTERS).toWellFormed();
-  // What JSON leaves as it is and a terminal may not.
-  const quoted = JSON.stringify(cut).replace(/[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, "�");
-  return whole.length > TEXT_CHARACTERS ? `${quoted}…` : quoted;
-}

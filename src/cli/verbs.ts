@@ -21,6 +21,17 @@ function turn(to: Turn, help: string): Verb {
   };
 }
 
+/** A verb of one tool of an account. */
+function toolVerb(act: "show" | "disable" | "enable", help: string): Verb {
+  return {
+    name: `tools ${act}`,
+    args: ["NAME"],
+    flags: { account },
+    help,
+    run: async (given, output) => (await import("./tools.ts")).workTool(given, output, act),
+  };
+}
+
 export const VERBS: readonly Verb[] = [
   {
     name: "dev",
@@ -193,6 +204,16 @@ export const VERBS: readonly Verb[] = [
     help: "what it does, live until it ends",
     run: async (given, output) => (await import("./runs.ts")).followRun(given, output),
   },
+  {
+    name: "tools list",
+    args: [],
+    flags: { account },
+    help: "the tools that accounts have registered",
+    run: async (given, output) => (await import("./tools.ts")).listTools(given, output),
+  },
+  toolVerb("show", "a tool of --account, as its runs call it"),
+  toolVerb("disable", "no run calls it any more"),
+  toolVerb("enable", "takes `disable` back"),
   {
     name: "models list",
     args: [],

@@ -1,23 +1,60 @@
 // A process that dies between two transactions: from then on its store neither writes nor answers.
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
 
+/** What an execution writes, in whatever order. */
+const WRITES = [
+  ...["plan", "intend", "settle", "note", "wait", "finish", "release", "claim"],
+] as const satisfies readonly (keyof RunStore)[];
+/** What its process writes of itself and of others' runs, which only the living do. */
+const SIGNS = ["beat", "recover", "register"] as const satisfies readonly (keyof RunStore)[];
+
+export type Write = (typeof WRITES)[number];
+/** The write at which a process dies, and whether that write still reaches the database. */
+export interface Point {
+  write: Write;
+  side: "before" | "after";
+  /** The how many-th of its kind; left out: the first. */
+  pass?: number;
+}
+
 /** From its `writes_max`th write on, nothing of this process reaches the database. */
-export function createCut(writes_max: number) {
+export function createCut(writes_max = Number.POSITIVE_INFINITY) {
   let writes = 0;
-  const cut = { reached: Promise.withResolvers<void>() };
+  return cutBehind(() => (++writes > writes_max ? "before" : null));
+}
+
+export function createCutAt({ write, side, pass = 1 }: Point) {
+  let passes = 0;
+  return cutBehind((one) => (one === write && ++passes === pass ? side : null));
+}
+
+export type Cut = ReturnType<typeof createCut>;
+
+/** `judge`: whether this process dies at a write, and on which side of it; null: it lives on. */
+function cutBehind(judge: (write: Write) => Point["side"] | null) {
+  const reached = Promise.withResolvers<void>();
+  let isDead = false;
+  const die = () => {
+    isDead = true;
+    reached.resolve();
+  };
+  const never = () => new Promise<never>(() => undefined);
   const wrap = (store: RunStore): RunStore => {
     const guard =
-      (method: keyof RunStore) =>
+      (method: keyof RunStore, find: () => Point["side"] | null) =>
       async (...given: unknown[]) => {
-        if (++writes > writes_max) {
-          cut.reached.resolve();
-          return new Promise<never>(() => undefined);
-        }
-        return (store[method] as (...all: unknown[]) => unknown)(...given);
+        const side = isDead ? "before" : find();
+        if (side === "before") die();
+        if (side === "before") return never();
+        const answer = await (store[method] as (...all: unknown[]) => unknown)(...given);
+        if (side === "after") die();
+        return side === "after" ? never() : answer;
       };
-    const writing = ["plan", "settle", "note", "wait", "finish", "release", "claim"] as const;
-    const guarded = Object.fromEntries(writing.map((method) => [method, guard(method)]));
-    return { ...store, ...guarded, end: async () => undefined } as RunStore;
+    const guarded = [
+      ...WRITES.map((method) => [method, guard(method, () => judge(method))]),
+      ...SIGNS.map((method) => [method, guard(method, () => null)]),
+    ];
+    return { ...store, ...Object.fromEntries(guarded), end: async () => undefined } as RunStore;
   };
-  return { ...cut, wrap };
+  return { reached, die, wrap };
 }

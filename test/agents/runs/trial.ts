@@ -1,11 +1,15 @@
 // Engines on a database in memory, a manual clock and a scripted model: what a run does, seen from
 // inside the process.
 
+import { Type } from "@sinclair/typebox";
 import { holdStore } from "../../../src/access/holds/store.ts";
 import type { Caller } from "../../../src/access/index.ts";
+import { createExpiry } from "../../../src/agents/approvals/expiry.ts";
+import { approvalStore } from "../../../src/agents/approvals/store.ts";
 import type { Around } from "../../../src/agents/around.ts";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import { noteStore } from "../../../src/agents/notes/store.ts";
 import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
@@ -15,7 +19,7 @@ import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import type { RoundAnswer, RoundAsk, RoundFailure } from "../../../src/gateway/index.ts";
-import { type Database, openDatabase, store } from "../../../src/platform/database/index.ts";
+import { type Database, openDatabase, sql, store } from "../../../src/platform/database/index.ts";
 import { createGuardedEgress } from "../../../src/platform/egress/index.ts";
 import { outboxStore } from "../../../src/platform/outbox/store.ts";
 import type { Code } from "../../../src/platform/refusal.ts";
@@ -31,7 +35,26 @@ export type Model = (ask: RoundAsk, signal: AbortSignal, turn: number) => Reply 
 
 export const KEY_ID = "k-1";
 const ACCOUNT = "a-1";
-const teller = store("teller", {}, { end: async (tx, key_id: string) => tx.tell("key", key_id) });
+const Name = Type.Object({ name: Type.String() });
+/** What others write of keys and tools. */
+const others = store(
+  "others",
+  {
+    listOff: async (db) => {
+      const rows = await db.all(Name, sql`SELECT name FROM tools WHERE status = 'disabled'`);
+      return new Set(rows.map(({ name }) => name));
+    },
+  },
+  {
+    end: async (tx, key_id: string) => tx.tell("key", key_id),
+    switch: (tx, name: string, status: "enabled" | "disabled") =>
+      tx.run(
+        sql`INSERT INTO tools (account_id, name, status, revision, created_at)
+            VALUES (${ACCOUNT}, ${name}, ${status}, 1, 0)
+            ON CONFLICT (account_id, name) DO UPDATE SET status = excluded.status`,
+      ),
+  },
+);
 
 const PRICES: Prices = {
   currency: "SAR",
@@ -96,8 +119,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   };
   const database =
     options.database ??
-    (await openDatabase({ place, stores: [...stores, teller], clock, onFailure }));
+    (await openDatabase({ place, stores: [...stores, others], clock, onFailure }));
   const bound = database.bind(runStore);
+  const outside = database.bind(others);
   const version = makeVersion(options.version);
   const wrapped = options.wrap?.(bound) ?? bound;
   const callers = new Map<string, Caller>();
@@ -124,7 +148,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
         }),
       },
     } as never,
-    egress: options.egress ?? createGuardedEgress({ allow: () => [], resolve: async () => [] }),
+    egress:
+      options.egress ?? createGuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi" },
     log: {
       info() {},
@@ -133,13 +158,23 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     } as never,
     settings: () => ({ limits }) as never,
   };
-  const catalog = createCatalog(createBuiltins({ search: around.inside.search }));
+  const notes = database.bind(noteStore);
+  const builtins = createBuiltins({ search: around.inside.search, egress: around.egress, notes });
+  const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const engine: Engine = createEngine({
     around,
     store: wrapped,
     findVersion: async () => version,
-    openToolset: async () => ({ find: (name) => own.get(name) ?? catalog.find(name) }),
+    async openToolset() {
+      let off = await outside.listOff();
+      return {
+        find: (name) => (off.has(name) ? undefined : (own.get(name) ?? catalog.find(name))),
+        async refresh() {
+          off = await outside.listOff();
+        },
+      };
+    },
   });
   allow(callers);
 
@@ -164,8 +199,11 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     ...{
       engine,
       clock,
+      ids,
       database,
       store: bound,
+      approvals: database.bind(approvalStore),
+      expiry: createExpiry(around, bound),
       callers,
       asks,
       lines,
@@ -179,8 +217,10 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     /** The key ends, and a commit tells of it. */
     async endKey(key_id = KEY_ID) {
       callers.delete(key_id);
-      await database.bind(teller).end(key_id);
+      await outside.end(key_id);
     },
+    /** As the tool's owner does, in whatever process. */
+    switchTool: outside.switch,
     allow: (fields: Partial<Caller> = {}) => allow(callers, fields),
     /** Starts a run; its id. */
     async run(message = "Go on.", fields: Partial<RunRow> = {}, thread_id: string | null = null) {

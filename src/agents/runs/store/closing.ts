@@ -50,7 +50,7 @@ export async function closeRun(
     sql`UPDATE runs SET last_seq = ${last_seq}, message_seq = ${message_seq}
         WHERE id = ${run.id}`,
   );
-  const place = { thread_id: run.thread_id, last_seq, message_seq };
+  const place = { agent_id: run.agent_id, thread_id: run.thread_id, last_seq, message_seq };
   const record = {
     run_id: run.id,
     at: now,
