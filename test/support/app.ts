@@ -19,6 +19,8 @@ export interface TestAppOptions {
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: Place;
+  /** Left out: the key lasts as long as the app. */
+  secrets_key_file?: string;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?(log: Log): OpenSupply;
   /** true: /metrics needs no token. */
