@@ -25,8 +25,6 @@ export interface TestAppOptions {
   openSupply?(log: Log): OpenSupply;
   /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
-  /** Left out: the secrets key lasts as long as the app. */
-  secrets_key_file?: string;
 }
 
 export interface AskOptions {
