@@ -6,6 +6,7 @@ import type { Catalog } from "./catalog.ts";
 import type { Tool } from "./contract.ts";
 import type { ToolRevisionRow } from "./http/revision.ts";
 import type { toolStore } from "./http/store.ts";
+import { prepareParameters } from "./schema.ts";
 import type { OpenToolset, Toolset } from "./toolset.ts";
 
 /** Behind so many the one that was read first is read again. */
@@ -60,7 +61,7 @@ function keepTools({ tools, createTool }: ToolsetsOptions) {
     kept.set(nameOf(row.account_id, row), tool);
     return tool;
   };
-  /** By their names; undefined: the revision is not there. */
+  /** By their names; undefined: the revision is not there, or cannot be used. */
   return async (
     account_id: string,
     pins: readonly ToolPin[],
@@ -69,7 +70,11 @@ function keepTools({ tools, createTool }: ToolsetsOptions) {
     const found = new Map(known);
     const missing = pins.filter(({ name }) => !found.get(name));
     if (missing.length === 0) return found;
-    for (const row of await tools.listPinned(account_id, missing)) found.set(row.name, keep(row));
+    for (const row of await tools.listPinned(account_id, missing)) {
+      // It was judged when it came in; should we judge otherwise by now, it cannot be called.
+      const fault = await prepareParameters(row.parameters);
+      if (fault === null) found.set(row.name, keep(row));
+    }
     return found;
   };
 }
