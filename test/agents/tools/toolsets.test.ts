@@ -31,7 +31,12 @@ function open() {
           .map(({ name, revision }) => {
             const parameters =
               name === "broken" ? { type: "object", $ref: "https://a.example/" } : SCHEMA;
-            return { ...makeRevision(name), revision, account_id, parameters } as ToolRevisionRow;
+            return {
+              ...makeRevision(name),
+              revision,
+              account_id,
+              parameters,
+            } as unknown as ToolRevisionRow;
           });
       },
       async listStandings(_: string, names: readonly string[]) {
