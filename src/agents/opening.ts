@@ -43,7 +43,7 @@ export interface Agents {
   look(): { executing: number };
 }
 
-/** agents.does.p1 */
+/** agents.does.p1, agents.does.p2 */
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;

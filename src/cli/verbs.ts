@@ -279,7 +279,7 @@ export const VERBS: readonly Verb[] = [
     flags: {
       "give-up": { help: "deletes what no key at hand opens, so that it can be set again" },
     },
-    help: "a new secrets key: seals again all that is stored",
+    help: "a new secrets key, for all that is stored",
     run: async (given, output) => (await import("./secrets.ts")).rotateSecrets(given, output),
   },
   {

@@ -19,12 +19,12 @@ export interface TestAppOptions {
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: Place;
+  /** Left out: the key lasts as long as the app. */
+  secrets_key_file?: string;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?(log: Log): OpenSupply;
   /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
-  /** Left out: the secrets key lasts as long as the app. */
-  secrets_key_file?: string;
 }
 
 export interface AskOptions {
