@@ -5,6 +5,7 @@ export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models
 export { ListedAccount } from "./accounts.ts";
 export { ListedAgent } from "./agents.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
+export { ListedConnection } from "./connections.ts";
 export type { KeyWish } from "./keys.ts";
 export { ListedModel } from "./models.ts";
 export { openOperator } from "./opening.ts";
