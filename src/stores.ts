@@ -3,6 +3,7 @@ import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
+import { noteStore } from "./agents/notes/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
 import { connectionStore } from "./agents/tools/connections/store.ts";
@@ -18,5 +19,5 @@ export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, runStore, usageStore, outboxStore],
-  ...[approvalStore, toolStore, connectionStore],
+  ...[approvalStore, toolStore, connectionStore, noteStore],
 ];

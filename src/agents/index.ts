@@ -14,3 +14,5 @@ export { createRunBook, type RunBook } from "./runs/book.ts";
 export { Run } from "./runs/run.ts";
 export { FINAL, STATUSES, type Status } from "./runs/states.ts";
 export { Step } from "./runs/step.ts";
+export { createToolBook, type ToolBook } from "./tools/book.ts";
+export { ToolRevision } from "./tools/tool.ts";

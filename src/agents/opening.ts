@@ -7,6 +7,7 @@ import type { Around } from "./around.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersions } from "./definitions/versions.ts";
+import { noteStore } from "./notes/store.ts";
 import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
@@ -46,8 +47,9 @@ export interface Agents {
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;
-  const { database, access, clock, log } = around;
-  const catalog = createCatalog(createBuiltins({ search: around.inside.search }));
+  const { database, access, egress, clock, log } = around;
+  const notes = database.bind(noteStore);
+  const catalog = createCatalog(createBuiltins({ search: around.inside.search, egress, notes }));
   const toolsAround = { ...around, catalog, tools: database.bind(toolStore) };
   openDefinitionRoutes(door, around, { lookUpTools: createChoice(toolsAround) });
   openThreadRoutes(door, around);

@@ -35,6 +35,17 @@ function decide(name: string, decision: Decision, help: string): Verb {
   };
 }
 
+/** A verb of one tool of an account. */
+function toolVerb(act: "show" | "disable" | "enable", help: string): Verb {
+  return {
+    name: `tools ${act}`,
+    args: ["NAME"],
+    flags: { account },
+    help,
+    run: async (given, output) => (await import("./tools.ts")).workTool(given, output, act),
+  };
+}
+
 export const VERBS: readonly Verb[] = [
   {
     name: "dev",
@@ -228,6 +239,16 @@ export const VERBS: readonly Verb[] = [
   decide("approve", "approved", "lets a call be made, with what was shown"),
   decide("reject", "rejected", "a call is not made, and the run goes on"),
   {
+    name: "tools list",
+    args: [],
+    flags: { account },
+    help: "the tools that accounts have registered",
+    run: async (given, output) => (await import("./tools.ts")).listTools(given, output),
+  },
+  toolVerb("show", "a tool of --account, as its runs call it"),
+  toolVerb("disable", "no run calls it any more"),
+  toolVerb("enable", "takes `disable` back"),
+  {
     name: "models list",
     args: [],
     flags: {},
@@ -256,7 +277,7 @@ export const VERBS: readonly Verb[] = [
     flags: {
       "give-up": { help: "deletes what no key at hand opens, so that it can be set again" },
     },
-    help: "a new secrets key: seals again all that is stored",
+    help: "a new secrets key, for all that is stored",
     run: async (given, output) => (await import("./secrets.ts")).rotateSecrets(given, output),
   },
   {

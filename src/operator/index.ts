@@ -23,4 +23,5 @@ export { OperatorProblem } from "./problem.ts";
 export { ListedRun } from "./runs.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export { listStandIns } from "./stand-ins.ts";
+export { ListedTool } from "./tools.ts";
 export type { UsageBy } from "./usage.ts";

@@ -1,6 +1,11 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import { createAgentBook, createApprovalBook, createRunBook } from "../agents/index.ts";
+import {
+  createAgentBook,
+  createApprovalBook,
+  createRunBook,
+  createToolBook,
+} from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
@@ -16,11 +21,12 @@ import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
 import { createSecretVerbs } from "./secrets.ts";
+import { createToolVerbs } from "./tools.ts";
 import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
   /** Only models of the settings can be switched, granted and put on a key's list. */
-  settings: Pick<Settings, "models" | "service">;
+  settings: Pick<Settings, "models" | "service" | "limits">;
   access: Access;
   database: Database;
   clock: Clock;
@@ -55,6 +61,11 @@ export function buildOperator(options: OperatorOptions) {
       agents: book,
     }),
     secrets: createSecretVerbs(secrets),
+    tools: createToolVerbs({
+      ...{ access, requireAccount },
+      tools: createToolBook(database),
+      tools_max: settings.limits.tools,
+    }),
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),

@@ -35,7 +35,8 @@ function explain(outcome: Extract<Rotation, { ok: false }>): string {
       const others = left > places.length ? ` and ${left - places.length} others` : "";
       return (
         `these cannot be opened: ${names}${others}; all else is under the new key, and the file ` +
-        "keeps the old one too: set them anew, or delete their secrets with --give-up, then rotate again"
+        "keeps the old one too: set them anew, or delete their secrets with --give-up, and then " +
+        "rotate again"
       );
     }
   }

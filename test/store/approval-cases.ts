@@ -58,7 +58,7 @@ const decisionCases: Case[] = [
       expect(await runs.listWaiting()).toEqual(["a-1"]);
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
         { seq: 1, status: "waiting_approval", data: { event: "approved" } },
-        { seq: 2, status: "running", data: { event: "rejected" } },
+        { seq: 2, status: "waiting_approval", data: { event: "rejected" } },
       ]);
       expect((await outbox.list("a-1")).map(({ type }) => type)).toEqual([
         ...(["approval.requested", "approval.requested"] as const),

@@ -5,6 +5,7 @@ import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
+import { noteStore } from "../../src/agents/notes/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
 import { connectionStore } from "../../src/agents/tools/connections/store.ts";
@@ -18,6 +19,7 @@ import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
+import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
@@ -25,6 +27,7 @@ import { approvalCases } from "./approval-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
+import { noteCases } from "./note-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { runCases } from "./run-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
@@ -49,6 +52,8 @@ export function bindHouses(database: Database) {
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
     approvals: database.bind(approvalStore),
+    notes: database.bind(noteStore),
+    noted: database.bind(noteWrites),
     usage: database.bind(usageStore),
     tools: database.bind(toolStore),
     connections: database.bind(connectionStore),
@@ -623,6 +628,7 @@ export const cases: readonly Case[] = [
   ...runRouteCases,
   ...toolCases,
   ...connectionCases,
+  ...noteCases,
   ...outboxCases,
   ...secretCases,
 ];

@@ -5,6 +5,7 @@ import type { Migration } from "../../src/platform/database/migrations/migration
 import { refuse } from "../../src/platform/refusal.ts";
 import { Money, maybe, spread, Timestamp } from "../../src/platform/shape.ts";
 import { stores } from "../../src/stores.ts";
+import { noteWrites } from "./notes.ts";
 import { keeperStore } from "./secret-keeper.ts";
 
 /** What may be anything that JSON can say. */
@@ -138,7 +139,7 @@ export const trialStore = store(
 );
 
 /** What the tests' databases serve. */
-export const trialStores = [...stores, trialStore, keeperStore];
+export const trialStores = [...stores, trialStore, keeperStore, noteWrites];
 
 export const trialMigration: Migration = {
   number: 9_000,

@@ -1,7 +1,8 @@
 // Runs the calls of a round side by side, and says what became of each.
 import type { Caller } from "../../access/index.ts";
 import { abortAfter } from "../../platform/clock.ts";
-import type { Effect, StoredOutput, ToolResult } from "../tools/contract.ts";
+import type { NoteEffect } from "../notes/note.ts";
+import type { StoredOutput, Tool, ToolResult } from "../tools/contract.ts";
 import { cutOutput } from "../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "./cost.ts";
 import { isSent } from "./open-calls.ts";
@@ -9,6 +10,10 @@ import { writeResult } from "./result.ts";
 import type { RunState } from "./state.ts";
 import type { ToolCallData, ToolResultData } from "./step.ts";
 import type { Work } from "./work.ts";
+
+/** So long behind its time a tool is waited for that says by itself how it was broken off. */
+const GRACE_MS = 1_000;
+const LATE: ToolResult = { outcome: "timeout", content: "It took too long.", external: false };
 
 /** A call that has ended. */
 export interface Called {
@@ -20,9 +25,11 @@ export interface Called {
   /** Where content from outside came from; null: from no one place, or there is none. */
   url: string | null;
   /** What it changes here; null: nothing. */
-  effect: Effect | null;
+  effect: NoteEffect | null;
   /** Whether the run had read content from outside when it began. */
   has_external: boolean;
+  /** Its tool is switched off: it is not sent again, whoever says so. */
+  is_off: boolean;
 }
 
 /** Of a call whose tool was switched off behind its plan. */
@@ -30,53 +37,26 @@ export function writeDisabled(call: ToolCallData): Called {
   // Of what had been sent before nobody knows what became of it.
   const outcome = isSent(call) ? "outcome_unknown" : "disabled";
   const result = writeResult(call, { outcome, content: "The tool was switched off." });
-  return { call, result, whole: null, cost: 0, url: null, effect: null, has_external: false };
+  const nothing = { whole: null, cost: 0, url: null, effect: null, has_external: false };
+  return { call, result, ...nothing, is_off: true };
 }
+
+type Around = Pick<Work, "around" | "state" | "findTool" | "findOutput">;
 
 /** Runs one call; it never throws: a bug of a tool is an error of the call. */
 export async function runCall(
-  {
-    around,
-    state,
-    findTool,
-    findOutput,
-  }: Pick<Work, "around" | "state" | "findTool" | "findOutput">,
+  work: Around,
   call: ToolCallData,
   caller: Caller,
   signal: AbortSignal,
 ): Promise<Called> {
-  const { clock, ids, log } = around;
-  const tool = findTool(call.name);
+  const { around, state } = work;
+  const tool = work.findTool(call.name);
   if (!tool) return writeDisabled(call);
   const { row } = state;
   const has_external = row.external_content;
-  const begun_at = clock.monotonic();
-  const time = abortAfter(clock, tool.timeout_ms, signal);
-  let result: ToolResult;
-  try {
-    result = await tool.run({
-      arguments: call.arguments as Record<string, unknown>,
-      account_id: row.account_id,
-      agent_id: row.agent_id,
-      run_id: row.id,
-      tool_call_id: call.tool_call_id,
-      caller,
-      request_id: ids.uuid(),
-      trace: null,
-      readOutput: (id) => findEarlier(state, id, findOutput),
-      has_external,
-      isKnownAddress: () => false,
-      now: clock.now,
-      signal: time.signal,
-    });
-  } catch (error) {
-    log.error("a tool failed", { run_id: row.id, tool: tool.name, error });
-    // Whatever broke: it may have been sent before.
-    const outcome = tool.sends ? "outcome_unknown" : "error";
-    result = { outcome, content: "The tool failed on our side.", external: false };
-  } finally {
-    time.cancel();
-  }
+  const begun_at = around.clock.monotonic();
+  const result = await useTool(work, tool, call, { caller, signal });
   const mayRead = state.version.tools.includes("read_output");
   const cut = cutOutput(result.content, mayRead ? call.tool_call_id : null);
   // Only what was of use is paid.
@@ -84,11 +64,12 @@ export async function runCall(
   return {
     call,
     result: writeResult(call, {
-      outcome: result.outcome,
+      // What was sent and not answered in time may have been done all the same.
+      outcome: tool.sends && result.outcome === "timeout" ? "outcome_unknown" : result.outcome,
       content: cut.shown,
       truncated: cut.truncated,
       http_status: result.http_status ?? null,
-      duration_ms: Math.round(clock.monotonic() - begun_at),
+      duration_ms: Math.round(around.clock.monotonic() - begun_at),
       external: result.external,
       cost: writeAmount(cost),
     }),
@@ -97,7 +78,48 @@ export async function runCall(
     url: result.external_url ?? null,
     effect: result.effect ?? null,
     has_external,
+    is_off: false,
   };
+}
+
+/** By its end, or by that of its time; it never throws. */
+async function useTool(
+  { around, state, findOutput }: Around,
+  tool: Tool,
+  { name, tool_call_id, arguments: given }: ToolCallData,
+  { caller, signal }: { caller: Caller; signal: AbortSignal },
+): Promise<ToolResult> {
+  const { clock, ids, log } = around;
+  const { row } = state;
+  const time = abortAfter(clock, tool.timeout_ms, signal);
+  const late = Promise.withResolvers<ToolResult>();
+  const cancelLate = clock.after(tool.timeout_ms + GRACE_MS, () => late.resolve(LATE));
+  try {
+    const ended = tool.run({
+      arguments: given as Record<string, unknown>,
+      account_id: row.account_id,
+      agent_id: row.agent_id,
+      run_id: row.id,
+      tool_call_id,
+      caller,
+      request_id: ids.uuid(),
+      trace: null,
+      readOutput: (id) => findEarlier(state, id, findOutput),
+      has_external: row.external_content,
+      isKnownAddress: (url) => state.known?.has(url) ?? false,
+      now: clock.now,
+      signal: time.signal,
+    });
+    return await Promise.race([ended, late.promise]);
+  } catch (error) {
+    log.error("a tool failed", { run_id: row.id, tool: name, error });
+    // Whatever broke: it may have been sent before.
+    const outcome = tool.sends ? "outcome_unknown" : "error";
+    return { outcome, content: "The tool failed on our side.", external: false };
+  } finally {
+    time.cancel();
+    cancelLate();
+  }
 }
 
 /** A result that was not cut stands whole in its step. */

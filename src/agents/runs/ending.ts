@@ -1,8 +1,9 @@
 // How an execution ends its run: every call that was planned has an outcome then.
 import { type Code, refuse } from "../../platform/refusal.ts";
 import type { Exceeded } from "./budget.ts";
-import { createTelling } from "./counting.ts";
+import { addCall, createTelling } from "./counting.ts";
 import { type Addition, type End, tell } from "./journal.ts";
+import { isSent } from "./open-calls.ts";
 import { writeToolMessage, writeUnfinished } from "./result.ts";
 import type { NewStep } from "./step.ts";
 import type { Fate, Work } from "./work.ts";
@@ -37,13 +38,15 @@ export async function end(
     steps.push(...createTelling(work)(round, state.row.model, addition.progress.cost.model));
   }
   const answered = new Set(steps.map(nameAnswered));
+  let { progress } = addition;
   for (const { call } of state.open) {
     if (answered.has(call.tool_call_id)) continue;
+    if (isSent(call)) progress = addCall(progress, 0, false);
     const result = writeUnfinished(call);
     steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
     messages.push(writeToolMessage(result, ids.uuid()));
   }
-  await journal.finish({ ...addition, steps, messages }, ending);
+  await journal.finish({ ...addition, progress, steps, messages }, ending);
   return "ended";
 }
 

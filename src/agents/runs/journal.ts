@@ -112,15 +112,9 @@ export function createJournal(
     },
     /** False: the run was asked to stop, or all was decided, before it could wait. */
     async wait(): Promise<boolean> {
-      const { id, usage } = state.row;
-      const came = await store.wait(id, epoch, countWorked());
+      const came = await store.wait(state.row.id, epoch, countWorked());
       if (came === "lost") throw new Lost();
-      if (came === "decided") {
-        for (const step of await store.listDecisions(id, usage.rounds)) applyStep(state, step);
-        if (state.open.every(({ standing }) => standing === "asks")) {
-          throw new Error("a run waits for approvals that nobody knows of");
-        }
-      }
+      if (came === "decided") await takeDecisions(store, state);
       if (came === "cancelled") state.row = { ...state.row, cancel_requested: true };
       return came === "waits";
     },
@@ -128,6 +122,16 @@ export function createJournal(
   };
 }
 export type Journal = ReturnType<typeof createJournal>;
+
+/** What people decided while the run worked on other calls of its round. */
+async function takeDecisions(store: RunStore, state: RunState): Promise<void> {
+  const { id, usage } = state.row;
+  state.row = { ...state.row, pending_approvals: [] };
+  for (const step of await store.listDecisions(id, usage.rounds)) applyStep(state, step);
+  if (state.open.every(({ standing }) => standing === "asks")) {
+    throw new Error("a run waits for approvals that nobody knows of");
+  }
+}
 
 function writeStep({ id, round, kind, data }: NewStep): WrittenStep {
   return { id, round, kind, data: JSON.stringify(data) };

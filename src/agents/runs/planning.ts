@@ -118,13 +118,12 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     decision: "refused",
     why: [],
     approval_id: null,
-    // Nobody has to know before that something is read.
-    attempt: pin?.risk === "read" ? 1 : 0,
+    attempt: 0,
   };
   const add = (data: ToolCallData) =>
     plan.steps.push({ id: ids.uuid(), round, kind: "tool_call", data });
-  const answer = (outcome: Outcome, content: string) => {
-    add(planned);
+  const answer = (outcome: Outcome, content: string, value: unknown = null) => {
+    add({ ...planned, arguments: value });
     const result = writeResult(planned, { outcome, content });
     plan.steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
     plan.messages.push(writeToolMessage(result, ids.uuid()));
@@ -145,7 +144,7 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     return;
   }
   if (isDenied(state, call.name, checked.value)) {
-    answer("rejected", DENIED);
+    answer("rejected", DENIED, checked.value);
     return;
   }
   const { decision, why } = decide({
@@ -155,7 +154,9 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     has_external: state.row.external_content,
   });
   const approval_id = decision === "needs_approval" ? ids.uuid() : null;
-  const data = { ...planned, arguments: checked.value, decision, why, approval_id };
+  // Nobody has to know before that something is read.
+  const attempt = pin.risk === "read" ? 1 : 0;
+  const data = { ...planned, arguments: checked.value, decision, why, approval_id, attempt };
   add(data);
   plan.calls.push(data);
 }

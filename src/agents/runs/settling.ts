@@ -11,8 +11,8 @@ import type { Work } from "./work.ts";
 
 /** Writes what has ended; the calls that are to be sent again by themselves. */
 export async function settle(work: Work, done: readonly Called[]): Promise<ToolCallData[]> {
-  const isRepeated = ({ call, result }: Called) =>
-    result.outcome === "outcome_unknown" && mayRepeat(call, work.findTool(call.name));
+  const isRepeated = (called: Called) =>
+    isUnknown(called) && !called.is_off && mayRepeat(called.call, work.findTool(called.call.name));
   const ended = done.filter((called) => !isRepeated(called));
   if (ended.length > 0) await writeEnded(work, ended);
   return done.filter(isRepeated).map(({ call }) => call);
@@ -26,9 +26,10 @@ async function writeEnded(work: Work, ended: readonly Called[]): Promise<void> {
   const messages: NewMessage[] = [];
   const requests: Request[] = [];
   let progress = work.state.row;
-  for (const { call, result, cost, url } of ended) {
-    if (result.outcome === "outcome_unknown") {
-      const told = tellUnknown(work, progress, call);
+  for (const called of ended) {
+    const { result, cost, url } = called;
+    if (isUnknown(called)) {
+      const told = tellUnknown(work, progress, called);
       progress = told.progress;
       steps.push(...told.steps);
       messages.push(...told.messages);
@@ -37,7 +38,8 @@ async function writeEnded(work: Work, ended: readonly Called[]): Promise<void> {
     }
     const { name: tool, tool_call_id, external } = result;
     const isFirst = external && !progress.external_content;
-    progress = addCall(progress, cost, external);
+    // What was switched off was not called.
+    if (!called.is_off) progress = addCall(progress, cost, external);
     steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
     messages.push(writeToolMessage(result, ids.uuid()));
     steps.push(...tellUnpriced(round, tool, cost));
@@ -48,16 +50,22 @@ async function writeEnded(work: Work, ended: readonly Called[]): Promise<void> {
       steps.push(tell(ids, round, "external_content", message, detail));
     }
   }
+  // Of what may be sent again nothing is kept that would stand before its result.
+  const known = ended.filter((called) => !isUnknown(called));
   await work.journal.settle(
     {
       ...{ progress, steps, messages },
-      outputs: ended.flatMap(({ call: { tool_call_id }, whole }) =>
+      outputs: known.flatMap(({ call: { tool_call_id }, whole }) =>
         whole === null ? [] : [{ tool_call_id, content: whole }],
       ),
-      effects: ended.flatMap(({ effect, has_external: external }) =>
+      effects: known.flatMap(({ effect, has_external: external }) =>
         effect === null ? [] : [{ effect, external }],
       ),
     },
     requests,
   );
+}
+
+function isUnknown({ result }: Called): boolean {
+  return result.outcome === "outcome_unknown";
 }

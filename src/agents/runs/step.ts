@@ -37,7 +37,9 @@ export const ToolCallData = Type.Object(
     name: text("The tool."),
     revision: Type.Integer({ description: "The tool's revision; 0: there is no such tool." }),
     risk: maybe(oneOf(RISKS, "Its risk; null: there is no such tool.")),
-    arguments: Type.Unknown({ description: "As parsed; null: they are no valid JSON." }),
+    arguments: Type.Unknown({
+      description: "As parsed; null: they are not valid, or there is no such tool.",
+    }),
     decision: oneOf(
       ["auto", "needs_approval", "approved", "refused"] as const,
       "Whether it runs by itself, after a person's decision, or not at all.",
@@ -47,7 +49,8 @@ export const ToolCallData = Type.Object(
     attempt: Type.Integer({
       description:
         "How often it has been sent, this time included: such a step stands before each sending " +
-        "of what changes something outside. 0: it is planned; of what only reads 1 at once.",
+        "of what changes something outside. 0: it is planned; of what only reads 1 at once, " +
+        "unless it is refused.",
     }),
   },
   { description: "Of `tool_call`." },
@@ -76,7 +79,9 @@ export const ToolResultData = Type.Object(
     content: text("What the model reads."),
     truncated: Type.Boolean({ description: "true: `read_output` has the whole." }),
     http_status: maybe(Type.Integer({ description: "Of an HTTP tool; null: none came." })),
-    duration_ms: maybe(Type.Integer({ description: "Milliseconds; null: it was not run." })),
+    duration_ms: maybe(
+      Type.Integer({ description: "Milliseconds; null: it was not run, or nobody saw its end." }),
+    ),
     external: Type.Boolean({ description: "true: content from outside the platform." }),
     cost,
   },

@@ -1,6 +1,7 @@
 // Calls of which nobody knows whether they were done: never sent again unless that is harmless, or
 // a person says so.
 import type { Tool } from "../tools/contract.ts";
+import type { Called } from "./calling.ts";
 import { addCall } from "./counting.ts";
 import type { Addition } from "./journal.ts";
 import type { OpenCall } from "./open-calls.ts";
@@ -26,17 +27,25 @@ export interface Unknown {
   requests: readonly Request[];
 }
 
-/** Whether a call is sent again by itself: its receiver knows it by its key. */
-export function mayRepeat({ attempt }: ToolCallData, tool: Tool | undefined): boolean {
-  return tool?.sends?.is_idempotent === true && attempt < ATTEMPTS_MAX;
+/**
+ * Whether a call is sent again by itself: its receiver knows it by its key. What cannot be undone
+ * never is, whatever is said of it.
+ */
+export function mayRepeat({ attempt, risk }: ToolCallData, tool: Tool | undefined): boolean {
+  return risk === "write" && tool?.sends?.is_idempotent === true && attempt < ATTEMPTS_MAX;
 }
 
+/** A call, and what was seen of its end; nothing: its process is gone. */
+type Ended = Pick<Called, "call"> & Partial<Pick<Called, "result" | "is_off">>;
+
 /** By the policy a person is asked whether it is sent again, or the model is told. */
-export function tellUnknown(work: Work, progress: RunRow, call: ToolCallData): Unknown {
+export function tellUnknown(work: Work, progress: RunRow, ended: Ended): Unknown {
+  const { call, result: seen, is_off = false } = ended;
   const { state, around, findTool } = work;
   const { ids } = around;
   // What is switched off could not be sent again, whoever said so.
-  if (state.version.policy.on_unknown_outcome === "ask" && findTool(call.name)?.sends) {
+  const maySend = !is_off && findTool(call.name)?.sends !== undefined;
+  if (state.version.policy.on_unknown_outcome === "ask" && maySend) {
     const asking: ToolCallData = {
       ...call,
       decision: "needs_approval",
@@ -48,7 +57,9 @@ export function tellUnknown(work: Work, progress: RunRow, call: ToolCallData): U
     const steps = [{ ...planned, data: asking }, ...asked.steps];
     return { ...asked, steps, messages: [] };
   }
-  const result = writeResult(call, { outcome: "outcome_unknown", content: REPORT });
+  const { http_status = null, duration_ms = null } = seen ?? {};
+  const known = { http_status, duration_ms };
+  const result = writeResult(call, { outcome: "outcome_unknown", content: REPORT, ...known });
   const step = { id: ids.uuid(), round: progress.usage.rounds, kind: "tool_result" as const };
   return {
     progress: addCall(progress, 0, false),
@@ -72,7 +83,7 @@ export async function settleAdrift(work: Work, adrift: readonly OpenCall[]): Pro
   const messages: Unknown["messages"][number][] = [];
   const requests: Request[] = [];
   for (const { call } of unknown) {
-    const told = tellUnknown(work, progress, call);
+    const told = tellUnknown(work, progress, { call });
     progress = told.progress;
     steps.push(...told.steps);
     messages.push(...told.messages);

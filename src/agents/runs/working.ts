@@ -38,11 +38,14 @@ async function runSideBySide(
 ): Promise<Turn> {
   const { state, leash } = work;
   const { signal } = leash;
+  // Whatever ends this, nothing of it goes on behind.
+  const over = new AbortController();
+  const theirs = AbortSignal.any([signal, over.signal]);
   let waiting = [...calls];
   const running = new Set<Promise<void>>();
   let ready: Called[] = [];
   const start = (call: ToolCallData) => {
-    const run = runCall(work, call, caller, signal).then((called) => {
+    const run = runCall(work, call, caller, theirs).then((called) => {
       running.delete(run);
       // What was broken off has no result: it is looked at anew, or ends with its run.
       if (!signal.aborted) ready.push(called);
@@ -65,6 +68,7 @@ async function runSideBySide(
     }
   } finally {
     signal.removeEventListener("abort", leave);
+    over.abort();
   }
   // What came while the last was written is no less true for the break.
   await settle(work, ready);

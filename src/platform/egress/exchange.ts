@@ -43,7 +43,7 @@ export function exchange(dialling: Dialling, hop: Hop, address: string): Promise
   const { promise, resolve } = Promise.withResolvers<GuardedOutcome>();
   let connection: Connection | null = null;
   let head: ReplyHead | null = null;
-  const body = createGathering(hop.response_bytes_max);
+  const body = createGathering(hop.response_bytes_max, () => head?.length ?? null);
   const settle = (outcome: GuardedOutcome) => {
     forget();
     resolve(outcome);

@@ -11,12 +11,15 @@ export interface Gathering {
   read(): Uint8Array;
 }
 
-/** Pieces are copied: one byte may lie in a buffer of half a megabyte, which would be kept, too. */
-export function createGathering(bytes_max: number): Gathering {
+/**
+ * Pieces are copied: one byte may lie in a buffer of half a megabyte, which would be kept, too.
+ * `told` is the length that the body is said to have; null: it is not said.
+ */
+export function createGathering(bytes_max: number, told: () => number | null): Gathering {
   let kept = new Uint8Array(0);
   let length = 0;
   const grow = (least: number) => {
-    const size = Math.min(Math.max(least, 2 * kept.length, FIRST_BYTES), bytes_max);
+    const size = Math.min(Math.max(least, 2 * kept.length, told() ?? FIRST_BYTES), bytes_max);
     const before = kept;
     kept = new Uint8Array(size);
     kept.set(before.subarray(0, length));

@@ -3,6 +3,7 @@ import {
   closeSync,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -91,9 +92,7 @@ function writeDraft(draft: string, keys: readonly MasterKey[], owner?: Owner): s
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, "wx", 0o600);
   try {
-    // A server under another user must be able to read what its administrator has rotated.
-    if (owner && owner.uid !== process.getuid?.()) fchownSync(descriptor, owner.uid, owner.gid);
-    if (owner) fchmodSync(descriptor, owner.mode & 0o777);
+    if (owner) giveTo(descriptor, owner);
     writeSync(descriptor, keys.map(({ line }) => `${line}\n`).join(""));
     fsyncSync(descriptor);
     return draft;
@@ -103,6 +102,13 @@ function writeDraft(draft: string, keys: readonly MasterKey[], owner?: Owner): s
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** A server under another user must be able to read what its administrator has rotated. */
+function giveTo(descriptor: number, { uid, gid, mode }: Owner): void {
+  const own = fstatSync(descriptor);
+  if (own.uid !== uid || own.gid !== gid) fchownSync(descriptor, uid, gid);
+  fchmodSync(descriptor, mode & 0o777);
 }
 
 /** Nothing is sealed with a key whose file a power cut could take away again. */

@@ -14,6 +14,7 @@ import {
   type Model,
   openTrial,
   say,
+  script,
   type Trial,
   type TrialOptions,
   type Wish,
@@ -25,12 +26,6 @@ const open = async (model: Model, options: TrialOptions = {}) => {
   await trial.engine.start();
 };
 afterEach(() => trial.close());
-
-/** Says these one after the other, and then that it is done. */
-const script =
-  (...replies: ReturnType<typeof answer>[]): Model =>
-  (_ask, _signal, turn) =>
-    replies[turn] ?? say("done");
 
 const makeTool = (
   name: string,

@@ -15,6 +15,9 @@ export const resultsOf = async (trial: Trial, id: string) =>
     .filter(({ kind }) => kind === "tool_result")
     .map(({ data }) => data as ToolResultData);
 
+export const outcomesOf = async (trial: Trial, id: string): Promise<string[]> =>
+  (await resultsOf(trial, id)).map(({ outcome }) => outcome);
+
 export const callsOf = async (trial: Trial, id: string) =>
   (await trial.steps(id))
     .filter(({ kind }) => kind === "tool_call")

@@ -30,6 +30,13 @@ export function decide(
   });
 }
 
+/** How it is refused; `accepted`: it is not. */
+export const codeOf = (deciding: Promise<unknown>): Promise<string> =>
+  deciding.then(
+    () => "accepted",
+    (refusal: { code: string }) => refusal.code,
+  );
+
 /** Decides all that a run waits for. */
 export async function decideAll(trial: Trial, run_id: string, decision: Decision): Promise<number> {
   const pending = await pendingOf(trial, run_id);

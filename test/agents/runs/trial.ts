@@ -9,6 +9,7 @@ import { approvalStore } from "../../../src/agents/approvals/store.ts";
 import type { Around } from "../../../src/agents/around.ts";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import { noteStore } from "../../../src/agents/notes/store.ts";
 import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
@@ -58,7 +59,10 @@ const others = store(
 const PRICES: Prices = {
   currency: "SAR",
   models: { "stub-1": { prompt: "1.000000", completion: "2.000000" } },
-  tools: { calculator: "0.000000", current_time: "0.000000", read_output: "0.000000" },
+  tools: {
+    ...{ calculator: "0.000000", current_time: "0.000000", read_output: "0.000000" },
+    ...{ pay: "0.250000", look: "0.000000", write: "0.010000", keyed: "0.100000" },
+  },
 };
 
 export const answer = (fields: Partial<RoundAnswer> = {}): RoundAnswer => ({
@@ -69,6 +73,11 @@ export const answer = (fields: Partial<RoundAnswer> = {}): RoundAnswer => ({
 });
 export const say = (content: string, fields: Partial<RoundAnswer> = {}) =>
   answer({ content, ...fields });
+/** Says these one after the other, and then that it is done. */
+export const script =
+  (...replies: Reply[]): Model =>
+  (_ask, _signal, turn) =>
+    replies[turn] ?? say("done");
 export type Wish = readonly [name: string, args: string | object];
 export const call = (...wishes: Wish[]) =>
   answer({
@@ -157,7 +166,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     } as never,
     settings: () => ({ limits }) as never,
   };
-  const catalog = createCatalog(createBuiltins({ search: around.inside.search }));
+  const notes = database.bind(noteStore);
+  const builtins = createBuiltins({ search: around.inside.search, egress: around.egress, notes });
+  const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const engine: Engine = createEngine({
     around,
@@ -173,6 +184,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       };
     },
   });
+  const expiry = createExpiry(around, bound);
   allow(callers);
 
   const find = async (id: string) => (await bound.find(id, null))!;
@@ -188,6 +200,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   let started = 0;
   /** Also where something hangs, for which a stop waits a while. */
   const stop = async () => {
+    await expiry.stop(0);
     const stopped = engine.stop(0);
     await clock.advance(2_000);
     await stopped;
@@ -200,7 +213,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       database,
       store: bound,
       approvals: database.bind(approvalStore),
-      expiry: createExpiry(around, bound),
+      expiry,
       callers,
       asks,
       lines,

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -75,6 +76,14 @@ describe("a key file", () => {
     expect(idsOf(read())).toEqual([next.id, old!.id]);
     replaceKeyFile(file, [next]);
     expect(idsOf(read())).toEqual([next.id]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("stays whose it was", () => {
+    makeKeyFile(file);
+    chownSync(file, 65_534, 65_533);
+    replaceKeyFile(file, [makeMasterKey()]);
+    const { uid, gid, mode } = statSync(file);
+    expect([uid, gid, mode & 0o777]).toEqual([65_534, 65_533, 0o600]);
   });
 
   test("stays readable by whom it was", () => {

@@ -5,6 +5,7 @@ import { readRefusal } from "./refusal.ts";
 import {
   askRoute,
   isDecision,
+  kindOf,
   listQuery,
   listRoutes,
   NOWHERE,
@@ -147,7 +148,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
       const told = await readRefusal(await askRoute(app, route, { key, body: "" }));
       expect([nameOf(route), told.slice(0, 3)]).toEqual([
         nameOf(route),
-        missing ? [400, undefined, missing] : [404, "agent_not_found", null],
+        missing ? [400, undefined, missing] : [404, `${kindOf(route)}_not_found`, null],
       ]);
     }
   });

@@ -7,7 +7,7 @@ import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
 import { type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
-import { isDecision, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
+import { isDecision, kindOf, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
 import { createAgent, startService } from "./service.ts";
 
 const SEED = 20_261_121;
@@ -20,9 +20,14 @@ const IDS = 300 / PART;
 const SHARES: Record<string, number> = {
   "PATCH /v1/agents/{id}": 8,
   "POST /v1/agents/{id}/runs": 8,
+  // The names that are drawn are few, and each can be taken once.
+  "POST /v1/tools/connections": 150,
 };
 const SHARE = 30;
-const NO_LIMITS = { WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" };
+const NO_LIMITS = {
+  ...{ WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" },
+  WADI_LIMITS__CONNECTIONS: "100000",
+};
 
 let app: TestApp;
 let document: Document;
@@ -43,7 +48,7 @@ const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 /** A path with an id of the caller's own. */
 const aim = ({ path }: Route) => {
-  const kind = path.split("/")[2]!.replace(/s$/, "") as "agent" | "run" | "thread";
+  const kind = kindOf({ path }) as "agent" | "run" | "thread" | "connection";
   return path.replace("{id}", mine[kind]?.id).replace("{name}", mine.tool.name);
 };
 
@@ -84,7 +89,9 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
   for (const route of routes.filter(({ body }) => body)) {
     // Each way to decide has an approval of its own, which the first valid body decides.
     const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-    const { id } = isDecision(route) ? approval : await createAgent(app);
+    const isOfConnection = kindOf(route) === "connection";
+    const own = isOfConnection ? mine.connection : await createAgent(app);
+    const { id } = isDecision(route) ? approval : own;
     const path = route.path.replace("{id}", id).replace("{name}", mine.tool.name);
     const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
     const statuses = await tryOut(

@@ -5,12 +5,20 @@ import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { type Population, populate, startRun } from "./population.ts";
-import { askRoute, isDecision, listRoutes, type Route, readDocument, TRIAL } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  kindOf,
+  listRoutes,
+  type Route,
+  readDocument,
+  TRIAL,
+} from "./routes.ts";
 import { type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
 const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
-const MORE_RESOURCES = ["Approval", "ToolRevision"];
+const MORE_RESOURCES = ["Approval", "ToolRevision", "Connection"];
 
 let app: TestApp;
 let document: Document;
@@ -125,7 +133,8 @@ describe("agents.p4 agents.versioning.4", () => {
           201,
         );
         const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-        const asked = isDecision(route) ? approval.id : id;
+        const own = kindOf(route) === "connection" ? mine.connection.id : id;
+        const asked = isDecision(route) ? approval.id : own;
         const given = { params: { id: asked, name: mine.tool.name }, body: example as object };
         const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
@@ -153,6 +162,7 @@ describe("agents.resources.p1", () => {
       ...steps.map((one): [string, Json] => ["RunStep", one]),
       ...messages.map((one): [string, Json] => ["Message", one]),
       ["ToolRevision", mine.tool],
+      ["Connection", mine.connection],
       ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
       ...mine.approvals.map((one): [string, Json] => ["Approval", one]),
     ];

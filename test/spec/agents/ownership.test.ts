@@ -6,6 +6,7 @@ import { createKey } from "../gateway/keys.ts";
 import { type Population, populate, startRun } from "./population.ts";
 import {
   askRoute,
+  kindOf,
   listIdFields,
   listQuery,
   listRoutes,
@@ -46,6 +47,7 @@ afterAll(() => app.stop());
 const listIds = (of: Population): Record<string, string> => ({
   agent: of.agent.id,
   tool: of.tool.name,
+  connection: of.connection.id,
   run: of.run.id,
   thread: of.thread.id,
   step: of.steps[0].id,
@@ -81,7 +83,7 @@ const fits =
 
 /** The other account asks with this id in that place, and its own in all others. */
 async function ask({ route, where, name }: Place, id: string) {
-  const kind = route.path.split("/")[2]!.replace(/s$/, "");
+  const kind = kindOf(route);
   const own = listIds(theirs)[kind]!;
   const params = where === "path" ? { [name]: id } : { id: own, name: own };
   const example = route.body && { ...(route.body.examples?.[0] as object) };
@@ -106,6 +108,7 @@ test("the places of ids are found", () => {
   expect(names).toContain("POST /v1/tools/{name}/revisions body connection_id");
   expect(names).toContain("GET /v1/runs/{id}/events path id");
   expect(names).toContain("GET /v1/approvals query run_id");
+  expect(names).toContain("PUT /v1/tools/connections/{id}/secret path id");
   expect(names).toContain("POST /v1/approvals/{id}/approve path id");
 });
 
@@ -123,7 +126,8 @@ describe("agents.authentication.6", () => {
       }
     }
     // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found,
-    // agents.errors.tool_not_found, agents.errors.connection_not_found
+    // agents.errors.tool_not_found, agents.errors.connection_not_found,
+    // agents.errors.approval_not_found
     const kinds = ["agent", "approval", "connection", "run", "thread", "tool"];
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
@@ -131,7 +135,7 @@ describe("agents.authentication.6", () => {
   test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another kind is none", async () => {
     const ids = listIds(theirs);
     for (const place of listPlaces().filter(({ where }) => where === "path")) {
-      const kind = place.route.path.split("/")[2]!.replace(/s$/, "");
+      const kind = kindOf(place.route);
       const missing = await ask(place, NOBODYS[0]!);
       for (const [other, id] of Object.entries(ids)) {
         if (other !== kind && fits(place)(id))
@@ -144,6 +148,8 @@ describe("agents.authentication.6", () => {
     const read = async (path: string) => readJson(await app.get(path));
     expect(await read(`/v1/agents/${mine.agent.id}`)).toEqual(mine.agent);
     expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
+    const connection = `/v1/tools/connections/${mine.connection.id}`;
+    expect(await read(connection)).toEqual(mine.connection);
     expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
     for (const one of mine.approvals) expect(await read(`/v1/approvals/${one.id}`)).toEqual(one);
     expect(await read(`/v1/tools/${mine.tool.name}`)).toEqual(mine.tool);

@@ -1,7 +1,7 @@
 // An account with one of each object that the agent service keeps, made as its callers make them.
 import { expect } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
-import { createAgent, type Json, readJson } from "./service.ts";
+import { createAgent, createConnection, type Json, readJson } from "./service.ts";
 
 /** Two rounds with calls of the stub's, and a third that answers. */
 const SCRIPT = [
@@ -21,6 +21,8 @@ export const ENDPOINT = "http://127.0.0.1:9/notes";
 export interface Population {
   /** As it was registered: the second revision of a tool whose name nobody else has. */
   tool: Json;
+  /** That no tool uses. */
+  connection: Json;
   agent: Json;
   /** Of which the second is current. */
   versions: Json[];
@@ -49,6 +51,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   const run = await read(`/v1/runs/${queued.id}`);
   return {
     tool: await registerTool(app, key),
+    connection: await createConnection(app, { name: "Populated" }, { key }),
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },

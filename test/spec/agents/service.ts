@@ -50,6 +50,16 @@ export async function readJson(response: Response, status = 200): Promise<Json> 
   return value;
 }
 
+/** A new connection, as its creation answered. */
+export async function createConnection(
+  app: TestApp,
+  fields: object = {},
+  options: AskOptions = {},
+): Promise<Json> {
+  const body = { name: "Letters", kind: "bearer", secret: "sk_of_letters_1f9d", ...fields };
+  return readJson(await app.post("/v1/tools/connections", body, options), 201);
+}
+
 /** A new agent, as its creation answered. */
 export async function createAgent(
   app: TestApp,

@@ -5,6 +5,7 @@ import { tellOutside } from "../../../platform/outbox/store.ts";
 import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import type { NewMessage } from "../../threads/thread.ts";
+import { isSent } from "../open-calls.ts";
 import { writeToolMessage, writeUnfinished } from "../result.ts";
 import type { RunRow } from "../run.ts";
 import type { Status } from "../states.ts";
@@ -38,7 +39,9 @@ export async function closeRun(
   const ids = [...fresh];
   const steps: NewStep[] = [];
   const messages: NewMessage[] = [];
+  let { tool_calls } = run.usage;
   for (const call of await listOpenCalls(tx, run)) {
+    if (isSent(call)) tool_calls++;
     const data = writeUnfinished(call);
     steps.push({ id: ids.pop()!, kind: "tool_result", round: run.usage.rounds, data });
     messages.push(writeToolMessage(data, ids.pop()!));
@@ -47,10 +50,11 @@ export async function closeRun(
   const last_seq = run.last_seq + steps.length;
   const message_seq = run.message_seq + messages.length;
   await tx.run(
-    sql`UPDATE runs SET last_seq = ${last_seq}, message_seq = ${message_seq}
+    sql`UPDATE runs SET last_seq = ${last_seq}, message_seq = ${message_seq},
+          usage_tool_calls = ${tool_calls}
         WHERE id = ${run.id}`,
   );
-  const place = { thread_id: run.thread_id, last_seq, message_seq };
+  const place = { agent_id: run.agent_id, thread_id: run.thread_id, last_seq, message_seq };
   const record = {
     run_id: run.id,
     at: now,
@@ -60,7 +64,8 @@ export async function closeRun(
     summary: null,
   };
   await writeRecord(tx, { ...record, steps, messages }, place, status);
-  return closeApprovals(tx, { ...run, last_seq, message_seq }, status, ids, now);
+  const usage = { ...run.usage, tool_calls };
+  return closeApprovals(tx, { ...run, last_seq, message_seq, usage }, status, ids, now);
 }
 
 async function listOpenCalls(tx: Tx, { id, usage, last_seq }: RunRow): Promise<ToolCallData[]> {

@@ -96,7 +96,8 @@ async function goOn(
     ...{ id: step_id, kind: "approval", round: run.usage.rounds },
     data: { event, approval: shown },
   };
-  await addSteps(tx, run_id, [step], { last_seq, at: now, status });
+  // In the status in which it was decided: who listens is told that the run had waited.
+  await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
   await tellOutside(tx, {
     ...{ id: event_id, account_id, type: "approval.decided", at: now },
     data: { approval: shown },

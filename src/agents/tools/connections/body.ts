@@ -24,6 +24,7 @@ const secret = unquoted(
     description: "Visible ASCII characters; of kind header with spaces between them, too.",
     minLength: 1,
     maxLength: SECRET_CHARACTERS_MAX,
+    examples: ["a-secret-of-the-endpoint"],
   }),
 );
 const allowed_hosts = Type.Array(
@@ -31,6 +32,7 @@ const allowed_hosts = Type.Array(
     description: 'A host in lower case, such as "api.example.com" or "127.0.0.1:9000".',
     minLength: 1,
     maxLength: HOST_CHARACTERS_MAX,
+    examples: ["api.example.com"],
   }),
   {
     description: "Where the secret may be sent; empty: to the host of the first tool with it.",
@@ -52,6 +54,7 @@ export const NewConnection = Type.Object(
           description: "Of kind header: the header that carries the secret.",
           minLength: 1,
           maxLength: HEADER_NAME_CHARACTERS_MAX,
+          examples: ["X-Api-Key"],
         }),
       ),
     ),

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import type { OpenConnection } from "../../../../src/agents/tools/connections/opening.ts";
 import { listenRaw } from "../../../platform/egress/raw-server.ts";
+import { createManualClock } from "../../../support/clock.ts";
 import { NOW } from "../use.ts";
 import { bearer, call, createTool, openReceiver, type Received, SECRET } from "./receiver.ts";
 
@@ -22,7 +23,7 @@ describe("what is sent", () => {
       accept: "application/json, text/*;q=0.9, */*;q=0.1",
       "accept-encoding": "identity",
       authorization: `Bearer ${SECRET}`,
-      connection: "keep-alive",
+      connection: "close",
       "content-length": String(Buffer.byteLength(body)),
       "content-type": "application/json",
       host: receiver.host,
@@ -268,20 +269,21 @@ describe("what breaks off", () => {
   const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nhalf";
 
   test("a write that is cancelled or late once it was sent is unknown, and a read is late", async () => {
-    for (const by of ["signal", "deadline"] as const) {
+    for (const by of ["signal", "clock"] as const) {
       for (const [risk, outcome] of [
         ["read", "timeout"],
         ["write", "outcome_unknown"],
         ["irreversible", "outcome_unknown"],
       ] as const) {
         const { server, arrived } = slow("");
-        const time = new AbortController();
+        const clock = createManualClock();
+        const leave = new AbortController();
         const result = call(server.origin, {
-          revision: { risk, idempotent: true },
-          ...(by === "deadline" ? { deadline: time.signal } : { use: { signal: time.signal } }),
+          ...{ revision: { risk, idempotent: true }, clock, use: { signal: leave.signal } },
         });
         await arrived;
-        time.abort(new DOMException("Late.", "TimeoutError"));
+        if (by === "signal") leave.abort();
+        else await clock.advance(30_000);
         const told = await result;
         expect([by, risk, told.outcome, told.external]).toEqual([by, risk, outcome, false]);
         const says = by === "signal" ? "took longer than 30 seconds" : "did not answer in time";
@@ -329,12 +331,12 @@ describe("what breaks off", () => {
     ] as const) {
       const { server } = slow(HEAD);
       const answered = Promise.withResolvers<void>();
-      const time = new AbortController();
+      const clock = createManualClock();
       const result = call(server.origin, {
-        ...{ revision: { risk }, deadline: time.signal, onHead: answered.resolve },
+        ...{ revision: { risk }, clock, onHead: answered.resolve },
       });
       await answered.promise;
-      time.abort(new DOMException("Late.", "TimeoutError"));
+      await clock.advance(30_000);
       expect(await result).toMatchObject({ outcome, http_status: 200 });
       server[Symbol.dispose]();
     }

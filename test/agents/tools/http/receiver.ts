@@ -4,7 +4,9 @@ import type { OpenConnection } from "../../../../src/agents/tools/connections/op
 import type { ToolResult, ToolUse } from "../../../../src/agents/tools/contract.ts";
 import { createHttpTool } from "../../../../src/agents/tools/http/endpoint.ts";
 import type { StoredRevision } from "../../../../src/agents/tools/http/revision.ts";
+import { dial } from "../../../../src/platform/egress/http-dial.ts";
 import { guard } from "../../../platform/egress/guard.ts";
+import type { ManualClock } from "../../../support/clock.ts";
 import { createUse, NOW } from "../use.ts";
 
 export const SECRET = "sk_canary_1f9d/a+b=c&d%20e";
@@ -56,8 +58,8 @@ export interface CallOptions {
   connection?: OpenConnection | null;
   arguments?: Record<string, unknown>;
   use?: Partial<ToolUse>;
-  /** What ends requests in the place of time. */
-  deadline?: AbortSignal;
+  /** The time that ends requests; left out: it stands still. */
+  clock?: ManualClock;
   /** The head of a reply has come. */
   onHead?(): void;
 }
@@ -69,7 +71,7 @@ export const bearer: OpenConnection = async () => ({
 
 /** Registered for an endpoint, unless said otherwise a write that carries the canary. */
 export function createTool(endpoint: string, options: CallOptions = {}) {
-  const { revision, connection = bearer, deadline, onHead } = options;
+  const { revision, connection = bearer, clock, onHead } = options;
   const stored: StoredRevision = {
     ...{ account_id: "a-1", name: "send", revision: 3, risk: "write", title: null },
     ...{ description: "Sends.", parameters: { type: "object" }, endpoint },
@@ -77,16 +79,28 @@ export function createTool(endpoint: string, options: CallOptions = {}) {
     ...{ external_content: true, idempotent: false, created_at: NOW },
     ...revision,
   };
-  const end = deadline ?? new AbortController().signal;
-  const ask = async (url: string, init: BunFetchRequestInit) => {
-    const reply = await fetch(url, init);
-    onHead?.();
-    return reply;
-  };
-  return createHttpTool(stored, {
-    egress: guard(["127.0.0.1:*"], { deadline: () => end, fetch: ask }),
-    openConnection: connection ?? bearer,
-  });
+  const egress = guard(["127.0.0.1:*"], { ...(clock && { clock }), dial: overhear(onHead) });
+  return createHttpTool(stored, { egress, openConnection: connection ?? bearer });
+}
+
+/** The way to dial, with an ear at the replies. */
+function overhear(onHead: CallOptions["onHead"]): typeof dial {
+  return (target, options) =>
+    dial(target, {
+      ...options,
+      onOpen(made) {
+        const send = made.send.bind(made);
+        made.send = (request, listener) => {
+          const hear = listener.onHead.bind(listener);
+          listener.onHead = (head) => {
+            hear(head);
+            onHead?.();
+          };
+          send(request, listener);
+        };
+        options.onOpen(made);
+      },
+    });
 }
 
 export function call(endpoint: string, options: CallOptions = {}): Promise<ToolResult> {

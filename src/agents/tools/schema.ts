@@ -1,0 +1,129 @@
+// The JSON Schemas of callers' tools: which are taken, and what is wrong with a value by them.
+import type { Judge } from "./schema/dialect.ts";
+import { SchemaFault } from "./schema/fault.ts";
+import { readSchema } from "./schema/reading.ts";
+import { findHarm } from "./schema/soundness.ts";
+
+const TEXT_BYTES_MAX = 32 * 1024;
+const DEPTH_MAX = 16;
+/** Whatever can be a schema costs some ten microseconds until it is compiled. */
+const PARTS_MAX = 1_000;
+/** The work of a check, in steps of about a tenth of a microsecond: more for a longer value. */
+const STEPS_MIN = 100_000;
+const STEPS_A_BYTE = 6;
+/** Two say where and what: the first may be that no alternative fits. */
+const META_FAULTS_MAX = 2;
+/** The compiled schemas that are kept have together so many patterns, and are so many, at most. */
+const KEPT_MAX = 200;
+
+/** A caller's JSON Schema, as it came in or was stored. */
+export type Parameters = Readonly<Record<string, unknown>>;
+
+/**
+ * What is wrong with the parameters of a tool that a caller registers, as a sentence for the
+ * caller; null: nothing, and they are ready for `findFaults`.
+ */
+export async function judgeParameters(value: unknown): Promise<string | null> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return "`parameters` must be a JSON object.";
+  }
+  const says = judgeSize(value);
+  if (says !== null) return `\`parameters\` ${says}.`;
+  const parameters = value as Parameters;
+  if (!Object.hasOwn(value, "type") || parameters.type !== "object") {
+    return '`parameters` must have the `type` "object".';
+  }
+  return (await judgeByMeta(parameters)) ?? (await prepareParameters(parameters));
+}
+
+function judgeSize(value: object): string | null {
+  const harm = findHarm(value, { depth_max: DEPTH_MAX, parts_max: PARTS_MAX });
+  if (harm !== null) return harm;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  return bytes > TEXT_BYTES_MAX ? `must be at most ${TEXT_BYTES_MAX} bytes of JSON` : null;
+}
+
+let meta: Promise<Judge> | null = null;
+
+async function judgeByMeta(parameters: Parameters): Promise<string | null> {
+  meta ??= loadValidator().then(({ compileMeta }) => compileMeta());
+  const faults = (await meta).findFaults(parameters, {
+    whole: "The schema",
+    steps_max: allowSteps(TEXT_BYTES_MAX),
+    faults_max: META_FAULTS_MAX,
+  });
+  if (faults.length === 0) return null;
+  return `\`parameters\` must be valid by JSON Schema 2020-12: ${faults.join(" ")}`;
+}
+
+/** Loaded where the first caller's schema comes in: it takes some milliseconds and megabytes. */
+const loadValidator = () => import("./schema/dialect.ts");
+
+interface Kept {
+  judge: Judge;
+  weight: number;
+}
+
+/** By the schema's text, in the order of their last preparing: the same for many runs. */
+const kept = new Map<string, Kept>();
+const judges = new WeakMap<Parameters, Judge>();
+
+/**
+ * Makes parameters ready for `findFaults`, which then need not wait. A sentence: what is wrong
+ * with them; null: they are ready for as long as the object lives.
+ */
+export async function prepareParameters(parameters: Parameters): Promise<string | null> {
+  if (judges.has(parameters)) return null;
+  const text = JSON.stringify(parameters);
+  try {
+    const { judge, weight } = kept.get(text) ?? (await compileParameters(parameters));
+    judges.set(parameters, judge);
+    keep(text, { judge, weight });
+    return null;
+  } catch (error) {
+    if (error instanceof SchemaFault) return error.message;
+    // Whatever the validator cannot take, it is the schema that has it.
+    const detail = (error as Error).message.slice(0, 200).toWellFormed();
+    return `\`parameters\` cannot be read as a JSON Schema: ${detail}`;
+  }
+}
+
+async function compileParameters(parameters: Parameters): Promise<Kept> {
+  const { schema, patterns_count } = readSchema(parameters);
+  const { compileJudge } = await loadValidator();
+  return { judge: await compileJudge(schema), weight: 1 + patterns_count };
+}
+
+function keep(text: string, entry: Kept): void {
+  kept.delete(text);
+  kept.set(text, entry);
+  let weight = 0;
+  for (const one of kept.values()) weight += one.weight;
+  for (const [oldest, one] of kept) {
+    if (weight <= KEPT_MAX) return;
+    kept.delete(oldest);
+    weight -= one.weight;
+  }
+}
+
+/**
+ * What is wrong with arguments by prepared parameters, as sentences for a model, at most
+ * `faults_max`; none: they are valid. `bytes`: how long their text is.
+ */
+export function findFaults(
+  parameters: Parameters,
+  value: unknown,
+  { bytes, faults_max }: { bytes: number; faults_max: number },
+): string[] {
+  const judge = judges.get(parameters);
+  if (!judge) throw new Error("parameters have to be prepared before arguments are judged by them");
+  return judge.findFaults(value, {
+    whole: "The arguments",
+    steps_max: allowSteps(bytes),
+    faults_max,
+  });
+}
+
+function allowSteps(bytes: number): number {
+  return STEPS_MIN + STEPS_A_BYTE * bytes;
+}

@@ -1,0 +1,314 @@
+// What becomes of a call that a person decides on: sent as it was shown, or not at all.
+import { afterEach, describe, expect, test } from "bun:test";
+import type { StepRow } from "../../../src/agents/runs/step.ts";
+import { writeCanonical } from "../../../src/platform/canonical.ts";
+import { callsOf, judgeLog, kindsOf, outcomesOf, resultsOf } from "./log.ts";
+import { approvalsOf, codeOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { createReceiver, makeSender, pin, type Receiver } from "./senders.ts";
+import {
+  add,
+  call,
+  type Model,
+  openTrial,
+  say,
+  script,
+  type Trial,
+  type TrialOptions,
+  type Wish,
+} from "./trial.ts";
+
+let trial: Trial;
+const open = async (model: Model, options: TrialOptions = {}) => {
+  trial = await openTrial(model, options);
+  await trial.engine.start();
+  trial.expiry.start();
+};
+afterEach(() => trial.close());
+
+/** A run that waits. */
+const begin = async () => {
+  const id = await trial.run();
+  await trial.reaches(id, "waiting_approval");
+  return id;
+};
+const toldOf = (turn: number) =>
+  trial.asks[turn]!.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+const TTL_MS = 60_000;
+const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
+const pay = (sum: number): Wish => ["pay", { sum }];
+/** An agent that pays, which always asks. */
+const payer = (receiver: Receiver, policy: Parameters<typeof pin>[1] = {}) =>
+  pin([makeSender("pay", receiver, { risk: "irreversible" })], { ...SHORT, ...policy });
+
+describe("a call that is approved", () => {
+  test("is sent with the arguments that were shown, whatever stands in them", async () => {
+    const receiver = createReceiver();
+    const text =
+      '{"z":1,"a":{"é":"\\ud800","__proto__":{"x":-0}},"n":[1e21,0.1,null],"\\u0000":"\\u2028"}';
+    await open(script(call(["pay", text])), payer(receiver));
+    const id = await begin();
+    const [approval] = await pendingOf(trial, id);
+    const canonical = writeCanonical(JSON.parse(text));
+    expect(approval).toMatchObject({
+      ...{ tool: "pay", risk: "irreversible", why: ["irreversible"], revision: 1 },
+      arguments_sha256: new Bun.CryptoHasher("sha256").update(canonical).digest("hex"),
+      expires_at: approval!.requested_at + TTL_MS,
+    });
+    expect(writeCanonical(approval!.arguments)).toBe(canonical);
+    expect(receiver.arrivals).toEqual([]);
+    await decide(trial, approval!.id, "approved");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
+    const sent = receiver.arrivals.map((one) => writeCanonical(one.arguments));
+    expect(sent).toEqual([canonical]);
+    expect(await callsOf(trial, id)).toMatchObject([
+      { decision: "needs_approval", attempt: 0, approval_id: approval!.id },
+      { decision: "approved", attempt: 1, approval_id: approval!.id },
+    ]);
+    expect(receiver.keys()).toEqual(new Set([approval!.tool_call_id]));
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("is not sent where what is stored is not what was shown", async () => {
+    const receiver = createReceiver();
+    const forge = ({ data, ...step }: StepRow) => ({
+      ...step,
+      data: JSON.parse(JSON.stringify(data).replaceAll('{"sum":1}', '{"sum":1000}')),
+    });
+    await open(script(call(pay(1))), {
+      ...payer(receiver),
+      wrap: (store) => ({
+        ...store,
+        async load(row) {
+          const log = await store.load(row);
+          return { ...log, steps: log.steps.map(forge) };
+        },
+      }),
+    });
+    const id = await begin();
+    await decideAll(trial, id, "approved");
+    await trial.until(async () => trial.lines.length > 0);
+    expect(trial.lines.map(({ error }) => String(error))).toEqual([
+      "Error: an approval's arguments are not those that were shown",
+    ]);
+    expect(receiver.arrivals).toEqual([]);
+  });
+
+  test("runs where it only reads, and where what it changes lies here", async () => {
+    const receiver = createReceiver();
+    const look = makeSender("look", receiver, { risk: "read" });
+    const { sends: _, ...note } = makeSender("note", receiver, { risk: "write" });
+    const pinned = pin([look, note], { require_approval: ["look"] });
+    await open(script(call(["look", { n: 1 }], ["note", { n: 2 }])), pinned);
+    const id = await begin();
+    expect((await pendingOf(trial, id)).map(({ why }) => why)).toEqual([["listed"], ["write"]]);
+    await decideAll(trial, id, "approved");
+    await trial.ended(id);
+    expect(receiver.arrivals).toMatchObject([
+      { tool: "look", arguments: { n: 1 } },
+      { tool: "note", arguments: { n: 2 } },
+    ]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("is not sent where its tool was switched off meanwhile, and counts as no call", async () => {
+    const receiver = createReceiver();
+    await open(script(call(pay(1))), payer(receiver));
+    const id = await begin();
+    await trial.switchTool("pay", "disabled");
+    await decideAll(trial, id, "approved");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
+    expect(await outcomesOf(trial, id)).toEqual(["disabled"]);
+    expect(receiver.arrivals).toEqual([]);
+    await judgeLog(trial, id);
+  });
+});
+
+describe("agents.states.waiting_approval_reject: a call that is not allowed", () => {
+  test("is told to the model with the reason, and its run goes on", async () => {
+    const receiver = createReceiver();
+    await open(script(call(pay(1))), payer(receiver));
+    const id = await begin();
+    const [approval] = await pendingOf(trial, id);
+    await decide(trial, approval!.id, "rejected", "Too dear.");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
+    expect(toldOf(1)).toEqual([expect.stringContaining("Too dear.")]);
+    expect(await resultsOf(trial, id)).toMatchObject([{ outcome: "rejected", cost: "0.000000" }]);
+    expect(receiver.arrivals).toEqual([]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("is refused without asking when the model asks for the same again, and only the same", async () => {
+    const receiver = createReceiver();
+    const again = '{ "b": [1, 2], "sum": 1.0 }';
+    await open(
+      script(call(["pay", '{"sum":1,"b":[1,2]}']), call(["pay", again], pay(2)), call(pay(1))),
+      payer(receiver),
+    );
+    const id = await begin();
+    await decideAll(trial, id, "rejected");
+    await trial.until(async () => (await approvalsOf(trial, id)).length === 2);
+    await trial.reaches(id, "waiting_approval");
+    expect(await pendingOf(trial, id)).toMatchObject([{ arguments: { sum: 2 } }]);
+    expect(await outcomesOf(trial, id)).toEqual(["rejected", "rejected"]);
+    // What was refused is shown as it was asked for.
+    expect((await callsOf(trial, id))[1]).toMatchObject({
+      ...{ decision: "refused", arguments: { sum: 1, b: [1, 2] }, approval_id: null, attempt: 0 },
+    });
+    await decideAll(trial, id, "approved");
+    await trial.until(async () => (await approvalsOf(trial, id)).length === 3);
+    await decideAll(trial, id, "approved");
+    await trial.ended(id);
+    expect(receiver.arrivals.map((one) => one.arguments)).toEqual([{ sum: 2 }, { sum: 1 }]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("in time is told so, at the instant at which its time is over", async () => {
+    const receiver = createReceiver();
+    await open(script(call(pay(1)), call(pay(1))), payer(receiver));
+    const id = await begin();
+    const [approval] = await pendingOf(trial, id);
+    await trial.clock.advance(TTL_MS - 1);
+    expect(await trial.find(id)).toMatchObject({ status: "waiting_approval" });
+    await trial.clock.advance(1);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(await outcomesOf(trial, id)).toEqual(["expired", "rejected"]);
+    expect(toldOf(1)).toEqual([expect.stringContaining("Nobody decided in time")]);
+    expect(await approvalsOf(trial, id)).toMatchObject([
+      { status: "expired", decided_by: null, decided_at: approval!.expires_at },
+    ]);
+    for (const decision of ["approved", "rejected"] as const) {
+      expect(await codeOf(decide(trial, approval!.id, decision))).toBe("approval_expired");
+    }
+    expect(receiver.arrivals).toEqual([]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("in time ends its run where the policy says so; nothing else of the round is sent", async () => {
+    const receiver = createReceiver();
+    await open(
+      script(call(add(), pay(1), pay(2))),
+      payer(receiver, { on_approval_expired: "fail" }),
+    );
+    const id = await begin();
+    await decide(trial, (await pendingOf(trial, id))[1]!.id, "approved");
+    await trial.clock.advance(TTL_MS);
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "approval_expired" } },
+    });
+    expect(await outcomesOf(trial, id)).toEqual(["ok", "expired", "cancelled"]);
+    expect(receiver.arrivals).toEqual([]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+});
+
+describe("several calls of one round", () => {
+  test("keep their run waiting until the last is decided, and hold up none that runs by itself", async () => {
+    const receiver = createReceiver();
+    const [look, write] = [
+      makeSender("look", receiver, { risk: "read" }),
+      makeSender("write", receiver, { risk: "write" }),
+    ];
+    await open(
+      script(
+        call(["look", { n: 1 }], ["write", { n: 1 }], ["write", { n: 2 }], ["write", { n: 3 }]),
+      ),
+      pin([look, write], SHORT),
+    );
+    const id = await begin();
+    expect(receiver.arrivals.map(({ tool }) => tool)).toEqual(["look"]);
+    const asked = (await pendingOf(trial, id)).map((approval) => approval.id);
+    expect((await trial.find(id)).pending_approvals).toEqual(asked);
+    await decide(trial, asked[1]!, "approved");
+    expect(await trial.find(id)).toMatchObject({
+      ...{ status: "waiting_approval", pending_approvals: [asked[0], asked[2]] },
+    });
+    await decide(trial, asked[0]!, "rejected", "Not the first.");
+    await trial.clock.advance(TTL_MS / 2);
+    expect(await trial.find(id)).toMatchObject({
+      ...{ status: "waiting_approval", pending_approvals: [asked[2]] },
+    });
+    expect(receiver.arrivals).toHaveLength(1);
+    await trial.clock.advance(TTL_MS / 2);
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "succeeded", pending_approvals: [], usage: { tool_calls: 2 } },
+    });
+    expect(receiver.arrivals.map((one) => one.arguments)).toEqual([{ n: 1 }, { n: 2 }]);
+    const outcomes = await outcomesOf(trial, id);
+    expect(outcomes.toSorted()).toEqual(["expired", "ok", "ok", "rejected"]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("may all be decided while another still runs: then the run never waits", async () => {
+    const going = Promise.withResolvers<void>();
+    const receiver = createReceiver(async ({ tool }) => {
+      if (tool === "look") await going.promise;
+      return { outcome: "ok", content: tool, external: false };
+    });
+    const look = makeSender("look", receiver, { risk: "read" });
+    const send = makeSender("pay", receiver, { risk: "irreversible" });
+    await open(script(call(["look", {}], pay(1), pay(2))), pin([look, send]));
+    const id = await trial.run();
+    await trial.until(async () => receiver.arrivals.length === 1);
+    const [first, second] = await pendingOf(trial, id);
+    await decide(trial, first!.id, "approved");
+    await decide(trial, second!.id, "rejected");
+    expect(await trial.find(id)).toMatchObject({ status: "running", pending_approvals: [] });
+    expect(receiver.arrivals).toHaveLength(1);
+    going.resolve();
+    await trial.ended(id);
+    expect(receiver.arrivals).toMatchObject([{ tool: "look" }, { arguments: { sum: 1 } }]);
+    const { length } = (await trial.steps(id)).filter(({ status }) => status !== "running");
+    expect(length).toBe(0);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("of which one is decided meanwhile leave the run waiting for the other", async () => {
+    const going = Promise.withResolvers<void>();
+    const receiver = createReceiver(async ({ tool }) => {
+      if (tool === "look") await going.promise;
+      return { outcome: "ok", content: tool, external: false };
+    });
+    const look = makeSender("look", receiver, { risk: "read" });
+    const send = makeSender("pay", receiver, { risk: "irreversible" });
+    await open(script(call(["look", {}], pay(1), pay(2))), pin([look, send]));
+    const id = await trial.run();
+    await trial.until(async () => receiver.arrivals.length === 1);
+    const [first, second] = await pendingOf(trial, id);
+    await decide(trial, first!.id, "approved");
+    going.resolve();
+    await trial.reaches(id, "waiting_approval");
+    expect(await trial.find(id)).toMatchObject({ pending_approvals: [second!.id] });
+    expect(receiver.arrivals).toHaveLength(1);
+    await decide(trial, second!.id, "approved");
+    await trial.ended(id);
+    expect(receiver.times()).toEqual([1, 1, 1]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("ask again in later rounds, one round after the other", async () => {
+    const receiver = createReceiver();
+    await open(script(call(pay(1), pay(2)), call(pay(3)), say("done")), payer(receiver));
+    const id = await begin();
+    expect(await decideAll(trial, id, "approved")).toBe(2);
+    await trial.until(async () => (await pendingOf(trial, id))[0]?.status === "pending");
+    await trial.reaches(id, "waiting_approval");
+    expect(await decideAll(trial, id, "approved")).toBe(1);
+    await trial.ended(id);
+    expect(receiver.arrivals.map((one) => one.arguments)).toEqual(
+      [1, 2, 3].map((sum) => ({ sum })),
+    );
+    const kinds = await kindsOf(trial, id);
+    expect(kinds.filter((kind) => kind === "approval")).toHaveLength(6);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+});

@@ -1,0 +1,354 @@
+// A run that waits for a person: what ends its waiting, and what it costs others meanwhile.
+import { afterEach, describe, expect, test } from "bun:test";
+import { createStreams } from "../../../src/agents/runs/stream/streams.ts";
+import type { EventStream } from "../../../src/http/index.ts";
+import { readThreads } from "../../support/thread-reader.ts";
+import { createCut, createCutAt } from "./cut.ts";
+import { judgeLog, kindsOf, outcomesOf, within } from "./log.ts";
+import { approvalsOf, codeOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { createReceiver, done, makeSender, pin } from "./senders.ts";
+import {
+  call,
+  KEY_ID,
+  type Model,
+  openTrial,
+  say,
+  script,
+  type Trial,
+  type TrialOptions,
+  type Wish,
+} from "./trial.ts";
+
+const opened: Trial[] = [];
+/** A process; those of one test share database and clock. */
+const open = async (model: Model, options: TrialOptions = {}) => {
+  const { database, clock } = opened[0] ?? {};
+  const seed = opened.length + 1;
+  const trial = await openTrial(model, { database, clock, seed, ...options });
+  opened.push(trial);
+  await trial.engine.start();
+  trial.expiry.start();
+  return trial;
+};
+const closeAll = async () => {
+  for (const trial of opened.slice(1)) await trial.stop();
+  for (const trial of opened.splice(0, 1)) await trial.close();
+  opened.length = 0;
+};
+afterEach(closeAll);
+
+const begin = async (trial: Trial, message?: string) => {
+  const id = await trial.run(message);
+  await trial.reaches(id, "waiting_approval");
+  return id;
+};
+const pay = (sum: number): Wish => ["pay", { sum }];
+const TTL_MS = 60_000;
+const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
+/** One that pays, and what was paid. */
+const openPayer = (policy: Parameters<typeof pin>[1] = SHORT) => {
+  const receiver = createReceiver();
+  const sender = makeSender("pay", receiver, { risk: "irreversible" });
+  return { receiver, ...pin([sender], policy) };
+};
+const judge = async (trial: Trial, id: string) => {
+  await judgeLog(trial, id);
+  await judgeApprovals(trial, id);
+};
+
+const ACTS = ["approved", "rejected", "expired", "cancelled"] as const;
+type Act = (typeof ACTS)[number];
+const ORDERS: Act[][] = ACTS.flatMap((one) =>
+  ACTS.flatMap((two) =>
+    ACTS.flatMap((three) => ACTS.map((four) => [one, two, three, four])).filter(
+      (order) => new Set(order).size === 4,
+    ),
+  ),
+);
+
+/** Approve and reject in its last millisecond, a sweep behind it, and a cancel, at once. */
+async function actAtOnce(trial: Trial, id: string, order: readonly Act[]) {
+  const [approval] = await pendingOf(trial, id);
+  const { id: approval_id, expires_at } = approval!;
+  const ids = () => ({ step_id: trial.ids.uuid(), event_id: trial.ids.uuid() });
+  const deciding = (decision: "approved" | "rejected") =>
+    codeOf(
+      trial.store.decide({
+        ...{ approval_id, account_id: "a-1", decision, reason: null, now: expires_at - 1 },
+        ...{ decided_by: { kind: "key", id: "k-2" }, ...ids() },
+      }),
+    );
+  const acts: Record<Act, () => Promise<unknown>> = {
+    approved: () => deciding("approved"),
+    rejected: () => deciding("rejected"),
+    expired: () => trial.store.expire([{ approval_id, ...ids() }], expires_at),
+    cancelled: () => trial.cancel(id),
+  };
+  const answers = await Promise.all(order.map((act) => acts[act]()));
+  return Object.fromEntries(order.map((act, at) => [act, answers[at]])) as Record<Act, unknown>;
+}
+
+describe("approve, reject, expire and cancel at once", () => {
+  test.each(ORDERS)("of a run that waits: one of %s, %s, %s and %s wins", async (...order) => {
+    const { receiver, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1))), payer);
+    const id = await begin(trial);
+    const answers = await actAtOnce(trial, id, order);
+    const run = await trial.ended(id);
+    const [approval] = await approvalsOf(trial, id);
+    const [first] = order;
+    expect(approval!.status).toBe(first === "cancelled" ? "closed" : first!);
+    expect(answers.expired).toBe(first === "expired" ? 1 : 0);
+    const refusal = {
+      ...{ approved: "approval_decided", rejected: "approval_decided" },
+      ...{ expired: "approval_expired", closed: "approval_closed", pending: "" },
+    }[approval!.status];
+    expect(answers.approved).toBe(first === "approved" ? "accepted" : refusal);
+    expect(answers.rejected).toBe(first === "rejected" ? "accepted" : refusal);
+    // Who was decided on first goes on to its next step, and stops there.
+    expect(run).toMatchObject({ status: "cancelled", cancel_requested: first !== "cancelled" });
+    expect(receiver.arrivals).toEqual([]);
+    await judge(trial, id);
+  });
+
+  test.each(ORDERS)("of a run at work: one of %s, %s, %s and %s wins", async (...order) => {
+    const { receiver, tools } = openPayer();
+    const going = Promise.withResolvers<void>();
+    const looking = createReceiver(() => going.promise.then(() => done()));
+    const look = makeSender("look", looking, { risk: "read" });
+    const trial = await open(script(call(["look", {}], pay(1))), pin([look, ...tools], SHORT));
+    const id = await trial.run();
+    await trial.until(async () => looking.arrivals.length === 1);
+    const answers = await actAtOnce(trial, id, order);
+    going.resolve();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled", cancel_requested: true });
+    const [approval] = await approvalsOf(trial, id);
+    // A cancel only asks: until the run stops, people and time decide.
+    const winner = order.find((act) => act !== "cancelled")!;
+    expect(approval!.status).toBe(winner);
+    expect(answers[winner]).toBe(winner === "expired" ? 1 : "accepted");
+    expect(receiver.arrivals).toEqual([]);
+    await judge(trial, id);
+  });
+});
+
+describe("a run that waits", () => {
+  test("is cancelled at once with what it waits for (agents.states.waiting_approval_cancel)", async () => {
+    const { receiver, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1), pay(2))), payer);
+    const id = await begin(trial);
+    const [first, second] = await pendingOf(trial, id);
+    await decide(trial, first!.id, "approved");
+    expect(await trial.cancel(id)).toMatchObject({ status: "cancelled", pending_approvals: [] });
+    expect((await approvalsOf(trial, id)).map(({ status }) => status)).toEqual([
+      "approved",
+      "closed",
+    ]);
+    expect(await codeOf(decide(trial, second!.id, "approved"))).toBe("approval_closed");
+    expect(await codeOf(decide(trial, first!.id, "approved"))).toBe("accepted");
+    expect(await outcomesOf(trial, id)).toEqual(["cancelled", "cancelled"]);
+    expect(receiver.arrivals).toEqual([]);
+    await judge(trial, id);
+  });
+
+  test("goes on though its agent is held meanwhile: it had begun before", async () => {
+    const { receiver, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1))), payer);
+    const id = await begin(trial);
+    const since = trial.clock.now();
+    await trial.holds.hold({
+      ...{ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since },
+    });
+    await decideAll(trial, id, "approved");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(receiver.times()).toEqual([1]);
+    await judge(trial, id);
+  });
+
+  test("ends where its key was revoked meanwhile, and sends nothing (agents.authentication.1)", async () => {
+    const { receiver, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1), pay(2))), payer);
+    const id = await begin(trial);
+    await trial.endKey();
+    expect(await trial.find(id)).toMatchObject({ status: "waiting_approval" });
+    const [first, second] = await pendingOf(trial, id);
+    await decide(trial, first!.id, "rejected");
+    await decide(trial, second!.id, "approved");
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "permission_denied" } },
+    });
+    expect(await outcomesOf(trial, id)).toEqual(["rejected", "cancelled"]);
+    expect(receiver.arrivals).toEqual([]);
+    await judge(trial, id);
+  });
+
+  test("counts as none that is active, holds no place, and works no time, for weeks", async () => {
+    const WEEKS_MS = 20 * 86_400_000;
+    const { receiver, tools, version } = openPayer({ approval_ttl_seconds: 2_592_000 });
+    const going = Promise.withResolvers<void>();
+    const model: Model = async ({ messages }) => {
+      const said = JSON.stringify(messages);
+      if (said.includes("Slow")) await going.promise;
+      return said.includes("Pay") && !said.includes('"tool"') ? call(pay(1)) : say("done");
+    };
+    const budgets = within({ max_run_seconds: 60 }).version;
+    const trial = await open(model, {
+      ...{ tools, version: { ...version, ...budgets }, concurrent_runs: 1 },
+    });
+    const id = await begin(trial, "Pay.");
+    const counts = () => readThreads(trial.database).counts();
+    expect(await counts()).toEqual([{ account_id: "a-1", active: 0 }]);
+    await trial.ended(await trial.run("Quick."));
+    // Nothing beats meanwhile: only the wall clock of whoever decides moves on.
+    trial.clock.shiftWall(WEEKS_MS);
+    const slow = await trial.run("Slow.");
+    await trial.reaches(slow, "running");
+    await decideAll(trial, id, "approved");
+    // Its place is taken by another now, and it waits like any other.
+    await trial.clock.advance(10_000);
+    expect(await trial.find(id)).toMatchObject({ status: "running", epoch: 0, worked_ms: 0 });
+    expect(await counts()).toEqual([{ account_id: "a-1", active: 2 }]);
+    going.resolve();
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", worked_ms: 0 });
+    await trial.ended(slow);
+    expect(await counts()).toEqual([{ account_id: "a-1", active: 0 }]);
+    expect(receiver.times()).toEqual([1]);
+    await judge(trial, id);
+  });
+
+  test("is told to who listens: each step with its approval, and each status", async () => {
+    const { receiver: _, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1), pay(2))), payer);
+    const { store, database, clock, callers } = trial;
+    const streams = createStreams({
+      ...{ runs: store, database, clock, log: console as never },
+      findCaller: async (key_id) => callers.get(key_id),
+    });
+    let frames = "";
+    const stream = {
+      pass(more: string) {
+        frames += more;
+      },
+      ...{ comment() {}, close() {}, countUnread: () => 0, left: new AbortController().signal },
+    };
+    const id = await trial.run();
+    streams.open(KEY_ID, await trial.find(id), () => stream as unknown as EventStream);
+    await trial.reaches(id, "waiting_approval");
+    const [first, second] = await pendingOf(trial, id);
+    await decide(trial, first!.id, "rejected", "No.");
+    await trial.clock.advance(TTL_MS);
+    await trial.ended(id);
+    await trial.until(async () => frames.includes("[DONE]"));
+    await streams.service.stop(0);
+    const told = frames
+      .split("\n\n")
+      .filter((frame) => frame.startsWith("data: {"))
+      .map((frame) => JSON.parse(frame.slice(6)));
+    const lines = told.map(({ type, status, step, approval }) =>
+      [type, status ?? step?.kind ?? approval?.status ?? ""].join(" ").trim(),
+    );
+    expect(lines).toEqual([
+      ...["run.status running", "step.completed assistant"],
+      ...["step.completed tool_call", "step.completed tool_call"],
+      ...["step.completed approval", "approval.requested pending"],
+      ...["step.completed approval", "approval.requested pending"],
+      "run.status waiting_approval",
+      ...["step.completed approval", "approval.decided rejected"],
+      ...["step.completed approval", "approval.decided expired"],
+      "run.status running",
+      ...["step.completed tool_result", "step.completed tool_result"],
+      ...["step.completed assistant", "run.status succeeded", "run.completed"],
+    ]);
+    const shown = told.filter(({ approval }) => approval).map(({ approval }) => approval.id);
+    expect(shown).toEqual([first!.id, second!.id, first!.id, second!.id]);
+    await judge(trial, id);
+  });
+
+  test("is told to have waited also where all of it is read at once", async () => {
+    const { receiver: _, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1))), payer);
+    const id = await begin(trial);
+    await decideAll(trial, id, "approved");
+    await trial.ended(id);
+    // From its steps alone a tail knows each status that the run had.
+    const statuses = (await trial.steps(id)).map(({ status }) => status);
+    expect(statuses.filter((status, at) => status !== statuses[at - 1])).toEqual([
+      "running",
+      "waiting_approval",
+      "running",
+    ]);
+  });
+});
+
+describe("where processes end while a run waits", () => {
+  test("by a stop, it goes on at the next start, and is no recovery", async () => {
+    const { receiver, ...payer } = openPayer();
+    const first = await open(script(call(pay(1), pay(2))), payer);
+    const id = await begin(first);
+    await first.stop();
+    const [one, two] = await pendingOf(first, id);
+    await decide(first, one!.id, "approved");
+    expect(await first.find(id)).toMatchObject({ status: "waiting_approval" });
+    await decide(first, two!.id, "rejected");
+    expect(await first.find(id)).toMatchObject({ status: "running", epoch: 0 });
+    const second = await open(script(say("done")), payer);
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
+    expect(receiver.arrivals).toMatchObject([{ arguments: { sum: 1 }, time: 1 }]);
+    await judge(second, id);
+  });
+
+  test("and it is overdue at the next start, it expires then", async () => {
+    const { receiver, ...payer } = openPayer();
+    const first = await open(script(call(pay(1))), payer);
+    const id = await begin(first);
+    await first.stop();
+    await first.clock.advance(TTL_MS * 2);
+    const second = await open(script(say("done")), payer);
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(await approvalsOf(second, id)).toMatchObject([{ status: "expired" }]);
+    expect(receiver.arrivals).toEqual([]);
+    await judge(second, id);
+  });
+
+  const points = (["plan", "wait"] as const).flatMap((write) =>
+    (["before", "after"] as const).map((side) => ({ write, side })),
+  );
+  test.each(points)(
+    "by a crash $side its $write, it is asked once and sent once",
+    async (point) => {
+      const { receiver, ...payer } = openPayer();
+      const cut = createCutAt(point);
+      const model: Model = ({ messages }) =>
+        messages.some(({ role }) => role === "tool") ? say("done") : call(pay(1));
+      const first = await open(model, { ...payer, wrap: cut.wrap });
+      const id = await first.run();
+      await cut.reached.promise;
+      const second = await open(model, payer);
+      await second.reaches(id, "waiting_approval");
+      const asked = await pendingOf(second, id);
+      expect(asked).toHaveLength(1);
+      await decide(second, asked[0]!.id, "approved");
+      expect(await second.ended(id)).toMatchObject({
+        ...{ status: "succeeded", usage: { tool_calls: 1 } },
+        recoveries: point.write === "wait" && point.side === "after" ? 0 : 1,
+      });
+      expect(receiver.times()).toEqual([1]);
+      await judge(second, id);
+    },
+  );
+
+  test("by a crash of whoever took the decided run up, it is sent once", async () => {
+    const { receiver, ...payer } = openPayer();
+    const cut = createCut();
+    const first = await open(script(call(pay(1))), { ...payer, wrap: cut.wrap });
+    const id = await begin(first);
+    cut.die();
+    await decideAll(first, id, "approved");
+    await first.clock.advance(0);
+    const second = await open(script(say("done")), payer);
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
+    expect(receiver.times()).toEqual([1]);
+    expect((await kindsOf(second, id)).filter((kind) => kind === "approval")).toHaveLength(2);
+    await judge(second, id);
+  });
+});
