@@ -8,7 +8,10 @@ import type { Pinned } from "../../../src/agents/tools/http/store.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
 import { makeRevision } from "../../store/tool-cases.ts";
 
-const SCHEMA = { type: "object", required: ["to"] };
+const SCHEMAS: Record<string, { parameters: Record<string, unknown> }> = {
+  judged: { parameters: { type: "object", required: ["to"] } },
+  broken: { parameters: { type: "object", $ref: "https://a.example/" } },
+};
 const BUILTIN = { name: "calculator" } as Tool;
 const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPin => ({
   ...{ name, revision, kind, risk: "write" },
@@ -28,15 +31,9 @@ function open() {
         );
         return pinned
           .filter(({ name }) => name !== "lost")
-          .map(({ name, revision }) => {
-            const parameters =
-              name === "broken" ? { type: "object", $ref: "https://a.example/" } : SCHEMA;
-            return {
-              ...makeRevision(name),
-              revision,
-              account_id,
-              parameters,
-            } as unknown as ToolRevisionRow;
+          .map(({ name, ...one }) => {
+            const revision = { ...makeRevision(name, SCHEMAS[name]), ...one, account_id };
+            return revision as unknown as ToolRevisionRow;
           });
       },
       async listStandings(_: string, names: readonly string[]) {
@@ -119,8 +116,8 @@ test("what the account has pinned is never the platform's tool of its name, also
 
 test("what is found has parameters by which arguments can be judged, and what has not is not found", async () => {
   const { openToolset } = open();
-  const toolset = await openToolset("a-1", versionOf(pin("send"), pin("broken")));
-  const { parameters } = toolset.find("send")!;
+  const toolset = await openToolset("a-1", versionOf(pin("judged"), pin("broken")));
+  const { parameters } = toolset.find("judged")!;
   expect(checkArguments(parameters, '{"to":"a"}')).toEqual({ ok: true, value: { to: "a" } });
   expect(checkArguments(parameters, "{}")).toEqual({
     ok: false,
