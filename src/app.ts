@@ -130,7 +130,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     createDocumentPage(entrance.app, halves, options.version),
   ]);
 
-  let operator = buildOperator({ settings, access, database, clock, secrets });
+  let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
     ...[models.service, ...serving.services, ...service.services],
     ...[entrance, ...service.listening],
@@ -148,7 +148,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       settings = other;
       doors.change(other);
       serving.change(other);
-      operator = buildOperator({ settings, access, database, clock, secrets });
+      operator = buildOperator({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */

@@ -28,6 +28,6 @@ export async function openOperator(options: OpenOperatorOptions) {
   const database = await openDatabase({ place, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids, alias: settings.service.alias });
   const secrets = createSecrets({ database, file, clock, log: { warn, info: warn } });
-  const operator: Operator = buildOperator({ settings, access, database, clock, secrets });
+  const operator: Operator = buildOperator({ settings, access, database, clock, ids, secrets });
   return { operator, close: database.close };
 }

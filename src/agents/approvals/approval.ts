@@ -91,6 +91,7 @@ export const Approval = Resource(
   "A tool call that waits for a person's decision, or had one. Its run waits with it.",
 );
 export type Approval = Static<typeof Approval>;
+export type ApprovalStatus = Approval["status"];
 
 export const ApprovalRow = Row(Approval, { account_id: Type.String() });
 export type ApprovalRow = Static<typeof ApprovalRow>;

@@ -64,7 +64,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const hashUser = (user: string) => user;
   const gateway = openGateway(door, { ...around, registry, running, hashUser });
   const secrets = openTestSecrets(database, clock);
-  const operator = buildOperator({ settings, access, database, clock, secrets });
+  const operator = buildOperator({ settings, access, database, clock, ids, secrets });
   let isOpen = true;
   const close = async () => {
     if (isOpen) await database.close();
