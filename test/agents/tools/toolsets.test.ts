@@ -79,10 +79,10 @@ test("pinned revisions are read once, and are the same tools in every run", asyn
 
 test("of very many tools those that were read first are read again", async () => {
   const { openToolset, reads } = open();
-  // Some four hundred characters each, of two millions together.
-  for (let n = 0; n < 6_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  // Each of some hundreds of characters, of two millions together.
+  for (let n = 0; n < 10_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   reads.length = 0;
-  for (const n of [5_999, 3_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  for (const n of [9_999, 9_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   expect(reads.filter((read) => read.startsWith("pinned"))).toEqual(["pinned tool_0 1"]);
 });
 
