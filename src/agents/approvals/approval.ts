@@ -61,8 +61,8 @@ export const Approval = Resource(
         WHY,
         "`irreversible`: its risk level · `write`: the policy lets no write run unattended · " +
           "`listed`: the policy's `require_approval` names it · `external_content`: a write " +
-          "after content from outside was read · `outcome_unknown`: it was sent, and nobody knows " +
-          "whether it was done; approving sends it again.",
+          "after content from outside was read · `outcome_unknown`: it was sent, and nobody " +
+          "knows whether it was done; approving sends it again.",
       ),
       { description: "Every rule that asks for a person; at least one." },
     ),
