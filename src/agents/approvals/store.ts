@@ -41,17 +41,21 @@ export const approvalStore = store(
             JOIN runs ON runs.id = approvals.run_id WHERE approvals.id = ${id}`,
       ),
     /** Newest first. */
-    list: (db, { account_id, agent_id, run_id, status, before, limit }: ApprovalFilter) =>
-      db.all(
+    list: (db, { account_id, agent_id, run_id, status, before, limit }: ApprovalFilter) => {
+      const behind = before
+        ? sql`AND (requested_at, id) < (${before.requested_at}, ${before.id})`
+        : none;
+      return db.all(
         ApprovalRow,
         sql`SELECT * FROM approvals WHERE requested_at > 0
               ${account_id === null ? none : sql`AND account_id = ${account_id}`}
               ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
               ${run_id === null ? none : sql`AND run_id = ${run_id}`}
               ${whereStatus(status)}
-              ${before ? sql`AND (requested_at, id) < (${before.requested_at}, ${before.id})` : none}
+              ${behind}
             ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
-      ),
+      );
+    },
     /** Those that nobody has decided in time, the oldest first. */
     listOverdue: async (db, now: number, limit: number) => {
       const rows = await db.all(
