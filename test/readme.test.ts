@@ -170,7 +170,10 @@ test.skipIf(Bun.which("curl") === null)(
 test.skipIf(Bun.which("curl") === null)(
   "README's call waits for a person, who decides by the lines of another terminal, or as operator",
   async () => {
-    const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+    const env = {
+      WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
+      WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
+    };
     const server = await room.serve(["dev", "--port", "0", "--data", "./asking"], { env });
     const [words] = readCommands("A run, followed live", server.url);
     const [start, decide, operate] = readCommands("A call that waits for a person", server.url);

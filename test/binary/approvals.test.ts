@@ -14,7 +14,10 @@ let agent: Json;
 beforeAll(async () => {
   room = openRoom();
   // Who waits for a run asks again and again.
-  const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+  const env = {
+    WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
+    WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
+  };
   server = await room.serve(["dev", "--port", "0", "--data", "./try"], { env });
   const policy = { require_approval: ["web_search"] };
   const body = { name: "Clerk\u001b[2J", system_prompt: "x", tools: ["web_search"], policy };
