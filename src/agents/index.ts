@@ -15,4 +15,10 @@ export { Run } from "./runs/run.ts";
 export { FINAL, STATUSES, type Status } from "./runs/states.ts";
 export { Step } from "./runs/step.ts";
 export { createToolBook, type ToolBook } from "./tools/book.ts";
+export {
+  CONNECTION_KINDS,
+  Connection,
+  type ConnectionKind,
+} from "./tools/connections/connection.ts";
+export { type Connections, createConnections } from "./tools/connections/connections.ts";
 export { ToolRevision } from "./tools/tool.ts";

@@ -29,6 +29,7 @@ import { openRegistrationRoutes } from "./tools/http/routes.ts";
 import { toolStore } from "./tools/http/store.ts";
 import { openTrialRoute } from "./tools/http/trial-routes.ts";
 import { openToolRoutes } from "./tools/routes.ts";
+import { judgeParameters } from "./tools/schema.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
@@ -105,5 +106,3 @@ function keepPrices({ settings }: Pick<Around, "settings">, catalog: Catalog): P
     return tool ? catalog.priceOf(tool, prices) : (prices.get(name) ?? null);
   };
 }
-
-const judgeParameters = () => null;

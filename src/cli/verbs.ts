@@ -249,6 +249,42 @@ export const VERBS: readonly Verb[] = [
   toolVerb("disable", "no run calls it any more"),
   toolVerb("enable", "takes `disable` back"),
   {
+    name: "connections list",
+    args: [],
+    flags: { account },
+    help: "connections of tools, never their secrets",
+    run: async (given, output) => (await import("./connections.ts")).listConnections(given, output),
+  },
+  {
+    name: "connections create",
+    args: ["NAME"],
+    flags: {
+      account,
+      kind: { takes: "KIND", help: "bearer, or header with --header (default bearer)" },
+      header: { takes: "NAME", help: "that carries the secret" },
+      host: { takes: "HOST", multiple: true, help: "it may be sent to; several: several times" },
+    },
+    help: "of --account, with the secret from stdin",
+    run: async (given, output) =>
+      (await import("./connections.ts")).createConnection(given, output),
+  },
+  {
+    name: "connections set-secret",
+    args: ["ID"],
+    flags: {},
+    help: "another secret, from stdin",
+    run: async (given, output) =>
+      (await import("./connections.ts")).setConnectionSecret(given, output),
+  },
+  {
+    name: "connections delete",
+    args: ["ID"],
+    flags: {},
+    help: "it and its secret, unless a tool uses it",
+    run: async (given, output) =>
+      (await import("./connections.ts")).deleteConnection(given, output),
+  },
+  {
     name: "models list",
     args: [],
     flags: {},

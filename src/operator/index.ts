@@ -14,6 +14,7 @@ export { ListedAccount } from "./accounts.ts";
 export { ListedAgent } from "./agents.ts";
 export { ApprovalSetting, ListedApproval } from "./approvals.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
+export { ListedConnection } from "./connections.ts";
 export type { KeyWish } from "./keys.ts";
 export { ListedModel } from "./models.ts";
 export { openOperator } from "./opening.ts";

@@ -3,6 +3,7 @@ import type { Access } from "../access/index.ts";
 import {
   createAgentBook,
   createApprovalBook,
+  createConnections,
   createRunBook,
   createToolBook,
 } from "../agents/index.ts";
@@ -15,6 +16,7 @@ import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createAgentVerbs } from "./agents.ts";
 import { createApprovalVerbs } from "./approvals.ts";
+import { createConnectionVerbs } from "./connections.ts";
 import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
@@ -50,7 +52,15 @@ export function buildOperator(options: OperatorOptions) {
       agents: book,
       approvals: createApprovalBook({ database, clock, ids }),
     }),
-    keys: createKeyVerbs({ access, clock, models: models.map(({ id }) => id), requireAccount }),
+    keys: createKeyVerbs({
+      ...{ access, clock, requireAccount },
+      models: models.map(({ id }) => id),
+    }),
+    connections: createConnectionVerbs({
+      ...{ access, requireAccount },
+      connections: createConnections({ database, secrets, clock, ids }),
+      connections_max: settings.limits.connections,
+    }),
     models: createModelVerbs({
       settings,
       switches: createSwitches(database, clock),

@@ -31,6 +31,10 @@ function whereStatus(status: ApprovalFilter["status"]): Sql {
   return status === null ? none : sql`AND status = ${status}`;
 }
 
+function goBehind({ requested_at, id }: NonNullable<ApprovalFilter["before"]>): Sql {
+  return sql`AND (requested_at, id) < (${requested_at}, ${id})`;
+}
+
 export const approvalStore = store(
   "approvals",
   {
@@ -41,21 +45,17 @@ export const approvalStore = store(
             JOIN runs ON runs.id = approvals.run_id WHERE approvals.id = ${id}`,
       ),
     /** Newest first. */
-    list: (db, { account_id, agent_id, run_id, status, before, limit }: ApprovalFilter) => {
-      const behind = before
-        ? sql`AND (requested_at, id) < (${before.requested_at}, ${before.id})`
-        : none;
-      return db.all(
+    list: (db, { account_id, agent_id, run_id, status, before, limit }: ApprovalFilter) =>
+      db.all(
         ApprovalRow,
         sql`SELECT * FROM approvals WHERE requested_at > 0
               ${account_id === null ? none : sql`AND account_id = ${account_id}`}
               ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
               ${run_id === null ? none : sql`AND run_id = ${run_id}`}
               ${whereStatus(status)}
-              ${behind}
+              ${before === null ? none : goBehind(before)}
             ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
-      );
-    },
+      ),
     /** Those that nobody has decided in time, the oldest first. */
     listOverdue: async (db, now: number, limit: number) => {
       const rows = await db.all(

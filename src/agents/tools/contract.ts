@@ -2,6 +2,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../access/index.ts";
 import type { NoteEffect } from "../notes/note.ts";
+import type { Parameters } from "./schema.ts";
 
 /** agents.does.tool: what a call can do, which decides who may let it run. */
 export const RISKS = ["read", "write", "irreversible"] as const;
@@ -66,8 +67,8 @@ export interface Tool {
   revision: number;
   /** true: its results may bring text from outside the platform. */
   external_content: boolean;
-  /** JSON Schema 2020-12 of type object. */
-  parameters: TSchema;
+  /** JSON Schema 2020-12 of type object; a caller's is prepared before the tool is found. */
+  parameters: TSchema | Parameters;
   timeout_ms: number;
   /**
    * Of a tool that changes something outside: what is sent is written down before. Left out: it

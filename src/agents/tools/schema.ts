@@ -1,19 +1,19 @@
 // The JSON Schemas of callers' tools: which are taken, and what is wrong with a value by them.
 import type { Judge } from "./schema/dialect.ts";
-import { SchemaFault } from "./schema/fault.ts";
+import { SchemaFault, writeSentence } from "./schema/fault.ts";
 import { readSchema } from "./schema/reading.ts";
 import { findHarm } from "./schema/soundness.ts";
 
 const TEXT_BYTES_MAX = 32 * 1024;
 const DEPTH_MAX = 16;
 /** Whatever can be a schema costs some ten microseconds until it is compiled. */
-const PARTS_MAX = 1_000;
+const PARTS_MAX = 500;
 /** The work of a check, in steps of about a tenth of a microsecond: more for a longer value. */
 const STEPS_MIN = 100_000;
 const STEPS_A_BYTE = 6;
 /** Two say where and what: the first may be that no alternative fits. */
 const META_FAULTS_MAX = 2;
-/** The compiled schemas that are kept have together so many patterns, and are so many, at most. */
+/** So many compiled schemas are kept, beside those whose parameters somebody holds. */
 const KEPT_MAX = 200;
 
 /** A caller's JSON Schema, as it came in or was stored. */
@@ -53,19 +53,14 @@ async function judgeByMeta(parameters: Parameters): Promise<string | null> {
     faults_max: META_FAULTS_MAX,
   });
   if (faults.length === 0) return null;
-  return `\`parameters\` must be valid by JSON Schema 2020-12: ${faults.join(" ")}`;
+  return writeSentence(`\`parameters\` must be valid by JSON Schema 2020-12: ${faults.join(" ")}`);
 }
 
 /** Loaded where the first caller's schema comes in: it takes some milliseconds and megabytes. */
 const loadValidator = () => import("./schema/dialect.ts");
 
-interface Kept {
-  judge: Judge;
-  weight: number;
-}
-
-/** By the schema's text, in the order of their last preparing: the same for many runs. */
-const kept = new Map<string, Kept>();
+/** By the schema's text, in the order of their last preparing: many runs prepare the same. */
+const kept = new Map<string, Judge>();
 const judges = new WeakMap<Parameters, Judge>();
 
 /**
@@ -76,33 +71,30 @@ export async function prepareParameters(parameters: Parameters): Promise<string 
   if (judges.has(parameters)) return null;
   const text = JSON.stringify(parameters);
   try {
-    const { judge, weight } = kept.get(text) ?? (await compileParameters(parameters));
+    const judge = kept.get(text) ?? (await compileParameters(parameters));
     judges.set(parameters, judge);
-    keep(text, { judge, weight });
+    keep(text, judge);
     return null;
   } catch (error) {
     if (error instanceof SchemaFault) return error.message;
     // Whatever the validator cannot take, it is the schema that has it.
-    const detail = (error as Error).message.slice(0, 200).toWellFormed();
-    return `\`parameters\` cannot be read as a JSON Schema: ${detail}`;
+    const { message } = error as Error;
+    return writeSentence(`\`parameters\` cannot be read as a JSON Schema (${message})`);
   }
 }
 
-async function compileParameters(parameters: Parameters): Promise<Kept> {
-  const { schema, patterns_count } = readSchema(parameters);
+async function compileParameters(parameters: Parameters): Promise<Judge> {
+  const schema = readSchema(parameters);
   const { compileJudge } = await loadValidator();
-  return { judge: await compileJudge(schema), weight: 1 + patterns_count };
+  return compileJudge(schema);
 }
 
-function keep(text: string, entry: Kept): void {
+function keep(text: string, judge: Judge): void {
   kept.delete(text);
-  kept.set(text, entry);
-  let weight = 0;
-  for (const one of kept.values()) weight += one.weight;
-  for (const [oldest, one] of kept) {
-    if (weight <= KEPT_MAX) return;
+  kept.set(text, judge);
+  for (const oldest of kept.keys()) {
+    if (kept.size <= KEPT_MAX) return;
     kept.delete(oldest);
-    weight -= one.weight;
   }
 }
 

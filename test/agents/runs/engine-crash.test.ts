@@ -5,23 +5,12 @@ import type { Risk } from "../../../src/agents/tools/contract.ts";
 import { type Cut, createCut, createCutAt, type Point } from "./cut.ts";
 import { callsOf, judgeLog, resultsOf } from "./log.ts";
 import { decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, type Receiver, silent } from "./senders.ts";
-import { add, call, type Model, openTrial, say, type Trial, type TrialOptions } from "./trial.ts";
+import { add, call, type Model, say, type Trial } from "./trial.ts";
 
-const opened: Trial[] = [];
-const open = async (options: TrialOptions) => {
-  const { database, clock } = opened[0] ?? {};
-  const seed = opened.length + 1;
-  const trial = await openTrial(model, { database, clock, seed, ...options });
-  opened.push(trial);
-  await trial.engine.start();
-  return trial;
-};
-afterEach(async () => {
-  for (const trial of opened.slice(1)) await trial.stop();
-  for (const trial of opened.splice(0, 1)) await trial.close();
-  opened.length = 0;
-});
+const { open, closeAll } = createProcesses();
+afterEach(closeAll);
 
 /** How many calls the model makes at once. */
 let calls = 1;
@@ -77,7 +66,7 @@ async function dieAt(kill: Kill, name: string, policy: Policy) {
   });
   const sender = makeSender(name, receiver, TOOLS[name]!);
   const given = pin([sender], { unattended_writes: true, on_unknown_outcome: policy });
-  const trial = await open({ ...given, wrap: cut.wrap });
+  const trial = await open(model, { ...given, wrap: cut.wrap });
   const id = await trial.run();
   if (name === "pay") {
     await trial.reaches(id, "waiting_approval");
@@ -125,7 +114,7 @@ describe("a process that is killed", () => {
     }));
     expect(left).toMatchObject(expected);
 
-    const second = await open(given);
+    const second = await open(model, given);
     const unsure = left.filter(({ outcome, is_intended }) => !outcome && is_intended);
     const needsPerson = policy === "ask" && (name === "write" || name === "pay");
     if (needsPerson && unsure.length > 0) {

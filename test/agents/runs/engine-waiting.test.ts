@@ -6,35 +6,11 @@ import { readThreads } from "../../support/thread-reader.ts";
 import { createCut, createCutAt } from "./cut.ts";
 import { judgeLog, kindsOf, outcomesOf, within } from "./log.ts";
 import { approvalsOf, codeOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin } from "./senders.ts";
-import {
-  call,
-  KEY_ID,
-  type Model,
-  openTrial,
-  say,
-  script,
-  type Trial,
-  type TrialOptions,
-  type Wish,
-} from "./trial.ts";
+import { call, KEY_ID, type Model, say, script, type Trial, type Wish } from "./trial.ts";
 
-const opened: Trial[] = [];
-/** A process; those of one test share database and clock. */
-const open = async (model: Model, options: TrialOptions = {}) => {
-  const { database, clock } = opened[0] ?? {};
-  const seed = opened.length + 1;
-  const trial = await openTrial(model, { database, clock, seed, ...options });
-  opened.push(trial);
-  await trial.engine.start();
-  trial.expiry.start();
-  return trial;
-};
-const closeAll = async () => {
-  for (const trial of opened.slice(1)) await trial.stop();
-  for (const trial of opened.splice(0, 1)) await trial.close();
-  opened.length = 0;
-};
+const { open, closeAll } = createProcesses();
 afterEach(closeAll);
 
 const begin = async (trial: Trial, message?: string) => {

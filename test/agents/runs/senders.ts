@@ -78,3 +78,14 @@ export function pin(
     },
   };
 }
+
+/** One tool, `write`, that runs by itself; a person has a minute to decide on what is unknown. */
+export const pinWriter = (
+  receiver: Receiver,
+  policy: Partial<VersionRow["policy"]> = {},
+  is_idempotent = false,
+) =>
+  pin([makeSender("write", receiver, { risk: "write", is_idempotent })], {
+    ...{ approval_ttl_seconds: 60, unattended_writes: true },
+    ...policy,
+  });

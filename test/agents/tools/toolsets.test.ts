@@ -1,12 +1,14 @@
 // The tools of versions in runs: what is read, how often, and what is found of it.
 import { expect, test } from "bun:test";
 import type { ToolPin, VersionRow } from "../../../src/agents/definitions/version.ts";
+import { checkArguments } from "../../../src/agents/tools/arguments.ts";
 import type { Tool } from "../../../src/agents/tools/contract.ts";
 import type { ToolRevisionRow } from "../../../src/agents/tools/http/revision.ts";
 import type { Pinned } from "../../../src/agents/tools/http/store.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
 import { makeRevision } from "../../store/tool-cases.ts";
 
+const SCHEMA = { type: "object", required: ["to"] };
 const BUILTIN = { name: "calculator" } as Tool;
 const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPin => ({
   ...{ name, revision, kind, risk: "write" },
@@ -26,7 +28,16 @@ function open() {
         );
         return pinned
           .filter(({ name }) => name !== "lost")
-          .map((one) => ({ ...makeRevision(one.name), ...one, account_id }) as ToolRevisionRow);
+          .map(({ name, revision }) => {
+            const parameters =
+              name === "broken" ? { type: "object", $ref: "https://a.example/" } : SCHEMA;
+            return {
+              ...makeRevision(name),
+              revision,
+              account_id,
+              parameters,
+            } as unknown as ToolRevisionRow;
+          });
       },
       async listStandings(_: string, names: readonly string[]) {
         reads.push(`standings ${names.join(", ")}`);
@@ -38,8 +49,8 @@ function open() {
     },
     catalog: { find: (name) => (name === "calculator" ? (BUILTIN as never) : undefined) },
     settings: () => ({ agents }) as ReturnType<ToolsetsOptions["settings"]>,
-    createTool: ({ account_id, name, revision }) =>
-      ({ name, revision, description: account_id }) as Tool,
+    createTool: ({ account_id, name, revision, parameters }) =>
+      ({ name, revision, description: account_id, parameters }) as Tool,
   });
   return { openToolset, reads, disabled, agents };
 }
@@ -71,9 +82,10 @@ test("pinned revisions are read once, and are the same tools in every run", asyn
 
 test("of very many tools those that were read first are read again", async () => {
   const { openToolset, reads } = open();
-  for (let n = 0; n <= 1_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  // Some four hundred characters each, of two millions together.
+  for (let n = 0; n < 6_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   reads.length = 0;
-  for (const n of [1_000, 2, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  for (const n of [5_999, 3_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   expect(reads.filter((read) => read.startsWith("pinned"))).toEqual(["pinned tool_0 1"]);
 });
 
@@ -103,4 +115,16 @@ test("what the account has pinned is never the platform's tool of its name, also
   const toolset = await openToolset("a-1", versionOf(pin("calculator"), pin("lost")));
   expect(toolset.find("calculator")).toMatchObject({ description: "a-1" });
   expect(toolset.find("lost")).toBeUndefined();
+});
+
+test("what is found has parameters by which arguments can be judged, and what has not is not found", async () => {
+  const { openToolset } = open();
+  const toolset = await openToolset("a-1", versionOf(pin("send"), pin("broken")));
+  const { parameters } = toolset.find("send")!;
+  expect(checkArguments(parameters, '{"to":"a"}')).toEqual({ ok: true, value: { to: "a" } });
+  expect(checkArguments(parameters, "{}")).toEqual({
+    ok: false,
+    faults: ['The arguments: must have the field "to".'],
+  });
+  expect(toolset.find("broken")).toBeUndefined();
 });

@@ -5,10 +5,11 @@ import { createDraw } from "../../http/draw.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
-import { type Population, populate } from "./population.ts";
+import { ENDPOINT, type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
 import { isDecision, kindOf, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
 import { createAgent, startService } from "./service.ts";
+import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
 /** On a further engine the same doors judge; what differs behind them is seen by far fewer. */
@@ -81,6 +82,14 @@ async function tryOut(route: Route, drawn: readonly { path: string; body?: strin
   return statuses;
 }
 
+/** Of a tool that takes any arguments; a route that revises one leaves the others as they are. */
+async function nameTool({ path }: Route): Promise<string> {
+  if (!path.includes("{name}")) return "";
+  const name = `fuzz_${path.split("/").at(-1)}`;
+  await register(app, { name, parameters: { type: "object" }, endpoint: ENDPOINT });
+  return name;
+}
+
 const success = ({ operation }: Route) =>
   Number(Object.keys(operation.responses).find((status) => status < "3"));
 
@@ -92,7 +101,7 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
     const isOfConnection = kindOf(route) === "connection";
     const own = isOfConnection ? mine.connection : await createAgent(app);
     const { id } = isDecision(route) ? approval : own;
-    const path = route.path.replace("{id}", id).replace("{name}", mine.tool.name);
+    const path = route.path.replace("{id}", id).replace("{name}", await nameTool(route));
     const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
     const statuses = await tryOut(
       route,

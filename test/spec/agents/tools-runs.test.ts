@@ -1,7 +1,7 @@
 // Tools that callers registered, in runs: the revision that is called, and what switches it off.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
-import type { TestApp } from "../../support/app.ts";
+import { startApp, type TestApp } from "../../support/app.ts";
 import { startRun } from "./population.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 import { register, revise } from "./tools-bodies.ts";
@@ -49,8 +49,13 @@ describe("agents.does.tool", () => {
   });
 
   test("agents.does.cost.2 a call costs nothing, whatever the operator priced of its name", async () => {
-    const env = { WADI_AGENTS__TOOL_PRICES: '{ paid = "3.00" }' };
-    const priced = await startService({ listens: true, env });
+    const settings = `
+[egress]
+allow = ["127.0.0.1:*"]
+[agents]
+tool_prices = { paid = "3.00" }
+`;
+    const priced = await startApp({ listens: true, settings });
     await register(priced, { name: "paid", endpoint: at("/paid"), risk: "read" });
     const agent = await createAgent(priced, { tools: ["paid", "calculator"] });
     const { cost } = await startRun(priced, agent.id, { input: { message: "Hello" } });

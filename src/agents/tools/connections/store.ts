@@ -93,7 +93,9 @@ export const connectionStore = store(
   },
 );
 
-/** A part: refuses a host that the connection is not for; one without hosts is for this from now. */
+/**
+ * A part: refuses a host that the connection is not for; one without hosts is for this from now.
+ */
 export async function bindHost(
   tx: Tx,
   connection_id: string,

@@ -143,15 +143,15 @@ export interface Judges {
   /** Whether a URL's text leads where strangers may send us. */
   judgeUrl(text: string): { ok: true; url: URL } | { ok: false; why: string };
   /** A sentence about what is wrong with a JSON Schema; null: nothing. */
-  judgeParameters(value: unknown): string | null;
+  judgeParameters(value: unknown): Promise<string | null>;
 }
 
 /** The host of its endpoint, as connections name hosts; refuses what no schema of a body says. */
-export function judgeRevision(
+export async function judgeRevision(
   { parameters, endpoint }: NewToolRevision,
   { judgeUrl, judgeParameters }: Judges,
-): string {
-  const fault = judgeParameters(parameters);
+): Promise<string> {
+  const fault = await judgeParameters(parameters);
   // agents.errors.invalid_request
   if (fault !== null) throw refuse("invalid_request", { param: "parameters", message: fault });
   const verdict = judgeUrl(endpoint);

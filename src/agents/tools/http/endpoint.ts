@@ -1,5 +1,4 @@
 // A tool that a caller registered: each call is one POST of its arguments to the endpoint.
-import type { TSchema } from "@sinclair/typebox";
 import { writeCanonical } from "../../../platform/canonical.ts";
 import type { GuardedEgress, GuardedFailure } from "../../../platform/egress/index.ts";
 import { signMessage } from "../../../platform/signature.ts";
@@ -23,7 +22,7 @@ export function createHttpTool(revision: StoredRevision, around: EndpointAround)
   const sends = { is_idempotent: risk === "write" && idempotent };
   return {
     ...{ name, description, risk, revision: revision.revision, external_content, timeout_ms },
-    parameters: revision.parameters as unknown as TSchema,
+    parameters: revision.parameters,
     ...(risk !== "read" && { sends }),
     run: (use) => call(revision, around, use),
   };

@@ -10,6 +10,7 @@ import { findOwn, refuseTool, type ToolsAround } from "../around.ts";
 import type { Tool } from "../contract.ts";
 import { cutOutput } from "../output.ts";
 import { NameParams } from "../routes.ts";
+import { prepareParameters } from "../schema.ts";
 import { ToolTrial } from "../tool.ts";
 import type { ToolRevisionRow } from "./revision.ts";
 
@@ -67,6 +68,8 @@ export function openTrialRoute(
       if (!found) throw refuseTool(around, name);
       if (found.status === "disabled") throw refuseDisabled(name);
       const tool = createTool(found);
+      const fault = await prepareParameters(found.parameters);
+      if (fault !== null) throw refuse("invalid_request", { param: "name", message: fault });
       const checked = checkArguments(tool.parameters, JSON.stringify(body.arguments));
       if (!checked.ok) throw refuseArguments(checked.faults);
       const release = takePlace(found.account_id);

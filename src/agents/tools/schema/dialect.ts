@@ -18,7 +18,6 @@ import { OWN_KEYWORDS } from "./keywords.ts";
 import { createMeter, type Fault, TooMuchWork } from "./meter.ts";
 import { DIALECT, KEYWORDS } from "./reading.ts";
 import { HOME } from "./references.ts";
-import { judgeWeight } from "./weight.ts";
 import { tellFaults } from "./words.ts";
 
 // Whatever stands in a schema, nothing is fetched and no file is read for it.
@@ -55,9 +54,7 @@ export interface Limits {
 export async function compileJudge(schema: Record<string, unknown>): Promise<Judge> {
   const document = buildSchemaDocument(schema as never, HOME, OWN_DIALECT);
   const cache = { _cache: { [document.baseUri]: document } };
-  const compiled = await compile(await get<SchemaDocument>(document.baseUri, cache as never));
-  judgeWeight(compiled);
-  return createJudge(compiled);
+  return createJudge(await compile(await get<SchemaDocument>(document.baseUri, cache as never)));
 }
 
 /** The meta-schema: it judges schemas. */

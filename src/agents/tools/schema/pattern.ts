@@ -5,6 +5,8 @@ import { SchemaFault } from "./fault.ts";
 const REPEATS_MAX = 1_000;
 /** What an automaton may remember of what it has seen; beyond it works without remembering. */
 const MEMORY_BYTES_MAX = 256 * 1024;
+/** So many automata are kept, of all schemas; behind them the oldest is made anew when needed. */
+const AUTOMATA_MAX = 200;
 /** A class of Unicode, such as \p{L}, has hundreds of ranges to read. */
 const UNICODE_CLASS_SIZE = 20;
 const REPEAT = /\{(\d{1,5})(?:,(\d{0,5}))?\}/y;
@@ -17,23 +19,43 @@ export interface Pattern {
   test(text: string): boolean;
 }
 
+type Library = typeof import("re2js");
+type Automaton = InstanceType<Library["RE2Set"]>;
+
+const automata = new Map<Pattern, Automaton>();
+
 /** Compiles a pattern; throws SchemaFault for one that no automaton can decide. `at`: its place. */
 export async function openPattern(text: string, at: string): Promise<Pattern> {
-  const { RE2JS, RE2Set } = await import("re2js");
-  // A set is the one form whose memory can be bounded.
-  const set = new RE2Set(RE2Set.UNANCHORED, 0, MEMORY_BYTES_MAX);
+  const library = await import("re2js");
+  const pattern: Pattern = {
+    text,
+    size: estimateSize(text),
+    test: (value) => (automata.get(pattern) ?? build(library, pattern)).match(value).length > 0,
+  };
   try {
-    set.add(RE2JS.translateRegExp(text));
-    set.compile();
+    build(library, pattern);
   } catch (error) {
     const detail = (error as Error).message.replace("error parsing regexp: ", "");
     throw new SchemaFault(
       at,
-      `cannot be used: patterns run in linear time, without look-around, back references and ` +
+      `must be a pattern that runs in linear time, without look-around, back references and ` +
         `more than ${REPEATS_MAX} repeats (${detail})`,
     );
   }
-  return { text, size: estimateSize(text), test: (value) => set.match(value).length > 0 };
+  return pattern;
+}
+
+function build({ RE2JS, RE2Set }: Library, pattern: Pattern): Automaton {
+  // A set is the one form whose memory can be bounded.
+  const automaton = new RE2Set(RE2Set.UNANCHORED, 0, MEMORY_BYTES_MAX);
+  automaton.add(RE2JS.translateRegExp(pattern.text));
+  automaton.compile();
+  for (const oldest of automata.keys()) {
+    if (automata.size < AUTOMATA_MAX) break;
+    automata.delete(oldest);
+  }
+  automata.set(pattern, automaton);
+  return automaton;
 }
 
 /**

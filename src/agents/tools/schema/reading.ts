@@ -2,12 +2,13 @@
 import { writeCanonical } from "../../../platform/canonical.ts";
 import { SchemaFault, stepInto } from "./fault.ts";
 import { estimateSize } from "./pattern.ts";
-import { createReferences, HOME, type References } from "./references.ts";
+import { type Copy, createReferences, HOME, type Mention, type References } from "./references.ts";
+import { judgeWeight } from "./weight.ts";
 
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 /** Compiling takes a few microseconds for each part of a pattern, summed over all patterns. */
 const PATTERN_SIZE_MAX = 4_000;
-/** Each of them keeps memory for as long as its schema is kept. */
+/** Fewer than the automata that are kept: a check makes none of them twice. */
 const PATTERNS_MAX = 100;
 
 /** What stands behind a keyword; `plain` is taken over as it is. */
@@ -38,60 +39,62 @@ for (const [form, names] of Object.entries(FORMS)) {
 /** All that can decide about a value. */
 export const KEYWORDS: readonly string[] = [...FORM_OF.keys()];
 
-export interface ReadSchema {
-  /** For the validator: without prose, data as canonical text, references as addresses. */
-  schema: Record<string, unknown>;
-  patterns_count: number;
-}
-
 interface Reader {
   references: References;
+  /** Every schema and its place. */
+  places: Map<Copy, string>;
   patterns_count: number;
   patterns_size: number;
 }
 
 /**
- * The copy that is compiled. The schema must be valid by the meta-schema: what stands where is
- * believed. Throws SchemaFault.
+ * The copy that is compiled: without prose, data as canonical text, and references as addresses.
+ * The schema must be valid by the meta-schema: what stands where is believed. Throws SchemaFault.
  */
-export function readSchema(parameters: Record<string, unknown>): ReadSchema {
+export function readSchema(parameters: Record<string, unknown>): Copy {
   const references = createReferences(parameters);
-  const reader: Reader = { references, patterns_count: 0, patterns_size: 0 };
-  const schema = copySchema(reader, parameters, HOME, "") as Record<string, unknown>;
-  references.resolve();
-  return { schema, patterns_count: reader.patterns_count };
+  const reader = { references, places: new Map(), patterns_count: 0, patterns_size: 0 };
+  const copy = copySchema(reader, parameters, HOME, "") as Copy;
+  judgeWeight(reader.places, references.resolve());
+  return copy;
 }
 
 function copySchema(reader: Reader, schema: unknown, base: string, at: string): unknown {
   if (typeof schema !== "object" || schema === null) return schema;
   const fields = schema as Record<string, unknown>;
+  const copy: Copy = {};
+  reader.places.set(copy, at);
+  reader.references.addPlace(schema, copy);
+  const place: Place = { reader, base, at, copy };
   judgeDialect(fields.$schema, at);
-  const { references } = reader;
-  references.addPlace(schema);
-  const { $id } = fields;
-  const id =
-    typeof $id === "string" && Object.hasOwn(fields, "$id")
-      ? references.nameResource($id, base, schema, stepInto(at, "$id"))
-      : null;
-  const copy: Record<string, unknown> = {};
+  if (Object.hasOwn(fields, "$id")) {
+    const mention = mentionIn(place, "$id", fields.$id);
+    place.base = reader.references.nameResource(mention, schema);
+    copy.$id = place.base;
+  }
   for (const [name, value] of Object.entries(fields)) {
     const form = FORM_OF.get(name);
-    if (form === undefined) continue;
-    const place: Place = { reader, base: id ?? base, at: stepInto(at, name), copy };
-    copy[name] = form === "id" ? id : copyKeyword(place, form, name, value);
+    if (form !== undefined && form !== "id") copy[name] = copyKeyword(place, form, name, value);
   }
   return copy;
 }
 
+/** A schema that is being copied. */
 interface Place {
   reader: Reader;
+  /** The address that references in it are relative to. */
   base: string;
   at: string;
-  copy: Record<string, unknown>;
+  copy: Copy;
+}
+
+function mentionIn({ base, at, copy }: Place, keyword: string, text: unknown): Mention {
+  return { keyword, text: text as string, base, at: stepInto(at, keyword), copy };
 }
 
 function copyKeyword(place: Place, form: Form, keyword: string, value: unknown): unknown {
-  const { reader, base, at, copy } = place;
+  const { reader, base } = place;
+  const at = stepInto(place.at, keyword);
   switch (form) {
     case "schema":
       return copySchema(reader, value, base, at);
@@ -105,10 +108,10 @@ function copyKeyword(place: Place, form: Form, keyword: string, value: unknown):
     case "values":
       return (value as unknown[]).map(writeCanonical);
     case "reference":
-      reader.references.add({ keyword, target: value as string, base, at, copy });
+      reader.references.add(mentionIn(place, keyword, value));
       return value;
     case "anchor":
-      reader.references.nameAnchor(value as string, base, at);
+      reader.references.nameAnchor(mentionIn(place, keyword, value));
       return value;
     default:
       if (keyword === "pattern") countPattern(reader, value as string, at);
@@ -117,11 +120,11 @@ function copyKeyword(place: Place, form: Form, keyword: string, value: unknown):
 }
 
 function copyNamed(place: Place, keyword: string, named: Record<string, unknown>): unknown {
-  const { reader, base, at } = place;
+  const { reader, base } = place;
   // Unlike an assignment this makes a field of `__proto__` too.
   return Object.fromEntries(
     Object.entries(named).map(([name, schema]) => {
-      const inner = stepInto(at, name);
+      const inner = stepInto(stepInto(place.at, keyword), name);
       if (keyword === "patternProperties") countPattern(reader, name, inner);
       return [name, copySchema(reader, schema, base, inner)];
     }),

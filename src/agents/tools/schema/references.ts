@@ -7,46 +7,53 @@ export const HOME = "https://parameters.invalid/";
 /** What no fragment has as it is. Other letters stay: the validator reads them only so. */
 const ILLEGAL = /[^!$&-;=?-Z_a-z~\u0080-\u{10ffff}]/gu;
 
-interface Reference {
+/** A schema in the copy that is compiled. */
+export type Copy = Record<string, unknown>;
+
+/** A keyword that names something, or leads there. */
+export interface Mention {
   keyword: string;
-  target: string;
+  text: string;
+  /** The address that the text is relative to. */
   base: string;
   at: string;
-  /** The copy in which the resolved address is written. */
-  copy: Record<string, unknown>;
+  /** Where the keyword stands. */
+  copy: Copy;
 }
 
 export interface References {
   /** The address that an `$id` gives its schema, which is known by it from then on. */
-  nameResource(id: string, base: string, schema: object, at: string): string;
-  nameAnchor(name: string, base: string, at: string): void;
+  nameResource(mention: Mention, schema: object): string;
+  nameAnchor(mention: Mention): void;
   /** A place where a schema stands, so that references may lead to it. */
-  addPlace(schema: object): void;
-  add(reference: Reference): void;
-  /** Resolves all references, once the whole schema is known. */
-  resolve(): void;
+  addPlace(schema: object, copy: Copy): void;
+  add(reference: Mention): void;
+  /** Writes addresses for references, once all is known, and tells where each schema's lead. */
+  resolve(): Map<Copy, Copy[]>;
 }
 
 export function createReferences(root: object): References {
   const resources = new Map<string, object>([[HOME, root]]);
-  const anchors = new Set<string>();
-  const places = new Set<unknown>([true, false]);
-  const references: Reference[] = [];
-  const find = ({ target, base, at }: Reference): string => {
-    const [address, fragment] = splitAddress(target, base, at);
+  const places = new Map<unknown, Copy>();
+  const anchors = new Map<string, Copy>();
+  const dynamic = new Map<string, Copy[]>();
+  const references: Mention[] = [];
+  const find = ({ text, base, at }: Mention): [address: string, name: string, target: Copy] => {
+    const [address, fragment] = splitAddress(text, base, at);
     const resource = resources.get(address);
-    const lost = new SchemaFault(at, "must lead to a schema inside `parameters`: no other is read");
-    if (!resource) throw lost;
-    if (fragment === "") return address;
-    const isThere = fragment.startsWith("/")
-      ? places.has(follow(fragment, resource))
-      : anchors.has(`${address}#${fragment}`);
-    if (!isThere) throw lost;
-    return `${address}#${fragment.replace(ILLEGAL, encodeURIComponent)}`;
+    const isPointer = fragment === "" || fragment.startsWith("/");
+    const place = isPointer && resource ? follow(fragment, resource) : undefined;
+    const target = isPointer ? places.get(place) : anchors.get(`${address}#${fragment}`);
+    // True and false are schemas too, and lead nowhere.
+    if (!target && typeof place !== "boolean") {
+      throw new SchemaFault(at, "must lead to a schema inside `parameters`: no other is read");
+    }
+    const hash = fragment === "" ? "" : `#${fragment.replace(ILLEGAL, encodeURIComponent)}`;
+    return [address + hash, fragment, target ?? {}];
   };
   return {
-    nameResource(id, base, schema, at) {
-      const [address, fragment] = splitAddress(id, base, at);
+    nameResource({ text, base, at }, schema) {
+      const [address, fragment] = splitAddress(text, base, at);
       if (fragment !== "") throw new SchemaFault(at, "must have no fragment");
       if (resources.has(address) && resources.get(address) !== schema) {
         throw new SchemaFault(at, "must differ from every other `$id`");
@@ -54,17 +61,28 @@ export function createReferences(root: object): References {
       resources.set(address, schema);
       return address;
     },
-    nameAnchor(name, base, at) {
+    nameAnchor({ keyword, text, base, at, copy }) {
       // The validator finds anchors by name in plain objects.
-      if (name in {}) throw new SchemaFault(at, "must have another name");
-      const anchor = `${base}#${name}`;
+      if (text in {}) throw new SchemaFault(at, "must have another name");
+      const anchor = `${base}#${text}`;
       if (anchors.has(anchor)) throw new SchemaFault(at, "must differ from every other anchor");
-      anchors.add(anchor);
+      anchors.set(anchor, copy);
+      if (keyword !== "$dynamicAnchor") return;
+      dynamic.set(text, [...(dynamic.get(text) ?? []), copy]);
     },
-    addPlace: (schema) => places.add(schema),
+    addPlace: (schema, copy) => places.set(schema, copy),
     add: (reference) => references.push(reference),
     resolve() {
-      for (const reference of references) reference.copy[reference.keyword] = find(reference);
+      const leads = new Map<Copy, Copy[]>();
+      for (const reference of references) {
+        const { keyword, copy } = reference;
+        const [address, name, target] = find(reference);
+        copy[keyword] = address;
+        // Which anchor of the name holds is known only while a value is judged.
+        const others = keyword === "$dynamicRef" ? (dynamic.get(name) ?? []) : [];
+        leads.set(copy, [...(leads.get(copy) ?? []), ...new Set([target, ...others])]);
+      }
+      return leads;
     },
   };
 }
@@ -84,6 +102,7 @@ function splitAddress(text: string, base: string, at: string): [string, string] 
 /** The value at a JSON pointer; undefined: there is none. */
 function follow(pointer: string, root: object): unknown {
   let value: unknown = root;
+  if (pointer === "") return root;
   for (const step of pointer.slice(1).split("/")) {
     const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name))

@@ -239,7 +239,7 @@ describe("schemas that are ready", () => {
 
   test("what cannot be compiled is told and not thrown", async () => {
     expect(await prepareParameters({ type: "object", allOf: 5 })).toStartWith(
-      "`parameters` cannot be read as a JSON Schema: ",
+      "`parameters` cannot be read as a JSON Schema (",
     );
     expect(await prepareParameters({ type: "object", $ref: "#/$defs/a" })).toMatch(/must lead to/);
   });

@@ -23,7 +23,7 @@ describe("what a check costs", () => {
   test("a definition in a circle that nothing leads to is refused too", async () => {
     const a = { anyOf: [{ type: "null" }, { $ref: "#/$defs/a" }] };
     expect(await judgeParameters({ type: "object", $defs: { a } })).toBe(
-      "`parameters` at /$defs/a leads back to itself without end.",
+      "`parameters/$defs/a` leads back to itself without end.",
     );
   });
 
@@ -73,12 +73,12 @@ describe("what a check costs", () => {
     ],
     [
       "many searches in a long list",
-      all(400, (n) => ({ contains: { const: n } })),
+      all(200, (n) => ({ contains: { const: n } })),
       fill(50_000, () => -1),
     ],
     [
       "a long list compared again and again",
-      all(400, () => ({ uniqueItems: true })),
+      all(200, () => ({ uniqueItems: true })),
       fill(30_000, (n) => n),
     ],
     [
