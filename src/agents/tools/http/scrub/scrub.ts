@@ -3,7 +3,7 @@ import { listNeedles, type Needle } from "./needle.ts";
 import { openView, unescapeView, type View } from "./view.ts";
 
 /** What stands where the secret stood. */
-export const REMOVED = "[secret]";
+const REMOVED = "[secret]";
 
 /** Texts in texts in texts: so often a text is unescaped. */
 const DEPTH_MAX = 3;
