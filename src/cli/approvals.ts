@@ -115,8 +115,8 @@ function drawApproval(approval: Shown, setting: Setting): string {
   });
   const why = approval.why.map((one) => `  ${one}: ${WHY[one]}\n`).join("");
   const read = drawSources(approval);
-  const sent = drawJson(approval.arguments);
-  return `${head}\nwhy a person is asked:\n${why}${read}\narguments:\n${sent}`;
+  const sent = `\narguments:\n${drawJson(approval.arguments)}`;
+  return `${head}\nwhy a person is asked:\n${why}${read}${sent}`;
 }
 
 function summarise({ id, tool, status, reason, decided_by, decided_at }: Shown) {

@@ -13,7 +13,12 @@ let server: Server;
 let agent: Json;
 beforeAll(async () => {
   room = openRoom();
-  server = await room.serve(["dev", "--port", "0", "--data", "./try"]);
+  // Who waits for a run asks again and again.
+  const env = {
+    WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
+    WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
+  };
+  server = await room.serve(["dev", "--port", "0", "--data", "./try"], { env });
   const policy = { require_approval: ["web_search"] };
   const body = { name: "Clerk\u001b[2J", system_prompt: "x", tools: ["web_search"], policy };
   agent = await read(await server.ask("POST", "/v1/agents", { body }));
@@ -30,7 +35,6 @@ async function ask(message: string): Promise<{ id: string; approval: string }> {
   for (;;) {
     const { status, pending_approvals } = await look(id);
     if (status === "waiting_approval") return { id, approval: pending_approvals[0] };
-    await Bun.sleep(5);
   }
 }
 const look = async (id: string) => read(await server.ask("GET", `/v1/runs/${id}`));
