@@ -26,7 +26,7 @@ import { createGuardedEgress, createTrustedEgress } from "./platform/egress/inde
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { openMetrics, showProcess } from "./platform/metrics.ts";
-import { openSecretsKey } from "./platform/secrets-key.ts";
+import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
@@ -91,7 +91,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock });
   // What strangers name goes another way than what the operator's own file names.
-  const guarded = createGuardedEgress({ allow: () => settings.egress.allow });
+  const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
   const running = createRunning();
   const { host, port, trusted_proxies } = settings.server;
@@ -107,12 +107,12 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const models = await buildModels(around);
   const { registry } = models;
   openModelRoutes(gateway, registry);
-  const secrets = openSecretsKey(options.secrets_key_file, (why) => log.warn(why));
-  const hashUser = secrets.createHash("users in the log");
+  const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
+  const hashUser = (await secrets.openHashes())("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
   const { inside } = serving;
   const now = { settings: () => settings, egress: guarded };
-  const service = openAgents(agents, { ...around, ...now, access, inside, alias });
+  const service = openAgents(agents, { ...around, ...now, access, inside, alias, secrets });
 
   const { isStopping } = entrance;
   const isReady = () => database.probe().then(registry.isDefaultServable);
@@ -130,7 +130,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     createDocumentPage(entrance.app, halves, options.version),
   ]);
 
-  let operator = buildOperator({ settings, access, database, clock });
+  let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
     ...[models.service, ...serving.services, ...service.services],
     ...[entrance, ...service.listening],
@@ -148,7 +148,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       settings = other;
       doors.change(other);
       serving.change(other);
-      operator = buildOperator({ settings, access, database, clock });
+      operator = buildOperator({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */

@@ -3,17 +3,21 @@ import { holdStore } from "./access/holds/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
+import { noteStore } from "./agents/notes/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
+import { connectionStore } from "./agents/tools/connections/store.ts";
+import { toolStore } from "./agents/tools/http/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
 import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
+import { secretStore } from "./platform/secrets/store.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore],
+  ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, runStore, usageStore, outboxStore],
-  ...[approvalStore],
+  ...[approvalStore, toolStore, connectionStore, noteStore],
 ];

@@ -6,6 +6,7 @@ import type { Database } from "../platform/database/index.ts";
 import type { GuardedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
 
 export interface Around {
@@ -17,6 +18,8 @@ export interface Around {
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** Whatever is kept and secret lies in it. */
+  secrets: SecretBox;
   /** The permanent name of the default model. */
   alias: string;
   /** The settings in force now: asked for each time, since a reload may change them. */

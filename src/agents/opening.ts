@@ -7,6 +7,7 @@ import type { Around } from "./around.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersions } from "./definitions/versions.ts";
+import { noteStore } from "./notes/store.ts";
 import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
@@ -16,9 +17,20 @@ import { createStarting } from "./runs/starting.ts";
 import { openEventRoute } from "./runs/stream/routes.ts";
 import { createStreams } from "./runs/stream/streams.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
+import type { ToolsAround } from "./tools/around.ts";
 import { createBuiltins } from "./tools/builtin/builtins.ts";
 import { type Catalog, createCatalog } from "./tools/catalog.ts";
+import { createChoice } from "./tools/choice.ts";
+import { createConnectionOpening } from "./tools/connections/opening.ts";
+import { openConnectionRoutes } from "./tools/connections/routes.ts";
+import { createHttpTool } from "./tools/http/endpoint.ts";
+import { HTTP_PRICE, type ToolRevisionRow } from "./tools/http/revision.ts";
+import { openRegistrationRoutes } from "./tools/http/routes.ts";
+import { toolStore } from "./tools/http/store.ts";
+import { openTrialRoute } from "./tools/http/trial-routes.ts";
 import { openToolRoutes } from "./tools/routes.ts";
+import { judgeParameters } from "./tools/schema.ts";
+import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
 export interface Agents {
@@ -32,20 +44,23 @@ export interface Agents {
   look(): { executing: number };
 }
 
-/** agents.does.p1 */
+/** agents.does.p1, agents.does.p2 */
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;
-  const { database, access, clock, log } = around;
-  const tools = createCatalog(createBuiltins({ search: around.inside.search }));
-  openDefinitionRoutes(door, around, { tools });
+  const { database, access, egress, clock, log } = around;
+  const notes = database.bind(noteStore);
+  const catalog = createCatalog(createBuiltins({ search: around.inside.search, egress, notes }));
+  const toolsAround = { ...around, catalog, tools: database.bind(toolStore) };
+  openDefinitionRoutes(door, around, { lookUpTools: createChoice(toolsAround) });
   openThreadRoutes(door, around);
-  openToolRoutes(door, around, { tools });
+  openConnectionRoutes(door, around);
+  const createTool = openTools(door, toolsAround);
   const findVersion = createVersions(database.bind(agentStore));
   const starting = createStarting(around, {
     runs,
     findVersion,
-    priceOf: keepPrices(around, tools),
+    priceOf: keepPrices(around, catalog),
   });
   const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(door, around);
@@ -54,7 +69,7 @@ export function openAgents(door: Door, around: Around): Agents {
   openEventRoute(door, runsAround, streams);
   const engine = createEngine({
     ...{ around, store: runs, findVersion },
-    openToolset: async () => ({ find: tools.find }),
+    openToolset: createToolsets({ ...toolsAround, createTool }),
   });
   return {
     services: [createRetention(around), createExpiry(around, runs), engine],
@@ -64,17 +79,30 @@ export function openAgents(door: Door, around: Around): Agents {
   };
 }
 
+/** The routes of tools; what makes a tool of a revision, also for runs. */
+function openTools(door: Door, around: ToolsAround) {
+  const { egress } = around;
+  const openConnection = createConnectionOpening(around);
+  const createTool = (revision: ToolRevisionRow) =>
+    createHttpTool(revision, { egress, openConnection });
+  openToolRoutes(door, around);
+  openRegistrationRoutes(door, around, { judgeUrl: around.egress.judge, judgeParameters });
+  openTrialRoute(door, around, createTool);
+  return createTool;
+}
+
 /** What a call costs by today's settings, which are gathered only when they are others. */
-function keepPrices({ settings }: Pick<Around, "settings">, tools: Catalog): PriceOf {
+function keepPrices({ settings }: Pick<Around, "settings">, catalog: Catalog): PriceOf {
   let { tool_prices } = settings().agents;
   let prices = new Map(Object.entries(tool_prices));
-  return (name) => {
+  return ({ name, kind }) => {
     const today = settings().agents.tool_prices;
     if (today !== tool_prices) {
       tool_prices = today;
       prices = new Map(Object.entries(today));
     }
-    const tool = tools.find(name);
-    return tool ? tools.priceOf(tool, prices) : (prices.get(name) ?? null);
+    if (kind === "http") return HTTP_PRICE;
+    const tool = catalog.find(name);
+    return tool ? catalog.priceOf(tool, prices) : (prices.get(name) ?? null);
   };
 }

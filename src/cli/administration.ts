@@ -3,7 +3,8 @@ import { statSync } from "node:fs";
 import { type Operator, OperatorProblem, openOperator } from "../operator/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
-import { placeData, readGivenSettings } from "./settings.ts";
+import { STDERR, writeText } from "../platform/process.ts";
+import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
 import type { Given } from "./verb.ts";
 
 /** Hands the operator's verbs to `work`, then closes the database; `begins`: it may be new. */
@@ -23,7 +24,14 @@ export async function administer<T>(
     );
   }
   const clock = createSystemClock();
-  const opened = await openOperator({ settings, place, clock, ids: createSystemIds() });
+  const opened = await openOperator({
+    settings,
+    place,
+    clock,
+    ids: createSystemIds(),
+    secrets_key_file: placeSecretsKey(settings),
+    warn: (why) => writeText(STDERR, `wadi: ${why}\n`),
+  });
   try {
     return await work(opened.operator);
   } finally {

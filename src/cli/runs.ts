@@ -2,7 +2,9 @@
 import { ListedRun, Run, STATUSES, Step } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
+import { sayHow } from "./approvals.ts";
 import { drawRow, drawTable, type Output } from "./output.ts";
+import { quote } from "./quotation.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
 const LIMIT = 20;
@@ -11,8 +13,6 @@ const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
   ...["created_at", "finished_at"],
 ];
-/** What people see of a text: the rest is in --json. */
-const TEXT_CHARACTERS = 100;
 
 export async function listRuns(given: Given, output: Output): Promise<number> {
   const limit = readNumber(given, "limit") ?? LIMIT;
@@ -42,6 +42,7 @@ export async function showRun(given: Given, output: Output): Promise<number> {
   const steps = found.steps.map((step) => show(Step, step as never));
   const lines = steps.map(drawStep).join("");
   output.print({ run, steps }, `${drawRun(run)}${lines && `\n${lines}`}`);
+  if (run.status === "waiting_approval") sayThatItWaits(output, found.run.pending_approvals);
   return 0;
 }
 
@@ -51,10 +52,18 @@ export async function followRun(given: Given, output: Output): Promise<number> {
     const step = show(Step, row as never);
     output.print({ step }, drawStep(step));
   };
-  const ended = await administer(given, ({ runs }) => runs.follow(given.args[0]!, onStep));
+  const ended = await administer(given, ({ runs }) =>
+    runs.follow(given.args[0]!, { onStep, onWaiting: (ids) => sayThatItWaits(output, ids) }),
+  );
   const run = show(Run, ended);
   output.print({ run }, `\n${drawRun(run)}`);
   return 0;
+}
+
+/** Beside the result: how a person decides each of these. */
+function sayThatItWaits(output: Output, approvals: readonly string[]): void {
+  output.say("the run waits for a person: `wadi approvals show ID` tells what it would do");
+  for (const id of approvals) output.say(sayHow(id));
 }
 
 type Shown = Record<string, unknown>;
@@ -93,12 +102,3 @@ const SUMMARIES: Record<string, (data: Shown) => string> = {
   },
   system: ({ event, message }) => `${event} ${message}`,
 };
-
-/** A text of somebody else's: on one line, and nothing in it that a terminal obeys. */
-function quote(text: unknown): string {
-  const whole = String(text);
-  const cut = whole.slice(0, TEXT_CHARACTERS).toWellFormed();
-  // What JSON leaves as it is and a terminal may not.
-  const quoted = JSON.stringify(cut).replace(/[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, "�");
-  return whole.length > TEXT_CHARACTERS ? `${quoted}…` : quoted;
-}

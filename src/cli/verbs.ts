@@ -1,5 +1,5 @@
 // Every verb there is, in the order of the help; what a verb does is loaded when it runs.
-import type { Turn } from "../operator/index.ts";
+import type { Decision, Turn } from "../operator/index.ts";
 import type { Verb } from "./verb.ts";
 
 const port = { takes: "N", help: "to listen on (default 8080; 0 picks a free one)" };
@@ -18,6 +18,31 @@ function turn(to: Turn, help: string): Verb {
     flags: {},
     help,
     run: async (given, output) => (await import("./models.ts")).turnModel(given, output, to),
+  };
+}
+
+/** One of the two ways in which a person decides. */
+function decide(name: string, decision: Decision, help: string): Verb {
+  return {
+    name: `approvals ${name}`,
+    args: ["ID"],
+    flags: {
+      reason: { takes: "TEXT", help: "that is kept with it; of a rejection for the model" },
+    },
+    help,
+    run: async (given, output) =>
+      (await import("./approvals.ts")).decideApproval(given, output, decision),
+  };
+}
+
+/** A verb of one tool of an account. */
+function toolVerb(act: "show" | "disable" | "enable", help: string): Verb {
+  return {
+    name: `tools ${act}`,
+    args: ["NAME"],
+    flags: { account },
+    help,
+    run: async (given, output) => (await import("./tools.ts")).workTool(given, output, act),
   };
 }
 
@@ -194,6 +219,72 @@ export const VERBS: readonly Verb[] = [
     run: async (given, output) => (await import("./runs.ts")).followRun(given, output),
   },
   {
+    name: "approvals list",
+    args: [],
+    flags: {
+      account,
+      status: { takes: "S", help: "only those that are in it, such as pending" },
+      limit: { takes: "N", help: "at most so many (default 20)" },
+    },
+    help: "the newest calls that a person was asked for",
+    run: async (given, output) => (await import("./approvals.ts")).listApprovals(given, output),
+  },
+  {
+    name: "approvals show",
+    args: ["ID"],
+    flags: {},
+    help: "all that is needed to decide",
+    run: async (given, output) => (await import("./approvals.ts")).showApproval(given, output),
+  },
+  decide("approve", "approved", "lets a call be made, with what was shown"),
+  decide("reject", "rejected", "a call is not made, and the run goes on"),
+  {
+    name: "tools list",
+    args: [],
+    flags: { account },
+    help: "the tools that accounts have registered",
+    run: async (given, output) => (await import("./tools.ts")).listTools(given, output),
+  },
+  toolVerb("show", "a tool of --account, as its runs call it"),
+  toolVerb("disable", "no run calls it any more"),
+  toolVerb("enable", "takes `disable` back"),
+  {
+    name: "connections list",
+    args: [],
+    flags: { account },
+    help: "connections of tools, never their secrets",
+    run: async (given, output) => (await import("./connections.ts")).listConnections(given, output),
+  },
+  {
+    name: "connections create",
+    args: ["NAME"],
+    flags: {
+      account,
+      kind: { takes: "KIND", help: "bearer, or header with --header (default bearer)" },
+      header: { takes: "NAME", help: "that carries the secret" },
+      host: { takes: "HOST", multiple: true, help: "it may be sent to; several: several times" },
+    },
+    help: "of --account, with the secret from stdin",
+    run: async (given, output) =>
+      (await import("./connections.ts")).createConnection(given, output),
+  },
+  {
+    name: "connections set-secret",
+    args: ["ID"],
+    flags: {},
+    help: "another secret, from stdin",
+    run: async (given, output) =>
+      (await import("./connections.ts")).setConnectionSecret(given, output),
+  },
+  {
+    name: "connections delete",
+    args: ["ID"],
+    flags: {},
+    help: "it and its secret, unless a tool uses it",
+    run: async (given, output) =>
+      (await import("./connections.ts")).deleteConnection(given, output),
+  },
+  {
     name: "models list",
     args: [],
     flags: {},
@@ -216,6 +307,15 @@ export const VERBS: readonly Verb[] = [
   turn("on", "takes `off` back"),
   turn("block", "not listed; calls: 503 model_unavailable"),
   turn("unblock", "takes `block` back"),
+  {
+    name: "secrets rotate",
+    args: [],
+    flags: {
+      "give-up": { help: "deletes what no key at hand opens, so that it can be set again" },
+    },
+    help: "a new secrets key, for all that is stored",
+    run: async (given, output) => (await import("./secrets.ts")).rotateSecrets(given, output),
+  },
   {
     name: "usage",
     args: [],

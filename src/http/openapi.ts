@@ -93,6 +93,8 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   }
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (spec.scope) codes.push("scope_required");
+  // agents.errors.not_enabled: its first status, of one feature of an open service.
+  if (spec.feature) codes.push("not_enabled");
   // agents.errors.p9: every route of the agent half refuses a query that it does not know.
   if (spec.body || spec.params || spec.query || half === "agents") codes.push("validation");
   if (spec.body) codes.push("request_too_large");

@@ -19,6 +19,12 @@ export function named<S extends TSchema>(schema: S, noun: string): S {
   return Object.assign(schema, { [NOUN]: noun });
 }
 
+/** A text that no message says again, not even where it is no text. */
+const UNQUOTED = Symbol("unquoted");
+export function unquoted<S extends TSchema>(schema: S): S {
+  return Object.assign(schema, { [UNQUOTED]: true });
+}
+
 /**
  * gateway.errors.invalid_request, gateway.errors.p4: compiles a schema; the check returns the value
  * or refuses with the first fault.
@@ -132,7 +138,8 @@ function isAccepted(items: TSchema, value: unknown): boolean {
 }
 
 function findStringFault(schema: TSchema, value: unknown, path: string): Fault | null {
-  if (typeof value !== "string") return explain(path, "must be a string", value);
+  const quoted = UNQUOTED in schema ? undefined : value;
+  if (typeof value !== "string") return explain(path, "must be a string", quoted);
   const { minLength, maxLength, pattern } = schema;
   if (isLengthOutside(value, minLength ?? 0, maxLength ?? value.length)) {
     return explain(path, `must have ${nameCount(minLength, maxLength, "character")}`);
@@ -140,7 +147,7 @@ function findStringFault(schema: TSchema, value: unknown, path: string): Fault |
   if (pattern !== undefined && !new RegExp(pattern).test(value)) {
     const noun = (schema as { [NOUN]?: string })[NOUN];
     const rule = noun ? `must be ${noun}` : "must keep to the allowed characters and form";
-    return explain(path, rule, value);
+    return explain(path, rule, quoted);
   }
   return null;
 }

@@ -12,7 +12,7 @@ import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/datab
 import { formatDuration } from "../platform/duration.ts";
 import { createTrustedEgress, type TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
-import { hasSecretsKey } from "../platform/secrets-key.ts";
+import { explainKeyFile, readKeyFile } from "../platform/secrets/key-file.ts";
 import type { ModelSettings, ServiceName, Settings } from "../platform/settings/index.ts";
 import { listServiceLooks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
@@ -55,7 +55,7 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
   const says = `${many}, ${service.default_model} by default`;
   const egress = createTrustedEgress(options);
   try {
-    const data = await checkData(options);
+    const { row: data, key_id } = await checkData(options);
     const openers = options.openers ?? (await loadServiceOpeners());
     const looks = [
       ...settings.models.flatMap((model) => listLooks(model, options, egress)),
@@ -65,7 +65,7 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
     return [
       { status: "ok", what: "settings", name, says },
       data,
-      checkSecretsKey(options.secrets_key_file),
+      checkSecretsKey(options.secrets_key_file, key_id),
       ...servers,
       ...checkClock(servers),
     ];
@@ -74,33 +74,47 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
   }
 }
 
-async function checkData({ place, data_name: name }: CheckOptions): Promise<CheckRow> {
+/** `key_id` is that of its secrets; null: none is known. */
+async function checkData({ place, data_name: name }: CheckOptions) {
+  const row = (status: CheckRow["status"], says: string): CheckRow => {
+    return { status, what: "data", name, says };
+  };
   try {
-    const found = await inspectDatabase(place);
+    const { schema, key_id } = await inspectDatabase(place);
     const says = {
       absent: "there is no database yet: the next start makes it",
       older: "its schema is older: the next start brings it forward",
       current: "its schema is this program's",
     };
-    return { status: "ok", what: "data", name, says: says[found] };
+    return { row: row("ok", says[schema]), key_id };
   } catch (failure) {
     if (!(failure instanceof DatabaseUnusable)) throw failure;
-    return { status: "fail", what: "data", name, says: failure.message };
+    return { row: row("fail", failure.message), key_id: null };
   }
 }
 
-function checkSecretsKey(name: string): CheckRow {
+/** `sealed_with` is the name of the key that the stored secrets need; null: there are none. */
+function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {
   const row = (status: CheckRow["status"], says: string): CheckRow => {
     return { status, what: "secrets key", name, says };
   };
   const warnings: string[] = [];
   try {
-    const isThere = hasSecretsKey(name, (why) => warnings.push(why));
+    const keys = readKeyFile(name, (why) => warnings.push(why));
+    if (sealed_with !== null && !keys?.some(({ id }) => id === sealed_with)) {
+      const what = keys ? "it is another than that of the stored secrets" : "it is missing";
+      return row("fail", `${what}: put back the file with which they were sealed`);
+    }
+    if (keys?.length === 2) {
+      const says = "it holds two keys: `wadi secrets rotate` ends a rotation that was cut off";
+      return row("warn", says);
+    }
     if (warnings.length > 0) return row("warn", warnings[0]!);
-    return row("ok", isThere ? "it can be read" : "there is none yet: the next start makes it");
+    return row("ok", keys ? "it can be read" : "there is none yet: the next start makes it");
   } catch (failure) {
-    const why = (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
-    return row("warn", `it cannot be used (${why}): hashes in the log hold for one run`);
+    const what = `it cannot be used (${explainKeyFile(failure)})`;
+    if (sealed_with !== null) return row("fail", `${what}, and the stored secrets need it`);
+    return row("warn", `${what}: hashes in the log hold for one run`);
   }
 }
 

@@ -3,6 +3,7 @@ import { buildAccess } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { openDatabase, type Place } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
+import { createSecrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { stores } from "../stores.ts";
 import { buildOperator, type Operator } from "./operator.ts";
@@ -12,15 +13,21 @@ export interface OpenOperatorOptions {
   place: Place;
   clock: Clock;
   ids: Ids;
+  /** Only verbs that need it look at it; null: a key for as long as the operator is open. */
+  secrets_key_file: string | null;
+  /** Told what is wrong with the secrets key, in a sentence. */
+  warn(why: string): void;
 }
 
 /** Opens them; the caller closes the database behind them. Throws a DatabaseUnusable. */
-export async function openOperator({ settings, place, clock, ids }: OpenOperatorOptions) {
+export async function openOperator(options: OpenOperatorOptions) {
+  const { settings, place, clock, ids, secrets_key_file: file, warn } = options;
   const onFailure = (failure: unknown) => {
     throw failure;
   };
   const database = await openDatabase({ place, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids, alias: settings.service.alias });
-  const operator: Operator = buildOperator({ settings, access, database, clock });
+  const secrets = createSecrets({ database, file, clock, log: { warn, info: warn } });
+  const operator: Operator = buildOperator({ settings, access, database, clock, ids, secrets });
   return { operator, close: database.close };
 }

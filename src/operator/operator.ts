@@ -1,46 +1,80 @@
 // Joins what the operator may do, on the houses of an app or on those opened for one verb.
 import type { Access } from "../access/index.ts";
-import { createAgentBook, createRunBook } from "../agents/index.ts";
+import {
+  createAgentBook,
+  createApprovalBook,
+  createConnections,
+  createRunBook,
+  createToolBook,
+} from "../agents/index.ts";
 import { createGrants, createSwitches, createUnitStandings, needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Secrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createAgentVerbs } from "./agents.ts";
+import { createApprovalVerbs } from "./approvals.ts";
+import { createConnectionVerbs } from "./connections.ts";
 import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
 import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
+import { createSecretVerbs } from "./secrets.ts";
+import { createToolVerbs } from "./tools.ts";
 import { createUsageVerb } from "./usage.ts";
 
 export interface OperatorOptions {
   /** Only models of the settings can be switched, granted and put on a key's list. */
-  settings: Pick<Settings, "models" | "service">;
+  settings: Pick<Settings, "models" | "service" | "limits">;
   access: Access;
   database: Database;
   clock: Clock;
+  ids: Ids;
+  /** Of the database and the installation's key file: what is to be kept is sealed with it. */
+  secrets: Secrets;
 }
 
-export function buildOperator({ settings, access, database, clock }: OperatorOptions) {
+export function buildOperator(options: OperatorOptions) {
+  const { settings, access, database, clock, ids, secrets } = options;
   const { models } = settings;
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
-  const ids = models.map((model) => model.id);
   const book = createAgentBook(database);
+  const runs = createRunBook(database);
   return {
     accounts,
     agents: createAgentVerbs({ access, book, requireAccount }),
-    keys: createKeyVerbs({ access, clock, models: ids, requireAccount }),
+    approvals: createApprovalVerbs({
+      ...{ access, runs, requireAccount },
+      agents: book,
+      approvals: createApprovalBook({ database, clock, ids }),
+    }),
+    keys: createKeyVerbs({
+      ...{ access, clock, requireAccount },
+      models: models.map(({ id }) => id),
+    }),
+    connections: createConnectionVerbs({
+      ...{ access, requireAccount },
+      connections: createConnections({ database, secrets, clock, ids }),
+      connections_max: settings.limits.connections,
+    }),
     models: createModelVerbs({
       settings,
       switches: createSwitches(database, clock),
       units: createUnitStandings(database),
     }),
     runs: createRunVerbs({
-      ...{ access, clock, requireAccount },
+      ...{ access, clock, requireAccount, runs },
       agents: book,
-      runs: createRunBook(database),
+    }),
+    secrets: createSecretVerbs(secrets),
+    tools: createToolVerbs({
+      ...{ access, requireAccount },
+      tools: createToolBook(database),
+      tools_max: settings.limits.tools,
     }),
     usage: createUsageVerb({ access, database, clock }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */

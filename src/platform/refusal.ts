@@ -88,6 +88,7 @@ export const CATALOGUE = {
   approval_closed: { status: 409, message: "The approval is closed: its run has ended." },
   approval_decided: { status: 409, message: "The approval was already decided the other way." },
   approval_expired: { status: 409, message: "The approval has expired." },
+  connection_in_use: { status: 409, message: "An enabled tool uses the connection." },
   connection_limit_reached: { status: 409, message: "There are too many connections." },
   connection_name_taken: { status: 409, message: "A connection of this name exists." },
   endpoint_disabled: { status: 409, message: "The endpoint is disabled; enable it first." },

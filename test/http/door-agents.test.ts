@@ -1,7 +1,7 @@
 // The door of the agent half: the order of its refusals, its envelope, its grace, its replies.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import type { Scope } from "../../src/access/index.ts";
+import type { Caller, Scope } from "../../src/access/index.ts";
 import { IdParams } from "../../src/http/identifier.ts";
 import { refuse } from "../../src/platform/refusal.ts";
 import { caller, createHall, describeRoute } from "./hall.ts";
@@ -9,7 +9,13 @@ import { caller, createHall, describeRoute } from "./hall.ts";
 const ID = "01920000-0000-7000-8000-00000000000a";
 const Body = Type.Object({ size: Type.Integer({ minimum: 1 }) }, { additionalProperties: false });
 const Query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })) });
-const thing = { ...describeRoute(Body), scope: "agents" as const, params: IdParams, query: Query };
+const thing = {
+  ...describeRoute(Body),
+  ...{ scope: "agents" as const, feature: "http_tools" as const, params: IdParams, query: Query },
+  async admit({ caller: { scopes } }: { caller: Caller }) {
+    if (!scopes.includes("agents.approve")) throw refuse("scope_required");
+  },
+};
 
 /** What a caller is told: undefined is a field that is not there. */
 type Told = [status: number, type: string, code: string | undefined, param: string | null];
@@ -30,6 +36,7 @@ interface Trial {
   body: string;
   scopes: Scope[];
   isOpen: boolean;
+  isEnabled: boolean;
   exceeds: "address" | "key" | null;
 }
 
@@ -48,6 +55,7 @@ function send(trial: Trial): Promise<Response> {
       },
     },
     isOpen: () => trial.isOpen,
+    isEnabled: () => trial.isEnabled,
     limitAddress() {
       if (trial.exceeds === "address") throw exceeded();
     },
@@ -93,6 +101,11 @@ describe("agents.errors.p9 a request is judged in one order, and the first refus
       says: [403, "permission_error", "scope_required", null],
     },
     {
+      what: "agents.errors.not_enabled the feature that is switched off",
+      break: (trial) => (trial.isEnabled = false),
+      says: [403, "permission_error", "not_enabled", null],
+    },
+    {
       what: "agents.resources.p4 the id in its path",
       break: (trial) => (trial.path = trial.path.replace(ID, "mine")),
       says: [400, "invalid_request_error", undefined, "id"],
@@ -101,6 +114,11 @@ describe("agents.errors.p9 a request is judged in one order, and the first refus
       what: "its query",
       break: (trial) => (trial.path += "?limit=201"),
       says: [400, "invalid_request_error", undefined, "limit"],
+    },
+    {
+      what: "whom the route admits to what the path names",
+      break: (trial) => (trial.scopes = trial.scopes.filter((one) => one === "agents")),
+      says: [403, "permission_error", "scope_required", null],
     },
     {
       what: "agents.limits.body_size agents.errors.p10 the size of its body",
@@ -120,7 +138,8 @@ describe("agents.errors.p9 a request is judged in one order, and the first refus
   ];
   const run = (broken: typeof faults) => {
     const path = `/v1/agents/${ID}/things`;
-    const rest = { isOpen: true, exceeds: null, scopes: ["agents"] as Scope[] };
+    const scopes: Scope[] = ["agents", "agents.approve"];
+    const rest = { isOpen: true, isEnabled: true, exceeds: null, scopes };
     const trial: Trial = { path, headers: {}, body: '{"size":5}', ...rest };
     // From the last to the first; a limit that is exceeded stays the one nearer to the caller.
     for (const fault of broken.toReversed()) fault.break(trial);
@@ -195,6 +214,30 @@ test("agents.authentication.3 the grace serves a key without `agents`, save wher
   expect(await listStatuses()).toEqual([200, 403, 403]);
   enforces = true;
   expect(await listStatuses()).toEqual([403, 403, 403]);
+});
+
+test("who is admitted is judged with the ids of the path, before anything of a body is read", async () => {
+  const asked: unknown[] = [];
+  const { ask } = createHall(
+    (door) => {
+      const admit = async ({ params }: { params: unknown }) => {
+        asked.push(params);
+        throw refuse("approval_not_found");
+      };
+      const spec = { ...describeRoute(Body), params: IdParams, admit };
+      door.post("/v1/approvals/:id/approve", spec, () => [200, {}]);
+    },
+    { half: "agents" },
+  );
+  const body = new ReadableStream({
+    pull() {
+      throw new Error("somebody reads it");
+    },
+  });
+  const path = `/v1/approvals/${ID.toUpperCase()}/approve`;
+  const response = await ask("POST", path, { body });
+  expect(await readRefusal(response)).toEqual([404, "not_found_error", "approval_not_found", null]);
+  expect(asked).toEqual([{ id: ID }]);
 });
 
 test("agents.limits.request_rate a key is counted by itself, on all routes together", async () => {

@@ -43,6 +43,7 @@ export function createHall(
     observe: null,
     half: "gateway" as const,
     isOpen: () => true,
+    isEnabled: () => true,
     enforcesScope: () => true,
     limitAddress() {},
     alias: "svc",

@@ -51,6 +51,8 @@ async function writeDocument(): Promise<Document> {
   door.get("/v1/agents", { ...spec, replies, query: Query }, () => [200, {}]);
   door.post("/v1/agents/:id/things", { ...spec, replies, body, params: IdParams }, () => [200, {}]);
   door.delete("/v1/agents/:id", { ...spec, replies: nothing, params: IdParams }, () => [204, null]);
+  const feature = "http_tools" as const;
+  door.put("/v1/agents", { ...spec, replies, feature }, () => [200, {}]);
   entrance.open([door], []);
   const page = createDocumentPage(entrance.app, [door], "1");
   return (await (await page.answer()).json()) as Document;
@@ -119,6 +121,12 @@ test("agents.errors.p1 agents.errors.p9 every route names what it refuses with, 
     }
   }
   expect(Object.keys(document.components.schemas)).toContain("AgentError");
+});
+
+test("agents.errors.not_enabled a route of a feature is refused with 403 where that is switched off", () => {
+  const { get, put } = document.paths["/v1/agents"]!;
+  expect(put!.responses["403"]!.description).toContain("`not_enabled`: This feature is");
+  expect(get!.responses["403"]!.description).not.toContain("not_enabled");
 });
 
 test("a body of which nothing is required may be left out, and 204 has none", () => {

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -220,7 +221,8 @@ describe("the data", () => {
   test("a database that others have open is looked at, and left as it was", async () => {
     const data = join(place, "open");
     const settings = readSettings("", "wadi.toml", {}, {});
-    const around = { settings, clock, ids: createSeededIds() };
+    const own = { secrets_key_file: null, warn() {} };
+    const around = { settings, clock, ids: createSeededIds(), ...own };
     const file = { kind: "sqlite" as const, file: join(data, "wadi.db") };
     const { operator, close } = await openOperator({ ...around, place: file });
     await operator.accounts.create("acme");
@@ -254,5 +256,33 @@ describe("the data", () => {
     expect(find(await check("", data), "secrets key").says).toContain("chmod 600");
     writeFileSync(file, "none");
     expect(find(await check("", data), "secrets key")).toMatchObject({ status: "warn" });
+  });
+
+  test("a secrets key that is not that of the stored secrets fails", async () => {
+    const data = join(place, "sealed");
+    const file = join(data, "secrets.key");
+    const { operator, close } = await openOperator({
+      ...{ settings: readSettings("", "wadi.toml", {}, {}), clock, ids: createSeededIds() },
+      place: { kind: "sqlite", file: join(data, "wadi.db") },
+      secrets_key_file: file,
+      warn() {},
+    });
+    await operator.secrets.rotate(false);
+    await close();
+    const look = async () => find(await check("", data), "secrets key");
+    expect(await look()).toMatchObject({ status: "ok", says: "it can be read" });
+    const key = readFileSync(file, "latin1");
+    const line = (byte: number) => `${Buffer.alloc(32, byte).toString("base64")}\n`;
+    writeFileSync(file, line(1));
+    const back = "put back the file with which they were sealed";
+    const another = `it is another than that of the stored secrets: ${back}`;
+    expect(await look()).toMatchObject({ status: "fail", says: another });
+    writeFileSync(file, "none");
+    expect(await look()).toMatchObject({ status: "fail" });
+    rmSync(file);
+    expect(await look()).toMatchObject({ status: "fail", says: `it is missing: ${back}` });
+    writeFileSync(file, line(1) + key);
+    expect(await look()).toMatchObject({ status: "warn" });
+    expect((await look()).says).toContain("`wadi secrets rotate` ends a rotation");
   });
 });

@@ -6,6 +6,7 @@ import { readSettings } from "../../src/platform/settings/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { openTestSecrets } from "../support/secrets.ts";
 
 export interface House {
   operator: Operator;
@@ -16,15 +17,17 @@ export interface House {
 }
 
 /** `more` is text of the settings, behind the models. */
-export async function openHouse(ids: readonly string[] = ["stub-1"], more = ""): Promise<House> {
-  const settings = readSettings(ids.map(model).join("") + more, "wadi.toml", {}, {});
+export async function openHouse(models: readonly string[] = ["stub-1"], more = ""): Promise<House> {
+  const settings = readSettings(models.map(model).join("") + more, "wadi.toml", {}, {});
   const clock = createManualClock();
   const onFailure = (failure: unknown) => {
     throw failure;
   };
   const database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
-  const access = buildAccess({ database, clock, ids: createSeededIds(), alias: "svc" });
-  const operator = buildOperator({ settings, access, database, clock });
+  const ids = createSeededIds();
+  const access = buildAccess({ database, clock, ids, alias: "svc" });
+  const secrets = openTestSecrets(database, clock);
+  const operator = buildOperator({ settings, access, database, clock, ids, secrets });
   return { operator, access, clock, database, close: database.close };
 }
 

@@ -20,6 +20,8 @@ beforeAll(async () => {
     place: { kind: "sqlite", file: place.file },
     clock: app.clock,
     ids: createSeededIds(2),
+    secrets_key_file: null,
+    warn() {},
   });
 });
 afterAll(async () => {

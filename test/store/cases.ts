@@ -5,28 +5,38 @@ import type { Key } from "../../src/access/key.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
+import { noteStore } from "../../src/agents/notes/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
+import { connectionStore } from "../../src/agents/tools/connections/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
 import { ledgerStore } from "../../src/gateway/ledger/store.ts";
 import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { secretStore } from "../../src/platform/secrets/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
+import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
+import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
+import { connectionCases } from "./connection-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
+import { noteCases } from "./note-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { runCases } from "./run-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
+import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
+import { toolCases } from "./tool-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -42,9 +52,15 @@ export function bindHouses(database: Database) {
     threads: database.bind(threadStore),
     runs: database.bind(runStore),
     approvals: database.bind(approvalStore),
+    notes: database.bind(noteStore),
+    noted: database.bind(noteWrites),
     usage: database.bind(usageStore),
+    tools: database.bind(toolStore),
+    connections: database.bind(connectionStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
+    secrets: database.bind(secretStore),
+    keeper: database.bind(keeperStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -610,5 +626,9 @@ export const cases: readonly Case[] = [
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,
+  ...toolCases,
+  ...connectionCases,
+  ...noteCases,
   ...outboxCases,
+  ...secretCases,
 ];

@@ -7,6 +7,7 @@ import {
   type Place,
 } from "../../src/platform/database/index.ts";
 import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { secretStore } from "../../src/platform/secrets/store.ts";
 import { createManualClock } from "../support/clock.ts";
 import {
   failureOf,
@@ -23,6 +24,8 @@ const engines = [
   ...(server ? [["PostgreSQL", () => openServer(server)] as const] : []),
 ] as const;
 
+const look = async (place: Exclude<Place, { kind: "memory" }>) =>
+  (await inspectDatabase(place)).schema;
 const open = (place: Place, more = {}) =>
   openDatabase({
     ...{ place, stores: [], clock: createManualClock(), ...more },
@@ -36,14 +39,18 @@ for (const [engine, openGround] of engines) {
     const ground = await openGround();
     const place = await ground.makePlace();
     if (place.kind === "memory") throw new Error("nothing else could look at it");
-    expect(await inspectDatabase(place)).toBe("absent");
+    expect(await look(place)).toBe("absent");
     // Looking at it has made nothing.
-    expect(await inspectDatabase(place)).toBe("absent");
+    expect(await look(place)).toBe("absent");
     await (await open(place, { migrations: migrations.slice(0, 1) })).close();
-    expect(await inspectDatabase(place)).toBe("older");
-    expect(await inspectDatabase(place)).toBe("older");
+    expect(await look(place)).toBe("older");
+    expect(await look(place)).toBe("older");
     await (await open(place)).close();
-    expect(await inspectDatabase(place)).toBe("current");
+    expect(await inspectDatabase(place)).toEqual({ schema: "current", key_id: null });
+    const database = await open(place, { stores: [secretStore] });
+    await database.bind(secretStore).claim("the key");
+    await database.close();
+    expect(await inspectDatabase(place)).toEqual({ schema: "current", key_id: "the key" });
     await (await openTestDatabase(place)).close();
     expect(await failureOf(inspectDatabase(place))).toBeInstanceOf(NewerDatabase);
     await ground.release();

@@ -19,6 +19,8 @@ export interface TestAppOptions {
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: Place;
+  /** Left out: the key lasts as long as the app. */
+  secrets_key_file?: string;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?(log: Log): OpenSupply;
   /** true: /metrics needs no token. */
@@ -79,7 +81,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     ids: createSeededIds(),
     log,
     version: "0.0.0-test",
-    secrets_key_file: null,
+    secrets_key_file: options.secrets_key_file ?? null,
     has_open_metrics: options.has_open_metrics,
     openSupply: options.openSupply?.(log),
     onFatal: (failure) => {

@@ -5,6 +5,8 @@ import type { Migration } from "../../src/platform/database/migrations/migration
 import { refuse } from "../../src/platform/refusal.ts";
 import { Money, maybe, spread, Timestamp } from "../../src/platform/shape.ts";
 import { stores } from "../../src/stores.ts";
+import { noteWrites } from "./notes.ts";
+import { keeperStore } from "./secret-keeper.ts";
 
 /** What may be anything that JSON can say. */
 const Anything = Type.Unsafe<unknown>({ description: "Any JSON value." });
@@ -137,7 +139,7 @@ export const trialStore = store(
 );
 
 /** What the tests' databases serve. */
-export const trialStores = [...stores, trialStore];
+export const trialStores = [...stores, trialStore, keeperStore, noteWrites];
 
 export const trialMigration: Migration = {
   number: 9_000,

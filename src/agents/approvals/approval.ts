@@ -14,52 +14,85 @@ export const WHY = [
   "outcome_unknown",
 ] as const;
 
+/** Of a decision's reason, in code points. */
+export const REASON_CHARACTERS_MAX = 1_000;
+
+const ExternalSource = Type.Object(
+  {
+    seq: Type.Integer({ description: "The step of the run with the result." }),
+    tool: Type.String({ description: "The tool that brought it." }),
+    url: Type.Optional(
+      maybe(Type.String({ description: "Where it lay; null: in several places, or none known." })),
+    ),
+  },
+  { description: "A result that brought content from outside." },
+);
+
+const DecidedBy = Type.Object(
+  {
+    kind: oneOf(["key", "operator"], "`operator`: a person who runs the platform."),
+    id: Type.String({ description: "The key's id; of an operator the person's name." }),
+  },
+  { description: "Who decided; null: nobody has, or it expired or was closed." },
+);
+
 /** agents.does.approval, agents.resources.approval */
 export const Approval = Resource(
   "Approval",
   {
     id: Type.String({ format: "uuid", description: "Identifier." }),
-    run_id: Type.String({ format: "uuid", description: "The run that waits." }),
-    agent_id: Type.String({ format: "uuid", description: "Its agent." }),
-    thread_id: Type.String({ format: "uuid", description: "Its thread." }),
-    tool_call_id: Type.String({ description: "The call that waits." }),
-    tool: Type.String({ description: "The tool's name." }),
-    revision: Type.Integer({ description: "The tool's revision." }),
-    risk: oneOf(RISKS, "The tool's risk level."),
-    arguments: Type.Unknown({ description: "What the tool will be sent, and nothing else." }),
-    arguments_sha256: Type.String({
-      description: "SHA-256 in hexadecimal of the arguments' RFC 8785 text.",
+    run_id: Type.String({ format: "uuid", description: "The run whose call it is." }),
+    agent_id: Type.String({ format: "uuid", description: "The run's agent." }),
+    thread_id: Type.String({ format: "uuid", description: "The run's thread." }),
+    tool_call_id: Type.String({
+      description: "The call, as in the run's `tool_call` and `tool_result` steps.",
     }),
-    why: Type.Array(oneOf(WHY, "A reason."), { description: "Why a person is asked." }),
-    external_sources: Type.Array(
-      Type.Object(
-        {
-          seq: Type.Integer({ description: "The step that read it." }),
-          tool: Type.String({ description: "The tool that read it." }),
-          url: Type.Optional(maybe(Type.String({ description: "Where it was; null: unknown." }))),
-        },
-        { description: "Content from outside that the run had read." },
+    tool: Type.String({ description: "The name of the tool that is called." }),
+    revision: Type.Integer({ description: "The tool's revision that is called, from 1." }),
+    risk: oneOf(RISKS, "The risk level of that revision."),
+    arguments: Type.Unknown({
+      description: "What the tool is sent when it is approved, and nothing else: a JSON object.",
+    }),
+    arguments_sha256: Type.String({
+      description: "SHA-256 of the arguments' RFC 8785 text: 64 hexadecimal digits.",
+    }),
+    why: Type.Array(
+      oneOf(
+        WHY,
+        "`irreversible`: its risk level · `write`: the policy lets no write run unattended · " +
+          "`listed`: the policy's `require_approval` names it · `external_content`: a write " +
+          "after content from outside was read · `outcome_unknown`: it was sent, and nobody " +
+          "knows whether it was done; approving sends it again.",
       ),
-      { description: "What the run had read from outside before it asked." },
+      { description: "Every rule that asks for a person; at least one." },
     ),
-    status: oneOf(STATUSES, "`pending` until decided, expired, or closed with its run."),
-    reason: maybe(Type.String({ description: "Of the decision; null: none was given." })),
-    decided_by: maybe(
-      Type.Object(
-        {
-          kind: oneOf(["key", "operator"], "Who decided."),
-          id: Type.String({ description: "The key's or the person's id." }),
-        },
-        { description: "Who decided; null: nobody did." },
-      ),
+    external_sources: Type.Array(ExternalSource, {
+      description:
+        "What the run itself had read from outside before it asked, oldest first, at most 100. " +
+        "Empty beside the reason `external_content`: it was read earlier on the thread.",
+    }),
+    status: oneOf(
+      STATUSES,
+      "`pending`: waits for a decision · `approved` · `rejected` · `expired`: nobody decided " +
+        "by `expires_at` · `closed`: its run ended or was cancelled first. All but `pending` " +
+        "are final.",
     ),
+    reason: maybe(
+      Type.String({
+        description: "What was sent with the decision, at most 1,000 characters; null: nothing.",
+      }),
+    ),
+    decided_by: maybe(DecidedBy),
     requested_at: Timestamp("When it was requested."),
-    expires_at: Timestamp("When it times out."),
-    decided_at: maybe(Timestamp("When it was decided, expired or closed; null: it is pending.")),
+    expires_at: Timestamp("From then on nobody can decide it: `approval_ttl_seconds` later."),
+    decided_at: maybe(
+      Timestamp("When it was decided, expired or was closed; null: it is pending."),
+    ),
   },
-  "A tool call that waits for a person's decision, or had one.",
+  "A tool call that waits for a person's decision, or had one. Its run waits with it.",
 );
 export type Approval = Static<typeof Approval>;
+export type ApprovalStatus = Approval["status"];
 
 export const ApprovalRow = Row(Approval, { account_id: Type.String() });
 export type ApprovalRow = Static<typeof ApprovalRow>;

@@ -12,17 +12,19 @@ export type Verdict =
 
 type Standing = Approval["status"] | "overdue";
 
-/** agents.states.p6 to agents.states.p10 */
+/** agents.states.p6: only what is pending is decided. */
 export const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, Verdict>>>> = {
   pending: { approved: "decide", rejected: "decide" },
-  // agents.endpoints.approvals.after_expiry: also before any sweep has come by.
+  // agents.endpoints.approvals.after_expiry, agents.states.p9, agents.errors.approval_expired: also
+  // before any sweep has come by.
   overdue: { approved: "approval_expired", rejected: "approval_expired" },
-  // agents.endpoints.approvals.same_decision_again
-  // agents.endpoints.approvals.opposite_decision_after_a_decision
+  // agents.endpoints.approvals.same_decision_again, agents.states.p7
+  // agents.endpoints.approvals.opposite_decision_after_a_decision, agents.states.p8,
+  // agents.errors.approval_decided
   approved: { approved: "same", rejected: "approval_decided" },
   rejected: { approved: "approval_decided", rejected: "same" },
   expired: { approved: "approval_expired", rejected: "approval_expired" },
-  // agents.endpoints.approvals.cancelled_or_its_run_ended
+  // agents.endpoints.approvals.cancelled_or_its_run_ended, agents.states.p10
   closed: { approved: "approval_closed", rejected: "approval_closed" },
 };
 

@@ -1,65 +1,38 @@
 // The routes of approvals: pages of them, one, and a person's decision.
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
-import {
-  type Door,
-  IdParams,
-  readCursor,
-  refuseCursor,
-  Uuid,
-  writeCursor,
-} from "../../http/index.ts";
+import { type Door, IdParams } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, oneOf, Resource, show } from "../../platform/shape.ts";
+import { maybe, show } from "../../platform/shape.ts";
 import type { RunsAround } from "../runs/around.ts";
-import { Approval, type ApprovalRow, STATUSES } from "./approval.ts";
+import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
 import type { Decision } from "./deciding.ts";
+import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./listing.ts";
 import { approvalStore, type FoundApproval } from "./store.ts";
 
-const PAGE = 50;
-const PAGE_MAX = 200;
-const CURSOR_CHARACTERS_MAX = 128;
-const REASON_CHARACTERS_MAX = 1_000;
-const ID = /^[0-9a-f-]{36}$/;
+/** No engine keeps a NUL in a text. */
+const TEXT = "^[^\\u0000]*$";
 
-const ApprovalsQuery = Type.Object({
-  status: Type.Optional(oneOf(STATUSES, "Only approvals of this status.")),
-  run_id: Type.Optional(Uuid("Only approvals of this run.")),
-  agent_id: Type.Optional(Uuid("Only approvals of this agent.")),
-  limit: Type.Optional(
-    Type.Integer({ description: "At most so many.", minimum: 1, maximum: PAGE_MAX, default: PAGE }),
-  ),
-  before: Type.Optional(
-    Type.String({
-      description: "The `next_before` of the page before.",
-      maxLength: CURSOR_CHARACTERS_MAX,
-    }),
-  ),
-});
-
-const ApprovalList = Resource(
-  "ApprovalList",
-  {
-    data: Type.Array(Approval, { description: "Newest first." }),
-    next_before: maybe(
-      Type.String({ description: "`before` of the next page; null: this is the last." }),
-    ),
-  },
-  "A page of approvals.",
-);
-
-const DecisionBody = Type.Object(
+const DecideApproval = Type.Object(
   {
     reason: Type.Optional(
       maybe(
         Type.String({
-          description: "For the model and for whoever reads the run later; null: none.",
+          description:
+            "Why, in at most 1,000 characters: kept with the approval and, of a rejection, told " +
+            "to the model; null or left out: none.",
           maxLength: REASON_CHARACTERS_MAX,
+          pattern: TEXT,
         }),
       ),
     ),
   },
-  { additionalProperties: false, description: "May be empty." },
+  {
+    $id: "DecideApproval",
+    additionalProperties: false,
+    description: "What is sent with a decision; an empty body is `{}`.",
+    examples: [{}, { reason: "The sum is right, and they wait for it." }],
+  },
 );
 
 export function openApprovalRoutes(door: Door, around: RunsAround): void {
@@ -76,25 +49,23 @@ export function openApprovalRoutes(door: Door, around: RunsAround): void {
     "/v1/approvals",
     {
       summary: "List approvals",
+      description:
+        "Of all agents of the account, newest first; what waits for somebody is `status=pending`.",
       scope: "agents",
       query: ApprovalsQuery,
-      replies: { 200: { description: "Approvals, newest first.", schema: ApprovalList } },
+      replies: {
+        200: { description: "A page of approvals, newest first.", schema: ApprovalList },
+      },
       refusals: ["agent_not_found", "run_not_found"],
     },
-    async ({ query, caller }) => {
+    async ({ query, caller, request, request_id }) => {
       const account_id = accountOf(caller);
-      const { agent_id = null, run_id = null, status = null, limit = PAGE } = query;
-      const list = `approvals ${[account_id, agent_id, run_id, status].join(" ")}`;
-      const before = query.before === undefined ? null : readPlace(list, query.before);
+      const filter = readListing(account_id, query);
       // agents.authentication.6: also where an id only narrows a list.
-      if (agent_id !== null) await around.refuseForeign.agent(agent_id, account_id);
-      if (run_id !== null) await around.findRun(caller, run_id);
-      // One more than is shown tells whether there is more.
-      const wanted = { account_id, agent_id, run_id, status, before, limit: limit + 1 };
-      const found = await approvals.list(wanted);
-      const page = found.slice(0, limit);
-      const next_before = found.length > limit ? writePlace(list, page.at(-1)!) : null;
-      return [200, { data: page.map((row) => show(Approval, row)), next_before }];
+      if (filter.agent_id !== null) await around.refuseForeign.agent(filter.agent_id, account_id);
+      if (filter.run_id !== null) await around.findRun(caller, filter.run_id);
+      const { log } = around;
+      return answerPage(filter, approvals.list, { request, request_id, log });
     },
   );
   door.get(
@@ -114,6 +85,21 @@ export function openApprovalRoutes(door: Door, around: RunsAround): void {
   openDecision(door, around, { require, verb: "reject", decision: "rejected" });
 }
 
+const OTHERS_DECIDE = "another key or person must decide than the key that started the run";
+const FINAL =
+  "A decision is final: the same again changes nothing, the other one is refused. Needs the " +
+  "scope `agents.approve`, which `agents` does not imply, and another key than the one that " +
+  "started the run.";
+const DESCRIPTIONS: Readonly<Record<Decision, string>> = {
+  approved:
+    "The tool is called with exactly the `arguments` that the approval shows. The run goes on as " +
+    `soon as none of its approvals is pending. ${FINAL}`,
+  rejected:
+    "The tool is not called: the model is told so, with the reason, and the run goes on as soon " +
+    "as none of its approvals is pending. The same call with the same arguments is not asked for " +
+    `again in this run. ${FINAL}`,
+};
+
 interface DecisionRoute {
   require(id: string, caller: Caller): Promise<FoundApproval>;
   verb: "approve" | "reject";
@@ -129,7 +115,7 @@ function openDecision(
     `/v1/approvals/:id/${verb}`,
     {
       summary: verb === "approve" ? "Approve a call" : "Reject a call",
-      description: "Needs the scope `agents.approve`, and another key than the run's.",
+      description: DESCRIPTIONS[decision],
       params: IdParams,
       async admit({ params, caller }) {
         const { started_by_key_id } = await require(params.id, caller);
@@ -140,37 +126,36 @@ function openDecision(
         }
         // agents.endpoints.approvals.key_is_the_one_that, agents.authentication.5
         if (started_by_key_id === caller.key_id) {
-          const message = "Another key or person must decide than the key that started the run.";
+          const message = `This key started the run: ${OTHERS_DECIDE}.`;
           throw refuse("permission_denied", { message });
         }
       },
-      body: DecisionBody,
-      replies: { 200: { description: "The approval as it is then.", schema: Approval } },
+      body: DecideApproval,
+      replies: {
+        200: {
+          description: `The approval, ${decision}; unchanged where it was so already.`,
+          schema: Approval,
+        },
+      },
       refusals: [
         ...(["approval_not_found", "scope_required", "permission_denied"] as const),
         ...(["approval_decided", "approval_expired", "approval_closed"] as const),
       ],
+      refusal_sentences: {
+        permission_denied: `This key may not do this; ${OTHERS_DECIDE}.`,
+        scope_required: "The key lacks the scope `agents.approve`.",
+        approval_expired: "Nobody decided by `expires_at`.",
+      },
     },
     async ({ params, body, caller }) => {
       const decided = await runs.decide({
         approval_id: params.id,
         account_id: accountOf(caller),
-        ...{ decision, reason: body.reason ?? null },
+        ...{ decision, reason: body.reason?.toWellFormed() ?? null },
         decided_by: { kind: "key", id: caller.key_id },
         ...{ step_id: ids.uuid(), event_id: ids.uuid(), now: clock.now() },
       });
       return [200, show(Approval, decided)];
     },
   );
-}
-
-function writePlace(list: string, { requested_at, id }: ApprovalRow): string {
-  return writeCursor(list, [requested_at, id]);
-}
-
-function readPlace(list: string, text: string) {
-  const [requested_at, id] = readCursor(list, text);
-  const isPlace = Number.isSafeInteger(requested_at) && typeof id === "string" && ID.test(id);
-  if (!isPlace) throw refuseCursor();
-  return { requested_at: requested_at as number, id: id as string };
 }

@@ -6,6 +6,7 @@ import {
   DEFAULT_POLICY,
   type ModelParams,
   type Policy,
+  type ToolPin,
   type VersionRow,
 } from "./version.ts";
 
@@ -49,6 +50,16 @@ export function inherit(old: Behaviour, change: Change): Behaviour {
     budgets: inheritFields(old.budgets, change.budgets, DEFAULT_BUDGETS),
     model_params: inheritFields(old.model_params, change.model_params, DEFAULT_MODEL_PARAMS),
   };
+}
+
+/**
+ * Whether what is to be inherited is still what is pinned now: of tools that the account has
+ * registered in the same revisions, of built-in ones by name.
+ */
+export function isPinnedAlike(pins: readonly ToolPin[], now: readonly ToolPin[]): boolean {
+  const write = ({ name, kind, revision }: ToolPin) =>
+    kind === "http" ? `${name} ${revision}` : name;
+  return pins.map(write).join() === now.map(write).join();
 }
 
 /** The fields are those of the defaults: what an older program stored may lack the newest. */

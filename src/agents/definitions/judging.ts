@@ -4,7 +4,7 @@ import type { GatewayInside } from "../../gateway/index.ts";
 import { shorten } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { listAliases, type ModelSettings } from "../../platform/settings/index.ts";
-import type { Catalog } from "../tools/catalog.ts";
+import type { FindChoice } from "../tools/choice.ts";
 import type { ToolPin } from "./version.ts";
 
 /** What says that a model is stopped now: versions and runs wait for it. */
@@ -46,34 +46,42 @@ export function requireToolUse({ id, capabilities }: ModelSettings, tools: reado
 }
 
 /**
- * The tools as they are now, so that no later revision changes what a version does. A tool that
- * was inherited and is not there any more stays as it was pinned: nobody asked for it now.
+ * The tools as they are now, so that no later revision changes what a version does. An inherited
+ * one that the account registered stays as it was pinned, whatever became of it, and so does one
+ * that is not there any more: nobody asked for it now.
  */
 export function pinTools(
-  catalog: Pick<Catalog, "find">,
+  find: FindChoice,
   names: readonly string[],
   inherited: readonly ToolPin[],
 ): ToolPin[] {
   return names.map((name, i) => {
-    const tool = catalog.find(name);
-    if (tool) return { name, revision: tool.revision, kind: "builtin", risk: tool.risk };
     const pin = inherited.find((one) => one.name === name);
-    if (pin) return pin;
-    throw refuseTool(name, `tools.${i}`);
+    if (pin?.kind === "http") return pin;
+    const found = find(name);
+    if (pin) return found?.pin.kind === "builtin" ? found.pin : pin;
+    if (!found) throw refuseTool(name, `tools.${i}`);
+    if (found.is_off) throw refuseSwitchedOff(name, `tools.${i}`);
+    return found.pin;
   });
 }
 
 /** A slip in such a name would leave the tool that was meant without its guard. */
 export function requireGuarded(
-  catalog: Pick<Catalog, "find">,
+  find: FindChoice,
   names: readonly string[] | null | undefined,
 ): void {
   for (const [i, name] of (names ?? []).entries()) {
-    if (!catalog.find(name)) throw refuseTool(name, `policy.require_approval.${i}`);
+    if (!find(name)) throw refuseTool(name, `policy.require_approval.${i}`);
   }
 }
 
 function refuseTool(name: string, param: string) {
   const message = `There is no tool ${JSON.stringify(shorten(name))}.`;
+  return refuse("invalid_request", { param, message });
+}
+
+function refuseSwitchedOff(name: string, param: string) {
+  const message = `The tool ${JSON.stringify(shorten(name))} is switched off.`;
   return refuse("invalid_request", { param, message });
 }

@@ -4,7 +4,7 @@ import { type Door, IdParams } from "../../http/index.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import type { Around } from "../around.ts";
-import type { Catalog } from "../tools/catalog.ts";
+import type { LookUpTools } from "../tools/choice.ts";
 import { decide } from "../tools/policy.ts";
 import { AgentDetail, type AgentRow } from "./agent.ts";
 import { AgentPatch, NewAgent, readAgentChange, readChange } from "./body.ts";
@@ -17,13 +17,13 @@ import { openVersionRoutes } from "./version-routes.ts";
 import { AgentCheck, AgentList, showAgent, showAgentDetail } from "./view.ts";
 
 export interface DefinitionOptions {
-  tools: Pick<Catalog, "find">;
+  lookUpTools: LookUpTools;
 }
 
 /** What the routes of this room share. */
 export interface Definitions extends Pick<Around, "alias" | "clock"> {
   agents: Bound<typeof agentStore>;
-  catalog: DefinitionOptions["tools"];
+  lookUpTools: LookUpTools;
   chat: Pick<Around["inside"]["chat"], "find" | "judge">;
   /** agents.authentication.6, agents.errors.agent_not_found: missing, or not the caller's. */
   require(id: string, caller: Caller): Promise<FoundAgent & { account_id: string }>;
@@ -32,12 +32,12 @@ export interface Definitions extends Pick<Around, "alias" | "clock"> {
 export function openDefinitionRoutes(
   door: Door,
   around: Around,
-  { tools }: DefinitionOptions,
+  { lookUpTools }: DefinitionOptions,
 ): void {
   const { database, inside, alias, clock } = around;
   const agents = database.bind(agentStore);
   const definitions: Definitions = {
-    ...{ agents, catalog: tools, chat: inside.chat, alias, clock },
+    ...{ agents, lookUpTools, chat: inside.chat, alias, clock },
     async require(id, { account_id }) {
       const found = account_id === null ? undefined : await agents.find(id, account_id);
       if (!found) throw refuse("agent_not_found");
@@ -54,7 +54,7 @@ export function openDefinitionRoutes(
 /** agents.endpoints.agents.post_agents */
 function openCreation(
   door: Door,
-  { agents, catalog, chat, alias, clock }: Definitions,
+  { agents, lookUpTools, chat, alias, clock }: Definitions,
   { ids }: Pick<Around, "ids">,
 ): void {
   door.post(
@@ -76,8 +76,11 @@ function openCreation(
       if (account_id === null) throw refuse("permission_denied");
       const change = { ...readChange(body), model: storeModel(body.model, alias) };
       const behaviour = inherit(DEFAULT_BEHAVIOUR, change);
-      const tool_revisions = pinTools(catalog, behaviour.tools, []);
-      requireGuarded(catalog, body.policy?.require_approval);
+      const guarded = body.policy?.require_approval;
+      const names = [...behaviour.tools, ...(guarded ?? [])];
+      const findTool = await lookUpTools(account_id, names);
+      const tool_revisions = pinTools(findTool, behaviour.tools, []);
+      requireGuarded(findTool, guarded);
       const model = await requireModel(chat, behaviour.model, alias, caller);
       requireToolUse(model, behaviour.tools);
       const [id, now] = [ids.uuid(), clock.now()];

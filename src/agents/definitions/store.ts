@@ -6,7 +6,7 @@ import { type Db, into, none, sql, store, type Tx } from "../../platform/databas
 import { refuse } from "../../platform/refusal.ts";
 import { Row, spread } from "../../platform/shape.ts";
 import { AgentRow } from "./agent.ts";
-import { type Change, inherit } from "./inherit.ts";
+import { type Change, inherit, isPinnedAlike } from "./inherit.ts";
 import { numberSlug } from "./slug.ts";
 import { type ToolPin, VersionRow } from "./version.ts";
 
@@ -112,6 +112,10 @@ export const agentStore = store(
       const behaviour = inherit(old, change);
       const pinned = tool_revisions.map(({ name }) => name);
       if (behaviour.model !== wish.model || behaviour.tools.join() !== pinned.join()) return null;
+      // Nor takes it back what another request has pinned meanwhile.
+      if (change.tools === undefined && !isPinnedAlike(tool_revisions, old.tool_revisions)) {
+        return null;
+      }
       const version: VersionRow = {
         ...behaviour,
         ...{ agent_id, version: agent.current_version + 1, tool_revisions },

@@ -85,7 +85,7 @@ export function openVersionRoutes(door: Door, definitions: Definitions): void {
 }
 
 async function addVersion(
-  { agents, catalog, chat, alias, clock, require }: Definitions,
+  { agents, lookUpTools, chat, alias, clock, require }: Definitions,
   agent_id: string,
   body: NewVersion,
   caller: Caller,
@@ -96,8 +96,10 @@ async function addVersion(
     const { version: old, account_id } = await require(agent_id, caller);
     const { model, tools } = inherit(old, change);
     const inherited = change.tools === undefined ? old.tool_revisions : [];
-    const tool_revisions = pinTools(catalog, tools, inherited);
-    requireGuarded(catalog, body.policy?.require_approval);
+    const guarded = body.policy?.require_approval;
+    const findTool = await lookUpTools(account_id, [...tools, ...(guarded ?? [])]);
+    const tool_revisions = pinTools(findTool, tools, inherited);
+    requireGuarded(findTool, guarded);
     requireToolUse(await requireModel(chat, model, alias, caller), tools);
     const made = await agents.addVersion({
       ...{ agent_id, account_id, change, agent_change, model, tool_revisions },

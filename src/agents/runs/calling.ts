@@ -1,7 +1,8 @@
 // Runs the calls of a round side by side, and says what became of each.
 import type { Caller } from "../../access/index.ts";
 import { abortAfter } from "../../platform/clock.ts";
-import type { Effect, StoredOutput, Tool, ToolResult } from "../tools/contract.ts";
+import type { NoteEffect } from "../notes/note.ts";
+import type { StoredOutput, Tool, ToolResult } from "../tools/contract.ts";
 import { cutOutput } from "../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "./cost.ts";
 import { isSent } from "./open-calls.ts";
@@ -24,7 +25,7 @@ export interface Called {
   /** Where content from outside came from; null: from no one place, or there is none. */
   url: string | null;
   /** What it changes here; null: nothing. */
-  effect: Effect | null;
+  effect: NoteEffect | null;
   /** Whether the run had read content from outside when it began. */
   has_external: boolean;
   /** Its tool is switched off: it is not sent again, whoever says so. */
@@ -105,7 +106,7 @@ async function useTool(
       trace: null,
       readOutput: (id) => findEarlier(state, id, findOutput),
       has_external: row.external_content,
-      isKnownAddress: () => false,
+      isKnownAddress: (url) => state.known?.has(url) ?? false,
       now: clock.now,
       signal: time.signal,
     });

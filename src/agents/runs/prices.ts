@@ -1,21 +1,22 @@
 // The prices that a run keeps from its start on, whatever they are changed to later.
 import { formatMoney } from "../../platform/money.ts";
 import type { ModelSettings } from "../../platform/settings/index.ts";
+import type { ToolPin } from "../definitions/version.ts";
 import type { Prices } from "./run.ts";
 
-/** Micro-SAR of one call; null: it has no known price. */
-export type PriceOf = (tool: string) => number | null;
+/** Micro-SAR of one call of a tool as a version has pinned it; null: it has no known price. */
+export type PriceOf = (tool: Pick<ToolPin, "name" | "kind">) => number | null;
 
 /** agents.does.cost.2 */
 export function freezePrices(
   { id, price }: Pick<ModelSettings, "id" | "price">,
-  tools: readonly string[],
+  tools: readonly Pick<ToolPin, "name" | "kind">[],
   priceOf: PriceOf,
 ): Prices {
   return {
     currency: "SAR",
     models: { [id]: { prompt: write(price?.prompt), completion: write(price?.completion) } },
-    tools: Object.fromEntries(tools.map((tool) => [tool, write(priceOf(tool))])),
+    tools: Object.fromEntries(tools.map((tool) => [tool.name, write(priceOf(tool))])),
   };
 }
 

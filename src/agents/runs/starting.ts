@@ -75,7 +75,7 @@ export function createStarting(
       fire_id: wish.trigger?.fire_id ?? null,
       input:
         "hook" in wish ? { message: wish.message, hook: wish.hook } : { message: wish.message },
-      cost: { ...NOTHING, prices: freezePrices(model, version.tools, priceOf) },
+      cost: { ...NOTHING, prices: freezePrices(model, version.tool_revisions, priceOf) },
       external_content: "hook" in wish,
       metadata: wish.metadata ?? {},
       started_by_key_id: caller.key_id,

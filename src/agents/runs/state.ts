@@ -7,7 +7,9 @@ import {
   type ShownMessage,
   type ThreadMessage,
 } from "../threads/view-blocks.ts";
+import type { KnownAddresses } from "../tools/addresses.ts";
 import type { Fence } from "../tools/fence.ts";
+import { recallAddresses, rememberResult } from "./known-addresses.ts";
 import { applyCall, applyDecision, type OpenCall } from "./open-calls.ts";
 import type { RunRow } from "./run.ts";
 import type {
@@ -58,6 +60,8 @@ export interface RunState {
   readonly results: Map<string, ToolResultData>;
   /** Where text from outside came from, in the order of the steps. */
   readonly sources: Source[];
+  /** Addresses that may be opened also behind outside text; null: the run opens none. */
+  readonly known: KnownAddresses | null;
   /** Models and tools without a price of which a step has told already. */
   readonly told_unpriced: Set<string>;
 }
@@ -103,6 +107,7 @@ export function restoreState(log: RunLog, fence: Fence): RunState {
     invalid_rounds: 0,
     results: new Map(),
     sources: [],
+    known: recallAddresses(log, messages),
     told_unpriced: new Set(),
   };
   if (isAskedBefore) hear(state, { ...NOTHING, role: "user", content: row.input.message });
@@ -176,6 +181,7 @@ export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): vo
 
 function applyResult(state: RunState, seq: number, result: ToolResultData): void {
   const { tool_call_id, name: tool, outcome, external } = result;
+  rememberResult(state, result);
   state.open = state.open.filter(({ call }) => call.tool_call_id !== tool_call_id);
   if (outcome !== "invalid_arguments") state.invalid_rounds = 0;
   state.results.set(tool_call_id, result);

@@ -1,6 +1,8 @@
 // From the text that a model wrote as a call's arguments to valid arguments, or to its faults.
-import type { TSchema } from "@sinclair/typebox";
+import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { findHarm } from "./schema/soundness.ts";
+import { findFaults, type Parameters } from "./schema.ts";
 
 const TEXT_BYTES_MAX = 256 * 1024;
 const DEPTH_MAX = 64;
@@ -14,19 +16,32 @@ export type CheckedArguments =
   | { ok: false; faults: string[] };
 
 /**
- * Judges a call's arguments by the tool's schema. Nothing is compiled: what a schema says is looked
- * up while its value is walked, so that no caller's schema could become code.
+ * Judges a call's arguments by the tool's parameters: by those of a built-in tool, which are our
+ * own schemas, or by a caller's, which have to be prepared (`prepareParameters`). Neither compiles
+ * code: what a schema says is looked up while a value is walked.
  */
-export function checkArguments(parameters: TSchema, text: string): CheckedArguments {
+export function checkArguments(parameters: TSchema | Parameters, text: string): CheckedArguments {
   const read = readObject(text);
   if (typeof read === "string") return { ok: false, faults: [read] };
+  const faults = judge(parameters, read, text);
+  if (faults.length === 0) return { ok: true, value: read };
+  return {
+    ok: false,
+    faults: faults.map((fault) => fault.slice(0, FAULT_CHARACTERS_MAX).toWellFormed()),
+  };
+}
+
+function judge(parameters: TSchema | Parameters, read: object, text: string): string[] {
+  // A symbol: no JSON that a caller sends can have it.
+  if (!(Kind in parameters)) {
+    return findFaults(parameters, read, { bytes: text.length, faults_max: FAULTS_MAX });
+  }
   const faults: string[] = [];
-  for (const { path, message } of Value.Errors(parameters, read)) {
-    const fault = `${path === "" ? "The arguments" : path}: ${message}`;
-    faults.push(fault.slice(0, FAULT_CHARACTERS_MAX).toWellFormed());
+  for (const { path, message } of Value.Errors(parameters as TSchema, read)) {
+    faults.push(`${path === "" ? "The arguments" : path}: ${message}`);
     if (faults.length === FAULTS_MAX) break;
   }
-  return faults.length > 0 ? { ok: false, faults } : { ok: true, value: read };
+  return faults;
 }
 
 /** The object that a text holds; a sentence: what is wrong with the text. */
@@ -46,6 +61,8 @@ function readObject(text: string): Record<string, unknown> | string {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return "The arguments must be a JSON object.";
   }
+  const harm = findHarm(value, { depth_max: DEPTH_MAX, parts_max: Number.POSITIVE_INFINITY });
+  if (harm !== null) return `The arguments ${harm}.`;
   return value as Record<string, unknown>;
 }
 

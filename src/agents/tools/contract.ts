@@ -1,6 +1,8 @@
 // What a tool is to the engine, what it is run with, and what it can end with.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../access/index.ts";
+import type { NoteEffect } from "../notes/note.ts";
+import type { Parameters } from "./schema.ts";
 
 /** agents.does.tool: what a call can do, which decides who may let it run. */
 export const RISKS = ["read", "write", "irreversible"] as const;
@@ -18,9 +20,6 @@ export interface StoredOutput {
   /** true: text from outside the platform stands in it. */
   external: boolean;
 }
-
-/** What a built-in tool changes here: written in the transaction of its result. */
-export type Effect = { set: { key: string; content: string } } | { delete: { key: string } };
 
 export interface ToolUse {
   /** Parsed, and valid by the tool's `parameters`. */
@@ -57,7 +56,7 @@ export interface ToolResult {
   /** Of what answered; left out: nothing did, or it speaks no HTTP. */
   http_status?: number;
   /** What changes with it; left out: nothing. */
-  effect?: Effect;
+  effect?: NoteEffect;
 }
 
 /** A built-in tool, or one revision of a tool that a caller registered. */
@@ -68,8 +67,8 @@ export interface Tool {
   revision: number;
   /** true: its results may bring text from outside the platform. */
   external_content: boolean;
-  /** JSON Schema 2020-12 of type object. */
-  parameters: TSchema;
+  /** JSON Schema 2020-12 of type object; a caller's is prepared before the tool is found. */
+  parameters: TSchema | Parameters;
   timeout_ms: number;
   /**
    * Of a tool that changes something outside: what is sent is written down before. Left out: it

@@ -1,32 +1,132 @@
-// The routes of tools: the catalogue of what an agent version may use.
-import type { Door } from "../../http/index.ts";
+// The routes that read tools: the catalogue of what an agent version may use, one, its revisions.
+import { type Static, Type } from "@sinclair/typebox";
+import { answerInParts, type Door, ITEMS_AT_ONCE, type Parts } from "../../http/index.ts";
+import { refuse } from "../../platform/refusal.ts";
 import { show } from "../../platform/shape.ts";
-import type { Around } from "../around.ts";
-import type { Catalog } from "./catalog.ts";
-import { ToolList, ToolRevision } from "./tool.ts";
+import { findOwn, type ToolsAround } from "./around.ts";
+import { describeHttpRevision, type ToolRevisionRow } from "./http/revision.ts";
+import { ToolList, ToolRevision, ToolRevisionList } from "./tool.ts";
 
-export interface ToolOptions {
-  tools: Pick<Catalog, "list">;
+const PAGE = 20;
+const PAGE_MAX = 100;
+const REVISION_MAX = 2_147_483_647;
+
+/** Whatever stands there: what is no tool's name is found as little as another's. */
+export const NameParams = Type.Object({ name: Type.String({ description: "The tool's name." }) });
+
+const RevisionsQuery = Type.Object({
+  limit: Type.Optional(
+    Type.Integer({ description: "At most so many.", minimum: 1, maximum: PAGE_MAX, default: PAGE }),
+  ),
+  before: Type.Optional(
+    Type.Integer({
+      description: "The last `revision` of the page before.",
+      minimum: 1,
+      maximum: REVISION_MAX,
+    }),
+  ),
+});
+
+export function openToolRoutes(door: Door, around: ToolsAround): void {
+  openCatalogue(door, around);
+  openReads(door, around);
 }
 
-export function openToolRoutes(
-  door: Door,
-  { settings }: Pick<Around, "settings">,
-  { tools }: ToolOptions,
-): void {
-  // agents.endpoints.tools.get_tools
+/** agents.resources.tool */
+export function showRevision(row: ToolRevisionRow) {
+  return show(ToolRevision, describeHttpRevision(row));
+}
+
+/** agents.does.cost.2: today's prices, where a run keeps those of its start. */
+function listBuiltins({ catalog, settings }: ToolsAround) {
+  return catalog.list(new Map(Object.entries(settings().agents.tool_prices)));
+}
+
+/** agents.endpoints.tools.get_tools */
+function openCatalogue(door: Door, around: ToolsAround): void {
+  const { tools, log } = around;
   door.get(
     "/v1/tools",
     {
       summary: "List tools",
+      description: "Those of the platform, then those of the account in the order of their names.",
       scope: "agents",
       replies: { 200: { description: "What an agent version may use.", schema: ToolList } },
       refusals: [],
     },
-    () => {
-      // agents.does.cost.2: today's prices, where a run keeps those of its start.
-      const prices = new Map(Object.entries(settings().agents.tool_prices));
-      return [200, { data: tools.list(prices).map((tool) => show(ToolRevision, tool)) }];
+    async ({ caller: { account_id }, request, request_id }) => {
+      const builtins = listBuiltins(around);
+      const display = (one: Static<typeof ToolRevision>) => show(ToolRevision, one);
+      if (account_id === null) return [200, { data: builtins.map(display) }];
+      const standings = await tools.listStandings(
+        account_id,
+        builtins.map(({ name }) => name),
+      );
+      // What the account has registered keeps its name.
+      const taken = new Set(standings.map(({ name }) => name));
+      const shown = builtins.filter(({ name }) => !taken.has(name)).map(display);
+      const first = await tools.list(account_id, null, ITEMS_AT_ONCE);
+      if (first.length < ITEMS_AT_ONCE) {
+        return [200, { data: [...shown, ...first.map(showRevision)] }];
+      }
+      async function* tell(own: string): Parts {
+        yield shown;
+        for (let rows = first; rows.length > 0; ) {
+          yield rows.map(showRevision);
+          rows = await tools.list(own, rows.at(-1)!.name, ITEMS_AT_ONCE);
+        }
+        return {};
+      }
+      return answerInParts(tell(account_id), { request, request_id, log });
+    },
+  );
+}
+
+/** agents.endpoints.tools.p1 */
+function openReads(door: Door, around: ToolsAround): void {
+  const { tools } = around;
+  const find = async (name: string, caller: Parameters<typeof findOwn>[2]) => {
+    const own = await findOwn(around, name, caller);
+    if (own) return describeHttpRevision(own);
+    const builtin = listBuiltins(around).find((one) => one.name === name);
+    // agents.errors.tool_not_found
+    if (!builtin) throw refuse("tool_not_found");
+    return builtin;
+  };
+  door.get(
+    "/v1/tools/:name",
+    {
+      summary: "Read a tool",
+      scope: "agents",
+      params: NameParams,
+      replies: { 200: { description: "Its latest revision.", schema: ToolRevision } },
+      refusals: ["tool_not_found"],
+    },
+    async ({ params, caller }) => [200, show(ToolRevision, await find(params.name, caller))],
+  );
+  door.get(
+    "/v1/tools/:name/revisions",
+    {
+      summary: "List a tool's revisions",
+      scope: "agents",
+      params: NameParams,
+      query: RevisionsQuery,
+      replies: { 200: { description: "Revisions, newest first.", schema: ToolRevisionList } },
+      refusals: ["tool_not_found"],
+    },
+    async ({ params: { name }, query, caller }) => {
+      const { limit = PAGE, before = null } = query;
+      const latest = await find(name, caller);
+      const { account_id } = caller;
+      if (latest.kind === "builtin" || account_id === null) {
+        const isBehind = before !== null && before <= latest.revision;
+        return [200, { data: isBehind ? [] : [show(ToolRevision, latest)], next_before: null }];
+      }
+      const rows = await tools.listRevisions(account_id, name, { limit, before });
+      const last = rows.at(-1)?.revision ?? 1;
+      // A shorter page is the last, and so is one that ends with revision 1.
+      const next_before = rows.length < limit || last === 1 ? null : last;
+      return [200, { data: rows.map(showRevision), next_before }];
     },
   );
 }

@@ -1,7 +1,7 @@
 // The tool revision as the API shows it.
 import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/shape.ts";
-import { RISKS } from "./contract.ts";
+import { RISKS, type ToolOutcome } from "./contract.ts";
 
 /** agents.resources.tool */
 export const ToolRevision = Resource(
@@ -54,4 +54,38 @@ export const ToolList = Resource(
     data: Type.Array(ToolRevision, { description: "The tools that an agent version may use." }),
   },
   "The catalogue of tools.",
+);
+
+export const ToolRevisionList = Resource(
+  "ToolRevisionList",
+  {
+    data: Type.Array(ToolRevision, { description: "Newest first." }),
+    next_before: maybe(
+      Type.Integer({ description: "`before` of the next page; null: this is the last." }),
+    ),
+  },
+  "A page of a tool's revisions.",
+);
+
+const OUTCOMES = ["ok", "error", "timeout", "invalid_arguments", "outcome_unknown"] as const;
+
+export const ToolTrial = Resource(
+  "ToolTrial",
+  {
+    outcome: oneOf(
+      OUTCOMES satisfies readonly ToolOutcome[],
+      "What became of the call; `outcome_unknown`: it was sent, and nobody knows whether it was " +
+        "done.",
+    ),
+    content: Type.String({ description: "What a model would be told." }),
+    truncated: Type.Boolean({ description: "true: `content` is head and tail of what came." }),
+    http_status: maybe(
+      Type.Integer({ description: "What the endpoint answered with; null: it did not answer." }),
+    ),
+    duration_ms: Type.Integer({ description: "How long the call took, in milliseconds." }),
+    external: Type.Boolean({
+      description: "true: text from outside the platform stands in `content`.",
+    }),
+  },
+  "One call of a tool's latest revision, which belongs to no run.",
 );

@@ -16,6 +16,7 @@ export {
   PART_CHARACTERS_MAX,
 } from "./full-text.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
+export { lockFile } from "./lock.ts";
 export type { Place } from "./opening.ts";
 export { endOfPiece } from "./piece.ts";
 export { cleanText, createInsertion, into, none, type Sql, sql, type Value } from "./sql.ts";

@@ -7,8 +7,16 @@ import type { Place } from "./opening.ts";
 import { openPool } from "./postgres.ts";
 import { explainPostgres, explainSqlite, NewerDatabase } from "./unusable.ts";
 
-/** `absent`: the next start makes it · `older`: the next start brings it forward. */
-export type Inspection = "absent" | "older" | "current";
+export interface Inspection {
+  /** `absent`: the next start makes it · `older`: the next start brings it forward. */
+  schema: "absent" | "older" | "current";
+  /** Of the key with which its secrets are sealed; null: it has none, or is not current. */
+  key_id: string | null;
+}
+
+const ABSENT: Inspection = { schema: "absent", key_id: null };
+const OLDER: Inspection = { schema: "older", key_id: null };
+const FIND_KEY = "SELECT key_id FROM secrets_key";
 
 /** A server's transaction is waited for so long. */
 const BUSY_TIMEOUT_MS = 2_000;
@@ -24,7 +32,7 @@ function inspectSqlite(file: string): Inspection {
   try {
     if (!statSync(file, { throwIfNoEntry: false })) {
       accessSync(findParent(dirname(file)), constants.W_OK | constants.X_OK);
-      return "absent";
+      return ABSENT;
     }
     accessSync(file, constants.R_OK | constants.W_OK);
     accessSync(dirname(file), constants.W_OK | constants.X_OK);
@@ -36,9 +44,11 @@ function inspectSqlite(file: string): Inspection {
       const hasSchema = connection
         .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
         .get();
-      if (!hasSchema) return "older";
+      if (!hasSchema) return OLDER;
       const rows = connection.query("SELECT number FROM wadi_schema").values();
-      return judge(rows.map(([number]) => Number(number)));
+      if (!isCurrent(rows.map(([number]) => Number(number)))) return OLDER;
+      const key_id = connection.query(FIND_KEY).values()[0]?.[0];
+      return { schema: "current", key_id: (key_id as string | undefined) ?? null };
     } finally {
       connection.close();
     }
@@ -52,9 +62,11 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   try {
     pool = openPool(url, 1);
     const [found] = await pool.unsafe("SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there");
-    if (!found.is_there) return "absent";
+    if (!found.is_there) return ABSENT;
     const rows = await pool.unsafe("SELECT number FROM wadi_schema");
-    return judge(rows.map((row: { number: unknown }) => Number(row.number)));
+    if (!isCurrent(rows.map((row: { number: unknown }) => Number(row.number)))) return OLDER;
+    const [key] = await pool.unsafe(FIND_KEY);
+    return { schema: "current", key_id: key?.key_id ?? null };
   } catch (failure) {
     throw explainPostgres(url, failure);
   } finally {
@@ -62,11 +74,11 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   }
 }
 
-function judge(applied: readonly number[]): Inspection {
+function isCurrent(applied: readonly number[]): boolean {
   const newest = migrations.at(-1)!.number;
   const found = Math.max(0, ...applied);
   if (found > newest) throw new NewerDatabase(found, newest);
-  return migrations.every(({ number }) => applied.includes(number)) ? "current" : "older";
+  return migrations.every(({ number }) => applied.includes(number));
 }
 
 /** The nearest directory that is there: in it the others would be made. */

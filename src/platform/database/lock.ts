@@ -13,19 +13,29 @@ const RECLAIM_EVERY_MS = 1_000;
 const RECLAIM_TRIES_MAX = 60;
 
 /**
- * Takes a data directory until the returned function is called, or the process ends: the kernel
- * frees the lock of a file. The command line opens the database beside it. Throws DatabaseInUse
- * when another server holds it.
+ * Takes a data directory until the returned function is called, or the process ends. The command
+ * line opens the database beside it. Throws DatabaseInUse when another server holds it.
  */
 export function lockDirectory(directory: string): () => void {
-  const connection = new Connection(join(directory, "serve.lock"), { create: true, strict: true });
+  const release = lockFile(join(directory, "serve.lock"));
+  if (release === null) throw new DatabaseInUse(directory);
+  return release;
+}
+
+/**
+ * Takes a file that is there for nothing else until the returned function is called, or the process
+ * ends: the kernel frees the lock of a file. null: another holds it.
+ */
+export function lockFile(file: string): (() => void) | null {
+  const connection = new Connection(file, { create: true, strict: true });
   try {
     // Nothing is ever written to this file, so it needs no journal beside it.
     connection.run("PRAGMA journal_mode = MEMORY");
     connection.run("BEGIN EXCLUSIVE");
   } catch (failure) {
     connection.close(true);
-    throw isBusy(failure) ? new DatabaseInUse(directory) : failure;
+    if (isBusy(failure)) return null;
+    throw failure;
   }
   return () => connection.close(true);
 }

@@ -1,84 +1,103 @@
 // Sends one request to one address that was checked, and reads its reply up to a limit.
-import { isIPv6 } from "node:net";
-import { explainFetchFailure, type FetchFailure } from "./failure.ts";
-import { failUnderway, type GuardedOutcome } from "./outcome.ts";
+import type { Cancel, Clock } from "../clock.ts";
+import { portOf } from "./allow.ts";
+import { createGathering } from "./gathering.ts";
+import type { Connection, ReplyListener } from "./http-connection.ts";
+import type { dial } from "./http-dial.ts";
+import type { ReplyHead } from "./http-head.ts";
+import { writeHeaders, writeRequest } from "./http-request.ts";
+import { failUnderway, failUnsent, type GuardedOutcome } from "./outcome.ts";
+import type { TimeLimit } from "./time-limit.ts";
 import { hasIpHost } from "./url.ts";
 
-export type Fetch = (url: string, init: BunFetchRequestInit) => Promise<Response>;
+/** A name may have further addresses, which are to have their turn. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** How connections are opened. */
+export interface Dialling {
+  dial: typeof dial;
+  clock: Clock;
+  /** Trusted beside the usual authorities. */
+  ca?: string;
+}
 
 /** One request of possibly several: a redirect makes another. */
 export interface Hop {
   method: "GET" | "POST";
   url: URL;
-  headers: Headers;
-  body?: string | Uint8Array<ArrayBuffer>;
+  /** By names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  body?: string | Uint8Array;
   response_bytes_max: number;
-  limits: Limits;
+  limit: TimeLimit;
 }
-
-/** What may end a request early: its caller, and whichever comes first of caller and deadline. */
-export interface Limits {
-  caller: AbortSignal | undefined;
-  either: AbortSignal;
-}
-
-// These belong to the connection, not to a request; `upgrade` would even make a raw socket of it.
-const connectionHeaders = ["connection", "keep-alive", "te", "trailer", "upgrade", "expect"];
 
 /**
  * Connects to the address and to nothing else, with the certificate checked against the URL's name.
+ * Each request has a connection of its own: one that is used again may be closed by its server just
+ * then, and nobody could say whether the request had arrived.
  */
-export async function exchange(fetch: Fetch, hop: Hop, address: string): Promise<GuardedOutcome> {
-  const { url, method, body } = hop;
-  const port = url.port === "" ? "" : `:${url.port}`;
-  const place = isIPv6(address) ? `[${address}]` : address;
-  const target = `${url.protocol}//${place}${port}${url.pathname}${url.search}`;
-  let status: number | null = null;
-  try {
-    const response = await fetch(target, {
-      method,
-      body,
-      headers: dressHeaders(hop),
-      signal: hop.limits.either,
-      redirect: "manual",
-      decompress: false,
-      proxy: false,
-      // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot unsay it.
-      tls: { rejectUnauthorized: true, ...(hasIpHost(url) ? {} : { serverName: url.hostname }) },
-    });
-    status = response.status;
-    const read = await readCapped(response, hop.response_bytes_max);
-    return { ok: true, url: url.href, status, headers: response.headers, ...read };
-  } catch (error) {
-    return failUnderway(explainEnd(error, hop.limits), url, status);
-  }
+export function exchange(dialling: Dialling, hop: Hop, address: string): Promise<GuardedOutcome> {
+  const { url, limit } = hop;
+  const request = writeHop(hop);
+  const { promise, resolve } = Promise.withResolvers<GuardedOutcome>();
+  let connection: Connection | null = null;
+  let head: ReplyHead | null = null;
+  const body = createGathering(hop.response_bytes_max, () => head?.length ?? null);
+  const settle = (outcome: GuardedOutcome) => {
+    forget();
+    resolve(outcome);
+  };
+  const settleReply = (truncated: boolean) => {
+    const { status, header } = head!;
+    const get = (name: string) => header(name.toLowerCase());
+    const headers = { get, has: (name: string) => get(name) !== null };
+    settle({ ok: true, url: url.href, status, headers, body: body.read(), truncated });
+  };
+  const listener: ReplyListener = {
+    onHead(given) {
+      head = given;
+    },
+    onBody(bytes) {
+      if (body.take(bytes)) return;
+      connection!.cut(listener);
+      settleReply(true);
+    },
+    onEnd: () => settleReply(false),
+    onFailure: (failure) => settle(failUnderway(failure, url, head?.status ?? null)),
+  };
+  const forget: Cancel = limit.onEnd((why) => {
+    cancelDial();
+    if (!connection) return settle(failUnsent(why, url));
+    connection.cut(listener);
+    settle(failUnderway(why, url, head?.status ?? null));
+  });
+  const { dial, clock, ca } = dialling;
+  const server_name = hasIpHost(url) ? undefined : url.hostname;
+  const isSecure = url.protocol === "https:";
+  const cancelDial = dial(
+    { hostname: address, server_name, port: portOf(url), isSecure, ca },
+    {
+      clock,
+      timeout_ms: CONNECT_TIMEOUT_MS,
+      onOpen(made) {
+        connection = made;
+        made.send(request, listener);
+      },
+      onFailure: (failure) => settle(failUnsent(failure, url)),
+      onEnd() {},
+      onFree: (done) => done.close(),
+      onGone() {},
+    },
+  );
+  return promise;
 }
 
-/** Why work under these limits ended with an error, whatever reason its caller gave for leaving. */
-export function explainEnd(error: unknown, limits: Limits): FetchFailure {
-  return limits.caller?.aborted ? "aborted" : explainFetchFailure(error);
-}
-
-function dressHeaders(hop: Hop): Headers {
-  const headers = new Headers(hop.headers);
-  for (const name of connectionHeaders) headers.delete(name);
-  headers.set("host", hop.url.host);
+function writeHop({ method, url, headers, body }: Hop): Buffer {
+  const first = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
   // Compressed replies are never unpacked here: 0.4 MB on the wire can be 400 MB.
-  headers.set("accept-encoding", "identity");
-  return headers;
-}
-
-async function readCapped(
-  response: Response,
-  bytes_max: number,
-): Promise<{ body: Uint8Array; truncated: boolean }> {
-  const chunks: Uint8Array[] = [];
-  let room = bytes_max;
-  // Leaving the loop early cancels the stream, which closes the connection.
-  for await (const chunk of response.body ?? []) {
-    chunks.push(chunk.subarray(0, room));
-    if (chunk.length > room) return { body: Buffer.concat(chunks), truncated: true };
-    room -= chunk.length;
-  }
-  return { body: Buffer.concat(chunks), truncated: false };
+  const own = "accept-encoding: identity\r\nconnection: close\r\n";
+  const head = `${first}${writeHeaders(headers)}${own}`;
+  if (method === "GET") return Buffer.from(`${head}\r\n`, "latin1");
+  return writeRequest(head, body ?? "");
 }

@@ -1,8 +1,10 @@
 // The way out to addresses that strangers name: only to public ones, and only where we looked.
 import type { AllowEntry } from "../allow-entry.ts";
+import type { Clock } from "../clock.ts";
 import { findSpecialBlock } from "./addresses.ts";
 import { isAllowed } from "./allow.ts";
-import { exchange, explainEnd, type Fetch, type Hop, type Limits } from "./exchange.ts";
+import { exchange, type Hop } from "./exchange.ts";
+import { dial } from "./http-dial.ts";
 import {
   failUnsent,
   forbid,
@@ -10,23 +12,31 @@ import {
   type GuardedReply,
   shortenHost,
 } from "./outcome.ts";
-import { hasIpHost, judgeUrl, type UrlVerdict } from "./url.ts";
+import { findAddresses, type Resolve } from "./resolving.ts";
+import { createTimeLimit, type TimeLimit } from "./time-limit.ts";
+import { judgeUrl, type UrlVerdict } from "./url.ts";
 
-const dns_timeout_ms = 5_000;
 /**
  * Further addresses of a name are not tried, so that no name makes us knock at a thousand doors.
  */
-const addresses_max = 4;
+const ADDRESSES_MAX = 4;
 
 /** What goes along when a redirect is followed: nothing that could be a secret. */
-const harmlessHeaders = ["accept", "accept-language", "user-agent"];
+const HARMLESS_HEADERS = ["accept", "accept-language", "user-agent"];
+
+/** These say how the bytes travel, which is the guard's own affair, or speak to proxies. */
+const OWN_HEADERS = new Set([
+  ...["host", "content-length", "transfer-encoding", "accept-encoding"],
+  ...["connection", "keep-alive", "te", "trailer", "upgrade", "expect"],
+  ...["proxy-authorization", "proxy-connection"],
+]);
 
 export interface GuardedRequest {
   url: string;
   method: "GET" | "POST";
   /** `host`, `accept-encoding` and what rules the connection are the guard's own. */
   headers: Record<string, string>;
-  body?: string | Uint8Array<ArrayBuffer>;
+  body?: string | Uint8Array;
   /** For everything together: name, connection, redirects, and the reading of the reply. */
   timeout_ms: number;
   response_bytes_max: number;
@@ -41,45 +51,58 @@ export interface GuardedRequest {
 export interface GuardedEgress {
   /** Judges a URL's text when it is registered; its name is resolved only when it is called. */
   judge(text: string): UrlVerdict;
-  /** Sends one request; whatever fails outside of us is a value. */
+  /**
+   * Sends one request; whatever fails outside of us is a value. Throws a TypeError for a header
+   * that cannot be sent, which names it and quotes nothing.
+   */
   request(ask: GuardedRequest): Promise<GuardedOutcome>;
-  /** Closes the idle connections; requests in flight finish. */
+  /** Gives up what is under way. */
   close(): void;
 }
 
 export interface GuardedOptions {
+  clock: Clock;
   /** Asked at every request, since a reload may change it. */
   allow: () => readonly AllowEntry[];
   /** Every address of a name, IPv4 and IPv6. */
-  resolve?: (name: string) => Promise<readonly string[]>;
-  fetch?: Fetch;
-  deadline?: (timeout_ms: number) => AbortSignal;
+  resolve?: Resolve;
+  dial?: typeof dial;
+  /** Trusted beside the usual authorities. */
+  ca?: string;
 }
 
-/** Opens the guarded way out; tests replace the name resolution, the connection and the clock. */
+/** Opens the guarded way out; tests replace the name resolution and the internet behind it. */
 export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
-  // A pool of its own, in which nothing lies that the trusted way opened.
-  const session = new Bun.FetchSession({ proxy: false, keepAlive: { idleTimeout: 8 } });
-  const { allow, resolve = lookUp, fetch = session.fetch } = options;
-  const { deadline = (timeout_ms) => AbortSignal.timeout(timeout_ms) } = options;
+  const { clock, allow, resolve } = options;
+  const dialling = { dial, ...options };
+  const under_way = new Set<TimeLimit>();
 
   async function request(ask: GuardedRequest): Promise<GuardedOutcome> {
     const redirects = ask.redirects ?? 0;
     if (redirects > 0 && ask.method !== "GET") throw new Error("Only a GET follows redirects.");
-    const limits = joinLimits(deadline(ask.timeout_ms), ask.signal);
-    let { url: text } = ask;
-    let headers = new Headers(ask.headers);
+    const limit = createTimeLimit(clock, ask.timeout_ms, ask.signal);
+    under_way.add(limit);
+    try {
+      return await follow({ ...ask, headers: dressHeaders(ask.headers), limit }, redirects);
+    } finally {
+      limit.release();
+      under_way.delete(limit);
+    }
+  }
+
+  async function follow(ask: Ask, redirects: number): Promise<GuardedOutcome> {
+    let { url: text, headers } = ask;
     for (let left = redirects; ; left -= 1) {
       const list = allow();
       const verdict = judgeUrl(text, list);
       if (!verdict.ok) {
         return forbid(left < redirects ? `It redirects elsewhere. ${verdict.why}` : verdict.why);
       }
-      const outcome = await attempt({ ...ask, url: verdict.url, headers, limits }, list);
+      const outcome = await attempt({ ...ask, url: verdict.url, headers }, list);
       const next = left > 0 && outcome.ok ? findRedirect(outcome) : null;
       if (next === null) return outcome;
       text = next;
-      headers = new Headers([...headers].filter(([name]) => harmlessHeaders.includes(name)));
+      headers = keepHarmless(headers);
     }
   }
 
@@ -87,44 +110,48 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
    * Looks the name up anew, checks every address of it, and goes to the first that can be reached.
    */
   async function attempt(hop: Hop, list: readonly AllowEntry[]): Promise<GuardedOutcome> {
-    let addresses: readonly string[];
-    try {
-      addresses = await findAddresses(hop);
-    } catch (error) {
-      const { limits, url } = hop;
-      return failUnsent(limits.either.aborted ? explainEnd(error, limits) : "dns", url);
-    }
-    const special = isAllowed(hop.url, list) ? null : firstSpecialBlock(addresses);
+    const { url, limit } = hop;
+    const addresses = await findAddresses(url, { clock, limit, resolve });
+    if (limit.ended !== null) return failUnsent(limit.ended, url);
+    const special = isAllowed(url, list) ? null : firstSpecialBlock(addresses);
     if (special !== null) {
-      const host = shortenHost(hop.url);
+      const host = shortenHost(url);
       return forbid(`${host} resolves to an address that is not public (${special}).`);
     }
-    let outcome: GuardedOutcome = failUnsent("dns", hop.url);
-    for (const address of addresses.slice(0, addresses_max)) {
-      outcome = await exchange(fetch, hop, address);
-      if (outcome.ok || outcome.code !== "refused") break;
+    let outcome: GuardedOutcome = failUnsent("dns", url);
+    for (const address of addresses.slice(0, ADDRESSES_MAX)) {
+      outcome = await exchange(dialling, hop, address);
+      // What was sent, or may have been, is never sent again.
+      const isUnreachable = !outcome.ok && !outcome.sent && outcome.code !== "tls";
+      if (!isUnreachable || limit.ended !== null) break;
     }
     return outcome;
   }
 
-  async function findAddresses({ url, limits }: Hop): Promise<readonly string[]> {
-    if (hasIpHost(url)) return [url.hostname.replace(/^\[|\]$/g, "")];
-    return untilAborted(
-      resolve(url.hostname),
-      AbortSignal.any([limits.either, deadline(dns_timeout_ms)]),
-    );
+  return {
+    judge: (text) => judgeUrl(text, allow()),
+    request,
+    close() {
+      for (const limit of under_way) limit.end();
+    },
+  };
+}
+
+type Ask = Omit<GuardedRequest, "headers"> & Pick<Hop, "headers" | "limit">;
+
+/** Names in lower case, so that no other spelling of one gets past the guard's own. */
+function dressHeaders(given: Record<string, string>): Record<string, string> {
+  const headers: Record<string, string> = { accept: "*/*", "user-agent": "wadi" };
+  for (const [name, value] of Object.entries(given)) {
+    const key = name.toLowerCase();
+    if (!OWN_HEADERS.has(key)) headers[key] = value.trim();
   }
-
-  return { judge: (text) => judgeUrl(text, allow()), request, close: () => session.close() };
+  return headers;
 }
 
-async function lookUp(name: string): Promise<string[]> {
-  return (await Bun.dns.lookup(name)).map((answer) => answer.address);
-}
-
-function joinLimits(deadline: AbortSignal, caller: AbortSignal | undefined): Limits {
-  const either = caller === undefined ? deadline : AbortSignal.any([deadline, caller]);
-  return { caller, either };
+function keepHarmless(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => HARMLESS_HEADERS.includes(name));
+  return Object.fromEntries(kept);
 }
 
 /** One address that is not public condemns the name: its owner could choose which one we get. */
@@ -140,14 +167,4 @@ function findRedirect(reply: GuardedReply): string | null {
   if (next === null) return location;
   next.hash = "";
   return next.href;
-}
-
-/** Settles with the work or, as a look-up cannot be called off, as soon as the signal fires. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const leave = () => reject(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
-  return promise;
 }

@@ -7,6 +7,8 @@ import { Connection, type ConnectionOwner } from "./http-connection.ts";
 export interface Target {
   /** As `URL.hostname` writes it. */
   hostname: string;
+  /** Where that is an address: the name which the server has to prove; else it is the host's. */
+  server_name?: string;
   port: number;
   isSecure: boolean;
   /** Trusted beside the usual authorities. */
@@ -66,7 +68,7 @@ export function dial(target: Target, options: DialOptions): Cancel {
   void Bun.connect({
     hostname: host,
     port: target.port,
-    ...(target.isSecure && { tls: chooseTls(host, target.ca) }),
+    ...(target.isSecure && { tls: chooseTls(target.server_name ?? host, target.ca) }),
     socket: {
       open(socket) {
         if (!target.isSecure) return open(socket);
@@ -100,7 +102,7 @@ export function dial(target: Target, options: DialOptions): Cancel {
 }
 
 /** Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot unsay it. */
-function chooseTls(host: string, ca: string | undefined): Bun.TLSOptions {
-  const serverName = isIP(host) === 0 ? host : undefined;
+function chooseTls(name: string, ca: string | undefined): Bun.TLSOptions {
+  const serverName = isIP(name) === 0 ? name : undefined;
   return { rejectUnauthorized: true, ...(serverName && { serverName }), ...(ca && { ca }) };
 }

@@ -6,7 +6,8 @@ export interface GuardedReply {
   /** Where the reply came from, after redirects. */
   url: string;
   status: number;
-  headers: Headers;
+  /** Of several under one name the first. */
+  headers: Pick<Headers, "get" | "has">;
   /** As it was sent, never decompressed. */
   body: Uint8Array;
   /** The reply was longer than allowed, and `body` is its beginning. */
@@ -46,12 +47,9 @@ export function failUnsent(code: FetchFailure, url: URL): GuardedFailure {
   return { ok: false, code, say: sentences[code](shortenHost(url)), sent: false, status: null };
 }
 
-/**
- * A request that failed on its way; certificates and connections are judged before a byte is sent.
- */
+/** A request that failed on its way, of which the host may have had something, or all. */
 export function failUnderway(code: FetchFailure, url: URL, status: number | null): GuardedFailure {
-  const sent = !["refused", "dns", "tls"].includes(code);
-  return { ...failUnsent(code, url), sent, status };
+  return { ...failUnsent(code, url), sent: true, status };
 }
 
 /** A URL's host as messages name it, at most 64 characters long. */

@@ -2,6 +2,7 @@
 import type { Clock } from "../clock.ts";
 import type { ReplyListener } from "./http-connection.ts";
 import { createPool, type Exchange, type Pool } from "./http-pool.ts";
+import { writeHeaders, writeRequest } from "./http-request.ts";
 
 export interface ServerOptions {
   /** Sent with every request, beside `host`, `content-length` and those of the request. */
@@ -64,29 +65,4 @@ export function createTrustedEgress({ clock, ca }: TrustedOptions): TrustedEgres
       for (const pool of pools.values()) pool.close();
     },
   };
-}
-
-const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-function writeHeaders(headers: Readonly<Record<string, string>>): string {
-  let text = "";
-  for (const name in headers) {
-    const value = headers[name]!;
-    // A line end in it would let its writer add headers, and requests, of their own.
-    if (!NAME.test(name) || !VALUE.test(value))
-      throw new TypeError(`the header ${name} is invalid`);
-    text += `${name}: ${value}\r\n`;
-  }
-  return text;
-}
-
-/** Headers go out byte by byte, as they were given; the body as UTF-8. */
-function writeRequest(head: string, body: string): Buffer {
-  const length = Buffer.byteLength(body);
-  const whole = `${head}content-length: ${length}\r\n\r\n`;
-  const bytes = Buffer.allocUnsafe(whole.length + length);
-  bytes.write(whole, 0, "latin1");
-  bytes.write(body, whole.length);
-  return bytes;
 }

@@ -35,7 +35,9 @@ export function hasIpHost(url: URL): boolean {
 }
 
 function findFaultOfForm(text: string): string | null {
-  if ([...text].length > url_characters_max) return "The URL is longer than 2,048 characters.";
+  // A pair of halves is one character: twice the number is more in any case.
+  const isLong = text.length > 2 * url_characters_max || [...text].length > url_characters_max;
+  if (isLong) return "The URL is longer than 2,048 characters.";
   if (disputed.test(text)) {
     return "The URL contains white space, a backslash or a character that cannot be seen.";
   }

@@ -1,6 +1,12 @@
 // Models and tools of a version, judged beside the gateway's own judgements.
 import { expect, test } from "bun:test";
-import { pinTools, requireModel, storeModel } from "../../../src/agents/definitions/judging.ts";
+import {
+  pinTools,
+  requireGuarded,
+  requireModel,
+  storeModel,
+} from "../../../src/agents/definitions/judging.ts";
+import type { ToolPin } from "../../../src/agents/definitions/version.ts";
 import { type Code, type Refusal, refuse } from "../../../src/platform/refusal.ts";
 import { caller } from "../../http/hall.ts";
 
@@ -50,16 +56,57 @@ test("every name of the default model is stored as none", () => {
   );
 });
 
+type FindChoice = Parameters<typeof pinTools>[0];
+const pinOf = (name: string, fields: Partial<ToolPin> = {}): ToolPin => ({
+  ...{ name, revision: 1, kind: "builtin", risk: "read" },
+  ...fields,
+});
+const choose = (...pins: ToolPin[]): FindChoice => {
+  const found = new Map(pins.map((pin) => [pin.name, { pin, is_off: false }]));
+  return (name) => found.get(name);
+};
+const refusalOf = (work: () => unknown) => {
+  try {
+    work();
+  } catch (failure) {
+    const { code, message, say } = failure as Refusal;
+    return [code, say.param, message];
+  }
+  return null;
+};
+
 test("tools are pinned as they are now; an inherited one that is gone stays as it was", () => {
-  const catalog = {
-    find: (name: string) => (name === "calculator" ? { revision: 3, risk: "write" } : undefined),
-  } as unknown as Parameters<typeof pinTools>[0];
-  const [now, old, gone] = [3, 1, 7].map((revision, i) => ({
-    ...{ name: i === 2 ? "gone" : "calculator", revision, kind: "builtin" as const },
-    risk: i === 0 ? ("write" as const) : ("read" as const),
-  }));
-  expect(pinTools(catalog, ["calculator", "gone"], [old!, gone!])).toEqual([now!, gone!]);
+  const [now, old, gone] = [
+    pinOf("calculator", { revision: 3, risk: "write" }),
+    pinOf("calculator"),
+    pinOf("gone", { revision: 7 }),
+  ];
+  expect(pinTools(choose(now), ["calculator", "gone"], [old, gone])).toEqual([now, gone]);
   const name = `gone${"x".repeat(99)}`;
-  const work = () => pinTools(catalog, ["calculator", name], [old!, gone!]);
-  expect(work).toThrow(`There is no tool "${name.slice(0, 64)}…".`);
+  expect(refusalOf(() => pinTools(choose(now), ["calculator", name], [old, gone]))).toEqual([
+    ...["invalid_request", "tools.1", `There is no tool "${name.slice(0, 64)}…".`],
+  ]);
+});
+
+test("agents.does.version an inherited tool of the account stays at its revision, a named one is the latest", () => {
+  const old = pinOf("send", { kind: "http", risk: "write" });
+  const now = pinOf("send", { kind: "http", revision: 2 });
+  expect(pinTools(choose(now), ["send"], [old])).toEqual([old]);
+  expect(pinTools(choose(now), ["send"], [])).toEqual([now]);
+  // What was the platform's is not the account's, also where the account has one of its name now.
+  expect(pinTools(choose(now), ["send"], [pinOf("send")])).toEqual([pinOf("send")]);
+});
+
+test("a tool that is switched off stays where it is inherited, and is not newly named", () => {
+  const pin = pinOf("send", { kind: "http" });
+  const off: FindChoice = (name) => (name === "send" ? { pin, is_off: true } : undefined);
+  expect(pinTools(off, ["send"], [pin])).toEqual([pin]);
+  expect(refusalOf(() => pinTools(off, ["send"], []))).toEqual([
+    ...["invalid_request", "tools.0", 'The tool "send" is switched off.'],
+  ]);
+  // A guard does no harm.
+  expect(refusalOf(() => requireGuarded(off, ["send"]))).toBeNull();
+  expect(refusalOf(() => requireGuarded(off, ["send", "sent"]))).toEqual([
+    ...["invalid_request", "policy.require_approval.1", 'There is no tool "sent".'],
+  ]);
 });

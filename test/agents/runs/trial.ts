@@ -9,6 +9,7 @@ import { approvalStore } from "../../../src/agents/approvals/store.ts";
 import type { Around } from "../../../src/agents/around.ts";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import { noteStore } from "../../../src/agents/notes/store.ts";
 import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
@@ -25,6 +26,7 @@ import type { Code } from "../../../src/platform/refusal.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
+import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 
 export type Reply = RoundAnswer | RoundFailure;
@@ -137,6 +139,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const asks: RoundAsk[] = [];
   const around: Around = {
     database: { ...database, engine: options.isShared ? "postgres" : "memory" },
+    secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
       chat: {
@@ -153,7 +156,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
         }),
       },
     } as never,
-    egress: options.egress ?? createGuardedEgress({ allow: () => [], resolve: async () => [] }),
+    egress:
+      options.egress ?? createGuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi" },
     log: {
       info() {},
@@ -162,7 +166,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     } as never,
     settings: () => ({ limits }) as never,
   };
-  const catalog = createCatalog(createBuiltins({ search: around.inside.search }));
+  const notes = database.bind(noteStore);
+  const builtins = createBuiltins({ search: around.inside.search, egress: around.egress, notes });
+  const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const engine: Engine = createEngine({
     around,

@@ -1,7 +1,8 @@
 // Holds the reading of a call's arguments to its bounds and its words.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { checkArguments } from "../../../src/agents/tools/arguments.ts";
+import { judgeParameters } from "../../../src/agents/tools/schema.ts";
 
 const parameters = Type.Object(
   {
@@ -33,6 +34,27 @@ test.each([
   [`{"a":"${"م".repeat(131_072)}"}`, "The arguments are longer than 262144 bytes."],
 ])("%.30s is told in one sentence", (text, fault) => {
   expect(checkArguments(anything, text)).toEqual({ ok: false, faults: [fault] });
+});
+
+test.each([
+  ['{"a":1e400}', "The arguments must hold no number beyond 1.8e308."],
+  ['{"a":[{"b":-1e999}]}', "The arguments must hold no number beyond 1.8e308."],
+  ['{"a":"\\ud83d"}', "The arguments must hold no half of a character (a lone surrogate)."],
+  ['{"\\udc2a":1}', "The arguments must hold no half of a character (a lone surrogate)."],
+  ['{"a":"\ud83d"}', "The arguments must hold no half of a character (a lone surrogate)."],
+])("%j has no canonical text", (text, fault) => {
+  expect(checkArguments(anything, text)).toEqual({ ok: false, faults: [fault] });
+});
+
+test("of a field that stands twice the last counts, and nothing else is kept", () => {
+  const text = '{"query":"a","query":"b","count":1e0,"count":2}';
+  const value = { query: "b", count: 2 };
+  expect(checkArguments(parameters, text)).toEqual({ ok: true, value });
+});
+
+test("whole characters beyond the first 65,536 are kept", () => {
+  const value = { a: "🐪" };
+  expect(checkArguments(anything, '{"a":"\\ud83d\\udc2a"}')).toEqual({ ok: true, value });
 });
 
 test("brackets inside strings nest nothing", () => {
@@ -69,4 +91,74 @@ test("a field of that name touches no prototype", () => {
   const checked = checkArguments(anything, '{"__proto__":{"is_admin":true}}');
   expect(checked.ok && "is_admin" in checked.value).toBe(false);
   expect(checkArguments(parameters, '{"query":"x","__proto__":{}}').ok).toBe(false);
+});
+
+describe("by a caller's schema", async () => {
+  const own = {
+    type: "object",
+    properties: {
+      city: { type: "string", minLength: 2 },
+      days: { type: "array", items: { $ref: "#/$defs/day" }, maxItems: 3 },
+    },
+    required: ["city"],
+    additionalProperties: false,
+    $defs: { day: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" } },
+  };
+  expect(await judgeParameters(own)).toBe(null);
+
+  test("valid arguments are the object that the text holds", () => {
+    const value = { city: "الرياض", days: ["2026-01-01"] };
+    expect(checkArguments(own, JSON.stringify(value))).toEqual({ ok: true, value });
+  });
+
+  test.each<[string, string[]]>([
+    ["", ['The arguments: must have the field "city".']],
+    ["[]", ["The arguments must be a JSON object."]],
+    ["{", ["The arguments are no valid JSON."]],
+    ['{"city":"A"}', ["/city: must have a length of at least 2 characters."]],
+    [
+      '{"city":"Jeddah","days":["today"]}',
+      ["/days/0: must match the pattern ^\\d{4}-\\d{2}-\\d{2}$."],
+    ],
+    ['{"city":"Jeddah","unit":"C"}', ["/unit: Unexpected property."]],
+    [
+      '{"city":1,"days":[1,2,3,4],"a":1,"b":1}',
+      [
+        "/city: must be a string.",
+        "/days/0: must be a string.",
+        "/days/1: must be a string.",
+        "/days/2: must be a string.",
+        "/days/3: must be a string.",
+      ],
+    ],
+  ])("%s has its faults told, at most five", (text, faults) => {
+    expect(checkArguments(own, text)).toEqual({ ok: false, faults });
+  });
+
+  test("faults are short, whatever the names are", () => {
+    const names = Array.from({ length: 50 }, (_, n) => [`${n}${"🐪".repeat(1_000)}`, 1]);
+    const text = JSON.stringify({ city: "Jeddah", ...Object.fromEntries(names) });
+    const checked = checkArguments(own, text);
+    if (checked.ok) throw new Error("nothing was at fault");
+    expect(checked.faults).toHaveLength(5);
+    for (const fault of checked.faults) {
+      expect(fault.length).toBeLessThanOrEqual(300);
+      expect(fault.isWellFormed()).toBe(true);
+    }
+  });
+
+  test("a field of that name touches no prototype", async () => {
+    const open = { type: "object" };
+    expect(await judgeParameters(open)).toBe(null);
+    const checked = checkArguments(open, '{"__proto__":{"is_admin":true}}');
+    expect(checked.ok && "is_admin" in checked.value).toBe(false);
+    expect(checkArguments(own, '{"city":"Jeddah","__proto__":{}}')).toEqual({
+      ok: false,
+      faults: ["/__proto__: Unexpected property."],
+    });
+  });
+
+  test("a schema that was not prepared judges nothing", () => {
+    expect(() => checkArguments({ ...own }, "{}")).toThrow("have to be prepared");
+  });
 });

@@ -6,9 +6,12 @@ import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
 import { ToolList, ToolRevision } from "../../../src/agents/tools/tool.ts";
 import { show } from "../../../src/platform/shape.ts";
+import { guard } from "../../platform/egress/guard.ts";
 
 const builtins = createBuiltins({
   search: { ask: async () => ({ ok: true, results: [] }) },
+  egress: guard([]),
+  notes: { list: async () => [], find: async () => undefined, count: async () => 0 },
 });
 const catalog = createCatalog(builtins);
 const priceless = new Map<string, number>();
@@ -37,9 +40,14 @@ describe("agents.resources.tool", () => {
   });
 });
 
-test("agents.does.tool: each tool has a kind and a risk level; the built-in ones read", () => {
-  for (const { kind, risk } of catalog.list(priceless)) {
-    expect([kind, risk]).toEqual(["builtin", "read"]);
+test("agents.does.tool: each tool has a kind and a risk level; two built-in ones write", () => {
+  const writing = ["memory_set", "memory_delete"];
+  for (const { name, kind, risk } of catalog.list(priceless)) {
+    expect([name, kind, risk]).toEqual([
+      name,
+      "builtin",
+      writing.includes(name) ? "write" : "read",
+    ]);
   }
 });
 
@@ -51,6 +59,11 @@ describe("agents.endpoints.tools.get_tools", () => {
       ["calculator", "builtin", 1],
       ["read_output", "builtin", 1],
       ["web_search", "builtin", 1],
+      ["read_page", "builtin", 1],
+      ["memory_list", "builtin", 1],
+      ["memory_get", "builtin", 1],
+      ["memory_set", "builtin", 1],
+      ["memory_delete", "builtin", 1],
     ]);
   });
 
@@ -74,7 +87,7 @@ describe("agents.endpoints.tools.get_tools", () => {
 
   test("only what brings text from outside says so", () => {
     const external = catalog.list(priceless).filter((one) => one.external_content);
-    expect(external.map((one) => one.name)).toEqual(["web_search"]);
+    expect(external.map((one) => one.name)).toEqual(["web_search", "read_page"]);
   });
 });
 

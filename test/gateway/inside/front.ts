@@ -19,6 +19,7 @@ import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { openTestDatabase } from "../../support/database.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { readLedger } from "../../support/ledger.ts";
+import { openTestSecrets } from "../../support/secrets.ts";
 
 export interface InsideFront extends AsyncDisposable {
   inside: GatewayInside;
@@ -62,7 +63,8 @@ export async function openInside(text = ""): Promise<InsideFront> {
   });
   const hashUser = (user: string) => user;
   const gateway = openGateway(door, { ...around, registry, running, hashUser });
-  const operator = buildOperator({ settings, access, database, clock });
+  const secrets = openTestSecrets(database, clock);
+  const operator = buildOperator({ settings, access, database, clock, ids, secrets });
   let isOpen = true;
   const close = async () => {
     if (isOpen) await database.close();

@@ -1,5 +1,4 @@
 // A guarded way out for tests, with name resolution and the internet behind it made up.
-
 import { readAllowEntry } from "../../../src/platform/allow-entry.ts";
 import {
   createGuardedEgress,
@@ -7,6 +6,9 @@ import {
   type GuardedOptions,
   type GuardedRequest,
 } from "../../../src/platform/egress/guarded.ts";
+import { dial } from "../../../src/platform/egress/http-dial.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { findClosedPort, listenRaw, plainReply } from "./raw-server.ts";
 
 /** A request as most tests send it. */
 export const ask = {
@@ -19,22 +21,51 @@ export const ask = {
 
 export const get = { ...ask, method: "GET", body: undefined } as const;
 
-/** A guard whose operator opened these places, and which never asks the real name servers. */
+/**
+ * A guard whose operator opened these places, on a clock that stands still; it never asks the real
+ * name servers.
+ */
 export function guard(
   allowed: readonly string[],
   options: Partial<GuardedOptions> = {},
 ): GuardedEgress {
   const allow = allowed.map(readAllowEntry);
   const resolve = async () => ["127.0.0.1"];
-  return createGuardedEgress({ resolve, allow: () => allow, ...options });
+  return createGuardedEgress({
+    ...{ clock: createManualClock(), resolve, allow: () => allow },
+    ...options,
+  });
 }
 
-/** A stand-in for the internet: keeps what was dialled and answers, or fails, as it is told. */
-export function pretendInternet(answer: (url: string) => Response = () => new Response("ok")) {
-  const calls: { url: string; init: BunFetchRequestInit }[] = [];
-  const fetch = async (url: string, init: BunFetchRequestInit) => {
-    calls.push({ url, init });
-    return answer(url);
+export interface Internet {
+  /** Where connections went, as `https://ADDRESS:PORT as NAME`. */
+  dialled: string[];
+  /** What was sent over them. */
+  requests: string[];
+  dial: typeof dial;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A stand-in for the internet: keeps which addresses were dialled and answers, in plain text, for
+ * all of them but those where nobody listens.
+ */
+export function pretendInternet(
+  answer: (request: string) => string = () => plainReply,
+  isDead: (address: string) => boolean = () => false,
+): Internet {
+  const server = listenRaw((socket) => socket.say(answer(server.pieces.at(-1)!)));
+  const closed_port = Number(new URL(findClosedPort()).port);
+  const dialled: string[] = [];
+  return {
+    dialled,
+    requests: server.pieces,
+    dial(target, options) {
+      const { hostname, port, isSecure, server_name } = target;
+      dialled.push(`${isSecure ? "https" : "http"}://${hostname}:${port} as ${server_name}`);
+      const place = { port: isDead(hostname) ? closed_port : server.port, isSecure: false };
+      return dial({ ...target, hostname: "127.0.0.1", ...place }, options);
+    },
+    [Symbol.dispose]: server[Symbol.dispose],
   };
-  return { calls, fetch, dialled: () => calls.map((call) => call.url) };
 }

@@ -4,11 +4,19 @@ import type { Scope } from "../../../src/access/index.ts";
 import { type AskOptions, KEY, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { readRefusal } from "./refusal.ts";
-import { askRoute, listRoutes, NOWHERE, type Route, readDocument } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  listRoutes,
+  NOWHERE,
+  type Route,
+  readDocument,
+  TRIAL,
+} from "./routes.ts";
 import { createAgent, readJson, startService } from "./service.ts";
 
-/** Deciding needs another scope, and usage is certain to ask for its own. */
-const CERTAIN = ["GET /v1/agents/usage"];
+/** Deciding needs another scope, a test one more, and usage is certain to ask for its own. */
+const CERTAIN = ["GET /v1/agents/usage", TRIAL];
 
 let app: TestApp;
 let lenient: TestApp;
@@ -69,11 +77,19 @@ describe("agents.authentication.1", () => {
 
 describe("agents.authentication.2", () => {
   const says = [403, "scope_required", null];
+  /** A decision tells first that there is no such approval: its scope has tests of its own. */
+  const expectScopeAsked = async (given: AskOptions) => {
+    for (const route of routes) {
+      const told = await readRefusal(await askRoute(app, route, given));
+      const expected = isDecision(route) ? [404, "approval_not_found", null] : says;
+      expect([nameOf(route), told]).toEqual([nameOf(route), expected]);
+    }
+  };
 
   test("agents.authentication.2 agents.errors.scope_required no other scope is `agents`", async () => {
     const others: Scope[] = ["agents.approve", "embeddings", "search", "reasoning", "think"];
     for (const scopes of [[], others]) {
-      await expectEverywhere({ key: await createKey(app, { scopes }) }, says);
+      await expectScopeAsked({ key: await createKey(app, { scopes }) });
     }
   });
 
@@ -81,14 +97,15 @@ describe("agents.authentication.2", () => {
     const key = await createKey(app, { scopes: ["agents"] });
     for (const route of routes) {
       const { status } = await askRoute(app, route, { key });
-      const expected = route.path.includes("{") ? 404 : route.method === "POST" ? 201 : 200;
+      const created = route.method === "POST" ? 201 : 200;
+      const expected = nameOf(route) === TRIAL ? 403 : route.path.includes("{") ? 404 : created;
       expect([nameOf(route), status]).toEqual([nameOf(route), expected]);
     }
   });
 
   test("agents.authentication.2 the scope is asked for before anything of the request is read", async () => {
     const key = `${KEY}-none`;
-    await expectEverywhere({ key, body: undefined, headers: { "content-type": "text/x" } }, says);
+    await expectScopeAsked({ key, body: undefined, headers: { "content-type": "text/x" } });
     for (const path of ["/v1/agents/mine", "/v1/runs?colour=red", "/v1/runs/1/steps?limit=0"]) {
       expect(await readRefusal(await app.get(path, { key }))).toEqual(says);
     }
@@ -130,7 +147,7 @@ describe("agents.authentication.4", () => {
   });
 
   test("agents.authentication.4 agents.errors.permission_denied a key without an owner makes and finds nothing", async () => {
-    const key = `${KEY}-ownerless`;
+    const key = await createKey(app, { account_id: null, scopes: ["agents", "agents.approve"] });
     const { id } = await createAgent(app);
     for (const route of routes) {
       const reply = await askRoute(app, route, { key, params: { id } });

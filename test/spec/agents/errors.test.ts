@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { readRefusal } from "./refusal.ts";
-import { askRoute, listQuery, listRoutes, NOWHERE, type Route, readDocument } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  kindOf,
+  listQuery,
+  listRoutes,
+  NOWHERE,
+  type Route,
+  readDocument,
+} from "./routes.ts";
 import { type Json, startService } from "./service.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -23,7 +32,10 @@ afterAll(async () => {
 });
 
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
-const withBody = () => routes.filter(({ body }) => body);
+/** Without decisions, which look for their approval first: they have tests of their own. */
+const withBody = () => routes.filter((route) => route.body && !isDecision(route));
+/** Has every scope that a route of this half asks for. */
+const key = `${KEY}-approver`;
 const VALID = { name: "Helper", system_prompt: "Be brief." };
 
 describe("agents.errors.p1", () => {
@@ -123,7 +135,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     expect(withBody().length).toBeGreaterThan(3);
     for (const route of withBody()) {
       for (const [body, param] of bodies) {
-        const reply = await askRoute(app, route, { body });
+        const reply = await askRoute(app, route, { key, body });
         const told = await readRefusal(reply);
         // Of several faults the first is told: a field that is missing.
         const missing = param === null ? undefined : route.body!.required?.[0];
@@ -133,10 +145,10 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
       }
       // An empty body is `{}` where nothing is required.
       const [missing] = route.body!.required ?? [];
-      const told = await readRefusal(await askRoute(app, route, { body: "" }));
+      const told = await readRefusal(await askRoute(app, route, { key, body: "" }));
       expect([nameOf(route), told.slice(0, 3)]).toEqual([
         nameOf(route),
-        missing ? [400, undefined, missing] : [404, "agent_not_found", null],
+        missing ? [400, undefined, missing] : [404, `${kindOf(route)}_not_found`, null],
       ]);
     }
   });
@@ -144,7 +156,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
   test("agents.errors.p9 a body of another content type", async () => {
     for (const route of withBody()) {
       const headers = { "content-type": "application/x-www-form-urlencoded" };
-      const reply = await askRoute(app, route, { headers });
+      const reply = await askRoute(app, route, { key, headers });
       expect([nameOf(route), await readRefusal(reply)]).toEqual([
         ...[nameOf(route), [400, undefined, null]],
       ]);

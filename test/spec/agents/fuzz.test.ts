@@ -5,10 +5,11 @@ import { createDraw } from "../../http/draw.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
-import { type Population, populate } from "./population.ts";
+import { ENDPOINT, type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
-import { listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
+import { isDecision, kindOf, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
 import { createAgent, startService } from "./service.ts";
+import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
 /** On a further engine the same doors judge; what differs behind them is seen by far fewer. */
@@ -20,9 +21,14 @@ const IDS = 300 / PART;
 const SHARES: Record<string, number> = {
   "PATCH /v1/agents/{id}": 8,
   "POST /v1/agents/{id}/runs": 8,
+  // The names that are drawn are few, and each can be taken once.
+  "POST /v1/tools/connections": 150,
 };
 const SHARE = 30;
-const NO_LIMITS = { WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" };
+const NO_LIMITS = {
+  ...{ WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" },
+  WADI_LIMITS__CONNECTIONS: "100000",
+};
 
 let app: TestApp;
 let document: Document;
@@ -37,12 +43,14 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
+/** Has every scope that a route of this half asks for. */
+const key = `${KEY}-approver`;
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 /** A path with an id of the caller's own. */
 const aim = ({ path }: Route) => {
-  const kind = path.split("/")[2]!.replace(/s$/, "") as "agent" | "run" | "thread";
-  return path.replace("{id}", mine[kind]?.id);
+  const kind = kindOf({ path }) as "agent" | "run" | "thread" | "connection";
+  return path.replace("{id}", mine[kind]?.id).replace("{name}", mine.tool.name);
 };
 
 /** What is wrong with a reply; empty: nothing. */
@@ -64,7 +72,7 @@ async function judgeReply({ operation }: Route, reply: Response): Promise<unknow
 async function tryOut(route: Route, drawn: readonly { path: string; body?: string }[]) {
   const statuses = new Map<number, number>();
   for (const { path, body } of drawn) {
-    const reply = await app.ask(route.method, path, { body });
+    const reply = await app.ask(route.method, path, { key, body });
     statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
     const request = [path, body?.slice(0, 500)];
     expect([request, await judgeReply(route, reply)]).toEqual([request, []]);
@@ -74,14 +82,26 @@ async function tryOut(route: Route, drawn: readonly { path: string; body?: strin
   return statuses;
 }
 
+/** Of a tool that takes any arguments; a route that revises one leaves the others as they are. */
+async function nameTool({ path }: Route): Promise<string> {
+  if (!path.includes("{name}")) return "";
+  const name = `fuzz_${path.split("/").at(-1)}`;
+  await register(app, { name, parameters: { type: "object" }, endpoint: ENDPOINT });
+  return name;
+}
+
 const success = ({ operation }: Route) =>
   Number(Object.keys(operation.responses).find((status) => status < "3"));
 
 test("agents.errors.p9 every route with a body answers whatever body is sent, as it is documented", async () => {
   const draw = createDraw(SEED);
   for (const route of routes.filter(({ body }) => body)) {
-    const { id } = await createAgent(app);
-    const path = route.path.replace("{id}", id);
+    // Each way to decide has an approval of its own, which the first valid body decides.
+    const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
+    const isOfConnection = kindOf(route) === "connection";
+    const own = isOfConnection ? mine.connection : await createAgent(app);
+    const { id } = isDecision(route) ? approval : own;
+    const path = route.path.replace("{id}", id).replace("{name}", await nameTool(route));
     const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
     const statuses = await tryOut(
       route,
@@ -116,16 +136,19 @@ test("agents.errors.p9 every route answers whatever stands behind its path, as i
 
 test("agents.resources.p4 every route answers whatever stands in its path, as it is documented", async () => {
   const draw = createDraw(SEED);
-  const own = mine.agent.id as string;
   const places = [..."%/?#.-\u0000😀 {}_'\";:@&=+~aF0"];
-  for (const route of routes.filter(({ path }) => path.includes("{id}"))) {
+  for (const route of routes.filter(({ path }) => path.includes("{"))) {
+    const isNamed = route.path.includes("{name}");
+    const own: string = isNamed ? mine.tool.name : mine.agent.id;
     const drawn = Array.from({ length: IDS }, () => {
       const at = draw(own.length + 1);
       const mark = places[draw(places.length)]!;
       const spoiled = own.slice(0, at) + encodeURIComponent(mark) + own.slice(at + draw(2));
-      return { path: route.path.replace("{id}", spoiled) };
+      return { path: route.path.replace(/\{\w+\}/, spoiled) };
     });
     const statuses = await tryOut(route, drawn);
-    expect([nameOf(route), statuses.get(400)! > IDS / 2]).toEqual([nameOf(route), true]);
+    // A name may be anything: it is only none of the caller's. Of a body there is none here.
+    const status = isNamed && !route.body?.required ? 404 : 400;
+    expect([nameOf(route), statuses.get(status)! > IDS / 2]).toEqual([nameOf(route), true]);
   }
 }, 60_000);

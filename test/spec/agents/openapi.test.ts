@@ -5,12 +5,20 @@ import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { type Population, populate, startRun } from "./population.ts";
-import { askRoute, listRoutes, type Route, readDocument } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  kindOf,
+  listRoutes,
+  type Route,
+  readDocument,
+  TRIAL,
+} from "./routes.ts";
 import { type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
 const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
-const MORE_RESOURCES = ["Approval", "ToolRevision"];
+const MORE_RESOURCES = ["Approval", "ToolRevision", "Connection"];
 
 let app: TestApp;
 let document: Document;
@@ -41,7 +49,11 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["GET /v1/runs", "GET /v1/runs/{id}", "GET /v1/runs/{id}/steps"],
         ...["POST /v1/runs/{id}/cancel", "GET /v1/runs/{id}/events", "GET /v1/agents/usage"],
         ...["GET /v1/threads", "GET /v1/threads/{id}", "GET /v1/threads/{id}/messages"],
-        "GET /v1/tools",
+        ...["GET /v1/approvals", "GET /v1/approvals/{id}"],
+        ...["POST /v1/approvals/{id}/approve", "POST /v1/approvals/{id}/reject"],
+        ...["GET /v1/tools", "POST /v1/tools", "GET /v1/tools/{name}"],
+        ...["GET /v1/tools/{name}/revisions", "POST /v1/tools/{name}/revisions"],
+        ...["POST /v1/tools/{name}/disable", "POST /v1/tools/{name}/enable", TRIAL],
       ]),
     );
     for (const { path } of routes) expect(path).toStartWith("/v1/");
@@ -58,7 +70,7 @@ describe("agents.p4 agents.versioning.4", () => {
       const inPath = parameters.filter((one) => one.in === "path").map((one) => one.name);
       expect([name, inPath]).toEqual([name, [...path.matchAll(/\{(\w+)\}/g)].map(([, id]) => id!)]);
       const statuses = ["400", "401", "403", "429", "500", "503"];
-      if (path.includes("{id}")) statuses.push("404");
+      if (path.includes("{")) statuses.push("404");
       if (body) statuses.push("413");
       expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(statuses)]);
       // agents.limits.retry_after
@@ -120,7 +132,11 @@ describe("agents.p4 agents.versioning.4", () => {
           await app.post("/v1/agents", { name: "Example", system_prompt: "Be brief." }),
           201,
         );
-        const reply = await askRoute(app, route, { params: { id }, body: example as object });
+        const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
+        const own = kindOf(route) === "connection" ? mine.connection.id : id;
+        const asked = isDecision(route) ? approval.id : own;
+        const given = { params: { id: asked, name: mine.tool.name }, body: example as object };
+        const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
     }
@@ -145,7 +161,10 @@ describe("agents.resources.p1", () => {
       ...[mine.run, mine.queued, frames.at(-1).run].map((one): [string, Json] => ["Run", one]),
       ...steps.map((one): [string, Json] => ["RunStep", one]),
       ...messages.map((one): [string, Json] => ["Message", one]),
+      ["ToolRevision", mine.tool],
+      ["Connection", mine.connection],
       ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
+      ...mine.approvals.map((one): [string, Json] => ["Approval", one]),
     ];
   };
 

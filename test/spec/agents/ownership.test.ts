@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
 import type { Document } from "../gateway/document.ts";
+import { createKey } from "../gateway/keys.ts";
 import { type Population, populate, startRun } from "./population.ts";
 import {
   askRoute,
+  kindOf,
   listIdFields,
   listQuery,
   listRoutes,
@@ -28,8 +30,12 @@ let routes: Route[];
 let mine: Population;
 /** The other account's own, so that nothing but the one id is at fault. */
 let theirs: Population;
+/** A key of theirs that no scope keeps from anything. */
+let otherApprover: string;
 beforeAll(async () => {
   app = await startService({ listens: true });
+  const account_id = (await app.app.access.accounts.find("other"))!.id;
+  otherApprover = await createKey(app, { account_id, scopes: ["agents", "agents.approve"] });
   document = await readDocument(app);
   routes = listRoutes(document);
   mine = await populate(app, KEY);
@@ -37,13 +43,16 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** Ids of every kind of object that has one, by its kind. */
+/** Ids of every kind of object that has one, by its kind; of a tool its name. */
 const listIds = (of: Population): Record<string, string> => ({
   agent: of.agent.id,
+  tool: of.tool.name,
+  connection: of.connection.id,
   run: of.run.id,
   thread: of.thread.id,
   step: of.steps[0].id,
   message: of.messages[0].id,
+  approval: of.approvals[0].id,
   key: of.run.started_by_key_id,
   call: of.agent.id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
 });
@@ -66,15 +75,22 @@ const listPlaces = (): Place[] =>
   });
 const nameOf = ({ route, where, name }: Place) => `${route.method} ${route.path} ${where} ${name}`;
 
+/** What is no UUID may only stand where a name does. */
+const fits =
+  ({ name }: Place) =>
+  (id: string) =>
+    name === "name" || !id.includes("_");
+
 /** The other account asks with this id in that place, and its own in all others. */
 async function ask({ route, where, name }: Place, id: string) {
-  const kind = route.path.split("/")[2]!.replace(/s$/, "");
+  const kind = kindOf(route);
   const own = listIds(theirs)[kind]!;
+  const params = where === "path" ? { [name]: id } : { id: own, name: own };
   const example = route.body && { ...(route.body.examples?.[0] as object) };
   const reply = await askRoute(app, route, {
-    key: OTHER,
+    key: otherApprover,
     headers: SAME,
-    params: { id: where === "path" ? id : own },
+    params,
     query: where === "query" ? { [name]: id } : undefined,
     body: where === "body" ? { ...example, [name]: id } : example,
   });
@@ -88,7 +104,12 @@ test("the places of ids are found", () => {
   expect(names).toContain("GET /v1/agents/{id} path id");
   expect(names).toContain("POST /v1/agents/{id}/runs body thread_id");
   expect(names).toContain("GET /v1/runs query agent_id");
+  expect(names).toContain("POST /v1/tools/{name}/revisions path name");
+  expect(names).toContain("POST /v1/tools/{name}/revisions body connection_id");
   expect(names).toContain("GET /v1/runs/{id}/events path id");
+  expect(names).toContain("GET /v1/approvals query run_id");
+  expect(names).toContain("PUT /v1/tools/connections/{id}/secret path id");
+  expect(names).toContain("POST /v1/approvals/{id}/approve path id");
 });
 
 describe("agents.authentication.6", () => {
@@ -99,22 +120,25 @@ describe("agents.authentication.6", () => {
       expect([nameOf(place), missing.status]).toEqual([nameOf(place), 404]);
       codes.add(JSON.parse(missing.body).error.code);
       expect(missing.body).not.toContain(NOBODYS[0]!);
-      const others = [...NOBODYS, ...Object.values(listIds(mine))];
+      const others = [...NOBODYS, ...Object.values(listIds(mine))].filter(fits(place));
       for (const id of [...others, ...others.map((one) => one.toUpperCase())]) {
         expect([nameOf(place), id, await ask(place, id)]).toEqual([nameOf(place), id, missing]);
       }
     }
-    // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found
-    expect([...codes].toSorted()).toEqual(["agent_not_found", "run_not_found", "thread_not_found"]);
+    // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found,
+    // agents.errors.tool_not_found, agents.errors.connection_not_found,
+    // agents.errors.approval_not_found
+    const kinds = ["agent", "approval", "connection", "run", "thread", "tool"];
+    expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
 
   test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another kind is none", async () => {
     const ids = listIds(theirs);
     for (const place of listPlaces().filter(({ where }) => where === "path")) {
-      const kind = place.route.path.split("/")[2]!.replace(/s$/, "");
+      const kind = kindOf(place.route);
       const missing = await ask(place, NOBODYS[0]!);
       for (const [other, id] of Object.entries(ids)) {
-        if (other !== kind)
+        if (other !== kind && fits(place)(id))
           expect([place.name, await ask(place, id)]).toEqual([place.name, missing]);
       }
     }
@@ -124,7 +148,11 @@ describe("agents.authentication.6", () => {
     const read = async (path: string) => readJson(await app.get(path));
     expect(await read(`/v1/agents/${mine.agent.id}`)).toEqual(mine.agent);
     expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
+    const connection = `/v1/tools/connections/${mine.connection.id}`;
+    expect(await read(connection)).toEqual(mine.connection);
     expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
+    for (const one of mine.approvals) expect(await read(`/v1/approvals/${one.id}`)).toEqual(one);
+    expect(await read(`/v1/tools/${mine.tool.name}`)).toEqual(mine.tool);
   });
 
   test("agents.authentication.6 a run in progress is not cancelled by another account, and its thread takes no run of theirs", async () => {
@@ -173,7 +201,9 @@ describe("agents.authentication.6", () => {
 
   test("agents.authentication.6 another key of the same account sees what the first one made", async () => {
     const key = `${KEY}-approver`;
-    for (const path of [`/v1/agents/${mine.agent.id}`, `/v1/runs/${mine.run.id}`]) {
+    const { agent, run, tool } = mine;
+    const paths = [`/v1/agents/${agent.id}`, `/v1/runs/${run.id}`, `/v1/tools/${tool.name}`];
+    for (const path of paths) {
       expect((await app.get(path, { key })).status).toBe(200);
     }
   });

@@ -1,7 +1,7 @@
 // An account with one of each object that the agent service keeps, made as its callers make them.
 import { expect } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
-import { createAgent, type Json, readJson } from "./service.ts";
+import { createAgent, createConnection, type Json, readJson } from "./service.ts";
 
 /** Two rounds with calls of the stub's, and a third that answers. */
 const SCRIPT = [
@@ -13,7 +13,16 @@ const SCRIPT = [
   "!say It is 10.",
 ].join("\n");
 
+/** Two calls that a person is asked for. */
+const ASKING = '!tool calculator {"expression":"1 + 1"}\n!tool calculator {"expression":"2 + 2"}';
+/** Nobody listens there. */
+export const ENDPOINT = "http://127.0.0.1:9/notes";
+
 export interface Population {
+  /** As it was registered: the second revision of a tool whose name nobody else has. */
+  tool: Json;
+  /** That no tool uses. */
+  connection: Json;
   agent: Json;
   /** Of which the second is current. */
   versions: Json[];
@@ -26,9 +35,11 @@ export interface Population {
   messages: Json[];
   /** What the stream of the run said. */
   frames: Json[];
+  /** Of a run that waits for both, which the same key started. */
+  approvals: Json[];
 }
 
-/** `app` listens, so that its engine works. */
+/** `app` listens, so that its engine works, and lets its own machine be called. */
 export async function populate(app: TestApp, key: string): Promise<Population> {
   const read = async (path: string) => readJson(await app.get(path, { key }));
   const agent = await createAgent(app, { tools: ["calculator", "web_search"] }, { key });
@@ -39,13 +50,41 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   const frames = await readStream(app, queued.id, key);
   const run = await read(`/v1/runs/${queued.id}`);
   return {
+    tool: await registerTool(app, key),
+    connection: await createConnection(app, { name: "Populated" }, { key }),
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
+    approvals: await askForApprovals(app, key),
     steps: (await read(`/v1/runs/${run.id}/steps`)).data,
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
   };
+}
+
+async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
+  const fields = { tools: ["calculator"], policy: { require_approval: ["calculator"] } };
+  const agent = await createAgent(app, fields, { key });
+  const { id } = await startRun(app, agent.id, { input: { message: ASKING } }, key);
+  for (;;) {
+    const { status } = await readJson(await app.get(`/v1/runs/${id}`, { key }));
+    if (status === "waiting_approval") break;
+    await app.clock.advance(0);
+  }
+  return (await readJson(await app.get(`/v1/approvals?run_id=${id}`, { key }))).data;
+}
+
+async function registerTool(app: TestApp, key: string): Promise<Json> {
+  const name = `${key.replaceAll("-", "_")}_note`;
+  const text = { type: "string" };
+  const body = {
+    description: "Keeps a note.",
+    parameters: { type: "object", properties: { to: text, text } },
+    endpoint: ENDPOINT,
+  };
+  await readJson(await app.post("/v1/tools", { name, ...body }, { key }), 201);
+  const path = `/v1/tools/${name}/revisions`;
+  return readJson(await app.post(path, { ...body, title: "Note" }, { key }), 201);
 }
 
 export async function startRun(

@@ -32,6 +32,17 @@ export interface Given extends AskOptions {
   query?: Record<string, string>;
 }
 
+/** It judges what its path names, and who may decide that, before all else of the request. */
+export const isDecision = ({ path }: Route) => /^\/v1\/approvals\/\{id\}\/\w+$/.test(path);
+
+/** Of what the id in its path is one: `agent`, `run`, `connection` … */
+export function kindOf({ path }: Pick<Route, "path">): string {
+  if (path.startsWith("/v1/tools/connections")) return "connection";
+  return path.split("/")[2]!.replace(/s$/, "");
+}
+
+/** Needs both scopes: it calls what nobody has approved. */
+export const TRIAL = "POST /v1/tools/{name}/test";
 export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 
 /** Asks a route about what does not exist, unless it is said otherwise. */

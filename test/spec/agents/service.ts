@@ -8,6 +8,9 @@ const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000
 address_requests_per_minute = 1_000_000
+tools = 10_000
+[egress]
+allow = ["127.0.0.1:*"]
 [[models]]
 id = "own"
 self_hosted = true
@@ -45,6 +48,16 @@ export async function readJson(response: Response, status = 200): Promise<Json> 
   const value = await response.json();
   expect([response.status, value]).toEqual([status, expect.anything()]);
   return value;
+}
+
+/** A new connection, as its creation answered. */
+export async function createConnection(
+  app: TestApp,
+  fields: object = {},
+  options: AskOptions = {},
+): Promise<Json> {
+  const body = { name: "Letters", kind: "bearer", secret: "sk_of_letters_1f9d", ...fields };
+  return readJson(await app.post("/v1/tools/connections", body, options), 201);
 }
 
 /** A new agent, as its creation answered. */

@@ -6,6 +6,8 @@ import { expectRefusal } from "./refusal.ts";
 import { type Json, readJson } from "./service.ts";
 
 const SETTINGS = `
+[egress]
+allow = ["127.0.0.1:*"]
 [agents]
 tool_prices = { web_search = "0.010000", calculator = "0.000001" }
 `;
@@ -22,13 +24,19 @@ const list = async (): Promise<Json[]> => (await readJson(await app.get("/v1/too
 test("agents.endpoints.tools.get_tools agents.does.tool lists what an agent version may use", async () => {
   const tools = await list();
   const names = tools.map(({ name }) => name);
-  expect(names).toEqual(["current_time", "calculator", "read_output", "web_search"]);
-  for (const { kind, risk, revision, status, latest } of tools) {
-    expect([kind, risk, revision, status, latest]).toEqual(["builtin", "read", 1, "enabled", true]);
+  expect(names).toEqual([
+    ...["current_time", "calculator", "read_output", "web_search", "read_page"],
+    ...["memory_list", "memory_get", "memory_set", "memory_delete"],
+  ]);
+  for (const { kind, revision, status, latest } of tools) {
+    expect([kind, revision, status, latest]).toEqual(["builtin", 1, "enabled", true]);
   }
-  for (const { name, parameters, external_content } of tools) {
+  const writing = ["memory_set", "memory_delete"];
+  const external = ["web_search", "read_page"];
+  for (const { name, risk, parameters, external_content } of tools) {
     expect([name, parameters.type]).toEqual([name, "object"]);
-    expect([name, external_content]).toEqual([name, name === "web_search"]);
+    expect([name, risk]).toEqual([name, writing.includes(name) ? "write" : "read"]);
+    expect([name, external_content]).toEqual([name, external.includes(name)]);
   }
   const body = { name: "All", system_prompt: "Use them.", tools: names };
   const agent = await readJson(await app.post("/v1/agents", body), 201);
@@ -42,6 +50,9 @@ test("agents.resources.tool shows the operator's prices, six places, and null wh
     calculator: "0.000001",
     read_output: "0.000000",
     web_search: "0.010000",
+    read_page: "0.000000",
+    ...{ memory_list: "0.000000", memory_get: "0.000000" },
+    ...{ memory_set: "0.000000", memory_delete: "0.000000" },
   });
   const unpriced = await startApp();
   const { data } = await readJson(await unpriced.get("/v1/tools"));

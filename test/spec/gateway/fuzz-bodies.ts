@@ -108,7 +108,7 @@ function drawValue(document: Document, given: Schema, draw: Draw): unknown {
         ...drawMap(document, schema.additionalProperties, draw),
         ...Object.entries(schema.properties ?? {})
           .filter(([name]) => schema.required?.includes(name) || draw(3) === 0)
-          .map(([name, inner]) => [name, drawValue(document, inner, draw)]),
+          .map(([name, inner]) => [name, drawField(document, inner, draw)]),
       ]);
     case "array": {
       const length = minItems + draw(Math.min(maxItems - minItems, LENGTH_MAX) + 1);
@@ -127,6 +127,12 @@ function drawValue(document: Document, given: Schema, draw: Draw): unknown {
   }
 }
 
+/** What its schema cannot say of a field, its examples show. */
+function drawField(document: Document, schema: Schema, draw: Draw): unknown {
+  const { examples } = schema;
+  return examples && draw(4) > 0 ? pick(examples, draw) : drawValue(document, schema, draw);
+}
+
 /** Some fields of a map with any names. */
 function drawMap(document: Document, inner: Schema["additionalProperties"], draw: Draw) {
   if (typeof inner !== "object") return [];
@@ -137,9 +143,11 @@ function drawMap(document: Document, inner: Schema["additionalProperties"], draw
 
 function drawText({ pattern, maxLength = 100 }: Schema, draw: Draw): string {
   const allowed = new RegExp(pattern ?? "");
-  return ["de", "look", "2026-11-20", ID, pick(TEXTS, draw)]
+  const found = ["de", "look", "2026-11-20", ID, pick(TEXTS, draw)]
     .findLast((text) => allowed.test(text))!
     .slice(0, maxLength);
+  // A name may have to be one that nobody has yet.
+  return found === "look" && allowed.test("look_1") ? `look_${draw(1_000_000)}` : found;
 }
 
 /** The same value with one thing inside it another, more, or gone. */

@@ -54,7 +54,7 @@ export async function closeRun(
           usage_tool_calls = ${tool_calls}
         WHERE id = ${run.id}`,
   );
-  const place = { thread_id: run.thread_id, last_seq, message_seq };
+  const place = { agent_id: run.agent_id, thread_id: run.thread_id, last_seq, message_seq };
   const record = {
     run_id: run.id,
     at: now,

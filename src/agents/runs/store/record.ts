@@ -8,8 +8,9 @@ import {
   type Tx,
 } from "../../../platform/database/index.ts";
 import { writeRow } from "../../../platform/shape.ts";
+import type { NoteEffect } from "../../notes/note.ts";
+import { applyNoteEffect } from "../../notes/store.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
-import type { Effect } from "../../tools/contract.ts";
 import type { RunRow } from "../run.ts";
 import { type NewStep, StepRow } from "../step.ts";
 
@@ -33,7 +34,7 @@ export interface Record {
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
   /** What built-in tools change here; `external`: the run had read content from outside. */
-  effects: readonly { effect: Effect; external: boolean }[];
+  effects: readonly { effect: NoteEffect; external: boolean }[];
   /** What stands for the thread's messages up to a place, from now on; null: as before. */
   summary: { through_seq: number; content: string } | null;
 }
@@ -58,7 +59,11 @@ export function setProgress({ cost, usage, ...progress }: Progress): Sql {
     external_content = ${progress.external_content}`;
 }
 
-const Place = Type.Object({ thread_id: Type.String(), ...Recorded.properties });
+const Place = Type.Object({
+  agent_id: Type.String(),
+  thread_id: Type.String(),
+  ...Recorded.properties,
+});
 
 /** A part: writes a record of a run that goes on running; null: the process has lost the run. */
 export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
@@ -68,7 +73,7 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
     sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
           message_seq = message_seq + ${messages.length}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
-        RETURNING thread_id, last_seq, message_seq, cancel_requested`,
+        RETURNING agent_id, thread_id, last_seq, message_seq, cancel_requested`,
   );
   if (!place) return null;
   await writeRecord(tx, given, place, "running");
@@ -78,8 +83,13 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
 /** The rows of a record, once it is known where they go. */
 export async function writeRecord(
   tx: Tx,
-  { run_id, at, steps, messages, outputs, summary, progress }: Omit<Record, "epoch">,
-  { thread_id, last_seq, message_seq }: Pick<RunRow, "thread_id" | "last_seq" | "message_seq">,
+  { run_id, at, steps, messages, outputs, effects, summary, progress }: Omit<Record, "epoch">,
+  {
+    agent_id,
+    thread_id,
+    last_seq,
+    message_seq,
+  }: Pick<RunRow, "agent_id" | "thread_id" | "last_seq" | "message_seq">,
   status: RunRow["status"],
 ): Promise<void> {
   await addSteps(tx, run_id, steps, { last_seq, at, status });
@@ -107,6 +117,9 @@ export async function writeRecord(
       sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
           VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
     );
+  }
+  for (const { effect, external } of effects) {
+    await applyNoteEffect(tx, agent_id, effect, external, at);
   }
   if (summary) {
     await tx.run(

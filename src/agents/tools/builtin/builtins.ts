@@ -2,13 +2,21 @@
 import type { BuiltinTool } from "../contract.ts";
 import { calculator } from "./calculator.ts";
 import { currentTime } from "./current-time.ts";
+import { createMemory, type Notes } from "./memory.ts";
 import { readOutput } from "./read-output.ts";
+import { createReadPage, type PageEgress } from "./read-page.ts";
 import { createWebSearch, type SearchInside } from "./web-search.ts";
 
 export interface BuiltinsOptions {
   search: SearchInside;
+  /** The guarded way out: a model names where to. */
+  egress: PageEgress;
+  notes: Notes;
 }
 
-export function createBuiltins({ search }: BuiltinsOptions): readonly BuiltinTool[] {
-  return [currentTime, calculator, readOutput, createWebSearch(search)];
+export function createBuiltins({ search, egress, notes }: BuiltinsOptions): readonly BuiltinTool[] {
+  return [
+    ...[currentTime, calculator, readOutput, createWebSearch(search), createReadPage(egress)],
+    ...createMemory(notes),
+  ];
 }

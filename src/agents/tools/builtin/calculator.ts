@@ -1,7 +1,7 @@
 // The tool `calculator`: exact decimals, from a grammar of its own that evaluates no code.
 import { type Static, Type } from "@sinclair/typebox";
-import { nextTurn } from "../../../platform/clock.ts";
 import type { BuiltinTool } from "../contract.ts";
+import { standInLine } from "../turns.ts";
 
 const EXPRESSION_CHARACTERS_MAX = 1_000;
 const TIMEOUT_MS = 5_000;
@@ -20,14 +20,6 @@ const Parameters = Type.Object(
   },
   { additionalProperties: false },
 );
-
-/** Those that take long stand in one line: a turn of the event loop has one of them at most. */
-let line: Promise<void> = Promise.resolve();
-
-function standInLine(): Promise<void> {
-  line = line.then(nextTurn);
-  return line;
-}
 
 export const calculator: BuiltinTool = {
   name: "calculator",

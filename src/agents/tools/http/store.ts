@@ -1,8 +1,120 @@
 // Tools that callers registered, in the database.
 import { Type } from "@sinclair/typebox";
-import { type Db, sql } from "../../../platform/database/index.ts";
+import { type Db, into, none, sql, store, type Tx } from "../../../platform/database/index.ts";
+import { refuse } from "../../../platform/refusal.ts";
+import { oneOf } from "../../../platform/shape.ts";
+import { bindHost } from "../connections/store.ts";
+import { RISKS } from "../contract.ts";
+import { StoredRevision, ToolRevisionRow } from "./revision.ts";
+
+/** A tool as it is now, as far as that decides whether it may be named and called. */
+const Standing = Type.Object({
+  name: Type.String(),
+  revision: Type.Integer(),
+  risk: oneOf(RISKS, "Of its latest revision."),
+  status: oneOf(["enabled", "disabled"], "Of the tool."),
+});
+
+/** A revision that some version has pinned. */
+export interface Pinned {
+  name: string;
+  revision: number;
+}
 
 const Name = Type.Object({ name: Type.String() });
+const Count = Type.Object({ count: Type.Integer() });
+const Head = Type.Object({ revision: Type.Integer(), status: Type.String() });
+
+const JOINED = sql`SELECT r.*, t.status,
+    CASE WHEN r.revision = t.revision THEN 1 ELSE 0 END AS latest
+  FROM tools AS t JOIN tool_revisions AS r ON r.account_id = t.account_id AND r.name = t.name`;
+
+export const toolStore = store(
+  "tools",
+  {
+    /** agents.authentication.6: the latest revision; undefined where it is another's, too. */
+    find: (db, account_id: string, name: string) => findLatest(db, account_id, name),
+    /** The latest revisions of an account in the order of their names, from behind one on. */
+    list: (db, account_id: string, after: string | null, limit: number) =>
+      db.all(
+        ToolRevisionRow,
+        sql`${JOINED} AND r.revision = t.revision
+            WHERE t.account_id = ${account_id} ${after === null ? none : sql`AND t.name > ${after}`}
+            ORDER BY t.name LIMIT ${limit}`,
+      ),
+    /** Newest first, from below `before` on. */
+    listRevisions: (
+      db,
+      account_id: string,
+      name: string,
+      { limit, before }: { limit: number; before: number | null },
+    ) =>
+      db.all(
+        ToolRevisionRow,
+        sql`${JOINED}
+            WHERE t.account_id = ${account_id} AND t.name = ${name}
+            ${before === null ? none : sql`AND r.revision < ${before}`}
+            ORDER BY r.revision DESC LIMIT ${limit}`,
+      ),
+    /** Of these names, at least one, those that are tools of the account. */
+    listStandings: (db, account_id: string, names: readonly string[]) =>
+      db.all(
+        Standing,
+        sql`SELECT t.name, t.revision, t.status, r.risk
+            FROM tools AS t JOIN tool_revisions AS r ON r.account_id = t.account_id
+              AND r.name = t.name AND r.revision = t.revision
+            WHERE t.account_id = ${account_id}
+              AND t.name IN (${names
+                .map((name) => sql`${name}`)
+                .reduce((all, one) => sql`${all}, ${one}`)})`,
+      ),
+    /** What versions have pinned: at least one. */
+    listPinned: (db, account_id: string, pinned: readonly Pinned[]) =>
+      db.all(
+        ToolRevisionRow,
+        sql`${JOINED}
+            WHERE t.account_id = ${account_id} AND (${pinned
+              .map(({ name, revision }) => sql`(r.name = ${name} AND r.revision = ${revision})`)
+              .reduce((all, one) => sql`${all} OR ${one}`)})`,
+      ),
+  },
+  {
+    /**
+     * agents.endpoints.tools.post_tools: the first revision of a new name. Of at most so many
+     * enabled tools; `host` is that of its endpoint, for its connection.
+     */
+    register: async (tx, revision: StoredRevision, host: string, tools_max: number) => {
+      const { account_id, name, created_at } = revision;
+      if (await findHead(tx, account_id, name)) throw refuseName(name);
+      await requireRoom(tx, account_id, tools_max);
+      await tx.run(
+        sql`INSERT INTO tools (account_id, name, status, revision, created_at)
+            VALUES (${account_id}, ${name}, 'enabled', 1, ${created_at})`,
+      );
+      return addRevision(tx, { ...revision, revision: 1 }, host);
+    },
+    /** The next revision of a tool, in whatever status; undefined: there is no such tool. */
+    revise: async (tx, revision: StoredRevision, host: string) => {
+      const { account_id, name } = revision;
+      const head = await findHead(tx, account_id, name);
+      if (!head) return undefined;
+      const next = { ...revision, revision: head.revision + 1 };
+      await tx.run(
+        sql`UPDATE tools SET revision = ${next.revision}
+            WHERE account_id = ${account_id} AND name = ${name}`,
+      );
+      return addRevision(tx, next, host);
+    },
+    /** No run calls it any more. The latest revision; undefined: there is no such tool. */
+    disable: (tx, account_id: string, name: string) => setStatus(tx, account_id, name, "disabled"),
+    /** It counts again; refused where there are so many enabled ones already. */
+    enable: async (tx, account_id: string, name: string, tools_max: number) => {
+      const head = await findHead(tx, account_id, name);
+      if (head?.status === "disabled") await requireRoom(tx, account_id, tools_max);
+      return setStatus(tx, account_id, name, "enabled");
+    },
+  },
+);
 
 /** A part: whether a tool of the account is switched off. */
 export async function isDisabled(db: Db, account_id: string, name: string): Promise<boolean> {
@@ -12,4 +124,54 @@ export async function isDisabled(db: Db, account_id: string, name: string): Prom
         WHERE account_id = ${account_id} AND name = ${name} AND status = 'disabled'`,
   );
   return found !== undefined;
+}
+
+function findHead(db: Db, account_id: string, name: string) {
+  return db.one(
+    Head,
+    sql`SELECT revision, status FROM tools WHERE account_id = ${account_id} AND name = ${name}`,
+  );
+}
+
+function findLatest(db: Db, account_id: string, name: string) {
+  return db.one(
+    ToolRevisionRow,
+    sql`${JOINED} AND r.revision = t.revision
+        WHERE t.account_id = ${account_id} AND t.name = ${name}`,
+  );
+}
+
+async function addRevision(tx: Tx, revision: StoredRevision, host: string) {
+  const { account_id, name, connection_id } = revision;
+  if (connection_id !== null) await bindHost(tx, connection_id, account_id, host);
+  await tx.run(sql`INSERT INTO tool_revisions ${into(StoredRevision, revision)}`);
+  tx.tell("tools", account_id);
+  return (await findLatest(tx, account_id, name))!;
+}
+
+async function setStatus(tx: Tx, account_id: string, name: string, status: string) {
+  const changed = await tx.run(
+    sql`UPDATE tools SET status = ${status}
+        WHERE account_id = ${account_id} AND name = ${name} AND status <> ${status}`,
+  );
+  if (changed > 0) tx.tell("tools", account_id);
+  return findLatest(tx, account_id, name);
+}
+
+/** agents.errors.tool_limit_reached, agents.limits.run_admission_trigger_endpoint */
+async function requireRoom(tx: Tx, account_id: string, tools_max: number): Promise<void> {
+  const found = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM tools
+        WHERE account_id = ${account_id} AND status = 'enabled'`,
+  );
+  if (found!.count < tools_max) return;
+  const message = `The account has ${tools_max} enabled tools, and may have no more: disable one.`;
+  throw refuse("tool_limit_reached", { message });
+}
+
+/** agents.errors.tool_exists */
+function refuseName(name: string) {
+  const message = `A tool of the name \`${name}\` exists; add a revision.`;
+  return refuse("tool_exists", { param: "name", message });
 }

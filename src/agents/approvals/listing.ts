@@ -1,0 +1,106 @@
+// Pages of approvals: what may be asked of them, and how one leads to the next.
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  answerInParts,
+  type Parts,
+  type Reply,
+  readCursor,
+  refuseCursor,
+  Uuid,
+  writeCursor,
+} from "../../http/index.ts";
+import { maybe, oneOf, Resource, show } from "../../platform/shape.ts";
+import { Approval, type ApprovalRow, STATUSES } from "./approval.ts";
+import type { ApprovalFilter } from "./store.ts";
+
+const LIMIT = { default: 50, minimum: 1, maximum: 200 };
+/** So many are read and written at once: the arguments of one may take 256 KB. */
+const APPROVALS_AT_ONCE = 10;
+const CURSOR_CHARACTERS_MAX = 128;
+const ID = /^[0-9a-f-]{36}$/;
+
+export const ApprovalsQuery = Type.Object({
+  status: Type.Optional(oneOf(STATUSES, "Only approvals that are in it.")),
+  run_id: Type.Optional(Uuid("Only approvals of this run.")),
+  agent_id: Type.Optional(Uuid("Only approvals of this agent.")),
+  limit: Type.Optional(
+    Type.Integer({ ...LIMIT, description: "Approvals of a page: 1 to 200; left out: 50." }),
+  ),
+  before: Type.Optional(
+    Type.String({
+      description: "The `next_before` of the page before, of the same list with the same filters.",
+      maxLength: CURSOR_CHARACTERS_MAX,
+    }),
+  ),
+});
+type ApprovalsQuery = Static<typeof ApprovalsQuery>;
+
+export const ApprovalList = Resource(
+  "ApprovalList",
+  {
+    data: Type.Array(Approval, { description: "Approvals, newest first by `requested_at`." }),
+    next_before: maybe(
+      Type.String({ description: "`before` of the next page; null: this is the last." }),
+    ),
+  },
+  "A page of approvals.",
+);
+
+/** What is wanted of an account's approvals, as many as a page has. */
+export function readListing(account_id: string, query: ApprovalsQuery): ApprovalFilter {
+  const { agent_id = null, run_id = null, status = null, limit = LIMIT.default } = query;
+  const filter = { account_id, agent_id, run_id, status, before: null, limit };
+  return query.before === undefined
+    ? filter
+    : { ...filter, before: readPlace(nameList(filter), query.before) };
+}
+
+type List = (filter: ApprovalFilter) => Promise<readonly ApprovalRow[]>;
+
+/** The page that a filter finds: a short one in one piece, a long one in parts. */
+export async function answerPage(
+  filter: ApprovalFilter,
+  list: List,
+  around: Parameters<typeof answerInParts>[1],
+): Promise<Reply> {
+  const parts = tellPage(filter, list);
+  const first = await parts.next();
+  const next = await parts.next();
+  const data = first.value as readonly object[];
+  if (next.done) return [200, { data, ...next.value }];
+  const second = next.value;
+  async function* tellAll(): Parts {
+    yield data;
+    yield second;
+    return yield* parts;
+  }
+  return answerInParts(tellAll(), around);
+}
+
+async function* tellPage(filter: ApprovalFilter, list: List): Parts {
+  let { before } = filter;
+  for (let left = filter.limit; ; left -= APPROVALS_AT_ONCE) {
+    const wanted = Math.min(left, APPROVALS_AT_ONCE);
+    // One more than is shown tells whether there is more.
+    const found = await list({ ...filter, before, limit: wanted + 1 });
+    const rows = found.slice(0, wanted);
+    yield rows.map((row) => show(Approval, row));
+    if (found.length <= wanted) return { next_before: null };
+    const { requested_at, id } = rows.at(-1)!;
+    before = { requested_at, id };
+    if (left <= wanted) return { next_before: writeCursor(nameList(filter), [requested_at, id]) };
+  }
+}
+
+/** Another filter is another list. */
+function nameList({ account_id, agent_id, run_id, status }: ApprovalFilter): string {
+  return `approvals ${[account_id, agent_id, run_id, status].join(" ")}`;
+}
+
+function readPlace(list: string, text: string) {
+  const [requested_at, id, ...others] = readCursor(list, text);
+  // Its checksum keeps no secret: anybody can write one for whatever they like.
+  const isPlace = Number.isSafeInteger(requested_at) && typeof id === "string" && ID.test(id);
+  if (!isPlace || others.length > 0) throw refuseCursor();
+  return { requested_at: requested_at as number, id: id as string };
+}

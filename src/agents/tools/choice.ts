@@ -1,0 +1,46 @@
+// The tools that a version may name: the account's own first, then those of the platform.
+import type { Bound } from "../../platform/database/index.ts";
+import type { Around } from "../around.ts";
+import type { ToolPin } from "../definitions/version.ts";
+import type { Catalog } from "./catalog.ts";
+import { isToolName } from "./http/revision.ts";
+import type { toolStore } from "./http/store.ts";
+
+export interface Choosable {
+  /** As a version that names it now pins it. */
+  pin: ToolPin;
+  /** true: it is switched off, or all that are registered are. */
+  is_off: boolean;
+}
+
+/** undefined: there is no tool of that name. */
+export type FindChoice = (name: string) => Choosable | undefined;
+
+/** Looks names up as they are now, all at once. */
+export type LookUpTools = (account_id: string, names: readonly string[]) => Promise<FindChoice>;
+
+export interface ChoiceOptions extends Pick<Around, "settings"> {
+  tools: Pick<Bound<typeof toolStore>, "listStandings">;
+  catalog: Pick<Catalog, "find">;
+}
+
+/** What an account has registered keeps its name when a later release has a built-in one of it. */
+export function createChoice({ tools, catalog, settings }: ChoiceOptions): LookUpTools {
+  return async (account_id, names) => {
+    const asked = [...new Set(names)].filter(isToolName);
+    const found = asked.length > 0 ? await tools.listStandings(account_id, asked) : [];
+    const own = new Map(found.map((one) => [one.name, one]));
+    return (name) => {
+      const standing = own.get(name);
+      if (standing) {
+        const { revision, risk, status } = standing;
+        const is_off = status === "disabled" || !settings().agents.http_tools;
+        return { pin: { name, revision, kind: "http", risk }, is_off };
+      }
+      const tool = catalog.find(name);
+      if (!tool) return undefined;
+      const { revision, risk } = tool;
+      return { pin: { name, revision, kind: "builtin", risk }, is_off: false };
+    };
+  };
+}

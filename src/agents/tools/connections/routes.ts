@@ -1,0 +1,150 @@
+// The routes of connections: made, listed, read, changed, deleted, and given another secret.
+import { type Door, IdParams } from "../../../http/index.ts";
+import { refuse } from "../../../platform/refusal.ts";
+import { show } from "../../../platform/shape.ts";
+import type { Around } from "../../around.ts";
+import { ConnectionPatch, NewConnection, NewSecret } from "./body.ts";
+import { Connection, ConnectionList } from "./connection.ts";
+import { type Connections, createConnections } from "./connections.ts";
+
+const PATH = "/v1/tools/connections";
+const ONE = `${PATH}/:id` as const;
+const shown = { 200: { description: "Without its secret.", schema: Connection } };
+
+/** agents.endpoints.tools.p3: what creates or changes needs http tools to be on. */
+export function openConnectionRoutes(
+  door: Door,
+  around: Pick<Around, "database" | "secrets" | "clock" | "ids" | "settings">,
+): void {
+  const connections = createConnections(around);
+  openCreation(door, connections, around);
+  openReads(door, connections);
+  openChanges(door, connections);
+  openSecretRoutes(door, connections);
+}
+
+/** agents.does.connection, agents.resources.connection */
+function openCreation(
+  door: Door,
+  connections: Connections,
+  { settings }: Pick<Around, "settings">,
+): void {
+  door.post(
+    PATH,
+    {
+      summary: "Create a connection",
+      description:
+        "A secret that http tools send with every call: as a bearer token, or in a header that " +
+        "you name. It goes to `allowed_hosts` only, and is never shown again.",
+      scope: "agents",
+      feature: "http_tools",
+      body: NewConnection,
+      replies: { 201: { description: "Without its secret.", schema: Connection } },
+      refusals: [
+        ...(["invalid_request", "connection_name_taken", "connection_limit_reached"] as const),
+        "connections_unavailable",
+      ],
+    },
+    async ({ body, caller: { account_id } }) => {
+      // agents.errors.permission_denied: nobody would own the connection.
+      if (account_id === null) throw refuse("permission_denied");
+      const { header_name = null, allowed_hosts, ...sent } = body;
+      const wish = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
+      const { connections: connections_max } = settings().limits;
+      const made = await connections.create(account_id, wish, connections_max);
+      return [201, show(Connection, made)];
+    },
+  );
+}
+
+function openReads(door: Door, connections: Connections): void {
+  door.get(
+    PATH,
+    {
+      summary: "List connections",
+      scope: "agents",
+      replies: { 200: { description: "Every connection, newest first.", schema: ConnectionList } },
+      refusals: [],
+    },
+    async ({ caller: { account_id } }) => {
+      const found = account_id === null ? [] : await connections.list(account_id);
+      return [200, { data: found.map((row) => show(Connection, row)) }];
+    },
+  );
+  door.get(
+    ONE,
+    {
+      summary: "Read a connection",
+      scope: "agents",
+      params: IdParams,
+      replies: shown,
+      refusals: ["connection_not_found"],
+    },
+    async ({ params, caller: { account_id } }) => [
+      200,
+      show(Connection, await connections.require(params.id, account_id)),
+    ],
+  );
+}
+
+function openChanges(door: Door, connections: Connections): void {
+  door.patch(
+    ONE,
+    {
+      summary: "Change a connection",
+      description: "Its kind and its header stay; tools name it by its id.",
+      scope: "agents",
+      feature: "http_tools",
+      params: IdParams,
+      body: ConnectionPatch,
+      replies: shown,
+      refusals: ["invalid_request", "connection_not_found", "connection_name_taken"],
+    },
+    async ({ params, body, caller: { account_id } }) => {
+      const { name, allowed_hosts } = body;
+      const change = {
+        ...(name !== undefined && { name }),
+        ...(allowed_hosts !== undefined && { allowed_hosts: allowed_hosts ?? [] }),
+      };
+      return [200, show(Connection, await connections.change(params.id, account_id, change))];
+    },
+  );
+  door.delete(
+    ONE,
+    {
+      summary: "Delete a connection",
+      description: "Its secret goes with it; it cannot be deleted while an enabled tool uses it.",
+      scope: "agents",
+      params: IdParams,
+      replies: { 204: { description: "It is gone." } },
+      refusals: ["connection_not_found", "connection_in_use"],
+    },
+    async ({ params, caller: { account_id } }) => {
+      await connections.remove(params.id, account_id);
+      return [204, null];
+    },
+  );
+}
+
+/** agents.endpoints.tools.p5 */
+function openSecretRoutes(door: Door, connections: Connections): void {
+  for (const register of [door.put, door.post]) {
+    register(
+      `${ONE}/secret`,
+      {
+        summary: "Set a connection's secret",
+        description: "From the next call on it is sent in place of the one before.",
+        scope: "agents",
+        feature: "http_tools",
+        params: IdParams,
+        body: NewSecret,
+        replies: shown,
+        refusals: ["invalid_request", "connection_not_found", "connections_unavailable"],
+      },
+      async ({ params, body, caller: { account_id } }) => {
+        const set = await connections.setSecret(params.id, account_id, body.secret);
+        return [200, show(Connection, set)];
+      },
+    );
+  }
+}

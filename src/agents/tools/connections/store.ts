@@ -1,0 +1,167 @@
+// Connections in the database; their secrets lie beside them, sealed.
+import { type Static, Type } from "@sinclair/typebox";
+import { type Db, into, none, sql, store, type Tx } from "../../../platform/database/index.ts";
+import { type Refusal, refuse } from "../../../platform/refusal.ts";
+import { dropSecret, putSecret, type SealedSecret } from "../../../platform/secrets/store.ts";
+import { ConnectionRow } from "./connection.ts";
+
+/** What a request says of the connection itself. */
+export type ConnectionChange = Partial<Pick<ConnectionRow, "name" | "allowed_hosts">>;
+
+const Hosts = Type.Object({
+  account_id: Type.String(),
+  allowed_hosts: Type.Array(Type.String()),
+});
+const Name = Type.Object({ name: Type.String() });
+const Count = Type.Object({ count: Type.Integer() });
+const Owner = Type.Object({ account_id: Type.String() });
+
+export const connectionStore = store(
+  "connections",
+  {
+    /** agents.authentication.6: undefined where it is another's, too. */
+    find: (db, id: string, account_id: string) => findConnection(db, id, account_id),
+    /** Newest first; of one account, or of all where it is null. */
+    list: (db, account_id: string | null) =>
+      db.all(
+        ConnectionRow,
+        sql`SELECT * FROM connections
+            ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
+            ORDER BY created_at DESC, id DESC`,
+      ),
+    /** Whoever owns it; undefined: there is none of this id. */
+    findOwner: async (db, id: string) => {
+      const found = await db.one(Owner, sql`SELECT account_id FROM connections WHERE id = ${id}`);
+      return found?.account_id;
+    },
+  },
+  {
+    /** The connection with its secret; of at most so many of its account. */
+    create: async (tx, row: ConnectionRow, secret: SealedSecret, connections_max: number) => {
+      await requireRoom(tx, row.account_id, connections_max);
+      const made = await tx.run(
+        sql`INSERT INTO connections ${into(ConnectionRow, row)}
+            ON CONFLICT (account_id, name) DO NOTHING`,
+      );
+      if (made === 0) throw refuseName(row.name);
+      await putSecret(tx, secret);
+      return row;
+    },
+    /** The connection as it is afterwards; undefined: there is no such connection. */
+    update: async (tx, id: string, account_id: string, change: ConnectionChange, now: number) => {
+      const found = await findConnection(tx, id, account_id);
+      if (!found) return undefined;
+      const wanted = { ...found, ...change };
+      // What stays as it is was not updated either.
+      if (Bun.deepEquals(wanted, found)) return found;
+      const { name, allowed_hosts } = wanted;
+      if (name !== found.name && (await isTaken(tx, account_id, name))) throw refuseName(name);
+      await tx.run(
+        sql`UPDATE connections SET name = ${name}, updated_at = ${now},
+              allowed_hosts = ${JSON.stringify(allowed_hosts)}
+            WHERE id = ${id}`,
+      );
+      return { ...wanted, updated_at: now };
+    },
+    /** In the place of the secret before; undefined: there is no such connection. */
+    setSecret: async (tx, id: string, account_id: string, secret: SealedSecret) => {
+      const found = await findConnection(tx, id, account_id);
+      if (!found) return undefined;
+      const { set_at } = secret;
+      await tx.run(
+        sql`UPDATE connections SET secret_set_at = ${set_at}, updated_at = ${set_at}
+            WHERE id = ${id}`,
+      );
+      await putSecret(tx, secret);
+      return { ...found, secret_set_at: set_at, updated_at: set_at };
+    },
+    /** It and its secret; false: there is no such connection. */
+    remove: async (tx, id: string, account_id: string) => {
+      if (!(await findConnection(tx, id, account_id))) return false;
+      await requireUnused(tx, id, account_id);
+      await tx.run(sql`DELETE FROM connections WHERE id = ${id}`);
+      await dropSecret(tx, "connection", id);
+      return true;
+    },
+    /** A call has sent its secret. */
+    use: async (tx, id: string, now: number) => {
+      await tx.run(
+        sql`UPDATE connections SET last_used_at = ${now}
+            WHERE id = ${id} AND COALESCE(last_used_at, 0) < ${now}`,
+      );
+    },
+  },
+);
+
+/** A part: refuses a host that the connection is not for; one without any is for this from now. */
+export async function bindHost(
+  tx: Tx,
+  connection_id: string,
+  account_id: string,
+  host: string,
+): Promise<void> {
+  const found = await tx.one(
+    Hosts,
+    sql`SELECT account_id, allowed_hosts FROM connections WHERE id = ${connection_id}`,
+  );
+  const param = "connection_id";
+  // agents.errors.connection_not_found, agents.authentication.6
+  if (found?.account_id !== account_id) throw refuse("connection_not_found", { param });
+  if (found.allowed_hosts.includes(host)) return;
+  if (found.allowed_hosts.length > 0) {
+    const message = "The connection is for other hosts than the endpoint's.";
+    throw refuse("invalid_request", { param, message });
+  }
+  await tx.run(
+    sql`UPDATE connections SET allowed_hosts = ${JSON.stringify([host])}
+        WHERE id = ${connection_id}`,
+  );
+}
+
+async function findConnection(
+  db: Db,
+  id: string,
+  account_id: string,
+): Promise<Static<typeof ConnectionRow> | undefined> {
+  const found = await db.one(ConnectionRow, sql`SELECT * FROM connections WHERE id = ${id}`);
+  return found?.account_id === account_id ? found : undefined;
+}
+
+/** agents.errors.connection_limit_reached, agents.limits.run_admission_trigger_endpoint */
+async function requireRoom(tx: Tx, account_id: string, connections_max: number): Promise<void> {
+  const found = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM connections WHERE account_id = ${account_id}`,
+  );
+  if (found!.count < connections_max) return;
+  const message = `The account has ${connections_max} connections, and may have no more.`;
+  throw refuse("connection_limit_reached", { message });
+}
+
+async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {
+  const found = await tx.one(
+    Name,
+    sql`SELECT name FROM connections WHERE account_id = ${account_id} AND name = ${name}`,
+  );
+  return found !== undefined;
+}
+
+/** A tool of an earlier revision, or one that is switched off, holds none of its account's fast. */
+async function requireUnused(tx: Tx, id: string, account_id: string): Promise<void> {
+  const tool = await tx.one(
+    Name,
+    sql`SELECT t.name FROM tool_revisions AS r JOIN tools AS t
+          ON t.account_id = r.account_id AND t.name = r.name AND t.revision = r.revision
+        WHERE r.connection_id = ${id} AND t.account_id = ${account_id} AND t.status = 'enabled'
+        ORDER BY t.name LIMIT 1`,
+  );
+  if (!tool) return;
+  const message = `The tool \`${tool.name}\` uses the connection: disable it, or revise it first.`;
+  throw refuse("connection_in_use", { message });
+}
+
+/** agents.errors.connection_name_taken, agents.resources.connection */
+function refuseName(name: string): Refusal {
+  const message = `A connection of the name ${JSON.stringify(name.slice(0, 64))} exists.`;
+  return refuse("connection_name_taken", { param: "name", message });
+}

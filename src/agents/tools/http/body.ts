@@ -1,0 +1,194 @@
+// What callers send to register a tool or a revision of it, and how it is read and judged.
+import { type Static, Type } from "@sinclair/typebox";
+import { Uuid } from "../../../http/index.ts";
+import type { UrlVerdict } from "../../../platform/egress/index.ts";
+import { refuse } from "../../../platform/refusal.ts";
+import { maybe, oneOf } from "../../../platform/shape.ts";
+import { RISKS } from "../contract.ts";
+import { type StoredRevision, TOOL_NAME } from "./revision.ts";
+
+const TITLE_CHARACTERS_MAX = 256;
+/** The model reads it with every round. */
+const DESCRIPTION_CHARACTERS_MAX = 4_096;
+const ENDPOINT_CHARACTERS_MAX = 2_048;
+const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS_MIN = 1_000;
+const TIMEOUT_MS_MAX = 120_000;
+
+/** No engine keeps a NUL in a text. */
+const TEXT = "^[^\\u0000]*$";
+const strict = { additionalProperties: false };
+/** Its routes stand where a tool of that name would. */
+const RESERVED = "connections";
+
+const ENDPOINT = "https://api.example.com/letters";
+const PARAMETERS = {
+  type: "object",
+  properties: { to: { type: "string" }, text: { type: "string", maxLength: 4000 } },
+  required: ["to", "text"],
+  additionalProperties: false,
+};
+
+/** What both requests share. */
+const fields = {
+  description: Type.String({
+    description: "What the tool does and when to use it, as the model reads it.",
+    minLength: 1,
+    maxLength: DESCRIPTION_CHARACTERS_MAX,
+    pattern: TEXT,
+  }),
+  parameters: Type.Unsafe<Record<string, unknown>>(
+    Type.Object(
+      {},
+      {
+        description:
+          "The arguments: JSON Schema 2020-12 of type object, at most 32 KB and 16 levels deep, " +
+          "without remote `$ref`.",
+        examples: [PARAMETERS],
+      },
+    ),
+  ),
+  endpoint: Type.String({
+    description: "Receives POST with the arguments as JSON: an https URL of a public DNS name.",
+    minLength: 1,
+    maxLength: ENDPOINT_CHARACTERS_MAX,
+    examples: [ENDPOINT],
+  }),
+  risk: Type.Optional(
+    maybe(
+      oneOf(
+        RISKS,
+        "What a call can do: `read` changes nothing, `write` waits for an approval unless the " +
+          'policy says otherwise, `irreversible` always waits. Null: "write".',
+      ),
+    ),
+  ),
+  connection_id: Type.Optional(
+    maybe(Uuid("The connection whose secret is sent with every call. Null: none.")),
+  ),
+  timeout_ms: Type.Optional(
+    maybe(
+      Type.Integer({
+        description: "The longest that a call may take, in milliseconds. Null: 30000.",
+        minimum: TIMEOUT_MS_MIN,
+        maximum: TIMEOUT_MS_MAX,
+      }),
+    ),
+  ),
+  external_content: Type.Optional(
+    maybe(
+      Type.Boolean({
+        description:
+          "false: only if nothing that the tool answers was written by strangers. Results of " +
+          "others mark their run as one that has read content from outside. Null: true.",
+      }),
+    ),
+  ),
+  idempotent: Type.Optional(
+    maybe(
+      Type.Boolean({
+        description:
+          "true: the endpoint does a call once, however often it arrives with the same " +
+          "`Idempotency-Key`, so that a write whose outcome is unknown is sent again by itself. " +
+          "An irreversible call never is. Null: false.",
+      }),
+    ),
+  ),
+  title: Type.Optional(
+    maybe(
+      Type.String({
+        description: "A name for people. Null: none.",
+        minLength: 1,
+        maxLength: TITLE_CHARACTERS_MAX,
+        pattern: TEXT,
+      }),
+    ),
+  ),
+};
+
+const example = {
+  description: "Sends a letter on paper to a person.",
+  parameters: PARAMETERS,
+  endpoint: ENDPOINT,
+  risk: "irreversible",
+};
+
+/** agents.endpoints.tools.post_tools */
+export const NewTool = Type.Object(
+  {
+    name: Type.String({
+      description: "1 to 64 of `a-z 0-9 _`; not the name of a tool of the platform.",
+      pattern: TOOL_NAME,
+    }),
+    ...fields,
+  },
+  {
+    ...strict,
+    $id: "NewTool",
+    description: "A tool and its first revision; what is left out or null has its default.",
+    examples: [{ name: "send_letter", ...example }],
+  },
+);
+export type NewTool = Static<typeof NewTool>;
+
+export const NewToolRevision = Type.Object(fields, {
+  ...strict,
+  $id: "NewToolRevision",
+  description:
+    "A whole revision: what is left out or null has its default, whatever it was in the last one.",
+  examples: [{ ...example, description: "Sends a letter on paper to a person, within a day." }],
+});
+export type NewToolRevision = Static<typeof NewToolRevision>;
+
+export interface Judges {
+  /** Whether a URL's text leads where strangers may send us. */
+  judgeUrl(text: string): UrlVerdict;
+  /** A sentence about what is wrong with a JSON Schema; null: nothing. */
+  judgeParameters(value: unknown): Promise<string | null>;
+}
+
+/** The host of its endpoint, as connections name hosts; refuses what no schema of a body says. */
+export async function judgeRevision(
+  { parameters, endpoint }: NewToolRevision,
+  { judgeUrl, judgeParameters }: Judges,
+): Promise<string> {
+  const fault = await judgeParameters(parameters);
+  // agents.errors.invalid_request
+  if (fault !== null) throw refuse("invalid_request", { param: "parameters", message: fault });
+  const verdict = judgeUrl(endpoint);
+  // agents.errors.url_refused
+  if (!verdict.ok) throw refuse("url_refused", { param: "endpoint", message: verdict.why });
+  return verdict.url.host;
+}
+
+/** agents.errors.tool_exists: also of the platform's own, which no account can replace. */
+export function judgeName(name: string, isBuiltin: (name: string) => boolean): void {
+  const param = "name";
+  if (name === RESERVED) {
+    const message = `No tool can have the name \`${RESERVED}\`.`;
+    throw refuse("invalid_request", { param, message });
+  }
+  if (!isBuiltin(name)) return;
+  const message = `The platform has a tool of the name \`${name}\`: choose another.`;
+  throw refuse("tool_exists", { param, message });
+}
+
+/** A body as it is stored; its number the transaction knows. */
+export function readRevision(
+  body: NewToolRevision,
+  own: Pick<StoredRevision, "account_id" | "name" | "created_at">,
+): StoredRevision {
+  const { description, parameters, endpoint } = body;
+  return {
+    ...own,
+    revision: 1,
+    risk: body.risk ?? "write",
+    title: body.title?.toWellFormed() ?? null,
+    description: description.toWellFormed(),
+    ...{ parameters, endpoint },
+    connection_id: body.connection_id ?? null,
+    timeout_ms: body.timeout_ms ?? TIMEOUT_MS,
+    external_content: body.external_content ?? true,
+    idempotent: body.idempotent ?? false,
+  };
+}

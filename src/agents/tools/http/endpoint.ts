@@ -1,0 +1,113 @@
+// A tool that a caller registered: each call is one POST of its arguments to the endpoint.
+import { writeCanonical } from "../../../platform/canonical.ts";
+import type { GuardedEgress, GuardedFailure } from "../../../platform/egress/index.ts";
+import { signMessage } from "../../../platform/signature.ts";
+import type { OpenConnection, OpenedConnection } from "../connections/opening.ts";
+import type { Tool, ToolResult, ToolUse } from "../contract.ts";
+import { isSuccess, REPLY_BYTES_MAX, tellReply } from "./reply.ts";
+import type { StoredRevision } from "./revision.ts";
+import { judgeEnd } from "./verdict.ts";
+
+export interface EndpointAround {
+  egress: Pick<GuardedEgress, "request">;
+  openConnection: OpenConnection;
+}
+
+const UNKNOWN = "It is unknown whether the call was done.";
+
+/** What the engine runs as this revision of the tool; whatever fails outside is its result. */
+export function createHttpTool(revision: StoredRevision, around: EndpointAround): Tool {
+  const { name, description, risk, external_content, timeout_ms, idempotent } = revision;
+  // What cannot be undone is never sent again by itself, whatever it was registered as.
+  const sends = { is_idempotent: risk === "write" && idempotent };
+  return {
+    ...{ name, description, risk, revision: revision.revision, external_content, timeout_ms },
+    parameters: revision.parameters,
+    ...(risk !== "read" && { sends }),
+    run: (use) => call(revision, around, use),
+  };
+}
+
+async function call(
+  revision: StoredRevision,
+  { egress, openConnection }: EndpointAround,
+  use: ToolUse,
+): Promise<ToolResult> {
+  const { account_id, endpoint, connection_id, timeout_ms } = revision;
+  const url = new URL(endpoint);
+  let connection: OpenedConnection | null = null;
+  if (connection_id !== null) {
+    const opened = await openConnection({ id: connection_id, account_id, host: url.host });
+    if (!opened.ok) return keep(`Nothing was sent: ${opened.say}`);
+    ({ connection } = opened);
+  }
+  if (use.signal.aborted) {
+    const outcome = revision.risk === "read" ? "timeout" : "error";
+    return { ...keep(`Nothing was sent: ${sayBrokenOff(timeout_ms)}`), outcome };
+  }
+  const body = new TextEncoder().encode(writeCanonical(use.arguments));
+  const end = await egress.request({
+    ...{ url: endpoint, method: "POST", body, headers: writeHeaders(use, body, connection) },
+    ...{ timeout_ms, response_bytes_max: REPLY_BYTES_MAX, signal: use.signal },
+  });
+  const outcome = judgeEnd(end, revision.risk === "read");
+  const http_status = end.status ?? undefined;
+  if (!end.ok)
+    return { outcome, content: tellFailure(end, revision), external: false, http_status };
+  const { content, is_theirs } = tellReply(end, connection?.secret ?? null);
+  const external = revision.external_content && is_theirs;
+  return {
+    outcome,
+    content: outcome === "outcome_unknown" ? `${UNKNOWN} ${content}` : content,
+    external,
+    ...(external && { external_url: url.origin + url.pathname }),
+    http_status,
+  };
+}
+
+/** agents.does.connection, agents.authentication.7 */
+function writeHeaders(
+  { tool_call_id, now }: ToolUse,
+  body: Uint8Array,
+  connection: OpenedConnection | null,
+): Record<string, string> {
+  const timestamp_s = Math.floor(now() / 1_000);
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "application/json, text/*;q=0.9, */*;q=0.1",
+    "user-agent": "wadi",
+    // The same each time that this call is sent: by it the endpoint knows a repeat.
+    "idempotency-key": tool_call_id,
+    "webhook-id": tool_call_id,
+    "webhook-timestamp": String(timestamp_s),
+  };
+  if (connection === null) return headers;
+  const { header_name, secret } = connection;
+  headers[header_name?.toLowerCase() ?? "authorization"] =
+    header_name === null ? `Bearer ${secret}` : secret;
+  headers["webhook-signature"] = signMessage([secret], tool_call_id, timestamp_s, body);
+  return headers;
+}
+
+function tellFailure(end: GuardedFailure, { risk, timeout_ms }: StoredRevision): string {
+  const { status, sent, code } = end;
+  const say = code === "aborted" ? sayBrokenOff(timeout_ms) : end.say;
+  if (!sent) return `Nothing was sent: ${say}`;
+  if (risk === "read") return status === null ? say : `The endpoint answered ${status}. ${say}`;
+  if (status === null) return `${say} ${UNKNOWN}`;
+  if (isSuccess(status)) {
+    return `The endpoint answered ${status}: the call was done, but its reply is lost. ${say}`;
+  }
+  const outcome = judgeEnd(end, false);
+  const told = `The endpoint answered ${status}, and its reply is lost. ${say}`;
+  return outcome === "outcome_unknown" ? `${told} ${UNKNOWN}` : told;
+}
+
+/** The signal does not say which of the two it was. */
+function sayBrokenOff(timeout_ms: number): string {
+  return `The call was cancelled, or took longer than ${timeout_ms / 1_000} seconds.`;
+}
+
+function keep(content: string): ToolResult {
+  return { outcome: "error", content, external: false };
+}

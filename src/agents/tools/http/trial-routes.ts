@@ -1,0 +1,149 @@
+// The route that tries a registered tool out: one call, which belongs to no run.
+import { Type } from "@sinclair/typebox";
+import type { Caller } from "../../../access/index.ts";
+import type { Door } from "../../../http/index.ts";
+import { abortAfter } from "../../../platform/clock.ts";
+import { refuse } from "../../../platform/refusal.ts";
+import { show } from "../../../platform/shape.ts";
+import { checkArguments } from "../arguments.ts";
+import { findOwn, refuseTool, type ToolsAround } from "../around.ts";
+import type { Tool } from "../contract.ts";
+import { cutOutput } from "../output.ts";
+import { NameParams } from "../routes.ts";
+import { prepareParameters } from "../schema.ts";
+import { ToolTrial } from "../tool.ts";
+import type { ToolRevisionRow } from "./revision.ts";
+
+/** Each may take as long as its tool; a key's requests alone would let hundreds wait. */
+const TRIALS_AT_ONCE = 8;
+const BUSY_RETRY_S = "1";
+const FAULT_CHARACTERS_MAX = 200;
+/** It is of no agent's and in no run. */
+const NONE = "00000000-0000-0000-0000-000000000000";
+
+const Trial = Type.Object(
+  {
+    arguments: Type.Unsafe<Record<string, unknown>>(
+      Type.Object({}, { description: "What a model would send, valid by the tool's parameters." }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    $id: "NewToolTrial",
+    description: "One call of a tool.",
+    examples: [{ arguments: { to: "Ada", text: "Hello." } }],
+  },
+);
+
+export function openTrialRoute(
+  door: Door,
+  around: ToolsAround,
+  createTool: (revision: ToolRevisionRow) => Tool,
+): void {
+  const takePlace = countTrials();
+  door.post(
+    "/v1/tools/:name/test",
+    {
+      summary: "Test a tool",
+      description:
+        "Calls its latest revision once, as a run would, without asking anybody: so it needs the " +
+        "scope `agents.approve` as well. It counts as no run and costs nothing.",
+      scope: "agents",
+      feature: "http_tools",
+      params: NameParams,
+      // agents.authentication.2: neither scope stands for the other.
+      async admit({ caller: { scopes } }) {
+        if (scopes.includes("agents.approve")) return;
+        throw refuse("scope_required", {
+          message: "This route needs the scope agents.approve as well.",
+        });
+      },
+      body: Trial,
+      is_slow: true,
+      replies: { 200: { description: "What became of the call.", schema: ToolTrial } },
+      refusals: ["invalid_request", "tool_not_found", "scope_required"],
+    },
+    async ({ params: { name }, body, caller, request, request_id }) => {
+      const found = await findOwn(around, name, caller);
+      if (!found) throw refuseTool(around, name);
+      if (found.status === "disabled") throw refuseDisabled(name);
+      const tool = createTool(found);
+      const fault = await prepareParameters(found.parameters);
+      if (fault !== null) throw refuse("invalid_request", { param: "name", message: fault });
+      const checked = checkArguments(tool.parameters, JSON.stringify(body.arguments));
+      if (!checked.ok) throw refuseArguments(checked.faults);
+      const release = takePlace(found.account_id);
+      const run = { caller, request_id, arguments: checked.value };
+      try {
+        return [200, await tryOut(around, tool, found.account_id, run, request.signal)];
+      } finally {
+        release();
+      }
+    },
+  );
+}
+
+async function tryOut(
+  { clock, ids }: Pick<ToolsAround, "clock" | "ids">,
+  tool: Tool,
+  account_id: string,
+  given: { caller: Caller; request_id: string; arguments: Record<string, unknown> },
+  left: AbortSignal,
+) {
+  const begun_at = clock.monotonic();
+  const time = abortAfter(clock, tool.timeout_ms, left);
+  try {
+    const result = await tool.run({
+      ...given,
+      ...{ account_id, agent_id: NONE, run_id: NONE },
+      tool_call_id: `call_${ids.token(24)}`,
+      trace: null,
+      readOutput: async () => undefined,
+      has_external: false,
+      isKnownAddress: () => false,
+      now: clock.now,
+      signal: time.signal,
+    });
+    const { shown, truncated } = cutOutput(result.content, null);
+    return show(ToolTrial, {
+      outcome: result.outcome,
+      ...{ content: shown, truncated },
+      http_status: result.http_status ?? null,
+      duration_ms: Math.round(clock.monotonic() - begun_at),
+      external: result.external,
+    });
+  } finally {
+    time.cancel();
+  }
+}
+
+/** Takes one of an account's places, or refuses; returns the way to give it back. */
+function countTrials() {
+  const counts = new Map<string, number>();
+  return (account_id: string): (() => void) => {
+    const count = counts.get(account_id) ?? 0;
+    if (count >= TRIALS_AT_ONCE) {
+      const message = `At most ${TRIALS_AT_ONCE} tests of an account run at once.`;
+      throw refuse("rate_limit_exceeded", { message, headers: { "retry-after": BUSY_RETRY_S } });
+    }
+    counts.set(account_id, count + 1);
+    return () => {
+      const left = counts.get(account_id)! - 1;
+      if (left === 0) counts.delete(account_id);
+      else counts.set(account_id, left);
+    };
+  };
+}
+
+function refuseDisabled(name: string) {
+  const message = `The tool \`${name}\` is switched off: enable it first.`;
+  return refuse("invalid_request", { param: "name", message });
+}
+
+/** The first fault, on one line: it may quote names and values of whoever asks. */
+function refuseArguments(faults: readonly string[]) {
+  const fault = faults[0]!.slice(0, FAULT_CHARACTERS_MAX).toWellFormed();
+  const said = fault.replaceAll(/\p{Cc}/gu, " ").replace(/\.$/, "");
+  const message = `The arguments do not fit the tool's parameters (${said}).`;
+  return refuse("invalid_request", { param: "arguments", message });
+}

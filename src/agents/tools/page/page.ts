@@ -1,0 +1,129 @@
+// Reads the reply of a web server as a text for models, in pieces that hold nobody else up.
+import { standInLine } from "../turns.ts";
+import { type Content, judgeContent } from "./content.ts";
+import { ZONES, type Zone } from "./elements.ts";
+import type { Section } from "./text-writer.ts";
+import { cleanVisible } from "./visible.ts";
+
+/** The worst page that was found takes some 5 ms for so many. */
+const PIECE_BYTES = 8_192;
+/** A plain text is only decoded. */
+const TEXT_PIECE_BYTES = 65_536;
+/** As long as a result is kept. */
+const TEXT_CHARACTERS_MAX = 1_000_000;
+/** So many characters of the main part are a text of their own. */
+const MAIN_CHARACTERS_MIN = 200;
+
+export interface Reply {
+  url: string;
+  headers: Pick<Headers, "get">;
+  body: Uint8Array;
+}
+
+export interface ReadOptions {
+  /** true: menus, headers and footers too. */
+  is_whole: boolean;
+  /** Aborts when nobody waits for the text any more. */
+  signal: AbortSignal;
+}
+
+/** Why less was read than there is: too deep, too long, or menus and margins that were left out. */
+export type Omission = "depth" | "length" | "sides";
+
+export type Page =
+  | { ok: true; title: string; text: string; omissions: Omission[] }
+  /** In words of ours. */
+  | { ok: false; why: string };
+
+/** What stands on a page, main part first where it has one; nothing of it is an instruction. */
+export async function readPage(reply: Reply, options: ReadOptions): Promise<Page> {
+  const { body } = reply;
+  if (body.length === 0) return { ok: false, why: "The reply is empty." };
+  const content = judgeContent(reply.headers, body);
+  if (content.kind === "unreadable") {
+    return { ok: false, why: `The reply is ${content.what}: only pages and texts can be read.` };
+  }
+  const page = await (content.kind === "text"
+    ? readText(body, content.encoding, options)
+    : readMarkup(reply, content, options));
+  if (page.text !== "") return { ok: true, ...page };
+  const why = page.omissions.includes("depth")
+    ? "The elements of the page are nested too deep to be read."
+    : "There is no text in the reply: the page may need a browser to run its scripts.";
+  return { ok: false, why };
+}
+
+type Read = Omit<Extract<Page, { ok: true }>, "ok">;
+
+async function readText(
+  body: Uint8Array,
+  encoding: string,
+  { signal }: ReadOptions,
+): Promise<Read> {
+  let text = "";
+  for await (const piece of decode(body, encoding, TEXT_PIECE_BYTES, signal)) {
+    text += cleanVisible(piece);
+  }
+  const is_long = text.length > TEXT_CHARACTERS_MAX;
+  return {
+    title: "",
+    text: text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed().trim(),
+    omissions: is_long ? ["length"] : [],
+  };
+}
+
+async function readMarkup(
+  { url, body }: Reply,
+  { kind, encoding }: Exclude<Content, { kind: "unreadable" }>,
+  { is_whole, signal }: ReadOptions,
+): Promise<Read> {
+  // Loaded at the first page: most starts never need it.
+  const { MarkupReader } = await import("./markup.ts");
+  const reader = new MarkupReader({ url, is_xhtml: kind === "xhtml" });
+  for await (const piece of decode(body, encoding, PIECE_BYTES, signal)) {
+    reader.take(piece);
+    if (reader.stop !== null) break;
+  }
+  reader.end();
+  const { title, sections, stop } = reader;
+  const zones = is_whole ? new Set(Object.values(ZONES)) : chooseZones(sections);
+  const chosen = sections.filter(({ zone }) => zones.has(zone));
+  const omissions: Omission[] = stop === null ? [] : [stop];
+  if (chosen.length < sections.length) omissions.push("sides");
+  return { title, text: joinSections(chosen), omissions };
+}
+
+/** The text of the bytes, a piece in each turn of the line. */
+async function* decode(
+  body: Uint8Array,
+  encoding: string,
+  piece_bytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding as Bun.Encoding);
+  for (let at = 0; at < body.length && !signal.aborted; at += piece_bytes) {
+    await standInLine();
+    const end = at + piece_bytes;
+    yield decoder.decode(body.subarray(at, end), { stream: end < body.length });
+  }
+}
+
+/** The main part alone where the page has one; else its articles, if they are most of it. */
+function chooseZones(sections: readonly Section[]): ReadonlySet<Zone> {
+  const lengths = [0, 0, 0, 0];
+  for (const { zone, text } of sections) lengths[zone]! += text.length;
+  const [side, body, article, main] = lengths as [number, number, number, number];
+  if (main >= MAIN_CHARACTERS_MIN) return new Set([ZONES.main]);
+  if (article >= MAIN_CHARACTERS_MIN && article >= body)
+    return new Set([ZONES.main, ZONES.article]);
+  if (body + article + main > 0) return new Set([ZONES.main, ZONES.article, ZONES.body]);
+  return new Set(side > 0 ? [ZONES.side] : []);
+}
+
+function joinSections(sections: readonly Section[]): string {
+  return sections
+    .map(({ text }) => text)
+    .join("\n\n")
+    .trim()
+    .toWellFormed();
+}

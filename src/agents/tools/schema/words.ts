@@ -1,0 +1,125 @@
+// Says in words what a check found wrong, each fault with the path of its value.
+import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
+import type { Fault } from "./meter.ts";
+import type { Pattern } from "./pattern.ts";
+
+/** Of a list of words so many are told, and of each so much. */
+const WORDS_MAX = 20;
+const WORD_CHARACTERS_MAX = 60;
+
+/** What a keyword says of a value that breaks it. */
+const WORDS: Record<string, (asked: never, value: never) => string> = {
+  type: (types: string | string[]) => `must be ${joinOr([types].flat().map(nameType))}`,
+  const: (text: string) => `must be ${cut(text)}`,
+  enum: (texts: string[]) => `must be one of ${joinOr(texts)}`,
+  minimum: (min: number) => `must be at least ${min}`,
+  maximum: (max: number) => `must be at most ${max}`,
+  exclusiveMinimum: (min: number) => `must be more than ${min}`,
+  exclusiveMaximum: (max: number) => `must be less than ${max}`,
+  multipleOf: (divisor: number) => `must be a multiple of ${divisor}`,
+  minLength: (min: number) => `must have a length of at least ${count(min, "character")}`,
+  maxLength: (max: number) => `must have a length of at most ${count(max, "character")}`,
+  // The meta-schema has the library's own patterns.
+  pattern: (pattern: Pattern | RegExp) =>
+    `must match the pattern ${cut(pattern instanceof RegExp ? pattern.source : pattern.text)}`,
+  minItems: (min: number) => `must have at least ${count(min, "item")}`,
+  maxItems: (max: number) => `must have at most ${count(max, "item")}`,
+  uniqueItems: () => "must have no item twice",
+  contains: ({ minContains, maxContains }: { minContains: number; maxContains: number }) =>
+    maxContains === Number.MAX_SAFE_INTEGER
+      ? `must have at least ${count(minContains, "item")} of the kind that is asked for`
+      : `must have ${minContains} to ${maxContains} items of the kind that is asked for`,
+  minProperties: (min: number) => `must have at least ${count(min, "field")}`,
+  maxProperties: (max: number) => `must have at most ${count(max, "field")}`,
+  required: (names: string[], value: object) => {
+    const missing = names.filter((name) => !Object.hasOwn(value, name));
+    return `must have the field ${joinAnd(missing.map((name) => JSON.stringify(name)))}`;
+  },
+  dependentRequired: (dependent: [string, string[]][], value: object) => {
+    const broken = dependent.find(
+      ([name, needs]) =>
+        Object.hasOwn(value, name) && !needs.every((need) => Object.hasOwn(value, need)),
+    );
+    const [name, needs] = broken ?? ["", []];
+    const missing = needs.filter((need) => !Object.hasOwn(value, need));
+    const fields = joinAnd(missing.map((need) => JSON.stringify(need)));
+    return `must have the field ${fields}, since it has ${cut(JSON.stringify(name))}`;
+  },
+  anyOf: () => "must fit at least one of the alternatives",
+  oneOf: () => "must fit exactly one of the alternatives",
+  not: () => "must not be what is ruled out here",
+};
+
+/** Each fault as a sentence that begins with the path of its value; the value itself is `whole`. */
+export function* tellFaults(faults: readonly Fault[], whole: string): Generator<string> {
+  for (const fault of faults) {
+    const { keyword, node } = fault;
+    const says = WORDS[keyword];
+    if (keyword === "false") yield `${tellPlace(node, whole)} ${tellUnexpected(node)}.`;
+    else if (says) {
+      const words = (says as (asked: unknown, value: unknown) => string)(
+        fault.asked,
+        readValue(node),
+      );
+      yield `${tellPlace(node, whole)} ${words}.`;
+    }
+    for (const inner of chooseInner(fault)) yield* tellFaults(inner, whole);
+  }
+}
+
+/** Of alternatives the one that is nearest to the value; of others all. */
+function chooseInner({ keyword, inner }: Fault): Fault[][] {
+  if (keyword === "anyOf" || keyword === "oneOf") {
+    const [nearest] = inner.toSorted((one, other) => one.length - other.length);
+    return nearest ? [nearest] : [];
+  }
+  // What an item lacks that need not be of that kind would only mislead.
+  return keyword === "contains" ? [] : inner;
+}
+
+function tellPlace(node: JsonNode, whole: string): string {
+  const { pointer } = node;
+  // So the library writes the place of a property's name.
+  if (pointer.startsWith("*")) return `${pointer.slice(1)}: The field's name`;
+  return pointer === "" ? `${whole}:` : `${pointer}:`;
+}
+
+function tellUnexpected({ parent }: JsonNode): string {
+  if (parent?.type === "property") return "Unexpected property";
+  return parent?.type === "array" ? "Unexpected item" : "Unexpected value";
+}
+
+const TYPES: Record<string, string> = {
+  array: "an array",
+  integer: "an integer",
+  object: "an object",
+  null: "null",
+};
+
+function nameType(type: string): string {
+  return TYPES[type] ?? `a ${type}`;
+}
+
+function count(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+function cut(word: string): string {
+  if (word.length <= WORD_CHARACTERS_MAX) return word;
+  return `${word.slice(0, WORD_CHARACTERS_MAX)}…`;
+}
+
+function joinOr(words: readonly string[]): string {
+  return join(words, "or");
+}
+
+function joinAnd(words: readonly string[]): string {
+  return join(words, "and");
+}
+
+function join(words: readonly string[], last: string): string {
+  const shown = words.slice(0, WORDS_MAX).map(cut);
+  if (words.length > WORDS_MAX) shown.push(`${words.length - WORDS_MAX} others`);
+  if (shown.length < 2) return shown.join("");
+  return `${shown.slice(0, -1).join(", ")} ${last} ${shown.at(-1)}`;
+}

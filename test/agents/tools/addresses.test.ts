@@ -1,0 +1,193 @@
+// Holds known addresses to those that stood in a text, whole, and to bounds of time and memory.
+import { describe, expect, test } from "bun:test";
+import {
+  bringsAddresses,
+  createKnownAddresses,
+  listAddresses,
+} from "../../../src/agents/tools/addresses.ts";
+
+const knows = (text: string, url: string) => {
+  const known = createKnownAddresses();
+  known.add(text);
+  return known.has(url);
+};
+const A = "https://a.example.com";
+
+describe("an address that stood in a text is known", () => {
+  test.each([
+    [`${A}/x`, `${A}/x`],
+    [`Read ${A}/x.`, `${A}/x`],
+    [`Read ${A}/x, then`, `${A}/x`],
+    [`(${A}/x)`, `${A}/x`],
+    [`(see ${A}/Foo_(bar)).`, `${A}/Foo_(bar)`],
+    [`${A}/Foo_(bar)_(baz)`, `${A}/Foo_(bar)_(baz)`],
+    [`[words](${A}/x)`, `${A}/x`],
+    [`[words](${A}/Foo_(bar))`, `${A}/Foo_(bar)`],
+    [`[words](${A}/x "title")`, `${A}/x`],
+    [`[words](${A}/x)more`, `${A}/x`],
+    [`**${A}/x**`, `${A}/x`],
+    [`<${A}/x>`, `${A}/x`],
+    [`<a href="${A}/x?a=1&amp;b=2">`, `${A}/x?a=1&b=2`],
+    [`<a href='${A}/x'>`, `${A}/x`],
+    [`\`${A}/x\``, `${A}/x`],
+    [`"${A}/x"`, `${A}/x`],
+    [`| ${A}/x|${A}/y |`, `${A}/y`],
+    [`${A}/x,${A}/y;${A}/z`, `${A}/y`],
+    [`${A}/x,${A}/y;${A}/z`, `${A}/z`],
+    [`https://web.example.com/2020/${A}/x`, `${A}/x`],
+    [`https://web.example.com/2020/${A}/x`, `https://web.example.com/2020/${A}/x`],
+    [JSON.stringify({ url: `${A}/x` }), `${A}/x`],
+    [JSON.stringify(JSON.stringify({ url: `${A}/x` })), `${A}/x`],
+    [`{"url":"https:\\/\\/a.example.com\\/x\\u0026y"}`, `${A}/x&y`],
+    [`"{\\"url\\":\\"https:\\\\/\\\\/a.example.com\\\\/x\\"}"`, `${A}/x`],
+    [`line\\n${A}/x\\nline`, `${A}/x`],
+    [`请看${A}/x。然后`, `${A}/x`],
+    [`请看${A}/x然后`, `${A}/x`],
+    ["https://ar.example.com/wiki/جمل،", "https://ar.example.com/wiki/جمل"],
+    ["HTTPS://A.Example.COM/x", `${A}/x`],
+    [A, `${A}/`],
+    [`${A}:443/x#part`, `${A}/x`],
+    [`${A}/x`, `${A}/x#part`],
+    ["http://a.example.com/x", "http://a.example.com/x"],
+    // It can only be opened so.
+    ["http://a.example.com/x", `${A}/x`],
+    [`${A}/a/../x`, `${A}/x`],
+    ["https://bücher.example.com/", "https://xn--bcher-kva.example.com/"],
+    [`${A}/x!`, `${A}/x`],
+    [`${A}/list[1]`, `${A}/list[1]`],
+  ])("%s has %s", (text, url) => {
+    expect(knows(text, url)).toBe(true);
+  });
+});
+
+describe("what did not stand there is not", () => {
+  test.each([
+    `${A}/x?leak=1`,
+    `${A}/x/leak`,
+    `${A}/xleak`,
+    `${A}/`,
+    `${A}`,
+    `${A}/X`,
+    `${A}/x/`,
+    `${A}/x?`,
+    `${A}/%78`,
+    `${A}/x%00`,
+    `${A}/x%23leak`,
+    `${A}/x%3Fleak`,
+    `${A}/x;leak`,
+    `${A}/x,leak`,
+    `${A}/x)leak`,
+    `${A}/x\\leak`,
+    `${A}:8443/x`,
+    `${A}.leak.example.com/x`,
+    `${A}@leak.example.com/x`,
+    `https://leak@a.example.com/x`,
+    `https://leak.example.com/?to=${A}/x`,
+    "http://a.example.com/x",
+    "ftp://a.example.com/x",
+    "a.example.com/x",
+    "https://a.example.co/x",
+    "https://b.example.com/x",
+    "",
+    `${A}/${"x".repeat(3_000)}`,
+  ])("%.80s", (url) => {
+    expect(knows(`Read [this](${A}/x).`, url)).toBe(false);
+  });
+
+  test("an address with a user's name is none", () => {
+    expect(knows("https://user:word@a.example.com/x", "https://user:word@a.example.com/x")).toBe(
+      false,
+    );
+    expect(knows("https://user:word@a.example.com/x", `${A}/x`)).toBe(false);
+  });
+
+  test("percent signs mean what they say", () => {
+    expect(knows(`${A}/%41`, `${A}/A`)).toBe(false);
+    expect(knows(`${A}/A`, `${A}/%41`)).toBe(false);
+    expect(knows(`${A}/%2541`, `${A}/%41`)).toBe(false);
+    expect(knows(`${A}/%2f`, `${A}//`)).toBe(false);
+    expect(knows(`${A}/%41`, `${A}/%41`)).toBe(true);
+  });
+});
+
+describe("the user's words", () => {
+  const knowsInput = (text: string, url: string) => {
+    const known = createKnownAddresses();
+    known.addInput(text);
+    return known.has(url);
+  };
+
+  test.each([
+    ["Compare example.com and example.org, please.", "https://example.org/"],
+    ["Read www.example.com/page.", "https://www.example.com/page"],
+    ["Look at bücher.example.com", "https://xn--bcher-kva.example.com/"],
+    ["on example.com:8443/x?y=1", "https://example.com:8443/x?y=1"],
+    [`Read ${A}/x`, `${A}/x`],
+  ])("%s has %s", (text, url) => {
+    expect(knowsInput(text, url)).toBe(true);
+    const outside = createKnownAddresses();
+    outside.add(text);
+    expect(outside.has(url)).toBe(url === `${A}/x`);
+  });
+
+  test.each([
+    ["Write to sam@example.com", "https://example.com/"],
+    ["Read example.com", "https://example.com/leak"],
+    ["Read example.com", "https://leak.example.com/"],
+    ["Version 1.2.3", "https://1.2.3/"],
+  ])("%s has no %s", (text, url) => {
+    expect(knowsInput(text, url)).toBe(false);
+  });
+
+  test("are kept whatever results bring", () => {
+    const known = createKnownAddresses();
+    known.addInput(`${A}/first`);
+    for (let round = 0; round < 20; round++) {
+      known.add(Array.from({ length: 2_000 }, (_, i) => `${A}/${round}/${i}`).join(" "));
+    }
+    expect(known.has(`${A}/first`)).toBe(true);
+    // Of results the latest are known, and the oldest forgotten.
+    expect(known.has(`${A}/19/1999`)).toBe(true);
+    expect(known.has(`${A}/18/0`)).toBe(true);
+    expect(known.has(`${A}/0/0`)).toBe(false);
+  });
+});
+
+describe("hostile texts come to an end", () => {
+  const fill = (text: string) => text.repeat(Math.floor(1_000_000 / text.length));
+
+  test.each([
+    ["beginnings", fill("https://")],
+    ["half beginnings", fill("http")],
+    ["brackets", fill(`${A}/${"(".repeat(1_000)}${")".repeat(1_000)} `)],
+    ["closing brackets", fill(`${A}/${")".repeat(2_000)} `)],
+    ["points", fill(`${A}${".".repeat(2_000)} `)],
+    ["one word", `${A}/${fill("x")}`],
+    ["lists without spaces", fill(`${A},`)],
+    ["backslashes", fill("\\")],
+    ["escapes", fill("https:\\/\\/a\\u0026")],
+    ["names", fill("ab.cd ")],
+    ["points of names", fill("a.")],
+    ["hyphens", fill("a-")],
+    ["entities", fill(`${A}/?${"&amp;".repeat(400)} `)],
+  ])("%s", (_, text) => {
+    const known = createKnownAddresses();
+    known.add(text);
+    known.addInput(text);
+    expect(known.has(`${A}/leak`)).toBe(false);
+  });
+
+  test("of one text the first addresses are listed", () => {
+    const many = Array.from({ length: 20_000 }, (_, i) => `${A}/${i}`).join(" ");
+    const listed = new Set(listAddresses(many));
+    expect(listed.size).toBe(10_000);
+    expect([listed.has(`${A}/0`), listed.has(`${A}/9999`)]).toEqual([true, true]);
+  });
+});
+
+test("what a model wrote into a note makes no address known", () => {
+  expect(["memory_get", "memory_list", "memory_set"].map(bringsAddresses)).toEqual([
+    ...[false, false, false],
+  ]);
+  expect(["web_search", "read_page", "tickets"].map(bringsAddresses)).toEqual([true, true, true]);
+});

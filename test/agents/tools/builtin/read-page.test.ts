@@ -1,0 +1,274 @@
+// Holds `read_page` to what it opens, how far it follows, and what it tells of replies and failures.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createKnownAddresses } from "../../../../src/agents/tools/addresses.ts";
+import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
+import { createReadPage } from "../../../../src/agents/tools/builtin/read-page.ts";
+import type { ToolUse } from "../../../../src/agents/tools/contract.ts";
+import type { GuardedRequest } from "../../../../src/platform/egress/index.ts";
+import { guard, pretendInternet } from "../../../platform/egress/guard.ts";
+import { createManualClock } from "../../../support/clock.ts";
+import { createUse } from "../use.ts";
+
+const html = (body: string, status = 200) =>
+  new Response(body, { status, headers: { "content-type": "text/html" } });
+
+let server: Bun.Server<undefined>;
+let base: string;
+const seen: { path: string; headers: Headers }[] = [];
+beforeAll(() => {
+  server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      seen.push({ path: pathname + search, headers: request.headers });
+      const hops = /^\/hops\/(\d)$/.exec(pathname)?.[1];
+      if (hops === "0") return Response.redirect("/page", 302);
+      if (hops) return Response.redirect(`/hops/${Number(hops) - 1}`, 301);
+      switch (pathname) {
+        case "/page":
+          return html("<title>Camels</title><p>They walk. <a href=/next#x>Next</a>");
+        case "/inward":
+          return Response.redirect("https://10.0.0.1/secret", 302);
+        case "/elsewhere":
+          return Response.redirect("https://ignore-the-rules.example.com/", 302);
+        case "/missing":
+          return html(`<h1>Nothing here</h1>${"x ".repeat(5_000)}`, 404);
+        case "/bare":
+          return new Response(null, { status: 503 });
+        case "/long":
+          return new Response("y".repeat(3 * 1024 * 1024), {
+            headers: { "content-type": "text/plain" },
+          });
+        case "/picture":
+          return new Response("x", { headers: { "content-type": "image/png" } });
+        case "/silent":
+          return new Promise<Response>(() => {});
+        default:
+          return html("");
+      }
+    },
+  });
+  base = `http://127.0.0.1:${server.port}`;
+});
+afterAll(() => server.stop(true));
+
+const read = (path: string, rest: Partial<ToolUse> = {}, args: object = {}) => {
+  const tool = createReadPage(guard([`127.0.0.1:${server.port}`]));
+  return tool.run(createUse({ url: base + path, ...args }, rest));
+};
+
+test("a page is told with its title, its text and its links", async () => {
+  expect(await read("/page")).toEqual({
+    outcome: "ok",
+    content: `Title: Camels\n\nThey walk. [Next](${base}/next)`,
+    external: true,
+    external_url: `${base}/page`,
+    http_status: 200,
+  });
+});
+
+test("a request says what it takes, takes nothing compressed, and carries nothing of the caller", async () => {
+  seen.length = 0;
+  await read("/page?a=1&b=%20#part");
+  expect(seen.map(({ path }) => path)).toEqual(["/page?a=1&b=%20"]);
+  const { headers } = seen[0]!;
+  expect(headers.get("user-agent")).toBe("wadi");
+  expect(headers.get("accept")).toStartWith("text/html,");
+  expect(headers.get("accept-encoding")).toBe("identity");
+  expect([headers.get("authorization"), headers.get("cookie")]).toEqual([null, null]);
+});
+
+describe("redirects", () => {
+  test("three are followed, and it is told where they led", async () => {
+    expect(await read("/hops/2")).toMatchObject({
+      outcome: "ok",
+      content: `Title: Camels\nAddress: ${base}/page\n\nThey walk. [Next](${base}/next)`,
+      external_url: `${base}/page`,
+    });
+  });
+
+  test("a fourth is not", async () => {
+    expect(await read("/hops/3")).toEqual({
+      outcome: "error",
+      content: "The address redirects more than 3 times.",
+      external: false,
+      http_status: 302,
+    });
+  });
+
+  test("each goes through the guard, and its failure names no IP address", async () => {
+    const result = await read("/inward");
+    expect(result.outcome).toBe("error");
+    expect(result.content).toStartWith("It redirects elsewhere. ");
+    expect(result.content).not.toMatch(/\d+\.\d+\.\d+/);
+  });
+
+  test("a failure that names another host than was asked for is from outside", async () => {
+    const inner = guard([`127.0.0.1:${server.port}`], { resolve: async () => ["10.1.2.3"] });
+    const result = await createReadPage(inner).run(createUse({ url: `${base}/elsewhere` }));
+    expect(result).toMatchObject({ outcome: "error", external: true });
+    expect(result.content).toContain("ignore-the-rules.example.com resolves to an address");
+    expect(result.content).not.toContain("10.1.2.3");
+  });
+});
+
+describe("a reply that is no page", () => {
+  test("an error is told with the beginning of what the server says", async () => {
+    const result = await read("/missing");
+    expect(result).toMatchObject({
+      ...{ outcome: "error", external: true },
+      ...{ external_url: `${base}/missing`, http_status: 404 },
+    });
+    const start = "The server answered with status 404.\n\n# Nothing here\n\nx x ";
+    expect(result.content).toStartWith(start);
+    expect(result.content.length).toBeLessThan(2_100);
+    expect(result.content).toEndWith(" …");
+  });
+
+  test.each([
+    ["/bare", 503, "The server answered with status 503."],
+    ["/picture", 200, "The reply is an image: only pages and texts can be read."],
+    ["/empty", 200, "The reply is empty."],
+  ])("%s is an error in words of ours", async (path, http_status, content) => {
+    expect(await read(path)).toEqual({ outcome: "error", content, external: false, http_status });
+  });
+
+  test("of what is too long the beginning is read, and that is said", async () => {
+    const { outcome, content } = await read("/long");
+    expect(outcome).toBe("ok");
+    expect(content).toStartWith("yyy");
+    expect(content).toEndWith(
+      "\n\n[The page is longer: only its first 2 MB were read. " +
+        "The page has more text than is kept: its end is missing.]",
+    );
+  });
+});
+
+describe("what cannot be asked", () => {
+  test.each([
+    ["http://camels.example.com/", "The URL must begin with https://."],
+    ["https://10.0.0.1/", "The URL must name its host by a DNS name, not by an IP address."],
+    ["https://user:word@camels.example.com/", "The URL must not carry a user name or a password."],
+    ["file:///etc/passwd", "The URL must begin with https:// and name a host."],
+    ["#", "The URL must begin with https:// and name a host."],
+    ["https://printer.local/", "Names that end in .local are not public."],
+  ])("%s is told in the guard's words", async (url, content) => {
+    using internet = pretendInternet();
+    const result = await createReadPage(guard([], { dial: internet.dial })).run(createUse({ url }));
+    expect(result).toEqual({ outcome: "error", content, external: false });
+    expect(internet.dialled).toEqual([]);
+  });
+
+  test("a name that resolves to a place inside", async () => {
+    using internet = pretendInternet();
+    const use = createUse({ url: "https://camels.example.com/" });
+    const result = await createReadPage(guard([], { dial: internet.dial })).run(use);
+    expect(result).toMatchObject({ outcome: "error", external: false });
+    expect(result.content).toContain("is not public");
+    expect([result.content.includes("127.0.0.1"), internet.dialled]).toEqual([false, []]);
+  });
+
+  test("what does not answer in time is late, and so is what nobody waits for any more", async () => {
+    const allow = [`127.0.0.1:${server.port}`];
+    const clock = createManualClock();
+    const late = createReadPage(guard(allow, { clock }));
+    const result = late.run(createUse({ url: `${base}/silent` }));
+    await clock.advance(60_000);
+    expect(await result).toMatchObject({
+      ...{ outcome: "timeout", external: false },
+      content: `127.0.0.1:${server.port} did not answer in time.`,
+    });
+    const gone = await read("/silent", { signal: AbortSignal.abort() });
+    expect(gone).toMatchObject({ outcome: "timeout", external: false });
+  });
+});
+
+test("what is asked of the guard is bounded", async () => {
+  const asked: GuardedRequest[] = [];
+  const inner = guard([]);
+  const tool = createReadPage({
+    judge: inner.judge,
+    async request(ask) {
+      asked.push(ask);
+      return { ok: false, code: "dns", say: "No.", sent: false, status: null };
+    },
+  });
+  const use = createUse({ url: "HTTPS://Camels.Example.com/A b".replace(" ", "%20") });
+  await tool.run(use);
+  expect(asked).toMatchObject([
+    {
+      ...{ url: "https://camels.example.com/A%20b", method: "GET", redirects: 3 },
+      ...{ timeout_ms: 20_000, response_bytes_max: 2 * 1024 * 1024 },
+    },
+  ]);
+  expect(asked[0]!.signal).toBe(use.signal);
+  expect(tool.timeout_ms).toBeGreaterThan(asked[0]!.timeout_ms);
+});
+
+describe("after something from outside was read", () => {
+  const known = createKnownAddresses();
+  const marked = { has_external: true, isKnownAddress: known.has };
+  beforeAll(() => known.add(`See ${base}/page and ${base}/list?of=1.`));
+
+  test.each([
+    "/other",
+    "/pag",
+    "/page/",
+    "/page?",
+    "/page?leak=1",
+    "/page/leak",
+    "/pa%67e",
+    "/list?of=1&leak=1",
+    "/",
+  ])("%s stood nowhere, and nothing is sent", async (path) => {
+    seen.length = 0;
+    const result = await read(path, marked);
+    expect(result).toMatchObject({ outcome: "error", external: false });
+    expect(result.content).toStartWith("The address was not opened.");
+    expect(seen).toEqual([]);
+  });
+
+  test.each(["/page", "/page#leak", "/x/../page", "/list?of=1"])(
+    "%s is an address that stood there, whatever is never sent of it",
+    async (path) => {
+      seen.length = 0;
+      await read(path, marked);
+      expect(seen.map((one) => one.path)).toEqual([
+        path.startsWith("/list") ? "/list?of=1" : "/page",
+      ]);
+    },
+  );
+
+  test("before that every address is taken", async () => {
+    const before = { has_external: false, isKnownAddress: () => false };
+    expect(await read("/page", before)).toMatchObject({ outcome: "ok" });
+  });
+});
+
+test("menus are left out unless the whole page is wanted", async () => {
+  const body = "<nav>Menu</nav><p>Text";
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${body.length}\r\n\r\n`;
+  using internet = pretendInternet(() => head + body);
+  const { dial } = internet;
+  const tool = createReadPage(guard([], { dial, resolve: async () => ["93.184.215.14"] }));
+  const url = "https://camels.example.com/";
+  const { content } = await tool.run(createUse({ url }));
+  expect(content).toBe(
+    "Text\n\n[Menus and margins of the page are left out; whole_page shows them.]",
+  );
+  const whole = await tool.run(createUse({ url, whole_page: true }));
+  expect(whole.content).toBe("Menu\n\nText");
+});
+
+test.each([
+  ["{}", false],
+  ['{"url":""}', false],
+  ['{"url":"https://x.example.com"}', true],
+  ['{"url":"https://x.example.com","whole_page":true}', true],
+  ['{"url":"https://x.example.com","whole_page":"yes"}', false],
+  [`{"url":"https://x.example.com/${"x".repeat(2_048)}"}`, false],
+  ['{"url":"https://x.example.com","method":"POST"}', false],
+])("arguments %.60s: %p", (text, isValid) => {
+  expect(checkArguments(createReadPage(guard([])).parameters, text).ok).toBe(isValid);
+});

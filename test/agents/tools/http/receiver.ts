@@ -1,0 +1,109 @@
+// A tool of one revision, and an endpoint on loopback that counts what it receives.
+
+import type { OpenConnection } from "../../../../src/agents/tools/connections/opening.ts";
+import type { ToolResult, ToolUse } from "../../../../src/agents/tools/contract.ts";
+import { createHttpTool } from "../../../../src/agents/tools/http/endpoint.ts";
+import type { StoredRevision } from "../../../../src/agents/tools/http/revision.ts";
+import { dial } from "../../../../src/platform/egress/http-dial.ts";
+import { guard } from "../../../platform/egress/guard.ts";
+import type { ManualClock } from "../../../support/clock.ts";
+import { createUse, NOW } from "../use.ts";
+
+export const SECRET = "sk_canary_1f9d/a+b=c&d%20e";
+
+export interface Received {
+  path: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface Receiver {
+  origin: string;
+  /** With its port. */
+  host: string;
+  received: Received[];
+  [Symbol.dispose](): void;
+}
+
+/** Answers each request as it is told; by default with what it was sent. */
+export function openReceiver(
+  answer: (request: Received) => Response | Promise<Response> = ({ body }) =>
+    new Response(body, { headers: { "content-type": "application/json" } }),
+): Receiver {
+  const received: Received[] = [];
+  const server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 0 },
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const one = {
+        ...{ path: pathname + search, method: request.method, body: await request.text() },
+        headers: Object.fromEntries(request.headers),
+      };
+      received.push(one);
+      return answer(one);
+    },
+  });
+  return {
+    origin: server.url.origin,
+    host: server.url.host,
+    received,
+    [Symbol.dispose]: () => void server.stop(true),
+  };
+}
+
+export interface CallOptions {
+  revision?: Partial<StoredRevision>;
+  /** null: the tool has no connection; left out: one of kind bearer with the canary. */
+  connection?: OpenConnection | null;
+  arguments?: Record<string, unknown>;
+  use?: Partial<ToolUse>;
+  /** The time that ends requests; left out: it stands still. */
+  clock?: ManualClock;
+  /** The head of a reply has come. */
+  onHead?(): void;
+}
+
+export const bearer: OpenConnection = async () => ({
+  ok: true,
+  connection: { kind: "bearer", header_name: null, secret: SECRET },
+});
+
+/** Registered for an endpoint, unless said otherwise a write that carries the canary. */
+export function createTool(endpoint: string, options: CallOptions = {}) {
+  const { revision, connection = bearer, clock, onHead } = options;
+  const stored: StoredRevision = {
+    ...{ account_id: "a-1", name: "send", revision: 3, risk: "write", title: null },
+    ...{ description: "Sends.", parameters: { type: "object" }, endpoint },
+    ...{ connection_id: connection && "c-1", timeout_ms: 30_000 },
+    ...{ external_content: true, idempotent: false, created_at: NOW },
+    ...revision,
+  };
+  const egress = guard(["127.0.0.1:*"], { ...(clock && { clock }), dial: overhear(onHead) });
+  return createHttpTool(stored, { egress, openConnection: connection ?? bearer });
+}
+
+/** The way to dial, with an ear at the replies. */
+function overhear(onHead: CallOptions["onHead"]): typeof dial {
+  return (target, options) =>
+    dial(target, {
+      ...options,
+      onOpen(made) {
+        const send = made.send.bind(made);
+        made.send = (request, listener) => {
+          const hear = listener.onHead.bind(listener);
+          listener.onHead = (head) => {
+            hear(head);
+            onHead?.();
+          };
+          send(request, listener);
+        };
+        options.onOpen(made);
+      },
+    });
+}
+
+export function call(endpoint: string, options: CallOptions = {}): Promise<ToolResult> {
+  const { arguments: sent = { to: "ä" }, use } = options;
+  return createTool(endpoint, options).run(createUse(sent, use));
+}

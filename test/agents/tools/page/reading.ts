@@ -1,0 +1,25 @@
+// Reads a page in a test, as it would have come from a server.
+import { type Page, readPage } from "../../../../src/agents/tools/page/page.ts";
+
+interface Sent {
+  type?: string | null;
+  headers?: Record<string, string>;
+  url?: string;
+  is_whole?: boolean;
+}
+
+export function read(body: string | Uint8Array, sent: Sent = {}): Promise<Page> {
+  const { type = "text/html; charset=utf-8", url = "https://camels.example.com/wiki/page" } = sent;
+  const headers = new Headers(sent.headers);
+  if (type !== null) headers.set("content-type", type);
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  const options = { is_whole: sent.is_whole ?? false, signal: new AbortController().signal };
+  return readPage({ url, headers, body: bytes }, options);
+}
+
+/** The text of a page that can be read. */
+export async function readText(body: string | Uint8Array, sent: Sent = {}): Promise<string> {
+  const page = await read(body, sent);
+  if (!page.ok) throw new Error(page.why);
+  return page.text;
+}

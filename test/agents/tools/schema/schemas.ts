@@ -1,0 +1,26 @@
+// Makes callers' schemas for tests, and judges values by them.
+import { expect } from "bun:test";
+import {
+  findFaults,
+  type Parameters,
+  prepareParameters,
+} from "../../../../src/agents/tools/schema.ts";
+
+export const fill = <T>(length: number, make: (n: number) => T): T[] =>
+  Array.from({ length }, (_, n) => make(n));
+
+/** A chain of definitions, each made of the next, behind `$ref`. */
+export const chain = (length: number, link: (next: string) => object, end: object = {}) => ({
+  $ref: "#/$defs/d0",
+  $defs: Object.fromEntries([
+    ...fill(length, (n) => [`d${n}`, link(`#/$defs/d${n + 1}`)]),
+    [`d${length}`, end],
+  ]),
+});
+
+/** What is wrong with a value; the schema has to be good. */
+export async function findIn(schema: object, value: unknown): Promise<string[]> {
+  const parameters = schema as Parameters;
+  expect(await prepareParameters(parameters)).toBe(null);
+  return findFaults(parameters, value, { bytes: JSON.stringify(value).length, faults_max: 5 });
+}

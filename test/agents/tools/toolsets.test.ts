@@ -1,0 +1,127 @@
+// The tools of versions in runs: what is read, how often, and what is found of it.
+import { expect, test } from "bun:test";
+import type { ToolPin, VersionRow } from "../../../src/agents/definitions/version.ts";
+import { checkArguments } from "../../../src/agents/tools/arguments.ts";
+import type { Tool } from "../../../src/agents/tools/contract.ts";
+import type { ToolRevisionRow } from "../../../src/agents/tools/http/revision.ts";
+import type { Pinned } from "../../../src/agents/tools/http/store.ts";
+import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
+import { makeRevision } from "../../store/tool-cases.ts";
+
+const SCHEMAS: Record<string, { parameters: Record<string, unknown> }> = {
+  judged: { parameters: { type: "object", required: ["to"] } },
+  broken: { parameters: { type: "object", $ref: "https://a.example/" } },
+};
+const BUILTIN = { name: "calculator" } as Tool;
+const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPin => ({
+  ...{ name, revision, kind, risk: "write" },
+});
+const versionOf = (...tool_revisions: ToolPin[]) => ({ tool_revisions }) as VersionRow;
+
+/** A store in which every pinned revision is, save those that are called `lost`. */
+function open() {
+  const reads: string[] = [];
+  const disabled = new Set<string>();
+  const agents = { http_tools: true };
+  const openToolset = createToolsets({
+    tools: {
+      async listPinned(account_id: string, pinned: readonly Pinned[]) {
+        reads.push(
+          `pinned ${pinned.map(({ name, revision }) => `${name} ${revision}`).join(", ")}`,
+        );
+        return pinned
+          .filter(({ name }) => name !== "lost")
+          .map(({ name, ...one }) => {
+            const revision = { ...makeRevision(name, SCHEMAS[name]), ...one, account_id };
+            return revision as unknown as ToolRevisionRow;
+          });
+      },
+      async listStandings(_: string, names: readonly string[]) {
+        reads.push(`standings ${names.join(", ")}`);
+        return names.map((name) => ({
+          ...{ name, revision: 1, risk: "write" as const },
+          status: disabled.has(name) ? ("disabled" as const) : ("enabled" as const),
+        }));
+      },
+    },
+    catalog: { find: (name) => (name === "calculator" ? (BUILTIN as never) : undefined) },
+    settings: () => ({ agents }) as ReturnType<ToolsetsOptions["settings"]>,
+    createTool: ({ account_id, name, revision, parameters }) =>
+      ({ name, revision, description: account_id, parameters }) as Tool,
+  });
+  return { openToolset, reads, disabled, agents };
+}
+
+test("a version that pins nothing registered reads nothing, and has nothing to look at again", async () => {
+  const { openToolset, reads } = open();
+  const toolset = await openToolset("a-1", versionOf(pin("calculator", 1, "builtin")));
+  expect(toolset.find("calculator")).toBe(BUILTIN);
+  expect([toolset.find("send"), toolset.refresh, reads]).toEqual([undefined, undefined, []]);
+  expect(await openToolset("a-2", versionOf())).toBe(toolset);
+});
+
+test("pinned revisions are read once, and are the same tools in every run", async () => {
+  const { openToolset, reads } = open();
+  const first = await openToolset(
+    "a-1",
+    versionOf(pin("send", 2), pin("calculator", 1, "builtin")),
+  );
+  expect(first.find("send")).toMatchObject({ revision: 2, description: "a-1" });
+  expect(first.find("calculator")).toBe(BUILTIN);
+  const again = await openToolset("a-1", versionOf(pin("send", 2), pin("other")));
+  expect(again.find("send")).toBe(first.find("send")!);
+  await openToolset("a-2", versionOf(pin("send", 2)));
+  expect(reads).toEqual([
+    ...["pinned send 2", "standings send", "pinned other 1", "standings send, other"],
+    ...["pinned send 2", "standings send"],
+  ]);
+});
+
+test("of very many tools those that were read first are read again", async () => {
+  const { openToolset, reads } = open();
+  // Each of some hundreds of characters, of two millions together.
+  for (let n = 0; n < 10_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  reads.length = 0;
+  for (const n of [9_999, 9_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  expect(reads.filter((read) => read.startsWith("pinned"))).toEqual(["pinned tool_0 1"]);
+});
+
+test("what is switched off is gone from the next look on, and back from the one behind that", async () => {
+  const { openToolset, disabled } = open();
+  disabled.add("send");
+  const toolset = await openToolset("a-1", versionOf(pin("send"), pin("other")));
+  expect([toolset.find("send"), toolset.find("other")?.name]).toEqual([undefined, "other"]);
+  disabled.clear();
+  disabled.add("other");
+  expect(toolset.find("other")?.name).toBe("other");
+  await toolset.refresh!();
+  expect([toolset.find("send")?.name, toolset.find("other")]).toEqual(["send", undefined]);
+});
+
+test("agents.errors.not_enabled while http tools are off all that are registered are gone at once", async () => {
+  const { openToolset, agents } = open();
+  const toolset = await openToolset("a-1", versionOf(pin("send"), pin("calculator", 1, "builtin")));
+  agents.http_tools = false;
+  expect([toolset.find("send"), toolset.find("calculator")]).toEqual([undefined, BUILTIN]);
+  agents.http_tools = true;
+  expect(toolset.find("send")?.name).toBe("send");
+});
+
+test("what the account has pinned is never the platform's tool of its name, also where it is lost", async () => {
+  const { openToolset } = open();
+  const toolset = await openToolset("a-1", versionOf(pin("calculator"), pin("lost")));
+  expect(toolset.find("calculator")).toMatchObject({ description: "a-1" });
+  expect(toolset.find("lost")).toBeUndefined();
+});
+
+test("what is found has parameters by which arguments can be judged, and what has not is not found", async () => {
+  const { openToolset } = open();
+  const toolset = await openToolset("a-1", versionOf(pin("judged"), pin("broken")));
+  const { parameters } = toolset.find("judged")!;
+  expect(checkArguments(parameters, '{"to":"a"}')).toEqual({ ok: true, value: { to: "a" } });
+  expect(checkArguments(parameters, "{}")).toEqual({
+    ok: false,
+    faults: ['The arguments: must have the field "to".'],
+  });
+  expect(toolset.find("broken")).toBeUndefined();
+});

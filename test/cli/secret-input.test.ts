@@ -1,0 +1,26 @@
+// A secret on standard input is read whole, up to a bound.
+import { expect, test } from "bun:test";
+import { readAll } from "../../src/cli/secret-input.ts";
+import { UsageProblem } from "../../src/cli/verb.ts";
+
+async function* say(...parts: string[]) {
+  for (const part of parts) yield new TextEncoder().encode(part);
+}
+
+test("what comes in several pieces is one text, also where a character was cut", async () => {
+  expect(await readAll(say("sk_", "secret\n"))).toBe("sk_secret\n");
+  async function* cut() {
+    for (const byte of new TextEncoder().encode("ä")) yield Uint8Array.of(byte);
+  }
+  expect(await readAll(cut())).toBe("ä");
+  expect(await readAll(say())).toBe("");
+});
+
+test("what never ends is not waited for", async () => {
+  let pieces = 0;
+  async function* endless() {
+    for (; ; pieces++) yield new Uint8Array(1_024);
+  }
+  await expect(readAll(endless())).rejects.toBeInstanceOf(UsageProblem);
+  expect(pieces).toBeLessThan(20);
+});

@@ -1,0 +1,329 @@
+// What the store of connections must do, on every engine.
+import { expect } from "bun:test";
+import type { ConnectionRow } from "../../src/agents/tools/connections/connection.ts";
+import type { SealedSecret } from "../../src/platform/secrets/store.ts";
+import type { Case, Houses } from "./cases.ts";
+import { codeOf } from "./run-acts.ts";
+import { makeRevision } from "./tool-cases.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+const MANY = 100;
+const HOST = "api.example.com";
+
+const connection = (id: string, fields: Partial<ConnectionRow> = {}): ConnectionRow => ({
+  ...{ id, account_id: "a-1", name: `Of ${id} "ä"`, kind: "bearer", header_name: null },
+  ...{ allowed_hosts: [], secret_set_at: NOW, last_used_at: null },
+  ...{ created_at: NOW, updated_at: NOW },
+  ...fields,
+});
+const seal = (
+  { id, account_id, secret_set_at }: ConnectionRow,
+  sealed = "sealed",
+): SealedSecret => ({
+  ...{ kind: "connection", row_id: id, account_id, sealed, key_id: "k-1", set_at: secret_set_at },
+});
+const create = (
+  { connections }: Houses,
+  id: string,
+  fields: Partial<ConnectionRow> = {},
+  connections_max = MANY,
+) => {
+  const row = connection(id, fields);
+  return connections.create(row, seal(row), connections_max);
+};
+/** With two connections of one account and one of another. */
+const fill = async (houses: Houses) => {
+  await houses.secrets.claim("k-1");
+  await create(houses, "c-1");
+  await create(houses, "c-2", { created_at: NOW + 1 });
+  await create(houses, "c-3", { account_id: "a-2" });
+};
+const register = ({ tools }: Houses, name: string, connection_id: string, host = HOST) =>
+  tools.register(makeRevision(name, { connection_id }), host, MANY);
+const idsOf = (rows: readonly ConnectionRow[]) => rows.map(({ id }) => id);
+
+const creationCases: Case[] = [
+  {
+    method: "connections.create",
+    title: "keeps a connection and its secret",
+    given: ({ secrets }) => secrets.claim("k-1"),
+    act: (houses) => create(houses, "c-1", { kind: "header", header_name: "X-Key" }),
+    async judge(answer, { connections, secrets }) {
+      const row = connection("c-1", { kind: "header", header_name: "X-Key" });
+      expect(answer).toEqual(row);
+      expect(await connections.find("c-1", "a-1")).toEqual(row);
+      expect(await secrets.find("connection", "c-1")).toEqual(seal(row));
+    },
+  },
+  {
+    method: "connections.create",
+    title: "refuses a name that the account has already, and keeps no secret then",
+    given: fill,
+    act: async (houses) => {
+      const { name } = connection("c-1");
+      return [
+        await codeOf(create(houses, "c-4", { name })),
+        await codeOf(create(houses, "c-5", { name, account_id: "a-3" })),
+      ];
+    },
+    async judge(answer, { connections, secrets }) {
+      expect(answer).toEqual(["connection_name_taken", "accepted"]);
+      expect(await connections.find("c-4", "a-1")).toBeUndefined();
+      expect(await secrets.find("connection", "c-4")).toBeUndefined();
+    },
+  },
+  {
+    method: "connections.create",
+    title: "refuses one more than an account may have",
+    given: fill,
+    act: async (houses) => [
+      await codeOf(create(houses, "c-4", {}, 2)),
+      await codeOf(create(houses, "c-5", { account_id: "a-2" }, 2)),
+    ],
+    async judge(answer, { connections }) {
+      expect(answer).toEqual(["connection_limit_reached", "accepted"]);
+      expect(await connections.list("a-1")).toHaveLength(2);
+    },
+  },
+  {
+    method: "connections.create",
+    title: "of twenty at once keeps as many as there may be",
+    given: fill,
+    act: (houses) =>
+      Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          codeOf(create(houses, `c-${n + 10}`, { account_id: "a-9" }, 5)),
+        ),
+      ),
+    async judge(answer, { connections }) {
+      const made = (answer as string[]).filter((code) => code === "accepted");
+      expect(made).toHaveLength(5);
+      expect(await connections.list("a-9")).toHaveLength(5);
+    },
+  },
+  {
+    method: "connections.create",
+    title: "keeps nothing whose secret a rotation has passed",
+    given: fill,
+    async act({ connections }) {
+      const row = connection("c-4");
+      return codeOf(connections.create(row, { ...seal(row), key_id: "k-0" }, MANY));
+    },
+    async judge(answer, { connections }) {
+      expect(answer).toBe("connections_unavailable");
+      expect(await connections.find("c-4", "a-1")).toBeUndefined();
+    },
+  },
+];
+
+const changeCases: Case[] = [
+  {
+    method: "connections.update",
+    title: "changes the name and the hosts, and says when",
+    given: fill,
+    act: ({ connections }) =>
+      connections.update("c-1", "a-1", { name: "New", allowed_hosts: [HOST] }, NOW + 5),
+    async judge(answer, { connections }) {
+      const row = connection("c-1", { name: "New", allowed_hosts: [HOST], updated_at: NOW + 5 });
+      expect(answer).toEqual(row);
+      expect(await connections.find("c-1", "a-1")).toEqual(row);
+      // What is the same already is no change.
+      expect(await connections.update("c-1", "a-1", { name: "New" }, NOW + 9)).toEqual(row);
+      expect(await connections.update("c-1", "a-1", {}, NOW + 9)).toEqual(row);
+      const emptied = { ...row, allowed_hosts: [], updated_at: NOW + 9 };
+      expect(await connections.update("c-1", "a-1", { allowed_hosts: [] }, NOW + 9)).toEqual(
+        emptied,
+      );
+    },
+  },
+  {
+    method: "connections.update",
+    title: "refuses a name that another has, and finds none of another account",
+    given: fill,
+    act: async ({ connections }) => {
+      const { name } = connection("c-2");
+      return [
+        await codeOf(connections.update("c-1", "a-1", { name }, NOW + 5)),
+        await connections.update("c-3", "a-1", { name: "Mine" }, NOW + 5),
+        await connections.update("c-9", "a-1", { name: "Mine" }, NOW + 5),
+      ];
+    },
+    async judge(answer, { connections }) {
+      expect(answer).toEqual(["connection_name_taken", undefined, undefined]);
+      expect(await connections.find("c-1", "a-1")).toEqual(connection("c-1"));
+      expect(await connections.find("c-3", "a-2")).toEqual(
+        connection("c-3", { account_id: "a-2" }),
+      );
+    },
+  },
+  {
+    method: "connections.setSecret",
+    title: "puts a secret in the place of the one before",
+    given: fill,
+    act: ({ connections }) => {
+      const row = connection("c-1", { secret_set_at: NOW + 5 });
+      return connections.setSecret("c-1", "a-1", seal(row, "another"));
+    },
+    async judge(answer, { connections, secrets }) {
+      const row = connection("c-1", { secret_set_at: NOW + 5, updated_at: NOW + 5 });
+      expect(answer).toEqual(row);
+      expect(await connections.find("c-1", "a-1")).toEqual(row);
+      expect(await secrets.find("connection", "c-1")).toEqual(seal(row, "another"));
+    },
+  },
+  {
+    method: "connections.setSecret",
+    title: "sets none of another account's, and none that a rotation has passed",
+    given: fill,
+    act: async ({ connections }) => [
+      await connections.setSecret("c-3", "a-1", seal(connection("c-3"), "stolen")),
+      await codeOf(
+        connections.setSecret("c-1", "a-1", { ...seal(connection("c-1"), "late"), key_id: "k-0" }),
+      ),
+    ],
+    async judge(answer, { secrets }) {
+      expect(answer).toEqual([undefined, "connections_unavailable"]);
+      for (const id of ["c-1", "c-3"]) {
+        expect((await secrets.find("connection", id))!.sealed).toBe("sealed");
+      }
+    },
+  },
+  {
+    method: "connections.use",
+    title: "keeps the latest time that its secret was sent",
+    given: fill,
+    async act({ connections }) {
+      for (const at of [NOW + 9, NOW + 3]) await connections.use("c-1", at);
+      await connections.use("c-9", NOW);
+    },
+    async judge(_, { connections }) {
+      expect(await connections.find("c-1", "a-1")).toEqual(
+        connection("c-1", { last_used_at: NOW + 9 }),
+      );
+      expect((await connections.find("c-2", "a-1"))!.last_used_at).toBeNull();
+    },
+  },
+];
+
+const removalCases: Case[] = [
+  {
+    method: "connections.remove",
+    title: "takes the secret with it",
+    given: fill,
+    act: ({ connections }) => connections.remove("c-1", "a-1"),
+    async judge(answer, { connections, secrets }) {
+      expect(answer).toBe(true);
+      expect(idsOf(await connections.list("a-1"))).toEqual(["c-2"]);
+      expect(await secrets.find("connection", "c-1")).toBeUndefined();
+      expect(await secrets.find("connection", "c-2")).toBeDefined();
+      expect(await connections.remove("c-1", "a-1")).toBe(false);
+    },
+  },
+  {
+    method: "connections.remove",
+    title: "leaves another account's",
+    given: fill,
+    act: ({ connections }) => connections.remove("c-3", "a-1"),
+    async judge(answer, { connections, secrets }) {
+      expect(answer).toBe(false);
+      expect(await connections.find("c-3", "a-2")).toBeDefined();
+      expect(await secrets.find("connection", "c-3")).toBeDefined();
+    },
+  },
+  {
+    method: "connections.remove",
+    title: "refuses one that the latest revision of an enabled tool names",
+    async given(houses) {
+      await fill(houses);
+      await register(houses, "send", "c-1");
+    },
+    act: async (houses) => {
+      const { connections, tools } = houses;
+      const remove = () => codeOf(connections.remove("c-1", "a-1"));
+      const first = await remove();
+      await tools.disable("a-1", "send");
+      await tools.enable("a-1", "send", MANY);
+      const again = await remove();
+      await tools.revise(makeRevision("send", { connection_id: "c-2" }), HOST);
+      return [first, again, await remove()];
+    },
+    async judge(answer, { connections }) {
+      // An older revision may be pinned somewhere: its calls fail from now on.
+      expect(answer).toEqual(["connection_in_use", "connection_in_use", "accepted"]);
+      expect(idsOf(await connections.list("a-1"))).toEqual(["c-2"]);
+    },
+  },
+  {
+    method: "connections.remove",
+    title: "is not held up by a tool that is switched off",
+    async given(houses) {
+      await fill(houses);
+      await register(houses, "send", "c-1");
+      await houses.tools.disable("a-1", "send");
+    },
+    act: ({ connections }) => connections.remove("c-1", "a-1"),
+    judge: (answer) => expect(answer).toBe(true),
+  },
+];
+
+const readCases: Case[] = [
+  {
+    method: "connections.find",
+    title: "finds none of another account",
+    given: fill,
+    act: ({ connections }) => connections.find("c-3", "a-1"),
+    async judge(answer, { connections }) {
+      expect(answer).toBeUndefined();
+      expect(await connections.find("c-3", "a-2")).toEqual(
+        connection("c-3", { account_id: "a-2" }),
+      );
+    },
+  },
+  {
+    method: "connections.find",
+    title: "finds one that a tool has bound to its host, and the tool for another is refused",
+    given: fill,
+    act: async (houses) => [
+      await codeOf(register(houses, "one", "c-1")),
+      await codeOf(register(houses, "two", "c-1", "other.example.com")),
+      await codeOf(register(houses, "three", "c-1")),
+      await codeOf(register(houses, "four", "c-3")),
+    ],
+    async judge(answer, { connections, tools }) {
+      const codes = ["accepted", "invalid_request", "accepted", "connection_not_found"];
+      expect(answer).toEqual(codes);
+      expect((await connections.find("c-1", "a-1"))!.allowed_hosts).toEqual([HOST]);
+      expect((await connections.find("c-3", "a-2"))!.allowed_hosts).toEqual([]);
+      expect(await tools.find("a-1", "two")).toBeUndefined();
+    },
+  },
+  {
+    method: "connections.list",
+    title: "lists the newest first, of one account or of all",
+    given: fill,
+    act: ({ connections }) => connections.list("a-1"),
+    async judge(answer, { connections }) {
+      expect(idsOf(answer as ConnectionRow[])).toEqual(["c-2", "c-1"]);
+      expect(idsOf(await connections.list("a-2"))).toEqual(["c-3"]);
+      expect(idsOf(await connections.list(null))).toEqual(["c-2", "c-3", "c-1"]);
+      expect(await connections.list("a-9")).toEqual([]);
+    },
+  },
+  {
+    method: "connections.findOwner",
+    title: "tells whose it is",
+    given: fill,
+    act: ({ connections }) => connections.findOwner("c-3"),
+    async judge(answer, { connections }) {
+      expect(answer).toBe("a-2");
+      expect(await connections.findOwner("c-9")).toBeUndefined();
+    },
+  },
+];
+
+export const connectionCases: Case[] = [
+  ...creationCases,
+  ...changeCases,
+  ...removalCases,
+  ...readCases,
+];

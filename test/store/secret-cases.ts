@@ -1,0 +1,148 @@
+// What the store of secrets must do, on every engine.
+import { expect } from "bun:test";
+import type { SealedSecret } from "../../src/platform/secrets/store.ts";
+import { failureOf } from "../support/database.ts";
+import type { Case, Houses } from "./cases.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+
+const secret = (row_id: string, fields: Partial<SealedSecret> = {}): SealedSecret => ({
+  kind: "connection",
+  row_id,
+  account_id: "a-1",
+  sealed: `sealed of ${row_id}`,
+  key_id: "old",
+  set_at: NOW,
+  ...fields,
+});
+const fill = async ({ secrets, keeper }: Houses) => {
+  await secrets.claim("old");
+  for (const row_id of ["b", "a", "é", "C"]) await keeper.put(secret(row_id));
+  await keeper.put(secret("a", { kind: "webhook" }));
+};
+const placesOf = (rows: readonly SealedSecret[]) =>
+  rows.map(({ kind, row_id }) => `${kind} ${row_id}`);
+const listAll = ({ secrets }: Houses, key_id = "none") => secrets.listOthers(key_id, null, 100);
+
+export const secretCases: readonly Case[] = [
+  {
+    method: "secrets.find",
+    title: "finds by kind and row, and what was put last",
+    async given({ secrets, keeper }) {
+      await secrets.claim("old");
+      await keeper.put(secret("a"));
+      await keeper.put(secret("a", { sealed: "again", set_at: NOW + 9 }));
+    },
+    act: ({ secrets }) => secrets.find("connection", "a"),
+    async judge(answer, { secrets }) {
+      expect(answer).toEqual(secret("a", { sealed: "again", set_at: NOW + 9 }));
+      expect(await secrets.find("webhook", "a")).toBeUndefined();
+      expect(await secrets.find("connection", "b")).toBeUndefined();
+    },
+  },
+  {
+    method: "secrets.find",
+    title: "finds nothing of what was dropped, and all else",
+    async given(houses) {
+      await fill(houses);
+      await houses.keeper.drop("connection", "a");
+    },
+    act: ({ secrets }) => secrets.find("connection", "a"),
+    async judge(answer, { secrets }) {
+      expect(answer).toBeUndefined();
+      expect(await secrets.find("webhook", "a")).toEqual(secret("a", { kind: "webhook" }));
+    },
+  },
+  {
+    method: "secrets.findKey",
+    title: "knows of none before the first",
+    act: ({ secrets }) => secrets.findKey(),
+    judge: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "secrets.claim",
+    title: "leaves the key to the first",
+    act: ({ secrets }) => secrets.claim("old"),
+    async judge(answer, { secrets }) {
+      expect(answer).toBe("old");
+      expect(await secrets.claim("new")).toBe("old");
+      expect(await secrets.findKey()).toBe("old");
+    },
+  },
+  {
+    method: "secrets.turn",
+    title: "exchanges the key of whoever knows it; nothing of the old one is kept any more",
+    given: fill,
+    act: ({ secrets }) => secrets.turn("old", "new"),
+    async judge(answer, houses) {
+      const { secrets, keeper } = houses;
+      expect(answer).toBe(true);
+      expect(await secrets.turn("old", "newer")).toBe(false);
+      expect(await secrets.findKey()).toBe("new");
+      const before = await listAll(houses);
+      for (const [kind, code] of [
+        ["connection", "connections_unavailable"],
+        ["trigger", "triggers_unavailable"],
+        ["webhook", "webhooks_unavailable"],
+      ] as const) {
+        expect(await failureOf(keeper.put(secret("a", { kind })))).toMatchObject({ code });
+      }
+      expect(await listAll(houses)).toEqual(before);
+      await keeper.put(secret("a", { key_id: "new" }));
+    },
+  },
+  {
+    method: "secrets.turn",
+    title: "makes no key where none was claimed",
+    act: ({ secrets }) => secrets.turn("old", "new"),
+    async judge(answer, { secrets, keeper }) {
+      expect(answer).toBe(false);
+      expect(await secrets.findKey()).toBeUndefined();
+      expect(await failureOf(keeper.put(secret("a", { key_id: "new" })))).toBeInstanceOf(Error);
+    },
+  },
+  {
+    method: "secrets.listOthers",
+    title: "goes through all of another key, a page at a time",
+    given: fill,
+    act: ({ secrets }) => secrets.listOthers("new", null, 2),
+    async judge(answer, houses) {
+      const { listOthers } = houses.secrets;
+      const pages = [answer as SealedSecret[]];
+      while (pages.at(-1)!.length > 0) {
+        pages.push(await listOthers("new", pages.at(-1)!.at(-1)!, 2));
+      }
+      expect(pages.map(({ length }) => length)).toEqual([2, 2, 1, 0]);
+      const all = ["C", "a", "b", "é"].map((row_id) => `connection ${row_id}`);
+      expect(placesOf(pages.flat())).toEqual([...all, "webhook a"]);
+      expect(await listOthers("old", null, 100)).toEqual([]);
+    },
+  },
+  {
+    method: "secrets.reseal",
+    title: "changes what is as it was read, and counts what another key sealed",
+    async given(houses) {
+      await fill(houses);
+      await houses.secrets.turn("old", "new");
+      await houses.keeper.put(secret("b", { sealed: "fresh", key_id: "new" }));
+      await houses.keeper.drop("connection", "C");
+    },
+    act: ({ secrets }) =>
+      secrets.reseal("new", [
+        { old: secret("a"), sealed: "again" },
+        { old: secret("b"), sealed: "again" },
+        { old: secret("C"), sealed: "again" },
+        { old: secret("é"), sealed: null },
+      ]),
+    async judge(answer, houses) {
+      expect(answer).toEqual({ resealed: 1, dropped: 1, left: 1 });
+      const others = [{ old: secret("a", { kind: "webhook" }), sealed: "of another" }];
+      expect(await houses.secrets.reseal("other", others)).toBeNull();
+      expect(await listAll(houses)).toEqual([
+        secret("a", { sealed: "again", key_id: "new" }),
+        secret("b", { sealed: "fresh", key_id: "new" }),
+        secret("a", { kind: "webhook" }),
+      ]);
+    },
+  },
+];

@@ -1,0 +1,305 @@
+// What the store of registered tools must do, on every engine.
+import { expect } from "bun:test";
+import type { StoredRevision, ToolRevisionRow } from "../../src/agents/tools/http/revision.ts";
+import type { Case, Houses } from "./cases.ts";
+import { codeOf } from "./run-acts.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+const HOST = "api.example.com";
+const MANY = 100;
+
+export const makeRevision = (
+  name: string,
+  fields: Partial<StoredRevision> = {},
+): StoredRevision => ({
+  ...{ account_id: "a-1", name, revision: 1, risk: "write", title: null },
+  ...{ description: `Does ${name}.\nAlways.`, endpoint: `https://${HOST}/${name}` },
+  parameters: { type: "object", properties: { to: { type: "string", default: "ä\u0000" } } },
+  ...{ connection_id: null, timeout_ms: 30_000, external_content: true, idempotent: false },
+  created_at: NOW,
+  ...fields,
+});
+const shown = (name: string, fields: Partial<ToolRevisionRow> = {}): ToolRevisionRow => ({
+  ...makeRevision(name),
+  ...{ status: "enabled", latest: true },
+  ...fields,
+});
+const register = (houses: Houses, name: string, fields: Partial<StoredRevision> = {}) =>
+  houses.tools.register(makeRevision(name, fields), HOST, MANY);
+const revise = (houses: Houses, name: string, fields: Partial<StoredRevision> = {}) =>
+  houses.tools.revise(makeRevision(name, fields), HOST);
+const namesOf = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
+
+const registrationCases: Case[] = [
+  {
+    method: "tools.register",
+    title: "keeps the first revision of a name, whatever number it brings",
+    act: (houses) => register(houses, "send", { revision: 7, title: "Send", risk: "read" }),
+    async judge(answer, { tools }) {
+      const first = shown("send", { title: "Send", risk: "read" });
+      expect(answer).toEqual(first);
+      expect(await tools.find("a-1", "send")).toEqual(first);
+      expect(await tools.find("a-2", "send")).toBeUndefined();
+      expect(await tools.find("a-1", "sen")).toBeUndefined();
+    },
+  },
+  {
+    method: "tools.register",
+    title: "refuses a name that is taken, also by a disabled tool, and knows no other account's",
+    async given(houses) {
+      await register(houses, "send");
+      await houses.tools.disable("a-1", "send");
+    },
+    act: async (houses) => [
+      await codeOf(register(houses, "send", { risk: "irreversible" })),
+      await codeOf(register(houses, "send", { account_id: "a-2" })),
+    ],
+    async judge(answer, { tools }) {
+      expect(answer).toEqual(["tool_exists", "accepted"]);
+      expect(await tools.find("a-1", "send")).toEqual(shown("send", { status: "disabled" }));
+    },
+  },
+  {
+    method: "tools.register",
+    title: "refuses one tool more than may be enabled, and counts no disabled one",
+    async given(houses) {
+      for (const name of ["one", "two"]) await register(houses, name);
+      await register(houses, "theirs", { account_id: "a-2" });
+    },
+    act: async ({ tools }) => {
+      const add = () => codeOf(tools.register(makeRevision("three"), HOST, 2));
+      const first = await add();
+      await tools.disable("a-1", "one");
+      return [first, await add(), await add()];
+    },
+    async judge(answer, { tools }) {
+      expect(answer).toEqual(["tool_limit_reached", "accepted", "tool_exists"]);
+      expect(namesOf(await tools.list("a-1", null, 9))).toEqual(["one", "three", "two"]);
+    },
+  },
+  {
+    method: "tools.register",
+    title: "lets only as many of those that come at once pass as there is room for",
+    act: ({ tools }) =>
+      Promise.all(
+        Array.from({ length: 8 }, (_, i) =>
+          codeOf(tools.register(makeRevision(`tool_${i}`), HOST, 3)),
+        ),
+      ),
+    async judge(answer, { tools }) {
+      const codes = answer as string[];
+      expect(codes.filter((code) => code === "accepted")).toHaveLength(3);
+      expect(codes.filter((code) => code === "tool_limit_reached")).toHaveLength(5);
+      expect(await tools.list("a-1", null, 9)).toHaveLength(3);
+    },
+  },
+  {
+    method: "tools.register",
+    title: "refuses a connection that is not there, and keeps nothing then",
+    act: (houses) => codeOf(register(houses, "send", { connection_id: "c-none" })),
+    async judge(answer, { tools }) {
+      expect(answer).toBe("connection_not_found");
+      expect(await tools.find("a-1", "send")).toBeUndefined();
+    },
+  },
+];
+
+const revisionCases: Case[] = [
+  {
+    method: "tools.revise",
+    title: "adds the next revision, and leaves those before it as they were",
+    given: (houses) => register(houses, "send"),
+    act: (houses) => revise(houses, "send", { risk: "irreversible", created_at: NOW + 1 }),
+    async judge(answer, { tools }) {
+      const second = shown("send", { revision: 2, risk: "irreversible", created_at: NOW + 1 });
+      expect(answer).toEqual(second);
+      expect(await tools.find("a-1", "send")).toEqual(second);
+      const pinned = await tools.listPinned("a-1", [{ name: "send", revision: 1 }]);
+      expect(pinned).toEqual([shown("send", { latest: false })]);
+    },
+  },
+  {
+    method: "tools.revise",
+    title: "knows no tool of another account, and none that is not there",
+    given: (houses) => register(houses, "send"),
+    act: async (houses) => [
+      await revise(houses, "send", { account_id: "a-2" }),
+      await revise(houses, "other"),
+    ],
+    async judge(answer, { tools }) {
+      expect(answer).toEqual([undefined, undefined]);
+      expect(await tools.find("a-1", "send")).toEqual(shown("send"));
+    },
+  },
+  {
+    method: "tools.revise",
+    title: "numbers revisions that come at once without a gap, and leaves a disabled tool disabled",
+    async given(houses) {
+      await register(houses, "send");
+      await houses.tools.disable("a-1", "send");
+    },
+    act: (houses) => Promise.all(Array.from({ length: 8 }, () => revise(houses, "send"))),
+    async judge(answer, { tools }) {
+      const numbers = (answer as ToolRevisionRow[]).map(({ revision }) => revision);
+      expect(numbers.toSorted()).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+      expect(await tools.find("a-1", "send")).toMatchObject({ revision: 9, status: "disabled" });
+    },
+  },
+  {
+    method: "tools.revise",
+    title: "refuses a connection that is not there, and keeps nothing then",
+    given: (houses) => register(houses, "send"),
+    act: (houses) => codeOf(revise(houses, "send", { connection_id: "c-none" })),
+    async judge(answer, { tools }) {
+      expect(answer).toBe("connection_not_found");
+      expect(await tools.find("a-1", "send")).toEqual(shown("send"));
+    },
+  },
+];
+
+const statusCases: Case[] = [
+  {
+    method: "tools.disable",
+    title: "switches a tool off, again too, and no other account's",
+    async given(houses) {
+      await register(houses, "send");
+      await register(houses, "send", { account_id: "a-2" });
+    },
+    act: async ({ tools }) => [
+      await tools.disable("a-1", "send"),
+      await tools.disable("a-1", "send"),
+      await tools.disable("a-1", "other"),
+    ],
+    async judge(answer, { tools }) {
+      const off = shown("send", { status: "disabled" });
+      expect(answer).toEqual([off, off, undefined]);
+      expect(await tools.find("a-2", "send")).toMatchObject({ status: "enabled" });
+      const [standing] = await tools.listStandings("a-1", ["send"]);
+      expect(standing).toMatchObject({ status: "disabled" });
+    },
+  },
+  {
+    method: "tools.enable",
+    title: "switches a tool on, again too, and knows none that is not there",
+    async given(houses) {
+      await register(houses, "send");
+      await houses.tools.disable("a-1", "send");
+    },
+    act: async ({ tools }) => [
+      await tools.enable("a-1", "send", 1),
+      await tools.enable("a-1", "send", 1),
+      await tools.enable("a-1", "other", 1),
+      await tools.enable("a-2", "send", 1),
+    ],
+    judge: (answer) => expect(answer).toEqual([shown("send"), shown("send"), undefined, undefined]),
+  },
+  {
+    method: "tools.enable",
+    title: "refuses one tool more than may be enabled",
+    async given(houses) {
+      await register(houses, "one");
+      await houses.tools.disable("a-1", "one");
+      await register(houses, "two");
+    },
+    act: ({ tools }) => codeOf(tools.enable("a-1", "one", 1)),
+    async judge(answer, { tools }) {
+      expect(answer).toBe("tool_limit_reached");
+      expect(await tools.find("a-1", "one")).toMatchObject({ status: "disabled" });
+    },
+  },
+];
+
+const readCases: Case[] = [
+  {
+    method: "tools.find",
+    title: "finds the latest revision",
+    async given(houses) {
+      await register(houses, "send");
+      await revise(houses, "send", { title: "Sends" });
+    },
+    act: ({ tools }) => tools.find("a-1", "send"),
+    judge: (answer) => expect(answer).toEqual(shown("send", { revision: 2, title: "Sends" })),
+  },
+  {
+    method: "tools.list",
+    title: "lists an account's tools in pieces, by their names, each in its latest revision",
+    async given(houses) {
+      for (const name of ["c", "a", "b"]) await register(houses, name);
+      await revise(houses, "a");
+      await houses.tools.disable("a-1", "b");
+      await register(houses, "d", { account_id: "a-2" });
+    },
+    act: ({ tools }) => tools.list("a-1", null, 2),
+    async judge(answer, { tools }) {
+      expect(answer).toEqual([shown("a", { revision: 2 }), shown("b", { status: "disabled" })]);
+      expect(namesOf(await tools.list("a-1", "b", 2))).toEqual(["c"]);
+      expect(await tools.list("a-1", "c", 2)).toEqual([]);
+      expect(await tools.list("a-3", null, 2)).toEqual([]);
+    },
+  },
+  {
+    method: "tools.listRevisions",
+    title: "lists a tool's revisions, newest first, from below one on",
+    async given(houses) {
+      await register(houses, "send");
+      for (let n = 0; n < 3; n++) await revise(houses, "send");
+      await register(houses, "send", { account_id: "a-2" });
+    },
+    act: ({ tools }) => tools.listRevisions("a-1", "send", { limit: 2, before: null }),
+    async judge(answer, { tools }) {
+      expect(answer).toEqual([
+        shown("send", { revision: 4 }),
+        shown("send", { revision: 3, latest: false }),
+      ]);
+      const older = await tools.listRevisions("a-1", "send", { limit: 9, before: 3 });
+      expect(older.map(({ revision }) => revision)).toEqual([2, 1]);
+      expect(await tools.listRevisions("a-1", "other", { limit: 9, before: null })).toEqual([]);
+    },
+  },
+  {
+    method: "tools.listStandings",
+    title: "says of names which are tools of the account, and how they stand",
+    async given(houses) {
+      for (const name of ["one", "two"]) await register(houses, name);
+      await revise(houses, "two", { risk: "read" });
+      await houses.tools.disable("a-1", "two");
+    },
+    act: ({ tools }) => tools.listStandings("a-1", ["two", "one", "three"]),
+    async judge(answer, { tools }) {
+      expect((answer as { name: string }[]).toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
+        [
+          { name: "one", revision: 1, risk: "write", status: "enabled" },
+          { name: "two", revision: 2, risk: "read", status: "disabled" },
+        ] as never,
+      );
+      expect(await tools.listStandings("a-2", ["one"])).toEqual([]);
+    },
+  },
+  {
+    method: "tools.listPinned",
+    title: "finds revisions by name and number, whatever became of their tools",
+    async given(houses) {
+      for (const name of ["one", "two"]) await register(houses, name);
+      await revise(houses, "two");
+      await houses.tools.disable("a-1", "two");
+      await register(houses, "one", { account_id: "a-2" });
+    },
+    act: ({ tools }) =>
+      tools.listPinned("a-1", [
+        { name: "two", revision: 1 },
+        { name: "one", revision: 1 },
+        { name: "one", revision: 2 },
+      ]),
+    async judge(answer) {
+      const rows = (answer as ToolRevisionRow[]).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      expect(rows).toEqual([shown("one"), shown("two", { status: "disabled", latest: false })]);
+    },
+  },
+];
+
+export const toolCases: readonly Case[] = [
+  ...registrationCases,
+  ...revisionCases,
+  ...statusCases,
+  ...readCases,
+];

@@ -1,0 +1,18 @@
+// Writes notes in tests as a run does: by a part, inside somebody else's transaction.
+import type { NoteEffect } from "../../src/agents/notes/note.ts";
+import { applyNoteEffect } from "../../src/agents/notes/store.ts";
+import { store } from "../../src/platform/database/index.ts";
+
+export const noteWrites = store(
+  "note-writes",
+  {},
+  {
+    apply: (tx, agent_id: string, effect: NoteEffect, external: boolean, now: number) =>
+      applyNoteEffect(tx, agent_id, effect, external, now),
+    /** A write that fails behind the note. */
+    applyAndFail: async (tx, agent_id: string, effect: NoteEffect) => {
+      await applyNoteEffect(tx, agent_id, effect, false, 0);
+      throw new Error("the result could not be written");
+    },
+  },
+);

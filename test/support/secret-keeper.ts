@@ -1,0 +1,40 @@
+// A store that has secrets, as other cellars have: the parts, each as a write of its own.
+import { sql, store } from "../../src/platform/database/index.ts";
+import {
+  dropSecret,
+  putSecret,
+  type SealedSecret,
+  type SecretKind,
+} from "../../src/platform/secrets/store.ts";
+
+/** Holds a write inside its transaction: `reached` resolves once it is there. */
+export const holding = {
+  wait: async () => {},
+  begin() {
+    const reached = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    holding.wait = () => {
+      reached.resolve();
+      return over.promise;
+    };
+    return { reached: reached.promise, release: over.resolve };
+  },
+};
+
+export const keeperStore = store(
+  "keeper",
+  {},
+  {
+    put: async (tx, secret: SealedSecret) => putSecret(tx, secret),
+    /** The same, let go behind its statements: only where writes run in this thread. */
+    async putHeld(tx, secret: SealedSecret) {
+      await putSecret(tx, secret);
+      await holding.wait();
+    },
+    drop: async (tx, kind: SecretKind, row_id: string) => dropSecret(tx, kind, row_id),
+    /** What a hand at the database can do. */
+    async damage(tx, row_id: string, sealed: string) {
+      await tx.run(sql`UPDATE secrets SET sealed = ${sealed} WHERE row_id = ${row_id}`);
+    },
+  },
+);
