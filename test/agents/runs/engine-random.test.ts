@@ -157,5 +157,6 @@ test("a run of a random script does nothing twice by itself, and nothing that no
     for (let writes = 1; await liveAndDie(seed, writes); writes++) seen.deaths++;
   }
   // It would prove little of what never came.
-  for (const [what, times] of Object.entries(seen)) expect([what, times > 20]).toEqual([what, true]);
+  for (const [what, times] of Object.entries(seen))
+    expect([what, times > 20]).toEqual([what, true]);
 }, 120_000);
