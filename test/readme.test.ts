@@ -14,7 +14,7 @@ import {
   StubUpstream,
 } from "../src/platform/settings/model-table.ts";
 import { Table } from "../src/platform/settings/table.ts";
-import { openRoom, type Room } from "./support/binary.ts";
+import { openRoom, type Room, type Server } from "./support/binary.ts";
 
 const README = `${import.meta.dir}/../README.md`;
 const HEAD = "| setting | meaning | default |\n|---|---|---|\n";
@@ -109,9 +109,9 @@ async function sendShown(chapter: string) {
 function readCommands(chapter: string, url: string): string[] {
   const text = readFileSync(README, "utf8");
   const start = text.indexOf(`### ${chapter}\n`);
-  // Up to the next heading, or the next command of a machine that has nothing yet.
-  const end = text.indexOf("## Talk to it", start);
-  const blocks = text.slice(start, end).matchAll(/^```sh\n(.+?)\n```$/gms);
+  const end = text.indexOf("\n## ", start);
+  const next = text.indexOf("\n### ", start);
+  const blocks = text.slice(start, Math.min(end, next)).matchAll(/^```sh\n(.+?)\n```$/gms);
   return [...blocks].map(([, block]) => block!.replaceAll("http://127.0.0.1:8080", url));
 }
 
@@ -166,6 +166,67 @@ test.skipIf(Bun.which("curl") === null)(
   },
   20_000,
 );
+
+test.skipIf(Bun.which("curl") === null)(
+  "README's call waits for a person, who decides by the lines of another terminal, or as operator",
+  async () => {
+    const env = {
+      WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
+      WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
+    };
+    const server = await room.serve(["dev", "--port", "0", "--data", "./asking"], { env });
+    const [words] = readCommands("A run, followed live", server.url);
+    const [start, decide, operate] = readCommands("A call that waits for a person", server.url);
+    // Of the first lines only what the others are spared by.
+    const spared = words!.split("\n").slice(0, 2).join("\n");
+    const run = (lines: string) => room.run(["-c", lines], { command: ["/bin/sh"] });
+    const following = run(`${spared}\n${start}`);
+    await untilWaiting(server);
+    const decided = await run(decide!);
+    expect([decided.code, decided.stderr]).toEqual([0, ""]);
+    expect(JSON.parse(decided.stdout)).toMatchObject({ status: "approved" });
+    const { code, stdout, stderr } = await following;
+    expect([code, stderr]).toEqual([0, ""]);
+    // How far it has come when the stream begins is left to chance: then it begins with that.
+    const isSettled = (line: string) => !/"run.status","status":"(?!succeeded)/.test(line);
+    expect(stdout).toContain('{"type":"run.status","status":"waiting_approval"}');
+    const told = stdout.trimEnd().split(/\n+/).filter(isSettled);
+    const shown = ["The stream comes to a stop.", "At once the second terminal goes on"]
+      .flatMap((after) => readBlock(after).split("\n"))
+      .filter(isSettled);
+    expect(told.length).toBe(shown.length);
+    for (const [i, line] of told.entries()) {
+      expect([line, shown[i], isShown(line, shown[i]!)]).toEqual([line, shown[i]!, true]);
+    }
+
+    // The operator's lines, on the data of this server and for a run of its own.
+    const again = run(`${spared}\n${start}`);
+    const { id } = await untilWaiting(server);
+    for (const line of operate!.split("\n")) {
+      const sent = line.replace("$APPROVAL", id).replace("./try", "./asking");
+      const args = sent
+        .replaceAll("'", "")
+        .replace(/They asked for it\./, "Fine.")
+        .split(" ");
+      const ended = await room.run(args.slice(1));
+      expect([line, ended.code]).toEqual([line, 0]);
+      expect(ended.stdout).toContain(`id: ${id}\ntool: memory_set\n`);
+    }
+    expect((await again).stdout).toContain('"output":{"message":"Noted."}');
+  },
+  20_000,
+);
+
+/** The approval that waits, as soon as one does. */
+async function untilWaiting(server: Server): Promise<{ id: string }> {
+  for (;;) {
+    const runs = await server.ask("GET", "/v1/runs?status=waiting_approval");
+    const reply = await server.ask("GET", "/v1/approvals?status=pending");
+    const { data } = (await reply.json()) as { data: { id: string }[] };
+    if (((await runs.json()) as { data: object[] }).data.length > 0 && data[0]) return data[0];
+  }
+}
+
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
 test("the curl line of README's deep thinking is answered by `wadi dev`, for all attempts", async () => {

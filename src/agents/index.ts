@@ -1,4 +1,12 @@
 // The agent service: agents with versions, threads, runs and what they did.
+export {
+  Approval,
+  type ApprovalStatus,
+  REASON_CHARACTERS_MAX,
+  STATUSES as APPROVAL_STATUSES,
+} from "./approvals/approval.ts";
+export { type ApprovalBook, createApprovalBook } from "./approvals/book.ts";
+export type { Decision } from "./approvals/deciding.ts";
 export { type AgentBook, createAgentBook } from "./definitions/book.ts";
 export { showRuns } from "./figures.ts";
 export { openAgents } from "./opening.ts";

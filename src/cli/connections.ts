@@ -2,7 +2,8 @@
 import { ListedConnection } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output, quote, type Row } from "./output.ts";
+import { drawRow, drawTable, type Output, type Row } from "./output.ts";
+import { quote } from "./quotation.ts";
 import { readSecret } from "./secret-input.ts";
 import { type Given, readList, readText, UsageProblem } from "./verb.ts";
 

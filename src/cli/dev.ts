@@ -31,10 +31,13 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const reading = { fixed, wants_api_keys: !isOffline, stand_in };
   const { settings, file } = openGivenSettings(given, reading);
   const data = readText(given, "data");
-  const place: Place =
-    data === undefined ? { kind: "memory" } : { kind: "sqlite", file: join(data, DATABASE_FILE) };
   const offline = isOffline ? explainOffline(given, settings) : [];
-  const { buildApp } = await import("../app.ts");
+  const { buildApp, WRITER } = await import("../app.ts");
+  // Kept data may be administered from beside: only with a writer is that heard of.
+  const place: Place =
+    data === undefined
+      ? { kind: "memory" }
+      : { kind: "sqlite", file: join(data, DATABASE_FILE), writer: WRITER };
   const recording = await openRecording(given, settings, { clock, output });
   const serving = listen({
     settings,

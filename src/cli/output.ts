@@ -1,8 +1,5 @@
 // What a verb prints: text for people or one JSON document, and messages beside it on stderr.
 
-/** What people see of a text: the rest is in --json. */
-const TEXT_CHARACTERS = 100;
-
 export interface Output {
   /** For people, beside the result. */
   say(line: string): void;
@@ -56,15 +53,6 @@ export function drawLines(lines: readonly (readonly string[])[]): string {
 export function drawRow(row: Row): string {
   const fields = Object.entries(row);
   return fields.map(([name, value]) => `${name}: ${writeCell(value)}\n`).join("");
-}
-
-/** A text of somebody else's: on one line, and nothing in it that a terminal obeys. */
-export function quote(text: unknown): string {
-  const whole = String(text);
-  const cut = whole.slice(0, TEXT_CHARACTERS).toWellFormed();
-  // What JSON leaves as it is and a terminal may not.
-  const quoted = JSON.stringify(cut).replace(/[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, "�");
-  return whole.length > TEXT_CHARACTERS ? `${quoted}…` : quoted;
 }
 
 function writeCell(value: unknown): string {

@@ -2,7 +2,9 @@
 import { ListedRun, Run, STATUSES, Step } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output, quote } from "./output.ts";
+import { sayHow } from "./approvals.ts";
+import { drawRow, drawTable, type Output } from "./output.ts";
+import { quote } from "./quotation.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
 const LIMIT = 20;
@@ -40,6 +42,7 @@ export async function showRun(given: Given, output: Output): Promise<number> {
   const steps = found.steps.map((step) => show(Step, step as never));
   const lines = steps.map(drawStep).join("");
   output.print({ run, steps }, `${drawRun(run)}${lines && `\n${lines}`}`);
+  if (run.status === "waiting_approval") sayThatItWaits(output, found.run.pending_approvals);
   return 0;
 }
 
@@ -49,10 +52,18 @@ export async function followRun(given: Given, output: Output): Promise<number> {
     const step = show(Step, row as never);
     output.print({ step }, drawStep(step));
   };
-  const ended = await administer(given, ({ runs }) => runs.follow(given.args[0]!, onStep));
+  const ended = await administer(given, ({ runs }) =>
+    runs.follow(given.args[0]!, { onStep, onWaiting: (ids) => sayThatItWaits(output, ids) }),
+  );
   const run = show(Run, ended);
   output.print({ run }, `\n${drawRun(run)}`);
   return 0;
+}
+
+/** Beside the result: how a person decides each of these. */
+function sayThatItWaits(output: Output, approvals: readonly string[]): void {
+  output.say("the run waits for a person: `wadi approvals show ID` tells what it would do");
+  for (const id of approvals) output.say(sayHow(id));
 }
 
 type Shown = Record<string, unknown>;

@@ -2,7 +2,8 @@
 import { ListedTool, type Operator } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output, quote, type Row } from "./output.ts";
+import { drawRow, drawTable, type Output, type Row } from "./output.ts";
+import { quote } from "./quotation.ts";
 import { type Given, readText, UsageProblem } from "./verb.ts";
 
 const COLUMNS = [

@@ -1,5 +1,5 @@
 // Every verb there is, in the order of the help; what a verb does is loaded when it runs.
-import type { Turn } from "../operator/index.ts";
+import type { Decision, Turn } from "../operator/index.ts";
 import type { Verb } from "./verb.ts";
 
 const port = { takes: "N", help: "to listen on (default 8080; 0 picks a free one)" };
@@ -18,6 +18,20 @@ function turn(to: Turn, help: string): Verb {
     flags: {},
     help,
     run: async (given, output) => (await import("./models.ts")).turnModel(given, output, to),
+  };
+}
+
+/** One of the two ways in which a person decides. */
+function decide(name: string, decision: Decision, help: string): Verb {
+  return {
+    name: `approvals ${name}`,
+    args: ["ID"],
+    flags: {
+      reason: { takes: "TEXT", help: "that is kept with it; of a rejection for the model" },
+    },
+    help,
+    run: async (given, output) =>
+      (await import("./approvals.ts")).decideApproval(given, output, decision),
   };
 }
 
@@ -204,6 +218,26 @@ export const VERBS: readonly Verb[] = [
     help: "what it does, live until it ends",
     run: async (given, output) => (await import("./runs.ts")).followRun(given, output),
   },
+  {
+    name: "approvals list",
+    args: [],
+    flags: {
+      account,
+      status: { takes: "S", help: "only those that are in it, such as pending" },
+      limit: { takes: "N", help: "at most so many (default 20)" },
+    },
+    help: "the newest calls that a person was asked for",
+    run: async (given, output) => (await import("./approvals.ts")).listApprovals(given, output),
+  },
+  {
+    name: "approvals show",
+    args: ["ID"],
+    flags: {},
+    help: "all that is needed to decide",
+    run: async (given, output) => (await import("./approvals.ts")).showApproval(given, output),
+  },
+  decide("approve", "approved", "lets a call be made, with what was shown"),
+  decide("reject", "rejected", "a call is not made, and the run goes on"),
   {
     name: "tools list",
     args: [],

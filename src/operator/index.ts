@@ -1,9 +1,18 @@
 // What the people who run the system may do; the command line stands on it, and later the console.
 export { Account, Hold, Key } from "../access/index.ts";
-export { Run, STATUSES, Step } from "../agents/index.ts";
+export {
+  APPROVAL_STATUSES,
+  Approval,
+  type Decision,
+  REASON_CHARACTERS_MAX,
+  Run,
+  STATUSES,
+  Step,
+} from "../agents/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
 export { ListedAccount } from "./accounts.ts";
 export { ListedAgent } from "./agents.ts";
+export { ApprovalSetting, ListedApproval } from "./approvals.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
 export { ListedConnection } from "./connections.ts";
 export type { KeyWish } from "./keys.ts";

@@ -2,6 +2,7 @@
 import type { Access } from "../access/index.ts";
 import {
   createAgentBook,
+  createApprovalBook,
   createConnections,
   createRunBook,
   createToolBook,
@@ -14,6 +15,7 @@ import type { Secrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createAgentVerbs } from "./agents.ts";
+import { createApprovalVerbs } from "./approvals.ts";
 import { createConnectionVerbs } from "./connections.ts";
 import { createDevKeys, DEV } from "./dev-keys.ts";
 import { welcome } from "./first-start.ts";
@@ -41,9 +43,15 @@ export function buildOperator(options: OperatorOptions) {
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
   const book = createAgentBook(database);
+  const runs = createRunBook(database);
   return {
     accounts,
     agents: createAgentVerbs({ access, book, requireAccount }),
+    approvals: createApprovalVerbs({
+      ...{ access, runs, requireAccount },
+      agents: book,
+      approvals: createApprovalBook({ database, clock, ids }),
+    }),
     keys: createKeyVerbs({
       ...{ access, clock, requireAccount },
       models: models.map(({ id }) => id),
@@ -59,9 +67,8 @@ export function buildOperator(options: OperatorOptions) {
       units: createUnitStandings(database),
     }),
     runs: createRunVerbs({
-      ...{ access, clock, requireAccount },
+      ...{ access, clock, requireAccount, runs },
       agents: book,
-      runs: createRunBook(database),
     }),
     secrets: createSecretVerbs(secrets),
     tools: createToolVerbs({

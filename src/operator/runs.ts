@@ -38,6 +38,12 @@ export interface RunVerbsOptions {
   requireAccount(name: string): Promise<Account>;
 }
 
+export interface Follower {
+  onStep(step: Found): void;
+  /** The ids of approvals that the run waits for now. */
+  onWaiting(approvals: readonly string[]): void;
+}
+
 type Found = Awaited<ReturnType<RunBook["listSteps"]>>[number];
 
 /** Another process writes them: so often it is looked whether anything has happened. */
@@ -97,14 +103,29 @@ export function createRunVerbs(options: RunVerbsOptions) {
       await tellSteps(run.id, 0, (step) => steps.push(step));
       return { run, steps };
     },
-    /** Tells every step, those to come too, until the run is final; the run as it is then. */
-    async follow(typed: string, onStep: (step: Found) => void) {
+    /**
+     * Tells every step, those to come too, until the run is final; the run as it is then. Where it
+     * waits for a person, it tells which approvals it waits for, each of them once.
+     */
+    async follow(typed: string, { onStep, onWaiting }: Follower) {
       const { id } = await requireRun(typed);
+      let told_at = 0;
+      const told = new Set<string>();
+      const tellWaiting = async () => {
+        const { pending_approvals } = await requireRun(id);
+        const fresh = pending_approvals.filter((one) => !told.has(one));
+        for (const one of fresh) told.add(one);
+        if (fresh.length > 0) onWaiting(fresh);
+      };
       for (let seq = 0; ; ) {
         // Looked at first: a final run writes no step any more.
         const status = await runs.findStatus(id);
         seq = await tellSteps(id, seq, onStep);
         if (status === undefined || FINAL.has(status)) return requireRun(id);
+        if (status === "waiting_approval" && seq > told_at) {
+          told_at = seq;
+          await tellWaiting();
+        }
         await wait(clock, LOOK_EVERY_MS);
       }
     },

@@ -1,6 +1,7 @@
 // The operator's verbs of runs: lists, one with its steps, and one that is followed.
 import { expect, test } from "bun:test";
 import { OperatorProblem } from "../../src/operator/index.ts";
+import { makeApproval } from "../spec/agents/runs-approval.ts";
 import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
@@ -56,7 +57,10 @@ test("a run is followed until it is final, looked at no more often than each 200
   const epoch = await front.claim();
   await front.store.note(front.record(run, epoch, { steps: makeSteps(2) }));
   const seen: number[] = [];
-  const followed = runs.follow(run.id, ({ seq }) => seen.push(seq));
+  const followed = runs.follow(run.id, {
+    onStep: ({ seq }) => void seen.push(seq),
+    onWaiting: () => expect.unreachable(),
+  });
   await front.clock.advance(0);
   expect(seen).toEqual([1, 2]);
   await front.store.note(front.record(run, epoch, { steps: makeSteps(1) }));
@@ -70,4 +74,35 @@ test("a run is followed until it is final, looked at no more often than each 200
   await front.clock.advance(200);
   expect(await followed).toMatchObject({ id: run.id, status: "succeeded" });
   expect(seen).toEqual([1, 2, 3, 4]);
+});
+
+test("who follows a run is told once what it waits for, as soon as it waits", async () => {
+  await using front = await startRuns();
+  const { runs, approvals } = front.app.operator;
+  const run = await front.begin();
+  const epoch = await front.claim();
+  const asked = [makeApproval(front, run), makeApproval(front, run)];
+  const requests = asked.map(({ request }) => request);
+  const steps = asked.map(({ step }) => step);
+  await front.store.plan(front.record(run, epoch, { steps }), requests);
+  const told: (string | number)[] = [];
+  const followed = runs.follow(run.id, {
+    onStep: ({ seq }) => void told.push(seq),
+    onWaiting: (ids) => void told.push(...ids),
+  });
+  await front.clock.advance(1_000);
+  expect(told).toEqual([1, 2]);
+  await front.store.wait(run.id, epoch, 0);
+  await front.clock.advance(1_000);
+  const [first, second] = requests.map(({ approval }) => approval.id);
+  expect(told).toEqual([1, 2, first!, second!]);
+  const wish = { reason: null, by: "ada" };
+  await approvals.decide(first!, { decision: "approved", ...wish });
+  await front.clock.advance(1_000);
+  await approvals.decide(second!, { decision: "rejected", ...wish });
+  await front.clock.advance(1_000);
+  expect(told).toEqual([1, 2, first!, second!, 3, 4]);
+  await front.finish(run);
+  await front.clock.advance(200);
+  expect(await followed).toMatchObject({ status: "succeeded" });
 });

@@ -60,9 +60,9 @@ export const Approval = Resource(
       oneOf(
         WHY,
         "`irreversible`: its risk level · `write`: the policy lets no write run unattended · " +
-          "`listed`: the policy's `require_approval` names it · `external_content`: a write after " +
-          "content from outside was read · `outcome_unknown`: it was sent, and nobody knows " +
-          "whether it was done; approving sends it again.",
+          "`listed`: the policy's `require_approval` names it · `external_content`: a write " +
+          "after content from outside was read · `outcome_unknown`: it was sent, and nobody " +
+          "knows whether it was done; approving sends it again.",
       ),
       { description: "Every rule that asks for a person; at least one." },
     ),
@@ -73,8 +73,9 @@ export const Approval = Resource(
     }),
     status: oneOf(
       STATUSES,
-      "`pending`: waits for a decision · `approved` · `rejected` · `expired`: nobody decided by " +
-        "`expires_at` · `closed`: its run ended or was cancelled first. All but `pending` are final.",
+      "`pending`: waits for a decision · `approved` · `rejected` · `expired`: nobody decided " +
+        "by `expires_at` · `closed`: its run ended or was cancelled first. All but `pending` " +
+        "are final.",
     ),
     reason: maybe(
       Type.String({
@@ -91,6 +92,7 @@ export const Approval = Resource(
   "A tool call that waits for a person's decision, or had one. Its run waits with it.",
 );
 export type Approval = Static<typeof Approval>;
+export type ApprovalStatus = Approval["status"];
 
 export const ApprovalRow = Row(Approval, { account_id: Type.String() });
 export type ApprovalRow = Static<typeof ApprovalRow>;

@@ -87,9 +87,9 @@ export function openApprovalRoutes(door: Door, around: RunsAround): void {
 
 const OTHERS_DECIDE = "another key or person must decide than the key that started the run";
 const FINAL =
-  "A decision is final: the same again changes nothing, the other one is refused. Needs the scope " +
-  "`agents.approve`, which `agents` does not imply, and another key than the one that started " +
-  "the run.";
+  "A decision is final: the same again changes nothing, the other one is refused. Needs the " +
+  "scope `agents.approve`, which `agents` does not imply, and another key than the one that " +
+  "started the run.";
 const DESCRIPTIONS: Readonly<Record<Decision, string>> = {
   approved:
     "The tool is called with exactly the `arguments` that the approval shows. The run goes on as " +

@@ -31,6 +31,10 @@ function whereStatus(status: ApprovalFilter["status"]): Sql {
   return status === null ? none : sql`AND status = ${status}`;
 }
 
+function goBehind({ requested_at, id }: NonNullable<ApprovalFilter["before"]>): Sql {
+  return sql`AND (requested_at, id) < (${requested_at}, ${id})`;
+}
+
 export const approvalStore = store(
   "approvals",
   {
@@ -49,7 +53,7 @@ export const approvalStore = store(
               ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
               ${run_id === null ? none : sql`AND run_id = ${run_id}`}
               ${whereStatus(status)}
-              ${before ? sql`AND (requested_at, id) < (${before.requested_at}, ${before.id})` : none}
+              ${before === null ? none : goBehind(before)}
             ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
       ),
     /** Those that nobody has decided in time, the oldest first. */

@@ -9,6 +9,9 @@ export function createAgentBook(database: Database) {
     list: (account_id: string | null): Promise<HeldAgent[]> => store.list(account_id),
     /** undefined: there is none of this id. */
     findOwner: (id: string): Promise<string | undefined> => store.findOwner(id),
+    /** undefined: this account has none of this id. */
+    findName: async (id: string, account_id: string): Promise<string | undefined> =>
+      (await store.find(id, account_id))?.agent.name,
   };
 }
 export type AgentBook = ReturnType<typeof createAgentBook>;

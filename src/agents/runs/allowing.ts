@@ -11,8 +11,8 @@ export interface Allowed {
 }
 
 /**
- * Of a run that was asked to stop none. Calls that only read, or change only what lies here, need no word
- * before.
+ * Of a run that was asked to stop none. What only reads, or changes only what lies here,
+ * needs no word before.
  */
 export async function allowCalls(work: Work, calls: readonly ToolCallData[]): Promise<Allowed> {
   const { findTool, journal } = work;

@@ -16,8 +16,8 @@ import type { Turn, Work } from "./work.ts";
 const ATTEMPTS_MAX = 3;
 
 const REPORT =
-  "Nobody knows whether this call was done: it was sent, and no answer came. It is not sent again " +
-  "by itself. Look whether it was done before you ask for the same again.";
+  "Nobody knows whether this call was done: it was sent, and no answer came. It is not sent " +
+  "again by itself. Look whether it was done before you ask for the same again.";
 
 /** What adds to a record: the call is asked about, or the model is told. */
 export interface Unknown {

@@ -44,7 +44,7 @@ describe("a call that is approved", () => {
   test("is sent with the arguments that were shown, whatever stands in them", async () => {
     const receiver = createReceiver();
     const text =
-      '{"z":1,"a":{"é":"\\ud800","__proto__":{"x":-0}},"n":[1e21,0.1,null],"\\u0000":"\\u2028"}';
+      '{"z":1,"a":{"é":"\\ud83d\\udc2a","__proto__":{"x":-0}},"n":[1e21,0.1,null],"\\u0000":"\\u2028"}';
     await open(script(call(["pay", text])), payer(receiver));
     const id = await begin();
     const [approval] = await pendingOf(trial, id);

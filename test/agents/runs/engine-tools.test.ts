@@ -272,7 +272,7 @@ describe("what a call brought", () => {
       tool_calls: [
         {
           ...{ id: bad, type: "function" },
-          function: { name: "web_search", arguments: '{"q":"\\ud800\\u0000"}' },
+          function: { name: "web_search", arguments: '{"q":"\\u0000"}' },
         },
         { ...{ id: bad, type: "function" }, function: { name: bad, arguments: bad } },
       ],

@@ -13,7 +13,7 @@ const caller: Caller = {
   ...{ models: null, max_output_tokens: null },
 };
 const STARTABLE = { account_id: "a", status: "active", current_version: 1, is_held: false };
-const TERMS = { version: 1, model: null, tools: [], budgets: {} };
+const TERMS = { version: 1, model: null, tools: [], tool_revisions: [], budgets: {} };
 const MODEL = { id: "stub-1", price: null };
 
 interface Doubles {

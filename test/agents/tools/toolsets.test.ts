@@ -8,7 +8,10 @@ import type { Pinned } from "../../../src/agents/tools/http/store.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
 import { makeRevision } from "../../store/tool-cases.ts";
 
-const SCHEMA = { type: "object", required: ["to"] };
+const SCHEMAS: Record<string, { parameters: Record<string, unknown> }> = {
+  judged: { parameters: { type: "object", required: ["to"] } },
+  broken: { parameters: { type: "object", $ref: "https://a.example/" } },
+};
 const BUILTIN = { name: "calculator" } as Tool;
 const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPin => ({
   ...{ name, revision, kind, risk: "write" },
@@ -28,15 +31,9 @@ function open() {
         );
         return pinned
           .filter(({ name }) => name !== "lost")
-          .map(({ name, revision }) => {
-            const parameters =
-              name === "broken" ? { type: "object", $ref: "https://a.example/" } : SCHEMA;
-            return {
-              ...makeRevision(name),
-              revision,
-              account_id,
-              parameters,
-            } as unknown as ToolRevisionRow;
+          .map(({ name, ...one }) => {
+            const revision = { ...makeRevision(name, SCHEMAS[name]), ...one, account_id };
+            return revision as unknown as ToolRevisionRow;
           });
       },
       async listStandings(_: string, names: readonly string[]) {
@@ -82,10 +79,10 @@ test("pinned revisions are read once, and are the same tools in every run", asyn
 
 test("of very many tools those that were read first are read again", async () => {
   const { openToolset, reads } = open();
-  // Some four hundred characters each, of two millions together.
-  for (let n = 0; n < 6_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  // Each of some hundreds of characters, of two millions together.
+  for (let n = 0; n < 10_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   reads.length = 0;
-  for (const n of [5_999, 3_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
+  for (const n of [9_999, 9_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   expect(reads.filter((read) => read.startsWith("pinned"))).toEqual(["pinned tool_0 1"]);
 });
 
@@ -119,8 +116,8 @@ test("what the account has pinned is never the platform's tool of its name, also
 
 test("what is found has parameters by which arguments can be judged, and what has not is not found", async () => {
   const { openToolset } = open();
-  const toolset = await openToolset("a-1", versionOf(pin("send"), pin("broken")));
-  const { parameters } = toolset.find("send")!;
+  const toolset = await openToolset("a-1", versionOf(pin("judged"), pin("broken")));
+  const { parameters } = toolset.find("judged")!;
   expect(checkArguments(parameters, '{"to":"a"}')).toEqual({ ok: true, value: { to: "a" } });
   expect(checkArguments(parameters, "{}")).toEqual({
     ok: false,

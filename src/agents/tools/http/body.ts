@@ -1,6 +1,7 @@
 // What callers send to register a tool or a revision of it, and how it is read and judged.
 import { type Static, Type } from "@sinclair/typebox";
 import { Uuid } from "../../../http/index.ts";
+import type { UrlVerdict } from "../../../platform/egress/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { maybe, oneOf } from "../../../platform/shape.ts";
 import { RISKS } from "../contract.ts";
@@ -141,7 +142,7 @@ export type NewToolRevision = Static<typeof NewToolRevision>;
 
 export interface Judges {
   /** Whether a URL's text leads where strangers may send us. */
-  judgeUrl(text: string): { ok: true; url: URL } | { ok: false; why: string };
+  judgeUrl(text: string): UrlVerdict;
   /** A sentence about what is wrong with a JSON Schema; null: nothing. */
   judgeParameters(value: unknown): Promise<string | null>;
 }

@@ -8,7 +8,7 @@ import { RISKS } from "../contract.ts";
 import { StoredRevision, ToolRevisionRow } from "./revision.ts";
 
 /** A tool as it is now, as far as that decides whether it may be named and called. */
-export const Standing = Type.Object({
+const Standing = Type.Object({
   name: Type.String(),
   revision: Type.Integer(),
   risk: oneOf(RISKS, "Of its latest revision."),

@@ -1,0 +1,145 @@
+// The verbs of `wadi approvals`: what waits for a person, all of it before they decide, and the
+// decision.
+import {
+  APPROVAL_STATUSES,
+  Approval,
+  ApprovalSetting,
+  type Decision,
+  ListedApproval,
+  REASON_CHARACTERS_MAX,
+} from "../operator/index.ts";
+import { show } from "../platform/shape.ts";
+import { nameUser } from "../platform/user.ts";
+import { administer } from "./administration.ts";
+import { drawLines, drawRow, drawTable, type Output } from "./output.ts";
+import { drawJson, quote, quoteWhole } from "./quotation.ts";
+import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
+
+const LIMIT = 20;
+const LIMIT_MAX = 10_000;
+const COLUMNS = [
+  ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
+];
+
+const WHY: Readonly<Record<string, string>> = {
+  irreversible: "what the tool does cannot be undone",
+  write: "the tool changes something, and the agent's policy wants a person for that",
+  listed: "the agent's policy names the tool in require_approval",
+  external_content: "the tool changes something, and the run has read content from outside",
+  outcome_unknown:
+    "it was sent before and nobody knows whether it was done: approving sends it again",
+};
+
+export async function listApprovals(given: Given, output: Output): Promise<number> {
+  const limit = readNumber(given, "limit") ?? LIMIT;
+  if (limit < 1 || limit > LIMIT_MAX) throw new UsageProblem(`--limit takes 1 to ${LIMIT_MAX}`);
+  const wish = { account: readText(given, "account") ?? null, status: readStatus(given), limit };
+  const found = await administer(given, ({ approvals }) => approvals.list(wish));
+  const rows = found.map((one) => show(ListedApproval, one));
+  output.print(rows, drawTable(rows, COLUMNS));
+  return 0;
+}
+
+function readStatus(given: Given) {
+  const text = readText(given, "status");
+  const status = APPROVAL_STATUSES.find((one) => one === text);
+  if (text === undefined || status) return status ?? null;
+  throw new UsageProblem(`--status takes ${APPROVAL_STATUSES.join(", ")}, but is "${text}"`);
+}
+
+export async function showApproval(given: Given, output: Output): Promise<number> {
+  const found = await administer(given, ({ approvals }) => approvals.show(given.args[0]!));
+  const approval = show(Approval, found.approval) as Shown;
+  const setting = show(ApprovalSetting, found.setting) as Setting;
+  output.print({ approval, ...setting }, drawApproval(approval, setting));
+  if (approval.status === "pending") output.say(sayHow(approval.id));
+  return 0;
+}
+
+export function decideApproval(given: Given, output: Output, decision: Decision): Promise<number> {
+  const reason = readText(given, "reason") ?? null;
+  if (reason !== null && [...reason].length > REASON_CHARACTERS_MAX) {
+    throw new UsageProblem(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
+  }
+  return sendDecision(given, output, { decision, reason, by: nameUser() });
+}
+
+async function sendDecision(
+  given: Given,
+  output: Output,
+  wish: { decision: Decision; reason: string | null; by: string },
+): Promise<number> {
+  const { approval, was_decided } = await administer(given, ({ approvals }) =>
+    approvals.decide(given.args[0]!, wish),
+  );
+  if (was_decided) output.say(`it was ${wish.decision} already, and stays as it was`);
+  const shown = show(Approval, approval) as Shown;
+  output.print(shown, drawRow(summarise(shown)));
+  return 0;
+}
+
+/** How a person decides what waits. */
+export function sayHow(id: string): string {
+  return (
+    `\`wadi approvals approve ${id}\` lets it be called, ` +
+    `\`wadi approvals reject ${id} --reason TEXT\` does not`
+  );
+}
+
+interface Shown extends Record<string, unknown> {
+  id: string;
+  status: string;
+  why: readonly string[];
+  arguments: unknown;
+  external_sources: readonly { seq: number; tool: string; url?: string | null }[];
+  decided_by: { kind: string; id: string } | null;
+}
+
+type Setting = Record<"account", string> &
+  Record<
+    "agent_name" | "run_status" | "run_message" | "tool_description" | "tool_endpoint",
+    string | null
+  >;
+
+function drawApproval(approval: Shown, setting: Setting): string {
+  const { risk, revision, run_id, agent_id, requested_at, expires_at } = approval;
+  const { tool_description, tool_endpoint } = setting;
+  const head = drawRow({
+    ...summarise(approval),
+    ...{ risk, revision },
+    ...(tool_endpoint !== null && { sent_to: quoteWhole(tool_endpoint) }),
+    ...(tool_description !== null && { tool_says: quote(tool_description) }),
+    ...{ account: setting.account, agent_id, agent_name: quoteKnown(setting.agent_name) },
+    ...{ run_id, run_status: setting.run_status, run_message: quoteKnown(setting.run_message) },
+    ...{ requested_at, expires_at, arguments_sha256: approval.arguments_sha256 },
+  });
+  const why = approval.why.map((one) => `  ${one}: ${WHY[one]}\n`).join("");
+  const read = drawSources(approval);
+  const sent = `\narguments:\n${drawJson(approval.arguments)}`;
+  return `${head}\nwhy a person is asked:\n${why}${read}${sent}`;
+}
+
+function summarise({ id, tool, status, reason, decided_by, decided_at }: Shown) {
+  return {
+    ...{ id, tool, status },
+    ...(status !== "pending" && {
+      decided_by: decided_by && `${decided_by.kind} ${quote(decided_by.id)}`,
+      ...{ decided_at, reason: reason === null ? null : quoteWhole(String(reason)) },
+    }),
+  };
+}
+
+function drawSources({ external_sources, why }: Shown): string {
+  if (external_sources.length > 0) {
+    const lines = external_sources.map(({ seq, tool, url }) => [
+      `  step ${seq}`,
+      tool,
+      url ? quoteWhole(url) : "",
+    ]);
+    return `\ncontent from outside that the run had read before:\n${drawLines(lines)}`;
+  }
+  if (!why.includes("external_content")) return "";
+  return "\ncontent from outside was read earlier on the run's thread\n";
+}
+
+const quoteKnown = (text: string | null) => (text === null ? null : quote(text));

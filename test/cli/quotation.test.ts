@@ -1,0 +1,43 @@
+// Texts of strangers on a terminal: nothing in them is obeyed, hidden or lost.
+import { expect, test } from "bun:test";
+import { drawJson, quote, quoteWhole } from "../../src/cli/quotation.ts";
+
+/** What a terminal obeys, what turns text round, and what nobody would see. */
+const HIDDEN = [
+  ..."\u0000\u0007\b\t\n\r\u001b\u007f\u0080\u009b\u009f",
+  ..."\u00ad\u034f\u061c\u115f\u180e\u200b\u200d\u200e\u200f\u2028\u2029\u202a\u202e\u2060\u2066",
+  ..."\u2069\u3164\ufe0f\ufeff\uffa0\ufff9\u{e0041}\u{e0100}\ud800",
+];
+const VISIBLE = "Zürich — 東京 مرحبا שלום 😀 é \\ / < > & ' `";
+
+const isHarmless = (text: string) => HIDDEN.every((mark) => mark === "\n" || !text.includes(mark));
+
+test("what is hidden in a text is written out, and all else stays as it is", () => {
+  for (const mark of HIDDEN) {
+    const line = quote(`a${mark}b`);
+    expect([line, isHarmless(line), line.includes("\n")]).toEqual([line, true, false]);
+  }
+  expect(quote(VISIBLE)).toBe(JSON.stringify(VISIBLE));
+  expect(quote("\u001b[2J\u202e\u{e0041}")).toBe('"\\u001b[2J\\u202e\\udb40\\udc41"');
+});
+
+test("a long text is cut for people, unless all of it is wanted", () => {
+  const long = "x".repeat(101);
+  expect(quote("x".repeat(100))).toBe(`"${"x".repeat(100)}"`);
+  expect(quote(long)).toBe(`"${"x".repeat(100)}"…`);
+  expect(quoteWhole(long)).toBe(`"${long}"`);
+});
+
+test("JSON for people parses to the very same value, and hides nothing", () => {
+  const value = {
+    [`key${HIDDEN.join("")}`]: HIDDEN.join(""),
+    list: [1, null, true, { deep: VISIBLE }],
+    empty: {},
+    __proto__x: "y",
+  };
+  const drawn = drawJson(value);
+  expect(JSON.parse(drawn)).toEqual(value);
+  expect(isHarmless(drawn)).toBe(true);
+  expect(drawJson({ a: [1] })).toBe('{\n  "a": [\n    1\n  ]\n}\n');
+  expect(drawJson("text")).toBe('"text"\n');
+});
