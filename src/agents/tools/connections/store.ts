@@ -93,13 +93,7 @@ export const connectionStore = store(
   },
 );
 
-<<<<<<< HEAD
-/**
- * A part: refuses a host that the connection is not for; one without hosts is for this from now.
- */
-=======
 /** A part: refuses a host that the connection is not for; one without any is for this from now. */
->>>>>>> wt-call
 export async function bindHost(
   tx: Tx,
   connection_id: string,
