@@ -95,8 +95,12 @@ test("who follows a run that waits, or looks at it, is told what it waits for an
     `\`wadi approvals approve ${approval}\` lets it be called, ` +
     `\`wadi approvals reject ${approval} --reason TEXT\` does not\n`;
   expect((await run("runs", "show", id)).stderr).toBe(hint);
-  const shell =
-    'wadi=$1; shift; "$wadi" runs follow "$@" 2>told & while ! grep -q reject told; do :; done; "$wadi" approvals approve $APPROVAL --data ./try >/dev/null; wait; cat told >&2';
+  // Decided as soon as its follower has been told how.
+  const shell = `wadi=$1; shift; : >told
+    "$wadi" runs follow "$@" 2>told &
+    while ! grep -q reject told; do :; done
+    "$wadi" approvals approve $APPROVAL --data ./try >approved
+    wait; cat told >&2`;
   const command = ["/bin/sh", "-c", shell, "sh"];
   const { executable } = await import("../../scripts/build.ts");
   const done = await room.run([executable(), id, "--data", "./try"], {

@@ -162,6 +162,33 @@ test("agents.events.stream.type_approval_requested_approval, agents.events.strea
   ]);
 });
 
+test("agents.events.stream.type_run_status_status: a run that was decided on as soon as it waited is told to have waited", async () => {
+  await using front = await startRuns();
+  const run = await front.begin();
+  const epoch = await front.claim();
+  const { request, step } = makeApproval(front, run);
+  const stream = await follow(front, run);
+  await stream.take(1);
+  const now = front.clock.now();
+  const deciding = {
+    ...{ approval_id: request.approval.id, account_id: null, decision: "approved", reason: null },
+    ...{ decided_by: { kind: "operator", id: "ada" }, now },
+    ...{ step_id: crypto.randomUUID(), event_id: crypto.randomUUID() },
+  } as const;
+  const writes = [
+    () => front.store.plan(front.record(run, epoch, { steps: [step] }), [request]),
+    () => front.store.wait(run.id, epoch, 0),
+    () => front.store.decide(deciding),
+  ];
+  // As above: where it can be, nothing is read in between.
+  if (front.app.database.engine === "postgres") for (const write of writes) await write();
+  else await Promise.all(writes.map((write) => write()));
+  expect(sumAll(await stream.take(6))).toEqual([
+    ...["step.completed 1", "approval.requested pending", "run.status waiting_approval"],
+    ...["step.completed 2", "approval.decided approved", "run.status running"],
+  ]);
+});
+
 test("many streams of one run, early and late, are told the same", async () => {
   await using front = await startRuns();
   const run = await front.begin();
