@@ -108,6 +108,7 @@ test("--json prints the start as one document on one line", async () => {
     version: dev.banner[0]!.slice("wadi ".length),
     url: server.url,
     data: "in memory, gone at exit",
+    egress: { open: [] },
     models: [{ id: "stub-1", state: "on" }],
     default_model: "stub-1",
     services: [

@@ -27,7 +27,7 @@ test("agents.endpoints.tools.p1 a tool that is switched off on the command line 
   expect(stdout).toContain("https://api.example.com/letters");
 
   const shown = await room.run(["tools", "show", "send_letter", ...account]);
-  expect(shown.stdout).toContain('description: "Sends\\na letter.�31m"\n');
+  expect(shown.stdout).toContain('description: "Sends\\na letter.\\u009b31m"\n');
 
   const off = await room.run(["tools", "disable", "send_letter", ...account, "--json"]);
   expect(JSON.parse(off.stdout)).toEqual({ account: "default", ...tool, status: "disabled" });

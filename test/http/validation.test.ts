@@ -3,13 +3,22 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest } from "../../src/gateway/chat/request.ts";
-import { compileCheck, findFault } from "../../src/http/validation.ts";
+import { compileCheck, findFault, unquoted } from "../../src/http/validation.ts";
 import type { Refusal } from "../../src/platform/refusal.ts";
 import { withRules } from "../../src/platform/shape.ts";
 import { createDraw } from "./draw.ts";
 
 /** The sentence about a value; null: it fits. */
 const say = (schema: TSchema, value: unknown) => findFault(schema, value, "f")?.message ?? null;
+
+test("what no message may say again is not quoted, whatever its type, also where it may be left out", () => {
+  const secret = unquoted(Type.String({ maxLength: 8, pattern: "^[a-z]+$" }));
+  expect(say(secret, 12_345)).toBe("`f` must be a string.");
+  expect(say(secret, "CANARY")).toBe("`f` must keep to the allowed characters and form.");
+  const body = Type.Object({ secret: Type.Optional(secret) });
+  expect(say(body, { secret: true })).toBe("`f.secret` must be a string.");
+  expect(say(body, { secret: "canarycanary" })).toBe("`f.secret` must have at most 8 characters.");
+});
 
 describe("one sentence for each kind of fault", () => {
   const tagged = Type.Union([

@@ -10,7 +10,7 @@ const DEPTH_MAX = 16;
 const PARTS_MAX = 500;
 /** The work of a check, in steps of about a tenth of a microsecond: more for a longer value. */
 const STEPS_MIN = 100_000;
-const STEPS_A_BYTE = 2;
+const STEPS_A_BYTE = 6;
 /** Two say where and what: the first may be that no alternative fits. */
 const META_FAULTS_MAX = 2;
 /** So many compiled schemas are kept, beside those whose parameters somebody holds. */

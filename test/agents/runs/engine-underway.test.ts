@@ -95,6 +95,47 @@ describe("a tool that is switched off", () => {
   });
 });
 
+describe("a cancel", () => {
+  test("right before a write is sent keeps it from being sent, and that is known", async () => {
+    const receiver = createReceiver();
+    const trial = await open(script(call(write(), add())), {
+      ...pinWriter(receiver),
+      wrap: (store) => ({
+        ...store,
+        async intend(...given) {
+          await trial.cancel(given[0].run_id);
+          return store.intend(...given);
+        },
+      }),
+    });
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 0 } });
+    expect(await outcomesOf(trial, id)).toEqual(["cancelled", "cancelled"]);
+    expect(receiver.arrivals).toEqual([]);
+    await judge(trial, id);
+  });
+
+  test("while it is written that a write is sent leaves it unsent, and its outcome unknown", async () => {
+    const receiver = createReceiver();
+    const trial = await open(script(call(write())), {
+      ...pinWriter(receiver),
+      wrap: (store) => ({
+        ...store,
+        async intend(...given) {
+          const intent = await store.intend(...given);
+          await trial.cancel(given[0].run_id);
+          return intent;
+        },
+      }),
+    });
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
+    expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
+    expect(receiver.arrivals).toEqual([]);
+    await judge(trial, id);
+  });
+});
+
 /** What ends or lets go a run in the middle of a write. */
 describe("a write under way", () => {
   const begin = async (options: Partial<TrialOptions> = {}) => {

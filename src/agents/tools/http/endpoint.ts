@@ -54,7 +54,7 @@ async function call(
   const http_status = end.status ?? undefined;
   if (!end.ok)
     return { outcome, content: tellFailure(end, revision), external: false, http_status };
-  const { content, is_theirs } = tellReply(end, connection?.secret ?? null);
+  const { content, is_theirs } = await tellReply(end, connection?.secret ?? null);
   const external = revision.external_content && is_theirs;
   return {
     outcome,

@@ -31,10 +31,10 @@ type Body =
   | { kind: "bytes"; type: string | null };
 
 /** `secret`: what was sent along, and is not shown; null: nothing was. */
-export function tellReply(reply: GuardedReply, secret: string | null): ToldReply {
+export async function tellReply(reply: GuardedReply, secret: string | null): Promise<ToldReply> {
   const { status, truncated } = reply;
-  const clean = (text: string, is_cut: boolean) =>
-    secret === null ? text : scrub(text, secret, is_cut);
+  const clean = async (text: string, is_cut: boolean) =>
+    secret === null ? text : await scrub(text, secret, is_cut);
   const elsewhere = status >= 300 && status < 400 ? "; redirects are not followed" : "";
   const answer = (what: string) => `The endpoint answered ${status}${what}${elsewhere}.`;
   const { length } = reply.body;
@@ -46,11 +46,11 @@ export function tellReply(reply: GuardedReply, secret: string | null): ToldReply
     case "packed":
       return { content: answer(` with ${size} that are compressed, not shown`), is_theirs: false };
     case "bytes": {
-      const of = body.type === null ? "" : ` of ${clean(body.type, false)}`;
+      const of = body.type === null ? "" : ` of ${await clean(body.type, false)}`;
       return { content: answer(` with ${size}${of}, not shown`), is_theirs: of !== "" };
     }
   }
-  const text = clean(body.text, truncated);
+  const text = await clean(body.text, truncated);
   if (!isSuccess(status)) {
     return { content: `${answer("")}\n\n${shorten(text)}`, is_theirs: true };
   }

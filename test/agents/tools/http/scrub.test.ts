@@ -76,10 +76,10 @@ const leaves = (secret: string, says: string) => {
 describe("whatever the form", () => {
   for (const [name, form] of Object.entries({ ...FORMS, ...ENCODED })) {
     for (const secret of SECRETS.filter((one) => name in FORMS || one.length > 5)) {
-      test(`${secret.slice(0, 8)} ${name}`, () => {
+      test(`${secret.slice(0, 8)} ${name}`, async () => {
         const before = "A reply: ";
         const text = `${before}${form(secret)} and more`;
-        const says = scrub(text, secret, false);
+        const says = await scrub(text, secret, false);
         expect(says).toStartWith(before);
         expect(says).toEndWith(" and more");
         expect(says).toContain("[secret]");
@@ -90,30 +90,30 @@ describe("whatever the form", () => {
   }
 });
 
-test("every one of several is taken out, and what stands between stays", () => {
+test("every one of several is taken out, and what stands between stays", async () => {
   const secret = SECRETS[0]!;
   const text = `${secret},${encodeURIComponent(secret)};${secret.toUpperCase()}\n${btoa(secret)}`;
-  const says = scrub(text, secret, false);
+  const says = await scrub(text, secret, false);
   expect(says).toMatch(/^\[secret\],\[secret\];\[secret\]\n\[secret\].{0,4}$/);
 });
 
-test("those that overlap are taken out together", () => {
-  expect(scrub("-aXaXaXaXaX-", "aXaXaXaX", false)).toBe("-[secret]-");
+test("those that overlap are taken out together", async () => {
+  expect(await scrub("-aXaXaXaXaX-", "aXaXaXaX", false)).toBe("-[secret]-");
 });
 
-test("a text without the secret stays as it is, escapes and all", () => {
+test("a text without the secret stays as it is, escapes and all", async () => {
   const text = '{"a":"\\u00e9 \\n %41 &amp; 😀 [secret] \\"","b":"c2VjcmV0"}';
-  for (const secret of SECRETS) expect(scrub(text, secret, false)).toBe(text);
+  for (const secret of SECRETS) expect(await scrub(text, secret, false)).toBe(text);
 });
 
 describe("at a cut", () => {
   for (const [name, form] of Object.entries({ ...FORMS, ...ENCODED })) {
-    test(`no part of it is left before a cut, ${name}`, () => {
+    test(`no part of it is left before a cut, ${name}`, async () => {
       const secret = SECRETS[0]!;
       const said = form(secret);
       for (let kept = 1; kept < said.length; kept++) {
         const text = `A long reply, and then ${said.slice(0, kept)}`;
-        const says = scrub(text, secret, true);
+        const says = await scrub(text, secret, true);
         expect(says).toStartWith("A long rep");
         const rest = says.slice("A long reply, and then ".length);
         expect([kept, leaves(secret, rest)]).toEqual([kept, false]);
@@ -121,39 +121,41 @@ describe("at a cut", () => {
     });
   }
 
-  test("a text that was not cut keeps what only looks like a beginning of it", () => {
-    expect(scrub("ends with sk_live", SECRETS[0]!, false)).toBe("ends with sk_live");
-    expect(scrub("ends with sk_live", SECRETS[0]!, true)).toBe("ends with ");
+  test("a text that was not cut keeps what only looks like a beginning of it", async () => {
+    expect(await scrub("ends with sk_live", SECRETS[0]!, false)).toBe("ends with sk_live");
+    expect(await scrub("ends with sk_live", SECRETS[0]!, true)).toBe("ends with ");
   });
 });
 
 describe("short secrets", () => {
-  test("of three characters or fewer only what stands alone is taken out", () => {
-    expect(scrub("key=abc, abcd, xabc, (ABC) abc", "abc", false)).toBe(
+  test("of three characters or fewer only what stands alone is taken out", async () => {
+    expect(await scrub("key=abc, abcd, xabc, (ABC) abc", "abc", false)).toBe(
       "key=[secret], abcd, xabc, ([secret]) [secret]",
     );
-    expect(scrub("a man and a plan: é", "a", false)).toBe("[secret] man and [secret] plan: é");
-    expect(scrub("aé éa ä", "a", false)).toBe("aé éa ä");
-    expect(scrub("%41%42 AB", "AB", false)).toBe("[secret] [secret]");
+    expect(await scrub("a man and a plan: é", "a", false)).toBe(
+      "[secret] man and [secret] plan: é",
+    );
+    expect(await scrub("aé éa ä", "a", false)).toBe("aé éa ä");
+    expect(await scrub("%41%42 AB", "AB", false)).toBe("[secret] [secret]");
   });
 });
 
 describe("secrets with a scheme", () => {
-  test("what stands behind the scheme is the secret", () => {
-    expect(scrub("You sent: token abcdef123", "Token abcdef123", false)).toBe(
+  test("what stands behind the scheme is the secret", async () => {
+    expect(await scrub("You sent: token abcdef123", "Token abcdef123", false)).toBe(
       "You sent: token [secret]",
     );
-    expect(scrub("You sent ab c", "ab c", false)).toBe("You sent [secret]");
+    expect(await scrub("You sent ab c", "ab c", false)).toBe("You sent [secret]");
   });
 
-  test("of Basic it is the password, too", () => {
+  test("of Basic it is the password, too", async () => {
     const sent = `Basic ${btoa("wadi:s3cret/pass")}`;
-    const says = scrub(`${sent} for wadi with s3cret\\/pass`, sent, false);
+    const says = await scrub(`${sent} for wadi with s3cret\\/pass`, sent, false);
     expect(says).toBe("Basic [secret] for wadi with [secret]");
   });
 });
 
-test("its time grows with the text and not with its square", () => {
+test("its time grows with the text and not with its square", async () => {
   // A search that goes back would take longer for each than a test may.
   const worst = [
     ["a".repeat(300_000), `${"a".repeat(8_191)}b`],
@@ -163,6 +165,6 @@ test("its time grows with the text and not with its square", () => {
     ["\n".repeat(300_000), "YWFhYWFhYWFh"],
   ] as const;
   for (const [text, secret] of worst) {
-    expect(scrub(text, secret, false).length).toBeLessThanOrEqual(text.length);
+    expect((await scrub(text, secret, false)).length).toBeLessThanOrEqual(text.length);
   }
 });

@@ -1,4 +1,5 @@
 // Takes a connection's secret out of what came back, in whatever form it was said again.
+import { nextTurn } from "../../../../platform/clock.ts";
 import { listNeedles, type Needle } from "./needle.ts";
 import { openView, unescapeView, type View } from "./view.ts";
 
@@ -11,13 +12,16 @@ const DEPTH_MAX = 3;
 const ESCAPE_CHARACTERS_MAX = 12;
 const ESCAPE_STARTS = /[%\\&]/;
 
+/** Behind each look through so long a text, some milliseconds, the others have their turn. */
+const TURN_CHARACTERS = 64 * 1024;
+
 type Range = readonly [from: number, to: number];
 
 /**
  * The text without the secret. `is_cut`: it ends where it was cut, perhaps in the middle of the
  * secret. The time is linear in the text's length, whoever wrote it.
  */
-export function scrub(text: string, secret: string, is_cut: boolean): string {
+export async function scrub(text: string, secret: string, is_cut: boolean): Promise<string> {
   const needles = listNeedles(secret);
   let kept = is_cut ? dropHalfEscape(text) : text;
   const found: Range[] = [];
@@ -26,6 +30,7 @@ export function scrub(text: string, secret: string, is_cut: boolean): string {
     for (const needle of needles) {
       const half_from = findAll(view, needle, found);
       if (is_cut) kept = kept.slice(0, half_from);
+      if (text.length > TURN_CHARACTERS) await nextTurn();
     }
     view = unescapeView(view);
   }
