@@ -172,9 +172,9 @@ test("agents.events.stream.type_run_status_status: a run that was decided on as 
   await stream.take(1);
   const now = front.clock.now();
   const deciding: Deciding = {
-    ...{ approval_id: request.approval.id, account_id: null, reason: null, now },
-    ...{ decision: "approved", decided_by: { kind: "operator", id: "ada" } },
-    ...{ step_id: crypto.randomUUID(), event_id: crypto.randomUUID() },
+    ...{ approval_id: request.approval.id, account_id: null },
+    ...{ decision: "approved", reason: null, decided_by: { kind: "operator", id: "ada" } },
+    ...{ step_id: crypto.randomUUID(), event_id: crypto.randomUUID(), now },
   };
   const writes = [
     () => front.store.plan(front.record(run, epoch, { steps: [step] }), [request]),
