@@ -106,7 +106,7 @@ async function useTool(
       trace: null,
       readOutput: (id) => findEarlier(state, id, findOutput),
       has_external: row.external_content,
-      isKnownAddress: (url) => state.known?.has(url) ?? false,
+      isKnownAddress: async (url) => (await state.known?.has(url)) ?? false,
       now: clock.now,
       signal: time.signal,
     });
