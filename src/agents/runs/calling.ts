@@ -52,7 +52,8 @@ export async function runCall(
 ): Promise<Called> {
   const { around, state } = work;
   const tool = work.findTool(call.name);
-  if (!tool) return writeDisabled(call);
+  // Switched on again since it was looked for: nothing says yet that it will be sent.
+  if (!tool || (tool.sends && call.attempt === 0)) return writeDisabled(call);
   const { row } = state;
   const has_external = row.external_content;
   const begun_at = around.clock.monotonic();
@@ -106,7 +107,7 @@ async function useTool(
       trace: null,
       readOutput: (id) => findEarlier(state, id, findOutput),
       has_external: row.external_content,
-      isKnownAddress: (url) => state.known?.has(url) ?? false,
+      isKnownAddress: async (url) => (await state.known?.has(url)) ?? false,
       now: clock.now,
       signal: time.signal,
     });

@@ -3,7 +3,7 @@ import type { RunsAround } from "./around.ts";
 import type { RunRow } from "./run.ts";
 import { countEndingIds } from "./store/closing.ts";
 
-/** So many approvals one round may ask for between our look at a running run and its cancel. */
+/** So many approvals a run may ask for between our look at it and its cancel. */
 const APPROVALS_SPARE = 128;
 
 /** The run as it is then; undefined: it is gone. */
@@ -11,8 +11,8 @@ export function cancelRun(
   { runs, ids, clock }: Pick<RunsAround, "runs" | "ids" | "clock">,
   run: RunRow,
 ): Promise<RunRow | undefined> {
-  const spare = run.status === "running" ? APPROVALS_SPARE : 0;
-  const count = countEndingIds(run.pending_approvals.length + spare);
+  // What is queued may begin, and what waits be decided, and ask for more meanwhile.
+  const count = countEndingIds(run.pending_approvals.length + APPROVALS_SPARE);
   const fresh = Array.from({ length: count }, () => ids.uuid());
   return runs.cancel(run.id, run.account_id, fresh, clock.now());
 }

@@ -1,7 +1,8 @@
 // The addresses that a run may open once it has read text from outside: those that stood, whole, in
 // what the user wrote or in what came from elsewhere, and none that a model made up.
-import type { Message } from "../threads/thread.ts";
-import { bringsAddresses, createKnownAddresses, type KnownAddresses } from "../tools/addresses.ts";
+import type { Message, ToolCallText } from "../threads/thread.ts";
+import { createKnownAddresses, type KnownAddresses } from "../tools/address-memory.ts";
+import { bringsAddresses, mayEcho } from "../tools/addresses.ts";
 import type { RunLog, RunState } from "./state.ts";
 import type { ToolResultData } from "./step.ts";
 
@@ -18,15 +19,16 @@ export function recallAddresses(
   const known = createKnownAddresses();
   known.addInput(row.input.message);
   if (row.input.hook !== undefined) known.add(JSON.stringify(row.input.hook));
-  const tools = new Map<string | null, string>();
+  const calls = new Map<string | null, ToolCallText>();
   for (const { run_id, role, content, external, tool_calls, tool_call_id } of messages) {
-    for (const { id, name } of tool_calls ?? []) tools.set(id, name);
+    for (const call of tool_calls ?? []) calls.set(call.id, call);
     if (content === null) continue;
     if (role === "user") known.addInput(content);
     // The results of this run stand in its steps, which say more of them.
     if (role !== "tool" || run_id === row.id || !external) continue;
-    const tool = tools.get(tool_call_id) ?? READ_OUTPUT;
-    if (tool !== READ_OUTPUT && bringsAddresses(tool)) known.add(content);
+    const call = calls.get(tool_call_id);
+    if (!call || call.name === READ_OUTPUT || !bringsAddresses(call.name)) continue;
+    known.add(content, mayEcho(call.name) ? call.arguments : null);
   }
   return known;
 }
@@ -42,11 +44,13 @@ export function rememberResult(
   if (known === null) return;
   const isHttp = version.tool_revisions.some((pin) => pin.name === name && pin.kind === "http");
   if (!external && !(isHttp && outcome === "ok")) return;
+  const call = open.find((one) => one.call.tool_call_id === tool_call_id)?.call;
   if (name === READ_OUTPUT) {
-    const call = open.find((one) => one.call.tool_call_id === tool_call_id)?.call;
     const read = (call?.arguments as { tool_call_id?: string } | undefined)?.tool_call_id;
     const source = results.get(read ?? "")?.name;
-    if (source === undefined || source === READ_OUTPUT || !bringsAddresses(source)) return;
+    // What may only be an echo brings nothing when it is read again.
+    const isFound = source !== undefined && source !== READ_OUTPUT && bringsAddresses(source);
+    if (!isFound || mayEcho(source)) return;
   } else if (!bringsAddresses(name)) return;
-  known.add(content);
+  known.add(content, mayEcho(name) ? JSON.stringify(call?.arguments ?? null) : null);
 }

@@ -8,6 +8,7 @@ import { checkArguments } from "../tools/arguments.ts";
 import type { Tool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
+import { standInLine } from "../tools/turns.ts";
 import { writeAmount } from "./cost.ts";
 import { nameCall } from "./open-calls.ts";
 import { writeResult, writeToolMessage } from "./result.ts";
@@ -25,6 +26,8 @@ const NAME_CHARACTERS_MAX = 128;
 const ARGUMENTS_CHARACTERS_MAX = 262_144;
 /** Of all calls of a reply together: each is stored twice, and a run has hundreds of rounds. */
 const ARGUMENTS_OF_REPLY_MAX = 1_048_576;
+/** Judging longer ones may take a tenth of a second, by the schema of whoever registered it. */
+const ARGUMENTS_AT_ONCE = 64;
 /** More than any model writes in one reply; what is beyond would come back with every page. */
 const CONTENT_CHARACTERS_MAX = 1_048_576;
 
@@ -69,7 +72,11 @@ export interface Planning {
 }
 
 /** The round of its steps is the one that this reply ends. */
-export function planReply(state: RunState, reply: AssistantData, { ids, findTool }: Planning) {
+export async function planReply(
+  state: RunState,
+  reply: AssistantData,
+  { ids, findTool }: Planning,
+): Promise<Plan> {
   const round = state.row.usage.rounds;
   const plan: Plan = {
     steps: [{ id: ids.uuid(), round, kind: "assistant", data: reply }],
@@ -87,6 +94,7 @@ export function planReply(state: RunState, reply: AssistantData, { ids, findTool
   }
   if (!findTool) return plan;
   for (const [index, call] of tool_calls.entries()) {
+    if (call.arguments.length > ARGUMENTS_AT_ONCE) await standInLine();
     planCall(state, plan, call, { index, round, ids, findTool });
   }
   return plan;

@@ -22,7 +22,7 @@ export async function takeReply(work: Work, answer: RoundAnswer): Promise<Turn> 
   const isPlain = reply.tool_calls.length === 0;
   const exceeded = isPlain ? null : judgeCalls(progress, reply.tool_calls.length);
   // Whoever reads a plan that nobody follows would wait for its results.
-  const plan = planReply({ ...state, row: progress }, reply, {
+  const plan = await planReply({ ...state, row: progress }, reply, {
     ids: around.ids,
     findTool: isPlain || exceeded ? null : findTool,
   });

@@ -7,7 +7,7 @@ import {
   type ShownMessage,
   type ThreadMessage,
 } from "../threads/view-blocks.ts";
-import type { KnownAddresses } from "../tools/addresses.ts";
+import type { KnownAddresses } from "../tools/address-memory.ts";
 import type { Fence } from "../tools/fence.ts";
 import { recallAddresses, rememberResult } from "./known-addresses.ts";
 import { applyCall, applyDecision, type OpenCall } from "./open-calls.ts";

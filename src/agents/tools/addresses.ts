@@ -1,16 +1,14 @@
-// Which web addresses stood in texts: what may still be opened once text from outside was read.
+// Which web addresses stand in a text.
 
 /** Nobody can open a longer one. */
 const URL_CHARACTERS_MAX = 2_048;
 /** So many places of one text are looked at, the first ones … */
 const PLACES_MAX = 10_000;
-/** … and so much of it, as each could go on to where the next one ends. */
-const EXAMINED_CHARACTERS_MAX = 2_000_000;
+/** … and so much of it, by its length: each place could go on to where the next one ends. */
+const EXAMINED_TIMES = 8;
+const EXAMINED_CHARACTERS_MIN = 20_000;
 /** Texts inside texts, such as a reply that quotes JSON. */
 const ESCAPES_DEPTH_MAX = 2;
-/** Of one generation; the user's own words are kept beside both. */
-const ADDRESSES_MAX = 5_000;
-const ADDRESSES_CHARACTERS_MAX = 500_000;
 
 /** A note says what a model wrote, perhaps a moment ago: an address in it came from nowhere. */
 const ECHOES: ReadonlySet<string> = new Set([
@@ -22,71 +20,19 @@ export function bringsAddresses(tool: string): boolean {
   return !ECHOES.has(tool);
 }
 
-/** The addresses that texts have brought so far. */
-export interface KnownAddresses {
-  /** A result, or whatever else was said that is not the model's own. */
-  add(text: string): void;
-  /** The user's words: there `example.com/page` is an address too. */
-  addInput(text: string): void;
-  /** Whether the whole address stood in one of the texts. */
-  has(url: string): boolean;
-}
+/** What they tell is others' words, and never what a model has just asked for. */
+const FINDERS: ReadonlySet<string> = new Set(["web_search", "read_page"]);
 
-/**
- * Remembers the latest 5,000 to 10,000 addresses of results, and 5,000 of the user. What is beyond
- * is unknown again: whoever floods a run with addresses closes doors and opens none.
- */
-export function createKnownAddresses(): KnownAddresses {
-  const input = new Generation();
-  let young = new Generation();
-  let old = new Generation();
-  return {
-    add(text) {
-      for (const address of listAddresses(text)) {
-        if (young.has(address)) continue;
-        if (young.isFull) {
-          old = young;
-          young = new Generation();
-        }
-        young.add(address);
-      }
-    },
-    addInput(text) {
-      for (const address of listAddresses(text)) input.add(address);
-      for (const address of listBareAddresses(text)) input.add(address);
-    },
-    has(url) {
-      const address = normalizeAddress(url);
-      if (address === null) return false;
-      return input.has(address) || young.has(address) || old.has(address);
-    },
-  };
-}
-
-class Generation {
-  private readonly addresses = new Set<string>();
-  private characters = 0;
-
-  get isFull(): boolean {
-    return this.addresses.size >= ADDRESSES_MAX || this.characters >= ADDRESSES_CHARACTERS_MAX;
-  }
-
-  has(address: string): boolean {
-    return this.addresses.has(address);
-  }
-
-  add(address: string): void {
-    if (this.isFull || this.addresses.has(address)) return;
-    this.addresses.add(address);
-    this.characters += address.length;
-  }
+/** Whether the results of a tool may say again what it was asked: any tool of an account's. */
+export function mayEcho(tool: string): boolean {
+  return !FINDERS.has(tool);
 }
 
 /**
  * The form in which addresses are compared: as the URL standard writes them, without fragment.
  * What is percent-encoded stays so: `%41` and `A` are two addresses. null: it is none.
  */
-function normalizeAddress(text: string): string | null {
+export function normalizeAddress(text: string): string | null {
   if (text.length > URL_CHARACTERS_MAX) return null;
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return null;
@@ -101,7 +47,7 @@ function normalizeAddress(text: string): string | null {
  * is a matter of taste, so each likely end makes one: all of them stand in the text.
  */
 export function* listAddresses(text: string): Iterable<string> {
-  const hasRoom = createRoom();
+  const hasRoom = createRoom(text);
   for (const reading of readEscapes(text)) {
     for (const token of listTokens(reading)) {
       if (!hasRoom(token)) return;
@@ -116,9 +62,9 @@ export function* listAddresses(text: string): Iterable<string> {
 }
 
 /** What says whether one more place of a text may be looked at. */
-function createRoom(): (token: string) => boolean {
+function createRoom({ length }: string): (token: string) => boolean {
   let places = PLACES_MAX;
-  let characters = EXAMINED_CHARACTERS_MAX;
+  let characters = Math.max(EXAMINED_CHARACTERS_MIN, EXAMINED_TIMES * length);
   return (token) => {
     places -= 1;
     characters -= token.length;
@@ -245,8 +191,8 @@ const ENDING = String.raw`\p{L}[\p{L}\p{N}-]{1,62}(?::\d{1,5})?(?![\p{L}\p{N}@-]
 const BARE = new RegExp(String.raw`(?<![\p{L}\p{N}@._/:-])(?:${LABEL}\.){1,8}${ENDING}`, "gu");
 
 /** What people write for an address: a name with a dot, with or without a path. */
-function* listBareAddresses(text: string): Iterable<string> {
-  const hasRoom = createRoom();
+export function* listBareAddresses(text: string): Iterable<string> {
+  const hasRoom = createRoom(text);
   for (const { 0: host, index } of text.matchAll(BARE)) {
     const rest = text.slice(index + host.length, index + URL_CHARACTERS_MAX);
     const end = /^[/?]/.test(rest) ? rest.search(END) : 0;

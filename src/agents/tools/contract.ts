@@ -38,7 +38,7 @@ export interface ToolUse {
   /** true: the run, or its thread before it, has read content from outside. */
   has_external: boolean;
   /** Whether the whole address stood in what the user wrote, or in an earlier result. */
-  isKnownAddress(url: string): boolean;
+  isKnownAddress(url: string): Promise<boolean>;
   /** Wall time in milliseconds since 1970. */
   now(): number;
   /** Aborts when the run is cancelled, or the tool's time is over. */

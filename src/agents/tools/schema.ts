@@ -3,6 +3,7 @@ import type { Judge } from "./schema/dialect.ts";
 import { SchemaFault, writeSentence } from "./schema/fault.ts";
 import { readSchema } from "./schema/reading.ts";
 import { findHarm } from "./schema/soundness.ts";
+import { standInLine } from "./turns.ts";
 
 const TEXT_BYTES_MAX = 32 * 1024;
 const DEPTH_MAX = 16;
@@ -84,6 +85,8 @@ export async function prepareParameters(parameters: Parameters): Promise<string 
 }
 
 async function compileParameters(parameters: Parameters): Promise<Judge> {
+  // Some ten milliseconds: a version may have a hundred tools.
+  await standInLine();
   const schema = readSchema(parameters);
   const { compileJudge } = await loadValidator();
   return compileJudge(schema);

@@ -4,7 +4,8 @@ import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { planReply, readReply } from "../../../src/agents/runs/planning.ts";
 import type { RunState } from "../../../src/agents/runs/state.ts";
-import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import type { BuiltinTool, Tool } from "../../../src/agents/tools/contract.ts";
+import { judgeParameters } from "../../../src/agents/tools/schema.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { answer, call } from "./trial.ts";
 
@@ -15,7 +16,7 @@ const post: BuiltinTool = {
   run: async () => ({ outcome: "ok", content: "", external: false }),
 };
 
-function plan(external_content: boolean) {
+async function plan(external_content: boolean) {
   const version = {
     tools: ["post"],
     tool_revisions: [{ name: "post", revision: 1, kind: "builtin", risk: "write" }],
@@ -23,17 +24,44 @@ function plan(external_content: boolean) {
   };
   const state = { row: { usage: { rounds: 1 }, external_content }, version, denied: new Set() };
   const reply = readReply(call(["post", {}]), 0, ids);
-  return planReply(state as RunState, reply, { ids, findTool: () => post }).calls[0]!;
+  const { calls } = await planReply(state as RunState, reply, { ids, findTool: () => post });
+  return calls[0]!;
 }
 
 describe("a call that writes", () => {
-  test("agents.does.risk.write: waits for a person once its run has read content from outside", () => {
-    expect(plan(false)).toMatchObject({ decision: "auto", why: [], approval_id: null });
-    expect(plan(true)).toMatchObject({
+  test("agents.does.risk.write: waits for a person once its run has read content from outside", async () => {
+    expect(await plan(false)).toMatchObject({ decision: "auto", why: [], approval_id: null });
+    expect(await plan(true)).toMatchObject({
       ...{ decision: "needs_approval", why: ["external_content"] },
       approval_id: expect.any(String),
     });
   });
+});
+
+test("calls with long arguments are each judged in a turn of the event loop", async () => {
+  const pattern = "[ab]*a[ab]{900}$";
+  const parameters = { type: "object", properties: { text: { type: "string", pattern } } };
+  expect(await judgeParameters(parameters)).toBeNull();
+  const tool = { ...post, parameters } as Tool;
+  const wishes = Array.from({ length: 8 }, (_, n) => {
+    return ["post", { text: "ab".repeat(1_000 + n) }] as const;
+  });
+  const version = {
+    tools: ["post"],
+    tool_revisions: [{ name: "post", revision: 1, kind: "http", risk: "write" }],
+    policy: DEFAULT_POLICY,
+  };
+  const state = { row: { usage: { rounds: 1 } }, version, denied: new Set() };
+  const reply = readReply(call(...wishes), 0, ids);
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  await planReply(state as unknown as RunState, reply, { ids, findTool: () => tool });
+  clearImmediate(counting);
+  expect(turns).toBeGreaterThanOrEqual(wishes.length);
 });
 
 describe("what nobody bounds in a reply", () => {

@@ -1,10 +1,7 @@
 // Holds known addresses to those that stood in a text, whole, and to bounds of time and memory.
 import { describe, expect, test } from "bun:test";
-import {
-  bringsAddresses,
-  createKnownAddresses,
-  listAddresses,
-} from "../../../src/agents/tools/addresses.ts";
+import { createKnownAddresses } from "../../../src/agents/tools/address-memory.ts";
+import { bringsAddresses, listAddresses, mayEcho } from "../../../src/agents/tools/addresses.ts";
 
 const knows = (text: string, url: string) => {
   const known = createKnownAddresses();
@@ -55,8 +52,8 @@ describe("an address that stood in a text is known", () => {
     ["https://bücher.example.com/", "https://xn--bcher-kva.example.com/"],
     [`${A}/x!`, `${A}/x`],
     [`${A}/list[1]`, `${A}/list[1]`],
-  ])("%s has %s", (text, url) => {
-    expect(knows(text, url)).toBe(true);
+  ])("%s has %s", async (text, url) => {
+    expect(await knows(text, url)).toBe(true);
   });
 });
 
@@ -90,23 +87,23 @@ describe("what did not stand there is not", () => {
     "https://b.example.com/x",
     "",
     `${A}/${"x".repeat(3_000)}`,
-  ])("%.80s", (url) => {
-    expect(knows(`Read [this](${A}/x).`, url)).toBe(false);
+  ])("%.80s", async (url) => {
+    expect(await knows(`Read [this](${A}/x).`, url)).toBe(false);
   });
 
-  test("an address with a user's name is none", () => {
-    expect(knows("https://user:word@a.example.com/x", "https://user:word@a.example.com/x")).toBe(
-      false,
-    );
-    expect(knows("https://user:word@a.example.com/x", `${A}/x`)).toBe(false);
+  test("an address with a user's name is none", async () => {
+    expect(
+      await knows("https://user:word@a.example.com/x", "https://user:word@a.example.com/x"),
+    ).toBe(false);
+    expect(await knows("https://user:word@a.example.com/x", `${A}/x`)).toBe(false);
   });
 
-  test("percent signs mean what they say", () => {
-    expect(knows(`${A}/%41`, `${A}/A`)).toBe(false);
-    expect(knows(`${A}/A`, `${A}/%41`)).toBe(false);
-    expect(knows(`${A}/%2541`, `${A}/%41`)).toBe(false);
-    expect(knows(`${A}/%2f`, `${A}//`)).toBe(false);
-    expect(knows(`${A}/%41`, `${A}/%41`)).toBe(true);
+  test("percent signs mean what they say", async () => {
+    expect(await knows(`${A}/%41`, `${A}/A`)).toBe(false);
+    expect(await knows(`${A}/A`, `${A}/%41`)).toBe(false);
+    expect(await knows(`${A}/%2541`, `${A}/%41`)).toBe(false);
+    expect(await knows(`${A}/%2f`, `${A}//`)).toBe(false);
+    expect(await knows(`${A}/%41`, `${A}/%41`)).toBe(true);
   });
 });
 
@@ -123,11 +120,11 @@ describe("the user's words", () => {
     ["Look at bücher.example.com", "https://xn--bcher-kva.example.com/"],
     ["on example.com:8443/x?y=1", "https://example.com:8443/x?y=1"],
     [`Read ${A}/x`, `${A}/x`],
-  ])("%s has %s", (text, url) => {
-    expect(knowsInput(text, url)).toBe(true);
+  ])("%s has %s", async (text, url) => {
+    expect(await knowsInput(text, url)).toBe(true);
     const outside = createKnownAddresses();
     outside.add(text);
-    expect(outside.has(url)).toBe(url === `${A}/x`);
+    expect(await outside.has(url)).toBe(url === `${A}/x`);
   });
 
   test.each([
@@ -135,21 +132,21 @@ describe("the user's words", () => {
     ["Read example.com", "https://example.com/leak"],
     ["Read example.com", "https://leak.example.com/"],
     ["Version 1.2.3", "https://1.2.3/"],
-  ])("%s has no %s", (text, url) => {
-    expect(knowsInput(text, url)).toBe(false);
+  ])("%s has no %s", async (text, url) => {
+    expect(await knowsInput(text, url)).toBe(false);
   });
 
-  test("are kept whatever results bring", () => {
+  test("are kept whatever results bring", async () => {
     const known = createKnownAddresses();
     known.addInput(`${A}/first`);
     for (let round = 0; round < 20; round++) {
       known.add(Array.from({ length: 2_000 }, (_, i) => `${A}/${round}/${i}`).join(" "));
     }
-    expect(known.has(`${A}/first`)).toBe(true);
+    expect(await known.has(`${A}/first`)).toBe(true);
     // Of results the latest are known, and the oldest forgotten.
-    expect(known.has(`${A}/19/1999`)).toBe(true);
-    expect(known.has(`${A}/18/0`)).toBe(true);
-    expect(known.has(`${A}/0/0`)).toBe(false);
+    expect(await known.has(`${A}/19/1999`)).toBe(true);
+    expect(await known.has(`${A}/18/0`)).toBe(true);
+    expect(await known.has(`${A}/0/0`)).toBe(false);
   });
 });
 
@@ -170,11 +167,11 @@ describe("hostile texts come to an end", () => {
     ["points of names", fill("a.")],
     ["hyphens", fill("a-")],
     ["entities", fill(`${A}/?${"&amp;".repeat(400)} `)],
-  ])("%s", (_, text) => {
+  ])("%s", async (_, text) => {
     const known = createKnownAddresses();
     known.add(text);
     known.addInput(text);
-    expect(known.has(`${A}/leak`)).toBe(false);
+    expect(await known.has(`${A}/leak`)).toBe(false);
   });
 
   test("of one text the first addresses are listed", () => {
@@ -183,6 +180,67 @@ describe("hostile texts come to an end", () => {
     expect(listed.size).toBe(10_000);
     expect([listed.has(`${A}/0`), listed.has(`${A}/9999`)]).toEqual([true, true]);
   });
+});
+
+describe("what a model itself said to a tool", () => {
+  const learn = (asked: string, text: string) => {
+    const known = createKnownAddresses();
+    known.addInput("Look at docs.example.org");
+    known.add(`Here is ${A}/seen`);
+    known.add(text, asked);
+    return known;
+  };
+
+  test.each([
+    [`{"q":"${A}/?leak=1"}`, `Nothing found for ${A}/?leak=1`, `${A}/?leak=1`],
+    [`{"q":"${A}/?leak=1"}`, `Next: ${A}/?leak=1&page=2`, `${A}/?leak=1&page=2`],
+    ['{"q":"a.example.com/?leak=1"}', `See ${A}/?leak=1`, `${A}/?leak=1`],
+    [`{"q":"HTTPS://A.Example.com/?leak=1"}`, `See ${A}/?leak=1`, `${A}/?leak=1`],
+    [
+      '{"q":"leak.a.example.com"}',
+      "See https://leak.a.example.com/x",
+      "https://leak.a.example.com/x",
+    ],
+  ])("%s comes back as %s, and opens no %s", async (asked, text, url) => {
+    expect(await learn(asked, text).has(url)).toBe(false);
+    expect(await learn("{}", text).has(url)).toBe(true);
+  });
+
+  test("opens what else it was told, and what was known before", async () => {
+    const asked = `{"q":"${A}/seen, docs.example.org and ${A}/made"}`;
+    const text = `${A}/other ${A}/seen/more https://docs.example.org/page ${A}/made`;
+    const known = learn(asked, text);
+    for (const url of [`${A}/other`, `${A}/seen/more`, "https://docs.example.org/page"]) {
+      expect([url, await known.has(url)]).toEqual([url, true]);
+    }
+    expect(await known.has(`${A}/made`)).toBe(false);
+  });
+
+  test("opens nothing of a reply to more addresses than anybody asks for", async () => {
+    const asked = Array.from({ length: 200 }, (_, i) => `${A}/${i}`).join(" ");
+    expect(await learn(asked, `${A}/other`).has(`${A}/other`)).toBe(false);
+  });
+
+  test("is not looked for in what finds others' words", () => {
+    expect(["web_search", "read_page", "tickets", "calculator"].map(mayEcho)).toEqual([
+      ...[false, false, true, true],
+    ]);
+  });
+});
+
+test("a text is read when somebody asks, in a turn of the event loop for each", async () => {
+  const known = createKnownAddresses();
+  for (let n = 0; n < 20; n++) known.add(`${"http://".repeat(9_000)} ${A}/${n}`);
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  expect(await known.has(`${A}/none`)).toBe(false);
+  isOver = true;
+  expect(turns).toBeGreaterThanOrEqual(20);
 });
 
 test("what a model wrote into a note makes no address known", () => {

@@ -25,7 +25,7 @@ export function createUse(args: Record<string, unknown>, rest: Partial<ToolUse> 
     trace: null,
     readOutput: async () => undefined,
     has_external: false,
-    isKnownAddress: () => false,
+    isKnownAddress: async () => false,
     now: () => NOW,
     signal: new AbortController().signal,
     ...rest,

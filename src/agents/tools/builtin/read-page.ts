@@ -68,7 +68,7 @@ async function runReading(egress: PageEgress, use: ToolUse): Promise<ToolResult>
   if (!verdict.ok) return fail("error", verdict.why);
   const asked = verdict.url.href;
   // What was read could have written the address, with something of this run's in it.
-  if (use.has_external && !use.isKnownAddress(asked)) return fail("error", UNKNOWN);
+  if (use.has_external && !(await use.isKnownAddress(asked))) return fail("error", UNKNOWN);
   const outcome = await egress.request({
     ...{ url: asked, method: "GET", headers: HEADERS, redirects: REDIRECTS_MAX },
     ...{ timeout_ms: REQUEST_TIMEOUT_MS, response_bytes_max: REPLY_BYTES_MAX },

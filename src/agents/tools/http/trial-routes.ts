@@ -100,7 +100,7 @@ async function tryOut(
       trace: null,
       readOutput: async () => undefined,
       has_external: false,
-      isKnownAddress: () => false,
+      isKnownAddress: async () => false,
       now: clock.now,
       signal: time.signal,
     });

@@ -1,6 +1,6 @@
 // Holds `read_page` to what it opens, how far it follows, and what it tells of replies and failures.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createKnownAddresses } from "../../../../src/agents/tools/addresses.ts";
+import { createKnownAddresses } from "../../../../src/agents/tools/address-memory.ts";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import { createReadPage } from "../../../../src/agents/tools/builtin/read-page.ts";
 import type { ToolUse } from "../../../../src/agents/tools/contract.ts";
@@ -241,7 +241,7 @@ describe("after something from outside was read", () => {
   );
 
   test("before that every address is taken", async () => {
-    const before = { has_external: false, isKnownAddress: () => false };
+    const before = { has_external: false, isKnownAddress: async () => false };
     expect(await read("/page", before)).toMatchObject({ outcome: "ok" });
   });
 });

@@ -1,0 +1,27 @@
+// The last look at a call before it leaves: what changes something outside has been written down.
+import { expect, test } from "bun:test";
+import { runCall } from "../../../src/agents/runs/calling.ts";
+import type { ToolCallData } from "../../../src/agents/runs/step.ts";
+import type { Work } from "../../../src/agents/runs/work.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { createSeededIds } from "../../support/ids.ts";
+import { caller } from "../tools/use.ts";
+import { createReceiver, makeSender } from "./senders.ts";
+
+test("a call of which nothing says that it will be sent is not sent, though its tool is found", async () => {
+  const receiver = createReceiver();
+  const tool = makeSender("pay", receiver, { risk: "write" });
+  const state = { row: { id: "r-1", cost: { prices: { tools: {} } } }, version: { tools: [] } };
+  const around = { clock: createManualClock(), ids: createSeededIds(), log: console };
+  const work = { around, state, findTool: () => tool } as unknown as Work;
+  const call: ToolCallData = {
+    ...{ tool_call_id: "call_1", name: "pay", revision: 1, risk: "write", arguments: {} },
+    ...{ decision: "auto", why: [], approval_id: null, attempt: 0 },
+  };
+  const run = (attempt: number) =>
+    runCall(work, { ...call, attempt }, caller, new AbortController().signal);
+  expect((await run(0)).result.outcome).toBe("disabled");
+  expect(receiver.arrivals).toEqual([]);
+  expect((await run(1)).result.outcome).toBe("ok");
+  expect(receiver.arrivals).toHaveLength(1);
+});
