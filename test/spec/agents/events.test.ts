@@ -171,8 +171,10 @@ test("agents.events.stream.type_run_status_status: a run that was decided on as 
   await stream.take(1);
   const now = front.clock.now();
   const deciding = {
-    ...{ approval_id: request.approval.id, account_id: null, decision: "approved", reason: null },
-    ...{ decided_by: { kind: "operator", id: "ada" }, now },
+    approval_id: request.approval.id,
+    decision: "approved",
+    decided_by: { kind: "operator", id: "ada" },
+    ...{ account_id: null, reason: null, now },
     ...{ step_id: crypto.randomUUID(), event_id: crypto.randomUUID() },
   } as const;
   const writes = [
