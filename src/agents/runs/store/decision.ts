@@ -98,6 +98,7 @@ async function goOn(
   };
   // In the status in which it was decided: who listens is told that the run had waited.
   await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
+  // agents.events.webhook.4
   await tellOutside(tx, {
     ...{ id: event_id, account_id, type: "approval.decided", at: now },
     data: { approval: shown },
