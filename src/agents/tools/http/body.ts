@@ -49,7 +49,9 @@ const fields = {
     ),
   ),
   endpoint: Type.String({
-    description: "Receives POST with the arguments as JSON: an https URL of a public DNS name.",
+    description:
+      "Receives POST with the arguments as JSON: an https URL of a public DNS name, or of a place " +
+      "that the operator has opened.",
     minLength: 1,
     maxLength: ENDPOINT_CHARACTERS_MAX,
     examples: [ENDPOINT],
