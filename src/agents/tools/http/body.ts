@@ -50,7 +50,7 @@ const fields = {
   ),
   endpoint: Type.String({
     description:
-      "Receives POST with the arguments as JSON: an https URL of a public DNS name, or of a place " +
+      "Receives POST with the arguments as JSON: an https URL of a public DNS name, or a place " +
       "that the operator has opened.",
     minLength: 1,
     maxLength: ENDPOINT_CHARACTERS_MAX,
