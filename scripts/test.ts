@@ -11,6 +11,7 @@ const timeout_ms = 30_000;
 /** In milliseconds, roughly: what takes long begins first, so that nobody waits for it at the end. */
 const SLOWEST = {
   "test/spec-engines.test.ts": 18_000,
+  "test/crash/calls.test.ts": 12_000,
   "test/crash/runs.test.ts": 9_000,
   "test/binary/reload.test.ts": 8_000,
   "test/crash/writes.test.ts": 7_000,

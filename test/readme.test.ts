@@ -217,6 +217,25 @@ test.skipIf(Bun.which("curl") === null)(
   20_000,
 );
 
+test.skipIf(Bun.which("curl") === null)(
+  "README's tool of one's own is registered, named by a version and looked at by its lines",
+  async () => {
+    const server = await room.serve(["dev", "--port", "0"]);
+    const [words] = readCommands("A run, followed live", server.url);
+    const spared = words!.split("\n").slice(0, 2).join("\n");
+    const [lines] = readCommands("Endpoints as tools", server.url);
+    const shell = await room.run(["-c", `${spared}\n${lines}`], { command: ["/bin/sh"] });
+    expect([shell.code, shell.stderr]).toEqual([0, ""]);
+    const [tool, check] = shell.stdout.split(/(?=\{"agent_id")/).map((text) => JSON.parse(text));
+    expect(tool).toMatchObject({ name: "send_letter", revision: 1, risk: "irreversible" });
+    expect(check.data).toMatchObject([{ name: "send_letter", effect: "asks" }]);
+  },
+);
+
+test("no line of README takes the search path away from the shells that call it `path`", () => {
+  expect(readFileSync(README, "utf8")).not.toMatch(/\bpath=/);
+});
+
 /** The approval that waits, as soon as one does. */
 async function untilWaiting(server: Server): Promise<{ id: string }> {
   for (;;) {

@@ -58,8 +58,13 @@ export const makeGround = async (program: string, limits: RunLimits): Promise<Ru
 };
 
 /** One more key of the ground's account. */
-export const addKey = ({ program, at }: RunGround): Promise<string> =>
-  runWadi([program, "keys", "create", "--account", "caller", "--scope", "agents", ...at]);
+export const addKey = (
+  { program, at }: RunGround,
+  scopes: readonly string[] = ["agents"],
+): Promise<string> => {
+  const flags = scopes.flatMap((scope) => ["--scope", scope]);
+  return runWadi([program, "keys", "create", "--account", "caller", ...flags, ...at]);
+};
 
 export interface RunServer {
   pid: number;

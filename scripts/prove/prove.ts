@@ -1,6 +1,7 @@
 // Runs the long fault proofs in turn and prints a table; exit code 1 when a figure is missed.
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
+import { calls } from "./calls.ts";
 import { egress } from "./egress.ts";
 import { killKeys } from "./kill-keys.ts";
 import { ledger } from "./ledger.ts";
@@ -9,7 +10,7 @@ import type { Finding, Proof } from "./proof.ts";
 import { runs } from "./runs.ts";
 import { unit } from "./unit.ts";
 
-const proofs: readonly Proof[] = [egress, killKeys, ledger, memoryChat, runs, unit];
+const proofs: readonly Proof[] = [calls, egress, killKeys, ledger, memoryChat, runs, unit];
 
 const { values: flags, positionals } = parseArgs({
   options: { long: { type: "boolean", default: false } },

@@ -9,6 +9,7 @@ import {
   waitUntil,
 } from "../bench/run-ground.ts";
 import { buildWadi } from "../bench/stage.ts";
+import { type Crowd, repeat, Wrong } from "./crowd.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 import { judgeRuns } from "./run-judge.ts";
 import { IN_FLIGHT, measureRecovery } from "./run-recovery.ts";
@@ -38,12 +39,9 @@ const MESSAGES = [
 ].map((message) => (typeof message === "string" ? message : message.join("\n")));
 
 /** All of one proof. */
-interface Run {
+interface Run extends Crowd {
   ground: RunGround;
   agent: string;
-  /** null while it is down. */
-  server: RunServer | null;
-  isOver: boolean;
   /** Runs whose 202 was read. */
   accepted: Set<string>;
   /** The last of them. */
@@ -144,21 +142,6 @@ const dieOnce = async (run: Run): Promise<void> => {
   lookAtCosts(run);
   run.server = await serveRuns(run.ground);
 };
-
-/** Does something again and again, with whatever server there is; a dead one is no failure. */
-const repeat = async (run: Run, act: (run: Run, server: RunServer) => Promise<void>) => {
-  while (!run.isOver) {
-    const { server } = run;
-    if (server) await act(run, server).catch(complainOfOurs);
-    else await Bun.sleep(2);
-  }
-};
-
-/** A connection that was cut says nothing; anything else is a fault of this proof or a finding. */
-const complainOfOurs = (failure: unknown): void => {
-  if (failure instanceof Wrong) throw failure;
-};
-class Wrong extends Error {}
 
 const startOnce = async (run: Run, first: RunServer): Promise<void> => {
   await Bun.sleep(STARTER_PAUSE_MS);

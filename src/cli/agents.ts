@@ -3,6 +3,7 @@ import { Hold, ListedAgent } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
 import { drawRow, drawTable, type Output } from "./output.ts";
+import { quoteWhole } from "./quotation.ts";
 import { type Given, readText } from "./verb.ts";
 
 const COLUMNS = [
@@ -15,7 +16,7 @@ export async function listAgents(given: Given, output: Output): Promise<number> 
   const found = await administer(given, ({ agents }) => agents.list(account));
   const rows = found.map((agent) => show(ListedAgent, agent));
   // A caller's name may break a line: for people each agent has one.
-  const lines = rows.map((row) => ({ ...row, name: JSON.stringify(row.name) }));
+  const lines = rows.map((row) => ({ ...row, name: quoteWhole(row.name) }));
   output.print(rows, drawTable(lines, COLUMNS));
   return 0;
 }

@@ -16,9 +16,9 @@ export function quote(text: unknown): string {
   return whole.length > TEXT_CHARACTERS ? `${quoted}…` : quoted;
 }
 
-/** All of a text, as `quote` writes it. */
-export function quoteWhole(text: string): string {
-  return escapeHidden(JSON.stringify(text.toWellFormed()));
+/** All of a text, or of a value, on one line as `quote` writes it. */
+export function quoteWhole(value: unknown): string {
+  return escapeHidden(JSON.stringify(value));
 }
 
 /** A value as JSON for people, on several lines: it parses to exactly the same value. */

@@ -4,7 +4,7 @@ import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";
 import { sayHow } from "./approvals.ts";
 import { drawRow, drawTable, type Output } from "./output.ts";
-import { quote } from "./quotation.ts";
+import { quote, quoteWhole } from "./quotation.ts";
 import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
 
 const LIMIT = 20;
@@ -72,7 +72,7 @@ function drawRun(run: Shown): string {
   const { input, output, error, usage, cost, ...rest } = run as Record<string, Shown | null>;
   return drawRow({
     ...rest,
-    metadata: JSON.stringify(rest.metadata),
+    metadata: quoteWhole(rest.metadata),
     ...usage,
     cost: cost!.total,
     input: quote(input!.message),

@@ -14,4 +14,4 @@ export { observeRequests } from "./request-figures.ts";
 export type { Ask, Reply } from "./route.ts";
 export { watchSilence } from "./silence.ts";
 export { type EventStream, openEventStream, writeFrame } from "./sse.ts";
-export { shorten, unquoted } from "./validation.ts";
+export { named, shorten, unquoted } from "./validation.ts";

@@ -26,6 +26,7 @@ test("a long text is cut for people, unless all of it is wanted", () => {
   expect(quote("x".repeat(100))).toBe(`"${"x".repeat(100)}"`);
   expect(quote(long)).toBe(`"${"x".repeat(100)}"…`);
   expect(quoteWhole(long)).toBe(`"${long}"`);
+  expect(quoteWhole({ a: "\u009b\ud800" })).toBe('{"a":"\\u009b\\ud800"}');
 });
 
 test("JSON for people parses to the very same value, and hides nothing", () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { OperatorProblem } from "../../src/operator/index.ts";
 import { bringTo, readHistory } from "../spec/agents/approvals-front.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { register } from "../spec/agents/tools-bodies.ts";
 import { KEY } from "../support/app.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
@@ -63,6 +64,17 @@ test("an approval is shown with its owner, its agent and what its run was asked"
   });
 });
 
+test("of a tool that its owner registered it is shown what it is and where the arguments go", async () => {
+  await using own = await startRuns();
+  await register(own, { name: "send_letter" });
+  const { approval } = await bringTo(own, "pending");
+  const { setting } = await own.app.operator.approvals.show(approval.id);
+  expect(setting).toMatchObject({
+    tool_description: "Sends a letter.",
+    tool_endpoint: "https://api.example.com/letters",
+  });
+});
+
 test("agents.states.p6 agents.authentication.5: an operator decides of whichever account's, also beside the key that started the run, and the history says who", async () => {
   for (const [decision, status] of [
     ["approved", "running"],
@@ -99,10 +111,10 @@ test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: the 
   };
   for (const [state, sentence] of Object.entries(sentences)) {
     const { id } = (await bringTo(front, state)).approval;
-    const refused = decide(id, "rejected");
-    await expect(refused).rejects.toBeInstanceOf(OperatorProblem);
+    const refused = await decide(id, "rejected").catch((why: unknown) => why);
+    expect(refused).toBeInstanceOf(OperatorProblem);
     const how = `\`wadi approvals show ${id}\` tells more`;
-    await expect(refused).rejects.toThrow(`${sentence}: ${how}`);
+    expect((refused as Error).message).toBe(`${sentence}: ${how}`);
   }
 });
 

@@ -49,7 +49,10 @@ const decisionCases: Case[] = [
     async judge(answer, { runs, ran, outbox, approvals }) {
       const decided = { reason: "It is fine.", decided_by: { kind: "key", id: "k-2" } };
       expect(answer).toMatchObject({
-        first: { id: "p-1", status: "approved", decided_at: BEGIN + 50, ...decided },
+        first: {
+          approval: { id: "p-1", status: "approved", decided_at: BEGIN + 50, ...decided },
+          is_late: false,
+        },
         between: { status: "waiting_approval", pending_approvals: ["p-2"], last_seq: 1 },
       });
       const run = { status: "running", epoch: 0, pending_approvals: [], last_seq: 2 };
@@ -94,22 +97,42 @@ const decisionCases: Case[] = [
     title: "refuses by the state of the approval, and finds none of another account",
     given: askTwo,
     async act({ runs }) {
-      const codes = [
+      const late = await runs.decide(deciding("p-2", { now: EXPIRES_AT }));
+      return [
         await codeOf(runs.decide(deciding("p-1", { account_id: "a-2" }))),
         await codeOf(runs.decide(deciding("p-3"))),
-        await codeOf(runs.decide(deciding("p-1", { now: EXPIRES_AT }))),
         await codeOf(runs.decide(deciding("p-1", { account_id: null }))),
         await codeOf(runs.decide(deciding("p-1", { reason: "again", now: EXPIRES_AT + 1 }))),
+        await codeOf(runs.decide(deciding("p-1", { decision: "rejected" }))),
+        [late.is_late, late.approval.status],
+        // Whose clock is behind comes too late all the same.
+        await codeOf(runs.decide(deciding("p-2"))),
       ];
-      await runs.cancel("r-1", null, ["1", "2", "3", "4", "5"], BEGIN + 60);
-      return [...codes, await codeOf(runs.decide(deciding("p-2")))];
     },
-    async judge(answer, { approvals }) {
+    async judge(answer, { runs, approvals }) {
       expect(answer).toEqual([
-        ...["approval_not_found", "approval_not_found", "approval_expired"],
-        ...["accepted", "accepted", "approval_closed"],
+        ...["approval_not_found", "approval_not_found", "accepted", "accepted"],
+        ...["approval_decided", [true, "expired"], "approval_expired"],
       ]);
       expect(await approvals.find("p-1")).toMatchObject({ status: "approved", reason: null });
+      expect(await runs.find("r-1", null)).toMatchObject({ status: "running", last_seq: 2 });
+    },
+  },
+  {
+    method: "runs.decide",
+    title: "of a run that was cancelled says whether the time was over before",
+    async given(houses) {
+      await ask(houses, "r-1", ["p-1"]);
+      await ask(houses, "r-2", ["p-2"]);
+      await houses.runs.cancel("r-1", null, ["1", "2", "3", "4", "5"], EXPIRES_AT - 1);
+      await houses.runs.cancel("r-2", null, ["6", "7", "8", "9", "10"], EXPIRES_AT);
+    },
+    act: ({ runs }) => Promise.all(["p-1", "p-2"].map((id) => codeOf(runs.decide(deciding(id))))),
+    async judge(answer, { runs }) {
+      expect(answer).toEqual(["approval_closed", "approval_expired"]);
+      expect(await runs.listSteps("r-2", 0, null)).toMatchObject([
+        { data: { event: "expired", approval: { status: "expired" } } },
+      ]);
     },
   },
   {

@@ -6,6 +6,7 @@ import { runStore } from "../runs/store/index.ts";
 import { toolStore } from "../tools/http/store.ts";
 import type { ApprovalRow } from "./approval.ts";
 import type { Decision } from "./deciding.ts";
+import { decideApproval } from "./decisions.ts";
 import { type ApprovalFilter, approvalStore } from "./store.ts";
 
 export interface ApprovalBookOptions {
@@ -58,11 +59,9 @@ export function createApprovalBook({ database, clock, ids }: ApprovalBookOptions
       (await tools.listPinned(account_id, [{ name, revision }]))[0],
     /** As for a key: the approval as it is then; what its state does not allow is refused. */
     decide(approval_id: string, { decision, reason, by }: OperatorDecision): Promise<ApprovalRow> {
-      return runs.decide({
-        ...{ approval_id, account_id: null, decision, reason },
-        decided_by: { kind: "operator", id: by },
-        ...{ step_id: ids.uuid(), event_id: ids.uuid(), now: clock.now() },
-      });
+      const decided_by = { kind: "operator" as const, id: by };
+      const wish = { approval_id, account_id: null, decision, reason, decided_by };
+      return decideApproval({ clock, ids }, runs, wish);
     },
   };
 }

@@ -13,7 +13,7 @@ export type Verdict =
 type Standing = Approval["status"] | "overdue";
 
 /** agents.states.p6: only what is pending is decided. */
-export const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, Verdict>>>> = {
+const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, Verdict>>>> = {
   pending: { approved: "decide", rejected: "decide" },
   // agents.endpoints.approvals.after_expiry, agents.states.p9, agents.errors.approval_expired: also
   // before any sweep has come by.

@@ -7,6 +7,7 @@ import { maybe, show } from "../../platform/shape.ts";
 import type { RunsAround } from "../runs/around.ts";
 import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
 import type { Decision } from "./deciding.ts";
+import { decideApproval } from "./decisions.ts";
 import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./listing.ts";
 import { approvalStore, type FoundApproval } from "./store.ts";
 
@@ -148,12 +149,11 @@ function openDecision(
       },
     },
     async ({ params, body, caller }) => {
-      const decided = await runs.decide({
+      const decided = await decideApproval({ ids, clock }, runs, {
         approval_id: params.id,
         account_id: accountOf(caller),
         ...{ decision, reason: body.reason?.toWellFormed() ?? null },
         decided_by: { kind: "key", id: caller.key_id },
-        ...{ step_id: ids.uuid(), event_id: ids.uuid(), now: clock.now() },
       });
       return [200, show(Approval, decided)];
     },

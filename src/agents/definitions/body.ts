@@ -7,6 +7,7 @@ import {
   type TUnsafe,
   Type,
 } from "@sinclair/typebox";
+import { named } from "../../http/index.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, withRules } from "../../platform/shape.ts";
@@ -42,10 +43,13 @@ const system_prompt = Type.String({
   maxLength: PROMPT_CHARACTERS_MAX,
   pattern: TEXT,
 });
-const slug = Type.String({
-  description: "Unique per owner: 1 to 64 of a-z, 0-9 and -, neither first nor last a -.",
-  pattern: "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$",
-});
+const slug = named(
+  Type.String({
+    description: "Unique per owner: 1 to 64 of a-z, 0-9 and -, neither first nor last a -.",
+    pattern: "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$",
+  }),
+  "1 to 64 characters of a-z, 0-9 and -, neither first nor last a -",
+);
 const model = Type.String({
   description: "A model's id, or the alias of the default model; null: the default model.",
   minLength: 1,

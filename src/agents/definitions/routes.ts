@@ -154,7 +154,7 @@ function openChange(door: Door, { agents, alias, clock }: Definitions): void {
   );
 }
 
-function openCheck(door: Door, { require }: Definitions): void {
+function openCheck(door: Door, { require, lookUpTools }: Definitions): void {
   door.post(
     "/v1/agents/:id/check",
     {
@@ -166,8 +166,13 @@ function openCheck(door: Door, { require }: Definitions): void {
       refusals: ["agent_not_found"],
     },
     async ({ params, caller }) => {
-      const { version } = await require(params.id, caller);
-      const data = version.tool_revisions.map((pin) => checkTool(pin, version));
+      const { version, account_id } = await require(params.id, caller);
+      const findTool = await lookUpTools(account_id, version.tools);
+      const data = version.tool_revisions.map((pin) => ({
+        ...pin,
+        status: findTool(pin.name)?.is_off === false ? "enabled" : "disabled",
+        ...checkTool(pin, version),
+      }));
       return [200, { agent_id: version.agent_id, version: version.version, data }];
     },
   );
@@ -180,7 +185,6 @@ function checkTool(pin: VersionRow["tool_revisions"][number], { policy }: Versio
   const after = decide({ ...call, has_external: true });
   const asks = after.decision === "auto" ? "runs" : "asks_after_external_content";
   return {
-    ...pin,
     effect: before.decision === "auto" ? asks : "asks",
     why: before.why,
     why_after_external_content: after.why,

@@ -1,7 +1,7 @@
 // Agents and versions as their owner sees them.
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { HoldRow } from "../../access/index.ts";
-import { maybe, Resource, show } from "../../platform/shape.ts";
+import { maybe, oneOf, Resource, show } from "../../platform/shape.ts";
 import { Agent, type OperatorHold } from "./agent.ts";
 import type { FoundAgent, HeldAgent } from "./store.ts";
 import { ToolPin, Version, type VersionRow } from "./version.ts";
@@ -36,6 +36,10 @@ const why = (description: string) =>
 const CheckedTool = Type.Object(
   {
     ...ToolPin.properties,
+    status: oneOf(
+      ["enabled", "disabled"] as const,
+      "`disabled`: it is switched off now, so that no call of it is run, whatever `effect` says.",
+    ),
     effect: Type.Union(
       [Type.Literal("runs"), Type.Literal("asks"), Type.Literal("asks_after_external_content")],
       { description: "What becomes of a call: it runs, or it waits for an approval." },

@@ -42,7 +42,7 @@ export async function answerDenied(work: Work, denied: readonly DeniedCall[]): P
 }
 
 function writeDenied({ call, event, decided }: DeniedCall): ToolResultData {
-  const reason = decided.reason === null ? "" : ` The reason given: ${decided.reason}`;
+  const reason = decided.reason ? ` The reason given: ${decided.reason}` : "";
   if (isSent(call)) {
     const content = `Nobody knows whether this call was done, and ${SAID_OF_SENT[event]}${reason}`;
     return writeResult(call, { outcome: "outcome_unknown", content });

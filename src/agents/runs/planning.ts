@@ -141,7 +141,7 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     return;
   }
   if (!pin || !tool) {
-    const names = state.version.tools.join(", ") || "none";
+    const names = state.version.tools.filter(findTool).join(", ") || "none";
     const outcome = pin ? "disabled" : "unknown_tool";
     answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
     return;

@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import type { Approval, ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { Decision } from "../../../src/agents/approvals/deciding.ts";
+import { decideApproval } from "../../../src/agents/approvals/decisions.ts";
 import type { Trial } from "./trial.ts";
 
 const FILTER = { account_id: null, agent_id: null, status: null, before: null, limit: 100 };
@@ -23,10 +24,9 @@ export function decide(
   reason: string | null = null,
 ): Promise<ApprovalRow> {
   const { clock, ids, store } = trial;
-  return store.decide({
+  return decideApproval({ clock, ids }, store, {
     ...{ approval_id, account_id: "a-1", decision, reason },
     decided_by: { kind: "key", id: "k-2" },
-    ...{ step_id: ids.uuid(), event_id: ids.uuid(), now: clock.now() },
   });
 }
 

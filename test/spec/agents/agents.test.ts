@@ -309,7 +309,7 @@ describe("POST /v1/agents/{id}/check", () => {
     const policy = { require_approval: ["calculator"] };
     const { id } = await createAgent(app, { tools, policy });
     const reply = await readJson(await app.ask("POST", `/v1/agents/${id}/check`));
-    const builtin = { revision: 1, kind: "builtin", risk: "read" };
+    const builtin = { revision: 1, kind: "builtin", risk: "read", status: "enabled" };
     const runs = { effect: "runs", why: [], why_after_external_content: [] };
     const asks = { effect: "asks", why: ["listed"], why_after_external_content: ["listed"] };
     expect(reply).toEqual({

@@ -198,7 +198,10 @@ describe("a decision", () => {
     for (const verb of VERBS) {
       await expectRefusal(await decide(front, late.approval.id, verb), 409, "approval_expired");
     }
-    expect((await front.read(`/v1/runs/${late.run.id}`)).status).toBe("waiting_approval");
+    // Who came too late has ended it: nobody has to wait for a look at the clock.
+    const over = await front.read(`/v1/approvals/${late.approval.id}`);
+    expect(over).toMatchObject({ status: "expired", decided_by: null });
+    expect((await front.read(`/v1/runs/${late.run.id}`)).pending_approvals).toEqual([]);
   });
 
   test("agents.endpoints.approvals.cancelled_or_its_run_ended agents.states.p10 agents.errors.approval_closed: of a run that was cancelled or has ended is 409", async () => {

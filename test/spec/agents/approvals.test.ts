@@ -290,10 +290,10 @@ describe("what is told of it", () => {
       const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
       told.push(["approval.requested", { approval: approvals[0]! }]);
       await end(approvals[0]!);
+      const after = await ended(front, run.id);
       const approval = await front.read(`/v1/approvals/${approvals[0]!.id}`);
       expect(approval.status).toBe(status);
       told.push(["approval.decided", { approval }]);
-      const after = await ended(front, run.id);
       told.push([status === "closed" ? "run.failed" : "run.completed", { run: after }]);
     }
     const listed = await listTold(front);

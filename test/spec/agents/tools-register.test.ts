@@ -70,6 +70,9 @@ describe("agents.endpoints.tools.post_tools", () => {
         await expectRefusal(await post({ [field]: value }), 400, undefined, field);
       }
     }
+    // What many try first is told how it is done.
+    const refused = await (await post({ name: "send-letter" })).text();
+    expect(refused).toContain("1 to 64 characters of a-z, 0-9 and _");
     for (const field of ["name", "description", "parameters", "endpoint"]) {
       const reply = await app.post("/v1/tools", without(field));
       await expectRefusal(reply, 400, undefined, field);

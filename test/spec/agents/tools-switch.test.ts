@@ -168,6 +168,8 @@ describe("what a version names", () => {
     await expectRefusal(named, 400, "invalid_request", "tools.0");
     const inherited = await addVersion(agent.id, { system_prompt: "Be briefer." });
     expect(pinsOf(inherited)).toEqual(["tired 1 http"]);
+    const { data } = await readJson(await app.post(`/v1/agents/${agent.id}/check`, undefined));
+    expect(data).toMatchObject([{ name: "tired", status: "disabled", effect: "asks" }]);
     // It may be guarded, for the day that it is back.
     const guard = { policy: { require_approval: ["tired"] } };
     expect((await addVersion(agent.id, guard)).policy.require_approval).toEqual(["tired"]);

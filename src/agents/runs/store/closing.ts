@@ -97,7 +97,9 @@ export async function closeApprovals(
   if (run.pending_approvals.length === 0) return run;
   const closed = await tx.all(
     ApprovalRow,
-    sql`UPDATE approvals SET status = 'closed', decided_at = ${now}
+    // One whose time was over has expired, whoever comes by first.
+    sql`UPDATE approvals SET decided_at = ${now},
+          status = CASE WHEN expires_at <= ${now} THEN 'expired' ELSE 'closed' END
         WHERE run_id = ${run.id} AND status = 'pending' RETURNING *`,
   );
   closed.sort((one, other) => (one.id < other.id ? -1 : 1));
@@ -106,7 +108,7 @@ export async function closeApprovals(
     id: ids.pop()!,
     kind: "approval",
     round: run.usage.rounds,
-    data: { event: "closed" as const, approval: show(Approval, approval) },
+    data: { event: approval.status as "closed" | "expired", approval: show(Approval, approval) },
   }));
   const last_seq = run.last_seq + steps.length;
   await addSteps(tx, run.id, steps, { last_seq, at: now, status });

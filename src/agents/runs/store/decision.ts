@@ -1,32 +1,33 @@
 // What a person decides of a call, or what becomes of it when nobody does: the approval, the step
 // that says so, the event, and the run that may go on.
-import type { Static } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { tellOutside } from "../../../platform/outbox/store.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import { type Decision, judgeDecision } from "../../approvals/deciding.ts";
+import type { DecisionWish } from "../../approvals/decisions.ts";
 import { RunRow } from "../run.ts";
 import { transit } from "../states.ts";
 import type { NewStep } from "../step.ts";
 import { countActive } from "./ending.ts";
 import { addSteps } from "./record.ts";
 
-export interface Deciding {
-  approval_id: string;
-  /** null: an operator decides, of whichever account's. */
-  account_id: string | null;
-  decision: Decision;
-  reason: string | null;
-  decided_by: NonNullable<Static<typeof Approval>["decided_by"]>;
+export interface Deciding extends DecisionWish {
   step_id: string;
   event_id: string;
   now: number;
 }
 
-/** The approval as it is then; what the table does not allow is refused. */
-export async function decide(tx: Tx, deciding: Deciding): Promise<ApprovalRow> {
+export interface DecisionMade {
+  /** As it is then. */
+  approval: ApprovalRow;
+  /** true: it came too late, and the approval has expired with it. */
+  is_late: boolean;
+}
+
+/** What the table does not allow is refused. */
+export async function decide(tx: Tx, deciding: Deciding): Promise<DecisionMade> {
   const { approval_id, account_id, decision, reason, decided_by, now } = deciding;
   const approval = await tx.one(
     ApprovalRow,
@@ -37,7 +38,10 @@ export async function decide(tx: Tx, deciding: Deciding): Promise<ApprovalRow> {
     throw refuse("approval_not_found");
   }
   const verdict = judgeDecision(approval, decision, now);
-  if (verdict === "same") return approval;
+  if (verdict === "same") return { approval, is_late: false };
+  // Written here and now: nobody whose clock is behind can decide it any more.
+  const expired = verdict === "approval_expired" ? await expireOne(tx, deciding) : undefined;
+  if (expired) return { approval: expired, is_late: true };
   if (verdict !== "decide") throw refuse(verdict);
   const decided = await tx.one(
     ApprovalRow,
@@ -46,7 +50,7 @@ export async function decide(tx: Tx, deciding: Deciding): Promise<ApprovalRow> {
         WHERE id = ${approval_id} AND status = 'pending' AND expires_at > ${now} RETURNING *`,
   );
   await goOn(tx, decided!, deciding);
-  return decided!;
+  return { approval: decided!, is_late: false };
 }
 
 /** An approval whose time is over, and ids for what is written of that. */
@@ -59,17 +63,22 @@ export interface Overdue {
 /** agents.does.risk.p1: those that were decided meanwhile are left as they are. */
 export async function expire(tx: Tx, overdue: readonly Overdue[], now: number): Promise<number> {
   let expired = 0;
-  for (const one of overdue) {
-    const approval = await tx.one(
-      ApprovalRow,
-      sql`UPDATE approvals SET status = 'expired', decided_at = ${now}
-          WHERE id = ${one.approval_id} AND status = 'pending' AND expires_at <= ${now}
-          RETURNING *`,
-    );
-    if (!approval) continue;
-    await goOn(tx, approval, { ...one, now });
-    expired++;
-  }
+  for (const one of overdue) if (await expireOne(tx, { ...one, now })) expired++;
+  return expired;
+}
+
+/** undefined: its time is not over, or it is not pending. */
+async function expireOne(
+  tx: Tx,
+  { approval_id, ...fresh }: Overdue & { now: number },
+): Promise<ApprovalRow | undefined> {
+  const { now } = fresh;
+  const expired = await tx.one(
+    ApprovalRow,
+    sql`UPDATE approvals SET status = 'expired', decided_at = ${now}
+        WHERE id = ${approval_id} AND status = 'pending' AND expires_at <= ${now} RETURNING *`,
+  );
+  if (expired) await goOn(tx, expired, fresh);
   return expired;
 }
 
@@ -98,6 +107,7 @@ async function goOn(
   };
   // In the status in which it was decided: who listens is told that the run had waited.
   await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
+  // agents.events.webhook.4
   await tellOutside(tx, {
     ...{ id: event_id, account_id, type: "approval.decided", at: now },
     data: { approval: shown },

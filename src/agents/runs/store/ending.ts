@@ -47,7 +47,7 @@ export async function settleEnding(
   await tellOutside(tx, {
     id: event_id,
     account_id: row.account_id,
-    // agents.states.p4: every final status but `succeeded`.
+    // agents.events.webhook.4, agents.states.p4: every final status but `succeeded`.
     type: row.status === "succeeded" ? "run.completed" : "run.failed",
     at: row.finished_at!,
     data: { run: show(Run, row) },

@@ -6,6 +6,9 @@ import { isHeaderName, mayCarrySecret } from "./header-name.ts";
 export const NAME_CHARACTERS_MAX = 200;
 export const SECRET_CHARACTERS_MAX = 8_192;
 export const HOSTS_MAX = 20;
+const HOST_RULE =
+  'must name whole hosts such as "api.example.com" or "api.example.com:8443", in lower case: ' +
+  "without https://, path, `*` and the usual port";
 
 /** A connection as it is wished for. */
 export interface ConnectionWish {
@@ -73,10 +76,12 @@ function judgeSecret(kind: ConnectionKind, secret: string): string | null {
 function judgeHosts(hosts: readonly string[]): string | null {
   if (hosts.length > HOSTS_MAX) return `must name at most ${HOSTS_MAX} hosts`;
   if (new Set(hosts).size < hosts.length) return "must name each host once";
-  return hosts.every(isHost) ? null : 'must name hosts such as "api.example.com", in lower case';
+  return hosts.every(isHost) ? null : HOST_RULE;
 }
 
 function isHost(text: string): boolean {
+  // No part of a name stands for others: who writes so means hosts that a call would not reach.
+  if (text.includes("*")) return false;
   // The usual port is left out, whichever of the two it is.
   return ["https", "http"].every((scheme) => URL.parse(`${scheme}://${text}/`)?.host === text);
 }

@@ -1,6 +1,6 @@
 // What callers send to register a tool or a revision of it, and how it is read and judged.
 import { type Static, Type } from "@sinclair/typebox";
-import { Uuid } from "../../../http/index.ts";
+import { named, Uuid } from "../../../http/index.ts";
 import type { UrlVerdict } from "../../../platform/egress/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { maybe, oneOf } from "../../../platform/shape.ts";
@@ -116,10 +116,13 @@ const example = {
 /** agents.endpoints.tools.post_tools */
 export const NewTool = Type.Object(
   {
-    name: Type.String({
-      description: "1 to 64 of `a-z 0-9 _`; not the name of a tool of the platform.",
-      pattern: TOOL_NAME,
-    }),
+    name: named(
+      Type.String({
+        description: "1 to 64 of `a-z 0-9 _`; not the name of a tool of the platform.",
+        pattern: TOOL_NAME,
+      }),
+      "1 to 64 characters of a-z, 0-9 and _",
+    ),
     ...fields,
   },
   {

@@ -105,7 +105,8 @@ function tellFailure(end: GuardedFailure, { risk, timeout_ms }: StoredRevision):
 
 /** The signal does not say which of the two it was. */
 function sayBrokenOff(timeout_ms: number): string {
-  return `The call was cancelled, or took longer than ${timeout_ms / 1_000} seconds.`;
+  const seconds = timeout_ms === 1_000 ? "a second" : `${timeout_ms / 1_000} seconds`;
+  return `The call was cancelled, or took longer than ${seconds}.`;
 }
 
 function keep(content: string): ToolResult {

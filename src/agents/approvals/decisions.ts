@@ -1,0 +1,30 @@
+// Decides approvals, for whoever may: a key or an operator.
+import type { Static } from "@sinclair/typebox";
+import type { Bound } from "../../platform/database/index.ts";
+import { refuse } from "../../platform/refusal.ts";
+import type { Around } from "../around.ts";
+import type { runStore } from "../runs/store/index.ts";
+import type { Approval, ApprovalRow } from "./approval.ts";
+import type { Decision } from "./deciding.ts";
+
+export interface DecisionWish {
+  approval_id: string;
+  /** null: an operator decides, of whichever account's. */
+  account_id: string | null;
+  decision: Decision;
+  reason: string | null;
+  decided_by: NonNullable<Static<typeof Approval>["decided_by"]>;
+}
+
+/** The approval as it is then; what its state does not allow is refused. */
+export async function decideApproval(
+  { clock, ids }: Pick<Around, "clock" | "ids">,
+  runs: Pick<Bound<typeof runStore>, "decide">,
+  wish: DecisionWish,
+): Promise<ApprovalRow> {
+  const fresh = { step_id: ids.uuid(), event_id: ids.uuid() };
+  const { approval, is_late } = await runs.decide({ ...wish, ...fresh, now: clock.now() });
+  // agents.errors.approval_expired: that it is over is written by then, whatever clock comes next.
+  if (is_late) throw refuse("approval_expired");
+  return approval;
+}

@@ -1,0 +1,236 @@
+// The compiled program, killed at every write around calls and decisions: what is counted outside is
+// what was written and allowed.
+import { Database as Connection } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { judgeCalls } from "../../scripts/prove/call-judge.ts";
+import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { type Child, runProgram, startProgram } from "../support/crash.ts";
+import { openEndpoint } from "../support/receiver.ts";
+
+const root = mkdtempSync(join(tmpdir(), "wadi-crash-calls-"));
+const template = join(root, "template");
+const endpoint = openEndpoint();
+afterAll(async () => {
+  await endpoint[Symbol.asyncDispose]();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const TOOLS = [
+  { name: "look", risk: "read" },
+  { name: "keyed", risk: "write", idempotent: true },
+  { name: "write", risk: "write" },
+  { name: "pay", risk: "irreversible", idempotent: true },
+] as const;
+const POLICIES = {
+  auto: { unattended_writes: true },
+  telling: { unattended_writes: true, on_unknown_outcome: "report" },
+  asking: { require_approval: ["look"] },
+};
+type Agent = keyof typeof POLICIES;
+
+const round = (...names: string[]) => names.map((name, n) => `!tool ${name} {"n":${n}}`);
+const say = (...rounds: string[][]) =>
+  [...rounds.map((lines) => [...lines, "!next"]), ["!say Done."]].flat().join("\n");
+const ONE = ["write"];
+const ALL = ["look", "keyed", "write", "pay"];
+/** A person is asked about what cannot be undone, whatever the policy. */
+const SOME = ["look", "keyed", "write", "write"];
+const rounds = (...names: string[]) => ["Work.", say(round(...names), round(...names))].join("\n");
+
+/** What leads a server to a fail point. */
+interface Scene {
+  agent: Agent;
+  message: string;
+  /** Decides all that is asked for. */
+  decides?: boolean;
+  /** What is asked for is overdue when the server starts again, which then is killed. */
+  isOverdue?: boolean;
+  points: readonly string[];
+}
+const atBoth = (write: string, ...passes: number[]) =>
+  passes.flatMap((pass) => [`${write}:before#${pass}`, `${write}:after#${pass}`]);
+const SCENES: readonly Scene[] = [
+  { agent: "auto", message: rounds(...ONE), points: atBoth("intend", 1, 2) },
+  { agent: "auto", message: rounds(...SOME), points: atBoth("intend", 1, 2) },
+  { agent: "auto", message: rounds(...SOME), points: atBoth("settle", 1, 2) },
+  { agent: "telling", message: rounds(...SOME), points: atBoth("settle", 1, 2) },
+  { agent: "asking", message: rounds(...ALL), points: atBoth("plan", 1) },
+  { agent: "asking", message: rounds(...ALL), decides: true, points: atBoth("intend", 1) },
+  { agent: "asking", message: rounds(...ALL), decides: true, points: atBoth("settle", 1, 2) },
+  { agent: "asking", message: rounds(...ALL), decides: true, points: atBoth("decide", 1, 4, 5) },
+  { agent: "asking", message: rounds(...ALL), isOverdue: true, points: atBoth("expire", 1) },
+];
+
+interface Server {
+  child: Child;
+  /** undefined: the server is gone. */
+  ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
+}
+const keys = { starter: "", approver: "" };
+const agents: Record<Agent, string> = { auto: "", telling: "", asking: "" };
+
+/** undefined: it died before it listened. */
+async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
+  const egress = ["--allow-egress", endpoint.host];
+  const args = ["serve", "--json", "--port", "0", "--data", data, ...egress];
+  const child = startProgram(args, failPoint);
+  const line = await child.next();
+  if (line === undefined) {
+    expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
+    return undefined;
+  }
+  const started = JSON.parse(line) as { url: string; keys: string[] };
+  keys.starter ||= started.keys[0] ?? "";
+  return {
+    child,
+    ask: (method, path, body, key = keys.starter) =>
+      fetch(`${started.url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: body && JSON.stringify(body),
+      }).catch(() => undefined),
+  };
+}
+
+beforeAll(async () => {
+  const server = (await serve(template))!;
+  const create = async (path: string, body: object) => {
+    const reply = (await server.ask("POST", path, body))!;
+    const text = await reply.text();
+    expect([reply.status, text]).toEqual([201, expect.any(String)]);
+    return JSON.parse(text) as { id: string };
+  };
+  for (const { name, ...tool } of TOOLS) {
+    const about = { description: name, parameters: { type: "object" }, external_content: false };
+    const place = { endpoint: `http://${endpoint.host}/${name}` };
+    await create("/v1/tools", { name, ...tool, ...about, ...place });
+  }
+  const tools = TOOLS.map(({ name }) => name);
+  for (const name of Object.keys(POLICIES) as Agent[]) {
+    const body = { name, system_prompt: "Be brief.", tools, policy: POLICIES[name] };
+    agents[name] = (await create("/v1/agents", body)).id;
+  }
+  server.child.terminate();
+  await server.child.ended;
+  const scopes = ["--scope", "agents", "--scope", "agents.approve"];
+  const { lines } = await runProgram([
+    ...["keys", "create", "--account", "default", ...scopes, "--data", template],
+  ]);
+  keys.approver = lines.at(-1)!;
+});
+
+async function start(server: Server, agent: Agent, message: string): Promise<string> {
+  const path = `/v1/agents/${agents[agent]}/runs`;
+  const reply = (await server.ask("POST", path, { input: { message } }))!;
+  expect(reply.status).toBe(202);
+  return ((await reply.json()) as { id: string }).id;
+}
+
+/** Reads a run's stream to its end, or to that of its server; what it asks for is decided so. */
+async function follow(server: Server, id: string, verb?: "approve" | "reject"): Promise<string> {
+  const reply = await server.ask("GET", `/v1/runs/${id}/events`);
+  let text = "";
+  let told = 0;
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of reply?.body ?? []) {
+      text += decoder.decode(bytes, { stream: true });
+      const asked = [...text.matchAll(/"type":"approval.requested","approval":\{"id":"([^"]+)"/g)];
+      for (const [, approval] of verb ? asked.slice(told) : []) {
+        told++;
+        await server.ask("POST", `/v1/approvals/${approval}/${verb}`, {}, keys.approver);
+      }
+      if (!verb && text.includes('"waiting_approval"')) break;
+    }
+  } catch {
+    // Its server was killed: what was read is all there is.
+  }
+  return text;
+}
+
+/** All is as written and allowed, behind a server that lives until the run has ended. */
+async function expectWhole(data: string, id: string): Promise<Record<string, unknown>> {
+  const server = (await serve(data))!;
+  expect((await follow(server, id, "approve")).slice(-14)).toBe("data: [DONE]\n\n");
+  const run = (await (await server.ask("GET", `/v1/runs/${id}`))!.json()) as object;
+  server.child.terminate();
+  expect(await server.child.ended).toMatchObject({ code: 0 });
+  const file = join(data, "wadi.db");
+  const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
+  expect(judgeRuns(file)).toEqual({ ...none, wrong_days: 0 });
+  const own = arrivalsOf(file);
+  for (const arrived of own) expect(arrived.id).toBe(arrived.key);
+  expect(judgeCalls(file, own, (tool) => tool === "look" || tool === "keyed")).toEqual({
+    ...{ unanswered: 0, strange: 0, unwritten: 0, unallowed: 0, miscounted: 0 },
+    ...{ untold: 0, unsummed: 0 },
+  });
+  return { ...run };
+}
+
+/** What came to the endpoint of the calls in this database. */
+function arrivalsOf(file: string) {
+  using connection = new Connection(file, { readonly: true });
+  const rows = connection
+    .query<{ id: string }, []>(
+      "SELECT json_extract(data, '$.tool_call_id') AS id FROM steps WHERE kind = 'tool_call'",
+    )
+    .all();
+  const own = new Set(rows.map(({ id }) => id));
+  return endpoint.arrivals.filter(({ key }) => own.has(key));
+}
+
+let copies = 0;
+const copy = () => {
+  const data = join(root, `copy-${++copies}`);
+  cpSync(template, data, { recursive: true });
+  return data;
+};
+
+describe("a server killed at runs", () => {
+  const cases = SCENES.flatMap(({ points, ...scene }, n) =>
+    points.map((point) => ({ point, n, scene })),
+  );
+  test.each(cases)("$point (scene $n) does nothing twice by itself", async ({ point, scene }) => {
+    const { agent, message, decides, isOverdue } = scene;
+    const data = copy();
+    const failPoint = `runs.${point}`;
+    const first = (await serve(data, isOverdue ? "" : failPoint))!;
+    const id = await start(first, agent, message);
+    await follow(first, id, decides ? "approve" : undefined);
+    if (isOverdue) {
+      first.child.kill();
+      await first.child.ended;
+      using connection = new Connection(join(data, "wadi.db"));
+      connection.run("UPDATE approvals SET expires_at = 1");
+      connection.close();
+      await (await serve(data, failPoint))?.child.ended;
+    } else expect(await first.child.ended).toMatchObject({ signal: "SIGKILL" });
+    expect(await expectWhole(data, id)).toMatchObject({ status: "succeeded" });
+  });
+});
+
+describe("a server killed while the endpoint works", () => {
+  const cases = (Object.keys(POLICIES) as Agent[]).flatMap((agent) =>
+    [...TOOLS.map(({ name }) => [name]), ALL].map((names) => ({ agent, names })),
+  );
+  test.each(cases)("($agent, $names) does nothing twice by itself", async ({ agent, names }) => {
+    const data = copy();
+    const first = (await serve(data))!;
+    endpoint.hang(true);
+    const before = endpoint.arrivals.length;
+    const message = ["Work.", say(round(...names))].join("\n");
+    const id = await start(first, agent, message);
+    const following = follow(first, id, "approve");
+    // What a person has to be asked about is sent when the others of its round are done.
+    const own = agent === "asking" ? names : names.filter((name) => name !== "pay");
+    await endpoint.came(before + Math.max(1, own.length));
+    first.child.kill();
+    await first.child.ended;
+    endpoint.hang(false);
+    await following;
+    expect(await expectWhole(data, id)).toMatchObject({ status: "succeeded" });
+  });
+});
