@@ -3,7 +3,7 @@ import type { Caller } from "../../access/index.ts";
 import { abortAfter } from "../../platform/clock.ts";
 import type { NoteEffect } from "../notes/note.ts";
 import type { StoredOutput, Tool, ToolResult } from "../tools/contract.ts";
-import { cutOutput } from "../tools/output.ts";
+import { cutOutput, type Room } from "../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "./cost.ts";
 import { isSent } from "./open-calls.ts";
 import { writeResult } from "./result.ts";
@@ -41,6 +41,15 @@ export function writeDisabled(call: ToolCallData): Called {
   return { call, result, ...nothing, is_off: true };
 }
 
+/** Of all results of a run together so much is shown by head and tail, and of more by less. */
+const SHOWN_CHARACTERS_MAX = 16_777_216;
+/** So many results that were cut are kept whole. */
+const WHOLES_MAX = 64;
+
+function findRoom({ told: { characters, wholes } }: RunState): Room {
+  return { is_wide: characters < SHOWN_CHARACTERS_MAX, keeps_whole: wholes < WHOLES_MAX };
+}
+
 type Around = Pick<Work, "around" | "state" | "findTool" | "findOutput">;
 
 /** Runs one call; it never throws: a bug of a tool is an error of the call. */
@@ -59,7 +68,8 @@ export async function runCall(
   const begun_at = around.clock.monotonic();
   const result = await useTool(work, tool, call, { caller, signal });
   const mayRead = state.version.tools.includes("read_output");
-  const cut = cutOutput(result.content, mayRead ? call.tool_call_id : null);
+  const { tool_call_id } = call;
+  const cut = cutOutput(result.content, mayRead ? tool_call_id : null, findRoom(state));
   // Only what was of use is paid.
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
   return {

@@ -58,6 +58,8 @@ export interface RunState {
   invalid_rounds: number;
   /** Results of this run by their calls, as its steps hold them. */
   readonly results: Map<string, ToolResultData>;
+  /** What all of them hold together, and how many were cut. */
+  readonly told: { characters: number; wholes: number };
   /** Where text from outside came from, in the order of the steps. */
   readonly sources: Source[];
   /** Addresses that may be opened also behind outside text; null: the run opens none. */
@@ -106,6 +108,7 @@ export function restoreState(log: RunLog, fence: Fence): RunState {
     denied: new Set(),
     invalid_rounds: 0,
     results: new Map(),
+    told: { characters: 0, wholes: 0 },
     sources: [],
     known: recallAddresses(log, messages),
     told_unpriced: new Set(),
@@ -185,6 +188,8 @@ function applyResult(state: RunState, seq: number, result: ToolResultData): void
   state.open = state.open.filter(({ call }) => call.tool_call_id !== tool_call_id);
   if (outcome !== "invalid_arguments") state.invalid_rounds = 0;
   state.results.set(tool_call_id, result);
+  state.told.characters += result.content.length;
+  if (result.truncated) state.told.wholes += 1;
   if (external && tool !== READ_OUTPUT && state.sources.length < SOURCES_MAX) {
     state.sources.push({ seq, tool, tool_call_id, url: null });
   }

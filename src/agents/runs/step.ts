@@ -77,7 +77,10 @@ export const ToolResultData = Type.Object(
     name: text("The tool."),
     outcome: oneOf(OUTCOMES, "What became of it."),
     content: text("What the model reads."),
-    truncated: Type.Boolean({ description: "true: `read_output` has the whole." }),
+    truncated: Type.Boolean({
+      description:
+        "true: it was cut, and says so where; `read_output` has the whole, unless very much was.",
+    }),
     http_status: maybe(Type.Integer({ description: "Of an HTTP tool; null: none came." })),
     duration_ms: maybe(
       Type.Integer({ description: "Milliseconds; null: it was not run, or nobody saw its end." }),

@@ -1,11 +1,13 @@
 // What becomes of a tool's result before it is stored: text that a database takes, cut to a bound.
 
-/** More than that is cut for the model. */
+/** More than that is cut for the model … */
 const SHOWN_BYTES_MAX = 64 * 1024;
+/** … or, of a run that was told very much already, more than that. */
+const SHOWN_BYTES_LITTLE = 4 * 1024;
 /** And more than that is kept for nobody. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
 /** The end tells how something came out; the rest of the room is the head's, less the mark's. */
-const TAIL_BYTES = 16 * 1024;
+const TAIL_SHARE = 0.25;
 const MARK_BYTES_MAX = 512;
 
 export interface CutOutput {
@@ -16,27 +18,43 @@ export interface CutOutput {
   truncated: boolean;
 }
 
+/** What there is room for; a run has 200 rounds of 32 calls, and each could bring a megabyte. */
+export interface Room {
+  /** false: very much was told already, and results are shown by a few words. */
+  is_wide: boolean;
+  /** false: what is cut out is kept for nobody. */
+  keeps_whole: boolean;
+}
+const WIDE: Room = { is_wide: true, keeps_whole: true };
+
 /**
  * A result as it is stored. `tool_call_id`: by it the model reads on, where the agent has
  * `read_output`; null: it has not.
  */
-export function cutOutput(content: string, tool_call_id: string | null): CutOutput {
+export function cutOutput(
+  content: string,
+  tool_call_id: string | null,
+  { is_wide, keeps_whole }: Room = WIDE,
+): CutOutput {
   const text = cleanText(content);
+  const bytes_max = is_wide ? SHOWN_BYTES_MAX : SHOWN_BYTES_LITTLE;
   // No character has more than three bytes for each of its UTF-16 units.
-  if (text.length * 3 <= SHOWN_BYTES_MAX) return { shown: text, whole: null, truncated: false };
+  if (text.length * 3 <= bytes_max) return { shown: text, whole: null, truncated: false };
   const bytes = Buffer.from(text);
-  if (bytes.length <= SHOWN_BYTES_MAX) return { shown: text, whole: null, truncated: false };
+  if (bytes.length <= bytes_max) return { shown: text, whole: null, truncated: false };
   const kept = bytes.subarray(0, findCut(bytes, WHOLE_BYTES_MAX));
-  const head = readBytes(kept, 0, SHOWN_BYTES_MAX - TAIL_BYTES - MARK_BYTES_MAX);
-  const tail = readBytes(kept, kept.length - TAIL_BYTES, kept.length);
+  const tail_bytes = bytes_max * TAIL_SHARE;
+  const head = readBytes(kept, 0, bytes_max - tail_bytes - MARK_BYTES_MAX);
+  const tail = readBytes(kept, kept.length - tail_bytes, kept.length);
   const mark = writeMark({
     head,
     tail,
     kept,
     lost_bytes: bytes.length - kept.length,
-    tool_call_id,
+    tool_call_id: keeps_whole ? tool_call_id : null,
   });
-  return { shown: head + mark + tail, whole: kept.toString(), truncated: true };
+  const whole = keeps_whole ? kept.toString() : null;
+  return { shown: head + mark + tail, whole, truncated: true };
 }
 
 /** Well-formed text without NUL: neither can be stored, nor sent as UTF-8. */

@@ -11,7 +11,8 @@ import { createReceiver, makeSender } from "./senders.ts";
 test("a call of which nothing says that it will be sent is not sent, though its tool is found", async () => {
   const receiver = createReceiver();
   const tool = makeSender("pay", receiver, { risk: "write" });
-  const state = { row: { id: "r-1", cost: { prices: { tools: {} } } }, version: { tools: [] } };
+  const row = { id: "r-1", cost: { prices: { tools: {} } } };
+  const state = { row, version: { tools: [] }, told: { characters: 0, wholes: 0 } };
   const around = { clock: createManualClock(), ids: createSeededIds(), log: console };
   const work = { around, state, findTool: () => tool } as unknown as Work;
   const call: ToolCallData = {

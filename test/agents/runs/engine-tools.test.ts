@@ -216,6 +216,24 @@ describe("what a call brought", () => {
     ]);
   });
 
+  test("in many calls is bounded for the whole run", async () => {
+    const tool = makeTool("web_search", async () => ({ content: "x".repeat(1_100_000) }));
+    const rounds = Array(12).fill(call(...Array(32).fill(["web_search", {}])));
+    await open(script(...rounds), { tools: [tool] });
+    const id = await trial.run();
+    await trial.ended(id);
+    const results = await resultsOf(trial, id);
+    expect(results).toHaveLength(12 * 32);
+    // 16 million characters, and what ran side by side when they were reached.
+    const shown = results.reduce((sum, { content }) => sum + content.length, 0);
+    expect(shown).toBeLessThan(16_777_216 + 8 * 65_536 + results.length * 4_096);
+    const kept = await Promise.all(
+      results.map(({ tool_call_id }) => trial.store.findOutput(id, tool_call_id)),
+    );
+    const wholes = kept.filter((whole) => whole !== undefined).length;
+    expect([wholes >= 64, wholes < 64 + 8]).toEqual([true, true]);
+  });
+
   test("from outside is told of with its place each time, the first also without one", async () => {
     let turn = 0;
     const page = makeTool("web_search", async () => {

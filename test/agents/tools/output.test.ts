@@ -34,6 +34,18 @@ describe("a longer result", () => {
     expect(Buffer.byteLength(tail!)).toBeGreaterThan(15 * KB);
   });
 
+  test("is told by a few words where very much was told already, and kept for nobody", () => {
+    const content = `begin${"x".repeat(2_000_000)}end`;
+    const room = { is_wide: false, keeps_whole: false };
+    const { shown, whole, truncated } = cutOutput(content, "call_1", room);
+    expect([whole, truncated]).toEqual([null, true]);
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(4 * KB);
+    expect(shown).toStartWith("begin");
+    expect(shown).toContain("characters are left out here");
+    expect(shown).not.toContain("read_output");
+    expect(cutOutput("x".repeat(4 * KB), "call_1", room).truncated).toBe(false);
+  });
+
   test("says how the rest is read, where it can be", () => {
     const content = "🐪".repeat(50_000);
     const mark = /\[… (\d+) characters are left out here, from character (\d+) on\. (.*) …\]/;
