@@ -38,6 +38,28 @@ const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 const decisionCases: Case[] = [
   {
     method: "runs.decide",
+    title: "of a run that is at work leaves it to its process",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+      const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
+      await houses.runs.plan(makeRecord("r-1", { steps: [makeStep("s-1")] }), requests);
+    },
+    act: ({ runs }) => runs.decide(deciding("p-1")),
+    async judge(_, { runs, ran }) {
+      const run = { status: "running", epoch: 1, pending_approvals: [], last_seq: 2 };
+      expect(await runs.find("r-1", null)).toMatchObject(run);
+      expect(await ran.counts()).toMatchObject([{ active: 1 }]);
+      expect(await runs.wait("r-1", 1, 9)).toBe("decided");
+      // What its process writes then leaves that as it is.
+      expect(await runs.settle(makeRecord("r-1", { steps: [makeStep("s-2")] }))).toMatchObject({
+        last_seq: 3,
+      });
+      expect(await runs.find("r-1", null)).toMatchObject({ pending_approvals: [] });
+    },
+  },
+  {
+    method: "runs.decide",
     title: "lets the run go on behind the last of its approvals",
     given: askTwo,
     async act({ runs }) {
@@ -136,25 +158,15 @@ const decisionCases: Case[] = [
     },
   },
   {
-    method: "runs.decide",
-    title: "of a run that is at work leaves it to its process",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
-      const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
-      await houses.runs.plan(makeRecord("r-1", { steps: [makeStep("s-1")] }), requests);
-    },
-    act: ({ runs }) => runs.decide(deciding("p-1")),
-    async judge(_, { runs, ran }) {
-      const run = { status: "running", epoch: 1, pending_approvals: [], last_seq: 2 };
+    method: "runs.expire",
+    title: "lets the run go on for which nobody decided",
+    given: askOne,
+    act: ({ runs }) => runs.expire([overdue("p-1")], EXPIRES_AT),
+    async judge(answer, { runs, approvals }) {
+      expect(answer).toBe(1);
+      expect(await approvals.find("p-1")).toMatchObject({ status: "expired", reason: null });
+      const run = { status: "running", epoch: 0, pending_approvals: [], last_seq: 1 };
       expect(await runs.find("r-1", null)).toMatchObject(run);
-      expect(await ran.counts()).toMatchObject([{ active: 1 }]);
-      expect(await runs.wait("r-1", 1, 9)).toBe("decided");
-      // What its process writes then leaves that as it is.
-      expect(await runs.settle(makeRecord("r-1", { steps: [makeStep("s-2")] }))).toMatchObject({
-        last_seq: 3,
-      });
-      expect(await runs.find("r-1", null)).toMatchObject({ pending_approvals: [] });
     },
   },
   {

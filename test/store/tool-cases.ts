@@ -79,6 +79,22 @@ const registrationCases: Case[] = [
   },
   {
     method: "tools.register",
+    title: "refuses one name more than ten for each tool that may be enabled",
+    async given({ tools }) {
+      for (let i = 0; i < 10; i++) {
+        await tools.register(makeRevision(`tool_${i}`), HOST, 1);
+        await tools.disable("a-1", `tool_${i}`);
+      }
+    },
+    act: async ({ tools }) => [
+      await codeOf(tools.register(makeRevision("one_more"), HOST, 1)),
+      await codeOf(tools.register(makeRevision("one_more"), HOST, 2)),
+      await codeOf(tools.enable("a-1", "tool_3", 2)),
+    ],
+    judge: (answer) => expect(answer).toEqual(["tool_limit_reached", "accepted", "accepted"]),
+  },
+  {
+    method: "tools.register",
     title: "lets only as many of those that come at once pass as there is room for",
     act: ({ tools }) =>
       Promise.all(
@@ -117,6 +133,24 @@ const revisionCases: Case[] = [
       const pinned = await tools.listPinned("a-1", [{ name: "send", revision: 1 }]);
       expect(pinned).toEqual([shown("send", { latest: false })]);
     },
+  },
+  {
+    method: "tools.revise",
+    title: "refuses the revision behind the thousandth",
+    async given(houses) {
+      await register(houses, "send");
+      for (let number = 2; number < 1_000; number += 100) {
+        const many = Array.from({ length: Math.min(100, 1_000 - number) }, () =>
+          revise(houses, "send"),
+        );
+        await Promise.all(many);
+      }
+    },
+    act: async (houses) => [
+      await codeOf(revise(houses, "send")),
+      await codeOf(revise(houses, "send")),
+    ],
+    judge: (answer) => expect(answer).toEqual(["accepted", "tool_limit_reached"]),
   },
   {
     method: "tools.revise",

@@ -72,7 +72,7 @@ function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
       replies: { 201: { description: "The new revision.", schema: ToolRevision } },
       refusals: [
         ...(["invalid_request", "url_refused"] as const),
-        ...(["tool_not_found", "connection_not_found"] as const),
+        ...(["tool_not_found", "connection_not_found", "tool_limit_reached"] as const),
       ],
     },
     async ({ params: { name }, body, caller }) => {

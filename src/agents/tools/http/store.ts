@@ -7,6 +7,11 @@ import { bindHost } from "../connections/store.ts";
 import { RISKS } from "../contract.ts";
 import { StoredRevision, ToolRevisionRow } from "./revision.ts";
 
+/** Disabled tools do not count towards the limit, but no name goes away: so many for each place. */
+const NAMES_A_PLACE = 10;
+/** Versions may have pinned any of them, so none goes away either. */
+const REVISIONS_MAX = 1_000;
+
 /** A tool as it is now, as far as that decides whether it may be named and called. */
 const Standing = Type.Object({
   name: Type.String(),
@@ -87,6 +92,7 @@ export const toolStore = store(
       const { account_id, name, created_at } = revision;
       if (await findHead(tx, account_id, name)) throw refuseName(name);
       await requireRoom(tx, account_id, tools_max);
+      await requireNames(tx, account_id, tools_max * NAMES_A_PLACE);
       await tx.run(
         sql`INSERT INTO tools (account_id, name, status, revision, created_at)
             VALUES (${account_id}, ${name}, 'enabled', 1, ${created_at})`,
@@ -99,6 +105,10 @@ export const toolStore = store(
       const head = await findHead(tx, account_id, name);
       if (!head) return undefined;
       const next = { ...revision, revision: head.revision + 1 };
+      if (next.revision > REVISIONS_MAX) {
+        const message = `The tool has ${REVISIONS_MAX} revisions, and may have no more.`;
+        throw refuse("tool_limit_reached", { message });
+      }
       await tx.run(
         sql`UPDATE tools SET revision = ${next.revision}
             WHERE account_id = ${account_id} AND name = ${name}`,
@@ -167,6 +177,17 @@ async function requireRoom(tx: Tx, account_id: string, tools_max: number): Promi
   );
   if (found!.count < tools_max) return;
   const message = `The account has ${tools_max} enabled tools, and may have no more: disable one.`;
+  throw refuse("tool_limit_reached", { message });
+}
+
+/** agents.errors.tool_limit_reached: of all names, whatever became of their tools. */
+async function requireNames(tx: Tx, account_id: string, names_max: number): Promise<void> {
+  const found = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM tools WHERE account_id = ${account_id}`,
+  );
+  if (found!.count < names_max) return;
+  const message = `The account has used ${names_max} names of tools: enable one of them again.`;
   throw refuse("tool_limit_reached", { message });
 }
 
