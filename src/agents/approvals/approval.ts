@@ -22,7 +22,11 @@ const ExternalSource = Type.Object(
     seq: Type.Integer({ description: "The step of the run with the result." }),
     tool: Type.String({ description: "The tool that brought it." }),
     url: Type.Optional(
-      maybe(Type.String({ description: "Where it lay; null: in several places, or none known." })),
+      maybe(
+        Type.String({
+          description: "Where it lay; null: several places, none known, or beside many long ones.",
+        }),
+      ),
     ),
   },
   { description: "A result that brought content from outside." },

@@ -3,9 +3,15 @@ import { show } from "../../platform/shape.ts";
 import { Approval, type ApprovalRow, hashArguments } from "../approvals/approval.ts";
 import type { Around } from "../around.ts";
 import type { RunRow } from "./run.ts";
-import type { RunState } from "./state.ts";
+import type { RunState, Source } from "./state.ts";
 import type { NewStep, ToolCallData } from "./step.ts";
 import type { Request } from "./store/waiting.ts";
+
+/**
+ * Of all sources of an approval together. Each stands in every approval of a round, and there up to
+ * five times: steps and events repeat it.
+ */
+const URL_CHARACTERS_MAX = 8_192;
 
 interface Requesting {
   around: Pick<Around, "clock" | "ids">;
@@ -23,6 +29,15 @@ export function askFor(work: Requesting, row: RunRow, calls: readonly ToolCallDa
   const asked = requests.map(({ approval }) => approval.id);
   const pending_approvals = [...row.pending_approvals, ...asked];
   return { progress: { ...row, pending_approvals }, steps, requests };
+}
+
+/** Where many long addresses do not fit, the step of the result has them. */
+function tellSources(sources: readonly Source[]): Approval["external_sources"] {
+  let left = URL_CHARACTERS_MAX;
+  return sources.map(({ seq, tool, url }) => {
+    left -= url?.length ?? 0;
+    return { seq, tool, url: left < 0 ? null : url };
+  });
 }
 
 function requestApproval(
@@ -43,7 +58,7 @@ function requestApproval(
     arguments: call.arguments,
     arguments_sha256: hashArguments(call.arguments),
     why: call.why,
-    external_sources: state.sources.map(({ seq, tool, url }) => ({ seq, tool, url })),
+    external_sources: tellSources(state.sources),
     status: "pending",
     reason: null,
     decided_by: null,

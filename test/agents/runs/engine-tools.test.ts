@@ -283,6 +283,25 @@ describe("what a call brought", () => {
     expect(roles.join(" ")).toBe("system user assistant tool assistant tool user");
   });
 
+  test("and its long addresses fill no approval", async () => {
+    let n = 0;
+    const page = makeTool("web_search", async () => ({
+      ...{ content: "Text", external: true },
+      url: `https://page.example.com/${n++}${"x".repeat(2_000)}`,
+    }));
+    const version = { policy: { ...DEFAULT_POLICY, require_approval: ["calculator"] } };
+    const many = call(...Array(30).fill(["web_search", {}]));
+    await open(script(many, call(add())), { tools: [page], version });
+    const id = await trial.run();
+    await trial.reaches(id, "waiting_approval");
+    const [approval] = await readThreads(trial.database).approvals();
+    const { external_sources } = approval!;
+    expect(external_sources).toHaveLength(30);
+    expect(external_sources.filter(({ url }) => url !== null)).toHaveLength(4);
+    expect(external_sources[0]!.url).toStartWith("https://page.example.com/");
+    await trial.cancel(id);
+  });
+
   test("and a reply are stored though no database takes their characters", async () => {
     const bad = "a\0b\ud800c";
     const tool = makeTool("web_search", async () => ({ content: bad }));
