@@ -29,7 +29,7 @@ import { openRegistrationRoutes } from "./tools/http/routes.ts";
 import { toolStore } from "./tools/http/store.ts";
 import { openTrialRoute } from "./tools/http/trial-routes.ts";
 import { openToolRoutes } from "./tools/routes.ts";
-import { judgeParameters } from "./tools/schema.ts";
+import { judgeParameters } from "./tools/schema/parameters.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 

@@ -1,10 +1,10 @@
 // How an execution ends its run: every call that was planned has an outcome then.
 import { type Code, refuse } from "../../platform/refusal.ts";
 import type { Exceeded } from "./budget.ts";
+import { isSent } from "./calls/open-calls.ts";
+import { writeToolMessage, writeUnfinished } from "./calls/result.ts";
 import { addCall, createTelling } from "./counting.ts";
 import { type Addition, type End, tell } from "./journal.ts";
-import { isSent } from "./open-calls.ts";
-import { writeToolMessage, writeUnfinished } from "./result.ts";
 import type { NewStep } from "./step.ts";
 import type { Fate, Work } from "./work.ts";
 

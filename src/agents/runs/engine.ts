@@ -3,7 +3,7 @@ import { endsWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
 import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
-import type { OpenToolset } from "../tools/toolset.ts";
+import type { OpenToolset } from "../tools/toolsets.ts";
 import { createCallers } from "./callers.ts";
 import type { RunStore } from "./journal.ts";
 import { createPerformance } from "./performing.ts";

@@ -2,6 +2,7 @@
 import type { RoundAnswer } from "../../gateway/index.ts";
 import { type Asked, askModel } from "./asking.ts";
 import { judgeBudgets, judgeTime } from "./budget.ts";
+import { workCalls } from "./calls/working.ts";
 import { converse } from "./conversation.ts";
 import { CANCELLED, end, exceed, fail, KEY_ENDED } from "./ending.ts";
 import { Lost } from "./journal.ts";
@@ -9,7 +10,6 @@ import { takeReply } from "./replying.ts";
 import { askForLess } from "./shortening.ts";
 import { takeSummary } from "./summarising.ts";
 import type { Break, Fate, Turn, Work } from "./work.ts";
-import { workCalls } from "./working.ts";
 
 /** A model that cannot write arguments does not learn it in the fourth round. */
 const INVALID_ROUNDS_MAX = 3;

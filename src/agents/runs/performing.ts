@@ -3,7 +3,7 @@ import { wait } from "../../platform/clock.ts";
 import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
 import { createFence } from "../tools/fence.ts";
-import type { OpenToolset } from "../tools/toolset.ts";
+import type { OpenToolset } from "../tools/toolsets.ts";
 import { leftMs } from "./budget.ts";
 import { execute } from "./execution.ts";
 import { createJournal, type RunStore } from "./journal.ts";

@@ -9,9 +9,9 @@ import type { Tool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
 import { standInLine } from "../tools/turns.ts";
+import { nameCall } from "./calls/open-calls.ts";
+import { writeResult, writeToolMessage } from "./calls/result.ts";
 import { writeAmount } from "./cost.ts";
-import { nameCall } from "./open-calls.ts";
-import { writeResult, writeToolMessage } from "./result.ts";
 import type { RunState } from "./state.ts";
 import type { AssistantData, NewStep, Outcome, ToolCallData } from "./step.ts";
 

@@ -1,11 +1,11 @@
 // What becomes of a model's reply: the end of its run, or the calls that it plans.
 import type { RoundAnswer } from "../../gateway/index.ts";
 import { judgeCalls } from "./budget.ts";
+import { askFor } from "./calls/requesting.ts";
 import { priceRound } from "./cost.ts";
 import { addReply, createTelling } from "./counting.ts";
 import { end, exceed } from "./ending.ts";
 import { type Plan, planReply, readReply } from "./planning.ts";
-import { askFor } from "./requesting.ts";
 import type { RunRow } from "./run.ts";
 import type { Turn, Work } from "./work.ts";
 

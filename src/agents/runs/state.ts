@@ -9,8 +9,8 @@ import {
 } from "../threads/view-blocks.ts";
 import type { KnownAddresses } from "../tools/address-memory.ts";
 import type { Fence } from "../tools/fence.ts";
-import { recallAddresses, rememberResult } from "./known-addresses.ts";
-import { applyCall, applyDecision, type OpenCall } from "./open-calls.ts";
+import { recallAddresses, rememberResult } from "./calls/known-addresses.ts";
+import { applyCall, applyDecision, type OpenCall } from "./calls/open-calls.ts";
 import type { RunRow } from "./run.ts";
 import type {
   ApprovalData,

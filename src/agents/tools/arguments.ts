@@ -1,8 +1,8 @@
 // From the text that a model wrote as a call's arguments to valid arguments, or to its faults.
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { findFaults, type Parameters } from "./schema/parameters.ts";
 import { findHarm } from "./schema/soundness.ts";
-import { findFaults, type Parameters } from "./schema.ts";
 
 const TEXT_BYTES_MAX = 256 * 1024;
 const DEPTH_MAX = 64;

@@ -2,7 +2,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../access/index.ts";
 import type { NoteEffect } from "../notes/note.ts";
-import type { Parameters } from "./schema.ts";
+import type { Parameters } from "./schema/parameters.ts";
 
 /** agents.does.tool: what a call can do, which decides who may let it run. */
 export const RISKS = ["read", "write", "irreversible"] as const;

@@ -1,13 +1,22 @@
 // Opens the tools of a version for a run: those in memory, and the revisions that it has pinned.
 import type { Bound } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
-import type { ToolPin } from "../definitions/version.ts";
+import type { ToolPin, VersionRow } from "../definitions/version.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Tool } from "./contract.ts";
 import type { ToolRevisionRow } from "./http/revision.ts";
 import type { toolStore } from "./http/store.ts";
-import { prepareParameters } from "./schema.ts";
-import type { OpenToolset, Toolset } from "./toolset.ts";
+import { prepareParameters } from "./schema/parameters.ts";
+
+export interface Toolset {
+  /** undefined: there is no such tool, or it is switched off. */
+  find(name: string): Tool | undefined;
+  /** Looks again which of them are switched off; left out: none of them ever is. */
+  refresh?(): Promise<void>;
+}
+
+/** The tools of a version in the revisions that it has pinned. */
+export type OpenToolset = (account_id: string, version: VersionRow) => Promise<Toolset>;
 
 /**
  * As JSON, of all tools that are kept together: what judges their arguments takes some thirty times

@@ -1,6 +1,6 @@
 // The last look at a call before it leaves: what changes something outside has been written down.
 import { expect, test } from "bun:test";
-import { runCall } from "../../../src/agents/runs/calling.ts";
+import { runCall } from "../../../src/agents/runs/calls/calling.ts";
 import type { ToolCallData } from "../../../src/agents/runs/step.ts";
 import type { Work } from "../../../src/agents/runs/work.ts";
 import { createManualClock } from "../../support/clock.ts";

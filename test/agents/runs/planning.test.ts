@@ -5,7 +5,7 @@ import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { planReply, readReply } from "../../../src/agents/runs/planning.ts";
 import type { RunState } from "../../../src/agents/runs/state.ts";
 import type { BuiltinTool, Tool } from "../../../src/agents/tools/contract.ts";
-import { judgeParameters } from "../../../src/agents/tools/schema.ts";
+import { judgeParameters } from "../../../src/agents/tools/schema/parameters.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { answer, call } from "./trial.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { checkArguments } from "../../../src/agents/tools/arguments.ts";
-import { judgeParameters } from "../../../src/agents/tools/schema.ts";
+import { judgeParameters } from "../../../src/agents/tools/schema/parameters.ts";
 
 const parameters = Type.Object(
   {

@@ -10,7 +10,7 @@ import { findOwn, refuseTool, type ToolsAround } from "../around.ts";
 import type { Tool } from "../contract.ts";
 import { cutOutput } from "../output.ts";
 import { NameParams } from "../routes.ts";
-import { prepareParameters } from "../schema.ts";
+import { prepareParameters } from "../schema/parameters.ts";
 import { ToolTrial } from "../tool.ts";
 import type { ToolRevisionRow } from "./revision.ts";
 

@@ -1,6 +1,6 @@
 // Holds callers' patterns to linear time: which are taken, what they mean, what they cost.
 import { describe, expect, test } from "bun:test";
-import { judgeParameters } from "../../../../src/agents/tools/schema.ts";
+import { judgeParameters } from "../../../../src/agents/tools/schema/parameters.ts";
 import { fill, findIn } from "./schemas.ts";
 
 describe("patterns", () => {

@@ -4,7 +4,7 @@ import {
   findFaults,
   type Parameters,
   prepareParameters,
-} from "../../../../src/agents/tools/schema.ts";
+} from "../../../../src/agents/tools/schema/parameters.ts";
 
 export const fill = <T>(length: number, make: (n: number) => T): T[] =>
   Array.from({ length }, (_, n) => make(n));

@@ -5,7 +5,7 @@ import {
   judgeParameters,
   type Parameters,
   prepareParameters,
-} from "../../../../src/agents/tools/schema.ts";
+} from "../../../../src/agents/tools/schema/parameters.ts";
 import { fill, findIn } from "./schemas.ts";
 
 /** The fields of a schema as JSON text, values that fit it, and values that do not. */

@@ -1,6 +1,6 @@
 // Holds schemas and checks to bounds: no schema runs for ever, and none takes all the time.
 import { describe, expect, test } from "bun:test";
-import { judgeParameters } from "../../../../src/agents/tools/schema.ts";
+import { judgeParameters } from "../../../../src/agents/tools/schema/parameters.ts";
 import { chain, fill, findIn } from "./schemas.ts";
 
 describe("what a check costs", () => {

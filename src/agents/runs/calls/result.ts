@@ -1,8 +1,8 @@
 // What a call came to, as its step, and the same for the model and the thread.
-import { formatMoney } from "../../platform/money.ts";
-import type { NewMessage } from "../threads/thread.ts";
+import { formatMoney } from "../../../platform/money.ts";
+import type { NewMessage } from "../../threads/thread.ts";
+import type { ToolCallData, ToolResultData } from "../step.ts";
 import { isSent } from "./open-calls.ts";
-import type { ToolCallData, ToolResultData } from "./step.ts";
 
 const NOTHING = formatMoney(0);
 

@@ -1,9 +1,10 @@
 // The JSON Schemas of callers' tools: which are taken, and what is wrong with a value by them.
-import type { Judge } from "./schema/dialect.ts";
-import { SchemaFault, writeSentence } from "./schema/fault.ts";
-import { readSchema } from "./schema/reading.ts";
-import { findHarm } from "./schema/soundness.ts";
-import { standInLine } from "./turns.ts";
+
+import { standInLine } from "../turns.ts";
+import type { Judge } from "./dialect.ts";
+import { SchemaFault, writeSentence } from "./fault.ts";
+import { readSchema } from "./reading.ts";
+import { findHarm } from "./soundness.ts";
 
 const TEXT_BYTES_MAX = 32 * 1024;
 const DEPTH_MAX = 16;
@@ -58,7 +59,7 @@ async function judgeByMeta(parameters: Parameters): Promise<string | null> {
 }
 
 /** Loaded where the first caller's schema comes in: it takes some milliseconds and megabytes. */
-const loadValidator = () => import("./schema/dialect.ts");
+const loadValidator = () => import("./dialect.ts");
 
 /** By the schema's text, in the order of their last preparing: many runs prepare the same. */
 const kept = new Map<string, Judge>();

@@ -1,11 +1,11 @@
 // What a person is asked: a call as it would be sent, and why it is not sent without them.
-import { show } from "../../platform/shape.ts";
-import { Approval, type ApprovalRow, hashArguments } from "../approvals/approval.ts";
-import type { Around } from "../around.ts";
-import type { RunRow } from "./run.ts";
-import type { RunState, Source } from "./state.ts";
-import type { NewStep, ToolCallData } from "./step.ts";
-import type { Request } from "./store/waiting.ts";
+import { show } from "../../../platform/shape.ts";
+import { Approval, type ApprovalRow, hashArguments } from "../../approvals/approval.ts";
+import type { Around } from "../../around.ts";
+import type { RunRow } from "../run.ts";
+import type { RunState, Source } from "../state.ts";
+import type { NewStep, ToolCallData } from "../step.ts";
+import type { Request } from "../store/waiting.ts";
 
 /**
  * Of all sources of an approval together. Each stands in every approval of a round, and there up to

@@ -1,6 +1,6 @@
 // The calls of a round that have no result yet, and where each of them stands.
-import { type Approval, hashArguments } from "../approvals/approval.ts";
-import type { ApprovalData, ToolCallData } from "./step.ts";
+import { type Approval, hashArguments } from "../../approvals/approval.ts";
+import type { ApprovalData, ToolCallData } from "../step.ts";
 
 /** What of a decided approval its call goes by. */
 export type Decided = Pick<

@@ -1,13 +1,13 @@
 // What becomes of calls that have ended: results, marks and messages in one record.
-import type { NewMessage } from "../threads/thread.ts";
+import type { NewMessage } from "../../threads/thread.ts";
+import { addCall, createTelling } from "../counting.ts";
+import { tell } from "../journal.ts";
+import type { NewStep, ToolCallData } from "../step.ts";
+import type { Request } from "../store/waiting.ts";
+import type { Work } from "../work.ts";
 import type { Called } from "./calling.ts";
-import { addCall, createTelling } from "./counting.ts";
-import { tell } from "./journal.ts";
 import { writeToolMessage } from "./result.ts";
-import type { NewStep, ToolCallData } from "./step.ts";
-import type { Request } from "./store/waiting.ts";
 import { mayRepeat, tellUnknown } from "./unknown.ts";
-import type { Work } from "./work.ts";
 
 /** Writes what has ended; the calls that are to be sent again by themselves. */
 export async function settle(work: Work, done: readonly Called[]): Promise<ToolCallData[]> {

@@ -1,15 +1,15 @@
 // The calls of a round: those that run side by side, those that a person has decided on, and those
 // of which nobody knows what became of them.
-import type { Caller } from "../../access/index.ts";
+import type { Caller } from "../../../access/index.ts";
+import { end, KEY_ENDED } from "../ending.ts";
+import type { ToolCallData } from "../step.ts";
+import type { Turn, Work } from "../work.ts";
 import { allowCalls } from "./allowing.ts";
 import { type Called, runCall } from "./calling.ts";
 import { answerDenied } from "./denying.ts";
-import { end, KEY_ENDED } from "./ending.ts";
 import { prepareCall } from "./open-calls.ts";
 import { settle } from "./settling.ts";
-import type { ToolCallData } from "./step.ts";
 import { settleAdrift } from "./unknown.ts";
-import type { Turn, Work } from "./work.ts";
 
 /** So many calls of a round run side by side. */
 const CALLS_AT_ONCE = 8;

@@ -1,7 +1,10 @@
 // Holds callers' JSON Schemas to what may be registered, and values to what the schemas say.
 import { describe, expect, test } from "bun:test";
-import { judgeParameters, type Parameters } from "../../../src/agents/tools/schema.ts";
-import { chain, fill, findIn } from "./schema/schemas.ts";
+import {
+  judgeParameters,
+  type Parameters,
+} from "../../../../src/agents/tools/schema/parameters.ts";
+import { chain, fill, findIn } from "./schemas.ts";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 

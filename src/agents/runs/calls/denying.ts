@@ -1,10 +1,10 @@
 // What the model is told of calls that a person did not allow, or on which nobody decided in time.
-import { addCall } from "./counting.ts";
-import { end, fail } from "./ending.ts";
+import { addCall } from "../counting.ts";
+import { end, fail } from "../ending.ts";
+import type { NewStep, ToolResultData } from "../step.ts";
+import type { Turn, Work } from "../work.ts";
 import { isSent, type OpenCall } from "./open-calls.ts";
 import { writeResult, writeToolMessage } from "./result.ts";
-import type { NewStep, ToolResultData } from "./step.ts";
-import type { Turn, Work } from "./work.ts";
 
 export type DeniedCall = Extract<OpenCall, { standing: "denied" }>;
 

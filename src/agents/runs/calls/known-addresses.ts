@@ -1,10 +1,10 @@
 // The addresses that a run may open once it has read text from outside: those that stood, whole, in
 // what the user wrote or in what came from elsewhere, and none that a model made up.
-import type { Message, ToolCallText } from "../threads/thread.ts";
-import { createKnownAddresses, type KnownAddresses } from "../tools/address-memory.ts";
-import { bringsAddresses, mayEcho } from "../tools/addresses.ts";
-import type { RunLog, RunState } from "./state.ts";
-import type { ToolResultData } from "./step.ts";
+import type { Message, ToolCallText } from "../../threads/thread.ts";
+import { createKnownAddresses, type KnownAddresses } from "../../tools/address-memory.ts";
+import { bringsAddresses, mayEcho } from "../../tools/addresses.ts";
+import type { RunLog, RunState } from "../state.ts";
+import type { ToolResultData } from "../step.ts";
 
 /** Whoever cannot open one need not remember any. */
 const OPENS_ADDRESSES = "read_page";

@@ -1,15 +1,15 @@
 // Runs the calls of a round side by side, and says what became of each.
-import type { Caller } from "../../access/index.ts";
-import { abortAfter } from "../../platform/clock.ts";
-import type { NoteEffect } from "../notes/note.ts";
-import type { StoredOutput, Tool, ToolResult } from "../tools/contract.ts";
-import { cutOutput, type Room } from "../tools/output.ts";
-import { type Amount, priceCall, writeAmount } from "./cost.ts";
+import type { Caller } from "../../../access/index.ts";
+import { abortAfter } from "../../../platform/clock.ts";
+import type { NoteEffect } from "../../notes/note.ts";
+import type { StoredOutput, Tool, ToolResult } from "../../tools/contract.ts";
+import { cutOutput, type Room } from "../../tools/output.ts";
+import { type Amount, priceCall, writeAmount } from "../cost.ts";
+import type { RunState } from "../state.ts";
+import type { ToolCallData, ToolResultData } from "../step.ts";
+import type { Work } from "../work.ts";
 import { isSent } from "./open-calls.ts";
 import { writeResult } from "./result.ts";
-import type { RunState } from "./state.ts";
-import type { ToolCallData, ToolResultData } from "./step.ts";
-import type { Work } from "./work.ts";
 
 /** So long behind its time a tool is waited for that says by itself how it was broken off. */
 const GRACE_MS = 1_000;

@@ -1,16 +1,16 @@
 // Calls of which nobody knows whether they were done: never sent again unless that is harmless, or
 // a person says so.
-import type { Tool } from "../tools/contract.ts";
+import type { Tool } from "../../tools/contract.ts";
+import { addCall } from "../counting.ts";
+import type { Addition } from "../journal.ts";
+import type { RunRow } from "../run.ts";
+import type { ToolCallData } from "../step.ts";
+import type { Request } from "../store/waiting.ts";
+import type { Turn, Work } from "../work.ts";
 import type { Called } from "./calling.ts";
-import { addCall } from "./counting.ts";
-import type { Addition } from "./journal.ts";
 import type { OpenCall } from "./open-calls.ts";
 import { askFor } from "./requesting.ts";
 import { writeResult, writeToolMessage } from "./result.ts";
-import type { RunRow } from "./run.ts";
-import type { ToolCallData } from "./step.ts";
-import type { Request } from "./store/waiting.ts";
-import type { Turn, Work } from "./work.ts";
 
 /** So often a call that may be repeated is sent by itself, the first time included. */
 const ATTEMPTS_MAX = 3;
