@@ -38,7 +38,10 @@ export async function createConnection(given: Given, output: Output): Promise<nu
 export async function setConnectionSecret(given: Given, output: Output): Promise<number> {
   const secret = await readSecret(output);
   const id = given.args[0]!;
-  const set = await administer(given, ({ connections }) => connections.setSecret(id, secret));
+  const hosts = readList(given, "host");
+  const set = await administer(given, ({ connections }) =>
+    connections.setSecret(id, secret, hosts.length === 0 ? null : hosts),
+  );
   return print(output, show(ListedConnection, set));
 }
 

@@ -271,7 +271,9 @@ export const VERBS: readonly Verb[] = [
   {
     name: "connections set-secret",
     args: ["ID"],
-    flags: {},
+    flags: {
+      host: { takes: "H", multiple: true, help: "it may be sent to now (default as before)" },
+    },
     help: "another secret, from stdin",
     run: async (given, output) =>
       (await import("./connections.ts")).setConnectionSecret(given, output),

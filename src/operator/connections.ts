@@ -67,10 +67,14 @@ export function createConnectionVerbs(options: ConnectionVerbsOptions) {
       const made = await explain(() => connections.create(owner.id, chosen, connections_max));
       return { account: owner.name, ...made };
     },
-    /** It is sent from the next call on, also by a server that runs beside. */
-    async setSecret(typed: string, secret: string): Promise<ListedConnectionRow> {
+    /** It is sent from the next call on, also by a server that runs beside; null: as before. */
+    async setSecret(
+      typed: string,
+      secret: string,
+      hosts: readonly string[] | null = null,
+    ): Promise<ListedConnectionRow> {
       const { id, account_id } = await requireOne(typed);
-      const set = await explain(() => connections.setSecret(id, account_id, secret));
+      const set = await explain(() => connections.setSecret(id, account_id, secret, hosts));
       return { account: (await listNames()).get(account_id)!, ...set };
     },
     /** The secret goes with it. */

@@ -130,10 +130,13 @@ const changeCases: Case[] = [
       // What is the same already is no change.
       expect(await connections.update("c-1", "a-1", { name: "New" }, NOW + 9)).toEqual(row);
       expect(await connections.update("c-1", "a-1", {}, NOW + 9)).toEqual(row);
-      const emptied = { ...row, allowed_hosts: [], updated_at: NOW + 9 };
-      expect(await connections.update("c-1", "a-1", { allowed_hosts: [] }, NOW + 9)).toEqual(
-        emptied,
-      );
+      // Fewer hosts can be named by whoever may change it, and others not.
+      const widened = (allowed_hosts: string[]) =>
+        codeOf(connections.update("c-1", "a-1", { allowed_hosts }, NOW + 9));
+      expect(await widened([HOST, "other.example.com"])).toBe("invalid_request");
+      expect(await widened(["other.example.com"])).toBe("invalid_request");
+      expect(await widened([])).toBe("invalid_request");
+      expect(await connections.find("c-1", "a-1")).toEqual(row);
     },
   },
   {

@@ -149,8 +149,8 @@ test("agents.does.connection a secret that was changed, and hosts that were, cou
     `Bearer ${CANARY}`,
     "Bearer another",
   ]);
-  const body = { allowed_hosts: ["api.example.com"] };
-  await readJson(await app.ask("PATCH", `${PATH}/${id}`, { body }));
+  const body = { secret: "another", allowed_hosts: ["api.example.com"] };
+  await readJson(await app.ask("PUT", `${PATH}/${id}/secret`, { body }));
   expect(await tryOut()).toMatchObject({
     outcome: "error",
     content: "Nothing was sent: Its connection is not for the endpoint's host.",

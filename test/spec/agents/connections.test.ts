@@ -186,16 +186,34 @@ describe("agents.errors.invalid_request what no request could carry is refused",
 
 describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => {
   test("agents.endpoints.tools.p3 PATCH changes its name and its hosts, and nothing else", async () => {
-    const before = await create({ allowed_hosts: ["a.example.com"] });
+    const before = await create({ allowed_hosts: ["a.example.com", "b.example.com"] });
     await app.clock.advance(1_000);
     const name = `Renamed ${before.name}`;
     const changed = await readJson(await patch(before.id, { name }));
     expect(changed).toEqual({ ...before, name, updated_at: expect.stringMatching(ISO) });
     expect(changed.updated_at > before.updated_at).toBe(true);
-    const emptied = await readJson(await patch(before.id, { allowed_hosts: null }));
-    expect(emptied).toEqual({ ...changed, allowed_hosts: [] });
+    const hosts = { allowed_hosts: ["b.example.com"] };
+    const fewer = await readJson(await patch(before.id, hosts));
+    expect(fewer).toEqual({ ...changed, ...hosts });
     await app.clock.advance(1_000);
-    expect(await readJson(await patch(before.id, {}))).toEqual(emptied);
+    expect(await readJson(await patch(before.id, {}))).toEqual(fewer);
+  });
+
+  test("agents.endpoints.tools.p5 others than its hosts come with its secret, and no key that does not know it sends it there", async () => {
+    const { id } = await create({ allowed_hosts: ["a.example.com"] });
+    const elsewhere = ["mine.example.com"];
+    for (const allowed_hosts of [elsewhere, ["a.example.com", ...elsewhere], [], null]) {
+      const refused = await patch(id, { allowed_hosts });
+      await expectRefusal(refused, 400, "invalid_request", "allowed_hosts");
+    }
+    expect((await read(id)).allowed_hosts).toEqual(["a.example.com"]);
+    const body = { secret: "known", allowed_hosts: elsewhere };
+    const set = await app.ask("PUT", `/v1/tools/connections/${id}/secret`, { body });
+    expect((await readJson(set)).allowed_hosts).toEqual(elsewhere);
+    const again = await app.ask("PUT", `/v1/tools/connections/${id}/secret`, {
+      body: { secret: "known" },
+    });
+    expect((await readJson(again)).allowed_hosts).toEqual(elsewhere);
   });
 
   test("agents.endpoints.tools.p3 agents.endpoints.tools.p5 PUT and POST set another secret, which is not shown either", async () => {
@@ -250,7 +268,8 @@ describe("agents.endpoints.tools.p3 a connection is bound to its hosts", () => {
     const other = { name: "second_of_it", endpoint: "https://other.example.com/" };
     const refused = await app.post("/v1/tools", makeTool({ ...other, connection_id: id }));
     await expectRefusal(refused, 400, "invalid_request", "connection_id");
-    await readJson(await patch(id, { allowed_hosts: ["api.example.com", "other.example.com"] }));
+    const body = { secret: "known", allowed_hosts: ["api.example.com", "other.example.com"] };
+    await readJson(await app.ask("PUT", `/v1/tools/connections/${id}/secret`, { body }));
     await register(app, { ...other, connection_id: id });
   });
 

@@ -72,16 +72,23 @@ export type NewConnection = Static<typeof NewConnection>;
 
 export const ConnectionPatch = Type.Object(
   { name: Type.Optional(name), allowed_hosts: Type.Optional(maybe(allowed_hosts)) },
-  { ...strict, $id: "ConnectionPatch", description: "What is left out stays as it is." },
+  {
+    ...strict,
+    $id: "ConnectionPatch",
+    description:
+      "What is left out stays as it is. Of its hosts some can be taken away, but not all of them; " +
+      "others are set together with the secret.",
+  },
 );
 export type ConnectionPatch = Static<typeof ConnectionPatch>;
 
 export const NewSecret = Type.Object(
-  { secret },
+  { secret, allowed_hosts: Type.Optional(maybe(allowed_hosts)) },
   {
     ...strict,
     $id: "NewSecret",
-    description: "The secret that takes the place of the one before.",
+    description:
+      "The secret that takes the place of the one before; its hosts stay unless they are sent.",
     examples: [{ secret: "another-secret-of-the-endpoint" }],
   },
 );

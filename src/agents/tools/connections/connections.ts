@@ -60,12 +60,19 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
       if (!changed) throw refuse("connection_not_found");
       return changed;
     },
-    async setSecret(id: string, owner_id: string | null, secret: string) {
+    /** `hosts`: where it may be sent from now on; null: as before. */
+    async setSecret(
+      id: string,
+      owner_id: string | null,
+      secret: string,
+      hosts: readonly string[] | null = null,
+    ) {
+      if (hosts !== null) requireHosts(hosts);
       const { kind, account_id } = await require(id, owner_id);
       requireSecret(kind, secret);
       const about = { kind: "connection", row_id: id, account_id, set_at: clock.now() } as const;
       const set = await secrets.store(about, secret, (sealed) =>
-        store.setSecret(id, account_id, sealed),
+        store.setSecret(id, account_id, sealed, hosts),
       );
       if (!set) throw refuse("connection_not_found");
       return set;

@@ -142,7 +142,12 @@ function openSecretRoutes(door: Door, connections: Connections): void {
         refusals: ["invalid_request", "connection_not_found", "connections_unavailable"],
       },
       async ({ params, body, caller: { account_id } }) => {
-        const set = await connections.setSecret(params.id, account_id, body.secret);
+        const set = await connections.setSecret(
+          params.id,
+          account_id,
+          body.secret,
+          body.allowed_hosts ?? null,
+        );
         return [200, show(Connection, set)];
       },
     );

@@ -55,6 +55,7 @@ export const connectionStore = store(
       // What stays as it is was not updated either.
       if (Bun.deepEquals(wanted, found)) return found;
       const { name, allowed_hosts } = wanted;
+      requireNarrowing(found.allowed_hosts, allowed_hosts);
       if (name !== found.name && (await isTaken(tx, account_id, name))) throw refuseName(name);
       await tx.run(
         sql`UPDATE connections SET name = ${name}, updated_at = ${now},
@@ -63,17 +64,28 @@ export const connectionStore = store(
       );
       return { ...wanted, updated_at: now };
     },
-    /** In the place of the secret before; undefined: there is no such connection. */
-    setSecret: async (tx, id: string, account_id: string, secret: SealedSecret) => {
+    /**
+     * In the place of the secret before; undefined: there is no such connection. `hosts`: where it
+     * may be sent from now on; null: as before.
+     */
+    setSecret: async (
+      tx,
+      id: string,
+      account_id: string,
+      secret: SealedSecret,
+      hosts: readonly string[] | null = null,
+    ) => {
       const found = await findConnection(tx, id, account_id);
       if (!found) return undefined;
       const { set_at } = secret;
+      const allowed_hosts = hosts === null ? found.allowed_hosts : [...hosts];
       await tx.run(
-        sql`UPDATE connections SET secret_set_at = ${set_at}, updated_at = ${set_at}
+        sql`UPDATE connections SET secret_set_at = ${set_at}, updated_at = ${set_at},
+              allowed_hosts = ${JSON.stringify(allowed_hosts)}
             WHERE id = ${id}`,
       );
       await putSecret(tx, secret);
-      return { ...found, secret_set_at: set_at, updated_at: set_at };
+      return { ...found, allowed_hosts, secret_set_at: set_at, updated_at: set_at };
     },
     /** It and its secret; false: there is no such connection. */
     remove: async (tx, id: string, account_id: string) => {
@@ -92,6 +104,20 @@ export const connectionStore = store(
     },
   },
 );
+
+/**
+ * A secret goes nowhere that nobody has named who knows it: else a key that may not read it could
+ * have it sent to a host of its own.
+ */
+function requireNarrowing(before: readonly string[], after: readonly string[]): void {
+  const isSame = after.length === before.length && after.every((host, i) => host === before[i]);
+  const isNarrower = after.length > 0 && after.every((host) => before.includes(host));
+  if (isSame || isNarrower || before.length === 0) return;
+  const message =
+    "A connection's hosts can be made fewer, but not none; others are set together with its " +
+    "secret (PUT …/secret).";
+  throw refuse("invalid_request", { param: "allowed_hosts", message });
+}
 
 /** A part: refuses a host that the connection is not for; one without any is for this from now. */
 export async function bindHost(

@@ -123,7 +123,7 @@ test("what was changed or deleted counts from the next call on", async () => {
   const { id } = await create();
   await connections.setSecret(id, OWNER, "another");
   expect(await ask(id)).toMatchObject({ connection: { secret: "another" } });
-  await connections.change(id, OWNER, { allowed_hosts: ["other.example.com"] });
+  await connections.setSecret(id, OWNER, "another", ["other.example.com"]);
   expect((await ask(id)).ok).toBe(false);
   expect((await ask(id, { host: "other.example.com" })).ok).toBe(true);
   await connections.remove(id, OWNER);
