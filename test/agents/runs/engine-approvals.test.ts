@@ -169,6 +169,8 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
   test("in time is told so, at the instant at which its time is over", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1)), call(pay(1))), payer(receiver));
+    // Beside the looks that are taken whether anybody waits or not.
+    await trial.clock.advance(7_000);
     const id = await begin();
     const [approval] = await pendingOf(trial, id);
     await trial.clock.advance(TTL_MS - 1);

@@ -197,6 +197,17 @@ describe("a write under way", () => {
     await expectUnknown(trial, id);
   });
 
+  test("whose tool is off at the next start is asked about by nobody: its outcome is unknown", async () => {
+    const cut = createCut();
+    const { trial, id, pinned, receiver } = await begin({ wrap: cut.wrap });
+    cut.die();
+    await trial.switchTool("write", "disabled");
+    const second = await open(script(say("done")), pinned);
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
+    expect(receiver.times()).toEqual([1]);
+    await expectUnknown(second, id);
+  });
+
   test("at a stop is asked about at the next start, as is what was never heard of again", async () => {
     const { trial, id, pinned, receiver } = await begin();
     const stopped = trial.engine.stop(30_000);

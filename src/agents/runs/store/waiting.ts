@@ -40,7 +40,6 @@ async function requestApprovals(
   const asked = requests.map(({ approval }) => approval.id);
   const pending = JSON.stringify([...run!.pending_approvals, ...asked]);
   await tx.run(sql`UPDATE runs SET pending_approvals = ${pending} WHERE id = ${run_id}`);
-  tx.tell("approvals", run_id);
   for (const { approval, event_id } of requests) {
     await tx.run(sql`INSERT INTO approvals ${into(ApprovalRow, approval)}`);
     await tellOutside(tx, {
