@@ -134,6 +134,31 @@ describe("a cancel", () => {
     expect(receiver.arrivals).toEqual([]);
     await judge(trial, id);
   });
+
+  test("while results are written takes nothing from what it breaks off", async () => {
+    const broken = Promise.withResolvers<void>();
+    const receiver = createReceiver(async (_arrival, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      broken.resolve();
+      return { ...done("It was broken off."), outcome: "error" };
+    });
+    const look = makeSender("look", receiver, { risk: "read" });
+    const trial = await open(script(call(add(), ["look", {}])), {
+      ...pin([look]),
+      wrap: (store) => ({
+        ...store,
+        async settle(...given) {
+          await trial.cancel(given[0].run_id);
+          await broken.promise;
+          return store.settle(...given);
+        },
+      }),
+    });
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 1 } });
+    expect(await outcomesOf(trial, id)).toEqual(["ok", "cancelled"]);
+    await judge(trial, id);
+  });
 });
 
 /** What ends or lets go a run in the middle of a write. */

@@ -187,6 +187,21 @@ describe("a person who is asked about such a call", () => {
     await judge(trial, id);
   });
 
+  test("and approves it has the model read what came then, and nothing of the time before", async () => {
+    const receiver = createReceiver(({ time }) => ({
+      ...(time === 1 ? unknown() : done()),
+      content: `${time}`.repeat(100_000),
+    }));
+    const trial = await open(script(call(write())), pinWriter(receiver));
+    const id = await trial.run();
+    await trial.reaches(id, "waiting_approval");
+    await decideAll(trial, id, "approved");
+    await trial.ended(id);
+    const [result] = await resultsOf(trial, id);
+    const whole = await trial.store.findOutput(id, result!.tool_call_id);
+    expect(whole).toBe("2".repeat(100_000));
+  });
+
   test("is waited for beside what had asked before it", async () => {
     const receiver = createReceiver(({ tool, time }) =>
       tool === "write" && time === 1 ? unknown() : done(),
