@@ -43,6 +43,19 @@ describe("a tool that is switched off", () => {
     await judge(trial, id);
   });
 
+  test("while the model asks for it is not called, though it only reads", async () => {
+    const receiver = createReceiver();
+    const model = async (_ask: unknown, _signal: unknown, turn: number) => {
+      if (turn === 0) await trial.switchTool("look", "disabled");
+      return turn === 0 ? call(["look", {}]) : say("done");
+    };
+    const trial = await open(model, pin([makeSender("look", receiver, { risk: "read" })]));
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
+    expect(await outcomesOf(trial, id)).toEqual(["disabled"]);
+    expect(receiver.arrivals).toEqual([]);
+  });
+
   test("while nobody knows what became of its call is not asked for again by an approval", async () => {
     const receiver = onceUnknown();
     const trial = await open(script(call(write())), pinWriter(receiver));
