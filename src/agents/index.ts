@@ -6,7 +6,7 @@ export {
   STATUSES as APPROVAL_STATUSES,
 } from "./approvals/approval.ts";
 export { type ApprovalBook, createApprovalBook } from "./approvals/book.ts";
-export type { Decision } from "./approvals/deciding.ts";
+export type { Decision } from "./approvals/decision-table.ts";
 export { type AgentBook, createAgentBook } from "./definitions/book.ts";
 export { showRuns } from "./figures.ts";
 export { openAgents } from "./opening.ts";

@@ -198,7 +198,10 @@ const waitCases: Case[] = [
   {
     method: "runs.wait",
     title: "does not let a run go that was asked to stop",
-    given: startOne,
+    async given(houses) {
+      await startOne(houses);
+      await askFor(houses, "r-1");
+    },
     async act({ runs }) {
       await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
       return runs.wait("r-1", 1, 33);

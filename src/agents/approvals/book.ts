@@ -5,8 +5,8 @@ import type { Ids } from "../../platform/ids.ts";
 import { runStore } from "../runs/store/index.ts";
 import { toolStore } from "../tools/http/store.ts";
 import type { ApprovalRow } from "./approval.ts";
-import type { Decision } from "./deciding.ts";
-import { decideApproval } from "./decisions.ts";
+import { decideApproval } from "./deciding.ts";
+import type { Decision } from "./decision-table.ts";
 import { type ApprovalFilter, approvalStore } from "./store.ts";
 
 export interface ApprovalBookOptions {

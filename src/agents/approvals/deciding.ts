@@ -1,38 +1,30 @@
-// What a decision meets: the table of an approval's states by the two ways to decide.
-import type { Code } from "../../platform/refusal.ts";
-import type { Approval } from "./approval.ts";
+// Decides approvals, for whoever may: a key or an operator.
+import type { Static } from "@sinclair/typebox";
+import type { Bound } from "../../platform/database/index.ts";
+import { refuse } from "../../platform/refusal.ts";
+import type { Around } from "../around.ts";
+import type { runStore } from "../runs/store/index.ts";
+import type { Approval, ApprovalRow } from "./approval.ts";
+import type { Decision } from "./decision-table.ts";
 
-export type Decision = "approved" | "rejected";
+export interface DecisionWish {
+  approval_id: string;
+  /** null: an operator decides, of whichever account's. */
+  account_id: string | null;
+  decision: Decision;
+  reason: string | null;
+  decided_by: NonNullable<Static<typeof Approval>["decided_by"]>;
+}
 
-/** `decide`: it takes effect; `same`: it was decided so already; else the refusal. */
-export type Verdict =
-  | "decide"
-  | "same"
-  | Extract<Code, "approval_decided" | "approval_expired" | "approval_closed">;
-
-type Standing = Approval["status"] | "overdue";
-
-/** agents.states.p6: only what is pending is decided. */
-const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, Verdict>>>> = {
-  pending: { approved: "decide", rejected: "decide" },
-  // agents.endpoints.approvals.after_expiry, agents.states.p9, agents.errors.approval_expired: also
-  // before any sweep has come by.
-  overdue: { approved: "approval_expired", rejected: "approval_expired" },
-  // agents.endpoints.approvals.same_decision_again, agents.states.p7
-  // agents.endpoints.approvals.opposite_decision_after_a_decision, agents.states.p8,
-  // agents.errors.approval_decided
-  approved: { approved: "same", rejected: "approval_decided" },
-  rejected: { approved: "approval_decided", rejected: "same" },
-  expired: { approved: "approval_expired", rejected: "approval_expired" },
-  // agents.endpoints.approvals.cancelled_or_its_run_ended, agents.states.p10
-  closed: { approved: "approval_closed", rejected: "approval_closed" },
-};
-
-export function judgeDecision(
-  { status, expires_at }: Pick<Approval, "status" | "expires_at">,
-  decision: Decision,
-  now: number,
-): Verdict {
-  const standing: Standing = status === "pending" && expires_at <= now ? "overdue" : status;
-  return DECISIONS[standing][decision];
+/** The approval as it is then; what its state does not allow is refused. */
+export async function decideApproval(
+  { clock, ids }: Pick<Around, "clock" | "ids">,
+  runs: Pick<Bound<typeof runStore>, "decide">,
+  wish: DecisionWish,
+): Promise<ApprovalRow> {
+  const fresh = { step_id: ids.uuid(), event_id: ids.uuid() };
+  const { approval, is_late } = await runs.decide({ ...wish, ...fresh, now: clock.now() });
+  // agents.errors.approval_expired: that it is over is written by then, whatever clock comes next.
+  if (is_late) throw refuse("approval_expired");
+  return approval;
 }

@@ -6,7 +6,10 @@ import type { Around } from "../around.ts";
 import type { runStore } from "../runs/store/index.ts";
 import { approvalStore } from "./store.ts";
 
-/** A wall clock may be set at any time: nobody sleeps longer than this. */
+/**
+ * Sooner than any approval can be over: so each is seen in time, whichever process asked for it. A
+ * wall clock may be set at any time, too.
+ */
 const LOOK_EVERY_MS = 30_000;
 const APPROVALS_A_WRITE = 100;
 
@@ -15,10 +18,8 @@ export function createExpiry(around: Around, runs: Bound<typeof runStore>): Serv
   const { database, clock, ids, log } = around;
   const approvals = database.bind(approvalStore);
   let isStopping = false;
-  let isAskedAgain = false;
-  let looking: Promise<void> | null = null;
+  let looking: Promise<void> | undefined;
   let cancel: Cancel | undefined;
-  let leave: (() => void) | undefined;
 
   const expireAll = async () => {
     for (let overdue = APPROVALS_A_WRITE; overdue === APPROVALS_A_WRITE && !isStopping; ) {
@@ -41,32 +42,20 @@ export function createExpiry(around: Around, runs: Bound<typeof runStore>): Serv
       return LOOK_EVERY_MS;
     }
   };
-  const lookOnce = async () => {
-    cancel?.();
-    let pause_ms: number;
-    do {
-      isAskedAgain = false;
-      pause_ms = await findPause();
-    } while (isAskedAgain && !isStopping);
-    looking = null;
-    if (!isStopping) cancel = clock.after(pause_ms, look);
+  const look = async () => {
+    const pause_ms = await findPause();
+    if (!isStopping) cancel = clock.after(pause_ms, begin);
   };
-  const look = () => {
-    if (isStopping) return;
-    if (looking) isAskedAgain = true;
-    else looking = lookOnce();
+  const begin = () => {
+    looking = look();
   };
   return {
     name: "expiry of approvals",
-    start() {
-      leave = database.listen("approvals", look);
-      look();
-    },
+    start: begin,
     async stop(deadline_ms) {
       isStopping = true;
-      leave?.();
       cancel?.();
-      await endsWithin(clock, deadline_ms, looking ?? Promise.resolve());
+      await endsWithin(clock, deadline_ms, Promise.resolve(looking));
     },
   };
 }

@@ -6,8 +6,8 @@ import { refuse } from "../../platform/refusal.ts";
 import { maybe, show } from "../../platform/shape.ts";
 import type { RunsAround } from "../runs/around.ts";
 import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
-import type { Decision } from "./deciding.ts";
-import { decideApproval } from "./decisions.ts";
+import { decideApproval } from "./deciding.ts";
+import type { Decision } from "./decision-table.ts";
 import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./listing.ts";
 import { approvalStore, type FoundApproval } from "./store.ts";
 

@@ -69,13 +69,17 @@ describe("a call that is approved", () => {
     await judgeApprovals(trial, id);
   });
 
-  test("is not sent where what is stored is not what was shown", async () => {
-    const receiver = createReceiver();
-    const forge = ({ data, ...step }: StepRow) => ({
-      ...step,
-      data: JSON.parse(JSON.stringify(data).replaceAll('{"sum":1}', '{"sum":1000}')),
-    });
-    await open(script(call(pay(1))), {
+  /** Restored from steps in which these kinds say another sum. */
+  const openForged = (receiver: Receiver, ...kinds: StepRow["kind"][]) => {
+    const forge = ({ data, ...step }: StepRow) => {
+      const text = JSON.stringify(data);
+      const isForged = kinds.includes(step.kind);
+      return {
+        ...step,
+        data: JSON.parse(isForged ? text.replaceAll('{"sum":1}', '{"sum":1000}') : text),
+      };
+    };
+    return open(script(call(pay(1))), {
       ...payer(receiver),
       wrap: (store) => ({
         ...store,
@@ -85,6 +89,11 @@ describe("a call that is approved", () => {
         },
       }),
     });
+  };
+
+  test("is not sent where what is stored is not what was shown", async () => {
+    const receiver = createReceiver();
+    await openForged(receiver, "tool_call", "approval");
     const id = await begin();
     await decideAll(trial, id, "approved");
     await trial.until(async () => trial.lines.length > 0);
@@ -92,6 +101,15 @@ describe("a call that is approved", () => {
       "Error: an approval's arguments are not those that were shown",
     ]);
     expect(receiver.arrivals).toEqual([]);
+  });
+
+  test("is sent as the approval has it, whatever its plan says", async () => {
+    const receiver = createReceiver();
+    await openForged(receiver, "tool_call");
+    const id = await begin();
+    await decideAll(trial, id, "approved");
+    await trial.ended(id);
+    expect(receiver.arrivals).toMatchObject([{ arguments: { sum: 1 } }]);
   });
 
   test("runs where it only reads, and where what it changes lies here", async () => {
@@ -128,7 +146,7 @@ describe("a call that is approved", () => {
 describe("agents.states.waiting_approval_reject: a call that is not allowed", () => {
   test("is told to the model with the reason, and its run goes on", async () => {
     const receiver = createReceiver();
-    await open(script(call(pay(1))), payer(receiver));
+    await open(script(call(pay(1))), payer(receiver, { on_approval_expired: "fail" }));
     const id = await begin();
     const [approval] = await pendingOf(trial, id);
     await decide(trial, approval!.id, "rejected", "Too dear.");
@@ -169,6 +187,8 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
   test("in time is told so, at the instant at which its time is over", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1)), call(pay(1))), payer(receiver));
+    // Beside the looks that are taken whether anybody waits or not.
+    await trial.clock.advance(7_000);
     const id = await begin();
     const [approval] = await pendingOf(trial, id);
     await trial.clock.advance(TTL_MS - 1);

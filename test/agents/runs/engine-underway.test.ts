@@ -43,6 +43,19 @@ describe("a tool that is switched off", () => {
     await judge(trial, id);
   });
 
+  test("while the model asks for it is not called, though it only reads", async () => {
+    const receiver = createReceiver();
+    const model = async (_ask: unknown, _signal: unknown, turn: number) => {
+      if (turn === 0) await trial.switchTool("look", "disabled");
+      return turn === 0 ? call(["look", {}]) : say("done");
+    };
+    const trial = await open(model, pin([makeSender("look", receiver, { risk: "read" })]));
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
+    expect(await outcomesOf(trial, id)).toEqual(["disabled"]);
+    expect(receiver.arrivals).toEqual([]);
+  });
+
   test("while nobody knows what became of its call is not asked for again by an approval", async () => {
     const receiver = onceUnknown();
     const trial = await open(script(call(write())), pinWriter(receiver));
@@ -134,6 +147,31 @@ describe("a cancel", () => {
     expect(receiver.arrivals).toEqual([]);
     await judge(trial, id);
   });
+
+  test("while results are written takes nothing from what it breaks off", async () => {
+    const broken = Promise.withResolvers<void>();
+    const receiver = createReceiver(async (_arrival, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      broken.resolve();
+      return { ...done("It was broken off."), outcome: "error" };
+    });
+    const look = makeSender("look", receiver, { risk: "read" });
+    const trial = await open(script(call(add(), ["look", {}])), {
+      ...pin([look]),
+      wrap: (store) => ({
+        ...store,
+        async settle(...given) {
+          await trial.cancel(given[0].run_id);
+          await broken.promise;
+          return store.settle(...given);
+        },
+      }),
+    });
+    const id = await trial.run();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 1 } });
+    expect(await outcomesOf(trial, id)).toEqual(["ok", "cancelled"]);
+    await judge(trial, id);
+  });
 });
 
 /** What ends or lets go a run in the middle of a write. */
@@ -195,6 +233,17 @@ describe("a write under way", () => {
     await open(script(), pinned);
     expect(await trial.ended(id)).toMatchObject({ error: { code: "crash_loop" }, recoveries: 5 });
     await expectUnknown(trial, id);
+  });
+
+  test("whose tool is off at the next start is asked about by nobody: its outcome is unknown", async () => {
+    const cut = createCut();
+    const { trial, id, pinned, receiver } = await begin({ wrap: cut.wrap });
+    cut.die();
+    await trial.switchTool("write", "disabled");
+    const second = await open(script(say("done")), pinned);
+    expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
+    expect(receiver.times()).toEqual([1]);
+    await expectUnknown(second, id);
   });
 
   test("at a stop is asked about at the next start, as is what was never heard of again", async () => {

@@ -90,7 +90,10 @@ describe("a write that ends", () => {
     const receiver = createReceiver(() => ({ ...done("Nothing was sent."), outcome: "error" }));
     const trial = await open(script(call(write())), pinWriter(receiver));
     const id = await trial.run();
-    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
+    // It counts, and costs nothing: only what was of use is paid.
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "succeeded", usage: { tool_calls: 1 }, cost: { tools: 0 } },
+    });
     expect(await outcomesOf(trial, id)).toEqual(["error"]);
     expect(await approvalsOf(trial, id)).toEqual([]);
     await judge(trial, id);
@@ -181,6 +184,44 @@ describe("a person who is asked about such a call", () => {
     await decide(trial, second!.id, "approved");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 5 } });
     expect(receiver.times()).toEqual([1, 2, 2, 1]);
+    await judge(trial, id);
+  });
+
+  test("and approves it has the model read what came then, and nothing of the time before", async () => {
+    const receiver = createReceiver(({ time }) => ({
+      ...(time === 1 ? unknown() : done()),
+      content: `${time}`.repeat(100_000),
+    }));
+    const trial = await open(script(call(write())), pinWriter(receiver));
+    const id = await trial.run();
+    await trial.reaches(id, "waiting_approval");
+    await decideAll(trial, id, "approved");
+    await trial.ended(id);
+    const [result] = await resultsOf(trial, id);
+    const whole = await trial.store.findOutput(id, result!.tool_call_id);
+    expect(whole).toBe("2".repeat(100_000));
+  });
+
+  test("is waited for beside what had asked before it", async () => {
+    const receiver = createReceiver(({ tool, time }) =>
+      tool === "write" && time === 1 ? unknown() : done(),
+    );
+    const pay = makeSender("pay", receiver, { risk: "irreversible" });
+    const sender = makeSender("write", receiver, { risk: "write" });
+    const trial = await open(
+      script(call(["pay", {}], write())),
+      pin([pay, sender], { unattended_writes: true }),
+    );
+    const id = await trial.run();
+    await trial.reaches(id, "waiting_approval");
+    const [first, second] = await pendingOf(trial, id);
+    expect([first!.why, second!.why]).toEqual([["irreversible"], ["outcome_unknown"]]);
+    expect((await trial.find(id)).pending_approvals).toEqual([first!.id, second!.id]);
+    await decide(trial, second!.id, "approved");
+    expect(await trial.find(id)).toMatchObject({ status: "waiting_approval" });
+    await decide(trial, first!.id, "rejected");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(receiver.arrivals.map(({ tool }) => tool)).toEqual(["write", "write"]);
     await judge(trial, id);
   });
 

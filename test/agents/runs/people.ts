@@ -1,8 +1,8 @@
 // People who are asked, and who decide: of the approvals of a run.
 import { expect } from "bun:test";
 import type { Approval, ApprovalRow } from "../../../src/agents/approvals/approval.ts";
-import type { Decision } from "../../../src/agents/approvals/deciding.ts";
-import { decideApproval } from "../../../src/agents/approvals/decisions.ts";
+import { decideApproval } from "../../../src/agents/approvals/deciding.ts";
+import type { Decision } from "../../../src/agents/approvals/decision-table.ts";
 import type { Trial } from "./trial.ts";
 
 const FILTER = { account_id: null, agent_id: null, status: null, before: null, limit: 100 };

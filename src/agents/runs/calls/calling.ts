@@ -32,13 +32,21 @@ export interface Called {
   is_off: boolean;
 }
 
+/** What a call brings that nobody ran here. */
+const NOTHING = { whole: null, cost: 0, url: null, effect: null, has_external: false };
+
 /** Of a call whose tool was switched off behind its plan. */
 export function writeDisabled(call: ToolCallData): Called {
   // Of what had been sent before nobody knows what became of it.
   const outcome = isSent(call) ? "outcome_unknown" : "disabled";
   const result = writeResult(call, { outcome, content: "The tool was switched off." });
-  const nothing = { whole: null, cost: 0, url: null, effect: null, has_external: false };
-  return { call, result, ...nothing, is_off: true };
+  return { ...NOTHING, call, result, is_off: true };
+}
+
+/** Of a call that was sent by a process that is gone. */
+export function writeUnseen(call: ToolCallData): Called {
+  const result = writeResult(call, { outcome: "outcome_unknown", content: "Nobody saw its end." });
+  return { ...NOTHING, call, result, is_off: false };
 }
 
 /** Of all results of a run together so much is shown by head and tail, and of more by less. */
@@ -50,11 +58,11 @@ function findRoom({ told: { characters, wholes } }: RunState): Room {
   return { is_wide: characters < SHOWN_CHARACTERS_MAX, keeps_whole: wholes < WHOLES_MAX };
 }
 
-type Around = Pick<Work, "around" | "state" | "findTool" | "findOutput">;
+type Calling = Pick<Work, "around" | "state" | "findTool" | "findOutput">;
 
 /** Runs one call; it never throws: a bug of a tool is an error of the call. */
 export async function runCall(
-  work: Around,
+  work: Calling,
   call: ToolCallData,
   caller: Caller,
   signal: AbortSignal,
@@ -95,7 +103,7 @@ export async function runCall(
 
 /** By its end, or by that of its time; it never throws. */
 async function useTool(
-  { around, state, findOutput }: Around,
+  { around, state, findOutput }: Calling,
   tool: Tool,
   { name, tool_call_id, arguments: given }: ToolCallData,
   { caller, signal }: { caller: Caller; signal: AbortSignal },

@@ -4,8 +4,9 @@ import { addCall, createTelling } from "../counting.ts";
 import { tell } from "../journal.ts";
 import type { NewStep, ToolCallData } from "../step.ts";
 import type { Request } from "../store/waiting.ts";
-import type { Work } from "../work.ts";
-import type { Called } from "./calling.ts";
+import type { Turn, Work } from "../work.ts";
+import { type Called, writeUnseen } from "./calling.ts";
+import type { OpenCall } from "./open-calls.ts";
 import { writeToolMessage } from "./result.ts";
 import { mayRepeat, tellUnknown } from "./unknown.ts";
 
@@ -16,6 +17,19 @@ export async function settle(work: Work, done: readonly Called[]): Promise<ToolC
   const ended = done.filter((called) => !isRepeated(called));
   if (ended.length > 0) await writeEnded(work, ended);
   return done.filter(isRepeated).map(({ call }) => call);
+}
+
+/** What a process that is gone had sent: as if it had ended here, and nobody had seen how. */
+export async function settleAdrift(work: Work, adrift: readonly OpenCall[]): Promise<Turn> {
+  const { state } = work;
+  const repeated = await settle(
+    work,
+    adrift.map(({ call }) => writeUnseen(call)),
+  );
+  state.open = state.open.map((one) =>
+    repeated.includes(one.call) ? { call: one.call, standing: "ready", decided: null } : one,
+  );
+  return "next";
 }
 
 async function writeEnded(work: Work, ended: readonly Called[]): Promise<void> {

@@ -6,9 +6,8 @@ import type { Addition } from "../journal.ts";
 import type { RunRow } from "../run.ts";
 import type { ToolCallData } from "../step.ts";
 import type { Request } from "../store/waiting.ts";
-import type { Turn, Work } from "../work.ts";
+import type { Work } from "../work.ts";
 import type { Called } from "./calling.ts";
-import type { OpenCall } from "./open-calls.ts";
 import { askFor } from "./requesting.ts";
 import { writeResult, writeToolMessage } from "./result.ts";
 
@@ -35,12 +34,9 @@ export function mayRepeat({ attempt, risk }: ToolCallData, tool: Tool | undefine
   return risk === "write" && tool?.sends?.is_idempotent === true && attempt < ATTEMPTS_MAX;
 }
 
-/** A call, and what was seen of its end; nothing: its process is gone. */
-type Ended = Pick<Called, "call"> & Partial<Pick<Called, "result" | "is_off">>;
-
 /** By the policy a person is asked whether it is sent again, or the model is told. */
-export function tellUnknown(work: Work, progress: RunRow, ended: Ended): Unknown {
-  const { call, result: seen, is_off = false } = ended;
+export function tellUnknown(work: Work, progress: RunRow, called: Called): Unknown {
+  const { call, result: seen, is_off } = called;
   const { state, around, findTool } = work;
   const { ids } = around;
   // What is switched off could not be sent again, whoever said so.
@@ -57,9 +53,8 @@ export function tellUnknown(work: Work, progress: RunRow, ended: Ended): Unknown
     const steps = [{ ...planned, data: asking }, ...asked.steps];
     return { ...asked, steps, messages: [] };
   }
-  const { http_status = null, duration_ms = null } = seen ?? {};
-  const known = { http_status, duration_ms };
-  const result = writeResult(call, { outcome: "outcome_unknown", content: REPORT, ...known });
+  const { outcome, http_status, duration_ms } = seen;
+  const result = writeResult(call, { outcome, content: REPORT, http_status, duration_ms });
   const step = { id: ids.uuid(), round: progress.usage.rounds, kind: "tool_result" as const };
   return {
     progress: addCall(progress, 0, false),
@@ -67,28 +62,4 @@ export function tellUnknown(work: Work, progress: RunRow, ended: Ended): Unknown
     messages: [writeToolMessage(result, ids.uuid())],
     requests: [],
   };
-}
-
-/** What a process that is gone had sent. */
-export async function settleAdrift(work: Work, adrift: readonly OpenCall[]): Promise<Turn> {
-  const { state, journal, findTool } = work;
-  const isRepeated = (one: OpenCall) =>
-    adrift.includes(one) && mayRepeat(one.call, findTool(one.call.name));
-  const unknown = adrift.filter((one) => !isRepeated(one));
-  state.open = state.open.map((one) =>
-    isRepeated(one) ? { call: one.call, standing: "ready", decided: null } : one,
-  );
-  let progress = state.row;
-  const steps: Unknown["steps"][number][] = [];
-  const messages: Unknown["messages"][number][] = [];
-  const requests: Request[] = [];
-  for (const { call } of unknown) {
-    const told = tellUnknown(work, progress, { call });
-    progress = told.progress;
-    steps.push(...told.steps);
-    messages.push(...told.messages);
-    requests.push(...told.requests);
-  }
-  if (unknown.length > 0) await journal.settle({ progress, steps, messages }, requests);
-  return "next";
 }

@@ -8,8 +8,7 @@ import { allowCalls } from "./allowing.ts";
 import { type Called, runCall } from "./calling.ts";
 import { answerDenied } from "./denying.ts";
 import { prepareCall } from "./open-calls.ts";
-import { settle } from "./settling.ts";
-import { settleAdrift } from "./unknown.ts";
+import { settle, settleAdrift } from "./settling.ts";
 
 /** So many calls of a round run side by side. */
 const CALLS_AT_ONCE = 8;

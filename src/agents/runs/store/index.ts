@@ -25,7 +25,7 @@ import { loadLog } from "./loading.ts";
 import { type Record, record } from "./record.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { findStartable } from "./startable.ts";
-import { beginWaiting, type Request, requestApprovals } from "./waiting.ts";
+import { beginWaiting, type Request, recordAsking } from "./waiting.ts";
 
 const Id = Type.Object({ id: Type.String() });
 const Account = Type.Object({ account_id: Type.String() });
@@ -117,20 +117,13 @@ export const runStore = store(
     recover: (tx, findings: readonly Finding[], dead: readonly number[], now: number) =>
       recover(tx, findings, dead, now),
     /** A reply of the model, the calls that it plans, and what is asked of a person. */
-    plan: async (tx, given: Record, requests: readonly Request[]) => {
-      const recorded = await record(tx, given);
-      if (recorded) await requestApprovals(tx, given.run_id, requests);
-      return recorded;
-    },
+    plan: (tx, given: Record, requests: readonly Request[]) => recordAsking(tx, given, requests),
     /** That calls will be sent; nothing is written where one of the tools is switched off. */
     intend: (tx, given: Record, account_id: string, tools: readonly string[]) =>
       intend(tx, given, account_id, tools),
     /** Results of calls, and what is asked of a person about those of unknown outcome. */
-    settle: async (tx, given: Record, requests: readonly Request[] = []) => {
-      const recorded = await record(tx, given);
-      if (recorded) await requestApprovals(tx, given.run_id, requests);
-      return recorded;
-    },
+    settle: (tx, given: Record, requests: readonly Request[] = []) =>
+      recordAsking(tx, given, requests),
     /** agents.states.p7: by a key or an operator; the approval as it is then. */
     decide: (tx, deciding: Deciding) => decide(tx, deciding),
     /** Approvals that nobody has decided in time; how many they were. */

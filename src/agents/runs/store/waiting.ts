@@ -6,6 +6,7 @@ import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import { transit } from "../states.ts";
 import { countActive } from "./ending.ts";
+import { type Record, type Recorded, record } from "./record.ts";
 
 /** An approval as it is asked for, and the id of the event that tells of it. */
 export interface Request {
@@ -15,21 +16,30 @@ export interface Request {
 
 const Pending = Type.Object({ pending_approvals: Type.Array(Type.String()) });
 
+/** A part: a record, and what is asked of a person with it; null: the process has lost the run. */
+export async function recordAsking(
+  tx: Tx,
+  given: Record,
+  requests: readonly Request[],
+): Promise<Recorded | null> {
+  const recorded = await record(tx, given);
+  if (recorded && requests.length > 0) await requestApprovals(tx, given.run_id, requests);
+  return recorded;
+}
+
 /**
- * A part: writes what is asked of a person, beside the steps that say so. What the run waits for is
+ * Writes what is asked of a person, beside the steps that say so. What the run waits for is
  * written here and where it is decided, and nowhere else: people decide while others work.
  */
-export async function requestApprovals(
+async function requestApprovals(
   tx: Tx,
   run_id: string,
   requests: readonly Request[],
 ): Promise<void> {
-  if (requests.length === 0) return;
   const run = await tx.one(Pending, sql`SELECT pending_approvals FROM runs WHERE id = ${run_id}`);
   const asked = requests.map(({ approval }) => approval.id);
   const pending = JSON.stringify([...run!.pending_approvals, ...asked]);
   await tx.run(sql`UPDATE runs SET pending_approvals = ${pending} WHERE id = ${run_id}`);
-  tx.tell("approvals", run_id);
   for (const { approval, event_id } of requests) {
     await tx.run(sql`INSERT INTO approvals ${into(ApprovalRow, approval)}`);
     await tellOutside(tx, {
