@@ -1,4 +1,4 @@
-// What a Worker or a process of a test's runs, as one file: it starts in half the time of its sources.
+// What a process or a Worker of a test runs, as one file: so it starts twice as fast.
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
