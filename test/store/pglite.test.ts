@@ -1,5 +1,5 @@
 // The conformance suite on PGlite: PostgreSQL in WebAssembly, there on every machine.
-import { openPglite } from "../support/database.ts";
+import { openEmptiedPglite } from "../support/database.ts";
 import { testEngine } from "./conformance.ts";
 
-testEngine("PGlite", openPglite);
+testEngine("PGlite", openEmptiedPglite);

@@ -1,6 +1,7 @@
 // The conformance suite on SQLite as `wadi serve` runs it, and what may befall its writer.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { store } from "../../src/platform/database/index.ts";
+import { bundle } from "../support/bundle.ts";
 import { holdWriteLock } from "../support/crash.ts";
 import {
   failureOf,
@@ -8,13 +9,14 @@ import {
   openFiles,
   openTestDatabase,
   type TestDatabase,
-  WRITER,
 } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
 import { testEngine } from "./conformance.ts";
 
 const { find } = trialStore.reads;
 const keptStore = store("trials", { find }, {}, ["find"]);
+
+const [WRITER] = await bundle(new URL("../support/database-writer.ts", import.meta.url));
 
 testEngine("SQLite with a writer", () => openFiles(WRITER));
 

@@ -41,7 +41,7 @@ export function openApprovalRoutes(door: Door, around: RunsAround): void {
 
   /** agents.authentication.6, agents.errors.approval_not_found: missing, or not the caller's. */
   const require = async (id: string, { account_id }: Caller): Promise<FoundApproval> => {
-    const found = account_id === null ? undefined : await approvals.find(id);
+    const found = await approvals.find(id);
     if (!found || found.account_id !== account_id) throw refuse("approval_not_found");
     return found;
   };

@@ -208,6 +208,19 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     await judgeApprovals(trial, id);
   });
 
+  test("in time is told so in time, however long another has", async () => {
+    await open(script(call(pay(1)), call(pay(1))), payer(createReceiver()));
+    const policy = trial.version.policy;
+    trial.version.policy = { ...policy, approval_ttl_seconds: 86_400 };
+    await begin();
+    trial.version.policy = policy;
+    // Behind a look that has seen the other one alone.
+    await trial.clock.advance(40_000);
+    const id = await begin();
+    await trial.clock.advance(TTL_MS);
+    expect(await approvalsOf(trial, id)).toMatchObject([{ status: "expired" }]);
+  });
+
   test("in time ends its run where the policy says so; nothing else of the round is sent", async () => {
     const receiver = createReceiver();
     await open(

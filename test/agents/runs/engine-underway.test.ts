@@ -174,6 +174,24 @@ describe("a cancel", () => {
   });
 });
 
+test("a write of which the process has lost the run is not sent, and nothing more is done", async () => {
+  const receiver = createReceiver();
+  let intents = 0;
+  const trial = await open(script(call(write())), {
+    ...pinWriter(receiver),
+    wrap: (store) => ({
+      ...store,
+      async intend() {
+        intents++;
+        return { came: "lost" };
+      },
+    }),
+  });
+  await trial.run();
+  await trial.until(async () => intents > 0 && trial.engine.look().executing === 0);
+  expect([intents, receiver.arrivals, trial.lines]).toEqual([1, [], []]);
+});
+
 /** What ends or lets go a run in the middle of a write. */
 describe("a write under way", () => {
   const begin = async (options: Partial<TrialOptions> = {}) => {

@@ -11,11 +11,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createSecretBox } from "../../../src/platform/secrets/box.ts";
 import {
   makeKeyFile,
   readKeyFile,
   replaceKeyFile,
 } from "../../../src/platform/secrets/key-file.ts";
+import { createKeyRing } from "../../../src/platform/secrets/key-ring.ts";
 import { type MasterKey, makeMasterKey } from "../../../src/platform/secrets/master-key.ts";
 import { seal } from "../../../src/platform/secrets/sealing.ts";
 import { type SealedSecret, secretStore } from "../../../src/platform/secrets/store.ts";
@@ -56,6 +58,26 @@ afterEach(async () => {
 });
 
 describe("a box with its key", () => {
+  test("gives back what a rotation seals again between its looks at the row and at the file", async () => {
+    await store();
+    const bound = database.bind(secretStore);
+    let looks = 0;
+    const box = createSecretBox({
+      store: {
+        ...bound,
+        async find(kind, row_id) {
+          const found = await bound.find(kind, row_id);
+          if (++looks === 1) await open().rotate({ gives_up: false });
+          return found;
+        },
+      },
+      ring: createKeyRing({ file, clock, warn() {} }),
+      log: { warn() {}, info() {} },
+    });
+    expect(await box.open(place)).toEqual(opened);
+    expect(looks).toBe(2);
+  });
+
   test("gives back what was stored, also to the next process", async () => {
     const box = open();
     await store(box);
