@@ -48,8 +48,8 @@ export interface RouteSpec<
   query?: Q;
   ignores_unknown_query?: true;
   /**
-   * Judges who may do this to what the path names: before a body is read, so that no fault of one is
-   * told to who may not.
+   * Judges who may do this to what the path names: before a body is read, so that no fault of one
+   * is told to who may not.
    */
   admit?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
   /** What it reads of the request's head, for the document; the handler judges it. */

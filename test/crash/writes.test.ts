@@ -12,9 +12,11 @@ const files = openFiles();
 const script = join(files.directory, "crash-write.js");
 beforeAll(async () => {
   // Three processes a write: reading all of the source each time would be most of what they do.
-  const entrypoints = ["crash-write", "crash-writer"].map((name) =>
-    Bun.fileURLToPath(new URL(`../support/${name}.ts`, import.meta.url)),
-  );
+  const sources = [
+    new URL("../support/crash-write.ts", import.meta.url),
+    new URL("../support/crash-writer.ts", import.meta.url),
+  ];
+  const entrypoints = sources.map(({ pathname }) => pathname);
   await Bun.build({ entrypoints, outdir: files.directory, target: "bun" });
 });
 afterAll(() => files.release());
