@@ -56,23 +56,20 @@ export async function showApproval(given: Given, output: Output): Promise<number
   return 0;
 }
 
-export function decideApproval(given: Given, output: Output, decision: Decision): Promise<number> {
+export async function decideApproval(
+  given: Given,
+  output: Output,
+  decision: Decision,
+): Promise<number> {
   const reason = readText(given, "reason") ?? null;
   if (reason !== null && [...reason].length > REASON_CHARACTERS_MAX) {
     throw new UsageProblem(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
   }
-  return sendDecision(given, output, { decision, reason, by: nameUser() });
-}
-
-async function sendDecision(
-  given: Given,
-  output: Output,
-  wish: { decision: Decision; reason: string | null; by: string },
-): Promise<number> {
+  const wish = { decision, reason, by: nameUser() };
   const { approval, was_decided } = await administer(given, ({ approvals }) =>
     approvals.decide(given.args[0]!, wish),
   );
-  if (was_decided) output.say(`it was ${wish.decision} already, and stays as it was`);
+  if (was_decided) output.say(`it was ${decision} already, and stays as it was`);
   const shown = show(Approval, approval) as Shown;
   output.print(shown, drawRow(summarise(shown)));
   return 0;

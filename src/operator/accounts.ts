@@ -15,6 +15,13 @@ export type ListedAccount = Static<typeof ListedAccount>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
+/** The name of each account by its id. */
+export async function nameAccounts({
+  accounts,
+}: Pick<Access, "accounts">): Promise<ReadonlyMap<string, string>> {
+  return new Map((await accounts.list()).map(({ id, name }) => [id, name]));
+}
+
 export interface AccountVerbsOptions {
   access: Pick<Access, "accounts" | "holds">;
   grants: Grants;

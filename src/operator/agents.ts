@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import type { Access, Account, HoldRow } from "../access/index.ts";
 import type { AgentBook } from "../agents/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/shape.ts";
+import { nameAccounts } from "./accounts.ts";
 import { readId } from "./ids.ts";
 import { OperatorProblem } from "./problem.ts";
 
@@ -26,12 +27,12 @@ export interface AgentVerbsOptions {
 }
 
 export function createAgentVerbs({ access, book, requireAccount }: AgentVerbsOptions) {
-  const { accounts, holds } = access;
+  const { holds } = access;
   return {
     /** Newest first; of one account, or all. */
     async list(account: string | null) {
       const owner = account === null ? null : await requireAccount(account);
-      const names = new Map((await accounts.list()).map(({ id, name }) => [id, name]));
+      const names = await nameAccounts(access);
       const found = await book.list(owner?.id ?? null);
       return found.map(({ agent, hold }) => ({
         ...agent,

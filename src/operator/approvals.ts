@@ -11,6 +11,7 @@ import {
 } from "../agents/index.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { maybe, Resource, Timestamp } from "../platform/shape.ts";
+import { nameAccounts } from "./accounts.ts";
 import { readId } from "./ids.ts";
 import { OperatorProblem } from "./problem.ts";
 
@@ -82,13 +83,11 @@ export function createApprovalVerbs(options: ApprovalVerbsOptions) {
     if (found) return found;
     throw new OperatorProblem(`there is no approval "${id}": see \`${VERB}\``);
   };
-  const nameAccounts = async () =>
-    new Map((await access.accounts.list()).map(({ id, name }) => [id, name]));
   return {
     /** Newest first; of one account or all. */
     async list({ account, status, limit }: ApprovalsWish) {
       const owner = account === null ? null : await requireAccount(account);
-      const names = await nameAccounts();
+      const names = await nameAccounts(access);
       const found = await approvals.list({ account_id: owner?.id ?? null, status, limit });
       return found.map((one) => ({ ...one, account: names.get(one.account_id)! }));
     },
@@ -99,7 +98,7 @@ export function createApprovalVerbs(options: ApprovalVerbsOptions) {
       const run = await runs.find(run_id);
       const revision = await approvals.findRevision(approval);
       const setting = {
-        account: (await nameAccounts()).get(account_id)!,
+        account: (await nameAccounts(access)).get(account_id)!,
         agent_name: (await agents.findName(agent_id, account_id)) ?? null,
         tool_description: revision?.description ?? null,
         tool_endpoint: revision?.endpoint ?? null,

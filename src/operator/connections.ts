@@ -7,10 +7,10 @@ import {
   type ConnectionKind,
   type Connections,
 } from "../agents/index.ts";
-import { Refusal } from "../platform/refusal.ts";
 import { Resource } from "../platform/shape.ts";
+import { nameAccounts } from "./accounts.ts";
 import { readId } from "./ids.ts";
-import { OperatorProblem, refuseUnknown } from "./problem.ts";
+import { explainRefusal, OperatorProblem, refuseUnknown } from "./problem.ts";
 
 export const ListedConnection = Resource("ListedConnection", {
   account: Type.String({ description: "The owner's name." }),
@@ -40,10 +40,6 @@ export interface ConnectionVerbsOptions {
 export function createConnectionVerbs(options: ConnectionVerbsOptions) {
   const { access, connections, connections_max, requireAccount } = options;
 
-  const listNames = async () => {
-    const accounts = await access.accounts.list();
-    return new Map(accounts.map(({ id, name }) => [id, name]));
-  };
   /** Its id and its owner. */
   const requireOne = async (typed: string) => {
     const id = readId(typed, "connection's id", "wadi connections list");
@@ -55,7 +51,7 @@ export function createConnectionVerbs(options: ConnectionVerbsOptions) {
     /** Newest first; of one account, or of all. */
     async list(account: string | null): Promise<ListedConnectionRow[]> {
       const owner = account === null ? null : await requireAccount(account);
-      const names = await listNames();
+      const names = await nameAccounts(access);
       const found = await connections.list(owner?.id ?? null);
       return found.map((row) => ({ account: names.get(row.account_id)!, ...row }));
     },
@@ -64,7 +60,9 @@ export function createConnectionVerbs(options: ConnectionVerbsOptions) {
       const owner = await requireAccount(account);
       const wanted = kind ?? (rest.header_name === null ? "bearer" : "header");
       const chosen = { ...rest, kind: requireKind(wanted) };
-      const made = await explain(() => connections.create(owner.id, chosen, connections_max));
+      const made = await explainRefusal(() =>
+        connections.create(owner.id, chosen, connections_max),
+      );
       return { account: owner.name, ...made };
     },
     /** It is sent from the next call on, also by a server that runs beside; null: as before. */
@@ -74,13 +72,13 @@ export function createConnectionVerbs(options: ConnectionVerbsOptions) {
       hosts: readonly string[] | null = null,
     ): Promise<ListedConnectionRow> {
       const { id, account_id } = await requireOne(typed);
-      const set = await explain(() => connections.setSecret(id, account_id, secret, hosts));
-      return { account: (await listNames()).get(account_id)!, ...set };
+      const set = await explainRefusal(() => connections.setSecret(id, account_id, secret, hosts));
+      return { account: (await nameAccounts(access)).get(account_id)!, ...set };
     },
     /** The secret goes with it. */
     async remove(typed: string): Promise<string> {
       const { id, account_id } = await requireOne(typed);
-      await explain(() => connections.remove(id, account_id));
+      await explainRefusal(() => connections.remove(id, account_id));
       return id;
     },
   };
@@ -91,14 +89,4 @@ function requireKind(text: string): ConnectionKind {
   if (kind) return kind;
   const advice = `a kind is one of ${CONNECTION_KINDS.join(", ")}`;
   throw refuseUnknown("kind", text, CONNECTION_KINDS, advice);
-}
-
-/** What the API refuses is a problem of who typed it. */
-async function explain<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (failure) {
-    if (failure instanceof Refusal) throw new OperatorProblem(failure.message);
-    throw failure;
-  }
 }

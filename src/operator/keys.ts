@@ -8,6 +8,7 @@ import {
   type Scope,
 } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import { nameAccounts } from "./accounts.ts";
 import { readId } from "./ids.ts";
 import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
 
@@ -59,8 +60,7 @@ export function createKeyVerbs({ access, clock, models, requireAccount }: KeyVer
     /** Newest first; of one account, or all. */
     async list(account: string | null): Promise<ListedKey[]> {
       const owner = account === null ? null : await requireAccount(account);
-      const accounts = await access.accounts.list();
-      const names = new Map(accounts.map(({ id, name }) => [id, name]));
+      const names = await nameAccounts(access);
       const keys = await access.keys.list(owner?.id ?? null);
       return keys.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
     },

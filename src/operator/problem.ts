@@ -1,4 +1,5 @@
 // What the operator asked for cannot be done, in a sentence that says why and what to do.
+import { Refusal } from "../platform/refusal.ts";
 import { findNearest } from "../platform/settings/index.ts";
 
 export class OperatorProblem extends Error {}
@@ -13,6 +14,16 @@ export function refuseUnknown(
   const nearest = findNearest(name, known);
   const hint = nearest === undefined ? `: ${advice}` : `; did you mean "${nearest}"?`;
   return new OperatorProblem(`there is no ${what} "${name}"${hint}`);
+}
+
+/** What the API would refuse is a problem of who typed it. */
+export async function explainRefusal<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (failure) {
+    if (failure instanceof Refusal) throw new OperatorProblem(failure.message);
+    throw failure;
+  }
 }
 
 /** A model that the settings do not name. */

@@ -2,9 +2,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Access, Account } from "../access/index.ts";
 import { type ToolBook, ToolRevision } from "../agents/index.ts";
-import { Refusal } from "../platform/refusal.ts";
 import { Resource } from "../platform/shape.ts";
-import { OperatorProblem, refuseUnknown } from "./problem.ts";
+import { explainRefusal, refuseUnknown } from "./problem.ts";
 
 export const ListedTool = Resource("ListedTool", {
   account: Type.String({ description: "The owner's name." }),
@@ -47,13 +46,7 @@ export function createToolVerbs({ access, tools, tools_max, requireAccount }: To
     show: (name: string, owner: string) => work(name, owner, (id) => tools.find(id, name)),
     /** No run calls it any more. */
     disable: (name: string, owner: string) => work(name, owner, (id) => tools.disable(id, name)),
-    async enable(name: string, owner: string): Promise<ListedToolRow> {
-      try {
-        return await work(name, owner, (id) => tools.enable(id, name, tools_max));
-      } catch (failure) {
-        if (failure instanceof Refusal) throw new OperatorProblem(failure.message);
-        throw failure;
-      }
-    },
+    enable: (name: string, owner: string) =>
+      explainRefusal(() => work(name, owner, (id) => tools.enable(id, name, tools_max))),
   };
 }

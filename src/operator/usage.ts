@@ -5,6 +5,7 @@ import type { UsageBy, UsageSum } from "../gateway/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/database/index.ts";
 import { Money, maybe, Resource, show } from "../platform/shape.ts";
+import { nameAccounts } from "./accounts.ts";
 import { OperatorProblem } from "./problem.ts";
 
 export type { UsageBy } from "../gateway/index.ts";
@@ -107,7 +108,7 @@ async function createNaming(access: Access, by: UsageBy): Promise<(name: string)
   if (by === "day") return (date) => ({ date });
   if (by === "model") return (model) => ({ model: model || null });
   if (by === "route") return (route) => ({ route });
-  const accounts = new Map((await access.accounts.list()).map(({ id, name }) => [id, name]));
+  const accounts = await nameAccounts(access);
   if (by === "account") {
     return (id) => ({ account_id: id || null, account: accounts.get(id) ?? null });
   }
