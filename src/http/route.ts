@@ -47,8 +47,10 @@ export interface RouteSpec<
   /** What may stand behind the path; left out in the agent half: nothing. */
   query?: Q;
   ignores_unknown_query?: true;
-  /** Judges who may do this to what the path names; no body has been read, and no fault of one
-   * is told to who may not. */
+  /**
+   * Judges who may do this to what the path names: before a body is read, so that no fault of one
+   * is told to who may not.
+   */
   admit?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
   /** What it reads of the request's head, for the document; the handler judges it. */
   request_headers?: readonly RequestHeader[];

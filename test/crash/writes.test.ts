@@ -8,9 +8,10 @@ import { bundle } from "../support/bundle.ts";
 import { type Child, dumpDatabase, start } from "../support/crash.ts";
 import { openFiles, openTestDatabase } from "../support/database.ts";
 
-const SOURCES = ["crash-write.ts", "crash-writer.ts"].map(
-  (name) => new URL(`../support/${name}`, import.meta.url),
-);
+const SOURCES = [
+  new URL("../support/crash-write.ts", import.meta.url),
+  new URL("../support/crash-writer.ts", import.meta.url),
+];
 const [script, writer] = (await bundle(...SOURCES)).map(({ pathname }) => pathname);
 const files = openFiles();
 afterAll(() => files.release());

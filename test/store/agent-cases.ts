@@ -218,7 +218,39 @@ const versionCases: Case[] = [
       expect(await agents.addVersion(wish({ expected_version: 1 }))).toMatchObject({ version: 2 });
     },
   },
+  {
+    method: "agents.addVersion",
+    title: "takes back no revision of a registered tool that was pinned meanwhile",
+    async given(houses) {
+      await create(houses, "g-1");
+      const tools = makeVersion("g-1").tool_revisions.map(({ name }) => name);
+      await houses.agents.addVersion(
+        wish({ change: { tools }, tool_revisions: pinAll("http", 2) }),
+      );
+    },
+    act: async ({ agents }) => [
+      await agents.addVersion(wish({ tool_revisions: pinAll("http", 1) })),
+      await agents.addVersion(wish({ tool_revisions: pinAll("builtin", 2) })),
+    ],
+    async judge(answer, { agents }) {
+      expect(answer).toEqual([null, null]);
+      const same = await agents.addVersion(wish({ tool_revisions: pinAll("http", 2) }));
+      expect(same).toMatchObject({ version: 3 });
+      // Who names the tools anew has had them looked up, and may pin what is there now.
+      const change = { tools: same!.tool_revisions.map(({ name }) => name) };
+      const fresh = await agents.addVersion(wish({ change, tool_revisions: pinAll("builtin", 1) }));
+      expect(fresh).toMatchObject({ version: 4 });
+      // The program's own tools have the revision of the program that asks.
+      const later = await agents.addVersion(wish({ tool_revisions: pinAll("builtin", 2) }));
+      expect(later).toMatchObject({ version: 5, tool_revisions: pinAll("builtin", 2) });
+    },
+  },
 ];
+
+/** The tools of the first version, otherwise pinned. */
+function pinAll(kind: "http" | "builtin", revision: number) {
+  return makeVersion("g-1").tool_revisions.map((pin) => ({ ...pin, kind, revision }));
+}
 
 const updateCases: Case[] = [
   {

@@ -57,9 +57,8 @@ export function pinTools(
 ): ToolPin[] {
   return names.map((name, i) => {
     const pin = inherited.find((one) => one.name === name);
-    if (pin?.kind === "http") return pin;
     const found = find(name);
-    if (pin) return found?.pin.kind === "builtin" ? found.pin : pin;
+    if (pin) return pin.kind === "builtin" && found?.pin.kind === "builtin" ? found.pin : pin;
     if (!found) throw refuseTool(name, `tools.${i}`);
     if (found.is_off) throw refuseSwitchedOff(name, `tools.${i}`);
     return found.pin;

@@ -1,7 +1,6 @@
 // Which web addresses stand in a text.
+import { URL_CHARACTERS_MAX } from "../../platform/egress/index.ts";
 
-/** Nobody can open a longer one. */
-const URL_CHARACTERS_MAX = 2_048;
 /** So many places of one text are looked at, the first ones … */
 const PLACES_MAX = 10_000;
 /** … and so much of it, by its length: each place could go on to where the next one ends. */

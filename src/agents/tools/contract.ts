@@ -12,7 +12,14 @@ export type Risk = (typeof RISKS)[number];
  * What a tool itself can end with; the engine knows more ways for a call to end. `outcome_unknown`:
  * it was sent, and nobody knows whether it was done.
  */
-export type ToolOutcome = "ok" | "error" | "timeout" | "invalid_arguments" | "outcome_unknown";
+export const TOOL_OUTCOMES = [
+  "ok",
+  "error",
+  "timeout",
+  "invalid_arguments",
+  "outcome_unknown",
+] as const;
+export type ToolOutcome = (typeof TOOL_OUTCOMES)[number];
 
 /** An earlier result of the same run. */
 export interface StoredOutput {

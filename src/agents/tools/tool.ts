@@ -1,7 +1,7 @@
 // The tool revision as the API shows it.
 import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/shape.ts";
-import { RISKS, type ToolOutcome } from "./contract.ts";
+import { RISKS, TOOL_OUTCOMES } from "./contract.ts";
 
 /** agents.resources.tool */
 export const ToolRevision = Resource(
@@ -67,13 +67,11 @@ export const ToolRevisionList = Resource(
   "A page of a tool's revisions.",
 );
 
-const OUTCOMES = ["ok", "error", "timeout", "invalid_arguments", "outcome_unknown"] as const;
-
 export const ToolTrial = Resource(
   "ToolTrial",
   {
     outcome: oneOf(
-      OUTCOMES satisfies readonly ToolOutcome[],
+      TOOL_OUTCOMES,
       "What became of the call; `outcome_unknown`: it was sent, and nobody knows whether it was " +
         "done.",
     ),

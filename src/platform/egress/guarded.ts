@@ -10,6 +10,7 @@ import {
   forbid,
   type GuardedOutcome,
   type GuardedReply,
+  isRedirect,
   shortenHost,
 } from "./outcome.ts";
 import { findAddresses, type Resolve } from "./resolving.ts";
@@ -161,8 +162,8 @@ function firstSpecialBlock(addresses: readonly string[]): string | null {
 
 /** Where a reply sends us, without a fragment, which is the reader's and never sent. */
 function findRedirect(reply: GuardedReply): string | null {
-  const location = reply.headers.get("location");
-  if (location === null || ![301, 302, 303, 307, 308].includes(reply.status)) return null;
+  if (!isRedirect(reply)) return null;
+  const location = reply.headers.get("location")!;
   const next = URL.parse(location, reply.url);
   if (next === null) return location;
   next.hash = "";

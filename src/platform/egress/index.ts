@@ -4,6 +4,11 @@ export { createGuardedEgress, type GuardedEgress, type GuardedRequest } from "./
 export type { ReplyListener } from "./http-connection.ts";
 export type { ReplyHead } from "./http-head.ts";
 export type { Exchange } from "./http-pool.ts";
-export type { GuardedFailure, GuardedOutcome, GuardedReply } from "./outcome.ts";
+export {
+  type GuardedFailure,
+  type GuardedOutcome,
+  type GuardedReply,
+  isRedirect,
+} from "./outcome.ts";
 export { createTrustedEgress, type TrustedEgress, type TrustedServer } from "./trusted.ts";
-export type { UrlVerdict } from "./url.ts";
+export { URL_CHARACTERS_MAX, type UrlVerdict } from "./url.ts";

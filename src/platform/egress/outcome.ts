@@ -37,6 +37,11 @@ const sentences: Record<FetchFailure, (host: string) => string> = {
   other: (host) => `${host} did not answer with well-formed HTTP.`,
 };
 
+/** Whether a reply sends its reader elsewhere. */
+export function isRedirect({ status, headers }: GuardedReply): boolean {
+  return [301, 302, 303, 307, 308].includes(status) && headers.has("location");
+}
+
 /** A request that the guard did not let out. */
 export function forbid(say: string): GuardedFailure {
   return { ok: false, code: "forbidden", say, sent: false, status: null };

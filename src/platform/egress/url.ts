@@ -5,8 +5,9 @@ import { isAllowed, portOf } from "./allow.ts";
 
 export type UrlVerdict = { ok: true; url: URL } | { ok: false; why: string };
 
-const url_characters_max = 2_048;
-const name_characters_max = 253;
+/** Nobody opens a longer one. */
+export const URL_CHARACTERS_MAX = 2_048;
+const NAME_CHARACTERS_MAX = 253;
 
 /** Endings that no public name has; `example.com` and its like are ordinary names. */
 const privateEndings = new Set([
@@ -36,7 +37,7 @@ export function hasIpHost(url: URL): boolean {
 
 function findFaultOfForm(text: string): string | null {
   // A pair of halves is one character: twice the number is more in any case.
-  const isLong = text.length > 2 * url_characters_max || [...text].length > url_characters_max;
+  const isLong = text.length > 2 * URL_CHARACTERS_MAX || [...text].length > URL_CHARACTERS_MAX;
   if (isLong) return "The URL is longer than 2,048 characters.";
   if (disputed.test(text)) {
     return "The URL contains white space, a backslash or a character that cannot be seen.";
@@ -54,7 +55,7 @@ function findFaultOfPlace(url: URL): string | null {
   if (hasIpHost(url)) return "The URL must name its host by a DNS name, not by an IP address.";
   const labels = url.hostname.split(".");
   if (labels.length < 2) return "The host must be a DNS name with a dot in it.";
-  if (url.hostname.length > name_characters_max || !labels.every((part) => label.test(part))) {
+  if (url.hostname.length > NAME_CHARACTERS_MAX || !labels.every((part) => label.test(part))) {
     return "The host is not a well-formed DNS name.";
   }
   const ending = labels.at(-1)!;

@@ -93,6 +93,7 @@ test("agents.does.version an inherited tool of the account stays at its revision
   const now = pinOf("send", { kind: "http", revision: 2 });
   expect(pinTools(choose(now), ["send"], [old])).toEqual([old]);
   expect(pinTools(choose(now), ["send"], [])).toEqual([now]);
+  expect(pinTools(choose(pinOf("send")), ["send"], [old])).toEqual([old]);
   // What was the platform's is not the account's, also where the account has one of its name now.
   expect(pinTools(choose(now), ["send"], [pinOf("send")])).toEqual([pinOf("send")]);
 });

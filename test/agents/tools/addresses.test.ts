@@ -228,6 +228,17 @@ describe("what a model itself said to a tool", () => {
   });
 });
 
+test("of results that nobody has asked of, the latest four million characters count", async () => {
+  const known = createKnownAddresses();
+  known.addInput(`${A}/of-the-user`);
+  known.add(`${A}/oldest`);
+  known.add(`${A}/latest`);
+  known.add("x".repeat(4_194_304 - `${A}/latest`.length));
+  expect(await known.has(`${A}/oldest`)).toBe(false);
+  expect(await known.has(`${A}/latest`)).toBe(true);
+  expect(await known.has(`${A}/of-the-user`)).toBe(true);
+});
+
 test("a text is read when somebody asks, in a turn of the event loop for each", async () => {
   const known = createKnownAddresses();
   for (let n = 0; n < 20; n++) known.add(`${"http://".repeat(9_000)} ${A}/${n}`);

@@ -37,6 +37,21 @@ test("a certificate must be vouched for and must stand for the name", async () =
   expect(requests).toBe(1);
 });
 
+test("who shows a wrong certificate is not asked at another address", async () => {
+  const dialled: string[] = [];
+  const egress = guard([], {
+    resolve: async () => ["1.1.1.1", "1.1.1.2"],
+    dial({ hostname }, { onFailure }) {
+      dialled.push(hostname);
+      queueMicrotask(() => onFailure("tls"));
+      return () => {};
+    },
+  });
+  const outcome = await egress.request({ ...ask, url: "https://a.example.com/" });
+  expect(outcome).toMatchObject({ ok: false, code: "tls", sent: false });
+  expect(dialled).toEqual(["1.1.1.1"]);
+});
+
 test("a server that does not speak TLS is sent nothing", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const egress = guard(["hooks.acme.com:*"]);

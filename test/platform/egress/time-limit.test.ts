@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Connection } from "../../../src/platform/egress/http-connection.ts";
 import { dial } from "../../../src/platform/egress/http-dial.ts";
+import { createTimeLimit } from "../../../src/platform/egress/time-limit.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { ask, guard } from "./guard.ts";
 import { listenRaw, plainReply } from "./raw-server.ts";
@@ -72,6 +73,16 @@ test("what ends while it connects was not sent", async () => {
     expect(await outcome).toMatchObject({ ok: false, code, sent: false });
     expect([cancelled, clock.pending()]).toEqual([1, 0]);
   }
+});
+
+test("what ended it first is what ended it", async () => {
+  const clock = createManualClock();
+  const limit = createTimeLimit(clock, 1_000, undefined);
+  const told: string[] = [];
+  limit.onEnd((why) => told.push(why));
+  await clock.advance(1_000);
+  limit.end();
+  expect([limit.ended, told]).toEqual(["timeout", ["timeout"]]);
 });
 
 test("a server that does not answer, or stops in the middle, runs into the deadline", async () => {

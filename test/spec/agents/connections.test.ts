@@ -125,6 +125,7 @@ describe("agents.errors.invalid_request what no request could carry is refused",
     ["a host with every name below", { allowed_hosts: ["*.example.com"] }, "allowed_hosts"],
     ["a host that is none", { allowed_hosts: ["a b"] }, "allowed_hosts"],
     ["a host with the usual port", { allowed_hosts: ["api.example.com:443"] }, "allowed_hosts"],
+    ["a host with http's port", { allowed_hosts: ["127.0.0.1:80"] }, "allowed_hosts"],
     ["an address in another spelling", { allowed_hosts: ["127.1"] }, "allowed_hosts"],
     ["a host twice", { allowed_hosts: ["a.example", "a.example"] }, "allowed_hosts"],
   ];

@@ -15,7 +15,8 @@ const SEED = 20_261_121;
 /** On a further engine the same doors judge; what differs behind them is seen by far fewer. */
 const PART = process.env.WADI_TEST_PLACE ? 5 : 1;
 const BODIES = 1_500 / PART;
-const QUERIES = 1_500 / PART;
+/** Of few fields each, and a reply may be a hundred runs. */
+const QUERIES = 750 / PART;
 const IDS = 300 / PART;
 /** One of how many bodies must at least have been a success: names of tools and models are unknown. */
 const SHARES: Record<string, number> = {
@@ -68,14 +69,27 @@ async function judgeReply({ operation }: Route, reply: Response): Promise<unknow
   return text.endsWith("data: [DONE]\n\n") ? breaches : [...breaches, "no end"];
 }
 
+/** Without a socket: two thirds of what a request costs would be the client's. */
+const askInside = (method: string, path: string, body?: string) => {
+  const headers = { authorization: `Bearer ${key}` };
+  const request = new Request(`http://localhost${path}`, { method, headers, body });
+  return app.app.entrance.answer(request);
+};
+const askOutside = (method: string, path: string) => app.ask(method, path, { key });
+
 /** Asks, judges, and counts statuses. */
-async function tryOut(route: Route, drawn: readonly { path: string; body?: string }[]) {
+async function tryOut(
+  route: Route,
+  drawn: readonly { path: string; body?: string }[],
+  ask = askInside,
+) {
   const statuses = new Map<number, number>();
   for (const { path, body } of drawn) {
-    const reply = await app.ask(route.method, path, { key, body });
+    const reply = await ask(route.method, path, body);
     statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
-    const request = [path, body?.slice(0, 500)];
-    expect([request, await judgeReply(route, reply)]).toEqual([request, []]);
+    const breaches = await judgeReply(route, reply);
+    // A comparison each time would be a third of it all.
+    if (breaches.length > 0) expect([path, body?.slice(0, 500), breaches]).toBeUndefined();
   }
   expect(app.lines.filter(({ level }) => level === "error")).toEqual([]);
   expect(({} as Record<string, unknown>).stream).toBeUndefined();
@@ -146,7 +160,8 @@ test("agents.resources.p4 every route answers whatever stands in its path, as it
       const spoiled = own.slice(0, at) + encodeURIComponent(mark) + own.slice(at + draw(2));
       return { path: route.path.replace(/\{\w+\}/, spoiled) };
     });
-    const statuses = await tryOut(route, drawn);
+    // What becomes of a path on its way in belongs to it.
+    const statuses = await tryOut(route, drawn, askOutside);
     // A name may be anything: it is only none of the caller's. Of a body there is none here.
     const status = isNamed && !route.body?.required ? 404 : 400;
     expect([nameOf(route), statuses.get(status)! > IDS / 2]).toEqual([nameOf(route), true]);

@@ -130,6 +130,9 @@ describe("agents.errors.url_refused", () => {
     const both = { ...body, parameters: {} };
     await expectRefusal(await app.post(path, both), 400, "invalid_request", "parameters");
     expect((await readJson(await app.get(`/v1/tools/${name}`))).revision).toBe(1);
+    // What is not there is judged by nothing.
+    const none = await app.post("/v1/tools/never_there/revisions", both);
+    await expectRefusal(none, 404, "tool_not_found");
   });
 
   test("what the operator has opened is no stranger's", async () => {

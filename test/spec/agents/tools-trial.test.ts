@@ -97,6 +97,23 @@ describe("agents.endpoints.tools.p1 a test", () => {
     }
   });
 
+  test("it takes no longer than its tool may", async () => {
+    const arrived = Promise.withResolvers<void>();
+    using silent = openReceiver(() => {
+      arrived.resolve();
+      return new Promise<Response>(() => {});
+    });
+    await register(app, { name: "silent", endpoint: `${silent.origin}/`, timeout_ms: 2_000 });
+    const running = trial("silent");
+    await arrived.promise;
+    await app.clock.advance(1_999);
+    expect(Bun.peek.status(running)).toBe("pending");
+    await app.clock.advance(1);
+    expect(await readJson(await running)).toMatchObject({
+      ...{ outcome: "outcome_unknown", http_status: null, duration_ms: 2_000, external: false },
+    });
+  });
+
   test("at most eight of an account run at once, and a place is free when one has ended", async () => {
     const waiting: (() => void)[] = [];
     const arrived = Promise.withResolvers<void>();

@@ -105,9 +105,19 @@ function isWithin(schema: Schema, value: unknown): boolean {
     return value.length >= (schema.minItems ?? 0) && value.length <= (schema.maxItems ?? Infinity);
   }
   if (typeof value !== "string") return true;
-  const length = [...value].length;
-  if (length < (schema.minLength ?? 0) || length > (schema.maxLength ?? Infinity)) return false;
-  const format = FORMATS[schema.format ?? ""];
-  if (format && !format.test(value)) return false;
-  return schema.pattern === undefined || new RegExp(schema.pattern, "u").test(value);
+  const { minLength = 0, maxLength = Infinity, format = "", pattern } = schema;
+  // No text has more characters than units, and none has fewer than half as many.
+  if (value.length < 2 * minLength || value.length > maxLength) {
+    const length = [...value].length;
+    if (length < minLength || length > maxLength) return false;
+  }
+  if (FORMATS[format]?.test(value) === false) return false;
+  return pattern === undefined || readPattern(pattern).test(value);
+}
+
+const patterns = new Map<string, RegExp>();
+function readPattern(text: string): RegExp {
+  const pattern = patterns.get(text) ?? new RegExp(text, "u");
+  patterns.set(text, pattern);
+  return pattern;
 }

@@ -1,9 +1,11 @@
 // The tool `read_page`: the text of a public web page, through the guard.
 import { type Static, Type } from "@sinclair/typebox";
-import type {
-  GuardedEgress,
-  GuardedFailure,
-  GuardedReply,
+import {
+  type GuardedEgress,
+  type GuardedFailure,
+  type GuardedReply,
+  isRedirect,
+  URL_CHARACTERS_MAX,
 } from "../../../platform/egress/index.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 import { type Omission, readPage } from "../page/page.ts";
@@ -13,7 +15,6 @@ const TIMEOUT_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 20_000;
 const REPLY_BYTES_MAX = 2 * 1024 * 1024;
 const REDIRECTS_MAX = 3;
-const URL_CHARACTERS_MAX = 2_048;
 /** An error page says what is wrong at its beginning. */
 const FAILED_TEXT_CHARACTERS_MAX = 2_000;
 
@@ -21,7 +22,6 @@ const HEADERS = {
   accept:
     "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9," +
     "application/json;q=0.8,*/*;q=0.1",
-  "user-agent": "wadi",
 };
 
 const Parameters = Type.Object(
@@ -144,10 +144,6 @@ function tellFailure({ code, say }: GuardedFailure, asked: URL): ToolResult {
 }
 /** The guard shortens the names of hosts. */
 const HOST_CHARACTERS_TOLD = 63;
-
-function isRedirect({ status, headers }: GuardedReply): boolean {
-  return [301, 302, 303, 307, 308].includes(status) && headers.has("location");
-}
 
 function shorten(text: string): string {
   if (text.length <= FAILED_TEXT_CHARACTERS_MAX) return text;

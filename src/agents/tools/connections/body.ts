@@ -76,8 +76,8 @@ export const ConnectionPatch = Type.Object(
     ...strict,
     $id: "ConnectionPatch",
     description:
-      "What is left out stays as it is. Of its hosts some can be taken away, but not all of them; " +
-      "others are set together with the secret.",
+      "What is left out stays as it is. Of its hosts some can be taken away, but not all of " +
+      "them; others are set together with the secret.",
   },
 );
 export type ConnectionPatch = Static<typeof ConnectionPatch>;

@@ -1,5 +1,5 @@
 // Connections in the database; their secrets lie beside them, sealed.
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { type Db, into, none, sql, store, type Tx } from "../../../platform/database/index.ts";
 import { type Refusal, refuse } from "../../../platform/refusal.ts";
 import { dropSecret, putSecret, type SealedSecret } from "../../../platform/secrets/store.ts";
@@ -148,7 +148,7 @@ async function findConnection(
   db: Db,
   id: string,
   account_id: string,
-): Promise<Static<typeof ConnectionRow> | undefined> {
+): Promise<ConnectionRow | undefined> {
   const found = await db.one(ConnectionRow, sql`SELECT * FROM connections WHERE id = ${id}`);
   return found?.account_id === account_id ? found : undefined;
 }

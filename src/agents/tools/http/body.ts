@@ -1,7 +1,7 @@
 // What callers send to register a tool or a revision of it, and how it is read and judged.
 import { type Static, Type } from "@sinclair/typebox";
 import { named, Uuid } from "../../../http/index.ts";
-import type { UrlVerdict } from "../../../platform/egress/index.ts";
+import { URL_CHARACTERS_MAX, type UrlVerdict } from "../../../platform/egress/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { maybe, oneOf } from "../../../platform/shape.ts";
 import { RISKS } from "../contract.ts";
@@ -10,7 +10,6 @@ import { type StoredRevision, TOOL_NAME } from "./revision.ts";
 const TITLE_CHARACTERS_MAX = 256;
 /** The model reads it with every round. */
 const DESCRIPTION_CHARACTERS_MAX = 4_096;
-const ENDPOINT_CHARACTERS_MAX = 2_048;
 const TIMEOUT_MS = 30_000;
 const TIMEOUT_MS_MIN = 1_000;
 const TIMEOUT_MS_MAX = 120_000;
@@ -53,7 +52,7 @@ const fields = {
       "Receives POST with the arguments as JSON: an https URL of a public DNS name, or a place " +
       "that the operator has opened.",
     minLength: 1,
-    maxLength: ENDPOINT_CHARACTERS_MAX,
+    maxLength: URL_CHARACTERS_MAX,
     examples: [ENDPOINT],
   }),
   risk: Type.Optional(

@@ -3,7 +3,7 @@ import { writeCanonical } from "../../../platform/canonical.ts";
 import type { GuardedEgress, GuardedFailure } from "../../../platform/egress/index.ts";
 import { signMessage } from "../../../platform/signature.ts";
 import type { OpenConnection, OpenedConnection } from "../connections/opening.ts";
-import type { Tool, ToolResult, ToolUse } from "../contract.ts";
+import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
 import { isSuccess, REPLY_BYTES_MAX, tellReply } from "./reply.ts";
 import type { StoredRevision } from "./revision.ts";
 import { judgeEnd } from "./verdict.ts";
@@ -41,10 +41,6 @@ async function call(
     if (!opened.ok) return keep(`Nothing was sent: ${opened.say}`);
     ({ connection } = opened);
   }
-  if (use.signal.aborted) {
-    const outcome = revision.risk === "read" ? "timeout" : "error";
-    return { ...keep(`Nothing was sent: ${sayBrokenOff(timeout_ms)}`), outcome };
-  }
   const body = new TextEncoder().encode(writeCanonical(use.arguments));
   const end = await egress.request({
     ...{ url: endpoint, method: "POST", body, headers: writeHeaders(use, body, connection) },
@@ -52,8 +48,10 @@ async function call(
   });
   const outcome = judgeEnd(end, revision.risk === "read");
   const http_status = end.status ?? undefined;
-  if (!end.ok)
-    return { outcome, content: tellFailure(end, revision), external: false, http_status };
+  if (!end.ok) {
+    const content = tellFailure(end, revision, outcome);
+    return { outcome, content, external: false, http_status };
+  }
   const { content, is_theirs } = await tellReply(end, connection?.secret ?? null);
   const external = revision.external_content && is_theirs;
   return {
@@ -75,7 +73,6 @@ function writeHeaders(
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "application/json, text/*;q=0.9, */*;q=0.1",
-    "user-agent": "wadi",
     // The same each time that this call is sent: by it the endpoint knows a repeat.
     "idempotency-key": tool_call_id,
     "webhook-id": tool_call_id,
@@ -89,7 +86,11 @@ function writeHeaders(
   return headers;
 }
 
-function tellFailure(end: GuardedFailure, { risk, timeout_ms }: StoredRevision): string {
+function tellFailure(
+  end: GuardedFailure,
+  { risk, timeout_ms }: StoredRevision,
+  outcome: ToolOutcome,
+): string {
   const { status, sent, code } = end;
   const say = code === "aborted" ? sayBrokenOff(timeout_ms) : end.say;
   if (!sent) return `Nothing was sent: ${say}`;
@@ -98,7 +99,6 @@ function tellFailure(end: GuardedFailure, { risk, timeout_ms }: StoredRevision):
   if (isSuccess(status)) {
     return `The endpoint answered ${status}: the call was done, but its reply is lost. ${say}`;
   }
-  const outcome = judgeEnd(end, false);
   const told = `The endpoint answered ${status}, and its reply is lost. ${say}`;
   return outcome === "outcome_unknown" ? `${told} ${UNKNOWN}` : told;
 }

@@ -72,9 +72,8 @@ function readBody({ body, headers, truncated }: GuardedReply): Body {
   const type = readType(said ?? UNTYPED);
   const isText = type === UNTYPED ? isPlainText(body, truncated) : type && isTextType(type);
   if (!isText) return { kind: "bytes", type };
-  const text = readDecoder(said).decode(body);
-  // Half a character at the cut would hide from the scrubber that the secret was cut there, too.
-  return { kind: "text", text: truncated ? text.replace(/\ufffd{1,3}$/, "") : text };
+  // It may have been cut inside a character, which is none then.
+  return { kind: "text", text: readDecoder(said).decode(body, { stream: truncated }) };
 }
 
 /** What stands in front of the parameters; null: nothing that names a type. */

@@ -155,16 +155,14 @@ async function addRevision(tx: Tx, revision: StoredRevision, host: string) {
   const { account_id, name, connection_id } = revision;
   if (connection_id !== null) await bindHost(tx, connection_id, account_id, host);
   await tx.run(sql`INSERT INTO tool_revisions ${into(StoredRevision, revision)}`);
-  tx.tell("tools", account_id);
   return (await findLatest(tx, account_id, name))!;
 }
 
 async function setStatus(tx: Tx, account_id: string, name: string, status: string) {
-  const changed = await tx.run(
+  await tx.run(
     sql`UPDATE tools SET status = ${status}
         WHERE account_id = ${account_id} AND name = ${name} AND status <> ${status}`,
   );
-  if (changed > 0) tx.tell("tools", account_id);
   return findLatest(tx, account_id, name);
 }
 

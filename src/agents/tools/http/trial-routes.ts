@@ -1,13 +1,11 @@
 // The route that tries a registered tool out: one call, which belongs to no run.
 import { Type } from "@sinclair/typebox";
-import type { Caller } from "../../../access/index.ts";
 import type { Door } from "../../../http/index.ts";
-import { abortAfter } from "../../../platform/clock.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { show } from "../../../platform/shape.ts";
 import { checkArguments } from "../arguments.ts";
 import { findOwn, refuseTool, type ToolsAround } from "../around.ts";
-import type { Tool } from "../contract.ts";
+import type { Tool, ToolUse } from "../contract.ts";
 import { cutOutput } from "../output.ts";
 import { NameParams } from "../routes.ts";
 import { prepareParameters } from "../schema/parameters.ts";
@@ -72,10 +70,12 @@ export function openTrialRoute(
       if (fault !== null) throw refuse("invalid_request", { param: "name", message: fault });
       const checked = checkArguments(tool.parameters, JSON.stringify(body.arguments));
       if (!checked.ok) throw refuseArguments(checked.faults);
-      const release = takePlace(found.account_id);
-      const run = { caller, request_id, arguments: checked.value };
+      const { account_id } = found;
+      const release = takePlace(account_id);
+      const { signal } = request;
+      const given = { account_id, caller, request_id, arguments: checked.value, signal };
       try {
-        return [200, await tryOut(around, tool, found.account_id, run, request.signal)];
+        return [200, await tryOut(around, tool, given)];
       } finally {
         release();
       }
@@ -86,35 +86,27 @@ export function openTrialRoute(
 async function tryOut(
   { clock, ids }: Pick<ToolsAround, "clock" | "ids">,
   tool: Tool,
-  account_id: string,
-  given: { caller: Caller; request_id: string; arguments: Record<string, unknown> },
-  left: AbortSignal,
+  given: Pick<ToolUse, "account_id" | "caller" | "request_id" | "arguments" | "signal">,
 ) {
   const begun_at = clock.monotonic();
-  const time = abortAfter(clock, tool.timeout_ms, left);
-  try {
-    const result = await tool.run({
-      ...given,
-      ...{ account_id, agent_id: NONE, run_id: NONE },
-      tool_call_id: `call_${ids.token(24)}`,
-      trace: null,
-      readOutput: async () => undefined,
-      has_external: false,
-      isKnownAddress: async () => false,
-      now: clock.now,
-      signal: time.signal,
-    });
-    const { shown, truncated } = cutOutput(result.content, null);
-    return show(ToolTrial, {
-      outcome: result.outcome,
-      ...{ content: shown, truncated },
-      http_status: result.http_status ?? null,
-      duration_ms: Math.round(clock.monotonic() - begun_at),
-      external: result.external,
-    });
-  } finally {
-    time.cancel();
-  }
+  const result = await tool.run({
+    ...given,
+    ...{ agent_id: NONE, run_id: NONE },
+    tool_call_id: `call_${ids.token(24)}`,
+    trace: null,
+    readOutput: async () => undefined,
+    has_external: false,
+    isKnownAddress: async () => false,
+    now: clock.now,
+  });
+  const { shown, truncated } = cutOutput(result.content, null);
+  return show(ToolTrial, {
+    outcome: result.outcome,
+    ...{ content: shown, truncated },
+    http_status: result.http_status ?? null,
+    duration_ms: Math.round(clock.monotonic() - begun_at),
+    external: result.external,
+  });
 }
 
 /** Takes one of an account's places, or refuses; returns the way to give it back. */

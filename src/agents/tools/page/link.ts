@@ -1,7 +1,5 @@
 // Where a link of a page leads, if it leads to something that can be read.
-
-/** Nobody could follow a longer one. */
-const URL_CHARACTERS_MAX = 2_048;
+import { URL_CHARACTERS_MAX } from "../../../platform/egress/index.ts";
 
 export function isWeb({ protocol }: URL): boolean {
   return protocol === "http:" || protocol === "https:";

@@ -206,6 +206,24 @@ test("what is asked of the guard is bounded", async () => {
   expect(tool.timeout_ms).toBeGreaterThan(asked[0]!.timeout_ms);
 });
 
+test("a page of which nobody waits for the text any more is not read", async () => {
+  const leaving = new AbortController();
+  const headers = new Headers({ "content-type": "text/html" });
+  const body = new TextEncoder().encode("<p>They walk.");
+  const url = "https://camels.example.com/";
+  const tool = createReadPage({
+    judge: () => ({ ok: true, url: new URL(url) }),
+    async request() {
+      leaving.abort();
+      return { ok: true, url, status: 200, headers, body, truncated: false };
+    },
+  });
+  expect(await tool.run(createUse({ url }, { signal: leaving.signal }))).toEqual({
+    ...{ outcome: "timeout", content: "The page was not read in time." },
+    ...{ external: false, http_status: 200 },
+  });
+});
+
 describe("after something from outside was read", () => {
   const known = createKnownAddresses();
   const marked = { has_external: true, isKnownAddress: known.has };

@@ -31,6 +31,7 @@ const FORMS: Record<string, (text: string) => string> = {
   "percent-encoded in small letters": (text) =>
     encodeURIComponent(text).replaceAll(/%../g, (code) => code.toLowerCase()),
   "percent-encoded to the last character": percentAll,
+  "as JSON in JSON in a URL": (text) => encodeURIComponent(JSON.stringify(JSON.stringify(text))),
   "percent-encoded twice": (text) => encodeURIComponent(encodeURIComponent(text)),
   "with HTML's names": (text) => Bun.escapeHTML(text),
   "with HTML's numbers": entities,
@@ -53,6 +54,12 @@ const ENCODED: Record<string, (text: string) => string> = {
   "in capital hexadecimal": (text) => toHex(text).toUpperCase(),
 };
 
+/** Percent signs, JSON's units and HTML's numbers, each read once. */
+const decodeEscapes = (text: string) =>
+  text.replaceAll(/%([0-9a-f]{2})|\\u([0-9a-f]{4})|&#(\d+);/gi, (_, byte, unit, code) =>
+    String.fromCharCode(code ? Number(code) : Number.parseInt(byte ?? unit, 16)),
+  );
+
 /** What a text may say to who decodes it, from wherever he begins. */
 const readings = (text: string): string[] =>
   text.split("[secret]").flatMap((part) => {
@@ -60,6 +67,8 @@ const readings = (text: string): string[] =>
     const offsets = [0, 1, 2, 3].map((at) => plain.slice(at));
     return [
       part,
+      decodeEscapes(part),
+      decodeEscapes(decodeEscapes(part)),
       ...offsets.map((one) => Buffer.from(one, "base64").toString("latin1")),
       ...offsets.slice(0, 2).map((one) => Buffer.from(one, "hex").toString("latin1")),
     ];
@@ -95,6 +104,15 @@ test("every one of several is taken out, and what stands between stays", async (
   const text = `${secret},${encodeURIComponent(secret)};${secret.toUpperCase()}\n${btoa(secret)}`;
   const says = await scrub(text, secret, false);
   expect(says).toMatch(/^\[secret\],\[secret\];\[secret\]\n\[secret\].{0,4}$/);
+});
+
+test("a line break inside of what only began like it takes nothing else out", async () => {
+  const secret = SECRETS[0]!;
+  const encoded = btoa(secret).replace(/=+$/, "");
+  const begun = `${encoded.slice(0, 4)}\n!`;
+  expect(await scrub(`${begun}?${encoded}`, secret, false)).toMatch(
+    new RegExp(`^${begun}\\?\\[secret\\].?$`),
+  );
 });
 
 test("those that overlap are taken out together", async () => {
