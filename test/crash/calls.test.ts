@@ -214,7 +214,8 @@ describe("a server killed at runs", () => {
 
 describe("a server killed while the endpoint works", () => {
   const cases = (Object.keys(POLICIES) as Agent[]).flatMap((agent) =>
-    [...TOOLS.map(({ name }) => [name]), ALL].map((names) => ({ agent, names })),
+    // What always asks is under way when all else is done: it needs a death of its own.
+    [["pay"], ALL].map((names) => ({ agent, names })),
   );
   test.each(cases)("($agent, $names) does nothing twice by itself", async ({ agent, names }) => {
     const data = copy();

@@ -130,7 +130,8 @@ const makeReader =
 
 test("so does a run that reads results again, on a thread that is cleared and summarised", async () => {
   const seen = { deaths: 0, summaries: 0, cleared: 0, read: 0, cut: 0 };
-  for (let seed = 1; seed <= 4; seed++) {
+  // Of those that do not end at once.
+  for (const seed of [2, 4]) {
     const options = { tools: [library], context_window: 8_000 };
     const { deaths, asks, results } = await expectSame(makeReader(seed), options, 2);
     const count = (part: string) => asks.filter((ask) => JSON.stringify(ask).includes(part)).length;
