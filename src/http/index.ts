@@ -9,7 +9,15 @@ export { answerInParts, answerNumbered, ITEMS_AT_ONCE, type Parts } from "./long
 export type { Arrival, Meter, Tally } from "./meter.ts";
 export { createMetricsPage } from "./metrics-page.ts";
 export { createDocumentPage } from "./openapi.ts";
-export { readCursor, refuseCursor, writeCursor } from "./paging.ts";
+export {
+  BEFORE,
+  NEXT_BEFORE,
+  readCursor,
+  readPlace,
+  refuseCursor,
+  writeCursor,
+  writePlace,
+} from "./paging.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Ask, Reply } from "./route.ts";
 export { watchSilence } from "./silence.ts";

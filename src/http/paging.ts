@@ -1,11 +1,27 @@
 // Cursors of pages: where a list went on, as a text that only the same list takes back.
+import { Type } from "@sinclair/typebox";
 import { type Refusal, refuse } from "../platform/refusal.ts";
+import { maybe } from "../platform/shape.ts";
 
 type Position = readonly (string | number)[];
 
 const CHARACTERS_MAX = 128;
+const ID = /^[0-9a-f-]{36}$/;
 /** Against a slip of the hand and another list's cursor; it keeps no secret. */
 const CHECKSUM_BYTES = 6;
+
+/** The field of a list's query that goes on behind a page. */
+export const BEFORE = Type.Optional(
+  Type.String({
+    description: "The `next_before` of the page before, of the same list with the same filters.",
+    maxLength: CHARACTERS_MAX,
+  }),
+);
+
+/** The field of a page that leads to the next one. */
+export const NEXT_BEFORE = maybe(
+  Type.String({ description: "`before` of the next page; null: this is the last." }),
+);
 
 /** What a list takes as `before` to go on behind `position`. */
 export function writeCursor(list: string, position: Position): string {
@@ -23,6 +39,25 @@ export function readCursor(list: string, text: string): (string | number)[] {
   // Written again it must be the same: checksum, list and spelling are all judged by that.
   if (position && writeCursor(list, position) === text) return position;
   throw refuseCursor();
+}
+
+/** The place of an item in a list that is in the order of an instant and then of ids. */
+export interface Place {
+  /** In milliseconds since 1970. */
+  at: number;
+  id: string;
+}
+
+export function writePlace(list: string, { at, id }: Place): string {
+  return writeCursor(list, [at, id]);
+}
+
+/** Its checksum keeps no secret: who computes one for other values is refused all the same. */
+export function readPlace(list: string, text: string): Place {
+  const [at, id, ...others] = readCursor(list, text);
+  const isPlace = Number.isSafeInteger(at) && typeof id === "string" && ID.test(id);
+  if (!isPlace || others.length > 0) throw refuseCursor();
+  return { at: at as number, id: id as string };
 }
 
 /** Also of a list whose cursor holds something else: its checksum keeps no secret. */

@@ -1,6 +1,6 @@
 // Cursors: what a list wrote it reads again, and nothing else.
 import { expect, test } from "bun:test";
-import { readCursor, writeCursor } from "../../src/http/paging.ts";
+import { readCursor, readPlace, writeCursor, writePlace } from "../../src/http/paging.ts";
 import type { Refusal } from "../../src/platform/refusal.ts";
 
 const ID = "01920000-0000-7000-8000-00000000000a";
@@ -59,4 +59,15 @@ test("agents.errors.p9 what nobody of us writes is refused, although its checksu
 
 test("a position too long for a cursor is a bug of ours", () => {
   expect(() => writeCursor("runs", ["x".repeat(100)])).toThrow("too long");
+});
+
+test("agents.errors.p9 a place is an instant and an id, whoever wrote the cursor", () => {
+  const place = { at: 1_795_269_600_000, id: ID };
+  expect(readPlace("threads", writePlace("threads", place))).toEqual(place);
+  for (const position of [[], [ID, 1], [1], [0.5, ID], [1, "x"], [1, ID, 2], [1, `${ID}'`]]) {
+    const refused = { code: "validation", say: { param: "before" } };
+    expect(() => readPlace("threads", writeCursor("threads", position))).toThrow(
+      expect.objectContaining({ ...refused, say: expect.objectContaining(refused.say) }),
+    );
+  }
 });

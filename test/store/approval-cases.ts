@@ -237,7 +237,7 @@ const readCases: Case[] = [
       const [all, ...others] = answer as { id: string; requested_at: number }[][];
       expect(others.map(idsOf)).toEqual([["p-3"], ["p-2", "p-1"], ["p-3", "p-1"], ["p-2"], [], []]);
       expect(idsOf(all!)).toEqual(["p-3", "p-2", "p-1"]);
-      const before = { requested_at: all![0]!.requested_at, id: "p-3" };
+      const before = { at: all![0]!.requested_at, id: "p-3" };
       expect(idsOf(await approvals.list({ ...FILTER, before }))).toEqual(["p-2", "p-1"]);
     },
   },

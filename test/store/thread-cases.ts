@@ -74,10 +74,11 @@ export const threadCases: readonly Case[] = [
     async judge(answer, { threads }) {
       const page = answer as { id: string; created_at: number }[];
       expect(page.map(({ id }) => id)).toEqual(["thread of r-3", "thread of r-2"]);
-      const behind = (i: number) => threads.list({ ...ALL, before: page[i]! });
+      const placeOf = (i: number) => ({ at: page[i]!.created_at, id: page[i]!.id });
+      const behind = (i: number) => threads.list({ ...ALL, before: placeOf(i) });
       expect(await behind(0)).toEqual([thread("r-2"), thread("r-1")]);
       expect(await behind(1)).toEqual([thread("r-1")]);
-      const ofAgent = { ...ALL, agent_id: "g-1", before: page[0]! };
+      const ofAgent = { ...ALL, agent_id: "g-1", before: placeOf(0) };
       expect(await threads.list(ofAgent)).toHaveLength(2);
     },
   },

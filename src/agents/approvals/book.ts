@@ -47,8 +47,8 @@ export function createApprovalBook({ database, clock, ids }: ApprovalBookOptions
         });
         found.push(...rows.map(shorten));
         if (rows.length < wanted) break;
-        const { requested_at, id } = rows.at(-1)!;
-        before = { requested_at, id };
+        const { requested_at: at, id } = rows.at(-1)!;
+        before = { at, id };
       }
       return found;
     },

@@ -2,22 +2,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   answerInParts,
+  BEFORE,
+  NEXT_BEFORE,
   type Parts,
   type Reply,
-  readCursor,
-  refuseCursor,
+  readPlace,
   Uuid,
-  writeCursor,
+  writePlace,
 } from "../../http/index.ts";
-import { maybe, oneOf, Resource, show } from "../../platform/shape.ts";
+import { oneOf, Resource, show } from "../../platform/shape.ts";
 import { Approval, type ApprovalRow, STATUSES } from "./approval.ts";
 import type { ApprovalFilter } from "./store.ts";
 
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
 /** So many are read and written at once: the arguments of one may take 256 KB. */
 const APPROVALS_AT_ONCE = 10;
-const CURSOR_CHARACTERS_MAX = 128;
-const ID = /^[0-9a-f-]{36}$/;
 
 export const ApprovalsQuery = Type.Object({
   status: Type.Optional(oneOf(STATUSES, "Only approvals that are in it.")),
@@ -26,12 +25,7 @@ export const ApprovalsQuery = Type.Object({
   limit: Type.Optional(
     Type.Integer({ ...LIMIT, description: "Approvals of a page: 1 to 200; left out: 50." }),
   ),
-  before: Type.Optional(
-    Type.String({
-      description: "The `next_before` of the page before, of the same list with the same filters.",
-      maxLength: CURSOR_CHARACTERS_MAX,
-    }),
-  ),
+  before: BEFORE,
 });
 type ApprovalsQuery = Static<typeof ApprovalsQuery>;
 
@@ -39,9 +33,7 @@ export const ApprovalList = Resource(
   "ApprovalList",
   {
     data: Type.Array(Approval, { description: "Approvals, newest first by `requested_at`." }),
-    next_before: maybe(
-      Type.String({ description: "`before` of the next page; null: this is the last." }),
-    ),
+    next_before: NEXT_BEFORE,
   },
   "A page of approvals.",
 );
@@ -86,21 +78,13 @@ async function* tellPage(filter: ApprovalFilter, list: List): Parts {
     const rows = found.slice(0, wanted);
     yield rows.map((row) => show(Approval, row));
     if (found.length <= wanted) return { next_before: null };
-    const { requested_at, id } = rows.at(-1)!;
-    before = { requested_at, id };
-    if (left <= wanted) return { next_before: writeCursor(nameList(filter), [requested_at, id]) };
+    const { requested_at: at, id } = rows.at(-1)!;
+    before = { at, id };
+    if (left <= wanted) return { next_before: writePlace(nameList(filter), before) };
   }
 }
 
 /** Another filter is another list. */
 function nameList({ account_id, agent_id, run_id, status }: ApprovalFilter): string {
   return `approvals ${[account_id, agent_id, run_id, status].join(" ")}`;
-}
-
-function readPlace(list: string, text: string) {
-  const [requested_at, id, ...others] = readCursor(list, text);
-  // Its checksum keeps no secret: anybody can write one for whatever they like.
-  const isPlace = Number.isSafeInteger(requested_at) && typeof id === "string" && ID.test(id);
-  if (!isPlace || others.length > 0) throw refuseCursor();
-  return { requested_at: requested_at as number, id: id as string };
 }

@@ -16,7 +16,7 @@ export interface ApprovalFilter {
   run_id: string | null;
   status: Approval["status"] | null;
   /** Only those behind this one in the list. */
-  before: { requested_at: number; id: string } | null;
+  before: { at: number; id: string } | null;
   limit: number;
 }
 
@@ -31,8 +31,8 @@ function whereStatus(status: ApprovalFilter["status"]): Sql {
   return status === null ? none : sql`AND status = ${status}`;
 }
 
-function goBehind({ requested_at, id }: NonNullable<ApprovalFilter["before"]>): Sql {
-  return sql`AND (requested_at, id) < (${requested_at}, ${id})`;
+function goBehind({ at, id }: NonNullable<ApprovalFilter["before"]>): Sql {
+  return sql`AND (requested_at, id) < (${at}, ${id})`;
 }
 
 export const approvalStore = store(

@@ -1,16 +1,23 @@
 // Pages of runs: what may be asked of them, and how one leads to the next.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Parts, readCursor, refuseCursor, Uuid, writeCursor } from "../../http/index.ts";
+import {
+  BEFORE,
+  NEXT_BEFORE,
+  type Parts,
+  readCursor,
+  refuseCursor,
+  Uuid,
+  writeCursor,
+} from "../../http/index.ts";
 import { readInstant } from "../../platform/calendar.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, oneOf, show } from "../../platform/shape.ts";
+import { oneOf, show } from "../../platform/shape.ts";
 import { Run, type RunRow, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
 import { STATUSES, type Status } from "./states.ts";
 import type { RunFilter } from "./store/lists.ts";
 
 /** agents.limits.runs_page */
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
-const CURSOR_CHARACTERS_MAX = 128;
 const INSTANT_CHARACTERS_MAX = 40;
 
 const instant = (description: string) =>
@@ -32,12 +39,7 @@ const fields = {
   thread_id: Type.Optional(Uuid("Only runs of this thread.")),
   created_after: instant("Only runs accepted then or later."),
   created_before: instant("Only runs accepted before then."),
-  before: Type.Optional(
-    Type.String({
-      description: "The `next_before` of the page before.",
-      maxLength: CURSOR_CHARACTERS_MAX,
-    }),
-  ),
+  before: BEFORE,
 };
 
 export const AgentRunsQuery = Type.Object(fields);
@@ -51,9 +53,7 @@ export type RunsQuery = Static<typeof RunsQuery>;
 export const RunPage = Type.Object(
   {
     data: Type.Array(Run, { description: "Runs, newest first." }),
-    next_before: maybe(
-      Type.String({ description: "`before` of the next page; null: this is the last." }),
-    ),
+    next_before: NEXT_BEFORE,
   },
   { $id: "RunPage", description: "A page of runs." },
 );

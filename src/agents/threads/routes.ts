@@ -3,15 +3,16 @@ import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
   answerNumbered,
+  BEFORE,
   type Door,
   IdParams,
-  readCursor,
-  refuseCursor,
+  NEXT_BEFORE,
+  readPlace,
   Uuid,
-  writeCursor,
+  writePlace,
 } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, Resource, show } from "../../platform/shape.ts";
+import { Resource, show } from "../../platform/shape.ts";
 import type { Around } from "../around.ts";
 import { agentStore } from "../definitions/store.ts";
 import { type FoundThread, threadStore } from "./store.ts";
@@ -21,20 +22,13 @@ const PAGE = 50;
 const PAGE_MAX = 200;
 /** agents.limits.thread_messages */
 const MESSAGES_MAX = 500;
-const CURSOR_CHARACTERS_MAX = 128;
-const ID = /^[0-9a-f-]{36}$/;
 
 const ThreadsQuery = Type.Object({
   agent_id: Type.Optional(Uuid("Only threads of this agent.")),
   limit: Type.Optional(
     Type.Integer({ description: "At most so many.", minimum: 1, maximum: PAGE_MAX, default: PAGE }),
   ),
-  before: Type.Optional(
-    Type.String({
-      description: "The `next_before` of the page before.",
-      maxLength: CURSOR_CHARACTERS_MAX,
-    }),
-  ),
+  before: BEFORE,
 });
 
 const MessagesQuery = Type.Object({
@@ -51,9 +45,7 @@ const ThreadList = Resource(
   "ThreadList",
   {
     data: Type.Array(Thread, { description: "Newest first." }),
-    next_before: maybe(
-      Type.String({ description: "`before` of the next page; null: this is the last." }),
-    ),
+    next_before: NEXT_BEFORE,
   },
   "A page of threads.",
 );
@@ -102,7 +94,8 @@ export function openThreadRoutes(
       // One more than is shown tells whether there is more.
       const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });
       const page = found.slice(0, limit);
-      const next_before = found.length > limit ? writePlace(list, page.at(-1)!) : null;
+      const last = found.length > limit ? page.at(-1)! : null;
+      const next_before = last && writePlace(list, { at: last.created_at, id: last.id });
       return [200, { data: page.map(showThread), next_before }];
     },
   );
@@ -151,17 +144,4 @@ function showThread(thread: FoundThread) {
 /** Threads of one agent are another list than all, and those of another account, too. */
 function nameList(owner_id: string): string {
   return `threads of ${owner_id}`;
-}
-
-function writePlace(list: string, { created_at, id }: FoundThread): string {
-  return writeCursor(list, [created_at, id]);
-}
-
-/** Its checksum keeps no secret: who computes one for other values is refused all the same. */
-function readPlace(list: string, text: string): { created_at: number; id: string } {
-  const [created_at, id] = readCursor(list, text);
-  if (Number.isSafeInteger(created_at) && typeof id === "string" && ID.test(id)) {
-    return { created_at: created_at as number, id };
-  }
-  throw refuseCursor();
 }

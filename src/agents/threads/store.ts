@@ -17,7 +17,7 @@ export interface ThreadFilter {
   account_id: string;
   agent_id: string | null;
   /** Only those behind this one in the list. */
-  before: { created_at: number; id: string } | null;
+  before: { at: number; id: string } | null;
   limit: number;
 }
 
@@ -38,7 +38,7 @@ export const threadStore = store(
         db,
         sql`WHERE account_id = ${account_id}
             ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
-            ${before ? sql`AND (created_at, id) < (${before.created_at}, ${before.id})` : none}
+            ${before ? sql`AND (created_at, id) < (${before.at}, ${before.id})` : none}
             ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
       ),
     /** The next behind a number, at most so many, which fit in a piece all but the last. */

@@ -1,5 +1,4 @@
 // What is written before a call leaves: that it will be sent. Without that nothing is.
-
 import type { ToolCallData } from "../step.ts";
 import type { Work } from "../work.ts";
 import { type Called, writeDisabled } from "./calling.ts";
