@@ -15,7 +15,7 @@ export { Hold, type HoldRow } from "./holds/hold.ts";
 export { Key } from "./key.ts";
 export type { RotatedKey } from "./keys.ts";
 export { type ChangingLimiter, createLimiter, type Limiter } from "./rate-limit.ts";
-export { SCOPES, type Scope } from "./scopes.ts";
+export { requireScope, SCOPES, type Scope } from "./scopes.ts";
 
 export interface AccessOptions {
   database: Database;

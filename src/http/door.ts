@@ -1,6 +1,6 @@
 // The one door for all routes: who, how often, what for and in what form, judged in one order.
 import type { TSchema } from "@sinclair/typebox";
-import { type Identify, isInternal, type Limiter } from "../access/index.ts";
+import { type Identify, isInternal, type Limiter, requireScope } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
@@ -133,10 +133,8 @@ function createAnswer(
     options.limiter.take(rules.nameCounter(caller, route));
     const tally = spec.meter?.open({ caller, request_id, trace, started_at: visit.started_at });
     visit.tally = tally;
-    if (spec.scope && !caller.scopes.includes(spec.scope) && rules.needsScope(spec)) {
-      // gateway.authentication.4, agents.errors.scope_required
-      throw refuse("scope_required", { message: `This route needs the scope ${spec.scope}.` });
-    }
+    // gateway.authentication.4, agents.errors.scope_required
+    if (spec.scope && rules.needsScope(spec)) requireScope(caller, spec.scope);
     // agents.errors.not_enabled
     if (spec.feature && !rules.isEnabled(spec.feature)) throw refuse("not_enabled");
     const { params, query } = readParameters(request.url);

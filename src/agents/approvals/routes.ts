@@ -1,6 +1,6 @@
 // The routes of approvals: pages of them, one, and a person's decision.
 import { Type } from "@sinclair/typebox";
-import { accountOf, type Caller } from "../../access/index.ts";
+import { accountOf, type Caller, requireScope } from "../../access/index.ts";
 import { type Door, IdParams } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { maybe, show } from "../../platform/shape.ts";
@@ -121,10 +121,7 @@ function openDecision(
       async admit({ params, caller }) {
         const { started_by_key_id } = await require(params.id, caller);
         // agents.endpoints.approvals.key_lacks_agents_approve, agents.authentication.2
-        if (!caller.scopes.includes("agents.approve")) {
-          const message = "This route needs the scope agents.approve.";
-          throw refuse("scope_required", { message });
-        }
+        requireScope(caller, "agents.approve");
         // agents.endpoints.approvals.key_is_the_one_that, agents.authentication.5
         if (started_by_key_id === caller.key_id) {
           const message = `This key started the run: ${OTHERS_DECIDE}.`;

@@ -1,5 +1,6 @@
 // The route that tries a registered tool out: one call, which belongs to no run.
 import { Type } from "@sinclair/typebox";
+import { requireScope } from "../../../access/index.ts";
 import type { Door } from "../../../http/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { show } from "../../../platform/shape.ts";
@@ -50,11 +51,8 @@ export function openTrialRoute(
       feature: "http_tools",
       params: NameParams,
       // agents.authentication.2: neither scope stands for the other.
-      async admit({ caller: { scopes } }) {
-        if (scopes.includes("agents.approve")) return;
-        throw refuse("scope_required", {
-          message: "This route needs the scope agents.approve as well.",
-        });
+      async admit({ caller }) {
+        requireScope(caller, "agents.approve");
       },
       body: Trial,
       is_slow: true,
