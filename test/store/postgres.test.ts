@@ -5,6 +5,7 @@ import { DatabaseInUse, DatabaseUnusable, type Place } from "../../src/platform/
 import {
   failureOf,
   type Ground,
+  openEmptiedServer,
   openServer,
   openTestDatabase,
   type TestDatabase,
@@ -15,7 +16,7 @@ import { testEngine } from "./conformance.ts";
 const address = process.env.WADI_TEST_POSTGRES;
 
 if (address) {
-  testEngine("PostgreSQL", () => openServer(address));
+  testEngine("PostgreSQL", () => openEmptiedServer(address));
   describe("two servers on one PostgreSQL", () => testServers(address));
 } else {
   test.skip("PostgreSQL: skipped, since WADI_TEST_POSTGRES names no server", () => {});

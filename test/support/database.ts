@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
-import { SQL } from "bun";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { type Database, openDatabase, type Place } from "../../src/platform/database/index.ts";
 import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { createDatabase, dropDatabase, EMPTY, emptyDatabase } from "./postgres.ts";
 import { trialMigration, trialStores } from "./trial.ts";
 
 export const WRITER = new URL("./database-writer.ts", import.meta.url);
@@ -87,13 +87,7 @@ export async function openPglite(): Promise<Ground> {
 export async function openEmptiedPglite(): Promise<Ground> {
   const { engine, place, release } = await servePglite();
   const makePlace = async () => {
-    const { rows } = await engine.query<{ name: string }>(
-      // Those of the database itself hold what their making has put there.
-      `SELECT tablename AS name FROM pg_tables
-       WHERE schemaname = 'public' AND NOT starts_with(tablename, 'wadi_')`,
-    );
-    const names = rows.map(({ name }) => name).join(", ");
-    if (names) await engine.exec(`TRUNCATE ${names} RESTART IDENTITY`);
+    await engine.exec(EMPTY);
     return place;
   };
   return { makePlace, release };
@@ -115,26 +109,30 @@ async function servePglite() {
 }
 
 /** A real server, whose user may make databases: each place is one of its own. */
-export function openServer(address: string): Ground {
+export function openServer(server: string): Ground {
   const made: string[] = [];
-  const run = async (text: string) => {
-    const pool = new SQL({ url: address, max: 1 });
-    await pool.unsafe(text);
-    await pool.close();
-  };
   return {
     async makePlace() {
-      const name = `wadi_test_${randomUUID().replaceAll("-", "")}`;
-      // In a language that does not sort by code points, so that nothing leans on the server's.
-      await run(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'
-        LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'`);
-      made.push(name);
-      const url = new URL(address);
-      url.pathname = `/${name}`;
-      return { kind: "postgres", url: url.href, connections_max: 16 };
+      const url = await createDatabase(server);
+      made.push(url);
+      return { kind: "postgres", url, connections_max: 16 };
     },
     async release() {
-      for (const name of made) await run(`DROP DATABASE ${name} WITH (FORCE)`);
+      for (const url of made) await dropDatabase(server, url);
     },
+  };
+}
+
+/** The same with one database, which is emptied for whoever is next. */
+export function openEmptiedServer(server: string): Ground {
+  const { makePlace, release } = openServer(server);
+  let place: Place & { kind: "postgres" };
+  return {
+    async makePlace() {
+      if (place) await emptyDatabase(place.url);
+      else place = (await makePlace()) as typeof place;
+      return place;
+    },
+    release,
   };
 }

@@ -1,10 +1,12 @@
 // Where a test's data lies: in memory, or on the engine that the whole run was asked for.
-import { randomUUID } from "node:crypto";
+import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SQL } from "bun";
 import type { Place } from "../../src/platform/database/index.ts";
+import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
+
+const SERVER = process.env.WADI_TEST_POSTGRES;
 
 export interface TestPlace {
   place: Place;
@@ -21,7 +23,7 @@ export async function openTestPlace(place: Place | undefined, writer: URL): Prom
     case "sqlite":
       return openFile(writer);
     case "postgres":
-      return openPostgres(process.env.WADI_TEST_POSTGRES!);
+      return openPostgres(SERVER!);
     default:
       return { place: { kind: "memory" }, release: async () => {} };
   }
@@ -35,18 +37,19 @@ async function openFile(writer: URL): Promise<TestPlace> {
   };
 }
 
+/** Databases of this run whose tables are there and empty. */
+const emptied: string[] = [];
+afterAll(async () => {
+  for (const url of emptied.splice(0)) await dropDatabase(SERVER!, url);
+});
+
 async function openPostgres(server: string): Promise<TestPlace> {
-  const name = `wadi_test_${randomUUID().replaceAll("-", "")}`;
-  const run = async (text: string) => {
-    const sql = new SQL({ url: server, max: 1 });
-    await sql.unsafe(text);
-    await sql.close();
-  };
-  await run(`CREATE DATABASE ${name}`);
-  const url = new URL(server);
-  url.pathname = `/${name}`;
+  const url = emptied.pop() ?? (await createDatabase(server));
   return {
-    place: { kind: "postgres", url: url.href, connections_max: 4 },
-    release: () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    place: { kind: "postgres", url, connections_max: 4 },
+    async release() {
+      await emptyDatabase(url);
+      emptied.push(url);
+    },
   };
 }
