@@ -26,6 +26,9 @@ export interface Verb {
   run(given: Given, output: Output): Promise<number>;
 }
 
+/** A flag of many verbs. */
+export const account: Flag = { takes: "NAME", help: "of the owner" };
+
 /** The command line was wrong; exit code 2. */
 export class UsageProblem extends Error {}
 
