@@ -2,6 +2,7 @@
 import type { Verb } from "./verb.ts";
 import { accessVerbs } from "./verbs/access.ts";
 import { agentsVerbs } from "./verbs/agents.ts";
+import { eventsVerbs } from "./verbs/events.ts";
 import { modelsVerbs } from "./verbs/models.ts";
 import { servingVerbs } from "./verbs/serving.ts";
 import { toolsVerbs } from "./verbs/tools.ts";
@@ -12,6 +13,7 @@ export const VERBS: readonly Verb[] = [
   ...accessVerbs,
   ...agentsVerbs,
   ...toolsVerbs,
+  ...eventsVerbs,
   ...modelsVerbs,
   ...upkeepVerbs,
 ];

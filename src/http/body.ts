@@ -43,12 +43,15 @@ export async function readJson(
   }
 }
 
-/** The server throws away what is left of a refused body, so that its sender sees the reply. */
-async function readBytes(
+/**
+ * The raw bytes within their limits of size and time. The server throws away what is left of a
+ * refused body, so that its sender sees the reply.
+ */
+export async function readBytes(
   request: Request,
   bytes_max: number,
   clock: Clock,
-  counted: Counted,
+  counted: Counted = { request_bytes: 0 },
 ): Promise<Uint8Array> {
   const announced = refuseLength(request, bytes_max, counted);
   // Behind an announced length nothing can follow, and whole it is read at half the cost.

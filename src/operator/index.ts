@@ -16,6 +16,7 @@ export { ApprovalSetting, ListedApproval } from "./approvals.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
 export { ListedConnection } from "./connections.ts";
 export type { KeyWish } from "./keys.ts";
+export { type Arrival, openListener } from "./listener.ts";
 export { ListedModel } from "./models.ts";
 export { openOperator } from "./opening.ts";
 export { buildOperator, type Operator } from "./operator.ts";
