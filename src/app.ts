@@ -26,6 +26,7 @@ import { createGuardedEgress, createTrustedEgress } from "./platform/egress/inde
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { openMetrics, showProcess } from "./platform/metrics.ts";
+import { createProcess } from "./platform/processes/process.ts";
 import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
@@ -111,7 +112,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const hashUser = (await secrets.openHashes())("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
   const { inside } = serving;
-  const now = { settings: () => settings, egress: guarded };
+  const process = createProcess({ database, clock, log });
+  const now = { settings: () => settings, egress: guarded, process };
   const service = openAgents(agents, { ...around, ...now, access, inside, alias, secrets });
 
   const { isStopping } = entrance;
@@ -132,7 +134,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
-    ...[models.service, ...serving.services, ...service.services],
+    ...[models.service, ...serving.services, process, ...service.services],
     ...[entrance, ...service.listening],
   ]);
   return {

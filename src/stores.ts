@@ -13,11 +13,12 @@ import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
+import { processStore } from "./platform/processes/store.ts";
 import { secretStore } from "./platform/secrets/store.ts";
 
 export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[agentStore, threadStore, runStore, usageStore, outboxStore],
+  ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
 ];
