@@ -15,10 +15,13 @@ import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
 import { processStore } from "./platform/processes/store.ts";
 import { secretStore } from "./platform/secrets/store.ts";
+import { triggerStore } from "./triggers/store/index.ts";
+import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
+  ...[triggerStore, webhookStore],
 ];
