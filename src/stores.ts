@@ -14,10 +14,13 @@ import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
 import { secretStore } from "./platform/secrets/store.ts";
+import { triggerStore } from "./triggers/store/index.ts";
+import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
+  ...[triggerStore, webhookStore],
 ];

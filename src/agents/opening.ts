@@ -13,7 +13,7 @@ import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
 import type { PriceOf } from "./runs/prices.ts";
 import { openRunRoutes } from "./runs/routes.ts";
-import { createStarting } from "./runs/starting.ts";
+import { createStarting, type Starting } from "./runs/starting.ts";
 import { openEventRoute } from "./runs/stream/routes.ts";
 import { createStreams } from "./runs/stream/streams.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
@@ -34,6 +34,8 @@ import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
 export interface Agents {
+  /** For what starts runs by itself: it writes them inside transactions of its own. */
+  prepareRun: Starting["prepare"];
   /** In the order of their start: in front of the entrance, so that they stop behind it. */
   services: readonly Service[];
   /** Started behind the entrance: their streams end before it waits for its connections. */
@@ -72,6 +74,7 @@ export function openAgents(door: Door, around: Around): Agents {
     openToolset: createToolsets({ ...toolsAround, createTool }),
   });
   return {
+    prepareRun: starting.prepare,
     services: [createRetention(around), createExpiry(around, runs), engine],
     listening: [streams.service],
     drain: engine.drain,

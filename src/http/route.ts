@@ -14,7 +14,7 @@ export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export type Path = `/v1/${string}`;
 
 /** What an operator can switch off in the agent service while it is open. */
-export type Feature = "http_tools";
+export type Feature = "http_tools" | "triggers" | "webhooks";
 
 /** A success, for the document. */
 interface DocumentedReply {

@@ -119,12 +119,17 @@ function openDecision(
       description: DESCRIPTIONS[decision],
       params: IdParams,
       async admit({ params, caller }) {
-        const { started_by_key_id } = await require(params.id, caller);
+        const { started_by_key_id, fired_by_key_id } = await require(params.id, caller);
         // agents.endpoints.approvals.key_lacks_agents_approve, agents.authentication.2
         requireScope(caller, "agents.approve");
         // agents.endpoints.approvals.key_is_the_one_that, agents.authentication.5
         if (started_by_key_id === caller.key_id) {
           const message = `This key started the run: ${OTHERS_DECIDE}.`;
+          throw refuse("permission_denied", { message });
+        }
+        // Its run acts for the trigger's key, and was started by this one all the same.
+        if (fired_by_key_id === caller.key_id) {
+          const message = `This key fired the trigger: ${OTHERS_DECIDE}.`;
           throw refuse("permission_denied", { message });
         }
       },

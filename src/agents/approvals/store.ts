@@ -4,8 +4,11 @@ import { none, type Sql, sql, store } from "../../platform/database/index.ts";
 import { maybe, Row } from "../../platform/shape.ts";
 import { type Approval, ApprovalRow } from "./approval.ts";
 
-/** With the key that may not decide it. */
-const FoundApproval = Row(ApprovalRow, { started_by_key_id: maybe(Type.String()) });
+/** With the keys that may not decide it. */
+const FoundApproval = Row(ApprovalRow, {
+  started_by_key_id: maybe(Type.String()),
+  fired_by_key_id: maybe(Type.String()),
+});
 export type FoundApproval = Static<typeof FoundApproval>;
 
 /** What of an account's approvals is wanted; null: whatever. */
@@ -41,7 +44,7 @@ export const approvalStore = store(
     find: (db, id: string) =>
       db.one(
         FoundApproval,
-        sql`SELECT approvals.*, runs.started_by_key_id FROM approvals
+        sql`SELECT approvals.*, runs.started_by_key_id, runs.fired_by_key_id FROM approvals
             JOIN runs ON runs.id = approvals.run_id WHERE approvals.id = ${id}`,
       ),
     /** Newest first. */

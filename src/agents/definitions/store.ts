@@ -192,6 +192,10 @@ async function changeAgent(
           updated_at = ${now}, archived_at = ${row.archived_at}
         WHERE id = ${agent.id}`,
   );
+  // What starts runs of it by itself is paused with it.
+  if (row.status === "archived" && agent.status !== "archived") {
+    tx.tell("agents.archived", row.id);
+  }
   return row;
 }
 

@@ -21,7 +21,7 @@ export interface RunWish {
   metadata?: Record<string, string>;
   budgets?: StartRun["budgets"];
   /** Left out: `manual`, of no trigger. */
-  trigger?: { kind: TriggerKind; id: string; fire_id: string };
+  trigger?: { kind: TriggerKind; id: string; fire_id: string; fired_by_key_id: string | null };
 }
 
 export interface StartingOptions {
@@ -79,6 +79,7 @@ export function createStarting(
       external_content: "hook" in wish,
       metadata: wish.metadata ?? {},
       started_by_key_id: caller.key_id,
+      fired_by_key_id: wish.trigger?.fired_by_key_id ?? null,
       created_at: clock.now(),
       account_id: agent.account_id,
       model: model.id,

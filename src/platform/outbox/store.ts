@@ -1,6 +1,6 @@
 // What happened, as it is told outside: written in the transaction of what it reports.
 import { type Static, Type } from "@sinclair/typebox";
-import { into, sql, store, type Tx } from "../database/index.ts";
+import { type Db, into, sql, store, type Tx } from "../database/index.ts";
 import { Timestamp } from "../shape.ts";
 import { writeEventData } from "./data.ts";
 
@@ -10,17 +10,20 @@ export type EventType =
   | "run.failed"
   | "approval.requested"
   | "approval.decided"
-  | "trigger.fired";
+  | "trigger.fired"
+  | "webhook.test";
 
-const OutboxRow = Type.Object({
+export const OutboxRow = Type.Object({
   id: Type.String(),
   account_id: Type.String(),
   type: Type.Unsafe<EventType>({ type: "string" }),
   created_at: Timestamp("When it happened."),
   /** JSON as it is sent: these bytes each time. */
   data: Type.String(),
+  /** Who listens has not been given it yet. */
+  is_pending: Type.Boolean(),
 });
-type OutboxRow = Static<typeof OutboxRow>;
+export type OutboxRow = Static<typeof OutboxRow>;
 
 /** An event before its data is a text. */
 export interface Happened {
@@ -31,12 +34,65 @@ export interface Happened {
   data: Record<string, unknown>;
 }
 
+const Count = Type.Object({ count: Type.Integer() });
+
 /** A part: writes one event inside the transaction of what it reports. */
-export async function tellOutside(tx: Tx, { data, at, ...event }: Happened): Promise<void> {
-  const row: OutboxRow = { ...event, created_at: at, data: writeEventData(data) };
-  await tx.run(sql`INSERT INTO outbox ${into(OutboxRow, row)}`);
-  tx.tell("outbox", event.account_id);
+export async function tellOutside(tx: Tx, happened: Happened): Promise<void> {
+  const { account_id } = happened;
+  const listening = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM outbox_listeners WHERE account_id = ${account_id}`,
+  );
+  const is_pending = listening!.count > 0;
+  await addEvent(tx, happened, is_pending);
+  if (is_pending) tx.tell("outbox", account_id);
 }
+
+/** A part: an event that is for one alone, who is given it in the same transaction. */
+export function tellOne(tx: Tx, happened: Happened): Promise<void> {
+  return addEvent(tx, happened, false);
+}
+
+async function addEvent(tx: Tx, { data, at, ...event }: Happened, is_pending: boolean) {
+  const row: OutboxRow = { ...event, created_at: at, data: writeEventData(data), is_pending };
+  await tx.run(sql`INSERT INTO outbox ${into(OutboxRow, row)}`);
+}
+
+/** A part: from now on an account's events wait for whoever listens, or no longer do. */
+export async function listenOutside(tx: Tx, account_id: string, listens: boolean): Promise<void> {
+  if (listens) {
+    await tx.run(
+      sql`INSERT INTO outbox_listeners (account_id) VALUES (${account_id})
+          ON CONFLICT (account_id) DO NOTHING`,
+    );
+    return;
+  }
+  await tx.run(sql`DELETE FROM outbox_listeners WHERE account_id = ${account_id}`);
+  await tx.run(
+    sql`UPDATE outbox SET is_pending = 0 WHERE account_id = ${account_id} AND is_pending = 1`,
+  );
+}
+
+/** A part: up to `limit` events of an account that nobody was given yet, in their order. */
+export function listPending(db: Db, account_id: string, limit: number): Promise<OutboxRow[]> {
+  return db.all(
+    OutboxRow,
+    sql`SELECT * FROM outbox WHERE account_id = ${account_id} AND is_pending = 1
+        ORDER BY created_at, id LIMIT ${limit}`,
+  );
+}
+
+/** A part: whoever listens has been given this one. */
+export async function settleEvent(tx: Tx, id: string): Promise<void> {
+  await tx.run(sql`UPDATE outbox SET is_pending = 0 WHERE id = ${id}`);
+}
+
+/** A part; undefined: it is no longer kept. */
+export function findEvent(db: Db, id: string): Promise<OutboxRow | undefined> {
+  return db.one(OutboxRow, sql`SELECT * FROM outbox WHERE id = ${id}`);
+}
+
+const Account = Type.Object({ account_id: Type.String() });
 
 export const outboxStore = store(
   "outbox",
@@ -47,6 +103,14 @@ export const outboxStore = store(
         OutboxRow,
         sql`SELECT * FROM outbox WHERE account_id = ${account_id} ORDER BY created_at, id`,
       ),
+    /** Accounts of which an event waits for who listens. */
+    listWaiting: async (db) => {
+      const rows = await db.all(
+        Account,
+        sql`SELECT DISTINCT account_id FROM outbox WHERE is_pending = 1`,
+      );
+      return rows.map(({ account_id }) => account_id);
+    },
   },
   {
     /** Deletes up to `limit` events from before `until`; how many they were. */

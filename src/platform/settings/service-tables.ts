@@ -197,6 +197,16 @@ export const Agents = Type.Object(
       default: true,
       reloads: true,
     }),
+    triggers: Type.Boolean({
+      description: "false: triggers are neither changed nor fired, and hooks answer 503.",
+      default: true,
+      reloads: true,
+    }),
+    webhooks: Type.Boolean({
+      description: "false: webhook endpoints are not changed, and what is to be sent waits.",
+      default: true,
+      reloads: true,
+    }),
     tool_prices: Type.Record(
       Type.String(),
       money({ description: "SAR for one call, as decimal text." }),
@@ -225,7 +235,7 @@ export const Egress = Type.Object(
   },
   {
     description:
-      "How far tools and pages reach that callers name: to public hosts, by https on port 443.",
+      "How far tools, pages and webhooks of callers reach: public hosts, by https on port 443.",
     default: {},
   },
 );

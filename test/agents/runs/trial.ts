@@ -294,6 +294,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
       ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, rounds: 0, tool_calls: 0 },
     },
     ...{ pending_approvals: [], metadata: {}, started_by_key_id: KEY_ID, recoveries: 0 },
+    fired_by_key_id: null,
     ...{ created_at: 0, started_at: null, finished_at: null, account_id: ACCOUNT, number: 0 },
     ...{ epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1", budgets: DEFAULT_BUDGETS },
     ...{ priced: 0, worked_ms: 0 },

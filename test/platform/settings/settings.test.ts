@@ -73,6 +73,8 @@ idle_stop = "30m"
 open = false
 enforce_scope = false
 http_tools = false
+triggers = false
+webhooks = false
 tool_prices = { web_search = "0.010000" }
 
 [egress]
@@ -85,6 +87,10 @@ daily_runs = 10
 concurrent_runs = 4
 tools = 7
 connections = 3
+triggers = 4
+endpoints = 5
+waiting_deliveries = 6
+hook_requests_per_minute = 7
 address_requests_per_minute = 60
 
 [retention]
@@ -169,7 +175,10 @@ describe("without a file", () => {
         max_queued: 8,
         requests_per_minute: 10,
       },
-      agents: { open: true, enforce_scope: true, http_tools: true, tool_prices: {} },
+      agents: {
+        ...{ open: true, enforce_scope: true, http_tools: true, triggers: true },
+        ...{ webhooks: true, tool_prices: {} },
+      },
       egress: { allow: [] },
       limits: {
         requests_per_minute: 120,
@@ -178,6 +187,10 @@ describe("without a file", () => {
         concurrent_runs: 64,
         tools: 100,
         connections: 50,
+        triggers: 100,
+        endpoints: 20,
+        waiting_deliveries: 10_000,
+        hook_requests_per_minute: 60,
         address_requests_per_minute: 1_200,
       },
       retention: { runs: null, events: 30 * 86_400_000, request_log: 30 * 86_400_000 },
@@ -270,12 +283,18 @@ describe("a file", () => {
       concurrent_runs: 4,
       tools: 7,
       connections: 3,
+      triggers: 4,
+      endpoints: 5,
+      waiting_deliveries: 6,
+      hook_requests_per_minute: 7,
       address_requests_per_minute: 60,
     });
     expect(settings.agents).toEqual({
       open: false,
       enforce_scope: false,
       http_tools: false,
+      triggers: false,
+      webhooks: false,
       tool_prices: { web_search: 10_000 },
     });
     expect(settings.egress.allow).toEqual([

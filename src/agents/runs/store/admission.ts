@@ -51,20 +51,24 @@ const Counts = Type.Object({
 });
 const At = Type.Object({ created_at: Type.Integer() });
 
-/** agents.states.none_post_v1_agents_id_runs: a part, also of what fires by itself. */
+/**
+ * agents.states.none_post_v1_agents_id_runs: a part, also of what fires by itself. It has written
+ * nothing when it refuses: who fires writes that, then.
+ */
 export async function start(tx: Tx, given: Admission): Promise<Started> {
   const { run, limits, idempotency } = given;
   if (idempotency) {
     const earlier = await findEarlier(tx, run, idempotency);
     if (earlier) return { run: earlier, is_new: false };
   }
-  const seat = await findSeat(tx, given);
+  const seat = await judgeSeat(tx, given);
   const counts = await tx.one(
     Counts,
     sql`SELECT started, active, last_created_at FROM run_counts
         WHERE account_id = ${run.account_id}`,
   );
   await refuseLimits(tx, run, counts, limits);
+  if (given.thread_id === null) await addThread(tx, run);
   // Lists are ordered by number, and by time: a clock that was put back must not part the two.
   const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);
   const row: RunRow = {
@@ -128,21 +132,10 @@ type Seat = Pick<RunRow, "thread_id" | "message_seq" | "external_content">;
 const LastMessage = Type.Object({ seq: Type.Integer() });
 const Live = Type.Object({ id: Type.String() });
 
-/** Where in which thread the run's message goes. */
-async function findSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
-  const { account_id, agent_id } = run;
-  if (thread_id === null) {
-    const thread: ThreadRow = {
-      ...{ id: run.thread_id, account_id, agent_id, title: null },
-      ...{ external_content: run.external_content, created_at: run.created_at },
-    };
-    await tx.run(sql`INSERT INTO threads ${into(ThreadRow, thread)}`);
-    return {
-      thread_id: thread.id,
-      message_seq: 1,
-      external_content: run.external_content,
-    };
-  }
+/** Where in which thread the run's message goes; nothing is written yet. */
+async function judgeSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
+  const { account_id, agent_id, external_content } = run;
+  if (thread_id === null) return { thread_id: run.thread_id, message_seq: 1, external_content };
   const thread = await tx.one(ThreadRow, sql`SELECT * FROM threads WHERE id = ${thread_id}`);
   // agents.errors.thread_not_found, agents.authentication.6
   if (!thread || thread.account_id !== account_id)
@@ -165,6 +158,15 @@ async function findSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
     message_seq: (last?.seq ?? 0) + 1,
     external_content: thread.external_content || run.external_content,
   };
+}
+
+async function addThread(tx: Tx, run: RunRow): Promise<void> {
+  const { account_id, agent_id, external_content, created_at } = run;
+  const thread: ThreadRow = {
+    ...{ id: run.thread_id, account_id, agent_id, title: null },
+    ...{ external_content, created_at },
+  };
+  await tx.run(sql`INSERT INTO threads ${into(ThreadRow, thread)}`);
 }
 
 /** agents.limits.run_admission_trigger_endpoint */

@@ -1,7 +1,7 @@
 // A tool that a caller registered: each call is one POST of its arguments to the endpoint.
 import { writeCanonical } from "../../../platform/canonical.ts";
 import type { GuardedEgress, GuardedFailure } from "../../../platform/egress/index.ts";
-import { signMessage } from "../../../platform/signature.ts";
+import { signMessage } from "../../../platform/signing/signature.ts";
 import type { OpenConnection, OpenedConnection } from "../connections/opening.ts";
 import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
 import { isSuccess, REPLY_BYTES_MAX, tellReply } from "./reply.ts";

@@ -6,9 +6,10 @@ import { ledger } from "./0004-ledger.ts";
 import { holds } from "./0005-holds.ts";
 import { agents } from "./0006-agents.ts";
 import { tools } from "./0007-tools.ts";
+import { events } from "./0008-events.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, ledger],
-  ...[holds, agents, tools],
+  ...[holds, agents, tools, events],
 ];

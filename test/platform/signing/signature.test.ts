@@ -1,7 +1,7 @@
 // Signatures, verified by the package of those who wrote the standard.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { signMessage } from "../../src/platform/signature.ts";
+import { signMessage } from "../../../src/platform/signing/signature.ts";
 
 const ID = "0190d3a2-6f6f-7000-8000-000000000001";
 const encode = (text: string) => new TextEncoder().encode(text);

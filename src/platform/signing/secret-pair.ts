@@ -1,0 +1,65 @@
+// The secret that signs now and the one before it, kept as one: for a while after a rotation both
+// hold.
+import type { OpenedSecret, SecretBox } from "../secrets/box.ts";
+import type { SealedSecret, SecretAbout, SecretPlace } from "../secrets/store.ts";
+
+interface SecretPair {
+  current: string;
+  /** null: there is none, or it has no say any more. */
+  previous: { secret: string; expires_at: number } | null;
+}
+
+/** The secrets that hold now, the newest first; or why there is none. */
+export type OpenedPair = { ok: true; secrets: string[] } | Extract<OpenedSecret, { ok: false }>;
+
+export interface SecretPairs {
+  /** A first secret; `write` as in `SecretBox.store`. */
+  store<T>(
+    about: SecretAbout,
+    secret: string,
+    write: (sealed: SealedSecret) => Promise<T>,
+  ): Promise<T>;
+  /**
+   * Another secret, beside which the one before holds for `overlap_ms`. Who rotates at the same
+   * time is told apart by `write`, which knows what it replaces.
+   */
+  rotate<T>(
+    about: SecretAbout,
+    wish: { secret: string; overlap_ms: number },
+    write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
+  ): Promise<T>;
+  open(place: SecretPlace, now: number): Promise<OpenedPair>;
+}
+
+/** Their text lies in the box like any other secret. */
+export function createSecretPairs(box: Pick<SecretBox, "store" | "open">): SecretPairs {
+  return {
+    store: (about, secret, write) =>
+      box.store(about, writePair({ current: secret, previous: null }), write),
+    async rotate(about, { secret, overlap_ms }, write) {
+      const now = about.set_at;
+      // What cannot be read does not hold beside the new one: the new one is what mends it.
+      const opened = await box.open(about);
+      const before = opened.ok ? readPair(opened.secret).current : null;
+      const expires_at = before === null || overlap_ms === 0 ? null : now + overlap_ms;
+      const previous = expires_at === null ? null : { secret: before!, expires_at };
+      const text = writePair({ current: secret, previous });
+      return box.store(about, text, (sealed) => write(sealed, expires_at));
+    },
+    async open(place, now) {
+      const opened = await box.open(place);
+      if (!opened.ok) return opened;
+      const { current, previous } = readPair(opened.secret);
+      const isBoth = previous !== null && now < previous.expires_at;
+      return { ok: true, secrets: isBoth ? [current, previous.secret] : [current] };
+    },
+  };
+}
+
+function writePair(pair: SecretPair): string {
+  return JSON.stringify(pair);
+}
+
+function readPair(text: string): SecretPair {
+  return JSON.parse(text) as SecretPair;
+}
