@@ -56,7 +56,8 @@ export interface Firing {
 export type Fired =
   | { kind: "fired"; fire: FireRow /** Seconds; null: nobody knows. */; retry_after: string | null }
   | { kind: "known"; fire: FireRow }
-  | { kind: "paused" | "gone" | "changed" };
+  | { kind: "paused" | "gone" }
+  | { kind: "changed" };
 
 /** agents.does.trigger: every fire is recorded with its outcome. */
 export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
