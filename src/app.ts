@@ -30,6 +30,7 @@ import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
+import { openWebhooks } from "./webhooks/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
@@ -113,6 +114,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const { inside } = serving;
   const now = { settings: () => settings, egress: guarded };
   const service = openAgents(agents, { ...around, ...now, access, inside, alias, secrets });
+  const webhooks = openWebhooks(agents, { ...around, ...now, secrets });
 
   const { isStopping } = entrance;
   const isReady = () => database.probe().then(registry.isDefaultServable);
@@ -132,7 +134,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
-    ...[models.service, ...serving.services, ...service.services],
+    ...[models.service, ...serving.services, ...service.services, ...webhooks.services],
     ...[entrance, ...service.listening],
   ]);
   return {
