@@ -13,6 +13,7 @@ import { ledgerStore } from "./gateway/ledger/store.ts";
 import { modelStore } from "./models/store.ts";
 import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
+import { processStore } from "./platform/processes/store.ts";
 import { secretStore } from "./platform/secrets/store.ts";
 import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
@@ -20,7 +21,7 @@ import { webhookStore } from "./webhooks/store/index.ts";
 export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore],
   ...[modelStore, unitStore, ledgerStore],
-  ...[agentStore, threadStore, runStore, usageStore, outboxStore],
+  ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
   ...[triggerStore, webhookStore],
 ];

@@ -6,6 +6,7 @@ import type { Database } from "../platform/database/index.ts";
 import type { GuardedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import type { Process } from "../platform/processes/process.ts";
 import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
 
@@ -15,6 +16,8 @@ export interface Around {
   inside: GatewayInside;
   /** The way out to addresses that callers and models name, pages and tools. */
   egress: Pick<GuardedEgress, "judge" | "request">;
+  /** This process among others: what is claimed is claimed under its number. */
+  process: Pick<Process, "epoch" | "join">;
   clock: Clock;
   ids: Ids;
   log: Log;

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
+import { processStore } from "../../src/platform/processes/store.ts";
 import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));
@@ -32,26 +33,26 @@ const cancelAll = async (server: Server, ids: readonly (string | undefined)[]) =
 };
 
 const SCENES: Readonly<Record<string, Scene>> = {
-  start: { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
-  register: { starts: [free(ROUNDS)] },
-  claim: { starts: [free(ROUNDS), free(ROUNDS)] },
-  plan: { starts: [free(ROUNDS), asking(ROUNDS)], passes: [2, 3] },
-  settle: { starts: [free(ROUNDS)], passes: [2] },
-  finish: { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
-  wait: { starts: [asking(ROUNDS)] },
-  cancel: { starts: [free(SLOW), asking(ROUNDS)], act: cancelAll, passes: [2] },
-  note: { starts: [free(FAILING)] },
-  release: { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
-  end: { starts: [free(ROUNDS)], isSecond: true },
-  recover: { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
+  "runs.start": { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
+  "processes.register": { starts: [free(ROUNDS)] },
+  "runs.claim": { starts: [free(ROUNDS), free(ROUNDS)] },
+  "runs.plan": { starts: [free(ROUNDS), asking(ROUNDS)], passes: [2, 3] },
+  "runs.settle": { starts: [free(ROUNDS)], passes: [2] },
+  "runs.finish": { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
+  "runs.wait": { starts: [asking(ROUNDS)] },
+  "runs.cancel": { starts: [free(SLOW), asking(ROUNDS)], act: cancelAll, passes: [2] },
+  "runs.note": { starts: [free(FAILING)] },
+  "runs.release": { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
+  "processes.end": { starts: [free(ROUNDS)], isSecond: true },
+  "runs.recover": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
 /**
  * Old runs are swept daily; a process that is alone with its database shows no sign of life to
  * anybody.
  */
-const UNREACHED = ["sweep", "sweepStarts", "beat"];
+const UNREACHED = ["runs.sweep", "runs.sweepStarts", "processes.beat"];
 /** Where something outside counts what is sent, `calls.test.ts` kills at these. */
-const OF_CALLS = ["intend", "decide", "expire"];
+const OF_CALLS = ["runs.intend", "runs.decide", "runs.expire"];
 
 interface Server {
   child: Child;
@@ -100,20 +101,22 @@ beforeAll(async () => {
   await server.child.ended;
 });
 
-test("every write of runs is in the matrix, or cannot be reached", () => {
+test("every write of runs and of processes is in the matrix, or cannot be reached", () => {
   expect([...Object.keys(SCENES), ...UNREACHED, ...OF_CALLS].toSorted()).toEqual(
-    Object.keys(runStore.writes).toSorted(),
+    [runStore, processStore]
+      .flatMap(({ name, writes }) => Object.keys(writes).map((write) => `${name}.${write}`))
+      .toSorted(),
   );
 });
 
 for (const [write, scene] of Object.entries(SCENES)) {
   const passes = [1, ...(scene.passes ?? [])];
   const points = passes.flatMap((pass) => [`before#${pass}`, `after#${pass}`]);
-  test.each(points)(`a server killed at runs.${write}:%s leaves no run behind`, async (point) => {
+  test.each(points)(`a server killed at ${write}:%s leaves no run behind`, async (point) => {
     const data = join(root, `${write}-${point.replace("#", "-")}`);
     cpSync(template, data, { recursive: true });
     if (scene.isSecond) await live(data, scene, "runs.claim:after");
-    await live(data, scene, `runs.${write}:${point}`);
+    await live(data, scene, `${write}:${point}`);
     const killed = progressOf(data);
 
     const server = (await serve(data))!;

@@ -16,6 +16,7 @@ import { modelStore, type Standing } from "../../src/models/store.ts";
 import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
 import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
@@ -29,6 +30,7 @@ import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { noteCases } from "./note-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
+import { processCases } from "./process-cases.ts";
 import { runCases } from "./run-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
@@ -50,6 +52,7 @@ export function bindHouses(database: Database) {
     written: readLedger(database),
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
+    processes: database.bind(processStore),
     runs: database.bind(runStore),
     approvals: database.bind(approvalStore),
     notes: database.bind(noteStore),
@@ -621,6 +624,7 @@ export const cases: readonly Case[] = [
   ...agentCases,
   ...approvalCases,
   ...threadCases,
+  ...processCases,
   ...runStartCases,
   ...runCases,
   ...runWorkCases,

@@ -24,8 +24,8 @@ export const startMany = async (houses: Houses, ids: readonly string[]) => {
   for (const id of ids) await start(houses, id);
 };
 /** Takes up to `runs_max` runs of the account for the process 1, which is entered first. */
-export const takeUp = async ({ runs }: Houses, runs_max = 100) => {
-  if ((await runs.listProcesses()).length === 0) await runs.register(BEGIN);
+export const takeUp = async ({ runs, processes }: Houses, runs_max = 100) => {
+  if ((await processes.list()).length === 0) await processes.register(BEGIN);
   return runs.claim(1, [{ account_id: "a-1", runs_max }], BEGIN + 5);
 };
 export const ended = (status: FinalStatus, event_id: string) => ({

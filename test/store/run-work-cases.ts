@@ -9,9 +9,9 @@ const startOne = async (houses: Houses) => {
   await takeUp(houses);
 };
 const TURN = [{ account_id: "a-1", runs_max: 100 }];
-const crash = async ({ runs }: Houses, times: number) => {
+const crash = async ({ runs, processes }: Houses, times: number) => {
   for (let i = 0; i < times; i++) {
-    const epoch = await runs.register(BEGIN);
+    const epoch = await processes.register(BEGIN);
     await runs.claim(epoch, TURN, BEGIN);
     await runs.recover([finding("r-1", i)], [epoch], BEGIN + i);
   }
@@ -19,62 +19,14 @@ const crash = async ({ runs }: Houses, times: number) => {
 const seqsOf = async ({ runs }: Houses, id = "r-1") =>
   (await runs.listSteps(id, 0, null)).map(({ seq }) => seq);
 
-const processCases: Case[] = [
-  {
-    method: "runs.register",
-    title: "gives each process the next number",
-    given: ({ runs }) => runs.register(BEGIN),
-    act: ({ runs }) => Promise.all([1, 2, 3].map(() => runs.register(BEGIN + 1))),
-    async judge(answer, { runs }) {
-      expect((answer as number[]).toSorted()).toEqual([2, 3, 4]);
-      const [first, ...others] = await runs.listProcesses();
-      expect(first).toEqual({ epoch: 1, beats: 0, started_at: BEGIN, ended_at: null });
-      expect(others).toHaveLength(3);
-    },
-  },
-  {
-    method: "runs.beat",
-    title: "shows that a process lives, and tells it that it is held for dead",
-    given: async ({ runs }) => {
-      await runs.register(BEGIN);
-      await runs.register(BEGIN);
-      await runs.end(2, BEGIN);
-    },
-    act: async ({ runs }) => [await runs.beat(1), await runs.beat(2), await runs.beat(3)],
-    async judge(answer, { runs }) {
-      expect(answer).toEqual([true, false, false]);
-      expect(await runs.listProcesses()).toMatchObject([{ epoch: 1, beats: 1 }]);
-    },
-  },
-  {
-    method: "runs.end",
-    title: "takes a process from the list, and it claims nothing any more",
-    given: async (houses) => {
-      await houses.runs.register(BEGIN);
-      await start(houses, "r-1");
-    },
-    act: ({ runs }) => runs.end(1, BEGIN + 1),
-    async judge(_, houses) {
-      expect(await houses.runs.listProcesses()).toEqual([]);
-      expect(await houses.runs.claim(1, TURN, BEGIN)).toEqual([]);
-      expect(await houses.runs.listWaiting()).toEqual(["a-1"]);
-      // The number of one that ended is nobody's again.
-      expect(await houses.runs.register(BEGIN + 2)).toBe(2);
-    },
-  },
-  {
-    method: "runs.listProcesses",
-    title: "is empty at first",
-    act: ({ runs }) => runs.listProcesses(),
-    judge: (answer) => expect(answer).toEqual([]),
-  },
+const heldCases: Case[] = [
   {
     method: "runs.listHeld",
     title: "names the runs of earlier processes, so many at once",
     async given(houses) {
       await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
       await takeUp(houses, 2);
-      const epoch = await houses.runs.register(BEGIN);
+      const epoch = await houses.processes.register(BEGIN);
       await houses.runs.claim(epoch, [{ account_id: "a-1", runs_max: 1 }], BEGIN);
     },
     act: ({ runs }) => Promise.all([runs.listHeld(2, 3), runs.listHeld(2, 2), runs.listHeld(0, 9)]),
@@ -97,7 +49,7 @@ const claimCases: Case[] = [
     method: "runs.claim",
     title: "gives the oldest runs of each account, so many of each, in their order",
     async given(houses) {
-      await houses.runs.register(BEGIN);
+      await houses.processes.register(BEGIN);
       await startMany(houses, ["r-9", "r-1", "r-5"]);
       await start(houses, "r-2", { account_id: "a-2" });
       await start(houses, "r-3", { account_id: "a-3" });
@@ -129,7 +81,7 @@ const claimCases: Case[] = [
         houses,
         count(8).map((n) => `r-${n}`),
       );
-      for (let i = 0; i < 4; i++) await houses.runs.register(BEGIN);
+      for (let i = 0; i < 4; i++) await houses.processes.register(BEGIN);
     },
     act: ({ runs }) =>
       Promise.all(
@@ -138,6 +90,20 @@ const claimCases: Case[] = [
     judge(answer) {
       const ids = (answer as { id: string }[][]).flat().map(({ id }) => id);
       expect(ids.toSorted()).toEqual(count(8).map((n) => `r-${n}`));
+    },
+  },
+  {
+    method: "runs.claim",
+    title: "gives nothing to a process that has ended, or that never began",
+    async given(houses) {
+      await houses.processes.register(BEGIN);
+      await start(houses, "r-1");
+      await houses.processes.end(1, BEGIN + 1);
+    },
+    act: async ({ runs }) => [await runs.claim(1, TURN, BEGIN), await runs.claim(2, TURN, BEGIN)],
+    async judge(answer, { runs }) {
+      expect(answer).toEqual([[], []]);
+      expect(await runs.listWaiting()).toEqual(["a-1"]);
     },
   },
   {
@@ -172,11 +138,11 @@ const claimCases: Case[] = [
     title: "puts a run back for whoever is next, as it is",
     given: startOne,
     act: ({ runs }) => runs.release(1, "r-1", 42),
-    async judge(_, { runs, ran }) {
+    async judge(_, { runs, ran, processes }) {
       const left = { status: "running", epoch: 0, worked_ms: 42, started_at: BEGIN + 5 };
       expect(await runs.find("r-1", null)).toMatchObject(left);
       expect(await ran.counts()).toMatchObject([{ active: 1 }]);
-      const epoch = await runs.register(BEGIN);
+      const epoch = await processes.register(BEGIN);
       expect(await runs.claim(epoch, TURN, BEGIN + 90)).toMatchObject([{ id: "r-1", epoch }]);
       // Who had it before has nothing to say any more.
       await runs.release(1, "r-1", 1);
@@ -190,7 +156,7 @@ const claimCases: Case[] = [
       await startMany(houses, ["r-1", "r-2"]);
       await takeUp(houses, 1);
       await houses.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
-      await houses.runs.register(BEGIN);
+      await houses.processes.register(BEGIN);
       await houses.runs.claim(2, TURN, BEGIN);
     },
     act: ({ runs }) =>
@@ -215,7 +181,7 @@ const claimCases: Case[] = [
       await start(houses, "r-1");
       await crash(houses, 5);
       expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 5, epoch: 0 });
-      await houses.runs.claim(await houses.runs.register(BEGIN), TURN, BEGIN);
+      await houses.runs.claim(await houses.processes.register(BEGIN), TURN, BEGIN);
     },
     act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
     async judge(_, houses) {
@@ -235,7 +201,7 @@ const claimCases: Case[] = [
     async given(houses) {
       await start(houses, "r-1");
       await crash(houses, 5);
-      const epoch = await houses.runs.register(BEGIN);
+      const epoch = await houses.processes.register(BEGIN);
       await houses.runs.claim(epoch, TURN, BEGIN);
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
       await houses.runs.plan(makeRecord("r-1", { epoch }), requests);
@@ -254,4 +220,4 @@ const claimCases: Case[] = [
   },
 ];
 
-export const runWorkCases: readonly Case[] = [...processCases, ...claimCases];
+export const runWorkCases: readonly Case[] = [...heldCases, ...claimCases];

@@ -8,10 +8,10 @@ import { createCallers } from "./callers.ts";
 import type { RunStore } from "./journal.ts";
 import { createPerformance } from "./performing.ts";
 import { createPlaces } from "./places.ts";
-import { createProcess } from "./process.ts";
 import { createPump } from "./pump.ts";
 import type { RunRow } from "./run.ts";
 import type { Turn } from "./store/claim.ts";
+import { createTakingUp } from "./taking-up.ts";
 import { breakOff, type Executing, watchRuns } from "./watching.ts";
 import type { Break } from "./work.ts";
 
@@ -33,7 +33,7 @@ export interface Engine extends Service {
 
 export function createEngine(options: EngineOptions): Engine {
   const { around, store } = options;
-  const { clock, database, log } = around;
+  const { clock, database, log, process } = around;
   const executing = new Map<string, Executing>();
   /** Asked to stop while a claim was under way: it may be one of those that come. */
   const cancelled = new Set<string>();
@@ -42,9 +42,8 @@ export function createEngine(options: EngineOptions): Engine {
   const undo: (() => void)[] = [];
   const quiet = Promise.withResolvers<void>();
 
-  const process = createProcess({
-    ...{ around, store },
-    isExecuting: (id) => executing.has(id),
+  process.join({
+    takeUp: createTakingUp({ around, store, isExecuting: (id) => executing.has(id) }),
     onLost: () => breakAll(executing, "lost"),
     onSign: () => pump.look(),
   });
@@ -99,7 +98,6 @@ export function createEngine(options: EngineOptions): Engine {
           onOther: (id) => pump.isClaiming() && cancelled.add(id),
         }),
       );
-      await process.start();
       await hearQueued(null);
     },
     drain: () => draining.abort(),
@@ -111,7 +109,6 @@ export function createEngine(options: EngineOptions): Engine {
         breakAll(executing, "stop");
         await endsWithin(clock, GRACE_MS, quiet.promise);
       }
-      await process.stop();
     },
     look: () => ({ executing: executing.size }),
   };

@@ -2,6 +2,7 @@
 import { sql, store } from "../../platform/database/index.ts";
 import { FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
+import { type Firing, fire } from "./firing.ts";
 
 export const triggerStore = store(
   "triggers",
@@ -15,5 +16,8 @@ export const triggerStore = store(
       ),
     findFire: (db, id: string) => db.one(FireRow, sql`SELECT * FROM fires WHERE id = ${id}`),
   },
-  {},
+  {
+    /** agents.does.trigger: one fire with its run, its event, and what comes next. */
+    fire: (tx, firing: Firing) => fire(tx, firing),
+  },
 );

@@ -1,12 +1,13 @@
-// A process that dies between two transactions: from then on its store neither writes nor answers.
+// A process that dies between two transactions: from then on no store of it writes or answers.
 import type { RunStore } from "../../../src/agents/runs/journal.ts";
+import type { ProcessStore } from "./trial.ts";
 
 /** What an execution writes, in whatever order. */
 const WRITES = [
   ...["plan", "intend", "settle", "note", "wait", "finish", "release", "claim"],
 ] as const satisfies readonly (keyof RunStore)[];
-/** What its process writes of itself and of others' runs, which only the living do. */
-const SIGNS = ["beat", "recover", "register"] as const satisfies readonly (keyof RunStore)[];
+/** What its process writes of itself, which only the living do. */
+const SIGNS = ["beat", "register"] as const satisfies readonly (keyof ProcessStore)[];
 
 export type Write = (typeof WRITES)[number];
 /** The write at which a process dies, and whether that write still reaches the database. */
@@ -39,22 +40,25 @@ function cutBehind(judge: (write: Write) => Point["side"] | null) {
     reached.resolve();
   };
   const never = () => new Promise<never>(() => undefined);
+  const guard =
+    (work: unknown, find: () => Point["side"] | null) =>
+    async (...given: unknown[]) => {
+      const side = isDead ? "before" : find();
+      if (side === "before") die();
+      if (side === "before") return never();
+      const answer = await (work as (...all: unknown[]) => unknown)(...given);
+      if (side === "after") die();
+      return side === "after" ? never() : answer;
+    };
   const wrap = (store: RunStore): RunStore => {
-    const guard =
-      (method: keyof RunStore, find: () => Point["side"] | null) =>
-      async (...given: unknown[]) => {
-        const side = isDead ? "before" : find();
-        if (side === "before") die();
-        if (side === "before") return never();
-        const answer = await (store[method] as (...all: unknown[]) => unknown)(...given);
-        if (side === "after") die();
-        return side === "after" ? never() : answer;
-      };
-    const guarded = [
-      ...WRITES.map((method) => [method, guard(method, () => judge(method))]),
-      ...SIGNS.map((method) => [method, guard(method, () => null)]),
-    ];
-    return { ...store, ...Object.fromEntries(guarded), end: async () => undefined } as RunStore;
+    const guarded = WRITES.map((method) => [method, guard(store[method], () => judge(method))]);
+    // Others' runs are taken up by the living.
+    const recover = guard(store.recover, () => null);
+    return { ...store, ...Object.fromEntries(guarded), recover } as RunStore;
   };
-  return { reached, die, wrap };
+  const wrapProcesses = (store: ProcessStore): ProcessStore => {
+    const guarded = SIGNS.map((method) => [method, guard(store[method], () => null)]);
+    return { ...store, ...Object.fromEntries(guarded), end: async () => undefined };
+  };
+  return { reached, die, wraps: { wrap, wrapProcesses } };
 }

@@ -66,7 +66,7 @@ async function dieAt(kill: Kill, name: string, policy: Policy) {
   });
   const sender = makeSender(name, receiver, TOOLS[name]!);
   const given = pin([sender], { unattended_writes: true, on_unknown_outcome: policy });
-  const trial = await open(model, { ...given, wrap: cut.wrap });
+  const trial = await open(model, { ...given, ...cut.wraps });
   const id = await trial.run();
   if (name === "pay") {
     await trial.reaches(id, "waiting_approval");

@@ -131,12 +131,12 @@ async function judgeArrivals(trial: Trial, id: string, receiver: Receiver): Prom
 async function liveAndDie(seed: number, writes: number): Promise<boolean> {
   const { receiver, model, ...given } = makeWorld(seed);
   const cuts = [createCut(writes), createCut(1 + Math.floor(drawFor(seed, writes) * 10))];
-  let trial = await open(model, { ...given, wrap: cuts[0]!.wrap });
+  let trial = await open(model, { ...given, ...cuts[0]!.wraps });
   const id = await trial.run();
   const isFirst = await drive(trial, id, seed, cuts[0]);
   let isOver = isFirst;
   if (!isOver) {
-    trial = await open(model, { ...given, wrap: cuts[1]!.wrap });
+    trial = await open(model, { ...given, ...cuts[1]!.wraps });
     isOver = await drive(trial, id, seed, cuts[1]);
   }
   if (!isOver) {

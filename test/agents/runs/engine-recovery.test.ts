@@ -133,7 +133,7 @@ describe("a process that died", () => {
     let id = "";
     for (let process = 0; process <= 5; process++) {
       const cut = createCut(2);
-      const trial = await begin(() => call(add()), { wrap: cut.wrap });
+      const trial = await begin(() => call(add()), cut.wraps);
       await trial.engine.start();
       if (process === 0) id = await trial.run();
       await cut.reached.promise;
@@ -153,7 +153,7 @@ describe("a process that died", () => {
     const first = await begin((_ask, signal) => untilAborted(signal), {
       isShared: true,
       // Cut off, it shows no sign and writes nothing, and does not know it.
-      wrap: (store) => ({ ...store, beat: () => new Promise<never>(() => undefined) }),
+      wrapProcesses: (store) => ({ ...store, beat: () => new Promise<never>(() => undefined) }),
     });
     await first.engine.start();
     const id = await first.run();
@@ -180,7 +180,7 @@ describe("a process that died", () => {
     await first.until(async () => first.asks.length === 1);
     const second = await begin(() => say("in time"), { isShared: true });
     await second.engine.start();
-    await second.store.end(1, 0);
+    await second.processes.end(1, 0);
     const findings = [{ run_id: id, fresh: ["s-x"] }];
     await second.store.recover(findings, [1], 0);
     expect(await second.ended(id)).toMatchObject({ output: { message: "in time" } });

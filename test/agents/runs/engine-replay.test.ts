@@ -43,7 +43,7 @@ async function expectSame(model: Model, options: Options = {}, runs_before = 0) 
   for (let writes = 1; ; writes++) {
     const { thread_id, ...place } = await prepare(model, options, runs_before);
     const cut = createCut(writes);
-    const first = await openTrial(model, { ...options, ...place, wrap: cut.wrap, seed: 2 });
+    const first = await openTrial(model, { ...options, ...place, ...cut.wraps, seed: 2 });
     await first.engine.start();
     const id = await first.run("Go.", { id: "r" }, thread_id);
     const end = first.ended(id).then(() => "ended");

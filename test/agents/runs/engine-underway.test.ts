@@ -240,12 +240,12 @@ describe("a write under way", () => {
 
   test("of a run that kills its processes: its outcome is unknown", async () => {
     const cut = createCut();
-    const { trial, id, pinned } = await begin({ wrap: cut.wrap });
+    const { trial, id, pinned } = await begin(cut.wraps);
     cut.die();
     for (let process = 2; process <= 6; process++) {
       // It dies before a person is asked.
       const next = createCutAt({ write: "settle", side: "before" });
-      await open(script(), { ...pinned, wrap: next.wrap });
+      await open(script(), { ...pinned, ...next.wraps });
       await next.reached.promise;
     }
     await open(script(), pinned);
@@ -255,7 +255,7 @@ describe("a write under way", () => {
 
   test("whose tool is off at the next start is asked about by nobody: its outcome is unknown", async () => {
     const cut = createCut();
-    const { trial, id, pinned, receiver } = await begin({ wrap: cut.wrap });
+    const { trial, id, pinned, receiver } = await begin(cut.wraps);
     cut.die();
     await trial.switchTool("write", "disabled");
     const second = await open(script(say("done")), pinned);
@@ -316,7 +316,7 @@ describe("a write under way", () => {
     const pinned = pinWriter(receiver);
     const first = await open(script(call(write())), {
       ...{ ...pinned, isShared: true },
-      wrap: (store) => ({ ...store, beat: () => new Promise<never>(() => undefined) }),
+      wrapProcesses: (store) => ({ ...store, beat: () => new Promise<never>(() => undefined) }),
     });
     const id = await first.run();
     await first.until(async () => receiver.arrivals.length === 1);

@@ -296,7 +296,7 @@ describe("where processes end while a run waits", () => {
       const cut = createCutAt(point);
       const model: Model = ({ messages }) =>
         messages.some(({ role }) => role === "tool") ? say("done") : call(pay(1));
-      const first = await open(model, { ...payer, wrap: cut.wrap });
+      const first = await open(model, { ...payer, ...cut.wraps });
       const id = await first.run();
       await cut.reached.promise;
       const second = await open(model, payer);
@@ -316,7 +316,7 @@ describe("where processes end while a run waits", () => {
   test("by a crash of whoever took the decided run up, it is sent once", async () => {
     const { receiver, ...payer } = openPayer();
     const cut = createCut();
-    const first = await open(script(call(pay(1))), { ...payer, wrap: cut.wrap });
+    const first = await open(script(call(pay(1))), { ...payer, ...cut.wraps });
     const id = await begin(first);
     cut.die();
     await decideAll(first, id, "approved");

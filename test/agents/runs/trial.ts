@@ -19,10 +19,19 @@ import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import type { RoundAnswer, RoundAsk, RoundFailure } from "../../../src/gateway/index.ts";
-import { type Database, openDatabase, sql, store } from "../../../src/platform/database/index.ts";
+import {
+  type Bound,
+  type Database,
+  openDatabase,
+  sql,
+  store,
+} from "../../../src/platform/database/index.ts";
 import { createGuardedEgress } from "../../../src/platform/egress/index.ts";
 import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import { createProcess } from "../../../src/platform/processes/process.ts";
+import { processStore } from "../../../src/platform/processes/store.ts";
 import type { Code } from "../../../src/platform/refusal.ts";
+import { joinServices } from "../../../src/platform/service.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
@@ -115,7 +124,10 @@ export interface TrialOptions {
   egress?: Around["egress"];
   /** Stands in front of the store: a database that fails, or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
+  /** The same for what the process writes of itself, and of others that are dead. */
+  wrapProcesses?(store: ProcessStore): ProcessStore;
 }
+export type ProcessStore = Bound<typeof processStore>;
 export type Trial = Awaited<ReturnType<typeof openTrial>>;
 
 export async function openTrial(model: Model, options: TrialOptions = {}) {
@@ -132,13 +144,24 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const outside = database.bind(others);
   const version = makeVersion(options.version);
   const wrapped = options.wrap?.(bound) ?? bound;
+  const processes = database.bind(processStore);
   const callers = new Map<string, Caller>();
   const lines: { message: string; error?: unknown }[] = [];
   const limits = { concurrent_runs: options.concurrent_runs ?? 100 };
   const { context_window = 100_000 } = options;
   const asks: RoundAsk[] = [];
+  const log = {
+    info() {},
+    warn() {},
+    error: (message: string, fields: object) => void lines.push({ message, ...fields }),
+  } as never;
+  const seen: Database = { ...database, engine: options.isShared ? "postgres" : "memory" };
+  const process = createProcess({
+    database: { ...seen, bind: () => (options.wrapProcesses?.(processes) ?? processes) as never },
+    ...{ clock, log },
+  });
   const around: Around = {
-    database: { ...database, engine: options.isShared ? "postgres" : "memory" },
+    ...{ database: seen, process, log },
     secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
@@ -159,18 +182,13 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     egress:
       options.egress ?? createGuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi" },
-    log: {
-      info() {},
-      warn() {},
-      error: (message: string, fields: object) => void lines.push({ message, ...fields }),
-    } as never,
     settings: () => ({ limits }) as never,
   };
   const notes = database.bind(noteStore);
   const builtins = createBuiltins({ search: around.inside.search, egress: around.egress, notes });
   const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
-  const engine: Engine = createEngine({
+  const runner: Engine = createEngine({
     around,
     store: wrapped,
     findVersion: async () => version,
@@ -184,6 +202,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       };
     },
   });
+  // As the app joins them: a process begins before its engine, and ends behind it.
+  const engine: Engine = { ...runner, ...joinServices([process, runner]) };
   const expiry = createExpiry(around, bound);
   allow(callers);
 
@@ -212,6 +232,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       ids,
       database,
       store: bound,
+      processes,
       approvals: database.bind(approvalStore),
       expiry,
       callers,

@@ -105,7 +105,7 @@ test("agents.events.stream.type_run_status_status: no change of status is left o
   const [run, other] = [await front.begin(), await front.begin()];
   const streams = [await follow(front, run), await follow(front, other)];
   for (const stream of streams) await stream.take(1);
-  await front.store.register(front.clock.now());
+  await front.register();
   // Nothing is read in between: the writes follow each other without a turn of the event loop.
   const claim = () =>
     front.store.claim(1, [{ account_id: front.account_id, runs_max: 9 }], front.clock.now());

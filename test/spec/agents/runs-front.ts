@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { NewStep } from "../../../src/agents/runs/step.ts";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
 import type { Record as RunRecord } from "../../../src/agents/runs/store/record.ts";
+import { processStore } from "../../../src/platform/processes/store.ts";
 import { type AskOptions, startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
@@ -11,6 +12,8 @@ export type Json = { [field: string]: any };
 export interface RunsFront extends TestApp, AsyncDisposable {
   agent: Json;
   store: ReturnType<typeof bindRuns>;
+  /** Enters a process; its number. */
+  register(): Promise<number>;
   account_id: string;
   createAgent(fields?: object, options?: AskOptions): Promise<Json>;
   /** POST …/runs of the first agent: the whole response. */
@@ -37,6 +40,7 @@ export async function startRuns(
 ): Promise<RunsFront> {
   const app = await startApp({ settings: `${UNLIMITED}${limits}\n${more}`, ...options });
   const store = bindRuns(app);
+  const processes = app.app.database.bind(processStore);
   const read = async (path: string, given?: AskOptions) => {
     const response = await app.get(path, given);
     expect(response.status).toBe(200);
@@ -69,8 +73,9 @@ export async function startRuns(
       ]);
       return (await response.json()) as Json;
     },
+    register: () => processes.register(app.clock.now()),
     async claim() {
-      const epoch = await store.register(app.clock.now());
+      const epoch = await front.register();
       await store.claim(epoch, [{ account_id, runs_max: 1_000 }], app.clock.now());
       return epoch;
     },

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { writeCursor } from "../../../src/http/index.ts";
+import { processStore } from "../../../src/platform/processes/store.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { makeAdmission, makeRecord } from "../../support/runs.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
@@ -157,7 +158,7 @@ describe("GET /v1/threads/{id}/messages", () => {
       ...{ role: "user", content: "Hello", tool_calls: null, tool_call_id: null },
       ...{ external: false, created_at: new Date(app.clock.now()).toISOString() },
     });
-    const epoch = await runs.register(app.clock.now());
+    const epoch = await app.app.database.bind(processStore).register(app.clock.now());
     await runs.claim(epoch, [{ account_id, runs_max: 9 }], app.clock.now());
     const call = { id: "call-1", name: "calculator", arguments: "{}" };
     const added = [

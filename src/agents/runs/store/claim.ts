@@ -1,50 +1,13 @@
-// Who executes what: processes with their epochs, the runs they take, and those of the dead.
-import { type Static, Type } from "@sinclair/typebox";
+// Who executes what: the runs that processes take by their epochs, and those of the dead.
+import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
 import { sql, type Tx } from "../../../platform/database/index.ts";
-import { maybe } from "../../../platform/shape.ts";
+import { isAlive } from "../../../platform/processes/store.ts";
 import { RunRow } from "../run.ts";
 import { transit } from "../states.ts";
 import { closeRun, type FreshIds } from "./closing.ts";
 import { settleEnding } from "./ending.ts";
 import { addSteps } from "./record.ts";
-
-export const Process = Type.Object({
-  epoch: Type.Integer(),
-  /** Rises for as long as it lives: others see that, whatever their clocks say. */
-  beats: Type.Integer(),
-  started_at: Type.Integer(),
-  ended_at: maybe(Type.Integer()),
-});
-export type Process = Static<typeof Process>;
-
-const Epoch = Type.Object({ epoch: Type.Integer() });
-
-/** Enters a process, with the next number. */
-export async function register(tx: Tx, now: number): Promise<number> {
-  const last = await tx.one(Epoch, sql`SELECT epoch FROM processes ORDER BY epoch DESC LIMIT 1`);
-  const epoch = (last?.epoch ?? 0) + 1;
-  await tx.run(
-    sql`INSERT INTO processes (epoch, beats, started_at, ended_at)
-        VALUES (${epoch}, 0, ${now}, ${null})`,
-  );
-  return epoch;
-}
-
-/** False: others hold this process for dead. */
-export async function beat(tx: Tx, epoch: number): Promise<boolean> {
-  const beaten = await tx.run(
-    sql`UPDATE processes SET beats = beats + 1 WHERE epoch = ${epoch} AND ended_at IS NULL`,
-  );
-  return beaten === 1;
-}
-
-/** A process ends, or is found dead: it writes nothing for a run any more. */
-export async function end(tx: Tx, epoch: number, now: number): Promise<void> {
-  await tx.run(
-    sql`UPDATE processes SET ended_at = ${now} WHERE epoch = ${epoch} AND ended_at IS NULL`,
-  );
-}
 
 /** Once, so that the statement around it stays the same text. */
 const FREE = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
@@ -69,11 +32,7 @@ export async function claim(
   turns: readonly Turn[],
   now: number,
 ): Promise<RunRow[]> {
-  const alive = await tx.one(
-    Epoch,
-    sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL`,
-  );
-  if (!alive) return [];
+  if (!(await isAlive(tx, epoch))) return [];
   const claimed: RunRow[] = [];
   for (const { account_id, runs_max } of turns) {
     const rows = await tx.all(

@@ -5,17 +5,7 @@ import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { type Admission, findEarlier, type Idempotency, start } from "./admission.ts";
 import { cancel } from "./cancel.ts";
-import {
-  beat,
-  claim,
-  end,
-  type Finding,
-  Process,
-  recover,
-  register,
-  release,
-  type Turn,
-} from "./claim.ts";
+import { claim, type Finding, recover, release, type Turn } from "./claim.ts";
 import type { FreshIds } from "./closing.ts";
 import { type Deciding, decide, expire, type Overdue } from "./decision.ts";
 import { type Ending, finish } from "./ending.ts";
@@ -93,9 +83,6 @@ export const runStore = store(
       );
       return rows.map(({ id }) => id);
     },
-    /** Processes that have not ended, or seem not to have. */
-    listProcesses: (db) =>
-      db.all(Process, sql`SELECT * FROM processes WHERE ended_at IS NULL ORDER BY epoch`),
     /** Up to `limit` runs that processes have, those of the oldest first. */
     listHeld: (db, epoch_max: number, limit: number) =>
       db.all(
@@ -108,9 +95,6 @@ export const runStore = store(
     start: (tx, admission: Admission) => start(tx, admission),
     cancel: (tx, id: string, account_id: string | null, fresh: FreshIds, now: number) =>
       cancel(tx, id, account_id, fresh, now),
-    register: (tx, now: number) => register(tx, now),
-    beat: (tx, epoch: number) => beat(tx, epoch),
-    end: (tx, epoch: number, now: number) => end(tx, epoch, now),
     claim: (tx, epoch: number, turns: readonly Turn[], now: number) => claim(tx, epoch, turns, now),
     release: (tx, epoch: number, run_id: string, worked_ms: number) =>
       release(tx, epoch, run_id, worked_ms),

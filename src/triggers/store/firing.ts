@@ -1,0 +1,212 @@
+// One fire of a trigger, whatever its source: its row, its run, the event, and what comes next, all
+// in one transaction.
+import { type Admission, start } from "../../agents/runs/store/admission.ts";
+import { hasLiveRun } from "../../agents/runs/store/live.ts";
+import { into, sql, type Tx } from "../../platform/database/index.ts";
+import { tellOutside } from "../../platform/outbox/store.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { show } from "../../platform/shape.ts";
+import { Fire, type FireOutcome, FireRow, type FireSource } from "../fire.ts";
+import { type PausedReason, TriggerName, TriggerRow } from "../trigger.ts";
+
+/** An instant of a schedule that is due, and the one that the schedule goes on with. */
+export interface Schedule {
+  /** What the trigger's `next_fire_at` was when this was reckoned. */
+  due_at: number;
+  scheduled_at: number;
+  /** Instants before it that nobody fired; of a missed one, it is among them. */
+  missed_count: number;
+  /** It is too late for it: no run is started. */
+  is_missed: boolean;
+  /** null: it never fires again. */
+  next_fire_at: number | null;
+}
+
+/** A run that may start, or what stood against it before anything was written. */
+export type Prepared =
+  | { ok: true; admission: Admission }
+  | {
+      ok: false;
+      outcome: "held" | "refused" | "failed";
+      error: NonNullable<Fire["error"]>;
+      /** null: the trigger goes on. */
+      pause: PausedReason | null;
+    };
+
+export interface Firing {
+  trigger_id: string;
+  /** What of the trigger the run was prepared by: another by now, and it is prepared anew. */
+  judged: Pick<TriggerRow, "key_id" | "input" | "thread_id" | "name">;
+  source: FireSource;
+  schedule: Schedule | null;
+  /** The sender's own word for its request. */
+  webhook_id: string | null;
+  fired_by_key_id: string | null;
+  prepared: Prepared;
+  /** Ids that nobody has used. */
+  fire_id: string;
+  event_id: string;
+  now: number;
+}
+
+/**
+ * `fired`: as it is stored now · `known`: the same request had its fire before · `paused`, `gone`:
+ * nothing was written, `gone` also where the schedule has moved on · `changed`: prepare it anew.
+ */
+export type Fired =
+  | { kind: "fired"; fire: FireRow /** Seconds; null: nobody knows. */; retry_after: string | null }
+  | { kind: "known"; fire: FireRow }
+  | { kind: "paused" | "gone" | "changed" };
+
+/** agents.does.trigger: every fire is recorded with its outcome. */
+export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
+  const { trigger_id, schedule } = firing;
+  const trigger = await tx.one(TriggerRow, sql`SELECT * FROM triggers WHERE id = ${trigger_id}`);
+  if (!trigger) return { kind: "gone" };
+  const before = await findFire(tx, firing);
+  // agents.endpoints.triggers.p6: only what started a run, or had one before it, uses the id up.
+  if (before && usesUp(before.outcome)) return { kind: "known", fire: before };
+  // agents.states.p12, agents.errors.trigger_paused
+  if (trigger.status !== "active") return { kind: "paused" };
+  if (schedule && trigger.next_fire_at !== schedule.due_at) return { kind: "gone" };
+  if (schedule && (await isScheduled(tx, trigger_id, schedule.scheduled_at))) {
+    // A clock that went back comes by the same instants again.
+    await setNext(tx, trigger_id, schedule.next_fire_at);
+    return { kind: "gone" };
+  }
+  if (!isJudged(trigger, firing)) return { kind: "changed" };
+  const end = await startRun(tx, trigger, firing, before?.id ?? firing.fire_id);
+  const row = await keepFire(tx, firing, before, end);
+  const { now, prepared } = firing;
+  const pause = end.outcome === "refused" && !prepared.ok ? prepared.pause : null;
+  const next = schedule ? schedule.next_fire_at : trigger.next_fire_at;
+  await tx.run(
+    sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${pause ? null : next}
+        WHERE id = ${trigger_id}`,
+  );
+  if (pause) await pauseTrigger(tx, trigger_id, pause, now);
+  if (row !== before) await tellFired(tx, trigger, row, firing);
+  return { kind: "fired", fire: row, retry_after: end.retry_after };
+}
+
+const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
+
+async function findFire(tx: Tx, { trigger_id, webhook_id }: Firing): Promise<FireRow | undefined> {
+  if (webhook_id === null) return undefined;
+  return tx.one(
+    FireRow,
+    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND webhook_id = ${webhook_id}`,
+  );
+}
+
+async function isScheduled(tx: Tx, trigger_id: string, scheduled_at: number): Promise<boolean> {
+  const found = await tx.one(
+    FireRow,
+    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduled_at}`,
+  );
+  return found !== undefined;
+}
+
+function isJudged(trigger: TriggerRow, { judged, prepared, schedule }: Firing): boolean {
+  if (schedule?.is_missed) return true;
+  const { key_id, input, thread_id, name } = trigger;
+  // Who resumed it with another key has mended what an ended one was refused for.
+  if (!prepared.ok) return key_id === judged.key_id;
+  return Bun.deepEquals({ key_id, input, thread_id, name }, judged);
+}
+
+interface End {
+  outcome: FireOutcome;
+  run_id: string | null;
+  error: Fire["error"];
+  retry_after: string | null;
+}
+
+async function startRun(
+  tx: Tx,
+  { id, overlap }: TriggerRow,
+  { prepared, schedule }: Firing,
+  fire_id: string,
+): Promise<End> {
+  const none = { run_id: null, retry_after: null };
+  if (schedule?.is_missed) return { ...none, outcome: "missed", error: null };
+  if (!prepared.ok) return { ...none, outcome: prepared.outcome, error: prepared.error };
+  if (overlap === "skip" && (await hasLiveRun(tx, id))) {
+    const message = "An earlier run of the trigger was not over.";
+    return { ...none, outcome: "skipped", error: { code: "overlap", message } };
+  }
+  const { admission } = prepared;
+  try {
+    const { run } = await start(tx, { ...admission, run: { ...admission.run, fire_id } });
+    return { outcome: "started", run_id: run.id, error: null, retry_after: null };
+  } catch (failure) {
+    // It has written nothing.
+    if (!(failure instanceof Refusal)) throw failure;
+    const { code, message, say } = failure;
+    const retry_after = say.headers?.["retry-after"] ?? null;
+    const outcome = judgeRefusal(code, overlap);
+    return { outcome, run_id: null, error: { code, message }, retry_after };
+  }
+}
+
+function judgeRefusal(code: string, overlap: TriggerRow["overlap"]): FireOutcome {
+  if (code === "thread_busy") return overlap === "skip" ? "skipped" : "limited";
+  return code === "active_runs_limit" || code === "daily_runs_limit" ? "limited" : "failed";
+}
+
+/** The same row as before where nothing has changed: a sender may try as often as it likes. */
+async function keepFire(
+  tx: Tx,
+  firing: Firing,
+  before: FireRow | undefined,
+  { outcome, run_id, error }: End,
+): Promise<FireRow> {
+  const { fire_id, trigger_id, source, schedule, webhook_id, fired_by_key_id, now } = firing;
+  if (!before) {
+    const row: FireRow = {
+      ...{ id: fire_id, trigger_id, source, outcome, run_id, webhook_id, error, fired_by_key_id },
+      scheduled_at: schedule?.scheduled_at ?? null,
+      missed_count: schedule?.missed_count ?? 0,
+      created_at: now,
+    };
+    await tx.run(sql`INSERT INTO fires ${into(FireRow, row)}`);
+    return row;
+  }
+  if (before.outcome === outcome && before.error?.code === error?.code) return before;
+  await tx.run(
+    sql`UPDATE fires SET outcome = ${outcome}, run_id = ${run_id},
+          error = ${error === null ? null : JSON.stringify(error)}
+        WHERE id = ${before.id}`,
+  );
+  return { ...before, outcome, run_id, error };
+}
+
+/** agents.events.webhook.4 */
+function tellFired(
+  tx: Tx,
+  trigger: TriggerRow,
+  row: FireRow,
+  { event_id, now }: Firing,
+): Promise<void> {
+  const data = { trigger: show(TriggerName, trigger), fire: show(Fire, row) };
+  const { account_id } = trigger;
+  return tellOutside(tx, { id: event_id, account_id, type: "trigger.fired", at: now, data });
+}
+
+function setNext(tx: Tx, trigger_id: string, next_fire_at: number | null): Promise<number> {
+  return tx.run(sql`UPDATE triggers SET next_fire_at = ${next_fire_at} WHERE id = ${trigger_id}`);
+}
+
+/** A part, agents.states.p12: nothing fires it until somebody resumes it. */
+export async function pauseTrigger(
+  tx: Tx,
+  trigger_id: string,
+  reason: PausedReason,
+  now: number,
+): Promise<void> {
+  await tx.run(
+    sql`UPDATE triggers SET status = 'paused', paused_reason = ${JSON.stringify(reason)},
+          next_fire_at = ${null}, updated_at = ${now}
+        WHERE id = ${trigger_id} AND status = 'active'`,
+  );
+}
