@@ -10,6 +10,8 @@ export {
   Step,
 } from "../agents/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
+export { Fire } from "../triggers/index.ts";
+export { DELIVERY_STATUSES, Delivery } from "../webhooks/index.ts";
 export { ListedAccount } from "./accounts.ts";
 export { ListedAgent } from "./agents.ts";
 export { ApprovalSetting, ListedApproval } from "./approvals.ts";
@@ -26,4 +28,5 @@ export { ListedRun } from "./runs.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export { listStandIns } from "./stand-ins.ts";
 export { ListedTool } from "./tools.ts";
+export { ListedTrigger, OwnedTrigger } from "./triggers.ts";
 export type { UsageBy } from "./usage.ts";

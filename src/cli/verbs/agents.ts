@@ -1,6 +1,6 @@
 // The verbs of agents, their runs, and the approvals that these wait for.
 import type { Decision } from "../../operator/index.ts";
-import { account, type Verb } from "../verb.ts";
+import { account, limit, type Verb } from "../verb.ts";
 
 /** One of the two ways in which a person decides. */
 function decide(name: string, decision: Decision, help: string): Verb {
@@ -47,7 +47,7 @@ export const agentsVerbs: readonly Verb[] = [
       account,
       agent: { takes: "ID", help: "only its runs" },
       status: { takes: "S", help: "only those that are in it, such as failed" },
-      limit: { takes: "N", help: "at most so many (default 20)" },
+      limit,
     },
     help: "the newest runs",
     run: async (given, output) => (await import("../runs.ts")).listRuns(given, output),
@@ -72,7 +72,7 @@ export const agentsVerbs: readonly Verb[] = [
     flags: {
       account,
       status: { takes: "S", help: "only those that are in it, such as pending" },
-      limit: { takes: "N", help: "at most so many (default 20)" },
+      limit,
     },
     help: "the newest calls that a person was asked for",
     run: async (given, output) => (await import("../approvals.ts")).listApprovals(given, output),
