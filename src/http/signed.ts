@@ -80,7 +80,7 @@ export function createSignedRoute<P extends TObject>(
       return await judge(visit);
     } catch (failure) {
       if (failure instanceof Refusal && failure.code !== "internal_error") throw failure;
-      throw new Refusal("hook_failed", {}, failure);
+      throw new Refusal("hook_failed", {}, failure instanceof Refusal ? failure.cause : failure);
     }
   };
   const answer = createAnswer(options, route, judgeSafely);
