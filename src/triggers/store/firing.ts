@@ -56,7 +56,8 @@ export interface Firing {
 export type Fired =
   | { kind: "fired"; fire: FireRow /** Seconds; null: nobody knows. */; retry_after: string | null }
   | { kind: "known"; fire: FireRow }
-  | { kind: "paused" | "gone" | "changed" };
+  | { kind: "paused" | "gone" }
+  | { kind: "changed" };
 
 /** agents.does.trigger: every fire is recorded with its outcome. */
 export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
@@ -155,7 +156,7 @@ function judgeRefusal(code: string, overlap: TriggerRow["overlap"]): FireOutcome
   return code === "active_runs_limit" || code === "daily_runs_limit" ? "limited" : "failed";
 }
 
-/** The same row as before where nothing has become another: a sender may try as often as it likes. */
+/** The same row as before where nothing has changed: a sender may try as often as it likes. */
 async function keepFire(
   tx: Tx,
   firing: Firing,

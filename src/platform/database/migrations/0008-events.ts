@@ -53,7 +53,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       created_at ${integer} NOT NULL,
       fired_by_key_id ${text}
     )${strict}`,
-    // An instant of a schedule, and a request of a sender, are one fire each, whatever any code does.
+    // An instant of a schedule and a request of a sender are one fire each, whatever any code does.
     `CREATE UNIQUE INDEX fires_scheduled ON fires (trigger_id, scheduled_at)
       WHERE scheduled_at IS NOT NULL`,
     `CREATE UNIQUE INDEX fires_requested ON fires (trigger_id, webhook_id)
