@@ -25,6 +25,7 @@ export {
   writeCursor,
   writePlace,
 } from "./paging.ts";
+export { type Letter, openReceiver, type Receiver } from "./receiver.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Ask, Reply } from "./route.ts";
 export { watchSilence } from "./silence.ts";
