@@ -41,6 +41,7 @@ import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
 import { triggerCases } from "./trigger-cases.ts";
+import { triggerHookCases } from "./trigger-hook-cases.ts";
 import { triggerListCases } from "./trigger-list-cases.ts";
 
 export function bindHouses(database: Database) {
@@ -640,5 +641,6 @@ export const cases: readonly Case[] = [
   ...outboxCases,
   ...secretCases,
   ...triggerCases,
+  ...triggerHookCases,
   ...triggerListCases,
 ];

@@ -15,7 +15,17 @@ export async function readDocument(app: TestApp): Promise<Document> {
   return (await (await app.get("/openapi.json", { key: null })).json()) as Document;
 }
 
+/** Those that need a key. */
 export function listRoutes(document: Document): Route[] {
+  return listAll(document).filter(({ operation }) => operation.security === undefined);
+}
+
+/** Those of which the sender signs what it sends. */
+export function listSigned(document: Document): Route[] {
+  return listAll(document).filter(({ operation }) => operation.security?.length === 0);
+}
+
+function listAll(document: Document): Route[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
       if (operation.tags[0] !== "agents") return [];
