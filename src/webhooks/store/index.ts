@@ -2,6 +2,7 @@
 import { sql, store } from "../../platform/database/index.ts";
 import { DeliveryRow } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
+import { type FanOut, fanOutAccount } from "./fan-out.ts";
 
 export const webhookStore = store(
   "webhooks",
@@ -12,5 +13,8 @@ export const webhookStore = store(
     findDelivery: (db, id: string) =>
       db.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${id}`),
   },
-  {},
+  {
+    /** Events of an account that wait, to its endpoints; the caller goes on until it is done. */
+    fanOut: (tx, account_id: string, given: FanOut) => fanOutAccount(tx, account_id, given),
+  },
 );
