@@ -15,6 +15,7 @@ import {
   createEntrance,
   createHealthPages,
   createMetricsPage,
+  type Door,
   type Entrance,
   observeRequests,
 } from "./http/index.ts";
@@ -26,11 +27,12 @@ import { createGuardedEgress, createTrustedEgress } from "./platform/egress/inde
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { openMetrics, showProcess } from "./platform/metrics.ts";
-import { createProcess } from "./platform/processes/process.ts";
+import { createProcess, type Process } from "./platform/processes/process.ts";
 import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
+import { openWebhooks } from "./webhooks/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
@@ -114,7 +116,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const { inside } = serving;
   const process = createProcess({ database, clock, log });
   const now = { settings: () => settings, egress: guarded, process };
-  const service = openAgents(agents, { ...around, ...now, access, inside, alias, secrets });
+  const service = openAgentHalf(agents, { ...around, ...now, access, inside, alias, secrets });
 
   const { isStopping } = entrance;
   const isReady = () => database.probe().then(registry.isDefaultServable);
@@ -134,7 +136,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
-    ...[models.service, ...serving.services, process, ...service.services],
+    ...[models.service, ...serving.services, ...service.services],
     ...[entrance, ...service.listening],
   ]);
   return {
@@ -164,6 +166,16 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       }
     },
   };
+}
+
+/** The agent service is several houses, which know of each other only what is handed to them. */
+function openAgentHalf(
+  door: Door,
+  around: Parameters<typeof openAgents>[1] & { process: Process },
+) {
+  const agents = openAgents(door, around);
+  const webhooks = openWebhooks(door, around);
+  return { ...agents, services: [around.process, ...agents.services, ...webhooks.services] };
 }
 
 /** null: nobody may ask for figures, so that nobody pays for them. */

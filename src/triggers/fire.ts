@@ -21,7 +21,7 @@ export const Fire = Resource(
     ),
     outcome: oneOf(
       OUTCOMES,
-      "`started`: a run was started; `skipped`: an earlier run was not over; `held`: the operator " +
+      "`started`: a run began; `skipped`: an earlier run was not over; `held`: the operator " +
         "holds agent or account; `refused`: because of key, agent or model, which paused the " +
         "trigger; `limited`: its runs were at a limit; `missed`: the instant was over when the " +
         "service came back; `failed`: no run could be started.",

@@ -53,7 +53,7 @@ export const Trigger = Resource(
     catch_up_seconds: maybe(
       Type.Integer({
         description:
-          "How late the latest missed instant of `cron` may still fire, 0 to 86400 seconds; null: " +
+          "How late the latest missed instant of `cron` may still fire, 0 to 86400 s; null: " +
           "of kind webhook.",
       }),
     ),

@@ -48,6 +48,8 @@ export function createProcess({ database, clock, log }: ProcessOptions): Process
   const store = database.bind(processStore);
   const claimants: Claimant[] = [];
   let signs = new Map<number, Sign>();
+  /** Those whose end was written here: nobody else may know that their work lies about. */
+  const buried = new Set<number>();
   let epoch = 0;
   let cancelBeat: Cancel | null = null;
   let isOver = false;
@@ -66,10 +68,13 @@ export function createProcess({ database, clock, log }: ProcessOptions): Process
     }
     // Who holds the lock of the database knows that nobody else is there.
     const dead = others.filter((one) => isAlone(database) || isSilent(one.epoch));
-    for (const { epoch: other } of dead) await store.end(other, clock.now());
+    for (const { epoch: other } of dead) {
+      await store.end(other, clock.now());
+      buried.add(other);
+    }
     const alive = new Set(others.filter((one) => !dead.includes(one)).map((one) => one.epoch));
     // Whoever has a higher number may have entered since the list was read.
-    return (held_by) => held_by < epoch && !alive.has(held_by);
+    return (held_by) => buried.has(held_by) || (held_by < epoch && !alive.has(held_by));
   };
   /** Each for itself: what one of them cannot do holds up no other. */
   const tellAll = async (tell: (claimant: Claimant) => Promise<void>) => {

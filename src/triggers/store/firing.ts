@@ -154,7 +154,7 @@ function judgeRefusal(code: string, overlap: TriggerRow["overlap"]): FireOutcome
   return code === "active_runs_limit" || code === "daily_runs_limit" ? "limited" : "failed";
 }
 
-/** The same row as before where nothing has become another: a sender may try as often as it likes. */
+/** The same row as before where nothing has changed: a sender may try as often as it likes. */
 async function keepFire(
   tx: Tx,
   firing: Firing,

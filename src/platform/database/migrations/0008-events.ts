@@ -53,7 +53,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       created_at ${integer} NOT NULL,
       fired_by_key_id ${text}
     )${strict}`,
-    // An instant of a schedule, and a request of a sender, are one fire each, whatever any code does.
+    // An instant of a schedule and a request of a sender are one fire each, whatever any code does.
     `CREATE UNIQUE INDEX fires_scheduled ON fires (trigger_id, scheduled_at)
       WHERE scheduled_at IS NOT NULL`,
     `CREATE UNIQUE INDEX fires_requested ON fires (trigger_id, webhook_id)
@@ -105,6 +105,10 @@ function writeEndpoints({ integer, text, strict }: Dialect): string[] {
     // Of which something waits to be sent.
     `CREATE INDEX webhook_endpoints_waiting ON webhook_endpoints (id)
       WHERE pending_deliveries > 0`,
+    // Those that were deleted and whose deliveries are still to go.
+    `CREATE TABLE webhook_endpoints_gone (
+      id ${text} PRIMARY KEY
+    )${strict}`,
   ];
 }
 
@@ -128,11 +132,14 @@ function writeDeliveries({ integer, text, strict, clustered }: Dialect): string[
       lane ${integer} NOT NULL,
       epoch ${integer} NOT NULL
     )${strict}`,
-    "CREATE INDEX deliveries_by_endpoint ON deliveries (webhook_id, created_at, id)",
+    // A list of whichever of them is a merge of few ranges: none walks through those that it leaves
+    // out, which may be millions.
+    `CREATE INDEX deliveries_by_endpoint
+      ON deliveries (webhook_id, status, event_type, created_at, id)`,
     `CREATE INDEX deliveries_due ON deliveries (webhook_id, lane, next_attempt_at, id)
       WHERE status = 'pending' AND epoch = 0`,
     "CREATE INDEX deliveries_by_epoch ON deliveries (epoch) WHERE epoch > 0",
-    "CREATE INDEX deliveries_by_age ON deliveries (created_at)",
+    "CREATE INDEX deliveries_by_age ON deliveries (created_at, id)",
     `CREATE TABLE delivery_attempts (
       delivery_id ${text} NOT NULL,
       number ${integer} NOT NULL,

@@ -1,0 +1,59 @@
+// A second, slow calculation of schedules: it looks at each minute of a span and has its own rules.
+
+const MINUTE_MS = 60_000;
+
+/** What each field names, as it stands there; null: `*`. */
+export interface Fields {
+  minute: number[] | null;
+  hour: number[] | null;
+  day: number[] | null;
+  month: number[] | null;
+  weekday: number[] | null;
+}
+
+/** What a zone's clock shows at each minute of a span, as if it stood in UTC; by `Intl` alone. */
+export function walkClock(zone: string, from_ms: number, to_ms: number): [number, number][] {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    ...({ year: "numeric", month: "numeric", day: "numeric" } as const),
+    ...({ hour: "numeric", minute: "numeric" } as const),
+  });
+  const walk: [number, number][] = [];
+  for (let time_ms = from_ms; time_ms < to_ms; time_ms += MINUTE_MS) {
+    const [month, day, year, hour, minute] = format.format(time_ms).split(/\D+/).map(Number);
+    walk.push([time_ms, Date.UTC(year!, month! - 1, day, hour, minute)]);
+  }
+  return walk;
+}
+
+/** The instants of a walk at which a schedule fires; the first only tells what was before. */
+export function fireByWalking(fields: Fields, walk: readonly [number, number][]): number[] {
+  const isInterval = fields.hour === null || new Set(fields.hour).size === 24;
+  const fired: number[] = [];
+  let [, latest_ms] = walk[0]!;
+  for (const [time_ms, wall_ms] of walk.slice(1)) {
+    if (isInterval) {
+      if (names(fields, wall_ms)) fired.push(time_ms);
+      continue;
+    }
+    // From the minute after the latest that was ever shown, up to what is shown now.
+    let isNamed = false;
+    for (let new_ms = latest_ms + MINUTE_MS; new_ms <= wall_ms; new_ms += MINUTE_MS) {
+      isNamed ||= names(fields, new_ms);
+    }
+    if (isNamed) fired.push(time_ms);
+    latest_ms = Math.max(latest_ms, wall_ms);
+  }
+  return fired;
+}
+
+function names({ minute, hour, day, month, weekday }: Fields, wall_ms: number): boolean {
+  const shown = new Date(wall_ms);
+  const has = (values: number[] | null, value: number) => values?.includes(value) ?? true;
+  const isDay = has(day, shown.getUTCDate());
+  const isWeekday = has(weekday, shown.getUTCDay());
+  const isOneOfThem = day && weekday ? isDay || isWeekday : isDay && isWeekday;
+  const isTime = has(minute, shown.getUTCMinutes()) && has(hour, shown.getUTCHours());
+  return isTime && has(month, shown.getUTCMonth() + 1) && isOneOfThem;
+}

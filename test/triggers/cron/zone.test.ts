@@ -1,0 +1,49 @@
+// Holds time zones to the names that the runtime knows, and their stretches to its clocks.
+import { expect, test } from "bun:test";
+import { stretchAt, ZONE_CHARACTERS_MAX, zoneFault } from "../../../src/triggers/cron/zone.ts";
+import { at } from "./use.ts";
+
+test.each([
+  ...["UTC", "Asia/Riyadh", "asia/riyadh", "America/Argentina/Buenos_Aires", "Etc/GMT+3"],
+  ...["US/Eastern", "Europe/Kyiv", "Europe/Kiev", "GMT0", "EST5EDT", "America/Port-au-Prince"],
+])("agents.resources.trigger: %s is the name of a time zone", (name) => {
+  expect(zoneFault(name)).toBe(null);
+});
+
+test("agents.resources.trigger: every name that the runtime lists is taken", () => {
+  expect(Intl.supportedValuesOf("timeZone").filter((name) => zoneFault(name))).toEqual([]);
+});
+
+test.each([
+  ...["", " ", "+03:00", "-0500", "+03", "Z", "UTC+3", "GMT+3", "UTC+03:00", "Asia/Riyad", "local"],
+  ...["Asia/Riyadh ", "Asia/Riyadh\n", "Asia/Riyadh[x]", "2025-01-01T00:00Z[Asia/Tokyo]", "../UTC"],
+  ...[
+    "İran",
+    "Asia\\Riyadh",
+    "Asia/Riyadh\0",
+    "A".repeat(ZONE_CHARACTERS_MAX + 1),
+    "a/".repeat(1e5),
+  ],
+])("agents.errors.invalid_request: %j is no name of a time zone", (name) => {
+  expect(zoneFault(name)).toStartWith("`time_zone` has to be the name of an IANA time zone");
+});
+
+test("a stretch begins with the change and ends before the next one", () => {
+  const start_ms = at("2025-03-09T07:00Z");
+  const end_ms = at("2025-11-02T06:00Z");
+  const summer = { start_ms, end_ms, offset_ms: -4 * 3_600_000, offset_before_ms: -5 * 3_600_000 };
+  expect(stretchAt("America/New_York", start_ms)).toEqual(summer);
+  expect(stretchAt("America/New_York", start_ms + 1)).toEqual(summer);
+  expect(stretchAt("America/New_York", end_ms - 1)).toEqual(summer);
+  expect(stretchAt("America/New_York", end_ms).start_ms).toBe(end_ms);
+  expect(stretchAt("America/New_York", start_ms - 1).end_ms).toBe(start_ms);
+});
+
+test("a zone whose clocks are not changed any more is one stretch", () => {
+  const zero = { offset_ms: 0, offset_before_ms: 0 };
+  expect(stretchAt("UTC", 0)).toEqual({ start_ms: -Infinity, end_ms: Infinity, ...zero });
+  expect(stretchAt("Asia/Riyadh", at("2025-06-01T00:00Z"))).toMatchObject({
+    end_ms: Infinity,
+    offset_ms: 3 * 3_600_000,
+  });
+});
