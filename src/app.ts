@@ -32,6 +32,7 @@ import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
+import { openTriggers } from "./triggers/index.ts";
 import { openWebhooks, showWebhooks } from "./webhooks/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
@@ -172,14 +173,15 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 function openAgentHalf(door: Door, around: Omit<Parameters<typeof openAgents>[1], "process">) {
   const process = createProcess(around);
   const agents = openAgents(door, { ...around, process });
+  const { prepareRun, listening, drain } = agents;
+  const triggers = openTriggers(door, { ...around, prepareRun });
   const webhooks = openWebhooks(door, { ...around, process });
-  // What runs tell of as they are let go is sent by what stops behind them.
-  const services = [process, ...webhooks.services, ...agents.services];
   const show = (metrics: Metrics) => {
     showRuns(metrics, agents.look);
     showWebhooks(metrics, webhooks.look);
   };
-  const { listening, drain } = agents;
+  // What runs tell of as they are let go is sent by what stops behind them.
+  const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
   return { services, listening, drain, change: webhooks.change, show };
 }
 

@@ -56,7 +56,8 @@ export interface Firing {
 export type Fired =
   | { kind: "fired"; fire: FireRow /** Seconds; null: nobody knows. */; retry_after: string | null }
   | { kind: "known"; fire: FireRow }
-  | { kind: "paused" | "gone" | "changed" };
+  | { kind: "paused" | "gone" }
+  | { kind: "changed" };
 
 /** agents.does.trigger: every fire is recorded with its outcome. */
 export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
@@ -89,7 +90,8 @@ export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
   return { kind: "fired", fire: row, retry_after: end.retry_after };
 }
 
-const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
+/** What started a run, or had one before it: the same request starts no more. */
+export const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
 
 async function findFire(tx: Tx, { trigger_id, webhook_id }: Firing): Promise<FireRow | undefined> {
   if (webhook_id === null) return undefined;
