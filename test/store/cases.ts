@@ -18,11 +18,13 @@ import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
+import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
+import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
@@ -39,6 +41,9 @@ import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
+import { webhookCases } from "./webhook-cases.ts";
+import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
+import { webhookListCases } from "./webhook-list-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -64,6 +69,8 @@ export function bindHouses(database: Database) {
     outbox: database.bind(outboxStore),
     secrets: database.bind(secretStore),
     keeper: database.bind(keeperStore),
+    webhooks: database.bind(webhookStore),
+    sent: bindWebhookWrites(database),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -634,5 +641,8 @@ export const cases: readonly Case[] = [
   ...connectionCases,
   ...noteCases,
   ...outboxCases,
+  ...webhookCases,
+  ...webhookDeliveryCases,
+  ...webhookListCases,
   ...secretCases,
 ];

@@ -15,8 +15,10 @@ import {
 } from "./routes.ts";
 import { createAgent, readJson, startService } from "./service.ts";
 
-/** Deciding needs another scope, a test one more, and usage is certain to ask for its own. */
+/** Deciding needs another scope, a test one more, and these are certain to ask for their own. */
 const CERTAIN = ["GET /v1/agents/usage", TRIAL];
+const isCertain = (route: Route) =>
+  CERTAIN.includes(nameOf(route)) || route.path.startsWith("/v1/webhooks");
 
 let app: TestApp;
 let lenient: TestApp;
@@ -117,7 +119,7 @@ describe("agents.authentication.3", () => {
     for (const route of routes) {
       const name = nameOf(route);
       const reply = await askRoute(lenient, route, { key: `${KEY}-none` });
-      if (CERTAIN.includes(name)) {
+      if (isCertain(route)) {
         expect([name, await readRefusal(reply)]).toEqual([name, [403, "scope_required", null]]);
       } else {
         const expected = route.path.includes("{") ? 404 : route.method === "POST" ? 201 : 200;

@@ -5,10 +5,18 @@ import { createDraw } from "../../http/draw.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
-import { ENDPOINT, type Population, populate } from "./population.ts";
+import { ENDPOINT, listOwn, listParams, type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
-import { isDecision, kindOf, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
-import { createAgent, startService } from "./service.ts";
+import {
+  isDecision,
+  listNames,
+  listQuery,
+  listRoutes,
+  type Route,
+  readDocument,
+  writePath,
+} from "./routes.ts";
+import { createAgent, createWebhook, startService } from "./service.ts";
 import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
@@ -28,7 +36,7 @@ const SHARES: Record<string, number> = {
 const SHARE = 30;
 const NO_LIMITS = {
   ...{ WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" },
-  WADI_LIMITS__CONNECTIONS: "100000",
+  ...{ WADI_LIMITS__CONNECTIONS: "100000", WADI_LIMITS__ENDPOINTS: "10000" },
 };
 
 let app: TestApp;
@@ -49,10 +57,7 @@ const key = `${KEY}-approver`;
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 /** A path with an id of the caller's own. */
-const aim = ({ path }: Route) => {
-  const kind = kindOf({ path }) as "agent" | "run" | "thread" | "connection";
-  return path.replace("{id}", mine[kind]?.id).replace("{name}", mine.tool.name);
-};
+const aim = (route: Route) => writePath(route, listParams(route, listOwn(mine)));
 
 /** What is wrong with a reply; empty: nothing. */
 async function judgeReply({ operation }: Route, reply: Response): Promise<unknown[]> {
@@ -112,10 +117,13 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
   for (const route of routes.filter(({ body }) => body)) {
     // Each way to decide has an approval of its own, which the first valid body decides.
     const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-    const isOfConnection = kindOf(route) === "connection";
-    const own = isOfConnection ? mine.connection : await createAgent(app);
-    const { id } = isDecision(route) ? approval : own;
-    const path = route.path.replace("{id}", id).replace("{name}", await nameTool(route));
+    const { id: agent } = await createAgent(app);
+    // One that was disabled would send nothing.
+    const { id: webhook } = await createWebhook(app);
+    const own = { ...listOwn(mine), agent, webhook };
+    const params = listParams(route, own);
+    if (isDecision(route)) params.id = approval.id;
+    const path = writePath(route, { ...params, name: await nameTool(route) });
     const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
     const statuses = await tryOut(
       route,
@@ -154,11 +162,12 @@ test("agents.resources.p4 every route answers whatever stands in its path, as it
   for (const route of routes.filter(({ path }) => path.includes("{"))) {
     const isNamed = route.path.includes("{name}");
     const own: string = isNamed ? mine.tool.name : mine.agent.id;
+    const spoilt = listNames(route).at(-1)!;
     const drawn = Array.from({ length: IDS }, () => {
       const at = draw(own.length + 1);
       const mark = places[draw(places.length)]!;
       const spoiled = own.slice(0, at) + encodeURIComponent(mark) + own.slice(at + draw(2));
-      return { path: route.path.replace(/\{\w+\}/, spoiled) };
+      return { path: writePath(route, { [spoilt]: spoiled }) };
     });
     // What becomes of a path on its way in belongs to it.
     const statuses = await tryOut(route, drawn, askOutside);
