@@ -1,10 +1,11 @@
 // The entrance hall: what houses need to open routes.
+export { parseBody } from "./body.ts";
 export type { Door } from "./door.ts";
 export { createDoors } from "./doors.ts";
 export { createEntrance, type Entrance, type Page } from "./entrance.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { createHealthPages } from "./health.ts";
-export { IdParams, Uuid } from "./identifier.ts";
+export { IdParams, readUuid, Uuid } from "./identifier.ts";
 export {
   answerInParts,
   answerList,

@@ -14,6 +14,7 @@ import {
   type TriggerChange,
 } from "./changing.ts";
 import { type Firing, fire } from "./firing.ts";
+import { findHook, findRequested, findSigner } from "./hook.ts";
 import {
   type FireFilter,
   listArchived,
@@ -29,6 +30,12 @@ export const triggerStore = store(
     /** Of whichever account; undefined: there is none of this id. */
     find: (db, id: string) => findTrigger(db, id),
     findFire: (db, id: string) => db.one(FireRow, sql`SELECT * FROM fires WHERE id = ${id}`),
+    /** Of a trigger that takes requests: its account; null: there is none. */
+    findSigner: (db, id: string) => findSigner(db, id),
+    /** Such a trigger, with what stands against its fires now. */
+    findHook: (db, id: string) => findHook(db, id),
+    findRequested: (db, trigger_id: string, webhook_id: string) =>
+      findRequested(db, trigger_id, webhook_id),
     /** Newest first. */
     list: (db, filter: TriggerFilter) => listTriggers(db, filter),
     /** Newest first. */
