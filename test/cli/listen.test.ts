@@ -1,4 +1,4 @@
-// What `wadi listen` shows of what came: a line or a few, with nothing in them that a terminal obeys.
+// What `wadi listen` shows of what came: a few lines, with nothing in them that a terminal obeys.
 import { expect, test } from "bun:test";
 import { drawArrival } from "../../src/cli/listen.ts";
 import type { Arrival } from "../../src/operator/index.ts";
