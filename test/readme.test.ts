@@ -257,7 +257,7 @@ test.skipIf(["curl", "node"].some((name) => Bun.which(name) === null))(
     const [, hook, listener] = (await shell.said("hook: ")).split(" ");
     await shell.said("  trigger.fired  ");
     await shell.said("  run.completed  ");
-    process.kill(Number(listener), "SIGINT");
+    process.kill(Number(listener));
     const { code, stdout, stderr } = await shell.ended;
     expect([code, stderr]).toEqual([0, ""]);
     const told = stdout.trimEnd().split("\n");
