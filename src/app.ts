@@ -32,6 +32,7 @@ import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
+import { openTriggers } from "./triggers/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
@@ -173,7 +174,9 @@ function openAgentHalf(
   around: Parameters<typeof openAgents>[1] & { process: Process },
 ) {
   const agents = openAgents(door, around);
-  return { ...agents, services: [around.process, ...agents.services] };
+  const { prepareRun } = agents;
+  const triggers = openTriggers(door, { ...around, prepareRun });
+  return { ...agents, services: [around.process, ...agents.services, ...triggers.services] };
 }
 
 /** null: nobody may ask for figures, so that nobody pays for them. */

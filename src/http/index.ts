@@ -5,7 +5,13 @@ export { createEntrance, type Entrance, type Page } from "./entrance.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { createHealthPages } from "./health.ts";
 export { IdParams, Uuid } from "./identifier.ts";
-export { answerInParts, answerNumbered, ITEMS_AT_ONCE, type Parts } from "./long-list.ts";
+export {
+  answerInParts,
+  answerList,
+  answerNumbered,
+  ITEMS_AT_ONCE,
+  type Parts,
+} from "./long-list.ts";
 export type { Arrival, Meter, Tally } from "./meter.ts";
 export { createMetricsPage } from "./metrics-page.ts";
 export { createDocumentPage } from "./openapi.ts";

@@ -1,7 +1,6 @@
 // What a trigger's schedule asks for now: which instant fires, which were missed, which is next.
 import { findDue, nextAfter } from "./cron/occurrences.ts";
-import { readSchedule, type Schedule as Times } from "./cron/schedule.ts";
-import { zoneFault } from "./cron/zone.ts";
+import { readTiming } from "./next.ts";
 import type { Schedule } from "./store/firing.ts";
 import type { TriggerRow } from "./trigger.ts";
 
@@ -21,9 +20,9 @@ const LATE_MS = 60_000;
 /** agents.does.trigger: of what is due only the latest instant fires, where it is not too late. */
 export function reckon(trigger: Timed, now: number): Reckoned {
   const { next_fire_at: due_at, cron, time_zone } = trigger;
-  const read = readTimes(trigger);
+  const read = readTiming(trigger);
   if ("fault" in read) return { kind: "unreadable", fault: read.fault };
-  const { times, zone } = read;
+  const { schedule: times, zone } = read;
   const next_fire_at = nextAfter(times, zone, now);
   const due = findDue(times, zone, due_at, now);
   if (!due) return { kind: "moved", next_fire_at };
@@ -41,22 +40,10 @@ export function reckon(trigger: Timed, now: number): Reckoned {
  * one that it has. What lies before the last change of the trigger is not its own.
  */
 export function reckonAgain(trigger: Timed, since: number, now: number): number | null {
-  const read = readTimes(trigger);
+  const read = readTiming(trigger);
   if ("fault" in read) return null;
   const { updated_at, next_fire_at } = trigger;
   const after = updated_at <= now ? Math.max(since, updated_at) : since;
-  const next = nextAfter(read.times, read.zone, after);
+  const next = nextAfter(read.schedule, read.zone, after);
   return next !== null && next < next_fire_at ? next : null;
-}
-
-/** A zone may be one that this installation does not know any more. */
-function readTimes({
-  cron,
-  time_zone,
-}: Pick<Timed, "cron" | "time_zone">): { times: Times; zone: string } | { fault: string } {
-  const zone = time_zone ?? "";
-  const fault = zoneFault(zone);
-  if (fault !== null) return { fault };
-  const reading = readSchedule(cron ?? "");
-  return reading.ok ? { times: reading.schedule, zone } : { fault: reading.fault };
 }

@@ -153,14 +153,15 @@ function createLook(options: TimekeeperOptions, isStopping: () => boolean) {
 function createFiringByClock({ database, fire, clock }: TimekeeperOptions) {
   const triggers = database.bind(triggerStore);
   return async (trigger: TriggerRow): Promise<boolean> => {
-    const { id, next_fire_at } = trigger;
+    const { id, next_fire_at, cron, time_zone } = trigger;
     if (next_fire_at === null) return true;
     const now = clock.now();
     const reckoned = reckon({ ...trigger, next_fire_at }, now);
     switch (reckoned.kind) {
       case "unreadable": {
-        const reason = explainUnreadable(reckoned.fault, now);
-        await triggers.pauseDue({ id, next_fire_at }, reason, now);
+        const turn = { to: "paused", reason: explainUnreadable(reckoned.fault, now) } as const;
+        const nobody = { account_id: null, key_id: null, fields: {}, next_fire_at: null };
+        await triggers.change({ ...nobody, id, turn, seen: { cron, time_zone }, now });
         return true;
       }
       case "moved":

@@ -18,6 +18,7 @@ import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
+import { triggerStore } from "../../src/triggers/store/index.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { noteWrites } from "../support/notes.ts";
@@ -39,6 +40,8 @@ import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
+import { triggerCases } from "./trigger-cases.ts";
+import { triggerListCases } from "./trigger-list-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -64,6 +67,7 @@ export function bindHouses(database: Database) {
     outbox: database.bind(outboxStore),
     secrets: database.bind(secretStore),
     keeper: database.bind(keeperStore),
+    triggers: database.bind(triggerStore),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -635,4 +639,6 @@ export const cases: readonly Case[] = [
   ...noteCases,
   ...outboxCases,
   ...secretCases,
+  ...triggerCases,
+  ...triggerListCases,
 ];

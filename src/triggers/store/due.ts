@@ -1,8 +1,7 @@
 // What is due by its schedule, when the next one is, and schedules that are put right.
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { type Db, sql, type Tx } from "../../platform/database/index.ts";
-import { type PausedReason, TriggerRow } from "../trigger.ts";
-import { pauseTrigger } from "./firing.ts";
+import { TriggerRow } from "../trigger.ts";
 
 /** How many of an account's triggers may fire now. */
 export interface DueTurn {
@@ -26,7 +25,6 @@ export interface Realignment {
 
 const DueAccount = Type.Object({ account_id: Type.String(), first_at: Type.Integer() });
 const Next = Type.Object({ next_fire_at: Type.Integer() });
-type Next = Static<typeof Next>;
 
 /** Accounts that have something due, those that wait longest first. */
 export async function listDueAccounts(db: Db, now: number): Promise<string[]> {
@@ -58,7 +56,7 @@ export async function listDue(
 
 /** The first instant after this one at which a trigger is due; undefined: there is none. */
 export async function findNextDue(db: Db, after: number): Promise<number | undefined> {
-  const next: Next | undefined = await db.one(
+  const next = await db.one(
     Next,
     sql`SELECT next_fire_at FROM triggers WHERE next_fire_at > ${after}
         ORDER BY next_fire_at LIMIT 1`,
@@ -87,20 +85,4 @@ export async function realign(tx: Tx, changes: readonly Realignment[]): Promise<
     );
   }
   return changed;
-}
-
-/** One whose schedule nobody can read any more; false: it has moved on meanwhile. */
-export async function pauseDue(
-  tx: Tx,
-  { id, next_fire_at }: DuePlace,
-  reason: PausedReason,
-  now: number,
-): Promise<boolean> {
-  const found = await tx.one(
-    Next,
-    sql`SELECT next_fire_at FROM triggers WHERE id = ${id} AND next_fire_at = ${next_fire_at}`,
-  );
-  if (!found) return false;
-  await pauseTrigger(tx, id, reason, now);
-  return true;
 }

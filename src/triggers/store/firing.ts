@@ -59,7 +59,8 @@ export interface Firing {
 export type Fired =
   | { kind: "fired"; fire: FireRow /** Seconds; null: nobody knows. */; retry_after: string | null }
   | { kind: "known"; fire: FireRow }
-  | { kind: "paused" | "gone" | "changed" };
+  | { kind: "paused" | "gone" }
+  | { kind: "changed" };
 
 const Count = Type.Object({ count: Type.Integer() });
 

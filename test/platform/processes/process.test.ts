@@ -141,6 +141,19 @@ describe("a process among others", () => {
     }
   });
 
+  test("takes up what one left that came behind it, again and again", async () => {
+    const world = await openWorld();
+    const { process, tell } = create(world);
+    await process.start();
+    await world.store.register(0);
+    await world.clock.advance(10_000);
+    expect(new Set(tell())).toEqual(new Set(["dead ", "sign"]));
+    await world.clock.advance(2_000);
+    expect(tell()).toEqual(["dead 2", "sign"]);
+    await world.clock.advance(2_000);
+    expect(tell()).toEqual(["dead 2", "sign"]);
+  });
+
   test("never has one for dead that enters while it takes up", async () => {
     const world = await openWorld();
     const judged: boolean[] = [];

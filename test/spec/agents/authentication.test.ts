@@ -15,8 +15,9 @@ import {
 } from "./routes.ts";
 import { createAgent, readJson, startService } from "./service.ts";
 
-/** Deciding needs another scope, a test one more, and usage is certain to ask for its own. */
-const CERTAIN = ["GET /v1/agents/usage", TRIAL];
+/** Deciding needs another scope, a test one more, and these are certain to ask for their own. */
+const isCertain = (route: Route) =>
+  ["GET /v1/agents/usage", TRIAL].includes(nameOf(route)) || route.path.startsWith("/v1/triggers");
 
 let app: TestApp;
 let lenient: TestApp;
@@ -95,8 +96,9 @@ describe("agents.authentication.2", () => {
 
   test("agents.authentication.2 agents.endpoints.p2 `agents` alone is let in everywhere", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
+    const owned = { agent_id: (await createAgent(app)).id };
     for (const route of routes) {
-      const { status } = await askRoute(app, route, { key });
+      const { status } = await askRoute(app, route, { key, owned });
       const created = route.method === "POST" ? 201 : 200;
       const expected = nameOf(route) === TRIAL ? 403 : route.path.includes("{") ? 404 : created;
       expect([nameOf(route), status]).toEqual([nameOf(route), expected]);
@@ -117,7 +119,7 @@ describe("agents.authentication.3", () => {
     for (const route of routes) {
       const name = nameOf(route);
       const reply = await askRoute(lenient, route, { key: `${KEY}-none` });
-      if (CERTAIN.includes(name)) {
+      if (isCertain(route)) {
         expect([name, await readRefusal(reply)]).toEqual([name, [403, "scope_required", null]]);
       } else {
         const expected = route.path.includes("{") ? 404 : route.method === "POST" ? 201 : 200;

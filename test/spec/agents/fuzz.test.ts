@@ -7,8 +7,16 @@ import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
 import { ENDPOINT, type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
-import { isDecision, kindOf, listQuery, listRoutes, type Route, readDocument } from "./routes.ts";
-import { createAgent, startService } from "./service.ts";
+import {
+  isDecision,
+  kindOf,
+  listQuery,
+  listRoutes,
+  NOWHERE,
+  type Route,
+  readDocument,
+} from "./routes.ts";
+import { createAgent, type Json, startService } from "./service.ts";
 import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
@@ -24,11 +32,12 @@ const SHARES: Record<string, number> = {
   "POST /v1/agents/{id}/runs": 8,
   // The names that are drawn are few, and each can be taken once.
   "POST /v1/tools/connections": 150,
+  "POST /v1/triggers": 300,
 };
 const SHARE = 30;
 const NO_LIMITS = {
   ...{ WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" },
-  WADI_LIMITS__CONNECTIONS: "100000",
+  ...{ WADI_LIMITS__CONNECTIONS: "100000", WADI_LIMITS__TRIGGERS: "100000" },
 };
 
 let app: TestApp;
@@ -50,7 +59,7 @@ const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 /** A path with an id of the caller's own. */
 const aim = ({ path }: Route) => {
-  const kind = kindOf({ path }) as "agent" | "run" | "thread" | "connection";
+  const kind = kindOf({ path }) as "agent" | "run" | "thread" | "connection" | "trigger";
   return path.replace("{id}", mine[kind]?.id).replace("{name}", mine.tool.name);
 };
 
@@ -112,11 +121,15 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
   for (const route of routes.filter(({ body }) => body)) {
     // Each way to decide has an approval of its own, which the first valid body decides.
     const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-    const isOfConnection = kindOf(route) === "connection";
-    const own = isOfConnection ? mine.connection : await createAgent(app);
-    const { id } = isDecision(route) ? approval : own;
+    const agent = await createAgent(app);
+    const kept: Record<string, Json> = { connection: mine.connection, trigger: mine.trigger };
+    const { id } = isDecision(route) ? approval : (kept[kindOf(route)] ?? agent);
     const path = route.path.replace("{id}", id).replace("{name}", await nameTool(route));
-    const bodies = Array.from({ length: BODIES }, () => drawBody(document, route.body!, draw));
+    // An id that is drawn is nobody's, save where no success could be had without one.
+    const known = route.body!.required?.includes("agent_id") ? agent.id : NOWHERE;
+    const bodies = Array.from({ length: BODIES }, () =>
+      drawBody(document, route.body!, draw).replaceAll(NOWHERE, known),
+    );
     const statuses = await tryOut(
       route,
       bodies.map((body) => ({ path, body })),

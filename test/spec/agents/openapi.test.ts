@@ -10,6 +10,7 @@ import {
   isDecision,
   kindOf,
   listRoutes,
+  ownBody,
   type Route,
   readDocument,
   TRIAL,
@@ -18,7 +19,7 @@ import { type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
 const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
-const MORE_RESOURCES = ["Approval", "ToolRevision", "Connection"];
+const MORE_RESOURCES = ["Approval", "ToolRevision", "Connection", "Trigger", "Fire"];
 
 let app: TestApp;
 let document: Document;
@@ -54,6 +55,11 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["GET /v1/tools", "POST /v1/tools", "GET /v1/tools/{name}"],
         ...["GET /v1/tools/{name}/revisions", "POST /v1/tools/{name}/revisions"],
         ...["POST /v1/tools/{name}/disable", "POST /v1/tools/{name}/enable", TRIAL],
+        // agents.endpoints.triggers.p1
+        ...["GET /v1/triggers", "POST /v1/triggers", "GET /v1/triggers/{id}"],
+        ...["PATCH /v1/triggers/{id}", "DELETE /v1/triggers/{id}"],
+        ...["POST /v1/triggers/{id}/rotate-secret", "GET /v1/triggers/{id}/fires"],
+        "POST /v1/triggers/{id}/fires",
       ]),
     );
     for (const { path } of routes) expect(path).toStartWith("/v1/");
@@ -125,7 +131,7 @@ describe("agents.p4 agents.versioning.4", () => {
   test("agents.p4 every example of a body fits, and is accepted as it stands", async () => {
     let tried = 0;
     for (const route of routes.filter(({ body }) => body?.examples)) {
-      for (const example of route.body!.examples!) {
+      for (const [n, example] of route.body!.examples!.entries()) {
         tried++;
         expect([route.path, findBreach(document, route.body!, example)]).toEqual([route.path, []]);
         const { id } = await readJson(
@@ -133,9 +139,11 @@ describe("agents.p4 agents.versioning.4", () => {
           201,
         );
         const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-        const own = kindOf(route) === "connection" ? mine.connection.id : id;
+        const kept: Record<string, Json> = { connection: mine.connection, trigger: mine.trigger };
+        const own = kept[kindOf(route)]?.id ?? id;
         const asked = isDecision(route) ? approval.id : own;
-        const given = { params: { id: asked, name: mine.tool.name }, body: example as object };
+        const body = ownBody(route, { agent_id: id }, n);
+        const given = { params: { id: asked, name: mine.tool.name }, body };
         const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
@@ -163,6 +171,8 @@ describe("agents.resources.p1", () => {
       ...messages.map((one): [string, Json] => ["Message", one]),
       ["ToolRevision", mine.tool],
       ["Connection", mine.connection],
+      ["Trigger", mine.trigger],
+      ["Fire", mine.fire],
       ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
       ...mine.approvals.map((one): [string, Json] => ["Approval", one]),
     ];

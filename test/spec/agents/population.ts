@@ -1,7 +1,7 @@
 // An account with one of each object that the agent service keeps, made as its callers make them.
 import { expect } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
-import { createAgent, createConnection, type Json, readJson } from "./service.ts";
+import { createAgent, createConnection, createTrigger, type Json, readJson } from "./service.ts";
 
 /** Two rounds with calls of the stub's, and a third that answers. */
 const SCRIPT = [
@@ -37,6 +37,10 @@ export interface Population {
   frames: Json[];
   /** Of a run that waits for both, which the same key started. */
   approvals: Json[];
+  /** Of kind webhook, as it is shown behind its one fire. */
+  trigger: Json;
+  /** By hand, of which the run has ended. */
+  fire: Json;
 }
 
 /** `app` listens, so that its engine works, and lets its own machine be called. */
@@ -56,10 +60,20 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     versions: [agent.version, version],
     ...{ queued, run, frames },
     approvals: await askForApprovals(app, key),
+    ...(await fireByHand(app, agent.id, key)),
     steps: (await read(`/v1/runs/${run.id}/steps`)).data,
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
   };
+}
+
+async function fireByHand(app: TestApp, agent_id: string, key: string) {
+  const input = { message: "!say It went off." };
+  const { id } = await createTrigger(app, { agent_id, overlap: "allow", input }, { key });
+  const fired = await app.post(`/v1/triggers/${id}/fires`, undefined, { key });
+  const { fire } = await readJson(fired, 202);
+  await readStream(app, fire.run_id, key);
+  return { fire, trigger: await readJson(await app.get(`/v1/triggers/${id}`, { key })) };
 }
 
 async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {
