@@ -27,6 +27,8 @@ import { keeperStore } from "../support/secret-keeper.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
+import { dueCases } from "./due-cases.ts";
+import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { noteCases } from "./note-cases.ts";
@@ -641,4 +643,6 @@ export const cases: readonly Case[] = [
   ...secretCases,
   ...triggerCases,
   ...triggerListCases,
+  ...fireCases,
+  ...dueCases,
 ];
