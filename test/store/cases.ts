@@ -29,6 +29,8 @@ import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
+import { dueCases } from "./due-cases.ts";
+import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { noteCases } from "./note-cases.ts";
@@ -653,4 +655,6 @@ export const cases: readonly Case[] = [
   ...triggerCases,
   ...triggerHookCases,
   ...triggerListCases,
+  ...fireCases,
+  ...dueCases,
 ];
