@@ -41,6 +41,20 @@ export function answerInParts(parts: Parts, around: LongListAround): Response {
   return stream.answer(200, { "x-request-id": request_id });
 }
 
+/** The same; a list of one part is answered in one piece. */
+export async function answerList(parts: Parts, around: LongListAround): Promise<Reply> {
+  const first = await parts.next();
+  if (first.done) return [200, { data: [], ...first.value }];
+  const next = await parts.next();
+  if (next.done) return [200, { data: first.value, ...next.value }];
+  const begun = [first.value, next.value];
+  async function* tellAll(): Parts {
+    yield* begun;
+    return yield* parts;
+  }
+  return answerInParts(tellAll(), around);
+}
+
 /** Rows that are numbered, from behind `after` up to `until`, and are read in pieces. */
 export interface NumberedRows<R extends { seq: number }> {
   after: number;

@@ -24,6 +24,12 @@ export const PausedReason = Type.Object(
 );
 export type PausedReason = Static<typeof PausedReason>;
 
+/** Its agent was archived then: it fires no more, and does not go on by itself. */
+export function explainArchived(archived_at: number): PausedReason {
+  const at = new Date(archived_at).toISOString();
+  return { type: "agent", code: "agent_archived", message: "The agent is archived.", at };
+}
+
 /** agents.does.trigger, agents.resources.trigger */
 export const Trigger = Resource(
   "Trigger",
@@ -53,8 +59,8 @@ export const Trigger = Resource(
     catch_up_seconds: maybe(
       Type.Integer({
         description:
-          "How late the latest missed instant of `cron` may still fire, 0 to 86400 s; null: " +
-          "of kind webhook.",
+          "How late the latest missed instant of `cron` may still fire, 0 to 86400 seconds; " +
+          "null: of kind webhook.",
       }),
     ),
     input: maybe(

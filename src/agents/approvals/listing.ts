@@ -1,7 +1,7 @@
 // Pages of approvals: what may be asked of them, and how one leads to the next.
 import { type Static, Type } from "@sinclair/typebox";
 import {
-  answerInParts,
+  answerList,
   BEFORE,
   NEXT_BEFORE,
   type Parts,
@@ -50,23 +50,12 @@ export function readListing(account_id: string, query: ApprovalsQuery): Approval
 type List = (filter: ApprovalFilter) => Promise<readonly ApprovalRow[]>;
 
 /** The page that a filter finds: a short one in one piece, a long one in parts. */
-export async function answerPage(
+export function answerPage(
   filter: ApprovalFilter,
   list: List,
-  around: Parameters<typeof answerInParts>[1],
+  around: Parameters<typeof answerList>[1],
 ): Promise<Reply> {
-  const parts = tellPage(filter, list);
-  const first = await parts.next();
-  const next = await parts.next();
-  const data = first.value as readonly object[];
-  if (next.done) return [200, { data, ...next.value }];
-  const second = next.value;
-  async function* tellAll(): Parts {
-    yield data;
-    yield second;
-    return yield* parts;
-  }
-  return answerInParts(tellAll(), around);
+  return answerList(tellPage(filter, list), around);
 }
 
 async function* tellPage(filter: ApprovalFilter, list: List): Parts {

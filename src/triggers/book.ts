@@ -1,0 +1,69 @@
+// Triggers as the operator finds, pauses and resumes them, of whichever account.
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { FireRow } from "./fire.ts";
+import { triggerStore } from "./store/index.ts";
+import type { FireFilter, TriggerFilter } from "./store/lists.ts";
+import type { FoundTrigger } from "./trigger.ts";
+import { turnTrigger } from "./triggers.ts";
+import { type DescribedTrigger, describeTrigger } from "./view.ts";
+
+/** So many are read at once: what one asks may take 400 KB. */
+const TRIGGERS_AT_ONCE = 50;
+const FIRES_AT_ONCE = 500;
+const BY_THE_OPERATOR = "It was paused by the operator.";
+
+export interface TriggerBookOptions {
+  database: Database;
+  clock: Clock;
+}
+
+export function createTriggerBook({ database, clock }: TriggerBookOptions) {
+  const store = database.bind(triggerStore);
+  const describe = (found: FoundTrigger) => describeTrigger(found, clock.now());
+  const turn = async (id: string, status: FoundTrigger["status"]) => {
+    const found = await store.find(id);
+    if (!found) return undefined;
+    const wish = { status, fields: {}, key_id: null, reason: BY_THE_OPERATOR };
+    return describe(await turnTrigger({ store, clock }, found, wish));
+  };
+  return {
+    /** Newest first, without what they ask; of one account, or of all where it is null. */
+    async list(account_id: string | null): Promise<DescribedTrigger[]> {
+      const listed: DescribedTrigger[] = [];
+      for (let before: TriggerFilter["before"] = null; ; ) {
+        const filter: TriggerFilter = { account_id, before, limit: TRIGGERS_AT_ONCE };
+        const rows = await store.list(filter);
+        listed.push(...rows.map((row) => describe({ ...row, input: null })));
+        if (rows.length < TRIGGERS_AT_ONCE) return listed;
+        const { created_at: at, id } = rows.at(-1)!;
+        before = { at, id };
+      }
+    },
+    /** undefined: there is none of this id. */
+    async find(id: string): Promise<DescribedTrigger | undefined> {
+      const found = await store.find(id);
+      return found && describe(found);
+    },
+    /** Newest first; none also of a trigger that is not there. */
+    async listFires(trigger_id: string, limit: number): Promise<FireRow[]> {
+      const listed: FireRow[] = [];
+      let before: FireFilter["before"] = null;
+      while (listed.length < limit) {
+        const wanted = Math.min(limit - listed.length, FIRES_AT_ONCE);
+        const filter: FireFilter = { trigger_id, outcome: null, before, limit: wanted };
+        const rows = await store.listFires(filter);
+        listed.push(...rows);
+        if (rows.length < wanted) break;
+        const { created_at: at, id } = rows.at(-1)!;
+        before = { at, id };
+      }
+      return listed;
+    },
+    /** As it is then, like `resume`; undefined: there is none of this id. */
+    pause: (id: string): Promise<DescribedTrigger | undefined> => turn(id, "paused"),
+    /** Its runs act for the key that they did; refuses `agent_archived`. */
+    resume: (id: string): Promise<DescribedTrigger | undefined> => turn(id, "active"),
+  };
+}
+export type TriggerBook = ReturnType<typeof createTriggerBook>;

@@ -1,0 +1,166 @@
+// Makes, changes, rotates and deletes triggers, and keeps the secrets of their hooks in the box.
+import type { Clock } from "../platform/clock.ts";
+import type { Bound, Database } from "../platform/database/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import { refuse } from "../platform/refusal.ts";
+import type { SecretBox } from "../platform/secrets/box.ts";
+import { makeSigningSecret } from "../platform/signing/secret.ts";
+import { createSecretPairs } from "../platform/signing/secret-pair.ts";
+import type { NewTrigger, TriggerPatch } from "./body.ts";
+import { readTimed, readTimedChange, requireOwnSecret } from "./judging.ts";
+import { findNext } from "./next.ts";
+import type { TriggerChange, TriggerFields } from "./store/changing.ts";
+import { triggerStore } from "./store/index.ts";
+import type { FoundTrigger, PausedReason, TriggerRow } from "./trigger.ts";
+
+export interface TriggerOptions {
+  database: Database;
+  secrets: Pick<SecretBox, "store" | "open">;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** Whose a trigger becomes, and the key that its runs act for. */
+export interface Owner {
+  account_id: string;
+  key_id: string;
+}
+
+/** `secret`: shown this once; null: of kind cron. */
+export interface MadeTrigger {
+  trigger: FoundTrigger;
+  secret: string | null;
+}
+
+const BY_ITS_OWNER = "It was paused by its owner.";
+
+/** `account_id` null, of a key without an owner: nothing is its own. */
+export function createTriggers({ database, secrets, clock, ids }: TriggerOptions) {
+  const store = database.bind(triggerStore);
+  const pairs = createSecretPairs(secrets);
+
+  /** agents.errors.trigger_not_found, agents.authentication.6 */
+  const require = async (id: string, account_id: string | null): Promise<FoundTrigger> => {
+    const found = await store.find(id);
+    if (!found || found.account_id !== account_id) throw refuse("trigger_not_found");
+    return found;
+  };
+  return {
+    require,
+    list: store.list,
+    listFires: store.listFires,
+    /** agents.does.trigger, agents.resources.trigger */
+    async create(owner: Owner, body: NewTrigger, triggers_max: number): Promise<MadeTrigger> {
+      const timed = readTimed(body);
+      requireOwnSecret(body.kind, body.secret ?? null);
+      const [id, now] = [ids.uuid(), clock.now()];
+      const { agent_id, kind, overlap = "skip", thread_id = null } = body;
+      const row: TriggerRow = {
+        ...{ id, ...owner, name: body.name.toWellFormed(), agent_id, kind, ...timed },
+        ...{ overlap, thread_id, input: readInput(body.input) },
+        ...{ status: "active", paused_reason: null, next_fire_at: findNext(timed, now) },
+        ...{ last_fire_at: null, previous_secret_expires_at: null, secret_number: 0 },
+        ...{ created_at: now, updated_at: now },
+      };
+      if (kind === "cron") {
+        return { trigger: await store.create(row, null, triggers_max), secret: null };
+      }
+      const secret = body.secret ?? makeSigningSecret();
+      const about = describeSecret(row, now);
+      // agents.errors.triggers_unavailable: the box refuses.
+      const trigger = await pairs.store(about, secret, (sealed) =>
+        store.create(row, sealed, triggers_max),
+      );
+      return { trigger, secret };
+    },
+    async change(
+      id: string,
+      owner: { account_id: string | null; key_id: string },
+      body: TriggerPatch,
+    ) {
+      const found = await require(id, owner.account_id);
+      const fields: TriggerFields = readTimedChange(found.kind, body);
+      if (body.name !== undefined) fields.name = body.name.toWellFormed();
+      if (body.overlap !== undefined) fields.overlap = body.overlap;
+      if (body.input !== undefined) fields.input = readInput(body.input);
+      const { status = null } = body;
+      const wish = { status, fields, key_id: owner.key_id, reason: BY_ITS_OWNER };
+      return turnTrigger({ store, clock }, found, wish);
+    },
+    /** Two at once: one secret holds beside the other, and none is lost. */
+    async rotate(id: string, account_id: string | null, overlap_ms: number): Promise<MadeTrigger> {
+      for (;;) {
+        const found = await require(id, account_id);
+        if (found.kind === "cron") {
+          const message = "Only a trigger of the kind `webhook` has a secret.";
+          throw refuse("invalid_request", { message });
+        }
+        const secret = makeSigningSecret();
+        const about = describeSecret(found, clock.now());
+        const wish = { secret, overlap_ms };
+        const trigger = await pairs.rotate(about, wish, (sealed, expires_at) =>
+          store.rotate({
+            ...{ id, account_id: found.account_id, seen_number: found.secret_number, sealed },
+            previous_secret_expires_at: expires_at,
+          }),
+        );
+        if (trigger) return { trigger, secret };
+        // Somebody else's came first: what this one found in the box is not current any more.
+        if (trigger === undefined) throw refuse("trigger_not_found");
+      }
+    },
+    async remove(id: string, account_id: string | null): Promise<void> {
+      const { account_id: owner_id } = await require(id, account_id);
+      if (!(await store.remove(id, owner_id))) throw refuse("trigger_not_found");
+    },
+  };
+}
+export type Triggers = ReturnType<typeof createTriggers>;
+
+export interface TurnWish {
+  /** null: as it is. */
+  status: TriggerRow["status"] | null;
+  fields: TriggerFields;
+  /** For whom its runs act where it is resumed; null: for whom they did. */
+  key_id: string | null;
+  /** What is said of a pause. */
+  reason: string;
+}
+
+/** Changes, pauses or resumes a trigger: its next fire is then reckoned from now. */
+export async function turnTrigger(
+  { store, clock }: { store: Pick<Bound<typeof triggerStore>, "change" | "find">; clock: Clock },
+  trigger: FoundTrigger,
+  { status, fields, key_id, reason }: TurnWish,
+): Promise<FoundTrigger> {
+  const { id, account_id } = trigger;
+  for (let found: FoundTrigger | undefined = trigger; found; found = await store.find(id)) {
+    const now = clock.now();
+    const { cron, time_zone } = found;
+    const given: TriggerChange = {
+      ...{ id, account_id, fields, key_id, now, seen: { cron, time_zone } },
+      turn:
+        status === "paused"
+          ? { to: status, reason: explainPause(reason, now) }
+          : status && { to: status },
+      next_fire_at: findNext({ cron, time_zone, ...fields }, now),
+    };
+    const changed = await store.change(given);
+    if (changed) return changed;
+    if (changed === undefined) break;
+  }
+  throw refuse("trigger_not_found");
+}
+
+/** agents.states.p12 */
+function explainPause(message: string, now: number): PausedReason {
+  return { type: "manual", code: null, message, at: new Date(now).toISOString() };
+}
+
+function describeSecret({ id, account_id }: TriggerRow, set_at: number) {
+  return { kind: "trigger" as const, row_id: id, account_id, set_at };
+}
+
+function readInput(input: NewTrigger["input"]): TriggerRow["input"] {
+  return input ? { message: input.message.toWellFormed() } : null;
+}
