@@ -9,6 +9,7 @@ import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { benchRuns } from "./runs.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
+import { benchWebhooks } from "./webhooks.ts";
 
 /** Each gets the number of rounds and the builds of the program to measure; the first is judged. */
 const benches: Record<string, (rounds: number, programs: string[]) => Promise<Report>> = {
@@ -18,6 +19,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   blackhole: benchBlackhole,
   gateway: benchGateway,
   runs: benchRuns,
+  webhooks: benchWebhooks,
 };
 
 const ROUNDS = 5;

@@ -2,4 +2,5 @@
 export { createWebhookBook, type WebhookBook } from "./book.ts";
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
 export { WebhookEndpoint } from "./endpoint.ts";
+export { showWebhooks } from "./figures.ts";
 export { openWebhooks } from "./opening.ts";

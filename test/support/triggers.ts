@@ -1,7 +1,7 @@
 // Triggers as tests of the store write and fire them: with only what matters.
 import type { SealedSecret } from "../../src/platform/secrets/store.ts";
 import type { TriggerChange } from "../../src/triggers/store/changing.ts";
-import type { Firing } from "../../src/triggers/store/firing.ts";
+import type { Firing, Schedule } from "../../src/triggers/store/firing.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN, makeAdmission } from "./runs.ts";
 
@@ -51,4 +51,27 @@ export function makeFiring(
     ...{ fire_id: id, event_id: `event of ${id}`, now: BEGIN + 1_000 },
     ...fields,
   };
+}
+
+/** A minute after the beginning, on time; the next minute follows. */
+export const makeSchedule = (fields: Partial<Schedule> = {}): Schedule => ({
+  ...{ due_at: BEGIN + 60_000, scheduled_at: BEGIN + 60_000, next_fire_at: BEGIN + 120_000 },
+  ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missed_count: 0, is_missed: false },
+  ...fields,
+});
+
+/** By its schedule, at the instant of that. */
+export function makeTimedFiring(
+  id: string,
+  trigger_id: string,
+  schedule: Partial<Schedule> = {},
+  fields: Partial<Firing> = {},
+): Firing {
+  const run = { trigger_kind: "cron" as const, trigger_id, fire_id: id };
+  return makeFiring(id, trigger_id, {
+    ...{ source: "cron", schedule: makeSchedule(schedule), fired_by_key_id: null },
+    prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
+    now: schedule.scheduled_at ?? BEGIN + 60_000,
+    ...fields,
+  });
 }

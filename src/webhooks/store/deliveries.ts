@@ -161,7 +161,7 @@ export async function recoverDeliveries(
 }
 
 /** agents.errors.delivery_not_found: also where it is another endpoint's. */
-export async function findDelivery(
+async function findDelivery(
   db: Db,
   id: string,
   webhook_id: string,

@@ -38,8 +38,10 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       UNIQUE (account_id, name)
     )${strict}`,
     "CREATE INDEX triggers_by_agent ON triggers (agent_id)",
-    // What is due, and when the next one is.
-    `CREATE INDEX triggers_due ON triggers (next_fire_at) WHERE next_fire_at IS NOT NULL`,
+    // What is due, and when the next one is; and of one account, since they take turns.
+    `CREATE INDEX triggers_due ON triggers (next_fire_at, id) WHERE next_fire_at IS NOT NULL`,
+    `CREATE INDEX triggers_due_by_account ON triggers (account_id, next_fire_at, id)
+      WHERE next_fire_at IS NOT NULL`,
     `CREATE TABLE fires (
       id ${text} PRIMARY KEY,
       trigger_id ${text} NOT NULL,
