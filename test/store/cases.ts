@@ -42,8 +42,10 @@ import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
 import { webhookCases } from "./webhook-cases.ts";
+import { webhookClaimCases } from "./webhook-claim-cases.ts";
 import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
 import { webhookListCases } from "./webhook-list-cases.ts";
+import { webhookSettleCases } from "./webhook-settle-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -644,5 +646,7 @@ export const cases: readonly Case[] = [
   ...webhookCases,
   ...webhookDeliveryCases,
   ...webhookListCases,
+  ...webhookClaimCases,
+  ...webhookSettleCases,
   ...secretCases,
 ];
