@@ -33,6 +33,7 @@ import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
 import { openTriggers } from "./triggers/index.ts";
+import { openWebhooks } from "./webhooks/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
@@ -176,7 +177,9 @@ function openAgentHalf(
   const agents = openAgents(door, around);
   const { prepareRun } = agents;
   const triggers = openTriggers(door, { ...around, prepareRun });
-  return { ...agents, services: [around.process, ...agents.services, ...triggers.services] };
+  const webhooks = openWebhooks(door, around);
+  const services = [around.process, ...agents.services, ...triggers.services, ...webhooks.services];
+  return { ...agents, services };
 }
 
 /** null: nobody may ask for figures, so that nobody pays for them. */

@@ -13,10 +13,8 @@ import { nameUser } from "../platform/user.ts";
 import { administer } from "./administration.ts";
 import { drawLines, drawRow, drawTable, type Output } from "./output.ts";
 import { drawJson, quote, quoteWhole } from "./quotation.ts";
-import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
+import { type Given, readLimit, readText, readWord, UsageProblem } from "./verb.ts";
 
-const LIMIT = 20;
-const LIMIT_MAX = 10_000;
 const COLUMNS = [
   ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
 ];
@@ -31,20 +29,15 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 export async function listApprovals(given: Given, output: Output): Promise<number> {
-  const limit = readNumber(given, "limit") ?? LIMIT;
-  if (limit < 1 || limit > LIMIT_MAX) throw new UsageProblem(`--limit takes 1 to ${LIMIT_MAX}`);
-  const wish = { account: readText(given, "account") ?? null, status: readStatus(given), limit };
+  const wish = {
+    account: readText(given, "account") ?? null,
+    status: readWord(given, "status", APPROVAL_STATUSES),
+    limit: readLimit(given),
+  };
   const found = await administer(given, ({ approvals }) => approvals.list(wish));
   const rows = found.map((one) => show(ListedApproval, one));
   output.print(rows, drawTable(rows, COLUMNS));
   return 0;
-}
-
-function readStatus(given: Given) {
-  const text = readText(given, "status");
-  const status = APPROVAL_STATUSES.find((one) => one === text);
-  if (text === undefined || status) return status ?? null;
-  throw new UsageProblem(`--status takes ${APPROVAL_STATUSES.join(", ")}, but is "${text}"`);
 }
 
 export async function showApproval(given: Given, output: Output): Promise<number> {

@@ -5,35 +5,24 @@ import { administer } from "./administration.ts";
 import { sayHow } from "./approvals.ts";
 import { drawRow, drawTable, type Output } from "./output.ts";
 import { quote, quoteWhole } from "./quotation.ts";
-import { type Given, readNumber, readText, UsageProblem } from "./verb.ts";
+import { type Given, readLimit, readText, readWord } from "./verb.ts";
 
-const LIMIT = 20;
-const LIMIT_MAX = 10_000;
 const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
   ...["created_at", "finished_at"],
 ];
 
 export async function listRuns(given: Given, output: Output): Promise<number> {
-  const limit = readNumber(given, "limit") ?? LIMIT;
-  if (limit < 1 || limit > LIMIT_MAX) throw new UsageProblem(`--limit takes 1 to ${LIMIT_MAX}`);
   const wish = {
     account: readText(given, "account") ?? null,
     agent: readText(given, "agent") ?? null,
-    status: readStatus(given),
-    limit,
+    status: readWord(given, "status", STATUSES),
+    limit: readLimit(given),
   };
   const found = await administer(given, ({ runs }) => runs.list(wish));
   const rows = found.map((run) => show(ListedRun, run));
   output.print(rows, drawTable(rows, COLUMNS));
   return 0;
-}
-
-function readStatus(given: Given) {
-  const text = readText(given, "status");
-  const status = STATUSES.find((one) => one === text);
-  if (text === undefined || status) return status ?? null;
-  throw new UsageProblem(`--status takes ${STATUSES.join(", ")}, but is "${text}"`);
 }
 
 export async function showRun(given: Given, output: Output): Promise<number> {

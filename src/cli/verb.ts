@@ -26,6 +26,9 @@ export interface Verb {
   run(given: Given, output: Output): Promise<number>;
 }
 
+/** A flag of many verbs. */
+export const account: Flag = { takes: "NAME", help: "of the owner" };
+
 /** The command line was wrong; exit code 2. */
 export class UsageProblem extends Error {}
 
@@ -51,4 +54,27 @@ export function readNumber(given: Given, name: string): number | undefined {
     throw new UsageProblem(`--${name} takes a whole number, but is "${text}"`);
   }
   return Number(text);
+}
+
+/** What a list shows at most. */
+export const limit: Flag = { takes: "N", help: "at most so many (default 20)" };
+const LIMIT = 20;
+const LIMIT_MAX = 10_000;
+
+export function readLimit(given: Given): number {
+  const wanted = readNumber(given, "limit") ?? LIMIT;
+  if (wanted >= 1 && wanted <= LIMIT_MAX) return wanted;
+  throw new UsageProblem(`--limit takes 1 to ${LIMIT_MAX}`);
+}
+
+/** One of so many words; null: the flag is not there. */
+export function readWord<T extends string>(
+  given: Given,
+  name: string,
+  words: readonly T[],
+): T | null {
+  const text = readText(given, name);
+  const word = words.find((one) => one === text);
+  if (text === undefined || word !== undefined) return word ?? null;
+  throw new UsageProblem(`--${name} takes ${words.join(", ")}, but is "${text}"`);
 }

@@ -1,4 +1,4 @@
-// Reads a JSON body within its limits of bytes, time and depth.
+// Reads a body within its limits of bytes and time, and JSON within those of depth.
 import type { Clock } from "../platform/clock.ts";
 import { Refusal, refuse } from "../platform/refusal.ts";
 import type { Tally } from "./meter.ts";
@@ -19,7 +19,7 @@ export async function readJson(
   request: Request,
   bytes_max: number,
   clock: Clock,
-  counted: Counted = { request_bytes: 0 },
+  counted?: Counted,
 ): Promise<unknown> {
   const bytes = await readBytes(request, bytes_max, clock, counted);
   if (bytes.length === 0) return {};
@@ -27,28 +27,36 @@ export async function readJson(
   if (type !== null && !JSON_TYPE.test(type)) {
     throw refuse("validation", { message: "The content type must be application/json." });
   }
+  const parsed = parseBody(bytes);
+  if ("fault" in parsed) throw refuse("validation", { message: parsed.fault });
+  return parsed.value;
+}
+
+/** The value of a JSON text, or what is wrong with it, as a sentence; an empty one is none. */
+export function parseBody(bytes: Uint8Array): { value: unknown } | { fault: string } {
   let text: string;
   try {
     text = utf8.decode(bytes);
   } catch {
-    throw refuse("validation", { message: "The body is not valid UTF-8." });
+    return { fault: "The body is not valid UTF-8." };
   }
-  if (isTooDeep(text)) {
-    throw refuse("validation", { message: `The body is nested deeper than ${DEPTH_MAX} levels.` });
-  }
+  if (isTooDeep(text)) return { fault: `The body is nested deeper than ${DEPTH_MAX} levels.` };
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(text) };
   } catch {
-    throw refuse("validation", { message: "The body is not valid JSON." });
+    return { fault: "The body is not valid JSON." };
   }
 }
 
-/** The server throws away what is left of a refused body, so that its sender sees the reply. */
-async function readBytes(
+/**
+ * The body as it was sent; refuses what is too large or late. The server throws away what is left
+ * of a refused one, so that its sender sees the reply.
+ */
+export async function readBytes(
   request: Request,
   bytes_max: number,
   clock: Clock,
-  counted: Counted,
+  counted?: Counted,
 ): Promise<Uint8Array> {
   const announced = refuseLength(request, bytes_max, counted);
   // Behind an announced length nothing can follow, and whole it is read at half the cost.
@@ -86,7 +94,7 @@ export function refuseLength(
 async function readPieces(
   body: Request["body"],
   bytes_max: number,
-  counted: Counted,
+  counted?: Counted,
 ): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -95,7 +103,7 @@ async function readPieces(
     const piece = (await reader?.read())?.value;
     if (!piece) break;
     length += piece.length;
-    counted.request_bytes = length;
+    if (counted) counted.request_bytes = length;
     if (length > bytes_max) {
       // Not waited for, as a loop over the body would: a rebuilt request never tells its end.
       void reader?.cancel();

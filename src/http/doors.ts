@@ -4,7 +4,8 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../platform/settings/index.ts";
-import { createDoor, type Door, type Observe } from "./door.ts";
+import type { Observe } from "./answering.ts";
+import { createDoor, type Door } from "./door.ts";
 import type { Entrance } from "./entrance.ts";
 
 export interface DoorsOptions {

@@ -5,6 +5,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { type Refusal, refuse } from "../platform/refusal.ts";
 import type { Service } from "../platform/service.ts";
+import { refuseListening } from "./cannot-listen.ts";
 import { createNameClient } from "./client-address.ts";
 import type { Door } from "./door.ts";
 import { answerRefusal, halfOfPath } from "./envelope.ts";
@@ -56,9 +57,6 @@ export interface Entrance extends Service {
   readonly url: string;
   readonly app: Elysia;
 }
-
-/** The address or the port cannot be had. */
-class CannotListen extends Error {}
 
 export function createEntrance(options: EntranceOptions): Entrance {
   const { ids, log } = options;
@@ -124,7 +122,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
           },
         });
       } catch (failure) {
-        throw new CannotListen(explainListenFailure(failure, options), { cause: failure });
+        throw refuseListening(failure, options);
       }
     },
     async stop(deadline_ms) {
@@ -178,17 +176,4 @@ function normalizeRequest(request: Request, rebuilt: WeakMap<Request, Request>):
   const normal = new Request(`http://localhost${pathOf(url)}`, request);
   rebuilt.set(normal, request);
   return normal;
-}
-
-function explainListenFailure(failure: unknown, { host, port }: EntranceOptions): string {
-  const { code } = failure as { code?: string };
-  const place = `port ${port} on ${host}`;
-  switch (code) {
-    case "EADDRINUSE":
-      return `${place} is taken: stop what listens there, or choose another with --port`;
-    case "EACCES":
-      return `${place} may not be opened by this user: choose one above 1023 with --port`;
-    default:
-      return `cannot listen on ${place} (${code ?? failure}): choose another address with --host`;
-  }
 }

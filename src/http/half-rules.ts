@@ -21,8 +21,10 @@ export interface HalfRules {
   body_bytes_max: number;
   /** A route that names no parameters behind its path refuses them. */
   refuses_query: boolean;
-  /** Before anybody asks who calls. */
-  admit(request: Request): void;
+  /** Refuses whatever is asked of a half that its operator has not opened. */
+  requireOpen(): void;
+  /** Before anybody asks who calls: counts a request against its client's address, or refuses it. */
+  limitAddress(request: Request): void;
   /** What a request is counted under; `route` is its verb and path. */
   nameCounter(caller: Caller, route: string): string;
   isEnabled(feature: Feature): boolean;
@@ -42,7 +44,8 @@ export function chooseRules(options: HalfOptions): HalfRules {
 const GATEWAY_RULES: HalfRules = {
   body_bytes_max: GATEWAY_BODY_BYTES_MAX,
   refuses_query: false,
-  admit() {},
+  requireOpen() {},
+  limitAddress() {},
   // gateway.limits.rate: all keys of an account share one counter for each route.
   nameCounter: (caller, route) => `${accountOf(caller)} ${route}`,
   isEnabled: () => true,
@@ -59,12 +62,12 @@ function createAgentsRules({
     body_bytes_max: AGENTS_BODY_BYTES_MAX,
     // agents.errors.p9: also a query is refused for an unknown field.
     refuses_query: true,
-    admit(request) {
+    requireOpen() {
       // agents.p5, agents.errors.not_enabled
       if (!isOpen()) throw refuse("not_enabled", { message: NOT_OPEN, second_status: true });
-      // agents.limits.request_rate: the further limit, which also slows who guesses keys.
-      limitAddress(request);
     },
+    // agents.limits.request_rate: the further limit, which also slows who guesses keys.
+    limitAddress,
     // agents.limits.request_rate: each key by itself, all routes together.
     nameCounter: ({ key_id }) => key_id,
     isEnabled,

@@ -3,12 +3,18 @@ import { type TSchema, type TString, Type } from "@sinclair/typebox";
 import { named } from "./validation.ts";
 
 const PATTERN = "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$";
+const ID = new RegExp(PATTERN);
 const IS_UUID = Symbol("uuid");
 
 /** agents.resources.p4 */
 export function Uuid(description: string): TString {
   const schema = Type.String({ pattern: PATTERN, description });
   return Object.assign(named(schema, "a UUID"), { [IS_UUID]: true });
+}
+
+/** An id that no schema has judged, in lower case; null: it is none. */
+export function readUuid(text: string): string | null {
+  return ID.test(text) ? text.toLowerCase() : null;
 }
 
 /** The parameters of a path with one object: /v1/agents/:id. */

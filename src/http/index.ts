@@ -1,10 +1,11 @@
 // The entrance hall: what houses need to open routes.
+export { parseBody } from "./body.ts";
 export type { Door } from "./door.ts";
 export { createDoors } from "./doors.ts";
 export { createEntrance, type Entrance, type Page } from "./entrance.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { createHealthPages } from "./health.ts";
-export { IdParams, Uuid } from "./identifier.ts";
+export { IdParams, readUuid, Uuid } from "./identifier.ts";
 export {
   answerInParts,
   answerList,
@@ -24,6 +25,7 @@ export {
   writeCursor,
   writePlace,
 } from "./paging.ts";
+export { type Letter, openReceiver, type Receiver } from "./receiver.ts";
 export { observeRequests } from "./request-figures.ts";
 export type { Ask, Reply } from "./route.ts";
 export { watchSilence } from "./silence.ts";

@@ -9,15 +9,10 @@ import type { RouteSpec } from "./route.ts";
 
 type Json = Record<string, unknown>;
 
-/** Refusals that any route can answer with. */
-const EVERYWHERE: Code[] = [
-  "missing_api_key",
-  "invalid_api_key",
-  "permission_denied",
-  "rate_limit_exceeded",
-  "internal_error",
-  // While the program is being stopped.
-  "service_unavailable",
+/** Refusals that any route can answer with; the last while the program is being stopped. */
+const EVERYWHERE: Code[] = ["rate_limit_exceeded", "service_unavailable"];
+const WITH_KEY: Code[] = [
+  ...(["missing_api_key", "invalid_api_key", "permission_denied", "internal_error"] as const),
 ];
 
 const ERROR_SCHEMAS: Record<Half, Json> = {
@@ -91,14 +86,7 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
       headers: referHeaders(["x-request-id", ...headers]),
     };
   }
-  const codes = [...EVERYWHERE, ...spec.refusals];
-  if (spec.scope) codes.push("scope_required");
-  // agents.errors.not_enabled: its first status, of one feature of an open service.
-  if (spec.feature) codes.push("not_enabled");
-  // agents.errors.p9: every route of the agent half refuses a query that it does not know.
-  if (spec.body || spec.params || spec.query || half === "agents") codes.push("validation");
-  if (spec.body) codes.push("request_too_large");
-  for (const [status, lines] of groupByStatus(codes, half, spec.refusal_sentences)) {
+  for (const [status, lines] of groupByStatus(spec, half)) {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
     const content = { "application/json": { schema } };
     const names: DocumentedHeader[] = ["x-request-id"];
@@ -107,14 +95,16 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
     responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
   }
   const detail: Json = { summary: spec.summary, tags: [half], responses };
+  // agents.authentication.1
+  if (spec.is_signed) detail.security = [];
   // gateway.authentication.4
   const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
   const description = [spec.description, scope].filter(Boolean).join(" ");
   if (description !== "") detail.description = description;
   if (spec.body) {
     const content = { "application/json": { schema: refer(spec.body) } };
-    // An empty body is `{}`.
-    const required = (spec.body.required ?? []).length > 0;
+    // An empty body is `{}`, save of what is signed.
+    const required = spec.is_signed === true || (spec.body.required ?? []).length > 0;
     detail.requestBody = { required, content };
   }
   return detail;
@@ -128,8 +118,9 @@ const HEADERS = {
   "retry-after": {
     description:
       "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
-      "`active_runs_limit` and `daily_runs_limit` always, with `service_unavailable` where they " +
-      "are known, and never with `upstream_rate_limited` and `too_many_streams`.",
+      "`active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and `agent_held` always, " +
+      "with `service_unavailable` where they are known, and never with `upstream_rate_limited` " +
+      "and `too_many_streams`.",
     schema: { type: "integer", minimum: 1 },
   },
   "x-should-retry": {
@@ -159,6 +150,11 @@ const HEADERS = {
 } satisfies Json;
 export type DocumentedHeader = keyof typeof HEADERS;
 
+const header = (name: string, description: string, pattern: string) => ({
+  ...{ name, in: "header", required: true, description },
+  schema: { type: "string", pattern },
+});
+
 const PARAMETERS = {
   "x-request-id": {
     name: "x-request-id",
@@ -174,6 +170,21 @@ const PARAMETERS = {
       "is answered with what it made the first time, and with another body refused.",
     schema: { type: "string", pattern: "^[ -~]{1,128}$" },
   },
+  "webhook-id": header(
+    "webhook-id",
+    "The sender's own word for this message, the same each time that it is sent again.",
+    "^[ -~]{1,128}$",
+  ),
+  "webhook-timestamp": header(
+    "webhook-timestamp",
+    "When it was signed, in whole seconds since 1970: within 300 seconds of this clock.",
+    "^[0-9]{1,15}$",
+  ),
+  "webhook-signature": header(
+    "webhook-signature",
+    "`v1,` and the HMAC-SHA256, in base64, of `ID.TIMESTAMP.BODY`; several with spaces between.",
+    "v1,[A-Za-z0-9+/]{43}=",
+  ),
 } satisfies Json;
 /** What a route reads of a request's head, beside what every route does. */
 export type RequestHeader = Exclude<keyof typeof PARAMETERS, "x-request-id">;
@@ -200,18 +211,30 @@ function referHeaders(names: readonly DocumentedHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-function groupByStatus(
-  codes: readonly Code[],
-  half: Half,
-  sentences: RouteSpec["refusal_sentences"] = {},
-): Map<number, string[]> {
+function listRefusals(spec: RouteSpec, half: Half): Code[] {
+  const codes = [...EVERYWHERE, ...spec.refusals];
+  if (!spec.is_signed) codes.push(...WITH_KEY);
+  if (spec.scope) codes.push("scope_required");
+  // agents.errors.not_enabled: of one feature of an open service.
+  if (spec.feature) codes.push("not_enabled");
+  // agents.errors.p9: every route of the agent half refuses a query that it does not know.
+  if (spec.body || spec.params || spec.query || half === "agents") codes.push("validation");
+  if (spec.body) codes.push("request_too_large");
+  return codes;
+}
+
+function groupByStatus(spec: RouteSpec, half: Half): Map<number, string[]> {
+  const { refusal_sentences = {}, is_signed } = spec;
   const groups = new Map<number, string[]>();
   // agents.p5: its second status, which only the door answers with.
   if (half === "agents") groups.set(503, [`\`not_enabled\`: ${NOT_OPEN}`]);
-  for (const code of new Set(codes)) {
-    const { status, message } = CATALOGUE[code];
+  for (const code of new Set(listRefusals(spec, half))) {
+    const entry = CATALOGUE[code];
+    const { message } = entry;
+    // Who signs is forbidden nothing: not now, says its route.
+    const status = is_signed && "also" in entry ? entry.also : entry.status;
     const shown = shownCode(code, half);
-    const sentence = sentences[code] ?? message;
+    const sentence = refusal_sentences[code] ?? message;
     const line = shown === null ? sentence : `\`${shown}\`: ${sentence}`;
     groups.set(status, [...(groups.get(status) ?? []), line]);
   }

@@ -1,6 +1,6 @@
 // Counts the replies of every route by their status, and how long they took to begin.
 import type { Metrics } from "../platform/metrics.ts";
-import type { Observe } from "./door.ts";
+import type { Observe } from "./answering.ts";
 
 /** The stable HTTP conventions of OpenTelemetry name the figure, its labels and its buckets. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];

@@ -40,6 +40,8 @@ export interface RouteSpec<
   scope?: Scope;
   /** agents.authentication.3: the scope is asked for in the grace period, too. */
   is_scope_certain?: true;
+  /** Needs no key: it is asked for a signature. */
+  is_signed?: true;
   /** Where it is switched off, the route refuses whatever it is asked. */
   feature?: Feature;
   /** What stands in the path: `id` of /v1/agents/:id. */

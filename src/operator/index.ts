@@ -10,12 +10,15 @@ export {
   Step,
 } from "../agents/index.ts";
 export { loadRecording, needsGrant, type OpenSupply, type Turn } from "../models/index.ts";
+export { Fire } from "../triggers/index.ts";
+export { DELIVERY_STATUSES, Delivery } from "../webhooks/index.ts";
 export { ListedAccount } from "./accounts.ts";
 export { ListedAgent } from "./agents.ts";
 export { ApprovalSetting, ListedApproval } from "./approvals.ts";
 export { type CheckRow, checkInstallation } from "./checking.ts";
 export { ListedConnection } from "./connections.ts";
 export type { KeyWish } from "./keys.ts";
+export { type Arrival, openListener } from "./listener.ts";
 export { ListedModel } from "./models.ts";
 export { openOperator } from "./opening.ts";
 export { buildOperator, type Operator } from "./operator.ts";
@@ -25,4 +28,5 @@ export { ListedRun } from "./runs.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export { listStandIns } from "./stand-ins.ts";
 export { ListedTool } from "./tools.ts";
+export { ListedTrigger, OwnedTrigger } from "./triggers.ts";
 export type { UsageBy } from "./usage.ts";

@@ -13,6 +13,8 @@ import type { Database } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Secrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import { createTriggerBook } from "../triggers/index.ts";
+import { createWebhookBook } from "../webhooks/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
 import { createAgentVerbs } from "./agents.ts";
 import { createApprovalVerbs } from "./approvals.ts";
@@ -24,11 +26,13 @@ import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
 import { createSecretVerbs } from "./secrets.ts";
 import { createToolVerbs } from "./tools.ts";
+import { createTriggerVerbs } from "./triggers.ts";
 import { createUsageVerb } from "./usage.ts";
+import { createWebhookVerbs } from "./webhooks.ts";
 
 export interface OperatorOptions {
   /** Only models of the settings can be switched, granted and put on a key's list. */
-  settings: Pick<Settings, "models" | "service" | "limits">;
+  settings: Settings;
   access: Access;
   database: Database;
   clock: Clock;
@@ -76,7 +80,15 @@ export function buildOperator(options: OperatorOptions) {
       tools: createToolBook(database),
       tools_max: settings.limits.tools,
     }),
+    triggers: createTriggerVerbs({
+      ...{ access, requireAccount },
+      triggers: createTriggerBook({ database, clock }),
+    }),
     usage: createUsageVerb({ access, database, clock }),
+    webhooks: createWebhookVerbs({
+      ...{ access, clock, requireAccount },
+      webhooks: createWebhookBook({ database, clock, ids, settings: () => settings }),
+    }),
     /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),
     /**

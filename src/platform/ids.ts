@@ -41,6 +41,19 @@ export function createSystemIds(): Ids {
   };
 }
 
+/** The end of a UUID that is counted up, in hexadecimal digits. */
+const COUNTED_DIGITS = 12;
+
+/**
+ * The id `by` places behind a fresh UUIDv7, for what does not know beforehand how many it needs: as
+ * random as that one, and behind it in order. Nobody else may count on from the same.
+ */
+export function countOn(id: string, by: number): string {
+  const start = id.length - COUNTED_DIGITS;
+  const counted = (Number.parseInt(id.slice(start), 16) + by) % 16 ** COUNTED_DIGITS;
+  return id.slice(0, start) + counted.toString(16).padStart(COUNTED_DIGITS, "0");
+}
+
 /** A fraction from 0 up to 1: what is done by many at once is done a little apart. */
 export function drawFraction(ids: Pick<Ids, "token">): number {
   let fraction = 0;

@@ -5,6 +5,7 @@ import { createArchiving } from "./archiving.ts";
 import type { Around } from "./around.ts";
 import { openFireRoutes } from "./fire-routes.ts";
 import { createFiring } from "./firing.ts";
+import { openHook } from "./hook/route.ts";
 import { createRetention } from "./retention.ts";
 import { openTriggerRoutes } from "./routes.ts";
 import { triggerStore } from "./store/index.ts";
@@ -25,6 +26,7 @@ export function openTriggers(door: Door, around: Around): OpenedTriggers {
   const triggers = createTriggers(around);
   openTriggerRoutes(door, triggers, around);
   openFireRoutes(door, triggers, fire);
+  openHook(door, fire, around);
   const timekeeper = createTimekeeper({ ...around, fire });
   return { services: [createRetention(around), createArchiving(around), timekeeper] };
 }

@@ -8,6 +8,12 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const ATTEMPT_KINDS = ["scheduled", "replay", "test"] as const;
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
+/** `last_error` of a delivery that failed without an attempt at it. */
+export const LOST = {
+  deliveries_limit: "deliveries_limit: too many deliveries of the account were waiting.",
+  event_expired: "event_expired: the event is no longer kept.",
+} as const;
+
 /** agents.resources.delivery */
 export const Delivery = Resource(
   "Delivery",
@@ -45,7 +51,10 @@ export const DeliveryRow = Row(Delivery, {
   account_id: Type.String(),
   /** What its next attempt is. */
   kind: oneOf(ATTEMPT_KINDS, ""),
-  /** Attempts since it was made, or asked for again: its place in the schedule. */
+  /**
+   * Attempts since it was made, or asked for again: its place in the schedule. -1: it was asked for
+   * again while a process has it; whatever that attempt comes to, it is due once more after it.
+   */
   tries: Type.Integer(),
   /** 0: it has not been tried since then; 1: it is a retry. */
   lane: Type.Integer(),

@@ -31,7 +31,10 @@ export const WebhookEndpoint = Resource(
     ),
     disabled_at: maybe(Timestamp("When it was disabled; null: it is enabled.")),
     failing_since: maybe(
-      Timestamp("The first failure since its last success; null: the last attempt succeeded."),
+      Timestamp(
+        "The first failure since its last success, or since it was enabled or got another url; " +
+          "null: none since then.",
+      ),
     ),
     last_success_at: maybe(Timestamp("When it last took an event; null: never.")),
     last_failure_at: maybe(Timestamp("When an attempt last failed; null: never.")),

@@ -19,6 +19,7 @@ export const caller: Caller = {
 
 export interface Hall {
   entrance: Entrance;
+  door: Door;
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
@@ -63,6 +64,7 @@ export function createHall(
   entrance.open([door], pages);
   return {
     entrance,
+    door,
     clock,
     lines,
     taken,

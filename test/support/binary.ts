@@ -49,6 +49,15 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
+/** A program that prints as it goes, until it is ended. */
+export interface Talker {
+  /** Resolves with the first line on stdout that holds this text. */
+  said(text: string): Promise<string>;
+  signal(name: "SIGTERM" | "SIGINT"): void;
+  /** How it ended, and all that it printed. */
+  ended: Promise<Ended>;
+}
+
 /** A directory of a test file's own, and every process that was started in it. */
 export interface Room {
   directory: string;
@@ -56,6 +65,8 @@ export interface Room {
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
   /** Starts a server and waits until it listens. */
   serve(args: readonly string[], options?: RunOptions): Promise<Server>;
+  /** Starts a command line that goes on until a signal ends it. */
+  start(args: readonly string[], options?: RunOptions): Talker;
   /** Ends every process and removes the directory. */
   close(): Promise<void>;
 }
@@ -116,6 +127,15 @@ export function openRoom(): Room {
           }),
       };
     },
+    start(args, options = {}) {
+      const child = spawn(args, options);
+      const stdout = readLog(child.stdout);
+      const end = async () => {
+        const [text, stderr] = await Promise.all([stdout.whole, child.stderr.text()]);
+        return { code: await child.exited, stdout: text, stderr };
+      };
+      return { said: stdout.find, signal: (name) => child.kill(name), ended: end() };
+    },
     async close() {
       for (const child of children) child.kill("SIGKILL");
       await Promise.all(children.map((child) => child.exited));
@@ -164,7 +184,11 @@ function readLog(stream: ReadableStream<Uint8Array>) {
   const find = (part: string) =>
     new Promise<string>((resolve) => {
       const look = () => {
-        const line = text.split("\n").find((one) => one.includes(part));
+        // A line is one once it is whole.
+        const line = text
+          .split("\n")
+          .slice(0, -1)
+          .find((one) => one.includes(part));
         if (line === undefined) return;
         waiting.delete(look);
         resolve(line);

@@ -1,6 +1,13 @@
 // The ledger in the database: a row for each request, and the sums of each day, which outlive them.
 import { type Static, Type } from "@sinclair/typebox";
-import { createInsertion, type Sql, sql, store, type Tx } from "../../platform/database/index.ts";
+import {
+  createInsertion,
+  type Sql,
+  splitRows,
+  sql,
+  store,
+  type Tx,
+} from "../../platform/database/index.ts";
 import { Money, maybe, writeRow } from "../../platform/shape.ts";
 import { Entry, type EntryValues, nameValues, readEntries } from "./entry.ts";
 import { DaySum, sumByDay } from "./sums.ts";
@@ -30,9 +37,6 @@ export const UsageSum = Type.Object({
   unpriced: Type.Integer(),
 });
 export type UsageSum = Static<typeof UsageSum>;
-
-/** Texts of statements are kept, so rows go in groups of few sizes. */
-const GROUP_SIZES = [64, 16, 4, 1] as const;
 
 export const ledgerStore = store(
   "ledger",
@@ -67,14 +71,6 @@ export const ledgerStore = store(
       ),
   },
 );
-
-function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < rows.length; ) {
-    const size = GROUP_SIZES.find((one) => one <= rows.length - at)!;
-    yield rows.slice(at, at + size);
-    at += size;
-  }
-}
 
 const insertEntries = createInsertion(Entry, "INSERT INTO ledger", "ON CONFLICT (id) DO NOTHING");
 

@@ -19,7 +19,16 @@ export { type Inspection, inspectDatabase } from "./inspection.ts";
 export { lockFile } from "./lock.ts";
 export type { Place } from "./opening.ts";
 export { endOfPiece } from "./piece.ts";
-export { cleanText, createInsertion, into, none, type Sql, sql, type Value } from "./sql.ts";
+export {
+  cleanText,
+  createInsertion,
+  into,
+  none,
+  type Sql,
+  splitRows,
+  sql,
+  type Value,
+} from "./sql.ts";
 export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";
 export { createRegistry, listWrites } from "./transaction.ts";
 export { DatabaseInUse, DatabaseUnusable, NewerDatabase } from "./unusable.ts";

@@ -52,6 +52,18 @@ export function createInsertion(schema: TObject, before: string, behind: string)
   };
 }
 
+/** Texts of statements are kept, so rows go in groups of few sizes. */
+const GROUP_SIZES = [64, 16, 4, 1] as const;
+
+/** Rows in the groups in which `createInsertion` inserts them. */
+export function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < rows.length; ) {
+    const size = GROUP_SIZES.find((one) => one <= rows.length - at)!;
+    yield rows.slice(at, at + size);
+    at += size;
+  }
+}
+
 const insertions = new WeakMap<TObject, string[]>();
 
 /** What may be bound to a statement on either engine. */

@@ -1,7 +1,9 @@
 // The secret that signs now and the one before it, kept as one: for a while after a rotation both
 // hold.
 import type { OpenedSecret, SecretBox } from "../secrets/box.ts";
+import { createDecoy } from "../secrets/decoy.ts";
 import type { SealedSecret, SecretAbout, SecretPlace } from "../secrets/store.ts";
+import { makeSigningSecret } from "./secret.ts";
 
 interface SecretPair {
   current: string;
@@ -29,10 +31,13 @@ export interface SecretPairs {
     write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
   ): Promise<T>;
   open(place: SecretPlace, now: number): Promise<OpenedPair>;
+  /** The same, for who may not learn whether there are any: where there are none, as much is done. */
+  openAlike(place: SecretPlace, now: number): Promise<OpenedPair>;
 }
 
 /** Their text lies in the box like any other secret. */
 export function createSecretPairs(box: Pick<SecretBox, "store" | "open">): SecretPairs {
+  const openDecoy = createDecoy(writePair({ current: makeSigningSecret(), previous: null }));
   return {
     store: (about, secret, write) =>
       box.store(about, writePair({ current: secret, previous: null }), write),
@@ -48,12 +53,20 @@ export function createSecretPairs(box: Pick<SecretBox, "store" | "open">): Secre
     },
     async open(place, now) {
       const opened = await box.open(place);
-      if (!opened.ok) return opened;
-      const { current, previous } = readPair(opened.secret);
-      const isBoth = previous !== null && now < previous.expires_at;
-      return { ok: true, secrets: isBoth ? [current, previous.secret] : [current] };
+      return opened.ok ? { ok: true, secrets: readSecrets(opened.secret, now) } : opened;
+    },
+    async openAlike(place, now) {
+      const opened = await box.open(place);
+      const secrets = readSecrets(opened.ok ? opened.secret : openDecoy(), now);
+      return opened.ok ? { ok: true, secrets } : opened;
     },
   };
+}
+
+/** Those of a pair that hold now. */
+function readSecrets(text: string, now: number): string[] {
+  const { current, previous } = readPair(text);
+  return previous !== null && now < previous.expires_at ? [current, previous.secret] : [current];
 }
 
 function writePair(pair: SecretPair): string {

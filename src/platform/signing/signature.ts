@@ -1,6 +1,14 @@
-// Signs messages as Standard Webhooks has it: over the raw bytes that are sent.
-import { createHmac } from "node:crypto";
+// Signs and verifies messages as Standard Webhooks has it: over the raw bytes that are sent.
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { makeSigningSecret } from "./secret.ts";
 
+const VERSION = "v1,";
+const SIGNATURE = /^v1,[A-Za-z0-9+/]{43}=$/;
+const SENT_TWICE = /,(?:[ \t]|$)/;
+/** The one that signs now, and the one before it. */
+const SECRETS_AT_ONCE = 2;
+/** Stands in where there are fewer. */
+const NOBODYS = makeSigningSecret();
 const PREFIX = "whsec_";
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
@@ -16,11 +24,47 @@ export function signMessage(
   body: Uint8Array,
 ): string {
   const head = `${id}.${timestamp_s}.`;
-  const signatures = secrets.map((secret) => {
-    const hmac = createHmac("sha256", keyOf(secret)).update(head).update(body);
-    return `v1,${hmac.digest("base64")}`;
-  });
-  return signatures.join(" ");
+  return secrets.map((secret) => VERSION + sign(secret, head, body)).join(" ");
+}
+
+/** What a sender sends beside a body, each as its header says it. */
+export interface SignedHead {
+  id: string;
+  timestamp: string;
+  signature: string;
+}
+
+/**
+ * agents.authentication.webhook_signature agents.authentication.p1: whether one of the secrets has
+ * signed this body under this head. It takes as long whether one has or none, also where there is
+ * no secret: as many are tried as can be in force at once, and each against every signature.
+ */
+export function verifyMessage(
+  secrets: readonly string[],
+  { id, timestamp, signature }: SignedHead,
+  body: Uint8Array,
+): boolean {
+  const head = `${id}.${timestamp}.`;
+  const sent = listSignatures(signature);
+  let matches = 0;
+  for (let at = 0; at < Math.max(SECRETS_AT_ONCE, secrets.length); at++) {
+    const expected = Buffer.from(sign(secrets[at] ?? NOBODYS, head, body), "latin1");
+    const is_somebodys = Number(at < secrets.length);
+    for (const one of sent) matches |= Number(timingSafeEqual(expected, one)) & is_somebodys;
+  }
+  return matches === 1;
+}
+
+/** Those of our version; what other versions say is left to who knows them. */
+function listSignatures(text: string): Buffer[] {
+  // Sent twice it arrives as one, with this between: of which of the two it is nobody could say.
+  if (SENT_TWICE.test(text)) return [];
+  const found = text.split(" ").filter((one) => SIGNATURE.test(one));
+  return found.map((one) => Buffer.from(one.slice(VERSION.length), "latin1"));
+}
+
+function sign(secret: string, head: string, body: Uint8Array): string {
+  return createHmac("sha256", keyOf(secret)).update(head).update(body).digest("base64");
 }
 
 /** Of `whsec_` and base64 the bytes that are meant; of any other text its own, in UTF-8. */

@@ -95,7 +95,8 @@ export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
   return { kind: "fired", fire: row, retry_after: end.retry_after };
 }
 
-const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
+/** What started a run, or had one before it: the same request starts no more. */
+export const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
 
 async function findFire(tx: Tx, { trigger_id, webhook_id }: Firing): Promise<FireRow | undefined> {
   if (webhook_id === null) return undefined;

@@ -24,6 +24,7 @@ import {
   realign,
 } from "./due.ts";
 import { type Firing, fire } from "./firing.ts";
+import { findHook, findRequested, findSigner } from "./hook.ts";
 import {
   type FireFilter,
   listArchived,
@@ -45,6 +46,12 @@ export const triggerStore = store(
     findNextDue: (db, after: number) => findNextDue(db, after),
     /** Triggers with an instant to come, a page at a time. */
     listTimed: (db, after: DuePlace, limit: number) => listTimed(db, after, limit),
+    /** Of a trigger that takes requests: its account; null: there is none. */
+    findSigner: (db, id: string) => findSigner(db, id),
+    /** Such a trigger, with what stands against its fires now. */
+    findHook: (db, id: string) => findHook(db, id),
+    findRequested: (db, trigger_id: string, webhook_id: string) =>
+      findRequested(db, trigger_id, webhook_id),
     /** Newest first. */
     list: (db, filter: TriggerFilter) => listTriggers(db, filter),
     /** Newest first. */

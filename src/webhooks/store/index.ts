@@ -1,7 +1,33 @@
 // Webhook endpoints and their deliveries in the database: each write one transaction.
 import { sql, store } from "../../platform/database/index.ts";
+import { findEvent } from "../../platform/outbox/store.ts";
+import type { SealedSecret } from "../../platform/secrets/store.ts";
 import { DeliveryRow } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
+import {
+  type Asking,
+  type DeliveryFilter,
+  listAttempts,
+  listDeliveries,
+  recoverDeliveries,
+  replayDelivery,
+  type Span,
+  testEndpoint,
+} from "./deliveries.ts";
+import {
+  createEndpoint,
+  disableEndpoint,
+  type EndpointChange,
+  listEndpoints,
+  type Rotation,
+  removeEndpoint,
+  rotateEndpoint,
+  updateEndpoint,
+} from "./endpoints.ts";
+import { type FanOut, fanOutAccount } from "./fan-out.ts";
+import { sweepGone, sweepOld } from "./retention.ts";
+
+type Own = Pick<EndpointRow, "id" | "account_id">;
 
 export const webhookStore = store(
   "webhooks",
@@ -9,8 +35,35 @@ export const webhookStore = store(
     /** Of whichever account; undefined: there is none of this id. */
     find: (db, id: string) =>
       db.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`),
+    list: (db, account_id: string | null) => listEndpoints(db, account_id),
     findDelivery: (db, id: string) =>
       db.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${id}`),
+    listDeliveries: (db, filter: DeliveryFilter) => listDeliveries(db, filter),
+    listAttempts: (db, delivery_id: string) => listAttempts(db, delivery_id),
+    /** undefined: it is no longer kept. */
+    findEvent: (db, id: string) => findEvent(db, id),
   },
-  {},
+  {
+    create: (
+      tx,
+      row: EndpointRow,
+      secret: SealedSecret,
+      given: FanOut & { endpoints_max: number },
+    ) => createEndpoint(tx, row, secret, given),
+    update: (tx, own: Own, change: EndpointChange, fan: FanOut) =>
+      updateEndpoint(tx, own, change, fan),
+    rotate: (tx, own: Own, rotation: Rotation) => rotateEndpoint(tx, own, rotation),
+    disable: (tx, id: string, reason: "failing" | "gone", fan: FanOut) =>
+      disableEndpoint(tx, id, reason, fan),
+    remove: (tx, id: string, account_id: string) => removeEndpoint(tx, id, account_id),
+    /** Events of an account that wait, to its endpoints; the caller goes on until it is done. */
+    fanOut: (tx, account_id: string, given: FanOut) => fanOutAccount(tx, account_id, given),
+    test: (tx, asking: Asking, fresh: { event_id: string; delivery_id: string }) =>
+      testEndpoint(tx, asking, fresh),
+    replay: (tx, id: string, asking: Asking) => replayDelivery(tx, id, asking),
+    recover: (tx, asking: Asking, span: Span, limit: number) =>
+      recoverDeliveries(tx, asking, span, limit),
+    sweep: (tx, until: number, limit: number) => sweepOld(tx, until, limit),
+    sweepGone: (tx, limit: number) => sweepGone(tx, limit),
+  },
 );

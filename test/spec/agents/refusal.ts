@@ -8,6 +8,7 @@ const TYPES: Record<number, string> = {
   404: "not_found_error",
   409: "conflict_error",
   413: "invalid_request_error",
+  415: "invalid_request_error",
   429: "rate_limit_error",
 };
 

@@ -109,6 +109,10 @@ function writeEndpoints({ integer, text, strict }: Dialect): string[] {
     // Of which something waits to be sent.
     `CREATE INDEX webhook_endpoints_waiting ON webhook_endpoints (id)
       WHERE pending_deliveries > 0`,
+    // Those that were deleted and whose deliveries are still to go.
+    `CREATE TABLE webhook_endpoints_gone (
+      id ${text} PRIMARY KEY
+    )${strict}`,
   ];
 }
 
@@ -132,11 +136,14 @@ function writeDeliveries({ integer, text, strict, clustered }: Dialect): string[
       lane ${integer} NOT NULL,
       epoch ${integer} NOT NULL
     )${strict}`,
-    "CREATE INDEX deliveries_by_endpoint ON deliveries (webhook_id, created_at, id)",
+    // A list of whichever of them is a merge of few ranges: none walks through those that it leaves
+    // out, which may be millions.
+    `CREATE INDEX deliveries_by_endpoint
+      ON deliveries (webhook_id, status, event_type, created_at, id)`,
     `CREATE INDEX deliveries_due ON deliveries (webhook_id, lane, next_attempt_at, id)
       WHERE status = 'pending' AND epoch = 0`,
     "CREATE INDEX deliveries_by_epoch ON deliveries (epoch) WHERE epoch > 0",
-    "CREATE INDEX deliveries_by_age ON deliveries (created_at)",
+    "CREATE INDEX deliveries_by_age ON deliveries (created_at, id)",
     `CREATE TABLE delivery_attempts (
       delivery_id ${text} NOT NULL,
       number ${integer} NOT NULL,

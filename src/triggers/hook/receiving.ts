@@ -1,0 +1,107 @@
+// What becomes of a request whose sender is known: the fire that it had, a new one, or a refusal.
+import { createLimiter } from "../../access/index.ts";
+import { parseBody, type Reply } from "../../http/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Bound } from "../../platform/database/index.ts";
+import { Refusal, refuse } from "../../platform/refusal.ts";
+import type { Settings } from "../../platform/settings/index.ts";
+import type { FireRow } from "../fire.ts";
+import type { FireTrigger } from "../firing.ts";
+import { usesUp } from "../store/firing.ts";
+import type { HookTrigger } from "../store/hook.ts";
+import type { triggerStore } from "../store/index.ts";
+import type { Verified } from "./verifying.ts";
+
+export interface ReceivingOptions {
+  triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">;
+  fire: FireTrigger;
+  clock: Clock;
+  settings(): Settings;
+}
+
+const WINDOW_MS = 60_000;
+/** A hold ends when the operator says so. */
+const HELD_RETRY_S = "60";
+/** Where a limit does not say when there is room again, such as a thread whose run is not over. */
+const LIMITED_RETRY_S = "10";
+
+export function createReceiving({ triggers, fire, clock, settings }: ReceivingOptions) {
+  const claim = createClaims(clock, settings);
+  return async ({ trigger_id, webhook_id }: Verified, body: Uint8Array): Promise<Reply> => {
+    const before = await triggers.findRequested(trigger_id, webhook_id);
+    // agents.endpoints.triggers.p6
+    if (before && usesUp(before.outcome)) return [200, writeReceipt(before)];
+    const trigger = await triggers.findHook(trigger_id);
+    // Deleted this moment, it is one of those that are not there.
+    if (!trigger) throw refuse("invalid_signature");
+    // agents.errors.trigger_paused
+    if (isPaused(trigger)) throw refuse("trigger_paused");
+    // A hold is told before all that follows; a request that is in order has its fire all the same.
+    const held = trigger.is_held ? refuseHeld() : null;
+    const wait_ms = claim(trigger_id);
+    if (wait_ms > 0) throw held ?? refuseLimited(String(Math.ceil(wait_ms / 1_000)));
+    const sent = parseBody(body);
+    // agents.errors.invalid_request
+    if ("fault" in sent) throw held ?? refuse("invalid_request", { message: sent.fault });
+    const fired = await fire({ trigger, source: "webhook", webhook_id, hook: sent.value });
+    // Somebody else sent the same at the same time.
+    if (fired.kind === "known") return [200, writeReceipt(fired.fire)];
+    if (fired.kind !== "fired") {
+      throw refuse(fired.kind === "gone" ? "invalid_signature" : "trigger_paused");
+    }
+    refuseUnstarted(fired.fire, fired.retry_after);
+    // agents.endpoints.triggers.p5
+    return [202, writeReceipt(fired.fire)];
+  };
+}
+
+/** agents.states.p12: also by its agent, which was archived. */
+function isPaused({ status, agent_archived_at }: HookTrigger): boolean {
+  return status !== "active" || agent_archived_at !== null;
+}
+
+function writeReceipt({ id, outcome, run_id }: FireRow) {
+  return { fire: { id, outcome, run_id } };
+}
+
+/** Of a fire that is kept, and to which the same request may come again. */
+function refuseUnstarted({ outcome, error }: FireRow, retry_after: string | null): void {
+  switch (outcome) {
+    case "held":
+      throw refuseHeld();
+    case "refused":
+      // agents.states.p12: it has paused the trigger.
+      throw refuse("trigger_paused");
+    case "limited":
+      throw refuseLimited(retry_after ?? LIMITED_RETRY_S, error?.message);
+    case "failed":
+      throw new Refusal("hook_failed", {}, new Error(`no run could be started: ${error?.code}`));
+  }
+}
+
+/** agents.errors.agent_held: its second status; the same request is to be sent again. */
+function refuseHeld(): Refusal {
+  return refuse("agent_held", { second_status: true, headers: { "retry-after": HELD_RETRY_S } });
+}
+
+/** agents.errors.rate_limited */
+function refuseLimited(retry_after: string, message?: string): Refusal {
+  return refuse("rate_limited", { message, headers: { "retry-after": retry_after } });
+}
+
+/**
+ * Counts one signed request of a trigger; 0: it may pass, else the milliseconds until one may. What
+ * the settings say holds from the next request on.
+ */
+function createClaims(clock: Clock, settings: () => Settings) {
+  let requests_max = settings().limits.hook_requests_per_minute;
+  const limiter = createLimiter(clock, { requests_max, window_ms: WINDOW_MS, closing_ms: 0 });
+  return (trigger_id: string): number => {
+    const { hook_requests_per_minute } = settings().limits;
+    if (hook_requests_per_minute !== requests_max) {
+      requests_max = hook_requests_per_minute;
+      limiter.change(requests_max);
+    }
+    return limiter.claim(trigger_id);
+  };
+}

@@ -1,0 +1,74 @@
+// The route to which others send signed requests that fire a trigger.
+import { Type } from "@sinclair/typebox";
+import type { Door } from "../../http/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Database } from "../../platform/database/index.ts";
+import type { SecretBox } from "../../platform/secrets/box.ts";
+import type { Settings } from "../../platform/settings/index.ts";
+import { createSecretPairs } from "../../platform/signing/secret-pair.ts";
+import { FireReceipt } from "../fire.ts";
+import type { FireTrigger } from "../firing.ts";
+import { triggerStore } from "../store/index.ts";
+import { createReceiving } from "./receiving.ts";
+import { createVerifying } from "./verifying.ts";
+
+export interface HookAround {
+  database: Database;
+  clock: Clock;
+  /** In it lie the secrets with which requests are signed. */
+  secrets: SecretBox;
+  settings(): Settings;
+}
+
+/** agents.endpoints.triggers.p4 agents.limits.body_size */
+const BODY_BYTES_MAX = 64 * 1024;
+
+const HookParams = Type.Object({
+  trigger_id: Type.String({ description: "The id of a trigger of kind webhook." }),
+});
+
+const HOOK = {
+  summary: "Fire a trigger",
+  description:
+    "Starts the run of a trigger, which reads the body beside its message. Needs no API key: it " +
+    "is signed with the trigger's secret as Standard Webhooks has it, over the bytes of the body.",
+  feature: "triggers",
+  params: HookParams,
+  request_headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
+  body: Type.Unknown({ description: "Any JSON value; the run reads it as text from outside." }),
+  body_bytes_max: BODY_BYTES_MAX,
+  replies: {
+    200: {
+      description: "This `webhook-id` has had its fire, and nothing more was started.",
+      schema: FireReceipt,
+    },
+    202: { description: "It has fired.", schema: FireReceipt },
+  },
+  refusals: [
+    ...(["triggers_unavailable", "unsupported_media_type", "invalid_signature"] as const),
+    ...(["trigger_paused", "agent_held", "rate_limited", "invalid_request"] as const),
+    "hook_failed",
+  ],
+  refusal_sentences: {
+    invalid_request: "The body is not JSON.",
+    rate_limited: "Too many requests for this trigger, or its runs are at a limit.",
+  },
+  refusal_headers: { 503: ["retry-after"] },
+} as const;
+
+/** agents.endpoints.triggers.p3 */
+export function openHook(door: Door, fire: FireTrigger, around: HookAround): void {
+  const { database, clock, secrets, settings } = around;
+  const triggers = database.bind(triggerStore);
+  const pairs = createSecretPairs(secrets);
+  const verify = createVerifying({ triggers, pairs, secrets, clock });
+  const receive = createReceiving({ triggers, fire, clock, settings });
+  // agents.errors.triggers_unavailable
+  const requireAble = () => secrets.require("trigger");
+  door.signed(
+    "/v1/hooks/:trigger_id",
+    { ...HOOK, requireAble },
+    async ({ params: { trigger_id }, headers, body }) =>
+      receive(await verify({ trigger_id, headers, body }), body),
+  );
+}

@@ -1,0 +1,54 @@
+// What a signed request asks of the database before it may fire its trigger.
+import { type Static, Type } from "@sinclair/typebox";
+import { notHeld } from "../../access/holds/store.ts";
+import { type Db, sql } from "../../platform/database/index.ts";
+import { maybe, Row } from "../../platform/shape.ts";
+import { FireRow } from "../fire.ts";
+import { FoundTrigger } from "../trigger.ts";
+
+const Signer = Type.Object({ account_id: maybe(Type.String()) });
+
+export const HookTrigger = Row(FoundTrigger, {
+  /** By the operator: its agent, or all of its account's. */
+  is_held: Type.Boolean(),
+});
+export type HookTrigger = Static<typeof HookTrigger>;
+
+/** Once, so that the statement around it stays the same text. */
+const FREE = notHeld(sql`triggers.agent_id`, sql`triggers.account_id`);
+
+/**
+ * Whose secret signs the requests for a trigger; null: there is no such trigger, or none that takes
+ * requests. A row in any case, so that it costs the same.
+ */
+export async function findSigner(db: Db, id: string): Promise<string | null> {
+  const found = await db.one(
+    Signer,
+    sql`SELECT (SELECT account_id FROM triggers WHERE id = ${id} AND kind = 'webhook')
+          AS account_id`,
+  );
+  return found!.account_id;
+}
+
+/** Of whichever account. */
+export function findHook(db: Db, id: string): Promise<HookTrigger | undefined> {
+  return db.one(
+    HookTrigger,
+    sql`SELECT triggers.*, agents.archived_at AS agent_archived_at,
+          CASE WHEN ${FREE} THEN 0 ELSE 1 END AS is_held
+        FROM triggers JOIN agents ON agents.id = triggers.agent_id
+        WHERE triggers.id = ${id} AND triggers.kind = 'webhook'`,
+  );
+}
+
+/** The fire of a request that came before, by its sender's own word for it. */
+export function findRequested(
+  db: Db,
+  trigger_id: string,
+  webhook_id: string,
+): Promise<FireRow | undefined> {
+  return db.one(
+    FireRow,
+    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND webhook_id = ${webhook_id}`,
+  );
+}

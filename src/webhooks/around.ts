@@ -1,0 +1,21 @@
+// What every room of this house is given: the database, the way out, the box of secrets, time.
+import type { Clock } from "../platform/clock.ts";
+import type { Database } from "../platform/database/index.ts";
+import type { GuardedEgress } from "../platform/egress/index.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import type { SecretBox } from "../platform/secrets/box.ts";
+import type { Settings } from "../platform/settings/index.ts";
+
+export interface Around {
+  database: Database;
+  /** The way out to addresses that callers name. */
+  egress: Pick<GuardedEgress, "judge" | "request">;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** The secrets of endpoints lie in it. */
+  secrets: SecretBox;
+  /** The settings in force now: asked for each time, since a reload may change them. */
+  settings(): Settings;
+}

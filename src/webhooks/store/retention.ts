@@ -1,0 +1,38 @@
+// What of deliveries is deleted: those that are old, and those whose endpoint is gone.
+import { Type } from "@sinclair/typebox";
+import { type Sql, sql, type Tx } from "../../platform/database/index.ts";
+
+const Id = Type.Object({ id: Type.String() });
+
+/** Up to `limit` that were over before `until`, the oldest first; how many they were. */
+export function sweepOld(tx: Tx, until: number, limit: number): Promise<number> {
+  return sweep(
+    tx,
+    sql`created_at < ${until} AND completed_at < ${until} ORDER BY created_at, id LIMIT ${limit}`,
+  );
+}
+
+/** Up to `limit` of endpoints that were deleted, whatever their status; how many rows went. */
+export async function sweepGone(tx: Tx, limit: number): Promise<number> {
+  for (let swept = 0; ; swept++) {
+    const gone = await tx.one(Id, sql`SELECT id FROM webhook_endpoints_gone ORDER BY id LIMIT 1`);
+    if (!gone || swept >= limit) return swept;
+    const left = limit - swept;
+    const deleted = await sweep(
+      tx,
+      sql`webhook_id = ${gone.id} ORDER BY status, event_type, created_at, id LIMIT ${left}`,
+    );
+    swept += deleted;
+    if (deleted === left) return swept;
+    await tx.run(sql`DELETE FROM webhook_endpoints_gone WHERE id = ${gone.id}`);
+  }
+}
+
+/** With their attempts. */
+async function sweep(tx: Tx, which: Sql): Promise<number> {
+  await tx.run(
+    sql`DELETE FROM delivery_attempts
+        WHERE delivery_id IN (SELECT id FROM deliveries WHERE ${which})`,
+  );
+  return tx.run(sql`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ${which})`);
+}

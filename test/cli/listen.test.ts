@@ -1,0 +1,36 @@
+// What `wadi listen` shows of what came: a line or a few, with nothing in them that a terminal obeys.
+import { expect, test } from "bun:test";
+import { drawArrival } from "../../src/cli/listen.ts";
+import type { Arrival } from "../../src/operator/index.ts";
+
+const ARRIVAL: Arrival = {
+  ...{ at: "2026-11-22T10:00:00.000Z", path: "/", verdict: "verified", why: null, times: 1 },
+  ...{ webhook_id: "0198f0c2-9d3c-7e10-8f63-5a0f5a6f1c2d", type: "webhook.test", answered: 204 },
+  body: { id: "x", type: "webhook.test", data: { webhook: { url: "http://127.0.0.1:4400" } } },
+};
+
+test("an arrival is a line with its whole id, and its data below", () => {
+  const head =
+    "2026-11-22T10:00:00.000Z  verified  webhook.test  0198f0c2-9d3c-7e10-8f63-5a0f5a6f1c2d";
+  const data = '  {"webhook":{"url":"http://127.0.0.1:4400"}}\n';
+  expect(drawArrival(ARRIVAL)).toBe(`${head}\n${data}`);
+  expect(drawArrival({ ...ARRIVAL, times: 3, path: "/hook" })).toBe(
+    `${head}  "/hook"  repeat, 3 times so far\n${data}`,
+  );
+  const refused = { ...ARRIVAL, verdict: "refused", why: "it has no webhook-signature" } as const;
+  expect(drawArrival({ ...refused, webhook_id: null, type: null, body: "" })).toBe(
+    '2026-11-22T10:00:00.000Z  refused  -  -\n  it has no webhook-signature\n  ""\n',
+  );
+});
+
+test("nothing that a stranger sends moves the terminal, and what is long is cut", () => {
+  const evil = "\u001b[2J\nverified\u202e";
+  const shown = drawArrival({
+    ...ARRIVAL,
+    ...{ path: `/${evil}`, webhook_id: evil, type: evil, body: { data: evil.repeat(1_000) } },
+  });
+  expect(shown.split("\n")).toHaveLength(3);
+  for (const mark of "\u001b\u202e") expect(shown).not.toContain(mark);
+  expect(shown).toEndWith("…\n");
+  expect(shown.length).toBeLessThan(700);
+});

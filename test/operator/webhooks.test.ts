@@ -1,0 +1,116 @@
+// The operator's verbs of webhooks: endpoints of all accounts, deliveries, and what is sent again.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { OperatorProblem } from "../../src/operator/index.ts";
+import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { type AskOptions, KEY } from "../support/app.ts";
+
+const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
+const OTHER = { key: `${KEY}-other` };
+const ANY = { status: null, limit: 20 };
+
+let front: RunsFront;
+beforeAll(async () => {
+  front = await startRuns();
+});
+afterAll(() => front.app.stop(0));
+
+const verbs = () => front.app.operator.webhooks;
+
+async function create(own = front, options?: AskOptions): Promise<Json> {
+  const body = { url: "https://hooks.example.com/wadi", events: ["run.completed"] };
+  const made = await own.post("/v1/webhooks", body, options);
+  expect(made.status).toBe(201);
+  return (await made.json()) as Json;
+}
+async function send(id: string): Promise<Json> {
+  const reply = await front.post(`/v1/webhooks/${id}/test`, undefined);
+  expect(reply.status).toBe(202);
+  return (await reply.json()) as Json;
+}
+async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
+  const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
+  expect(reply.status).toBe(200);
+}
+/** An endpoint with so many deliveries that were cancelled, a second apart. */
+async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
+  const { id } = await create();
+  const lost: Json[] = [];
+  for (let i = 0; i < count; i++) {
+    lost.unshift(await send(id));
+    await front.clock.advance(1_000);
+  }
+  await turn(id, "disabled");
+  return { id, lost };
+}
+const statusesOf = async (id: string) =>
+  (await verbs().listDeliveries(id, ANY)).map(({ status }) => status as string);
+
+test("agents.does.webhook: endpoints of all accounts are listed newest first, or of one, as their owners see them", async () => {
+  await using own = await startRuns();
+  const { webhooks } = own.app.operator;
+  expect(await webhooks.list(null)).toEqual([]);
+  const made: Json[] = [];
+  for (const options of [undefined, OTHER, undefined]) {
+    const { secret: _, ...endpoint } = await create(own, options);
+    made.unshift({ account: options ? "other" : "dev", ...endpoint });
+    await own.clock.advance(1_000);
+  }
+  expect((await webhooks.list(null)) as Json[]).toEqual(made);
+  expect((await webhooks.list("other")) as Json[]).toEqual([made[1]!]);
+  await expect(webhooks.list("othr")).rejects.toThrow('did you mean "other"?');
+});
+
+test("agents.resources.delivery: deliveries are listed newest first, so many and in the status that is wanted", async () => {
+  const { id, lost } = await lose(3);
+  const idsOf = async (wish: object) =>
+    (await verbs().listDeliveries(id, { ...ANY, ...wish })).map((one) => one.id);
+  expect(await idsOf({})).toEqual(lost.map((one) => one.id));
+  expect(await idsOf({ limit: 2 })).toEqual(lost.slice(0, 2).map((one) => one.id));
+  expect(await idsOf({ status: "cancelled" })).toHaveLength(3);
+  expect(await idsOf({ status: "pending" })).toEqual([]);
+});
+
+test("agents.events.webhook.3: one is due again under the same event, unless its endpoint is disabled", async () => {
+  const { id, lost } = await lose(1);
+  const [{ id: delivery_id, event_id }] = lost as [Json];
+  const disabled = verbs().replay(delivery_id);
+  await expect(disabled).rejects.toThrow("disabled");
+  await expect(disabled).rejects.toBeInstanceOf(OperatorProblem);
+  await turn(id, "enabled");
+  const now = front.clock.now();
+  expect(await verbs().replay(delivery_id.toUpperCase())).toMatchObject({
+    ...{ id: delivery_id, event_id, status: "pending", next_attempt_at: now },
+  });
+});
+
+test("what was lost within a time is due again", async () => {
+  const { id, lost } = await lose(4);
+  const at = (which: number) => Date.parse(lost[which]!.created_at);
+  await expect(verbs().recover(id, { since: 0, until: null })).rejects.toThrow("disabled");
+  await turn(id, "enabled");
+  expect(await verbs().recover(id, { since: at(2), until: at(1) })).toBe(2);
+  expect(await statusesOf(id)).toEqual(["cancelled", "pending", "pending", "cancelled"]);
+  expect(await verbs().recover(id, { since: at(3), until: null })).toBe(2);
+  expect(await statusesOf(id)).toEqual(["pending", "pending", "pending", "pending"]);
+  expect(await verbs().recover(id, { since: at(3), until: null })).toBe(0);
+  expect(await verbs().recover(id, { since: front.clock.now() + 1, until: null })).toBe(0);
+  await expect(verbs().recover(id, { since: at(1), until: at(2) })).rejects.toThrow(
+    "the span ends before it begins",
+  );
+});
+
+test("what is no id is not said again, and one of none is", async () => {
+  const { listDeliveries, recover, replay } = verbs();
+  const list = "wadi webhooks list";
+  const cases: [(id: string) => Promise<unknown>, string, string][] = [
+    [(id) => listDeliveries(id, ANY), "endpoint", list],
+    [(id) => recover(id, { since: 0, until: null }), "endpoint", list],
+    [replay, "delivery", "wadi webhooks deliveries ID"],
+  ];
+  for (const [verb, what, see] of cases) {
+    const secret = verb("whsec_canary");
+    await expect(secret).rejects.toThrow(`that is no ${what}'s id: \`${see}\` shows them`);
+    await expect(secret).rejects.toBeInstanceOf(OperatorProblem);
+    await expect(verb(UNKNOWN)).rejects.toThrow(`there is no ${what} "${UNKNOWN}": see \`${see}\``);
+  }
+});
