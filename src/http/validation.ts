@@ -180,7 +180,8 @@ function findUnionFault(variants: TSchema[], value: unknown, path: string): Faul
   const alike = variants.filter((variant) => !("const" in variant) && isOfType(variant, value));
   if (alike.length > 1) return findTagFault(alike, value, path);
   if (alike.length === 1) return faults[variants.indexOf(alike[0]!)]!;
-  return explain(path, `must be ${nameWanted(variants)}`, value);
+  const isQuoted = !variants.some((variant) => UNQUOTED in variant);
+  return explain(path, `must be ${nameWanted(variants)}`, isQuoted ? value : undefined);
 }
 
 /** No variant's tag is carried: the tag itself is at fault, such as a message's role. */

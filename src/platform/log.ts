@@ -21,6 +21,7 @@ export interface LogFields {
   upstream_status?: number;
   service?: string;
   run_id?: string;
+  trigger_id?: string;
   tool?: string;
   duration_ms?: number;
   /** Of bugs only: our own stack, no data of a caller's. */
@@ -47,6 +48,7 @@ const ALLOWED = new Set<string>([
   "upstream_status",
   "service",
   "run_id",
+  "trigger_id",
   "tool",
   "duration_ms",
   "error",

@@ -13,7 +13,7 @@ const UPCOMING_MAX = 3;
 /** The first instant behind this one; null: of kind webhook, or it never fires again. */
 export function findNext(timing: Timing, after_ms: number): number | null {
   const found = readTiming(timing);
-  return found && nextAfter(found.schedule, found.zone, after_ms);
+  return "fault" in found ? null : nextAfter(found.schedule, found.zone, after_ms);
 }
 
 /** The next fires, the first of which is the one that is stored, be it overdue. */
@@ -21,17 +21,19 @@ export function listUpcoming(row: Timing & Pick<TriggerRow, "next_fire_at">): nu
   const { next_fire_at } = row;
   if (next_fire_at === null) return [];
   const found = readTiming(row);
-  if (!found) return [next_fire_at];
+  if ("fault" in found) return [next_fire_at];
   const { schedule, zone } = found;
   return [next_fire_at, ...upcoming(schedule, zone, next_fire_at, UPCOMING_MAX - 1)];
 }
 
-/** null: there is none, or it is of an installation that knew another zone. */
-function readTiming({ cron, time_zone }: Timing): {
-  schedule: Schedule;
-  zone: string;
-} | null {
-  if (cron === null || time_zone === null || zoneFault(time_zone) !== null) return null;
-  const reading = readSchedule(cron);
-  return reading.ok ? { schedule: reading.schedule, zone: time_zone } : null;
+/** The fault: in words for people; a zone may be one that this installation knows no more. */
+export function readTiming({
+  cron,
+  time_zone,
+}: Timing): { schedule: Schedule; zone: string } | { fault: string } {
+  const zone = time_zone ?? "";
+  const fault = zoneFault(zone);
+  if (fault !== null) return { fault };
+  const reading = readSchedule(cron ?? "");
+  return reading.ok ? { schedule: reading.schedule, zone } : reading;
 }

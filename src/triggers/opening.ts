@@ -9,6 +9,7 @@ import { openHook } from "./hook/route.ts";
 import { createRetention } from "./retention.ts";
 import { openTriggerRoutes } from "./routes.ts";
 import { triggerStore } from "./store/index.ts";
+import { createTimekeeper } from "./timekeeper.ts";
 import { createTriggers } from "./triggers.ts";
 
 export interface OpenedTriggers {
@@ -26,5 +27,6 @@ export function openTriggers(door: Door, around: Around): OpenedTriggers {
   openTriggerRoutes(door, triggers, around);
   openFireRoutes(door, triggers, fire);
   openHook(door, fire, around);
-  return { services: [createRetention(around), createArchiving(around)] };
+  const timekeeper = createTimekeeper({ ...around, fire });
+  return { services: [createRetention(around), createArchiving(around), timekeeper] };
 }

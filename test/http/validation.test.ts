@@ -18,6 +18,10 @@ test("what no message may say again is not quoted, whatever its type, also where
   const body = Type.Object({ secret: Type.Optional(secret) });
   expect(say(body, { secret: true })).toBe("`f.secret` must be a string.");
   expect(say(body, { secret: "canarycanary" })).toBe("`f.secret` must have at most 8 characters.");
+  const orNull = Type.Union([secret, Type.Null()]);
+  expect(say(orNull, 12_345)).toBe("`f` must be a string.");
+  expect(say(orNull, "CANARY")).toBe("`f` must keep to the allowed characters and form.");
+  expect(say(orNull, null)).toBeNull();
 });
 
 describe("one sentence for each kind of fault", () => {

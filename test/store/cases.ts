@@ -18,6 +18,7 @@ import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
+import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
@@ -28,6 +29,8 @@ import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
+import { dueCases } from "./due-cases.ts";
+import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { ledgerCases } from "./ledger-cases.ts";
 import { noteCases } from "./note-cases.ts";
@@ -41,6 +44,9 @@ import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
+import { triggerCases } from "./trigger-cases.ts";
+import { triggerHookCases } from "./trigger-hook-cases.ts";
+import { triggerListCases } from "./trigger-list-cases.ts";
 import { webhookCases } from "./webhook-cases.ts";
 import { webhookClaimCases } from "./webhook-claim-cases.ts";
 import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
@@ -71,6 +77,7 @@ export function bindHouses(database: Database) {
     outbox: database.bind(outboxStore),
     secrets: database.bind(secretStore),
     keeper: database.bind(keeperStore),
+    triggers: database.bind(triggerStore),
     webhooks: database.bind(webhookStore),
     sent: bindWebhookWrites(database),
   };
@@ -649,4 +656,9 @@ export const cases: readonly Case[] = [
   ...webhookClaimCases,
   ...webhookSettleCases,
   ...secretCases,
+  ...triggerCases,
+  ...triggerHookCases,
+  ...triggerListCases,
+  ...fireCases,
+  ...dueCases,
 ];

@@ -19,6 +19,8 @@ export interface TestAppOptions {
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: Place;
+  /** Of its ids: a second app on the same data needs others. */
+  seed?: number;
   /** Left out: the key lasts as long as the app. */
   secrets_key_file?: string;
   /** What stands behind the models; left out: what the settings say. */
@@ -30,7 +32,7 @@ export interface TestAppOptions {
 export interface AskOptions {
   /** null: no Authorization header. */
   key?: string | null;
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a text or bytes as they are. */
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -78,7 +80,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     settings: readSettings(options.settings ?? "", "wadi.toml", options.env ?? {}, flags),
     place,
     clock,
-    ids: createSeededIds(),
+    ids: createSeededIds(options.seed),
     log,
     version: "0.0.0-test",
     secrets_key_file: options.secrets_key_file ?? null,
@@ -96,10 +98,11 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     const { key = KEY, body, headers = {}, signal } = given;
     const all = new Headers(headers);
     if (key !== null && !all.has("authorization")) all.set("authorization", `Bearer ${key}`);
+    const isValue = typeof body === "object" && !(body instanceof Uint8Array);
     const init = {
       method,
       headers: all,
-      body: typeof body === "object" ? JSON.stringify(body) : (body as string | undefined),
+      body: isValue ? JSON.stringify(body) : (body as string | undefined),
       signal,
     };
     if (url) return fetch(`${url}${path}`, init);

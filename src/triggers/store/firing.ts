@@ -1,5 +1,6 @@
 // One fire of a trigger, whatever its source: its row, its run, the event, and what comes next, all
 // in one transaction.
+import { Type } from "@sinclair/typebox";
 import { type Admission, start } from "../../agents/runs/store/admission.ts";
 import { hasLiveRun } from "../../agents/runs/store/live.ts";
 import { into, sql, type Tx } from "../../platform/database/index.ts";
@@ -11,10 +12,12 @@ import { type PausedReason, TriggerName, TriggerRow } from "../trigger.ts";
 
 /** An instant of a schedule that is due, and the one that the schedule goes on with. */
 export interface Schedule {
-  /** What the trigger's `next_fire_at` was when this was reckoned. */
+  /** What the trigger's `next_fire_at` was when this was reckoned, */
   due_at: number;
+  /** and by what: another schedule by now goes on with other instants. */
+  seen: Pick<TriggerRow, "cron" | "time_zone">;
   scheduled_at: number;
-  /** Instants before it that nobody fired; of a missed one, it is among them. */
+  /** Instants from `due_at` on that passed before it; of a missed one, it is among them. */
   missed_count: number;
   /** It is too late for it: no run is started. */
   is_missed: boolean;
@@ -59,6 +62,8 @@ export type Fired =
   | { kind: "paused" | "gone" }
   | { kind: "changed" };
 
+const Count = Type.Object({ count: Type.Integer() });
+
 /** agents.does.trigger: every fire is recorded with its outcome. */
 export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
   const { trigger_id, schedule } = firing;
@@ -69,7 +74,7 @@ export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
   if (before && usesUp(before.outcome)) return { kind: "known", fire: before };
   // agents.states.p12, agents.errors.trigger_paused
   if (trigger.status !== "active") return { kind: "paused" };
-  if (schedule && trigger.next_fire_at !== schedule.due_at) return { kind: "gone" };
+  if (schedule && !isReckoned(trigger, schedule)) return { kind: "gone" };
   if (schedule && (await isScheduled(tx, trigger_id, schedule.scheduled_at))) {
     // A clock that went back comes by the same instants again.
     await setNext(tx, trigger_id, schedule.next_fire_at);
@@ -107,6 +112,23 @@ async function isScheduled(tx: Tx, trigger_id: string, scheduled_at: number): Pr
     sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduled_at}`,
   );
   return found !== undefined;
+}
+
+function isReckoned(trigger: TriggerRow, { due_at, seen }: Schedule): boolean {
+  const { next_fire_at, cron, time_zone } = trigger;
+  return next_fire_at === due_at && cron === seen.cron && time_zone === seen.time_zone;
+}
+
+/** Behind a clock that went back some of the instants have had their fire. */
+async function countMissed(tx: Tx, trigger_id: string, schedule: Schedule): Promise<number> {
+  const { due_at, scheduled_at, missed_count } = schedule;
+  if (missed_count === 0) return 0;
+  const fired = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM fires WHERE trigger_id = ${trigger_id}
+          AND scheduled_at >= ${due_at} AND scheduled_at < ${scheduled_at}`,
+  );
+  return Math.max(missed_count - fired!.count, 0);
 }
 
 function isJudged(trigger: TriggerRow, { judged, prepared, schedule }: Firing): boolean {
@@ -168,7 +190,7 @@ async function keepFire(
     const row: FireRow = {
       ...{ id: fire_id, trigger_id, source, outcome, run_id, webhook_id, error, fired_by_key_id },
       scheduled_at: schedule?.scheduled_at ?? null,
-      missed_count: schedule?.missed_count ?? 0,
+      missed_count: schedule ? await countMissed(tx, trigger_id, schedule) : 0,
       created_at: now,
     };
     await tx.run(sql`INSERT INTO fires ${into(FireRow, row)}`);

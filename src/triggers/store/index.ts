@@ -13,6 +13,16 @@ import {
   type SecretChange,
   type TriggerChange,
 } from "./changing.ts";
+import {
+  type DuePlace,
+  type DueTurn,
+  findNextDue,
+  listDue,
+  listDueAccounts,
+  listTimed,
+  type Realignment,
+  realign,
+} from "./due.ts";
 import { type Firing, fire } from "./firing.ts";
 import { findHook, findRequested, findSigner } from "./hook.ts";
 import {
@@ -36,6 +46,12 @@ export const triggerStore = store(
     findHook: (db, id: string) => findHook(db, id),
     findRequested: (db, trigger_id: string, webhook_id: string) =>
       findRequested(db, trigger_id, webhook_id),
+    /** Accounts that have something due, those that wait longest first. */
+    listDueAccounts: (db, now: number) => listDueAccounts(db, now),
+    listDue: (db, now: number, turns: readonly DueTurn[]) => listDue(db, now, turns),
+    findNextDue: (db, after: number) => findNextDue(db, after),
+    /** Triggers with an instant to come, a page at a time. */
+    listTimed: (db, after: DuePlace, limit: number) => listTimed(db, after, limit),
     /** Newest first. */
     list: (db, filter: TriggerFilter) => listTriggers(db, filter),
     /** Newest first. */
@@ -46,6 +62,7 @@ export const triggerStore = store(
   {
     /** agents.does.trigger: one fire with its run, its event, and what comes next. */
     fire: (tx, firing: Firing) => fire(tx, firing),
+    realign: (tx, changes: readonly Realignment[]) => realign(tx, changes),
     create: (tx, row: TriggerRow, secret: SealedSecret | null, triggers_max: number) =>
       create(tx, row, secret, triggers_max),
     change: (tx, given: TriggerChange) => change(tx, given),

@@ -18,7 +18,7 @@ import { createAgent, readJson, startService } from "./service.ts";
 /** Deciding needs another scope, a test one more, and these are certain to ask for their own. */
 const CERTAIN = ["GET /v1/agents/usage", TRIAL];
 const isCertain = (route: Route) =>
-  CERTAIN.includes(nameOf(route)) || route.path.startsWith("/v1/webhooks");
+  CERTAIN.includes(nameOf(route)) || /^\/v1\/(?:triggers|webhooks)/.test(route.path);
 
 let app: TestApp;
 let lenient: TestApp;
@@ -97,8 +97,9 @@ describe("agents.authentication.2", () => {
 
   test("agents.authentication.2 agents.endpoints.p2 `agents` alone is let in everywhere", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
+    const owned = { agent_id: (await createAgent(app)).id };
     for (const route of routes) {
-      const { status } = await askRoute(app, route, { key });
+      const { status } = await askRoute(app, route, { key, owned });
       const created = route.method === "POST" ? 201 : 200;
       const expected = nameOf(route) === TRIAL ? 403 : route.path.includes("{") ? 404 : created;
       expect([nameOf(route), status]).toEqual([nameOf(route), expected]);

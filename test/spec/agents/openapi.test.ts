@@ -5,13 +5,21 @@ import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
-import { askRoute, isDecision, listRoutes, type Route, readDocument, TRIAL } from "./routes.ts";
+import {
+  askRoute,
+  isDecision,
+  listRoutes,
+  ownBody,
+  type Route,
+  readDocument,
+  TRIAL,
+} from "./routes.ts";
 import { createWebhook, type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
 const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
 const MORE_RESOURCES = [
-  ...["Approval", "ToolRevision", "Connection"],
+  ...["Approval", "ToolRevision", "Connection", "Trigger", "Fire"],
   ...["WebhookEndpoint", "WebhookEndpointSecret", "Delivery", "DeliveryDetail", "DeliveryAttempt"],
 ];
 
@@ -49,6 +57,12 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["GET /v1/tools", "POST /v1/tools", "GET /v1/tools/{name}"],
         ...["GET /v1/tools/{name}/revisions", "POST /v1/tools/{name}/revisions"],
         ...["POST /v1/tools/{name}/disable", "POST /v1/tools/{name}/enable", TRIAL],
+        // agents.endpoints.triggers.p1
+        ...["GET /v1/triggers", "POST /v1/triggers", "GET /v1/triggers/{id}"],
+        ...["PATCH /v1/triggers/{id}", "DELETE /v1/triggers/{id}"],
+        ...["POST /v1/triggers/{id}/rotate-secret", "GET /v1/triggers/{id}/fires"],
+        "POST /v1/triggers/{id}/fires",
+        // agents.endpoints.webhooks.p1
         ...["POST /v1/webhooks", "GET /v1/webhooks", "GET /v1/webhooks/{id}"],
         ...["PATCH /v1/webhooks/{id}", "DELETE /v1/webhooks/{id}", "POST /v1/webhooks/{id}/test"],
         ...["POST /v1/webhooks/{id}/rotate-secret", "GET /v1/webhooks/{id}/deliveries"],
@@ -107,7 +121,7 @@ describe("agents.p4 agents.versioning.4", () => {
     });
   });
 
-  test("agents.p4 every schema is described, and the frames of a stream are one", () => {
+  test("agents.p4 agents.endpoints.webhooks.p4 every reply is a schema of a name that is described, and the frames of a stream are one", () => {
     for (const { operation } of routes) {
       for (const { content } of Object.values(operation.responses)) {
         for (const { schema } of Object.values(content ?? {})) {
@@ -125,7 +139,7 @@ describe("agents.p4 agents.versioning.4", () => {
   test("agents.p4 every example of a body fits, and is accepted as it stands", async () => {
     let tried = 0;
     for (const route of routes.filter(({ body }) => body?.examples)) {
-      for (const example of route.body!.examples!) {
+      for (const [n, example] of route.body!.examples!.entries()) {
         tried++;
         expect([route.path, findBreach(document, route.body!, example)]).toEqual([route.path, []]);
         const { id } = await readJson(
@@ -136,7 +150,7 @@ describe("agents.p4 agents.versioning.4", () => {
         const own = { ...listOwn(mine), agent: id };
         const params = listParams(route, own);
         if (isDecision(route)) params.id = approval.id;
-        const given = { params, body: example as object };
+        const given = { params, body: ownBody(route, { agent_id: id }, n) };
         const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
@@ -164,6 +178,8 @@ describe("agents.resources.p1", () => {
       ...messages.map((one): [string, Json] => ["Message", one]),
       ["ToolRevision", mine.tool],
       ["Connection", mine.connection],
+      ["Trigger", mine.trigger],
+      ["Fire", mine.fire],
       ["WebhookEndpoint", mine.webhook],
       ["WebhookEndpointSecret", await createWebhook(app)],
       ["Delivery", mine.delivery],

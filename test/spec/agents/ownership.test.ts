@@ -11,6 +11,7 @@ import {
   listNames,
   listQuery,
   listRoutes,
+  ownBody,
   type Route,
   readDocument,
 } from "./routes.ts";
@@ -81,7 +82,7 @@ const fits =
 async function ask({ route, where, name }: Place, id: string) {
   const own = listParams(route, listOwn(theirs));
   const params = where === "path" ? { ...own, [name]: id } : own;
-  const example = route.body && { ...(route.body.examples?.[0] as object) };
+  const example = route.body && ownBody(route, { agent_id: theirs.agent.id });
   const reply = await askRoute(app, route, {
     key: otherApprover,
     headers: SAME,
@@ -105,6 +106,9 @@ test("the places of ids are found", () => {
   expect(names).toContain("GET /v1/approvals query run_id");
   expect(names).toContain("PUT /v1/tools/connections/{id}/secret path id");
   expect(names).toContain("POST /v1/approvals/{id}/approve path id");
+  expect(names).toContain("POST /v1/triggers body agent_id");
+  expect(names).toContain("POST /v1/triggers body thread_id");
+  expect(names).toContain("GET /v1/triggers/{id}/fires path id");
   expect(names).toContain("POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay path id");
   expect(names).toContain("GET /v1/webhooks/{id}/deliveries/{delivery_id} path delivery_id");
 });
@@ -124,10 +128,10 @@ describe("agents.authentication.6", () => {
     }
     // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found,
     // agents.errors.tool_not_found, agents.errors.connection_not_found,
-    // agents.errors.approval_not_found, agents.errors.webhook_not_found,
-    // agents.errors.delivery_not_found
+    // agents.errors.approval_not_found, agents.errors.trigger_not_found,
+    // agents.errors.webhook_not_found, agents.errors.delivery_not_found
     const kinds = ["agent", "approval", "connection", "delivery", "run", "thread", "tool"];
-    kinds.push("webhook");
+    kinds.push("trigger", "webhook");
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
 
@@ -149,6 +153,8 @@ describe("agents.authentication.6", () => {
     expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
     const connection = `/v1/tools/connections/${mine.connection.id}`;
     expect(await read(connection)).toEqual(mine.connection);
+    expect(await read(`/v1/triggers/${mine.trigger.id}`)).toEqual(mine.trigger);
+    expect((await read(`/v1/triggers/${mine.trigger.id}/fires`)).data).toEqual([mine.fire]);
     expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
     for (const one of mine.approvals) expect(await read(`/v1/approvals/${one.id}`)).toEqual(one);
     expect(await read(`/v1/tools/${mine.tool.name}`)).toEqual(mine.tool);
@@ -187,7 +193,7 @@ describe("agents.authentication.6", () => {
         expect([route.path, text.includes(id)]).toEqual([route.path, false]);
     }
     const usage = await readJson(await app.get("/v1/agents/usage", { key: OTHER }));
-    expect(usage.totals.runs).toBe(1);
+    expect(usage.totals.runs).toBe(2);
   });
 
   test("agents.authentication.6 a cursor of another's list is none of one's own", async () => {

@@ -2,7 +2,14 @@
 import { expect } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
 import { kindOf, type Route } from "./routes.ts";
-import { createAgent, createConnection, createWebhook, type Json, readJson } from "./service.ts";
+import {
+  createAgent,
+  createConnection,
+  createTrigger,
+  createWebhook,
+  type Json,
+  readJson,
+} from "./service.ts";
 
 /** Two rounds with calls of the stub's, and a third that answers. */
 const SCRIPT = [
@@ -38,6 +45,10 @@ export interface Population {
   frames: Json[];
   /** Of a run that waits for both, which the same key started. */
   approvals: Json[];
+  /** Of kind webhook, as it is shown behind its one fire. */
+  trigger: Json;
+  /** By hand, of which the run has ended. */
+  fire: Json;
   /** That nothing else happens to. */
   webhook: Json;
   /** Of a test of it. */
@@ -62,10 +73,20 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     versions: [agent.version, version],
     ...{ queued, run, frames },
     approvals: await askForApprovals(app, key),
+    ...(await fireByHand(app, agent.id, key)),
     steps: (await read(`/v1/runs/${run.id}/steps`)).data,
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
   };
+}
+
+async function fireByHand(app: TestApp, agent_id: string, key: string) {
+  const input = { message: "!say It went off." };
+  const { id } = await createTrigger(app, { agent_id, overlap: "allow", input }, { key });
+  const fired = await app.post(`/v1/triggers/${id}/fires`, undefined, { key });
+  const { fire } = await readJson(fired, 202);
+  await readStream(app, fire.run_id, key);
+  return { fire, trigger: await readJson(await app.get(`/v1/triggers/${id}`, { key })) };
 }
 
 /** Ids of every kind of object that a path names, by its kind; of a tool its name. */
@@ -76,6 +97,8 @@ export const listOwn = (of: Population): Record<string, string> => ({
   run: of.run.id,
   thread: of.thread.id,
   approval: of.approvals[0].id,
+  trigger: of.trigger.id,
+  fire: of.fire.id,
   webhook: of.webhook.id,
   delivery: of.delivery.id,
 });

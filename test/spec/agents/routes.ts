@@ -15,7 +15,17 @@ export async function readDocument(app: TestApp): Promise<Document> {
   return (await (await app.get("/openapi.json", { key: null })).json()) as Document;
 }
 
+/** Those that need a key. */
 export function listRoutes(document: Document): Route[] {
+  return listAll(document).filter(({ operation }) => operation.security === undefined);
+}
+
+/** Those of which the sender signs what it sends. */
+export function listSigned(document: Document): Route[] {
+  return listAll(document).filter(({ operation }) => operation.security?.length === 0);
+}
+
+function listAll(document: Document): Route[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
       if (operation.tags[0] !== "agents") return [];
@@ -29,6 +39,8 @@ export function listRoutes(document: Document): Route[] {
 /** What a route is asked with; left out: what is needed to be let in, and no more. */
 export interface Given extends AskOptions {
   params?: Record<string, string>;
+  /** Ids that stand in the example of its body, by the names of their fields. */
+  owned?: Record<string, string>;
   query?: Record<string, string>;
 }
 
@@ -47,11 +59,18 @@ export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 
 /** Asks a route about what does not exist, unless it is said otherwise. */
 export function askRoute(app: TestApp, route: Route, given: Given = {}): Promise<Response> {
-  const { params = {}, query, ...options } = given;
+  const { params = {}, query, owned = {}, ...options } = given;
   const path = writePath(route, params);
   const behind = query ? `?${new URLSearchParams(query)}` : "";
-  const body = route.body && { body: route.body.examples?.[0] ?? {} };
+  const body = route.body && { body: ownBody(route, owned) };
   return app.ask(route.method, path + behind, { ...body, ...options });
+}
+
+/** An example of a route's body, in which these ids take the place of those that nobody has. */
+export function ownBody({ body }: Route, owned: Record<string, string>, example = 0): object {
+  const fields = { ...(body!.examples?.[example] as Record<string, unknown> | undefined) };
+  for (const [name, id] of Object.entries(owned)) if (name in fields) fields[name] = id;
+  return fields;
 }
 
 /** A path with these for its parameters, and what does not exist for the others. */

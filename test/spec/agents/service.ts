@@ -60,6 +60,16 @@ export async function createConnection(
   return readJson(await app.post("/v1/tools/connections", body, options), 201);
 }
 
+/** A new trigger of an agent, as its creation answered: of kind webhook, with its secret. */
+export async function createTrigger(
+  app: TestApp,
+  fields: { agent_id: string; [name: string]: unknown },
+  options: AskOptions = {},
+): Promise<Json> {
+  const body = { name: "Knock", kind: "webhook", ...fields };
+  return readJson(await app.post("/v1/triggers", body, options), 201);
+}
+
 /** A new endpoint, as its creation answered: with its secret. Nobody listens there. */
 export async function createWebhook(
   app: TestApp,

@@ -38,8 +38,10 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       UNIQUE (account_id, name)
     )${strict}`,
     "CREATE INDEX triggers_by_agent ON triggers (agent_id)",
-    // What is due, and when the next one is.
-    `CREATE INDEX triggers_due ON triggers (next_fire_at) WHERE next_fire_at IS NOT NULL`,
+    // What is due, and when the next one is; and of one account, since they take turns.
+    `CREATE INDEX triggers_due ON triggers (next_fire_at, id) WHERE next_fire_at IS NOT NULL`,
+    `CREATE INDEX triggers_due_by_account ON triggers (account_id, next_fire_at, id)
+      WHERE next_fire_at IS NOT NULL`,
     `CREATE TABLE fires (
       id ${text} PRIMARY KEY,
       trigger_id ${text} NOT NULL,
@@ -59,6 +61,8 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     `CREATE UNIQUE INDEX fires_requested ON fires (trigger_id, webhook_id)
       WHERE webhook_id IS NOT NULL`,
     "CREATE INDEX fires_by_trigger ON fires (trigger_id, created_at, id)",
+    // Of those that started none there may be few among very many, or the other way round.
+    "CREATE INDEX fires_by_outcome ON fires (trigger_id, outcome, created_at, id)",
     "CREATE INDEX fires_by_age ON fires (created_at)",
     // The key that fired a trigger by hand: it may not decide what the run asks.
     `ALTER TABLE runs ADD COLUMN fired_by_key_id ${text}`,

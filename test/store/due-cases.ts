@@ -1,0 +1,242 @@
+// What the store of triggers must do by the clock, on every engine: each instant fires once.
+import { expect } from "bun:test";
+import type { Fired } from "../../src/triggers/store/firing.ts";
+import type { TriggerRow } from "../../src/triggers/trigger.ts";
+import { BEGIN } from "../support/runs.ts";
+import {
+  makeChange,
+  makeFiring,
+  makeHook,
+  makeTimedFiring,
+  makeTrigger,
+} from "../support/triggers.ts";
+import type { Case, Houses } from "./cases.ts";
+import { addAgents, create, every, fill, idsOf, manual } from "./trigger-acts.ts";
+
+const MINUTE_MS = 60_000;
+const minute = (n: number) => BEGIN + n * MINUTE_MS;
+const kindsOf = (answer: unknown): string[] =>
+  (answer as Fired[]).map((one) => (one.kind === "fired" ? one.fire.outcome : one.kind));
+const nextOf = async ({ triggers }: Houses, id: string) => (await triggers.find(id))!.next_fire_at;
+const countFires = async ({ triggers }: Houses, trigger_id: string) =>
+  (await triggers.listFires({ ...every, trigger_id, outcome: null })).length;
+
+/** Of two accounts, with instants in minutes from the beginning; one waits for requests. */
+const fillDue = async (houses: Houses) => {
+  await addAgents(houses);
+  const add = (id: string, at: number | null, fields: Partial<TriggerRow> = {}) =>
+    create(houses, makeTrigger(id, { next_fire_at: at === null ? null : minute(at), ...fields }));
+  const other = { account_id: "a-2", agent_id: "g-3" };
+  await add("t-1", 3);
+  await add("t-2", 2);
+  await add("t-3", 2);
+  await add("t-4", 9);
+  await add("t-5", 1, other);
+  await add("t-6", 4, other);
+  await create(houses, makeHook("t-7"));
+};
+
+const instantCases: Case[] = [
+  {
+    method: "triggers.fire",
+    title: "of one instant that many fire at once happens once",
+    given: fill,
+    act: ({ triggers }) =>
+      Promise.all(
+        Array.from({ length: 12 }, (_, n) => triggers.fire(makeTimedFiring(`f-${n}`, "t-1"))),
+      ),
+    async judge(answer, houses) {
+      const kinds = kindsOf(answer).toSorted();
+      expect(kinds).toEqual([...Array.from({ length: 11 }, () => "gone"), "started"]);
+      expect(await countFires(houses, "t-1")).toBe(1);
+      expect(await houses.ran.counts()).toMatchObject([{ started: 1 }]);
+      expect(await nextOf(houses, "t-1")).toBe(minute(2));
+    },
+  },
+  {
+    method: "triggers.fire",
+    title: "goes by the schedule that the trigger has now",
+    given: fill,
+    async act({ triggers }) {
+      const early = await triggers.fire(makeTimedFiring("f-1", "t-1", { due_at: minute(0) }));
+      // The same instant by another schedule: what comes behind it would be wrong.
+      const fields = { cron: "1 * * * *" };
+      await triggers.change(makeChange("t-1", { fields, next_fire_at: minute(1) }));
+      const late = await triggers.fire(makeTimedFiring("f-2", "t-1"));
+      const seen = { cron: "1 * * * *", time_zone: "UTC" };
+      const timed = { seen, next_fire_at: minute(61) };
+      const judged = { ...makeFiring("", "t-1").judged };
+      return [early, late, await triggers.fire(makeTimedFiring("f-3", "t-1", timed, { judged }))];
+    },
+    async judge(answer, houses) {
+      expect(kindsOf(answer)).toEqual(["gone", "gone", "started"]);
+      expect(await nextOf(houses, "t-1")).toBe(minute(61));
+    },
+  },
+  {
+    method: "triggers.fire",
+    title: "of an instant that had its fire before the clock went back passes on to the next",
+    async given(houses) {
+      await fill(houses);
+      await houses.triggers.fire(makeTimedFiring("f-1", "t-1"));
+      await houses.triggers.realign([{ trigger_id: "t-1", from: minute(2), to: minute(1) }]);
+    },
+    act: ({ triggers }) => triggers.fire(makeTimedFiring("f-2", "t-1")),
+    async judge(answer, houses) {
+      expect(answer).toEqual({ kind: "gone" });
+      expect(await countFires(houses, "t-1")).toBe(1);
+      expect(await houses.outbox.list("a-1")).toHaveLength(1);
+      expect(await nextOf(houses, "t-1")).toBe(minute(2));
+    },
+  },
+  {
+    method: "triggers.fire",
+    title: "counts no instant as missed that had its fire before the clock went back",
+    async given(houses) {
+      await addAgents(houses);
+      await create(houses, makeTrigger("t-1", { overlap: "allow" }));
+      for (const n of [1, 2]) {
+        const instant = { due_at: minute(n), scheduled_at: minute(n), next_fire_at: minute(n + 1) };
+        await houses.triggers.fire(makeTimedFiring(`f-${n}`, "t-1", instant));
+      }
+      await houses.triggers.realign([{ trigger_id: "t-1", from: minute(3), to: minute(1) }]);
+    },
+    act: ({ triggers }) => {
+      const late = { scheduled_at: minute(5), missed_count: 4, next_fire_at: minute(6) };
+      return triggers.fire(makeTimedFiring("f-3", "t-1", late));
+    },
+    judge: (answer) => expect(answer).toMatchObject({ fire: { missed_count: 2 } }),
+  },
+  {
+    method: "triggers.fire",
+    title: "is prepared anew where key, words, thread or name are others by now",
+    given: fill,
+    act: async ({ triggers }) => {
+      const { judged } = makeFiring("", "t-1");
+      const fired: Fired[] = [];
+      const others = [
+        { key_id: "k-9" },
+        { input: { message: "Other words" } },
+        { thread_id: "thread of r-1" },
+        { name: "Another" },
+      ];
+      for (const [n, other] of others.entries()) {
+        const wish = { judged: { ...judged, ...other } };
+        fired.push(await triggers.fire(makeTimedFiring(`f-${n}`, "t-1", {}, wish)));
+      }
+      // What refused it stands, whatever its words are; only another key may mend it.
+      const error = { code: "agent_held", message: "It is held." };
+      const prepared = { ok: false as const, outcome: "held" as const, error, pause: null };
+      const refused = { prepared, judged: { ...judged, name: "Another" } };
+      fired.push(await triggers.fire(makeTimedFiring("f-8", "t-9", {}, refused)));
+      fired.push(await triggers.fire(makeTimedFiring("f-9", "t-1", {}, refused)));
+      return fired;
+    },
+    async judge(answer, houses) {
+      const kinds = ["changed", "changed", "changed", "changed", "gone", "held"];
+      expect(kindsOf(answer)).toEqual(kinds);
+      expect(await countFires(houses, "t-1")).toBe(1);
+    },
+  },
+  {
+    method: "triggers.fire",
+    title: "agents.errors.trigger_paused: of one that was paused writes nothing",
+    async given(houses) {
+      await fill(houses);
+      await houses.triggers.change(makeChange("t-1", { turn: { to: "paused", reason: manual } }));
+    },
+    act: ({ triggers }) =>
+      Promise.all([
+        triggers.fire(makeTimedFiring("f-1", "t-1")),
+        triggers.fire(makeFiring("f-2", "t-1")),
+      ]),
+    async judge(answer, houses) {
+      expect(kindsOf(answer)).toEqual(["paused", "paused"]);
+      expect(await countFires(houses, "t-1")).toBe(0);
+      expect(await houses.outbox.list("a-1")).toEqual([]);
+    },
+  },
+];
+
+const clockCases: Case[] = [
+  {
+    method: "triggers.listDueAccounts",
+    title: "names those of which something is due, the longest due first",
+    given: fillDue,
+    act: ({ triggers }) => triggers.listDueAccounts(minute(2)),
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual(["a-2", "a-1"]);
+      expect(await triggers.listDueAccounts(minute(2) - 1)).toEqual(["a-2"]);
+      expect(await triggers.listDueAccounts(minute(1) - 1)).toEqual([]);
+    },
+  },
+  {
+    method: "triggers.listDue",
+    title: "lists of each account as many as its turn allows, the longest due first",
+    given: fillDue,
+    act: ({ triggers }) =>
+      triggers.listDue(minute(4), [
+        { account_id: "a-1", triggers_max: 2 },
+        { account_id: "a-2", triggers_max: 9 },
+        { account_id: "a-9", triggers_max: 9 },
+      ]),
+    async judge(answer, { triggers }) {
+      expect(idsOf(answer as TriggerRow[])).toEqual(["t-2", "t-3", "t-5", "t-6"]);
+      const [first] = answer as TriggerRow[];
+      expect(first).toEqual(makeTrigger("t-2", { next_fire_at: minute(2) }));
+      const all = { account_id: "a-1", triggers_max: 9 };
+      expect(idsOf(await triggers.listDue(minute(4), [all]))).toEqual(["t-2", "t-3", "t-1"]);
+      expect(await triggers.listDue(minute(4), [])).toEqual([]);
+    },
+  },
+  {
+    method: "triggers.findNextDue",
+    title: "finds the next instant of whichever account",
+    given: fillDue,
+    act: ({ triggers }) => triggers.findNextDue(minute(2)),
+    async judge(answer, { triggers }) {
+      expect(answer).toBe(minute(3));
+      expect(await triggers.findNextDue(0)).toBe(minute(1));
+      expect(await triggers.findNextDue(minute(9))).toBeUndefined();
+    },
+  },
+  {
+    method: "triggers.listTimed",
+    title: "lists all with an instant to come in pages, without one twice",
+    given: fillDue,
+    act: async ({ triggers }) => {
+      const pages: string[][] = [];
+      let place = { next_fire_at: minute(1) + 1, id: "" };
+      for (;;) {
+        const page = await triggers.listTimed(place, 2);
+        pages.push(idsOf(page));
+        const last = page[1];
+        if (!last) return pages;
+        place = { next_fire_at: last.next_fire_at!, id: last.id };
+      }
+    },
+    judge: (answer) => expect(answer).toEqual([["t-2", "t-3"], ["t-1", "t-6"], ["t-4"]]),
+  },
+  {
+    method: "triggers.realign",
+    title: "goes on with another instant where it is still the one that was read",
+    given: fillDue,
+    act: ({ triggers }) =>
+      triggers.realign([
+        { trigger_id: "t-1", from: minute(3), to: minute(2) },
+        { trigger_id: "t-2", from: minute(7), to: minute(1) },
+        { trigger_id: "t-4", from: minute(9), to: null },
+        { trigger_id: "t-7", from: minute(1), to: minute(2) },
+        { trigger_id: "t-9", from: minute(1), to: minute(2) },
+      ]),
+    async judge(answer, houses) {
+      expect(answer).toBe(2);
+      const ids = ["t-1", "t-2", "t-3", "t-4", "t-7"];
+      const next = await Promise.all(ids.map((id) => nextOf(houses, id)));
+      expect(next).toEqual([minute(2), minute(2), minute(2), null, null]);
+      expect(await houses.triggers.find("t-1")).toMatchObject({ updated_at: BEGIN });
+    },
+  },
+];
+
+export const dueCases: readonly Case[] = [...instantCases, ...clockCases];

@@ -1,0 +1,44 @@
+// What the cases of the store of triggers do again and again.
+import type { TriggerFilter } from "../../src/triggers/store/lists.ts";
+import type { FoundTrigger, PausedReason, TriggerRow } from "../../src/triggers/trigger.ts";
+import { BEGIN } from "../support/runs.ts";
+import { makeChange, makeHook, makeTrigger, sealTrigger } from "../support/triggers.ts";
+import { create as createAgent } from "./agent-cases.ts";
+import type { Houses } from "./cases.ts";
+
+const MANY = 100;
+export const ARCHIVED = BEGIN + 5;
+export const archived: PausedReason = {
+  ...{ type: "agent", code: "agent_archived", message: "The agent is archived." },
+  at: new Date(ARCHIVED).toISOString(),
+};
+export const manual: PausedReason = {
+  ...{ type: "manual", code: null, message: "It was paused by its owner." },
+  at: new Date(BEGIN + 30_000).toISOString(),
+};
+
+export const found = (row: TriggerRow): FoundTrigger => ({ ...row, agent_archived_at: null });
+export const create = ({ triggers }: Houses, row: TriggerRow, triggers_max = MANY) =>
+  triggers.create(row, row.kind === "webhook" ? sealTrigger(row) : null, triggers_max);
+export const archive = ({ agents }: Houses, id = "g-1") =>
+  agents.update(id, "a-1", { status: "archived" }, ARCHIVED);
+export const pause = ({ triggers }: Houses, id: string) =>
+  triggers.change(makeChange(id, { turn: { to: "paused", reason: manual } }));
+export const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+
+export const addAgents = async (houses: Houses) => {
+  await houses.secrets.claim("k-1");
+  await createAgent(houses, "g-1");
+  await createAgent(houses, "g-2");
+  await createAgent(houses, "g-3", { account_id: "a-2" });
+};
+/** A schedule and a hook of one account, and a schedule of another. */
+export const fill = async (houses: Houses) => {
+  await addAgents(houses);
+  await create(houses, makeTrigger("t-1"));
+  await create(houses, makeHook("t-2", { created_at: BEGIN + 1 }));
+  await create(houses, makeTrigger("t-3", { account_id: "a-2", agent_id: "g-3" }));
+};
+
+/** Every trigger of the account. */
+export const every: TriggerFilter = { account_id: "a-1", before: null, limit: 100 };

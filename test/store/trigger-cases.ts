@@ -1,0 +1,386 @@
+// What the store of triggers must do when they are made, changed and deleted, on every engine.
+import { expect } from "bun:test";
+import type { FoundTrigger, PausedReason } from "../../src/triggers/trigger.ts";
+import { BEGIN } from "../support/runs.ts";
+import { makeChange, makeFiring, makeHook, makeTrigger, sealTrigger } from "../support/triggers.ts";
+import type { Case } from "./cases.ts";
+import { codeOf, start } from "./run-acts.ts";
+import {
+  ARCHIVED,
+  addAgents,
+  archive,
+  archived,
+  create,
+  every,
+  fill,
+  found,
+  manual,
+  pause,
+} from "./trigger-acts.ts";
+
+const MANY = 100;
+const MINUTE_MS = 60_000;
+
+const creationCases: Case[] = [
+  {
+    method: "triggers.create",
+    title: "keeps a hook and its secret",
+    given: addAgents,
+    act: (houses) => create(houses, makeHook("t-1", { input: { message: 'Go "ä"' } })),
+    async judge(answer, { triggers, secrets }) {
+      const row = makeHook("t-1", { input: { message: 'Go "ä"' } });
+      expect(answer).toEqual(found(row));
+      expect(await triggers.find("t-1")).toEqual(found(row));
+      expect(await secrets.find("trigger", "t-1")).toEqual(sealTrigger(row));
+    },
+  },
+  {
+    method: "triggers.create",
+    title: "keeps a schedule, which has none",
+    given: addAgents,
+    act: (houses) => create(houses, makeTrigger("t-1")),
+    async judge(answer, { triggers, secrets }) {
+      expect(answer).toEqual(found(makeTrigger("t-1")));
+      expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
+      expect(await secrets.find("trigger", "t-1")).toBeUndefined();
+    },
+  },
+  {
+    method: "triggers.create",
+    title: "refuses a name that the account has already, and keeps no secret then",
+    given: fill,
+    act: async (houses) => {
+      const { name } = makeTrigger("t-1");
+      const of = { name, account_id: "a-2", agent_id: "g-3" };
+      return [
+        await codeOf(create(houses, makeHook("t-4", { name }))),
+        await codeOf(create(houses, makeHook("t-5", of))),
+      ];
+    },
+    async judge(answer, { triggers, secrets }) {
+      expect(answer).toEqual(["name_taken", "accepted"]);
+      expect(await triggers.find("t-4")).toBeUndefined();
+      expect(await secrets.find("trigger", "t-4")).toBeUndefined();
+    },
+  },
+  {
+    method: "triggers.create",
+    title: "refuses an agent that is archived, or another's, or nobody's",
+    async given(houses) {
+      await addAgents(houses);
+      await archive(houses, "g-2");
+    },
+    act: (houses) =>
+      Promise.all(
+        ["g-2", "g-3", "g-9"].map((agent_id) =>
+          codeOf(create(houses, makeHook("t-1", { agent_id }))),
+        ),
+      ),
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual(["agent_archived", "agent_not_found", "agent_not_found"]);
+      expect(await triggers.find("t-1")).toBeUndefined();
+    },
+  },
+  {
+    method: "triggers.create",
+    title: "takes a thread of the agent's, and refuses any other",
+    async given(houses) {
+      await addAgents(houses);
+      await start(houses, "r-1");
+      await start(houses, "r-2", { agent_id: "g-2" });
+      await start(houses, "r-3", { agent_id: "g-3", account_id: "a-2" });
+    },
+    act: (houses) =>
+      Promise.all(
+        ["r-1", "r-2", "r-3", "r-9"].map((run, n) => {
+          const row = makeTrigger(`t-${n}`, { thread_id: `thread of ${run}` });
+          return codeOf(create(houses, row));
+        }),
+      ),
+    judge: (answer) =>
+      expect(answer).toEqual([
+        ...["accepted", "thread_agent_mismatch", "thread_not_found", "thread_not_found"],
+      ]),
+  },
+  {
+    method: "triggers.create",
+    title: "of twenty at once keeps as many as there may be",
+    given: addAgents,
+    act: (houses) =>
+      Promise.all(
+        Array.from({ length: 20 }, (_, n) => codeOf(create(houses, makeTrigger(`t-${n}`), 5))),
+      ),
+    async judge(answer, { triggers }) {
+      const made = (answer as string[]).filter((code) => code === "accepted");
+      expect(made).toHaveLength(5);
+      expect(new Set(answer as string[])).toEqual(new Set(["accepted", "triggers_limit"]));
+      expect(await triggers.list(every)).toHaveLength(5);
+    },
+  },
+  {
+    method: "triggers.create",
+    title: "keeps nothing whose secret a rotation has passed",
+    given: addAgents,
+    act({ triggers }) {
+      const row = makeHook("t-1");
+      return codeOf(triggers.create(row, { ...sealTrigger(row), key_id: "k-0" }, MANY));
+    },
+    async judge(answer, { triggers }) {
+      expect(answer).toBe("triggers_unavailable");
+      expect(await triggers.find("t-1")).toBeUndefined();
+    },
+  },
+];
+
+const changeCases: Case[] = [
+  {
+    method: "triggers.change",
+    title: "changes what is sent, and when it fires next",
+    given: fill,
+    act: ({ triggers }) => {
+      const timed = { cron: "*/2 * * * *", time_zone: "Asia/Riyadh", catch_up_seconds: 0 };
+      const input = { message: "Go" };
+      const fields = { name: "New", overlap: "allow" as const, input, ...timed };
+      return triggers.change(makeChange("t-1", { fields }));
+    },
+    async judge(answer, { triggers }) {
+      const row = makeTrigger("t-1", {
+        ...{ name: "New", overlap: "allow", input: { message: "Go" }, catch_up_seconds: 0 },
+        ...{ cron: "*/2 * * * *", time_zone: "Asia/Riyadh", next_fire_at: BEGIN + 2 * MINUTE_MS },
+        updated_at: BEGIN + 30_000,
+      });
+      expect(answer).toEqual(found(row));
+      expect(await triggers.find("t-1")).toEqual(found(row));
+      expect((await triggers.find("t-2"))!.name).toBe(makeHook("t-2").name);
+    },
+  },
+  {
+    method: "triggers.change",
+    title: "leaves the next fire where the schedule stays, and all where nothing is another",
+    given: fill,
+    act: async ({ triggers }) => {
+      const same = { cron: "* * * * *", name: makeTrigger("t-1").name };
+      const untouched = await triggers.change(makeChange("t-1", { fields: same }));
+      const active = await triggers.change(makeChange("t-1", { turn: { to: "active" } }));
+      const renamed = await triggers.change(makeChange("t-1", { fields: { name: "New" } }));
+      return [untouched, active, renamed];
+    },
+    judge: (answer) =>
+      expect(answer).toEqual([
+        ...[found(makeTrigger("t-1")), found(makeTrigger("t-1"))],
+        found(makeTrigger("t-1", { name: "New", updated_at: BEGIN + 30_000 })),
+      ]),
+  },
+  {
+    method: "triggers.change",
+    title: "wants to be judged anew where the schedule is another by now",
+    given: fill,
+    act: async ({ triggers }) => {
+      const seen = { cron: "0 0 * * *", time_zone: "UTC" };
+      const fields = { name: "New" };
+      return [
+        await triggers.change(makeChange("t-1", { fields, seen })),
+        await triggers.change(makeChange("t-1", { fields, seen: { ...seen, cron: null } })),
+      ];
+    },
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual([null, null]);
+      expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
+    },
+  },
+  {
+    method: "triggers.change",
+    title: "refuses a name that another has, and finds none of another account",
+    given: fill,
+    act: async ({ triggers }) => {
+      const fields = { name: makeHook("t-2").name };
+      return [
+        await codeOf(triggers.change(makeChange("t-1", { fields }))),
+        await triggers.change(makeChange("t-3", { fields })),
+        await triggers.change(makeChange("t-9", { fields })),
+      ];
+    },
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual(["name_taken", undefined, undefined]);
+      expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
+    },
+  },
+  {
+    method: "triggers.change",
+    title: "pauses, and an earlier reason stays",
+    given: fill,
+    act: async (houses) => {
+      await pause(houses, "t-1");
+      const reason: PausedReason = { ...manual, message: "Another reason." };
+      return houses.triggers.change(makeChange("t-1", { turn: { to: "paused", reason } }));
+    },
+    async judge(answer, { triggers }) {
+      const row = makeTrigger("t-1", {
+        ...{ status: "paused", paused_reason: manual, next_fire_at: null },
+        updated_at: BEGIN + 30_000,
+      });
+      expect(answer).toEqual(found(row));
+      // Another schedule of a paused one has no next fire either.
+      const fields = { cron: "0 0 * * *" };
+      const changed = await triggers.change(makeChange("t-1", { fields }));
+      expect(changed).toEqual(found({ ...row, ...fields }));
+    },
+  },
+  {
+    method: "triggers.change",
+    title: "resumes for the key that does, or for the one it had",
+    async given(houses) {
+      await fill(houses);
+      for (const id of ["t-1", "t-3"]) {
+        const turn = { to: "paused" as const, reason: manual };
+        await houses.triggers.change(makeChange(id, { account_id: null, turn }));
+      }
+    },
+    act: async ({ triggers }) => {
+      const turn = { to: "active" as const };
+      const operator = { account_id: null, key_id: null };
+      return [
+        await triggers.change(makeChange("t-1", { turn })),
+        await triggers.change(makeChange("t-3", { turn, ...operator })),
+      ];
+    },
+    judge(answer) {
+      const active = { next_fire_at: BEGIN + 2 * MINUTE_MS, updated_at: BEGIN + 30_000 };
+      const others = { account_id: "a-2", agent_id: "g-3" };
+      expect(answer).toEqual([
+        found(makeTrigger("t-1", { ...active, key_id: "k-2" })),
+        found(makeTrigger("t-3", { ...active, ...others })),
+      ]);
+    },
+  },
+  {
+    method: "triggers.change",
+    title: "does not resume one whose agent is archived",
+    async given(houses) {
+      await fill(houses);
+      await pause(houses, "t-1");
+      await archive(houses);
+    },
+    act: ({ triggers }) =>
+      Promise.all(
+        // Of the other one nobody has written yet that it is paused.
+        ["t-1", "t-2"].map((id) => {
+          const seen = id === "t-1" ? makeTrigger(id) : makeHook(id);
+          return codeOf(triggers.change(makeChange(id, { turn: { to: "active" }, seen })));
+        }),
+      ),
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual(["agent_archived", "agent_archived"]);
+      expect(await triggers.find("t-1")).toMatchObject({
+        ...{ status: "paused", paused_reason: manual, agent_archived_at: ARCHIVED },
+      });
+    },
+  },
+];
+
+const rotation = (id: string, seen_number: number, sealed: string, expires_at: number | null) => ({
+  ...{ id, account_id: "a-1", seen_number },
+  sealed: { ...sealTrigger(makeHook(id), sealed), set_at: BEGIN + 5 },
+  previous_secret_expires_at: expires_at,
+});
+
+const secretCases: Case[] = [
+  {
+    method: "triggers.rotate",
+    title: "puts a secret in the place of the one before",
+    given: fill,
+    act: ({ triggers }) => triggers.rotate(rotation("t-2", 0, "second", BEGIN + 9)),
+    async judge(answer, { triggers, secrets }) {
+      const row = makeHook("t-2", {
+        ...{ created_at: BEGIN + 1, updated_at: BEGIN + 5, secret_number: 1 },
+        previous_secret_expires_at: BEGIN + 9,
+      });
+      expect(answer).toEqual(found(row));
+      expect(await triggers.find("t-2")).toEqual(found(row));
+      expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed: "second" });
+    },
+  },
+  {
+    method: "triggers.rotate",
+    title: "of two at once lets one be, and the other tries again",
+    given: fill,
+    act: ({ triggers }) =>
+      Promise.all(["one", "two"].map((by) => triggers.rotate(rotation("t-2", 0, by, null)))),
+    async judge(answer, { triggers, secrets }) {
+      const rotated = answer as (FoundTrigger | null)[];
+      expect(rotated.filter(Boolean)).toHaveLength(1);
+      expect(rotated).toContain(null);
+      const sealed = rotated[0] ? "one" : "two";
+      expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed });
+      expect((await triggers.find("t-2"))!.secret_number).toBe(1);
+    },
+  },
+  {
+    method: "triggers.rotate",
+    title: "sets none of another account's, and none that a rotation of keys has passed",
+    given: fill,
+    act: async ({ triggers }) => {
+      const stolen = rotation("t-3", 0, "stolen", null);
+      const late = rotation("t-2", 0, "late", null);
+      return [
+        await triggers.rotate(stolen),
+        await codeOf(triggers.rotate({ ...late, sealed: { ...late.sealed, key_id: "k-0" } })),
+      ];
+    },
+    async judge(answer, { triggers, secrets }) {
+      expect(answer).toEqual([undefined, "triggers_unavailable"]);
+      expect(await secrets.find("trigger", "t-3")).toBeUndefined();
+      expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed: "sealed" });
+      expect((await triggers.find("t-2"))!.secret_number).toBe(0);
+    },
+  },
+  {
+    method: "triggers.remove",
+    title: "takes the secret with it, and leaves its fires",
+    async given(houses) {
+      await fill(houses);
+      await houses.triggers.fire(makeFiring("f-1", "t-2"));
+    },
+    act: ({ triggers }) => triggers.remove("t-2", "a-1"),
+    async judge(answer, { triggers, secrets }) {
+      expect(answer).toBe(true);
+      expect(await triggers.find("t-2")).toBeUndefined();
+      expect(await secrets.find("trigger", "t-2")).toBeUndefined();
+      expect(await triggers.findFire("f-1")).toMatchObject({ trigger_id: "t-2" });
+      expect(await triggers.remove("t-2", "a-1")).toBe(false);
+      expect(await triggers.remove("t-3", "a-1")).toBe(false);
+      expect(await triggers.find("t-3")).toBeDefined();
+    },
+  },
+  {
+    method: "triggers.pauseArchived",
+    title: "pauses the active triggers of an agent that is archived",
+    async given(houses) {
+      await fill(houses);
+      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
+      await pause(houses, "t-1");
+      await create(houses, makeTrigger("t-5"));
+      await archive(houses);
+    },
+    act: ({ triggers }) => triggers.pauseArchived("g-1", BEGIN + 60_000),
+    async judge(answer, { triggers }) {
+      expect(answer).toBe(2);
+      const paused = { status: "paused", next_fire_at: null };
+      expect(await triggers.find("t-5")).toMatchObject({
+        ...{ ...paused, paused_reason: archived, updated_at: BEGIN + 60_000 },
+      });
+      expect(await triggers.find("t-2")).toMatchObject({ ...paused, paused_reason: archived });
+      expect(await triggers.find("t-1")).toMatchObject({ ...paused, paused_reason: manual });
+      for (const [id, agent_id] of [
+        ["t-3", "g-3"],
+        ["t-4", "g-2"],
+      ]) {
+        expect(await triggers.pauseArchived(agent_id!, BEGIN)).toBe(0);
+        expect(await triggers.find(id!)).toMatchObject({ status: "active" });
+      }
+      expect(await triggers.pauseArchived("g-9", BEGIN)).toBe(0);
+    },
+  },
+];
+
+export const triggerCases: readonly Case[] = [...creationCases, ...changeCases, ...secretCases];

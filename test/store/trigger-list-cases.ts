@@ -1,0 +1,131 @@
+// What the store of triggers must show of them and of their fires, on every engine.
+import { expect } from "bun:test";
+import type { FireRow } from "../../src/triggers/fire.ts";
+import type { FireFilter } from "../../src/triggers/store/lists.ts";
+import type { TriggerRow } from "../../src/triggers/trigger.ts";
+import { BEGIN } from "../support/runs.ts";
+import { makeFiring, makeTrigger } from "../support/triggers.ts";
+import type { Case, Houses } from "./cases.ts";
+import { ARCHIVED, archive, create, every, fill, idsOf } from "./trigger-acts.ts";
+
+const fires: FireFilter = { trigger_id: "t-1", outcome: null, before: null, limit: 100 };
+/** Every second one is skipped, since the one before has not ended; two at the same moment. */
+const fireOften = async (houses: Houses) => {
+  await fill(houses);
+  for (const [n, at] of [1, 2, 2, 4].entries()) {
+    await houses.triggers.fire(makeFiring(`f-${n}`, "t-1", { now: BEGIN + at }));
+    if (n % 2 === 1) await houses.runs.cancel(`run of f-${n - 1}`, null, [`end ${n}`], BEGIN + at);
+  }
+  await houses.triggers.fire(makeFiring("f-9", "t-2", { now: BEGIN + 9 }));
+};
+
+export const triggerListCases: readonly Case[] = [
+  {
+    method: "triggers.fire",
+    title: "keeps the fire, its run, and when it was",
+    given: fill,
+    act: ({ triggers }) => triggers.fire(makeFiring("f-1", "t-1")),
+    async judge(answer, { triggers, runs }) {
+      expect(answer).toMatchObject({ kind: "fired", fire: { id: "f-1", outcome: "started" } });
+      expect((await triggers.find("t-1"))!.last_fire_at).toBe(BEGIN + 1_000);
+      expect(await runs.find("run of f-1", "a-1")).toMatchObject({ trigger_id: "t-1" });
+    },
+  },
+  {
+    method: "triggers.find",
+    title: "finds one of whichever account, and since when its agent is archived",
+    async given(houses) {
+      await fill(houses);
+      await archive(houses);
+    },
+    act: ({ triggers }) => triggers.find("t-1"),
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual({ ...makeTrigger("t-1"), agent_archived_at: ARCHIVED });
+      expect(await triggers.find("t-3")).toMatchObject({ account_id: "a-2" });
+      expect(await triggers.find("t-9")).toBeUndefined();
+    },
+  },
+  {
+    method: "triggers.list",
+    title: "lists the newest first, of one account or of all, in pages",
+    given: fill,
+    act: ({ triggers }) => triggers.list(every),
+    async judge(answer, { triggers }) {
+      expect(idsOf(answer as TriggerRow[])).toEqual(["t-2", "t-1"]);
+      const all = { ...every, account_id: null };
+      expect(idsOf(await triggers.list(all))).toEqual(["t-2", "t-3", "t-1"]);
+      expect(idsOf(await triggers.list({ ...all, limit: 2 }))).toEqual(["t-2", "t-3"]);
+      const behind = { ...all, before: { at: BEGIN, id: "t-3" } };
+      expect(idsOf(await triggers.list(behind))).toEqual(["t-1"]);
+      expect(await triggers.list({ ...every, account_id: "a-9" })).toEqual([]);
+    },
+  },
+  {
+    method: "triggers.listArchived",
+    title: "names archived agents of which a trigger is not paused yet",
+    async given(houses) {
+      await fill(houses);
+      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
+      await archive(houses);
+      await archive(houses, "g-2");
+    },
+    act: ({ triggers }) => triggers.listArchived(),
+    async judge(answer, { triggers }) {
+      expect((answer as string[]).toSorted()).toEqual(["g-1", "g-2"]);
+      await triggers.pauseArchived("g-1", BEGIN);
+      expect(await triggers.listArchived()).toEqual(["g-2"]);
+    },
+  },
+  {
+    method: "triggers.findFire",
+    title: "finds one fire",
+    async given(houses) {
+      await fill(houses);
+      await houses.triggers.fire(makeFiring("f-1", "t-1"));
+    },
+    act: ({ triggers }) => triggers.findFire("f-1"),
+    async judge(answer, { triggers }) {
+      expect(answer).toEqual({
+        ...{ id: "f-1", trigger_id: "t-1", source: "manual", outcome: "started" },
+        ...{ run_id: "run of f-1", scheduled_at: null, webhook_id: null, missed_count: 0 },
+        ...{ error: null, created_at: BEGIN + 1_000, fired_by_key_id: "k-2" },
+      });
+      expect(await triggers.findFire("f-9")).toBeUndefined();
+    },
+  },
+  {
+    method: "triggers.listFires",
+    title: "lists the newest first, of one outcome or of all, in pages",
+    given: fireOften,
+    act: ({ triggers }) => triggers.listFires(fires),
+    async judge(answer, { triggers }) {
+      const told = (answer as FireRow[]).map(({ id, outcome }) => `${id} ${outcome}`);
+      const inOrder = ["f-3 skipped", "f-2 started", "f-1 skipped", "f-0 started"];
+      expect(told).toEqual(inOrder);
+      const list = async (filter: Partial<FireFilter>) =>
+        idsOf(await triggers.listFires({ ...fires, ...filter }));
+      expect(await list({ outcome: "started" })).toEqual(["f-2", "f-0"]);
+      expect(await list({ outcome: "missed" })).toEqual([]);
+      expect(await list({ limit: 2 })).toEqual(["f-3", "f-2"]);
+      expect(await list({ before: { at: BEGIN + 2, id: "f-2" } })).toEqual(["f-1", "f-0"]);
+      expect(await list({ trigger_id: "t-2" })).toEqual(["f-9"]);
+      expect(await list({ trigger_id: "t-9" })).toEqual([]);
+    },
+  },
+  {
+    method: "triggers.sweepFires",
+    title: "deletes the oldest from before a moment, also of a trigger that is gone",
+    async given(houses) {
+      await fireOften(houses);
+      await houses.triggers.remove("t-1", "a-1");
+    },
+    act: ({ triggers }) => triggers.sweepFires(BEGIN + 9, 3),
+    async judge(answer, { triggers }) {
+      expect(answer).toBe(3);
+      expect(idsOf(await triggers.listFires(fires))).toEqual(["f-3"]);
+      expect(await triggers.sweepFires(BEGIN + 9, 3)).toBe(1);
+      expect(await triggers.sweepFires(BEGIN + 9, 3)).toBe(0);
+      expect(await triggers.findFire("f-9")).toBeDefined();
+    },
+  },
+];

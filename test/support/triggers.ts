@@ -1,0 +1,77 @@
+// Triggers as tests of the store write and fire them: with only what matters.
+import type { SealedSecret } from "../../src/platform/secrets/store.ts";
+import type { TriggerChange } from "../../src/triggers/store/changing.ts";
+import type { Firing, Schedule } from "../../src/triggers/store/firing.ts";
+import type { TriggerRow } from "../../src/triggers/trigger.ts";
+import { BEGIN, makeAdmission } from "./runs.ts";
+
+/** Of kind cron, due a minute after the beginning. */
+export const makeTrigger = (id: string, fields: Partial<TriggerRow> = {}): TriggerRow => ({
+  ...{ id, account_id: "a-1", name: `Of ${id} "ä"`, agent_id: "g-1", kind: "cron" },
+  ...{ status: "active", paused_reason: null, cron: "* * * * *", time_zone: "UTC" },
+  ...{ overlap: "skip", catch_up_seconds: 3_600, input: null, thread_id: null, key_id: "k-1" },
+  ...{ next_fire_at: BEGIN + 60_000, last_fire_at: null, previous_secret_expires_at: null },
+  ...{ secret_number: 0, created_at: BEGIN, updated_at: BEGIN },
+  ...fields,
+});
+
+export const makeHook = (id: string, fields: Partial<TriggerRow> = {}): TriggerRow =>
+  makeTrigger(id, {
+    ...{ kind: "webhook", cron: null, time_zone: null, catch_up_seconds: null },
+    ...{ next_fire_at: null, ...fields },
+  });
+
+export const sealTrigger = (
+  { id, account_id, created_at }: TriggerRow,
+  sealed = "sealed",
+): SealedSecret => ({
+  ...{ kind: "trigger", row_id: id, account_id, sealed, key_id: "k-1", set_at: created_at },
+});
+
+/** By its owner, half a minute later; the schedule's next instant is the second one. */
+export const makeChange = (id: string, fields: Partial<TriggerChange> = {}): TriggerChange => ({
+  ...{ id, account_id: "a-1", fields: {}, turn: null, key_id: "k-2" },
+  ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, next_fire_at: BEGIN + 120_000 },
+  ...{ now: BEGIN + 30_000, ...fields },
+});
+
+/** By hand, of a trigger as `makeTrigger` makes it; its run may start. */
+export function makeFiring(
+  id: string,
+  trigger_id: string,
+  fields: Partial<Firing> = {},
+  trigger: Partial<TriggerRow> = {},
+): Firing {
+  const { key_id, input, thread_id, name } = makeTrigger(trigger_id, trigger);
+  const run = { trigger_kind: "manual" as const, trigger_id, fire_id: id };
+  return {
+    ...{ trigger_id, judged: { key_id, input, thread_id, name }, source: "manual" },
+    ...{ schedule: null, webhook_id: null, fired_by_key_id: "k-2" },
+    prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
+    ...{ fire_id: id, event_id: `event of ${id}`, now: BEGIN + 1_000 },
+    ...fields,
+  };
+}
+
+/** A minute after the beginning, on time; the next minute follows. */
+export const makeSchedule = (fields: Partial<Schedule> = {}): Schedule => ({
+  ...{ due_at: BEGIN + 60_000, scheduled_at: BEGIN + 60_000, next_fire_at: BEGIN + 120_000 },
+  ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missed_count: 0, is_missed: false },
+  ...fields,
+});
+
+/** By its schedule, at the instant of that. */
+export function makeTimedFiring(
+  id: string,
+  trigger_id: string,
+  schedule: Partial<Schedule> = {},
+  fields: Partial<Firing> = {},
+): Firing {
+  const run = { trigger_kind: "cron" as const, trigger_id, fire_id: id };
+  return makeFiring(id, trigger_id, {
+    ...{ source: "cron", schedule: makeSchedule(schedule), fired_by_key_id: null },
+    prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
+    now: schedule.scheduled_at ?? BEGIN + 60_000,
+    ...fields,
+  });
+}
