@@ -12,7 +12,7 @@ export const turn = (count: number, webhook_id = "w-1", lane: LaneNumber = 0) =>
 export const take = async (
   { processes, webhooks }: Houses,
   count = 9,
-  at = LATER,
+  at = LATER + 9,
 ): Promise<Claimed[]> => {
   if ((await processes.list()).length === 0) await processes.register(BEGIN);
   const [taken] = await webhooks.claim(1, [turn(count)], at);
@@ -31,8 +31,8 @@ export const came = (
   came_to: CameTo,
   fields: object = {},
 ): Settlement => {
-  const isTried = !["waits", "expired", "released"].includes(came_to);
-  const isPutOff = ["retry", "gone", "waits"].includes(came_to);
+  const isTried = !["expired", "released"].includes(came_to);
+  const isPutOff = ["retry", "gone"].includes(came_to);
   return {
     ...{ delivery_id: claimed.id, webhook_id: claimed.webhook_id, epoch: claimed.epoch, came_to },
     ...(isTried && { attempt: came_to === "delivered" ? TAKEN : makeAttempt() }),
