@@ -86,12 +86,15 @@ export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
   const { now, prepared } = firing;
   const pause = end.outcome === "refused" && !prepared.ok ? prepared.pause : null;
   const next = schedule ? schedule.next_fire_at : trigger.next_fire_at;
-  await tx.run(
-    sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${pause ? null : next}
-        WHERE id = ${trigger_id}`,
-  );
+  // The same once more of a request that comes again is recorded nowhere.
+  if (row !== before) {
+    await tx.run(
+      sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${next}
+          WHERE id = ${trigger_id}`,
+    );
+    await tellFired(tx, trigger, row, firing);
+  }
   if (pause) await pauseTrigger(tx, trigger_id, pause, now);
-  if (row !== before) await tellFired(tx, trigger, row, firing);
   return { kind: "fired", fire: row, retry_after: end.retry_after };
 }
 
