@@ -133,6 +133,24 @@ export const triggerHookCases: Case[] = [
     },
   },
   {
+    method: "triggers.sweepFires",
+    title: "keeps a request that came again from the last thing that came of it",
+    async given(houses) {
+      await fill(houses);
+      const error = { code: "agent_held", message: "It is held." };
+      const held = { ok: false, outcome: "held", error, pause: null };
+      await send(houses, "m-1", { prepared: held, now: BEGIN });
+      await send(houses, "m-1", { event_id: "e-2", now: BEGIN + 9 });
+    },
+    act: ({ triggers }) => triggers.sweepFires(BEGIN + 9, 3),
+    async judge(answer, { triggers }) {
+      expect(answer).toBe(0);
+      const times = { created_at: BEGIN, ended_at: BEGIN + 9 };
+      expect(await triggers.findFire("f-m-1")).toMatchObject({ outcome: "started", ...times });
+      expect(await triggers.sweepFires(BEGIN + 10, 3)).toBe(1);
+    },
+  },
+  {
     method: "triggers.findRequested",
     title: "finds the fire of a sender's word, of its trigger only",
     async given(houses) {
