@@ -221,8 +221,8 @@ function setNext(tx: Tx, trigger_id: string, next_fire_at: number | null): Promi
   return tx.run(sql`UPDATE triggers SET next_fire_at = ${next_fire_at} WHERE id = ${trigger_id}`);
 }
 
-/** A part, agents.states.p12: nothing fires it until somebody resumes it. */
-export async function pauseTrigger(
+/** agents.states.p12: nothing fires it until somebody resumes it. */
+async function pauseTrigger(
   tx: Tx,
   trigger_id: string,
   reason: PausedReason,
