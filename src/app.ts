@@ -26,14 +26,14 @@ import { type Database, openDatabase, type Place } from "./platform/database/ind
 import { createGuardedEgress, createTrustedEgress } from "./platform/egress/index.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
-import { openMetrics, showProcess } from "./platform/metrics.ts";
-import { createProcess, type Process } from "./platform/processes/process.ts";
+import { type Metrics, openMetrics, showProcess } from "./platform/metrics.ts";
+import { createProcess } from "./platform/processes/process.ts";
 import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { stores } from "./stores.ts";
 import { openTriggers } from "./triggers/index.ts";
-import { openWebhooks } from "./webhooks/index.ts";
+import { openWebhooks, showWebhooks } from "./webhooks/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
@@ -115,8 +115,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const hashUser = (await secrets.openHashes())("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
   const { inside } = serving;
-  const process = createProcess({ database, clock, log });
-  const now = { settings: () => settings, egress: guarded, process };
+  const now = { settings: () => settings, egress: guarded };
   const service = openAgentHalf(agents, { ...around, ...now, access, inside, alias, secrets });
 
   const { isStopping } = entrance;
@@ -125,7 +124,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     showModels(figures.metrics, registry);
     showRequests(figures.metrics, ledger);
     showShared(figures.metrics, serving.look);
-    showRuns(figures.metrics, service.look);
+    service.show(figures.metrics);
   }
   const halves = [gateway, agents];
   entrance.open(halves, [
@@ -153,6 +152,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       settings = other;
       doors.change(other);
       serving.change(other);
+      service.change();
       operator = buildOperator({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
@@ -170,16 +170,19 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 }
 
 /** The agent service is several houses, which know of each other only what is handed to them. */
-function openAgentHalf(
-  door: Door,
-  around: Parameters<typeof openAgents>[1] & { process: Process },
-) {
-  const agents = openAgents(door, around);
-  const { prepareRun } = agents;
+function openAgentHalf(door: Door, around: Omit<Parameters<typeof openAgents>[1], "process">) {
+  const process = createProcess(around);
+  const agents = openAgents(door, { ...around, process });
+  const { prepareRun, listening, drain } = agents;
   const triggers = openTriggers(door, { ...around, prepareRun });
-  const webhooks = openWebhooks(door, around);
-  const services = [around.process, ...agents.services, ...triggers.services, ...webhooks.services];
-  return { ...agents, services };
+  const webhooks = openWebhooks(door, { ...around, process });
+  const show = (metrics: Metrics) => {
+    showRuns(metrics, agents.look);
+    showWebhooks(metrics, webhooks.look);
+  };
+  // What runs tell of as they are let go is sent by what stops behind them.
+  const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
+  return { services, listening, drain, change: webhooks.change, show };
 }
 
 /** null: nobody may ask for figures, so that nobody pays for them. */

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TObject, TSchema } from "@sinclair/typebox";
+import { executable } from "../scripts/build.ts";
 import { writeHelp } from "../src/cli/help.ts";
 import { VERBS } from "../src/cli/verbs.ts";
 import { readSettings } from "../src/platform/settings/index.ts";
@@ -232,9 +233,76 @@ test.skipIf(Bun.which("curl") === null)(
   },
 );
 
+test.skipIf(["curl", "node"].some((name) => Bun.which(name) === null))(
+  "README's hook starts a run, and `wadi listen` verifies what is told of it, by its lines",
+  async () => {
+    const port = await findFreePort();
+    const allowed = ["--allow-egress", `127.0.0.1:${port}`];
+    const server = await room.serve(["dev", "--port", "0", "--data", "./ringing", ...allowed]);
+    expect(readBlock("in the first terminal it starts anew:")).toBe(
+      `npm start -- ${allowed.join(" ")}`.replace(`${port}`, "4400"),
+    );
+    const [words] = readCommands("A run, followed live", server.url);
+    const spared = words!.split("\n").slice(0, 2).join("\n");
+    const [listen, make, ring, again, operate] = readCommands(
+      "A hook in, a webhook out",
+      server.url,
+    ).map((block) =>
+      block
+        .replaceAll("127.0.0.1:4400", `127.0.0.1:${port}`)
+        .replace("dist/wadi listen", `${executable()} listen --port ${port}`),
+    );
+    const script = [spared, listen, make, ring, again, 'echo "hook: $HOOK $LISTENER"'].join("\n");
+    const shell = room.start(["-c", script], { command: ["/bin/sh"] });
+    const [, hook, listener] = (await shell.said("hook: ")).split(" ");
+    await shell.said("  trigger.fired  ");
+    await shell.said("  run.completed  ");
+    process.kill(Number(listener));
+    const { code, stdout, stderr } = await shell.ended;
+    expect([code, stderr]).toEqual([0, ""]);
+    const told = stdout.trimEnd().split("\n");
+    const shown = readBlock("the listener prints what happened").split("\n");
+    for (const line of shown) {
+      expect([line, told.some((one) => isShown(one, line))]).toEqual([line, true]);
+    }
+    const answers = told.filter((line) => /^\d{3} /.test(line)).map((line) => line.split(" "));
+    expect(answers.map(([status]) => status)).toEqual(["202", "200"]);
+    expect(JSON.parse(answers[1]![1]!)).toEqual(JSON.parse(answers[0]![1]!));
+    expect(told.filter((line) => line.includes("  verified  "))).toHaveLength(2);
+
+    // What its operator sees of the same.
+    for (const line of operate!.split("\n")) {
+      const args = line.replace("$HOOK", hook!).replace("./try", "./ringing").split(" ");
+      const ended = await room.run(args.slice(1));
+      expect([line, ended.code, ended.stdout.trimEnd().split("\n").length]).toEqual([line, 0, 2]);
+    }
+  },
+  20_000,
+);
+
+test("README's schedule is taken by `wadi dev`, and fires next on a morning in Riyadh", async () => {
+  const server = await room.serve(["dev", "--port", "0"]);
+  const [words] = readCommands("A run, followed live", server.url);
+  const [make] = readCommands("Triggers", server.url);
+  const shell = await room.run(["-c", `${words}\n${make}`], { command: ["/bin/sh"] });
+  expect([shell.code, shell.stderr]).toEqual([0, ""]);
+  const trigger = JSON.parse(shell.stdout) as { next_fire_at: string; upcoming: string[] };
+  expect(trigger.upcoming).toHaveLength(3);
+  expect(trigger.upcoming[0]).toBe(trigger.next_fire_at);
+  for (const at of trigger.upcoming) expect(at).toEndWith("T06:30:00.000Z");
+});
+
 test("no line of README takes the search path away from the shells that call it `path`", () => {
   expect(readFileSync(README, "utf8")).not.toMatch(/\bpath=/);
 });
+
+/** Nobody listened there just now. */
+async function findFreePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port!;
+}
 
 /** The approval that waits, as soon as one does. */
 async function untilWaiting(server: Server): Promise<{ id: string }> {

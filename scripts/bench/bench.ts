@@ -4,11 +4,13 @@ import { parseArgs } from "node:util";
 import { benchBlackhole } from "./blackhole.ts";
 import { benchChat } from "./chat.ts";
 import { benchGateway } from "./gateway.ts";
+import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { benchRuns } from "./runs.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
+import { benchWebhooks } from "./webhooks.ts";
 
 /** Each gets the number of rounds and the builds of the program to measure; the first is judged. */
 const benches: Record<string, (rounds: number, programs: string[]) => Promise<Report>> = {
@@ -18,6 +20,8 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   blackhole: benchBlackhole,
   gateway: benchGateway,
   runs: benchRuns,
+  hook: benchHook,
+  webhooks: benchWebhooks,
 };
 
 const ROUNDS = 5;

@@ -17,17 +17,20 @@ export const ENDLESS = "Wait.\n!delay 10m\n!say At last.";
 
 export interface RunLimits {
   concurrent_runs: number;
+  /** Among the limits. */
+  more_limits?: string;
   /** Behind the limits; left out: the stub alone. */
   more?: string;
 }
 
-const writeSettings = ({ concurrent_runs, more = "" }: RunLimits): string => `
+const writeSettings = ({ concurrent_runs, more_limits = "", more = "" }: RunLimits): string => `
 [limits]
 requests_per_minute = 1000000
 address_requests_per_minute = 1000000
 active_runs = 1000000
 daily_runs = 100000000
 concurrent_runs = ${concurrent_runs}
+${more_limits}
 
 [agents]
 open = true
@@ -136,10 +139,11 @@ export const waitUntil = async (
   what: string,
   is: () => boolean | Promise<boolean>,
   limit_ms = 60_000,
+  every_ms = 5,
 ): Promise<void> => {
   const until = performance.now() + limit_ms;
   while (!(await is())) {
     if (performance.now() > until) throw new Error(`${what}: not within ${limit_ms} ms`);
-    await Bun.sleep(5);
+    await Bun.sleep(every_ms);
   }
 };

@@ -101,6 +101,10 @@ export const startMock = async (): Promise<Mock> => {
   return { ...mock, stats: stats as () => Promise<MockStats> };
 };
 
+/** Takes webhooks, or does not: see its file. */
+export const startReceiver = (): Promise<Process> =>
+  start([process.execPath, join(import.meta.dir, "webhook-receiver.ts")]);
+
 /** Compiles the bare pass-through as the program itself is compiled; returns its path. */
 export const buildBare = async (directory: string): Promise<string> => {
   const outfile = join(directory, "bare");

@@ -63,12 +63,16 @@ function drawStart(url: string, secrets: number): string {
 }
 
 /** `2026-11-22T10:00:00.000Z  verified  run.completed  0198…`, and below it the data, cut. */
-export function drawArrival({ at, path, verdict, why, webhook_id, times, type, body }: Arrival) {
+export function drawArrival(arrival: Arrival): string {
+  const { at, path, verdict, why, webhook_id, times, type, answered, body } = arrival;
+  // Of what was refused the verdict says it.
+  const isAsked = verdict !== "refused" && answered >= 300;
   const head = [
     ...[at, verdict, type === null ? "-" : writeWord(type)],
     webhook_id === null ? "-" : writeWord(webhook_id),
     ...(path === "/" ? [] : [quote(path)]),
     ...(times > 1 ? [`repeat, ${times} times so far`] : []),
+    ...(isAsked ? [`answered ${answered}`] : []),
   ];
   const reason = why === null ? "" : `  ${why}\n`;
   return `${drawLines([head])}${reason}  ${cut(quoteWhole(findData(body)))}\n`;

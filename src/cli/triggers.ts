@@ -1,4 +1,4 @@
-// The verbs of `wadi triggers`: a list, one with all that is known of it, its fires, and its switch.
+// The verbs of `wadi triggers`: a list, one with all that is known of it, its fires, its switch.
 import { Fire, ListedTrigger, type Operator, OwnedTrigger } from "../operator/index.ts";
 import { show } from "../platform/shape.ts";
 import { administer } from "./administration.ts";

@@ -1,8 +1,7 @@
 // Receives events on this machine as their endpoint would: verifies them, and tells what came.
-import { timingSafeEqual } from "node:crypto";
-import { type Letter, openReceiver } from "../http/index.ts";
+import { type Letter, openReceiver, parseBody } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { signMessage } from "../platform/signing/signature.ts";
+import { verifyMessage } from "../platform/signing/signature.ts";
 
 /** As the standard has it: an older or younger one may be somebody's copy. */
 const TIMESTAMP_SECONDS_MAX = 300;
@@ -97,31 +96,16 @@ function judgeSignature(
   if (!ID.test(id)) return "its webhook-id is missing, or not 1 to 128 printable characters";
   if (!TIMESTAMP.test(timestamp)) return "its webhook-timestamp is missing, or no whole seconds";
   if (signature === null) return "it has no webhook-signature";
-  const timestamp_s = Number(timestamp);
-  if (!secrets.some((secret) => isSigned(signature, secret, id, timestamp_s, body))) {
+  if (!verifyMessage(secrets, { id, timestamp, signature }, body)) {
     return "its signature is not that of a secret given here: another secret, or other bytes";
   }
-  const late_s = Math.floor(now / 1000) - timestamp_s;
+  const late_s = Math.floor(now / 1000) - Number(timestamp);
   if (Math.abs(late_s) <= TIMESTAMP_SECONDS_MAX) return null;
   const way = late_s > 0 ? "behind" : "ahead of";
   return (
     `its webhook-timestamp is ${Math.abs(late_s)} seconds ${way} this machine's clock, ` +
     `and at most ${TIMESTAMP_SECONDS_MAX} are taken`
   );
-}
-
-function isSigned(
-  signature: string,
-  secret: string,
-  id: string,
-  timestamp_s: number,
-  body: Uint8Array,
-): boolean {
-  const expected = Buffer.from(signMessage([secret], id, timestamp_s, body));
-  return signature.split(" ").some((one) => {
-    const sent = Buffer.from(one);
-    return sent.length === expected.length && timingSafeEqual(sent, expected);
-  });
 }
 
 /** How often an id has come, of the last so many. */
@@ -141,12 +125,8 @@ function createTimes() {
 }
 
 function readBody(bytes: Uint8Array): unknown {
-  const text = new TextDecoder().decode(bytes);
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const parsed = parseBody(bytes);
+  return "value" in parsed ? parsed.value : new TextDecoder().decode(bytes);
 }
 
 function readType(body: unknown): string | null {

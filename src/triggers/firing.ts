@@ -116,6 +116,6 @@ function refuseFor(code: Code, message: string, now: number): Prepared {
 /** What a run is asked where its trigger has no words of its own. */
 function describe({ trigger, source, schedule }: FireWish, now: number): string {
   const at = new Date(schedule?.scheduled_at ?? now).toISOString();
-  const sent = source === "webhook" ? ", by the request that follows" : "";
+  const sent = source === "webhook" ? " by the request that stands before this" : "";
   return `The trigger "${trigger.name}" fired at ${at}${sent}.`;
 }

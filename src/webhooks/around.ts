@@ -4,6 +4,7 @@ import type { Database } from "../platform/database/index.ts";
 import type { GuardedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import type { Process } from "../platform/processes/process.ts";
 import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
 
@@ -11,6 +12,8 @@ export interface Around {
   database: Database;
   /** The way out to addresses that callers name. */
   egress: Pick<GuardedEgress, "judge" | "request">;
+  /** This process among others: what is claimed is claimed under its number. */
+  process: Pick<Process, "epoch" | "join">;
   clock: Clock;
   ids: Ids;
   log: Log;

@@ -72,8 +72,8 @@ export const WebhookPatch = withRules(
       status: Type.Optional(
         oneOf(
           ENDPOINT_STATUSES,
-          "`disabled`: nothing is sent, and what waits is cancelled; `enabled`: what happens from " +
-            "then on is sent.",
+          "`disabled`: nothing is sent, and what waits is cancelled; `enabled`: what happens " +
+            "from then on is sent.",
         ),
       ),
     },
@@ -114,6 +114,7 @@ const instant = (description: string) =>
   Type.String({
     description: `${description} ISO 8601, such as 2026-11-20T17:42:00.000Z.`,
     maxLength: INSTANT_CHARACTERS_MAX,
+    examples: ["2026-11-20T00:00:00.000Z"],
   });
 
 export const RecoverDeliveries = Type.Object(

@@ -26,7 +26,8 @@ export const WebhookEvent = Type.Object(
 export type WebhookEvent = Static<typeof WebhookEvent>;
 
 /** JSON of the same bytes each time: its data is a text already. */
-export function writeMessage({ id, type, created_at, data }: OutboxRow): string {
+export function writeMessage(event: Pick<OutboxRow, "id" | "type" | "created_at" | "data">) {
+  const { id, type, created_at, data } = event;
   const head = JSON.stringify({ id, type, created_at: new Date(created_at).toISOString() });
   return `${head.slice(0, -1)},"data":${data}}`;
 }

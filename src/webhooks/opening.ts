@@ -4,13 +4,18 @@ import type { Service } from "../platform/service.ts";
 import type { Around } from "./around.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { openDeliveryRoutes } from "./delivery-routes.ts";
+import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createEndpoints } from "./endpoints.ts";
 import { createRetention } from "./retention.ts";
 import { openEndpointRoutes } from "./routes.ts";
+import { webhookStore } from "./store/index.ts";
 
 export interface Webhooks {
   /** In the order of their start. */
   services: readonly Service[];
+  /** Other settings hold from now on. */
+  change: Dispatcher["change"];
+  look: Dispatcher["look"];
 }
 
 /** agents.endpoints.webhooks.p1 */
@@ -22,5 +27,7 @@ export function openWebhooks(door: Door, around: Around): Webhooks {
     deliveries: createDeliveries(around),
     clock: around.clock,
   });
-  return { services: [createRetention(around)] };
+  const dispatcher = createDispatcher({ around, store: around.database.bind(webhookStore) });
+  const { change, look } = dispatcher;
+  return { services: [createRetention(around), dispatcher], change, look };
 }

@@ -104,8 +104,8 @@ function openChanges(door: Door, endpoints: Endpoints): void {
       summary: "Change a webhook endpoint",
       description:
         "Disabling it cancels what waits for it; enabled again it is sent what happens from then " +
-        "on, and what was cancelled can be recovered. Other kinds of events count from the change " +
-        "on.",
+        "on, and what was cancelled can be recovered. Other kinds of events are sent of what " +
+        "happens from the change on.",
       params: IdParams,
       body: WebhookPatch,
       replies: shown,

@@ -1,4 +1,4 @@
-// What `wadi listen` shows of what came: a line or a few, with nothing in them that a terminal obeys.
+// What `wadi listen` shows of what came: a few lines, with nothing in them that a terminal obeys.
 import { expect, test } from "bun:test";
 import { drawArrival } from "../../src/cli/listen.ts";
 import type { Arrival } from "../../src/operator/index.ts";
@@ -17,7 +17,13 @@ test("an arrival is a line with its whole id, and its data below", () => {
   expect(drawArrival({ ...ARRIVAL, times: 3, path: "/hook" })).toBe(
     `${head}  "/hook"  repeat, 3 times so far\n${data}`,
   );
-  const refused = { ...ARRIVAL, verdict: "refused", why: "it has no webhook-signature" } as const;
+  expect(drawArrival({ ...ARRIVAL, answered: 503 })).toBe(`${head}  answered 503\n${data}`);
+  const refused = {
+    ...ARRIVAL,
+    verdict: "refused",
+    why: "it has no webhook-signature",
+    answered: 401,
+  } as const;
   expect(drawArrival({ ...refused, webhook_id: null, type: null, body: "" })).toBe(
     '2026-11-22T10:00:00.000Z  refused  -  -\n  it has no webhook-signature\n  ""\n',
   );

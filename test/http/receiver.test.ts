@@ -1,4 +1,4 @@
-// The listener of `wadi listen`: whole bodies within their limit, and a word to whoever sends others.
+// The listener of `wadi listen`: whole bodies within their limit, and a word to who sends others.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Letter, openReceiver, type Receiver } from "../../src/http/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";

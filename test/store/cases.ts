@@ -19,11 +19,13 @@ import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
+import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
 import { readLedger } from "../support/ledger.ts";
 import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
+import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
@@ -43,7 +45,13 @@ import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
 import { triggerCases } from "./trigger-cases.ts";
+import { triggerHookCases } from "./trigger-hook-cases.ts";
 import { triggerListCases } from "./trigger-list-cases.ts";
+import { webhookCases } from "./webhook-cases.ts";
+import { webhookClaimCases } from "./webhook-claim-cases.ts";
+import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
+import { webhookListCases } from "./webhook-list-cases.ts";
+import { webhookSettleCases } from "./webhook-settle-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -70,6 +78,8 @@ export function bindHouses(database: Database) {
     secrets: database.bind(secretStore),
     keeper: database.bind(keeperStore),
     triggers: database.bind(triggerStore),
+    webhooks: database.bind(webhookStore),
+    sent: bindWebhookWrites(database),
   };
 }
 export type Houses = ReturnType<typeof bindHouses>;
@@ -640,8 +650,14 @@ export const cases: readonly Case[] = [
   ...connectionCases,
   ...noteCases,
   ...outboxCases,
+  ...webhookCases,
+  ...webhookDeliveryCases,
+  ...webhookListCases,
+  ...webhookClaimCases,
+  ...webhookSettleCases,
   ...secretCases,
   ...triggerCases,
+  ...triggerHookCases,
   ...triggerListCases,
   ...fireCases,
   ...dueCases,

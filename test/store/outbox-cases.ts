@@ -1,6 +1,7 @@
 // What the store of events must do, on every engine.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
+import { MANY, makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
 import type { Case, Houses } from "./cases.ts";
 import { start } from "./run-acts.ts";
 
@@ -25,6 +26,26 @@ export const outboxCases: readonly Case[] = [
     },
     act: (houses) => Promise.all([momentsOf(houses), momentsOf(houses, "a-2")]),
     judge: (answer) => expect(answer).toEqual([[1, 3, 5], [2]]),
+  },
+  {
+    method: "outbox.listWaiting",
+    title: "names the accounts of which somebody listens and has not been given everything",
+    async given(houses) {
+      await houses.secrets.claim("k-1");
+      for (const account_id of ["a-1", "a-2", "a-3"]) {
+        const row = makeEndpoint(`w of ${account_id}`, { account_id });
+        await houses.webhooks.create(row, sealOf(row), { ...makeFan(0), endpoints_max: MANY });
+      }
+      await happen(houses, [1, 2]);
+      await happen(houses, [3], "a-2");
+      await happen(houses, [4], "a-4");
+    },
+    act: async ({ outbox }) => (await outbox.listWaiting()).toSorted(),
+    async judge(answer, { outbox, webhooks }) {
+      expect(answer).toEqual(["a-1", "a-2"]);
+      await webhooks.fanOut("a-1", makeFan(1));
+      expect(await outbox.listWaiting()).toEqual(["a-2"]);
+    },
   },
   {
     method: "outbox.sweep",

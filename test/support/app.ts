@@ -32,7 +32,7 @@ export interface TestAppOptions {
 export interface AskOptions {
   /** null: no Authorization header. */
   key?: string | null;
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a text or bytes as they are. */
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -98,10 +98,11 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     const { key = KEY, body, headers = {}, signal } = given;
     const all = new Headers(headers);
     if (key !== null && !all.has("authorization")) all.set("authorization", `Bearer ${key}`);
+    const isValue = typeof body === "object" && !(body instanceof Uint8Array);
     const init = {
       method,
       headers: all,
-      body: typeof body === "object" ? JSON.stringify(body) : (body as string | undefined),
+      body: isValue ? JSON.stringify(body) : (body as string | undefined),
       signal,
     };
     if (url) return fetch(`${url}${path}`, init);

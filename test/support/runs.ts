@@ -85,7 +85,14 @@ export function makeAdmission(
 ): Admission {
   const run = makeRun(id, fields);
   return {
-    ...{ run, thread_id: null, message_id: `message of ${id}`, limits: FREE, idempotency: null },
+    ...{
+      run,
+      thread_id: null,
+      message_id: `message of ${id}`,
+      hook_message_id: null,
+      limits: FREE,
+      idempotency: null,
+    },
     ...more,
   };
 }

@@ -7,6 +7,7 @@ import { Money, maybe, spread, Timestamp } from "../../src/platform/shape.ts";
 import { stores } from "../../src/stores.ts";
 import { noteWrites } from "./notes.ts";
 import { keeperStore } from "./secret-keeper.ts";
+import { webhookWrites } from "./webhooks.ts";
 
 /** What may be anything that JSON can say. */
 const Anything = Type.Unsafe<unknown>({ description: "Any JSON value." });
@@ -139,7 +140,7 @@ export const trialStore = store(
 );
 
 /** What the tests' databases serve. */
-export const trialStores = [...stores, trialStore, keeperStore, noteWrites];
+export const trialStores = [...stores, trialStore, keeperStore, noteWrites, webhookWrites];
 
 export const trialMigration: Migration = {
   number: 9_000,

@@ -129,3 +129,13 @@ export const RunRow = Row(Run, {
   worked_ms: Type.Integer(),
 });
 export type RunRow = Static<typeof RunRow>;
+
+/**
+ * What a run is asked, in the order of its thread. The body of a hook stands in front, as text from
+ * outside: what its owner says comes last, and may be told of when the body is long forgotten.
+ */
+export function listAsks(input: RunRow["input"]): { content: string; external: boolean }[] {
+  const asked = { content: input.message, external: false };
+  if (!("hook" in input)) return [asked];
+  return [{ content: JSON.stringify(input.hook), external: true }, asked];
+}

@@ -86,7 +86,9 @@ export function createStarting(
       budgets,
     };
     const limits = { active_runs, daily_runs };
-    return { run, thread_id, message_id: ids.uuid(), limits, idempotency: null };
+    const hook_message_id = run.external_content ? ids.uuid() : null;
+    const message_ids = { message_id: ids.uuid(), hook_message_id };
+    return { run, thread_id, ...message_ids, limits, idempotency: null };
   };
 
   return {

@@ -11,7 +11,7 @@ import type { KnownAddresses } from "../tools/address-memory.ts";
 import type { Fence } from "../tools/fence.ts";
 import { recallAddresses, rememberResult } from "./calls/known-addresses.ts";
 import { applyCall, applyDecision, type OpenCall } from "./calls/open-calls.ts";
-import type { RunRow } from "./run.ts";
+import { listAsks, type RunRow } from "./run.ts";
 import type {
   ApprovalData,
   AssistantData,
@@ -80,13 +80,16 @@ export interface RunLog {
 
 /** What the first run of a thread has at its start: nothing need be read; null: it is no such. */
 export function beginLog(row: RunRow): Pick<RunLog, "messages" | "steps" | "summary"> | null {
-  if (row.last_seq > 0 || row.message_seq > 1) return null;
-  const message: Message = {
-    ...{ id: row.id, thread_id: row.thread_id, run_id: row.id, seq: 1, role: "user" },
-    ...{ content: row.input.message, tool_calls: null, tool_call_id: null, external: false },
-    created_at: row.created_at,
-  };
-  return { messages: [message], steps: [], summary: null };
+  const asks = listAsks(row.input);
+  if (row.last_seq > 0 || row.message_seq > asks.length) return null;
+  const messages = asks.map(({ content, external }, at): Message => {
+    return {
+      ...{ id: row.id, thread_id: row.thread_id, run_id: row.id, seq: at + 1, role: "user" },
+      ...{ content, tool_calls: null, tool_call_id: null, external },
+      created_at: row.created_at,
+    };
+  });
+  return { messages, steps: [], summary: null };
 }
 
 /** The same, whether the run was interrupted or not. */

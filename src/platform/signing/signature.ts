@@ -35,8 +35,8 @@ export interface SignedHead {
 }
 
 /**
- * agents.authentication.webhook_signature agents.authentication.p1: whether one of the secrets has
- * signed this body under this head. It takes as long whether one has or none, also where there is
+ * agents.authentication.webhook_signature agents.authentication.p1 agents.authentication.p2:
+ * whether one of the secrets has signed the bytes of this body under this head. It takes as long whether one has or none, also where there is
  * no secret: as many are tried as can be in force at once, and each against every signature.
  */
 export function verifyMessage(

@@ -40,18 +40,18 @@ export const triggerStore = store(
     /** Of whichever account; undefined: there is none of this id. */
     find: (db, id: string) => findTrigger(db, id),
     findFire: (db, id: string) => db.one(FireRow, sql`SELECT * FROM fires WHERE id = ${id}`),
-    /** Accounts that have something due, those that wait longest first. */
-    listDueAccounts: (db, now: number) => listDueAccounts(db, now),
-    listDue: (db, now: number, turns: readonly DueTurn[]) => listDue(db, now, turns),
-    findNextDue: (db, after: number) => findNextDue(db, after),
-    /** Triggers with an instant to come, a page at a time. */
-    listTimed: (db, after: DuePlace, limit: number) => listTimed(db, after, limit),
     /** Of a trigger that takes requests: its account; null: there is none. */
     findSigner: (db, id: string) => findSigner(db, id),
     /** Such a trigger, with what stands against its fires now. */
     findHook: (db, id: string) => findHook(db, id),
     findRequested: (db, trigger_id: string, webhook_id: string) =>
       findRequested(db, trigger_id, webhook_id),
+    /** Accounts that have something due, those that wait longest first. */
+    listDueAccounts: (db, now: number) => listDueAccounts(db, now),
+    listDue: (db, now: number, turns: readonly DueTurn[]) => listDue(db, now, turns),
+    findNextDue: (db, after: number) => findNextDue(db, after),
+    /** Triggers with an instant to come, a page at a time. */
+    listTimed: (db, after: DuePlace, limit: number) => listTimed(db, after, limit),
     /** Newest first. */
     list: (db, filter: TriggerFilter) => listTriggers(db, filter),
     /** Newest first. */

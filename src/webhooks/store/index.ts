@@ -5,6 +5,17 @@ import type { SealedSecret } from "../../platform/secrets/store.ts";
 import { DeliveryRow } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
 import {
+  claim,
+  type FarLane,
+  findSending,
+  type Held,
+  listHeld,
+  listWaiting,
+  pull,
+  release,
+  type Turn,
+} from "./claim.ts";
+import {
   type Asking,
   type DeliveryFilter,
   listAttempts,
@@ -26,6 +37,7 @@ import {
 } from "./endpoints.ts";
 import { type FanOut, fanOutAccount } from "./fan-out.ts";
 import { sweepGone, sweepOld } from "./retention.ts";
+import { type Settlement, settle } from "./settle.ts";
 
 type Own = Pick<EndpointRow, "id" | "account_id">;
 
@@ -42,6 +54,9 @@ export const webhookStore = store(
     listAttempts: (db, delivery_id: string) => listAttempts(db, delivery_id),
     /** undefined: it is no longer kept. */
     findEvent: (db, id: string) => findEvent(db, id),
+    listHeld: (db) => listHeld(db),
+    listWaiting: (db, after: string, limit: number) => listWaiting(db, after, limit),
+    findSending: (db, id: string) => findSending(db, id),
   },
   {
     create: (
@@ -58,6 +73,10 @@ export const webhookStore = store(
     remove: (tx, id: string, account_id: string) => removeEndpoint(tx, id, account_id),
     /** Events of an account that wait, to its endpoints; the caller goes on until it is done. */
     fanOut: (tx, account_id: string, given: FanOut) => fanOutAccount(tx, account_id, given),
+    claim: (tx, epoch: number, turns: readonly Turn[], now: number) => claim(tx, epoch, turns, now),
+    release: (tx, held: readonly Held[]) => release(tx, held),
+    settle: (tx, all: readonly Settlement[], now: number) => settle(tx, all, now),
+    pull: (tx, lanes: readonly FarLane[], now: number) => pull(tx, lanes, now),
     test: (tx, asking: Asking, fresh: { event_id: string; delivery_id: string }) =>
       testEndpoint(tx, asking, fresh),
     replay: (tx, id: string, asking: Asking) => replayDelivery(tx, id, asking),

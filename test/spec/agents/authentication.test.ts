@@ -16,8 +16,9 @@ import {
 import { createAgent, readJson, startService } from "./service.ts";
 
 /** Deciding needs another scope, a test one more, and these are certain to ask for their own. */
+const CERTAIN = ["GET /v1/agents/usage", TRIAL];
 const isCertain = (route: Route) =>
-  ["GET /v1/agents/usage", TRIAL].includes(nameOf(route)) || route.path.startsWith("/v1/triggers");
+  CERTAIN.includes(nameOf(route)) || /^\/v1\/(?:triggers|webhooks)/.test(route.path);
 
 let app: TestApp;
 let lenient: TestApp;

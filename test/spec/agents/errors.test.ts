@@ -6,11 +6,13 @@ import {
   askRoute,
   isDecision,
   kindOf,
+  listNames,
   listQuery,
   listRoutes,
   NOWHERE,
   type Route,
   readDocument,
+  writePath,
 } from "./routes.ts";
 import { type Json, startService } from "./service.ts";
 
@@ -79,12 +81,14 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
   test("agents.resources.p4 agents.errors.p9 an id in the path that is no UUID, on every route", async () => {
     const ids = ["1", "mine", `${NOWHERE}0`, NOWHERE.slice(1), NOWHERE.replaceAll("-", ""), "%00"];
     ids.push(`{${NOWHERE}}`, `${NOWHERE.slice(0, -1)}g`, "%F0%9F%98%80", `urn:uuid:${NOWHERE}`);
-    for (const route of routes.filter(({ path }) => path.includes("{id}"))) {
-      for (const id of ids) {
-        const reply = await askRoute(app, route, { params: { id } });
-        expect([nameOf(route), id, await readRefusal(reply)]).toEqual([
-          ...[nameOf(route), id, [400, undefined, "id"]],
-        ]);
+    for (const route of routes) {
+      for (const name of listNames(route).filter((one) => one !== "name")) {
+        for (const id of ids) {
+          const reply = await askRoute(app, route, { params: { [name]: id } });
+          expect([nameOf(route), id, await readRefusal(reply)]).toEqual([
+            ...[nameOf(route), id, [400, undefined, name]],
+          ]);
+        }
       }
     }
   });
@@ -115,7 +119,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
             ...[nameOf(route), name, text.slice(0, 20), [400, undefined, name]],
           ]);
         }
-        const path = route.path.replace("{id}", NOWHERE);
+        const path = writePath(route);
         const twice = await app.get(`${path}?${name}=1&${name}=1`);
         expect((await readRefusal(twice))[0]).toBe(400);
       }
@@ -194,13 +198,13 @@ describe("what is no route", () => {
       const others = METHODS.filter((method) => !methods.includes(method));
       // Where another route's parameter would be read: `usage` is no id, and no route of its own.
       for (const method of others.filter((one) => one !== "HEAD")) {
-        const reply = await app.ask(method, path.replace("{id}", NOWHERE));
+        const reply = await app.ask(method, writePath({ path }));
         const told = await readRefusal(reply);
         // As an id it would be none: `usage` is read as one where the method is not its own.
         if (path === "/v1/agents/usage" && told[0] === 400) expect(method).toBe("PATCH");
         else expect([method, path, told]).toEqual([method, path, [404, "not_found", null]]);
       }
-      const head = await app.ask("HEAD", path.replace("{id}", NOWHERE));
+      const head = await app.ask("HEAD", writePath({ path }));
       expect([path, head.status]).toEqual([path, 404]);
     }
     for (const path of [

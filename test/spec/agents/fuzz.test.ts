@@ -5,18 +5,19 @@ import { createDraw } from "../../http/draw.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
-import { ENDPOINT, type Population, populate } from "./population.ts";
+import { ENDPOINT, listOwn, listParams, type Population, populate } from "./population.ts";
 import { readRefusal } from "./refusal.ts";
 import {
   isDecision,
-  kindOf,
+  listNames,
   listQuery,
   listRoutes,
   NOWHERE,
   type Route,
   readDocument,
+  writePath,
 } from "./routes.ts";
-import { createAgent, type Json, startService } from "./service.ts";
+import { createAgent, createWebhook, startService } from "./service.ts";
 import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
@@ -37,7 +38,8 @@ const SHARES: Record<string, number> = {
 const SHARE = 30;
 const NO_LIMITS = {
   ...{ WADI_LIMITS__ACTIVE_RUNS: "1000000", WADI_LIMITS__DAILY_RUNS: "1000000" },
-  ...{ WADI_LIMITS__CONNECTIONS: "100000", WADI_LIMITS__TRIGGERS: "100000" },
+  ...{ WADI_LIMITS__CONNECTIONS: "100000", WADI_LIMITS__ENDPOINTS: "10000" },
+  WADI_LIMITS__TRIGGERS: "100000",
 };
 
 let app: TestApp;
@@ -58,10 +60,7 @@ const key = `${KEY}-approver`;
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 /** A path with an id of the caller's own. */
-const aim = ({ path }: Route) => {
-  const kind = kindOf({ path }) as "agent" | "run" | "thread" | "connection" | "trigger";
-  return path.replace("{id}", mine[kind]?.id).replace("{name}", mine.tool.name);
-};
+const aim = (route: Route) => writePath(route, listParams(route, listOwn(mine)));
 
 /** What is wrong with a reply; empty: nothing. */
 async function judgeReply({ operation }: Route, reply: Response): Promise<unknown[]> {
@@ -121,12 +120,15 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
   for (const route of routes.filter(({ body }) => body)) {
     // Each way to decide has an approval of its own, which the first valid body decides.
     const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-    const agent = await createAgent(app);
-    const kept: Record<string, Json> = { connection: mine.connection, trigger: mine.trigger };
-    const { id } = isDecision(route) ? approval : (kept[kindOf(route)] ?? agent);
-    const path = route.path.replace("{id}", id).replace("{name}", await nameTool(route));
+    const { id: agent } = await createAgent(app);
+    // One that was disabled would send nothing.
+    const { id: webhook } = await createWebhook(app);
+    const own = { ...listOwn(mine), agent, webhook };
+    const params = listParams(route, own);
+    if (isDecision(route)) params.id = approval.id;
+    const path = writePath(route, { ...params, name: await nameTool(route) });
     // An id that is drawn is nobody's, save where no success could be had without one.
-    const known = route.body!.required?.includes("agent_id") ? agent.id : NOWHERE;
+    const known = route.body!.required?.includes("agent_id") ? agent : NOWHERE;
     const bodies = Array.from({ length: BODIES }, () =>
       drawBody(document, route.body!, draw).replaceAll(NOWHERE, known),
     );
@@ -167,11 +169,12 @@ test("agents.resources.p4 every route answers whatever stands in its path, as it
   for (const route of routes.filter(({ path }) => path.includes("{"))) {
     const isNamed = route.path.includes("{name}");
     const own: string = isNamed ? mine.tool.name : mine.agent.id;
+    const spoilt = listNames(route).at(-1)!;
     const drawn = Array.from({ length: IDS }, () => {
       const at = draw(own.length + 1);
       const mark = places[draw(places.length)]!;
       const spoiled = own.slice(0, at) + encodeURIComponent(mark) + own.slice(at + draw(2));
-      return { path: route.path.replace(/\{\w+\}/, spoiled) };
+      return { path: writePath(route, { [spoilt]: spoiled }) };
     });
     // What becomes of a path on its way in belongs to it.
     const statuses = await tryOut(route, drawn, askOutside);

@@ -4,22 +4,24 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import manifest from "../../../package.json" with { type: "json" };
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
-import { type Population, populate, startRun } from "./population.ts";
+import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
 import {
   askRoute,
   isDecision,
-  kindOf,
   listRoutes,
   ownBody,
   type Route,
   readDocument,
   TRIAL,
 } from "./routes.ts";
-import { type Json, readJson, startService } from "./service.ts";
+import { createWebhook, type Json, readJson, startService } from "./service.ts";
 
 /** Of those that the spec has resources of, the ones that this version shows. */
 const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
-const MORE_RESOURCES = ["Approval", "ToolRevision", "Connection", "Trigger", "Fire"];
+const MORE_RESOURCES = [
+  ...["Approval", "ToolRevision", "Connection", "Trigger", "Fire"],
+  ...["WebhookEndpoint", "WebhookEndpointSecret", "Delivery", "DeliveryDetail", "DeliveryAttempt"],
+];
 
 let app: TestApp;
 let document: Document;
@@ -60,6 +62,12 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["PATCH /v1/triggers/{id}", "DELETE /v1/triggers/{id}"],
         ...["POST /v1/triggers/{id}/rotate-secret", "GET /v1/triggers/{id}/fires"],
         "POST /v1/triggers/{id}/fires",
+        // agents.endpoints.webhooks.p1
+        ...["POST /v1/webhooks", "GET /v1/webhooks", "GET /v1/webhooks/{id}"],
+        ...["PATCH /v1/webhooks/{id}", "DELETE /v1/webhooks/{id}", "POST /v1/webhooks/{id}/test"],
+        ...["POST /v1/webhooks/{id}/rotate-secret", "GET /v1/webhooks/{id}/deliveries"],
+        ...["POST /v1/webhooks/{id}/deliveries", "GET /v1/webhooks/{id}/deliveries/{delivery_id}"],
+        "POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay",
       ]),
     );
     for (const { path } of routes) expect(path).toStartWith("/v1/");
@@ -113,7 +121,7 @@ describe("agents.p4 agents.versioning.4", () => {
     });
   });
 
-  test("agents.p4 every schema is described, and the frames of a stream are one", () => {
+  test("agents.p4 agents.endpoints.webhooks.p4 every reply is a schema of a name that is described, and the frames of a stream are one", () => {
     for (const { operation } of routes) {
       for (const { content } of Object.values(operation.responses)) {
         for (const { schema } of Object.values(content ?? {})) {
@@ -139,11 +147,10 @@ describe("agents.p4 agents.versioning.4", () => {
           201,
         );
         const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-        const kept: Record<string, Json> = { connection: mine.connection, trigger: mine.trigger };
-        const own = kept[kindOf(route)]?.id ?? id;
-        const asked = isDecision(route) ? approval.id : own;
-        const body = ownBody(route, { agent_id: id }, n);
-        const given = { params: { id: asked, name: mine.tool.name }, body };
+        const own = { ...listOwn(mine), agent: id };
+        const params = listParams(route, own);
+        if (isDecision(route)) params.id = approval.id;
+        const given = { params, body: ownBody(route, { agent_id: id }, n) };
         const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
@@ -173,10 +180,17 @@ describe("agents.resources.p1", () => {
       ["Connection", mine.connection],
       ["Trigger", mine.trigger],
       ["Fire", mine.fire],
+      ["WebhookEndpoint", mine.webhook],
+      ["WebhookEndpointSecret", await createWebhook(app)],
+      ["Delivery", mine.delivery],
+      ["DeliveryDetail", await readDelivery()],
       ...tools.data.map((one: Json): [string, Json] => ["ToolRevision", one]),
       ...mine.approvals.map((one): [string, Json] => ["Approval", one]),
     ];
   };
+
+  const readDelivery = async () =>
+    readJson(await app.get(`/v1/webhooks/${mine.webhook.id}/deliveries/${mine.delivery.id}`));
 
   test("agents.resources.p1 a resource has every field of its schema, always, and fits it", async () => {
     for (const [name, value] of await listShown()) {

@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
 import type { Document } from "../gateway/document.ts";
 import { createKey } from "../gateway/keys.ts";
-import { type Population, populate, startRun } from "./population.ts";
+import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
 import {
   askRoute,
   kindOf,
   listIdFields,
+  listNames,
   listQuery,
   listRoutes,
   ownBody,
@@ -46,16 +47,10 @@ afterAll(() => app.stop());
 
 /** Ids of every kind of object that has one, by its kind; of a tool its name. */
 const listIds = (of: Population): Record<string, string> => ({
-  agent: of.agent.id,
-  tool: of.tool.name,
-  connection: of.connection.id,
-  trigger: of.trigger.id,
-  fire: of.fire.id,
-  run: of.run.id,
-  thread: of.thread.id,
+  ...listOwn(of),
   step: of.steps[0].id,
   message: of.messages[0].id,
-  approval: of.approvals[0].id,
+  event: of.delivery.event_id,
   key: of.run.started_by_key_id,
   call: of.agent.id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
 });
@@ -69,9 +64,8 @@ interface Place {
 const listPlaces = (): Place[] =>
   routes.flatMap((route) => {
     const at = (where: Place["where"]) => (name: string) => ({ route, where, name });
-    const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
     return [
-      ...inPath.map(at("path")),
+      ...listNames(route).map(at("path")),
       ...listIdFields(listQuery(route)).map(at("query")),
       ...listIdFields(route.body?.properties ?? {}).map(at("body")),
     ];
@@ -86,9 +80,8 @@ const fits =
 
 /** The other account asks with this id in that place, and its own in all others. */
 async function ask({ route, where, name }: Place, id: string) {
-  const kind = kindOf(route);
-  const own = listIds(theirs)[kind]!;
-  const params = where === "path" ? { [name]: id } : { id: own, name: own };
+  const own = listParams(route, listOwn(theirs));
+  const params = where === "path" ? { ...own, [name]: id } : own;
   const example = route.body && ownBody(route, { agent_id: theirs.agent.id });
   const reply = await askRoute(app, route, {
     key: otherApprover,
@@ -116,6 +109,8 @@ test("the places of ids are found", () => {
   expect(names).toContain("POST /v1/triggers body agent_id");
   expect(names).toContain("POST /v1/triggers body thread_id");
   expect(names).toContain("GET /v1/triggers/{id}/fires path id");
+  expect(names).toContain("POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay path id");
+  expect(names).toContain("GET /v1/webhooks/{id}/deliveries/{delivery_id} path delivery_id");
 });
 
 describe("agents.authentication.6", () => {
@@ -133,15 +128,17 @@ describe("agents.authentication.6", () => {
     }
     // agents.errors.agent_not_found, agents.errors.run_not_found, agents.errors.thread_not_found,
     // agents.errors.tool_not_found, agents.errors.connection_not_found,
-    // agents.errors.approval_not_found, agents.errors.trigger_not_found
-    const kinds = ["agent", "approval", "connection", "run", "thread", "tool", "trigger"];
+    // agents.errors.approval_not_found, agents.errors.trigger_not_found,
+    // agents.errors.webhook_not_found, agents.errors.delivery_not_found
+    const kinds = ["agent", "approval", "connection", "delivery", "run", "thread", "tool"];
+    kinds.push("trigger", "webhook");
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
 
   test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another kind is none", async () => {
     const ids = listIds(theirs);
     for (const place of listPlaces().filter(({ where }) => where === "path")) {
-      const kind = kindOf(place.route);
+      const kind = place.name === "delivery_id" ? "delivery" : kindOf(place.route);
       const missing = await ask(place, NOBODYS[0]!);
       for (const [other, id] of Object.entries(ids)) {
         if (other !== kind && fits(place)(id))
@@ -161,6 +158,11 @@ describe("agents.authentication.6", () => {
     expect(await read(`/v1/threads/${mine.thread.id}`)).toEqual(mine.thread);
     for (const one of mine.approvals) expect(await read(`/v1/approvals/${one.id}`)).toEqual(one);
     expect(await read(`/v1/tools/${mine.tool.name}`)).toEqual(mine.tool);
+    const { id, url, events, status } = mine.webhook;
+    const webhook = await read(`/v1/webhooks/${id}`);
+    expect(webhook).toMatchObject({ id, url, events, status });
+    const { data } = await read(`/v1/webhooks/${id}/deliveries`);
+    expect(data.map((one: Json) => one.id)).toEqual([mine.delivery.id]);
   });
 
   test("agents.authentication.6 a run in progress is not cancelled by another account, and its thread takes no run of theirs", async () => {

@@ -1,7 +1,15 @@
 // An account with one of each object that the agent service keeps, made as its callers make them.
 import { expect } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
-import { createAgent, createConnection, createTrigger, type Json, readJson } from "./service.ts";
+import { kindOf, type Route } from "./routes.ts";
+import {
+  createAgent,
+  createConnection,
+  createTrigger,
+  createWebhook,
+  type Json,
+  readJson,
+} from "./service.ts";
 
 /** Two rounds with calls of the stub's, and a third that answers. */
 const SCRIPT = [
@@ -41,6 +49,10 @@ export interface Population {
   trigger: Json;
   /** By hand, of which the run has ended. */
   fire: Json;
+  /** That nothing else happens to. */
+  webhook: Json;
+  /** Of a test of it. */
+  delivery: Json;
 }
 
 /** `app` listens, so that its engine works, and lets its own machine be called. */
@@ -56,6 +68,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   return {
     tool: await registerTool(app, key),
     connection: await createConnection(app, { name: "Populated" }, { key }),
+    ...(await createTestedWebhook(app, key)),
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
@@ -74,6 +87,34 @@ async function fireByHand(app: TestApp, agent_id: string, key: string) {
   const { fire } = await readJson(fired, 202);
   await readStream(app, fire.run_id, key);
   return { fire, trigger: await readJson(await app.get(`/v1/triggers/${id}`, { key })) };
+}
+
+/** Ids of every kind of object that a path names, by its kind; of a tool its name. */
+export const listOwn = (of: Population): Record<string, string> => ({
+  agent: of.agent.id,
+  tool: of.tool.name,
+  connection: of.connection.id,
+  run: of.run.id,
+  thread: of.thread.id,
+  approval: of.approvals[0].id,
+  trigger: of.trigger.id,
+  fire: of.fire.id,
+  webhook: of.webhook.id,
+  delivery: of.delivery.id,
+});
+
+/** What a route's path names, of these ids. */
+export const listParams = (route: Pick<Route, "path">, own: Record<string, string>) => ({
+  ...{ id: own[kindOf(route)]!, name: own.tool!, delivery_id: own.delivery! },
+});
+
+async function createTestedWebhook(app: TestApp, key: string) {
+  const { id } = await createWebhook(app, { events: ["approval.decided"] }, { key });
+  const delivery = await readJson(
+    await app.post(`/v1/webhooks/${id}/test`, undefined, { key }),
+    202,
+  );
+  return { webhook: await readJson(await app.get(`/v1/webhooks/${id}`, { key })), delivery };
 }
 
 async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {

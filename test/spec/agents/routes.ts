@@ -15,7 +15,17 @@ export async function readDocument(app: TestApp): Promise<Document> {
   return (await (await app.get("/openapi.json", { key: null })).json()) as Document;
 }
 
+/** Those that need a key. */
 export function listRoutes(document: Document): Route[] {
+  return listAll(document).filter(({ operation }) => operation.security === undefined);
+}
+
+/** Those of which the sender signs what it sends. */
+export function listSigned(document: Document): Route[] {
+  return listAll(document).filter(({ operation }) => operation.security?.length === 0);
+}
+
+function listAll(document: Document): Route[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
       if (operation.tags[0] !== "agents") return [];
@@ -50,7 +60,7 @@ export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 /** Asks a route about what does not exist, unless it is said otherwise. */
 export function askRoute(app: TestApp, route: Route, given: Given = {}): Promise<Response> {
   const { params = {}, query, owned = {}, ...options } = given;
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => params[name] ?? NOWHERE);
+  const path = writePath(route, params);
   const behind = query ? `?${new URLSearchParams(query)}` : "";
   const body = route.body && { body: ownBody(route, owned) };
   return app.ask(route.method, path + behind, { ...body, ...options });
@@ -62,6 +72,14 @@ export function ownBody({ body }: Route, owned: Record<string, string>, example 
   for (const [name, id] of Object.entries(owned)) if (name in fields) fields[name] = id;
   return fields;
 }
+
+/** A path with these for its parameters, and what does not exist for the others. */
+export const writePath = ({ path }: Pick<Route, "path">, params: Record<string, string> = {}) =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name) => params[name] ?? NOWHERE);
+
+/** The names of a path's parameters. */
+export const listNames = ({ path }: Pick<Route, "path">) =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 
 /** The fields of a body or query in which an id stands. */
 export function listIdFields(fields: Record<string, Schema>): string[] {

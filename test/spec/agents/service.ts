@@ -70,6 +70,16 @@ export async function createTrigger(
   return readJson(await app.post("/v1/triggers", body, options), 201);
 }
 
+/** A new endpoint, as its creation answered: with its secret. Nobody listens there. */
+export async function createWebhook(
+  app: TestApp,
+  fields: object = {},
+  options: AskOptions = {},
+): Promise<Json> {
+  const body = { url: "http://127.0.0.1:9/hooks", events: ["run.completed"], ...fields };
+  return readJson(await app.post("/v1/webhooks", body, options), 201);
+}
+
 /** A new agent, as its creation answered. */
 export async function createAgent(
   app: TestApp,

@@ -37,6 +37,8 @@ export interface Operation {
   operationId?: string;
   /** The half whose route it is. */
   tags: string[];
+  /** Empty: it needs no key; left out: it does. */
+  security?: object[];
   parameters: Parameter[];
   requestBody?: Content;
   responses: Record<string, Content & { description: string; headers: object }>;

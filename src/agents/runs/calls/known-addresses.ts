@@ -23,7 +23,8 @@ export function recallAddresses(
   for (const { run_id, role, content, external, tool_calls, tool_call_id } of messages) {
     for (const call of tool_calls ?? []) calls.set(call.id, call);
     if (content === null) continue;
-    if (role === "user") known.addInput(content);
+    if (role === "user" && external) known.add(content);
+    else if (role === "user") known.addInput(content);
     // The results of this run stand in its steps, which say more of them.
     if (role !== "tool" || run_id === row.id || !external) continue;
     const call = calls.get(tool_call_id);

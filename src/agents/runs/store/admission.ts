@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { cleanText, type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
-import { RunRow } from "../run.ts";
+import { listAsks, RunRow } from "../run.ts";
 
 export interface Admission {
   /** Complete but for what only the transaction knows: its number, place and mark. */
@@ -11,6 +11,8 @@ export interface Admission {
   /** null: a thread of its own begins, with the id that stands in the run. */
   thread_id: string | null;
   message_id: string;
+  /** Of the message in which the body of a hook stands; null: there is none. */
+  hook_message_id: string | null;
   limits: StartLimits;
   idempotency: Idempotency | null;
 }
@@ -84,7 +86,7 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
           active = run_counts.active + 1, last_created_at = excluded.last_created_at`,
   );
   await tx.run(sql`INSERT INTO runs ${into(RunRow, row)}`);
-  await addMessage(tx, row, given.message_id);
+  await addMessages(tx, row, given);
   // By the clock as it is, not as the account's runs have seen it: the same clock asks for it.
   if (idempotency) await remember(tx, run, idempotency);
   tx.tell("runs.queued", run.account_id);
@@ -135,7 +137,8 @@ const Live = Type.Object({ id: Type.String() });
 /** Where in which thread the run's message goes; nothing is written yet. */
 async function judgeSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
   const { account_id, agent_id, external_content } = run;
-  if (thread_id === null) return { thread_id: run.thread_id, message_seq: 1, external_content };
+  const added = listAsks(run.input).length;
+  if (thread_id === null) return { thread_id: run.thread_id, message_seq: added, external_content };
   const thread = await tx.one(ThreadRow, sql`SELECT * FROM threads WHERE id = ${thread_id}`);
   // agents.errors.thread_not_found, agents.authentication.6
   if (!thread || thread.account_id !== account_id)
@@ -155,7 +158,7 @@ async function judgeSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
   );
   return {
     thread_id,
-    message_seq: (last?.seq ?? 0) + 1,
+    message_seq: (last?.seq ?? 0) + added,
     external_content: thread.external_content || run.external_content,
   };
 }
@@ -197,19 +200,27 @@ async function refuseLimits(
   }
 }
 
-async function addMessage(tx: Tx, run: RunRow, id: string): Promise<void> {
-  await tx.run(
-    sql`INSERT INTO messages ${into(MessageRow, {
-      id,
-      thread_id: run.thread_id,
-      run_id: run.id,
-      seq: run.message_seq,
-      role: "user",
-      content: cleanText(run.input.message),
-      tool_calls: null,
-      tool_call_id: null,
-      external: false,
-      created_at: run.created_at,
-    })}`,
-  );
+async function addMessages(
+  tx: Tx,
+  { id, thread_id, message_seq, input, created_at }: RunRow,
+  { message_id, hook_message_id }: Pick<Admission, "message_id" | "hook_message_id">,
+): Promise<void> {
+  const asks = listAsks(input);
+  const message_ids = asks.map(({ external }) => (external ? hook_message_id! : message_id));
+  for (const [at, { content, external }] of asks.entries()) {
+    await tx.run(
+      sql`INSERT INTO messages ${into(MessageRow, {
+        id: message_ids[at]!,
+        thread_id,
+        run_id: id,
+        seq: message_seq - asks.length + 1 + at,
+        role: "user",
+        content: cleanText(content),
+        tool_calls: null,
+        tool_call_id: null,
+        external,
+        created_at,
+      })}`,
+    );
+  }
 }

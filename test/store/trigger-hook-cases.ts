@@ -1,0 +1,102 @@
+// What the store of triggers tells of a signed request, on every engine.
+import { expect } from "bun:test";
+import { BEGIN } from "../support/runs.ts";
+import { makeChange, makeFiring, makeHook } from "../support/triggers.ts";
+import type { Case, Houses } from "./cases.ts";
+import { ARCHIVED, archive, create, fill, found, manual } from "./trigger-acts.ts";
+
+const hook = makeHook("t-2", { created_at: BEGIN + 1 });
+const free = { ...found(hook), is_held: false };
+const hold = ({ holds }: Houses, kind: "agent" | "account", id: string) =>
+  holds.hold({ kind, id, account_id: "a-1", reason: null, since: BEGIN });
+
+/** Sent by somebody under this word; `fields` replace parts of the firing. */
+const send = ({ triggers }: Houses, webhook_id: string, fields = {}) =>
+  triggers.fire(
+    makeFiring(
+      `f-${webhook_id}`,
+      "t-2",
+      { source: "webhook", webhook_id, fired_by_key_id: null, ...fields },
+      hook,
+    ),
+  );
+
+export const triggerHookCases: Case[] = [
+  {
+    method: "triggers.findSigner",
+    title: "tells whose secret signs for a hook, and of nothing else",
+    given: fill,
+    act: ({ triggers }) =>
+      Promise.all(["t-2", "t-1", "t-9", ""].map((id) => triggers.findSigner(id))),
+    judge: (answer) => expect(answer).toEqual(["a-1", null, null, null]),
+  },
+  {
+    method: "triggers.findHook",
+    title: "finds a hook, and of no schedule or nobody's id anything",
+    given: fill,
+    act: ({ triggers }) => Promise.all(["t-2", "t-1", "t-9"].map((id) => triggers.findHook(id))),
+    judge: (answer) => expect(answer).toEqual([free, undefined, undefined]),
+  },
+  {
+    method: "triggers.findHook",
+    title: "tells of a hold on its agent, until it is released",
+    async given(houses) {
+      await fill(houses);
+      await hold(houses, "agent", "g-2");
+    },
+    async act(houses) {
+      const read = async () => (await houses.triggers.findHook("t-2"))!.is_held;
+      const told = [await read()];
+      await hold(houses, "agent", "g-1");
+      told.push(await read());
+      await houses.holds.release("agent", "g-1");
+      return [...told, await read()];
+    },
+    judge: (answer) => expect(answer).toEqual([false, true, false]),
+  },
+  {
+    method: "triggers.findHook",
+    title: "tells of a hold on its account",
+    async given(houses) {
+      await fill(houses);
+      await hold(houses, "account", "a-1");
+    },
+    act: ({ triggers }) => triggers.findHook("t-2"),
+    judge: (answer) => expect(answer).toEqual({ ...free, is_held: true }),
+  },
+  {
+    method: "triggers.findHook",
+    title: "tells that it is paused, and that its agent is archived",
+    async given(houses) {
+      await fill(houses);
+      const seen = { cron: null, time_zone: null };
+      const turn = { to: "paused" as const, reason: manual };
+      await houses.triggers.change(makeChange("t-2", { turn, seen, next_fire_at: null }));
+      await archive(houses);
+    },
+    act: ({ triggers }) => triggers.findHook("t-2"),
+    judge: (answer) =>
+      expect(answer).toMatchObject({ status: "paused", agent_archived_at: ARCHIVED }),
+  },
+  {
+    method: "triggers.findRequested",
+    title: "finds the fire of a sender's word, of its trigger only",
+    async given(houses) {
+      await fill(houses);
+      await create(houses, makeHook("t-4", { name: "Other" }));
+      await send(houses, "m-1");
+    },
+    act: ({ triggers }) =>
+      Promise.all([
+        triggers.findRequested("t-2", "m-1"),
+        triggers.findRequested("t-2", "M-1"),
+        triggers.findRequested("t-2", "m-2"),
+        triggers.findRequested("t-4", "m-1"),
+      ]),
+    judge(answer) {
+      const [fire, ...others] = answer as unknown[];
+      expect(fire).toMatchObject({ id: "f-m-1", outcome: "started", webhook_id: "m-1" });
+      expect(others).toEqual([undefined, undefined, undefined]);
+    },
+  },
+];

@@ -1,0 +1,356 @@
+// What the store of webhooks must do with endpoints, on every engine.
+import { expect } from "bun:test";
+import { BEGIN } from "../support/runs.ts";
+import { makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
+import type { Case, Houses } from "./cases.ts";
+import { codeOf } from "./run-acts.ts";
+import { addEndpoint, deliver, fill, look, miscounted, own, tell } from "./webhook-acts.ts";
+
+const statusOf = async ({ webhooks }: Houses, id = "w-1") => {
+  const { status, disabled_reason, disabled_at, pending_deliveries } = (await webhooks.find(id))!;
+  return [status, disabled_reason, disabled_at, pending_deliveries];
+};
+
+const creationCases: Case[] = [
+  {
+    method: "webhooks.create",
+    title: "keeps an endpoint and its secret, and from then on the account listens",
+    given: ({ secrets }) => secrets.claim("k-1"),
+    act: (houses) => addEndpoint(houses, "w-1", { description: "The order desk." }),
+    async judge(answer, { webhooks, secrets, sent }) {
+      const row = makeEndpoint("w-1", { description: "The order desk." });
+      expect(answer).toEqual(row);
+      expect(await webhooks.find("w-1")).toEqual(row);
+      expect(await secrets.find("webhook", "w-1")).toEqual(sealOf(row));
+      expect(await sent.listeners()).toEqual(["a-1"]);
+    },
+  },
+  {
+    method: "webhooks.create",
+    title: "refuses one more than an account may have, and keeps no secret then",
+    given: fill,
+    act: async (houses) => [
+      await codeOf(addEndpoint(houses, "w-4", {}, { endpoints_max: 2 })),
+      await codeOf(addEndpoint(houses, "w-5", { account_id: "a-2" }, { endpoints_max: 2 })),
+    ],
+    async judge(answer, { webhooks, secrets }) {
+      expect(answer).toEqual(["endpoints_limit", "accepted"]);
+      expect(await webhooks.find("w-4")).toBeUndefined();
+      expect(await secrets.find("webhook", "w-4")).toBeUndefined();
+    },
+  },
+  {
+    method: "webhooks.create",
+    title: "first gives what happened before to those who had selected it, whatever clocks say",
+    async given(houses) {
+      await fill(houses);
+      await tell(houses, "e-1", { at: BEGIN + 9_000 });
+    },
+    act: (houses) => addEndpoint(houses, "w-4"),
+    async judge(_, houses) {
+      await tell(houses, "e-2", { at: BEGIN - 9_000 });
+      await houses.webhooks.fanOut("a-1", makeFan(2, { now: BEGIN + 200 }));
+      expect(await look(houses)).toEqual([
+        ...["e-1 to w-1: pending", "e-1 to w-2: pending"],
+        ...["e-2 to w-1: pending", "e-2 to w-2: pending", "e-2 to w-4: pending"],
+      ]);
+      expect(await miscounted(houses)).toEqual([]);
+    },
+  },
+  {
+    method: "webhooks.create",
+    title: "gives a batch and makes nothing where more waits, until nothing does",
+    async given(houses) {
+      await fill(houses);
+      for (const id of ["e-1", "e-2", "e-3"]) await tell(houses, id);
+    },
+    act: (houses) => addEndpoint(houses, "w-4", {}, { limit: 2 }),
+    async judge(answer, houses) {
+      expect(answer).toBeNull();
+      expect(await houses.webhooks.find("w-4")).toBeUndefined();
+      expect(await houses.secrets.find("webhook", "w-4")).toBeUndefined();
+      expect(await look(houses)).toHaveLength(4);
+      expect(await addEndpoint(houses, "w-4", {}, { ...makeFan(3), limit: 2 })).not.toBeNull();
+      expect(await look(houses)).toHaveLength(6);
+    },
+  },
+  {
+    method: "webhooks.create",
+    title: "keeps nothing where a rotation of the secrets' key has passed it",
+    given: ({ secrets }) => secrets.claim("k-2"),
+    act: (houses) => codeOf(addEndpoint(houses, "w-1")),
+    async judge(answer, { webhooks, sent }) {
+      expect(answer).toBe("webhooks_unavailable");
+      expect(await webhooks.find("w-1")).toBeUndefined();
+      expect(await sent.listeners()).toEqual([]);
+    },
+  },
+];
+
+const changeCases: Case[] = [
+  {
+    method: "webhooks.update",
+    title: "changes what is asked for, and leaves what stays as it is",
+    given: fill,
+    act: ({ webhooks }) =>
+      webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(1)),
+    async judge(answer, { webhooks }) {
+      const row = makeEndpoint("w-1", {
+        ...{ url: "https://new.example.com", updated_at: BEGIN + 100 },
+      });
+      expect(answer).toEqual(row);
+      expect(await webhooks.find("w-1")).toEqual(row);
+      const again = { url: "https://new.example.com", status: "enabled" } as const;
+      const later = makeFan(2, { now: BEGIN + 200 });
+      expect(await webhooks.update(own("w-1"), again, later)).toEqual(row);
+      expect(await webhooks.update(own("w-1", "a-2"), again, later)).toBeUndefined();
+      expect(await webhooks.update(own("w-9"), again, later)).toBeUndefined();
+    },
+  },
+  {
+    method: "webhooks.update",
+    title: "first gives what happened to it as it was, and then has other kinds of events",
+    async given(houses) {
+      await fill(houses);
+      await tell(houses, "e-1");
+      await tell(houses, "e-2", { type: "run.failed", at: BEGIN + 1 });
+    },
+    act: ({ webhooks }) => webhooks.update(own("w-1"), { events: ["run.failed"] }, makeFan(1)),
+    async judge(_, houses) {
+      await tell(houses, "e-3", { type: "run.failed", at: BEGIN + 2 });
+      await tell(houses, "e-4", { at: BEGIN + 3 });
+      await houses.webhooks.fanOut("a-1", makeFan(2, { now: BEGIN + 200 }));
+      const first = (await look(houses)).filter((one) => one.includes("w-1"));
+      expect(first).toEqual(["e-1 to w-1: pending", "e-3 to w-1: pending"]);
+    },
+  },
+  {
+    method: "webhooks.update",
+    title: "waits for nothing where only its place and its description are others",
+    async given(houses) {
+      await fill(houses);
+      await tell(houses, "e-1");
+      await tell(houses, "e-2");
+    },
+    act: ({ webhooks }) => webhooks.update(own("w-1"), { description: "x" }, makeFan(1)),
+    async judge(answer, { webhooks, sent }) {
+      expect(answer).toMatchObject({ description: "x" });
+      expect(await sent.waiting()).toHaveLength(2);
+      const one = makeFan(1, { limit: 1 });
+      expect(await webhooks.update(own("w-1"), { events: ["run.failed"] }, one)).toBeNull();
+      expect(await sent.waiting()).toHaveLength(1);
+      expect((await webhooks.find("w-1"))!.events).toEqual(["run.completed"]);
+    },
+  },
+  {
+    method: "webhooks.update",
+    title: "disables one: what waits is cancelled, also what nobody had been given yet",
+    async given(houses) {
+      await fill(houses);
+      await deliver(houses, 2);
+      await tell(houses, "e-3", { at: BEGIN + 3 });
+    },
+    act: ({ webhooks }) => webhooks.update(own("w-1"), { status: "disabled" }, makeFan(3)),
+    async judge(answer, houses) {
+      expect(answer).toMatchObject({ status: "disabled", pending_deliveries: 0 });
+      expect(await statusOf(houses)).toEqual(["disabled", "manual", BEGIN + 100, 0]);
+      const all = await houses.sent.deliveries();
+      for (const one of all.filter(({ webhook_id }) => webhook_id === "w-1")) {
+        const over = { status: "cancelled", next_attempt_at: null, completed_at: BEGIN + 100 };
+        expect(one).toMatchObject(over);
+      }
+      expect((await look(houses)).filter((one) => one.includes("w-1: cancelled"))).toHaveLength(3);
+      expect((await look(houses)).filter((one) => one.includes("w-2: pending"))).toHaveLength(3);
+      expect(await miscounted(houses)).toEqual([]);
+      // The other one of the account listens on.
+      expect(await houses.sent.listeners()).toEqual(["a-1", "a-2"]);
+    },
+  },
+  {
+    method: "webhooks.update",
+    title: "enables one for what happens from then on, and forgets its failures",
+    async given(houses) {
+      await houses.secrets.claim("k-1");
+      await addEndpoint(houses, "w-1");
+      await houses.sent.failOften("w-1", BEGIN + 5);
+      await houses.webhooks.update(own("w-1"), { status: "disabled" }, makeFan(1));
+      await tell(houses, "e-1");
+    },
+    act: ({ webhooks }) => webhooks.update(own("w-1"), { status: "enabled" }, makeFan(2)),
+    async judge(_, houses) {
+      expect(await statusOf(houses)).toEqual(["enabled", null, null, 0]);
+      expect(await houses.webhooks.find("w-1")).toMatchObject({ failures: 0, failing_since: null });
+      expect(await houses.sent.listeners()).toEqual(["a-1"]);
+      await tell(houses, "e-2", { at: BEGIN - 1 });
+      await houses.webhooks.fanOut("a-1", makeFan(3));
+      expect(await look(houses)).toEqual(["e-2 to w-1: pending"]);
+    },
+  },
+  {
+    method: "webhooks.update",
+    title: "forgets the failures of another place, and only those",
+    async given(houses) {
+      await fill(houses);
+      for (const id of ["w-1", "w-2"]) await houses.sent.failOften(id, BEGIN + 5);
+    },
+    act: ({ webhooks }) =>
+      webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(1)),
+    async judge(answer, { webhooks }) {
+      expect(answer).toMatchObject({ failures: 0, failing_since: null });
+      await webhooks.update(own("w-2"), { description: "x" }, makeFan(2));
+      expect(await webhooks.find("w-2")).toMatchObject({ failures: 9, failing_since: BEGIN + 5 });
+    },
+  },
+  {
+    method: "webhooks.disable",
+    title: "disables one that fails, with its reason; nobody listens for whom nothing is enabled",
+    async given(houses) {
+      await fill(houses);
+      await houses.sent.tell({
+        ...{ id: "e-1", account_id: "a-2", type: "run.completed", at: BEGIN, data: {} },
+      });
+    },
+    act: ({ webhooks }) => webhooks.disable("w-3", "gone", makeFan(1)),
+    async judge(answer, houses) {
+      expect(answer).toBe(true);
+      expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
+      expect(await look(houses)).toEqual(["e-1 to w-3: cancelled"]);
+      expect(await houses.sent.listeners()).toEqual(["a-1"]);
+      // What is disabled already, or gone, stays what it is.
+      const { webhooks } = houses;
+      const later = makeFan(2, { now: BEGIN + 500 });
+      expect(await webhooks.disable("w-3", "failing", later)).toBe(true);
+      expect(await webhooks.disable("w-9", "failing", later)).toBe(true);
+      expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
+    },
+  },
+  {
+    method: "webhooks.disable",
+    title: "gives a batch and disables nothing where more waits",
+    async given(houses) {
+      await fill(houses);
+      for (const id of ["e-1", "e-2"]) await tell(houses, id);
+    },
+    act: ({ webhooks }) => webhooks.disable("w-1", "failing", makeFan(1, { limit: 1 })),
+    async judge(answer, houses) {
+      expect(answer).toBe(false);
+      expect(await statusOf(houses)).toEqual(["enabled", null, null, 1]);
+      const next = makeFan(2, { limit: 2 });
+      expect(await houses.webhooks.disable("w-1", "failing", next)).toBe(true);
+      expect(await statusOf(houses)).toEqual(["disabled", "failing", BEGIN + 100, 0]);
+    },
+  },
+];
+
+const rotation = (fields: object = {}) => ({
+  ...{ secret: { ...sealOf(own("w-1"), "another"), set_at: BEGIN + 7 }, seen_number: 1 },
+  ...{ previous_expires_at: BEGIN + 70, ...fields },
+});
+
+const secretCases: Case[] = [
+  {
+    method: "webhooks.rotate",
+    title: "puts a secret in the place of the one before, and says until when both sign",
+    given: fill,
+    act: ({ webhooks }) => webhooks.rotate(own("w-1"), rotation()),
+    async judge(answer, { webhooks, secrets }) {
+      const row = makeEndpoint("w-1", {
+        ...{ secret_number: 2, previous_secret_expires_at: BEGIN + 70, updated_at: BEGIN + 7 },
+      });
+      expect(answer).toEqual(row);
+      expect(await webhooks.find("w-1")).toEqual(row);
+      expect(await secrets.find("webhook", "w-1")).toEqual(rotation().secret);
+      // Without an overlap nothing of the one before is left.
+      const second = rotation({ seen_number: 2, previous_expires_at: null });
+      expect(await webhooks.rotate(own("w-1"), second)).toMatchObject({
+        ...{ secret_number: 3, previous_secret_expires_at: null },
+      });
+    },
+  },
+  {
+    method: "webhooks.rotate",
+    title: "takes none that has not seen the last one, nor another account's",
+    async given(houses) {
+      await fill(houses);
+      await houses.webhooks.rotate(own("w-1"), rotation());
+    },
+    act: async ({ webhooks }) => [
+      await webhooks.rotate(own("w-1"), rotation()),
+      await webhooks.rotate(own("w-1", "a-2"), rotation({ seen_number: 2 })),
+      await webhooks.rotate(own("w-9"), rotation()),
+    ],
+    async judge(answer, { webhooks }) {
+      expect(answer).toEqual([null, undefined, undefined]);
+      expect((await webhooks.find("w-1"))!.secret_number).toBe(2);
+    },
+  },
+];
+
+const readCases: Case[] = [
+  {
+    method: "webhooks.find",
+    title: "finds one of whichever account",
+    given: fill,
+    act: ({ webhooks }) => webhooks.find("w-3"),
+    async judge(answer, { webhooks }) {
+      expect(answer).toEqual(makeEndpoint("w-3", { account_id: "a-2" }));
+      expect(await webhooks.find("w-9")).toBeUndefined();
+    },
+  },
+  {
+    method: "webhooks.list",
+    title: "lists the newest first, of one account or of all",
+    async given(houses) {
+      await fill(houses);
+      await addEndpoint(houses, "w-0", { created_at: BEGIN + 1 });
+    },
+    act: async ({ webhooks }) => (await webhooks.list("a-1")).map(({ id }) => id),
+    async judge(answer, { webhooks }) {
+      expect(answer).toEqual(["w-0", "w-2", "w-1"]);
+      const all = (await webhooks.list(null)).map(({ id }) => id);
+      expect(all).toEqual(["w-0", "w-3", "w-2", "w-1"]);
+    },
+  },
+];
+
+const removalCases: Case[] = [
+  {
+    method: "webhooks.remove",
+    title: "takes the secret with it, and leaves the deliveries to the sweep",
+    async given(houses) {
+      await fill(houses);
+      await deliver(houses, 1);
+    },
+    act: ({ webhooks }) => webhooks.remove("w-1", "a-1"),
+    async judge(answer, { webhooks, secrets, sent }) {
+      expect(answer).toBe(true);
+      expect(await webhooks.find("w-1")).toBeUndefined();
+      expect(await secrets.find("webhook", "w-1")).toBeUndefined();
+      expect(await sent.gone()).toEqual([{ id: "w-1" }]);
+      expect(await sent.listeners()).toEqual(["a-1", "a-2"]);
+      expect(await webhooks.remove("w-2", "a-1")).toBe(true);
+      // Whoever has no endpoint listens to nothing.
+      expect(await sent.listeners()).toEqual(["a-2"]);
+      expect(await webhooks.remove("w-2", "a-1")).toBe(false);
+    },
+  },
+  {
+    method: "webhooks.remove",
+    title: "leaves another account's",
+    given: fill,
+    act: ({ webhooks }) => webhooks.remove("w-3", "a-1"),
+    async judge(answer, { webhooks, secrets }) {
+      expect(answer).toBe(false);
+      expect(await webhooks.find("w-3")).toBeDefined();
+      expect(await secrets.find("webhook", "w-3")).toBeDefined();
+    },
+  },
+];
+
+export const webhookCases: readonly Case[] = [
+  ...creationCases,
+  ...changeCases,
+  ...secretCases,
+  ...removalCases,
+  ...readCases,
+];

@@ -1,0 +1,70 @@
+// A receiver of webhooks on loopback that verifies what comes, writes it down, and answers as told.
+import { Webhook } from "standardwebhooks";
+
+export interface Arrival {
+  path: string;
+  headers: Headers;
+  /** As it came, byte by byte. */
+  text: string;
+  /** webhook-id */
+  id: string;
+}
+
+/** Left out: 204. A promise that never resolves: no answer. */
+export type Answer = (arrival: Arrival, nth: number) => Response | Promise<Response>;
+
+export interface WebhookReceiver extends AsyncDisposable {
+  /** As it is registered. */
+  url: string;
+  /** `127.0.0.1:PORT` */
+  host: string;
+  arrivals: readonly Arrival[];
+  /** Resolves once so many have come. */
+  came(count: number): Promise<readonly Arrival[]>;
+  /** From now on. */
+  answer(answer: Answer): void;
+}
+
+export function openWebhookReceiver(first?: Answer): WebhookReceiver {
+  const arrivals: Arrival[] = [];
+  const waiting = new Set<() => void>();
+  let answer: Answer = first ?? (() => new Response(null, { status: 204 }));
+  const server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 0 },
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const { headers } = request;
+      const text = await request.text();
+      const arrival = { path: pathname + search, headers, text, id: headers.get("webhook-id")! };
+      const nth = arrivals.push(arrival);
+      for (const look of waiting) look();
+      return answer(arrival, nth);
+    },
+  });
+  const host = `127.0.0.1:${server.port}`;
+  return {
+    url: `http://${host}/hook`,
+    host,
+    arrivals,
+    came(count) {
+      return new Promise((resolve) => {
+        const look = () => {
+          if (arrivals.length < count) return;
+          waiting.delete(look);
+          resolve(arrivals);
+        };
+        waiting.add(look);
+        look();
+      });
+    },
+    answer(other) {
+      answer = other;
+    },
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+/** The body of what came, by the standard's own library; throws where the signature is wrong. */
+export function verify({ text, headers }: Arrival, secret: string): unknown {
+  return new Webhook(secret).verify(text, Object.fromEntries(headers));
+}
