@@ -221,7 +221,7 @@ function setNext(tx: Tx, trigger_id: string, next_fire_at: number | null): Promi
   return tx.run(sql`UPDATE triggers SET next_fire_at = ${next_fire_at} WHERE id = ${trigger_id}`);
 }
 
-/** agents.states.p12: nothing fires it until somebody resumes it. */
+/** A part, agents.states.p12: nothing fires it until somebody resumes it. */
 async function pauseTrigger(
   tx: Tx,
   trigger_id: string,
