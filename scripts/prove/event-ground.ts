@@ -28,6 +28,7 @@ const CRONS = [
   { name: "on time only", cron: "* * * * *", catch_up_seconds: 0 },
   { name: "asking", cron: "* * * * *", catch_up_seconds: 300, input: ASKING },
   { name: "failing", cron: "*/5 * * * *", overlap: "allow", catch_up_seconds: 600, input: FAILING },
+  { name: "seldom", cron: "*/10 * * * *", catch_up_seconds: 120 },
 ];
 const HOOKS = [
   { name: "any", overlap: "allow" },

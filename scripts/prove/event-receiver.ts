@@ -20,7 +20,7 @@ export interface Arrival {
 }
 
 /** How an endpoint answers. */
-export type Mood = "well" | "slow" | "ill" | "gone";
+export type Mood = "well" | "slow" | "ill" | "down" | "gone";
 
 export interface EventReceiver {
   /** `127.0.0.1:PORT`, as the operator's list takes it. */
@@ -94,6 +94,7 @@ type Status = number | "reset" | "hang";
 
 const drawStatus = (mood: Mood): Status => {
   if (mood === "gone") return 410;
+  if (mood === "down") return 500;
   if (mood !== "ill") return 200;
   const drawn = Math.random();
   if (drawn < 0.5) return 200;
