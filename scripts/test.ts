@@ -1,6 +1,6 @@
 // Runs the tests and the builds they start; the last line says how many passed and failed.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Build, compile, isStale } from "./build.ts";
@@ -21,6 +21,24 @@ const SLOWEST = {
   "test/store/writer.test.ts": 6_000,
   "test/agents/runs/engine-replay.test.ts": 5_000,
   "test/models/bundled-tokenizer/count.test.ts": 3_000,
+};
+
+/** Where Linux keeps files in memory. */
+const MEMORY = "/dev/shm";
+const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
+
+/**
+ * Thousands of small databases are made, each commit of which waits for its disk: where memory
+ * serves as one, they lie there. What a killed process has written is kept by either.
+ */
+const chooseFolder = (): string => {
+  if (process.env.TMPDIR) return tmpdir();
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= MEMORY_BYTES_MIN ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
 };
 
 interface Count {
@@ -56,6 +74,7 @@ const runTests = async (args: string[]): Promise<number> => {
     const flags = ["--reporter=junit", `--reporter-outfile=${report}`, `--timeout=${timeout_ms}`];
     const child = Bun.spawn([process.execPath, "test", ...shares, ...flags, ...args], {
       cwd: dirname(import.meta.dir),
+      env: { ...process.env, TMPDIR: chooseFolder() },
       stdio: ["inherit", "inherit", "inherit"],
     });
     for (const signal of ["SIGINT", "SIGTERM"] as const)

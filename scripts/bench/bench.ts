@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { benchBlackhole } from "./blackhole.ts";
 import { benchChat } from "./chat.ts";
 import { benchGateway } from "./gateway.ts";
+import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { benchRuns } from "./runs.ts";
@@ -19,6 +20,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   blackhole: benchBlackhole,
   gateway: benchGateway,
   runs: benchRuns,
+  hook: benchHook,
   webhooks: benchWebhooks,
 };
 

@@ -15,7 +15,6 @@ export { Run } from "./runs/run.ts";
 export type { RunWish, Starting } from "./runs/starting.ts";
 export { FINAL, STATUSES, type Status } from "./runs/states.ts";
 export { Step } from "./runs/step.ts";
-export type { Admission } from "./runs/store/admission.ts";
 export { createToolBook, type ToolBook } from "./tools/book.ts";
 export {
   CONNECTION_KINDS,

@@ -31,7 +31,7 @@ export interface AnsweringOptions {
 type RouteName = Pick<Route, "verb" | "path">;
 export type Observe = (route: RouteName, status: number, duration_ms: number) => void;
 
-/** Answers what `judge` says, or with the refusal that it throws; whatever else it throws is 500. */
+/** Answers what `judge` says, or the refusal that it throws; anything else it throws is 500. */
 export function createAnswer(
   options: AnsweringOptions,
   route: RouteName,

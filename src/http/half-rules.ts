@@ -23,7 +23,7 @@ export interface HalfRules {
   refuses_query: boolean;
   /** Refuses whatever is asked of a half that its operator has not opened. */
   requireOpen(): void;
-  /** Before anybody asks who calls: counts a request against its client's address, or refuses it. */
+  /** Before anybody asks who calls: counts a request of its client's address, or refuses it. */
   limitAddress(request: Request): void;
   /** What a request is counted under; `route` is its verb and path. */
   nameCounter(caller: Caller, route: string): string;

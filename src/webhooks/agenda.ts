@@ -1,12 +1,11 @@
 // What is due: of each endpoint when, as far as this process has been told.
 import type { Clock } from "../platform/clock.ts";
-import { createEndpoint, type Endpoint, type Lane, RANKS, rankOf } from "./endpoint-state.ts";
+import { type Endpoint, type Lane, RANKS, rankOf } from "./endpoint-state.ts";
+import { createKnownEndpoints } from "./known-endpoints.ts";
 import type { DuePlace, Waiting } from "./store/claim.ts";
 
 /** What is due by the clock is looked for no more often. */
 const SCAN_EVERY_MS = 100;
-/** Endpoints that nothing waits for are remembered up to about so many. */
-const REMEMBERED = 10_000;
 
 export interface Agenda {
   laneOf(place: DuePlace): Lane;
@@ -14,6 +13,8 @@ export interface Agenda {
   file(endpoint: Endpoint): void;
   /** Something of an endpoint that was not tried yet is due. */
   tell(webhook_id: string): void;
+  /** Something of an endpoint may be due that nobody has any more. */
+  recall(webhook_id: string): void;
   /** The endpoint is another than before, or what it needs is: it is looked at anew. */
   wake(webhook_id: string): void;
   /** What waits of an endpoint, by the database. */
@@ -29,28 +30,12 @@ export interface Agenda {
 }
 
 export function createAgenda(clock: Clock): Agenda {
-  const endpoints = new Map<string, Endpoint>();
+  const find = createKnownEndpoints();
   const due = RANKS.map(() => new Set<Lane>());
   const later = new Set<Lane>();
   let soonest_at = Number.POSITIVE_INFINITY;
   let scanned_at = Number.NEGATIVE_INFINITY;
-  let forget_at = REMEMBERED;
 
-  const find = (id: string): Endpoint => {
-    const known = endpoints.get(id);
-    if (known) return known;
-    if (endpoints.size >= forget_at) forgetIdle();
-    const made = createEndpoint(id);
-    endpoints.set(id, made);
-    return made;
-  };
-  const forgetIdle = () => {
-    for (const [id, { held, is_resting, lanes }] of endpoints) {
-      const isIdle = lanes.every((lane) => lane.due_at === Number.POSITIVE_INFINITY);
-      if (isIdle && held === 0 && !is_resting) endpoints.delete(id);
-    }
-    forget_at = Math.max(REMEMBERED, 2 * endpoints.size);
-  };
   /** Where a lane belongs; null: nowhere for now. */
   const findSet = (lane: Lane): Set<Lane> | null => {
     if (lane.is_claiming || lane.endpoint.is_resting) return null;
@@ -81,24 +66,26 @@ export function createAgenda(clock: Clock): Agenda {
     soonest_at = Number.POSITIVE_INFINITY;
     for (const lane of [...later]) fileLane(lane);
   };
-  const rouse = (endpoint: Endpoint, dues: readonly [number | null, number | null]) => {
-    endpoint.is_resting = false;
-    for (const [at, due_at] of dues.entries()) {
-      if (due_at !== null) expectAt(endpoint.lanes[at]!, due_at);
-    }
-    file(endpoint);
+  const recall = (webhook_id: string) => {
+    for (const lane of find(webhook_id).lanes) expectAt(lane, Number.NEGATIVE_INFINITY);
   };
   return {
     laneOf: ({ webhook_id, lane }) => find(webhook_id).lanes[lane],
     file,
     tell: (webhook_id) => expectAt(find(webhook_id).lanes[0], Number.NEGATIVE_INFINITY),
+    recall,
     wake(webhook_id) {
-      rouse(find(webhook_id), [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]);
+      find(webhook_id).is_resting = false;
+      recall(webhook_id);
+      file(find(webhook_id));
     },
     see({ id, first_due_at, retry_due_at, ...standing }) {
       const endpoint = find(id);
+      endpoint.is_resting = false;
       endpoint.note(standing);
-      rouse(endpoint, [first_due_at, retry_due_at]);
+      if (first_due_at !== null) expectAt(endpoint.lanes[0], first_due_at);
+      if (retry_due_at !== null) expectAt(endpoint.lanes[1], retry_due_at);
+      file(endpoint);
     },
     expect: ({ webhook_id, lane }, at) => expectAt(find(webhook_id).lanes[lane], at),
     rest(webhook_id) {

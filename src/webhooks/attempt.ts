@@ -19,6 +19,8 @@ export interface Attempted {
   /** null: nothing was sent, or nobody knows. */
   end: AttemptEnd | null;
   duration_ms: number;
+  /** Nothing more is sent to the endpoint until it, or what it needs, is looked at anew. */
+  is_standstill: boolean;
 }
 
 export interface AttemptOptions {
@@ -41,7 +43,7 @@ export function createAttempting({ around, store }: AttemptOptions): Attempting 
     const { webhook_id: row_id, account_id } = claimed;
     const opened = await pairs.open({ kind: "webhook", row_id, account_id }, clock.now());
     // agents.errors.webhooks_unavailable: no attempt is used up by what is wrong here.
-    if (!opened.ok) return "waits";
+    if (!opened.ok) return "standstill";
     const body = Buffer.from(
       writeMessage({
         id: claimed.event_id,
@@ -79,10 +81,8 @@ export function createAttempting({ around, store }: AttemptOptions): Attempting 
     if (verdict === null) return leave(claimed, "released");
     const times = { started_at, duration_ms, now: clock.now() };
     const settlement = settleAttempt(claimed, verdict, { ...times, fraction: drawFraction(ids) });
-    return { settlement, end: verdict.end, duration_ms };
-  };
-  const leave = (claimed: Claimed, came_to: "released" | "expired" | "waits"): Attempted => {
-    return { settlement: settleUntried(claimed, came_to, clock.now()), end: null, duration_ms: 0 };
+    // It is disabled as soon as this is written.
+    return { settlement, end: verdict.end, duration_ms, is_standstill: verdict.is_gone };
   };
   return async (claimed, signal) => {
     try {
@@ -90,9 +90,15 @@ export function createAttempting({ around, store }: AttemptOptions): Attempting 
     } catch (error) {
       // A database that cannot be read, or a bug: neither is the endpoint's doing.
       log.error("a webhook could not be sent", { error });
-      return leave(claimed, "waits");
+      return leave(claimed, "standstill");
     }
   };
+}
+
+function leave(claimed: Claimed, why: "released" | "expired" | "standstill"): Attempted {
+  const is_standstill = why === "standstill";
+  const settlement = settleUntried(claimed, is_standstill ? "released" : why);
+  return { settlement, end: null, duration_ms: 0, is_standstill };
 }
 
 interface Prepared {

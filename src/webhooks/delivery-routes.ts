@@ -34,7 +34,7 @@ interface DeliveryRoutes {
   clock: Clock;
 }
 
-/** agents.endpoints.webhooks.p1 */
+/** agents.endpoints.webhooks.p1, agents.endpoints.webhooks.p4 */
 export function openDeliveryRoutes(door: Door, routes: DeliveryRoutes): void {
   openTest(door, routes);
   openReads(door, routes);

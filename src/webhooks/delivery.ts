@@ -6,7 +6,6 @@ import { EVENT_TYPES } from "./endpoint.ts";
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const ATTEMPT_KINDS = ["scheduled", "replay", "test"] as const;
-export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /** `last_error` of a delivery that failed without an attempt at it. */
 export const LOST = {

@@ -1,6 +1,5 @@
 // Webhooks: where an account's events are sent, and what became of each.
 export { createWebhookBook, type WebhookBook } from "./book.ts";
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
-export { WebhookEndpoint } from "./endpoint.ts";
 export { showWebhooks } from "./figures.ts";
 export { openWebhooks } from "./opening.ts";

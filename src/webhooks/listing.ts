@@ -4,7 +4,7 @@ import { nextTurn } from "../platform/clock.ts";
 import type { Bound } from "../platform/database/index.ts";
 import type { Agenda } from "./agenda.ts";
 import type { Around } from "./around.ts";
-import { STANDSTILL_MS, WAIT_MAX_MS } from "./schedule.ts";
+import { WAIT_MAX_MS } from "./schedule.ts";
 import type { FarLane, Waiting } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 
@@ -12,7 +12,9 @@ const ENDPOINTS_AT_ONCE = 200;
 /** So far the wall clock may go another way than time does, before all is looked at anew. */
 const DRIFT_MAX_MS = 1_000;
 /** Nothing that is switched off or cannot be signed waits longer to be looked at again. */
-const LOOK_EVERY_MS = STANDSTILL_MS;
+const LOOK_EVERY_MS = 60_000;
+/** What was not tried yet is due when it is made; clocks of several processes may differ. */
+const FIRST_MAX_MS = 60_000;
 
 export interface ListingOptions {
   around: Pick<Around, "clock" | "log">;
@@ -82,7 +84,7 @@ export function createListing({ around, store, agenda, onListed }: ListingOption
 /** Lanes in which something is due later than a right clock can have planned. */
 function listFar({ id: webhook_id, first_far_at, retry_far_at }: Waiting, now: number): FarLane[] {
   const lanes = [
-    { webhook_id, lane: 0, until: now + STANDSTILL_MS, far_at: first_far_at },
+    { webhook_id, lane: 0, until: now + FIRST_MAX_MS, far_at: first_far_at },
     { webhook_id, lane: 1, until: now + WAIT_MAX_MS, far_at: retry_far_at },
   ] as const;
   return lanes

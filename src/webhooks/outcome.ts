@@ -1,5 +1,5 @@
 // What becomes of a delivery by what an attempt at it came to; pure.
-import { planWait, STANDSTILL_MS } from "./schedule.ts";
+import { GONE_WAIT_MS, planWait } from "./schedule.ts";
 import type { Claimed } from "./store/claim.ts";
 import type { Attempt, Settlement } from "./store/settle.ts";
 import type { Verdict } from "./verdict.ts";
@@ -16,7 +16,7 @@ export function settleAttempt(
   const attempt = { kind: claimed.kind, ...times, response_status, response_body, error };
   const about = { ...aboutOf(claimed), attempt };
   if (error === null) return { ...about, came_to: "delivered" };
-  if (verdict.is_gone) return { ...about, came_to: "gone", next_attempt_at: now + STANDSTILL_MS };
+  if (verdict.is_gone) return { ...about, came_to: "gone", next_attempt_at: now + GONE_WAIT_MS };
   const { retry_after_ms, least_wait_ms: least_ms } = verdict;
   const wait_ms = planWait({ tries: claimed.tries + 1, retry_after_ms, least_ms, fraction });
   // Whoever tests an endpoint wants to know now.
@@ -25,14 +25,8 @@ export function settleAttempt(
 }
 
 /** Of a delivery that nobody tried to send. */
-export function settleUntried(
-  claimed: Claimed,
-  came_to: "released" | "expired" | "waits",
-  now: number,
-): Settlement {
-  const about = aboutOf(claimed);
-  if (came_to !== "waits") return { ...about, came_to };
-  return { ...about, came_to, next_attempt_at: now + STANDSTILL_MS };
+export function settleUntried(claimed: Claimed, came_to: "released" | "expired"): Settlement {
+  return { ...aboutOf(claimed), came_to };
 }
 
 function aboutOf({ id, webhook_id, epoch }: Claimed) {

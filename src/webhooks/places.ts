@@ -38,7 +38,8 @@ export function createPlaces(clock: Clock, agenda: Agenda): Places {
   /** How a delivery of the lane would be sent now; null: it has no place. */
   const findRank = (lane: Lane): Rank | null => {
     const { endpoint } = lane;
-    if (endpoint.underway.size >= endpoint.places) return null;
+    const isFull = endpoint.underway.size >= endpoint.places;
+    if (isFull || endpoint.is_resting) return null;
     const rank = isStalling(endpoint, clock) ? 2 : rankOf(lane);
     return room.hasPlace(rank) ? rank : null;
   };

@@ -36,8 +36,8 @@ export interface Pump {
 }
 
 export function createPump({ around, store, agenda }: PumpOptions): Pump {
-  const { clock, settings } = around;
-  const places = createPlaces(clock, agenda);
+  const { settings } = around;
+  const places = createPlaces(around.clock, agenda);
   const held = new Set<string>();
   const quiet = Promise.withResolvers<void>();
   let isDraining = false;
@@ -51,17 +51,18 @@ export function createPump({ around, store, agenda }: PumpOptions): Pump {
   /** What has not begun is given back. */
   const letGo = () => {
     for (const claimed of places.clear()) {
-      settling.add(settleUntried(claimed, "released", clock.now()));
+      settling.add(settleUntried(claimed, "released"));
     }
     const isSending = sending.see().sending > 0;
     if (!isSending && !claiming.isClaiming() && settling.count() === 0) quiet.resolve();
   };
   const disable = createDisabling({ around, store });
   const noteSettled = (one: Settlement) => {
+    const { webhook_id } = one;
     held.delete(one.delivery_id);
-    // What waits is looked at with all that waits, in a minute at the latest.
-    if (one.came_to !== "retry" && one.came_to !== "gone") return;
-    agenda.expect({ webhook_id: one.webhook_id, lane: 1 }, one.next_attempt_at);
+    if ("next_attempt_at" in one) agenda.expect({ webhook_id, lane: 1 }, one.next_attempt_at);
+    // What was given back may be due as it was.
+    if (one.came_to === "released") agenda.recall(webhook_id);
   };
   const settling = createSettling({
     ...{ around, store },
@@ -73,8 +74,8 @@ export function createPump({ around, store, agenda }: PumpOptions): Pump {
   });
   const sending = createSending({
     ...{ places, attempt: createAttempting({ around, store }) },
-    onOver(settlement) {
-      if (settlement.came_to === "waits") agenda.rest(settlement.webhook_id);
+    onOver({ settlement, is_standstill }) {
+      if (is_standstill) agenda.rest(settlement.webhook_id);
       settling.add(settlement);
       look();
     },

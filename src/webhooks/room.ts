@@ -1,5 +1,5 @@
-// How many deliveries may be sent at once, and be claimed ahead of that: of all of them some that no
-// dead or slow endpoint can take.
+// How many deliveries may be sent at once, and be claimed ahead of that: some places are out of the
+// reach of endpoints that are dead or slow.
 import { type Endpoint, RANKS, type Rank } from "./endpoint-state.ts";
 
 /**

@@ -16,8 +16,8 @@ const DELAY_MAX_MS = 10 * HOUR_MS;
 
 /** The longest that a delivery can have to wait for its next attempt. */
 export const WAIT_MAX_MS = 24 * HOUR_MS * (1 + JITTER) + DELAY_MAX_MS;
-/** Of a delivery that cannot be tried for now. */
-export const STANDSTILL_MS = MINUTE_MS;
+/** Should an endpoint that wants no more not be disabled at once, it is asked again. */
+export const GONE_WAIT_MS = MINUTE_MS;
 
 export interface Failed {
   /** Attempts so far, this one with them. */

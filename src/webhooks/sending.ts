@@ -1,7 +1,6 @@
 // Sends what is claimed, as soon as there is a place for it.
-import type { Attempting } from "./attempt.ts";
+import type { Attempted, Attempting } from "./attempt.ts";
 import type { Places, Seat } from "./places.ts";
-import type { Settlement } from "./store/settle.ts";
 import type { AttemptEnd } from "./verdict.ts";
 
 export interface DispatcherSight {
@@ -15,7 +14,7 @@ export interface SendingOptions {
   places: Places;
   attempt: Attempting;
   /** Its place is free already. */
-  onOver(settlement: Settlement): void;
+  onOver(attempted: Attempted): void;
 }
 
 export interface Sending {
@@ -33,12 +32,13 @@ export function createSending({ places, attempt, onOver }: SendingOptions): Send
   const send = async (seat: Seat) => {
     const controller = new AbortController();
     underway.set(seat, controller);
-    const { settlement, end, duration_ms } = await attempt(seat.claimed, controller.signal);
+    const attempted = await attempt(seat.claimed, controller.signal);
+    const { end, duration_ms } = attempted;
     underway.delete(seat);
     if (end !== null) attempts[end] += 1;
     const came = end === null ? null : { is_success: end === "delivered", took_ms: duration_ms };
     places.leave(seat, came);
-    onOver(settlement);
+    onOver(attempted);
   };
   return {
     begin() {

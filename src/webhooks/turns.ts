@@ -27,7 +27,7 @@ export function createTurns({ clock, agenda, room, ready }: TurnsOptions): Turns
   const begin = (lane: Lane, rank: Rank): Turn | null => {
     const { endpoint, number } = lane;
     // Whoever answers quickly never waits for the database.
-    const ahead = rank === 2 || isStalling(endpoint, clock) ? 1 : 2;
+    const ahead = rank === 0 && !isStalling(endpoint, clock) ? 2 : 1;
     const count = Math.min(room.countFree(rank), ahead * endpoint.places - endpoint.held);
     if (count <= 0) return null;
     Object.assign(lane, { is_claiming: true, claim_rank: rank });

@@ -114,9 +114,11 @@ test("agents.states.p12: one that its archived agent pauses is not resumed, and 
     was_so: true,
     trigger: { paused_reason: { type: "agent", code: "agent_archived" } },
   });
-  const refused = verbs().resume(id);
-  await expect(refused).rejects.toThrow("archived");
-  await expect(refused).rejects.toBeInstanceOf(OperatorProblem);
+  const refused = await verbs()
+    .resume(id)
+    .catch((why: unknown) => why);
+  expect(refused).toBeInstanceOf(OperatorProblem);
+  expect((refused as Error).message).toContain("archived");
 });
 
 test("what is no trigger's id is not said again, and one of none is", async () => {

@@ -42,6 +42,12 @@ async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
   await turn(id, "disabled");
   return { id, lost };
 }
+/** The sentence with which it is refused. */
+async function problemOf(work: Promise<unknown>): Promise<string> {
+  const refused = await work.catch((why: unknown) => why);
+  expect(refused).toBeInstanceOf(OperatorProblem);
+  return (refused as Error).message;
+}
 const statusesOf = async (id: string) =>
   (await verbs().listDeliveries(id, ANY)).map(({ status }) => status as string);
 
@@ -73,9 +79,7 @@ test("agents.resources.delivery: deliveries are listed newest first, so many and
 test("agents.events.webhook.3: one is due again under the same event, unless its endpoint is disabled", async () => {
   const { id, lost } = await lose(1);
   const [{ id: delivery_id, event_id }] = lost as [Json];
-  const disabled = verbs().replay(delivery_id);
-  await expect(disabled).rejects.toThrow("disabled");
-  await expect(disabled).rejects.toBeInstanceOf(OperatorProblem);
+  expect(await problemOf(verbs().replay(delivery_id))).toContain("disabled");
   await turn(id, "enabled");
   const now = front.clock.now();
   expect(await verbs().replay(delivery_id.toUpperCase())).toMatchObject({
@@ -86,7 +90,7 @@ test("agents.events.webhook.3: one is due again under the same event, unless its
 test("what was lost within a time is due again", async () => {
   const { id, lost } = await lose(4);
   const at = (which: number) => Date.parse(lost[which]!.created_at);
-  await expect(verbs().recover(id, { since: 0, until: null })).rejects.toThrow("disabled");
+  expect(await problemOf(verbs().recover(id, { since: 0, until: null }))).toContain("disabled");
   await turn(id, "enabled");
   expect(await verbs().recover(id, { since: at(2), until: at(1) })).toBe(2);
   expect(await statusesOf(id)).toEqual(["cancelled", "pending", "pending", "cancelled"]);
@@ -94,7 +98,7 @@ test("what was lost within a time is due again", async () => {
   expect(await statusesOf(id)).toEqual(["pending", "pending", "pending", "pending"]);
   expect(await verbs().recover(id, { since: at(3), until: null })).toBe(0);
   expect(await verbs().recover(id, { since: front.clock.now() + 1, until: null })).toBe(0);
-  await expect(verbs().recover(id, { since: at(1), until: at(2) })).rejects.toThrow(
+  expect(await problemOf(verbs().recover(id, { since: at(1), until: at(2) }))).toBe(
     "the span ends before it begins",
   );
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createSystemIds, writeBase62 } from "../../src/platform/ids.ts";
+import { countOn, createSystemIds, writeBase62 } from "../../src/platform/ids.ts";
 
 test("a token has the length that is asked for, of base62 only, and is never the same", () => {
   const ids = createSystemIds();
@@ -24,6 +24,17 @@ test("a UUID is of version 7 and ascends", () => {
   const made = Array.from({ length: 100 }, () => ids.uuid());
   expect(made[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect([...made].sort()).toEqual(made);
+});
+
+test("ids counted on from a fresh one are UUIDs behind it, in order", () => {
+  const first = "01920000-0000-7000-8000-0000000000fe";
+  expect([0, 1, 2, 258].map((by) => countOn(first, by))).toEqual([
+    first,
+    "01920000-0000-7000-8000-0000000000ff",
+    "01920000-0000-7000-8000-000000000100",
+    "01920000-0000-7000-8000-000000000200",
+  ]);
+  expect(countOn("01920000-0000-7000-8000-ffffffffffff", 2)).toEndWith("-8000-000000000001");
 });
 
 test("a number in base62 is filled with zeros to its places", () => {

@@ -48,8 +48,10 @@ import { triggerCases } from "./trigger-cases.ts";
 import { triggerHookCases } from "./trigger-hook-cases.ts";
 import { triggerListCases } from "./trigger-list-cases.ts";
 import { webhookCases } from "./webhook-cases.ts";
+import { webhookClaimCases } from "./webhook-claim-cases.ts";
 import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
 import { webhookListCases } from "./webhook-list-cases.ts";
+import { webhookSettleCases } from "./webhook-settle-cases.ts";
 
 export function bindHouses(database: Database) {
   return {
@@ -651,6 +653,8 @@ export const cases: readonly Case[] = [
   ...webhookCases,
   ...webhookDeliveryCases,
   ...webhookListCases,
+  ...webhookClaimCases,
+  ...webhookSettleCases,
   ...secretCases,
   ...triggerCases,
   ...triggerHookCases,

@@ -1,5 +1,6 @@
 // What the start of a run must do, on every engine.
 import { expect } from "bun:test";
+import type { RunRow } from "../../src/agents/runs/run.ts";
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
 import { BEGIN, FREE, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
@@ -47,6 +48,40 @@ export const runStartCases: Case[] = [
       expect(await houses.ran.threads()).toHaveLength(2);
       const marked = await start(houses, "r-4", {}, { thread_id: "thread of r-2" });
       expect(marked.run.external_content).toBe(true);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "puts the body of a hook in front of what the run is asked, as text from outside",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+      await end(houses, "r-1");
+    },
+    async act(houses) {
+      const input = { message: "Look.", hook: { a: 'ü "\u0000"', b: null } };
+      const fields = { input, external_content: true };
+      const more = { hook_message_id: "h-2" };
+      const { run } = await start(houses, "r-2", fields, more);
+      const later = { ...more, thread_id: "thread of r-1", hook_message_id: "h-3" };
+      return [
+        run,
+        (await start(houses, "r-3", { ...fields, input: { ...input, hook: null } }, later)).run,
+      ];
+    },
+    async judge(answer, { runs, ran }) {
+      const [first, second] = answer as RunRow[];
+      expect([first!.message_seq, second!.message_seq]).toEqual([2, 3]);
+      expect(await runs.find("r-2", "a-1")).toEqual(first!);
+      const text = '{"a":"ü \\"\\u0000\\"","b":null}';
+      expect(await ran.messages("thread of r-2")).toMatchObject([
+        { id: "h-2", seq: 1, role: "user", content: text, external: true },
+        { id: "message of r-2", seq: 2, role: "user", content: "Look.", external: false },
+      ]);
+      expect((await ran.messages("thread of r-1")).slice(1)).toMatchObject([
+        { id: "h-3", seq: 2, run_id: "r-3", content: "null", external: true },
+        { id: "message of r-3", seq: 3, content: "Look.", external: false },
+      ]);
     },
   },
   {

@@ -24,6 +24,8 @@ const placesOf = (rows: readonly SealedSecret[]) =>
   rows.map(({ kind, row_id }) => `${kind} ${row_id}`);
 const listAll = ({ secrets }: Houses, key_id = "none") => secrets.listOthers(key_id, null, 100);
 
+const other = secret("nobody's", { kind: "trigger", sealed: "decoy", set_at: 0 });
+
 export const secretCases: readonly Case[] = [
   {
     method: "secrets.find",
@@ -51,6 +53,16 @@ export const secretCases: readonly Case[] = [
     async judge(answer, { secrets }) {
       expect(answer).toBeUndefined();
       expect(await secrets.find("webhook", "a")).toEqual(secret("a", { kind: "webhook" }));
+    },
+  },
+  {
+    method: "secrets.findOr",
+    title: "finds the same, or what is to stand in where there is none",
+    given: fill,
+    act: ({ secrets }) =>
+      Promise.all(["a", "nowhere"].map((id) => secrets.findOr("connection", id, other))),
+    async judge(answer, { secrets }) {
+      expect(answer).toEqual([(await secrets.find("connection", "a"))!, other]);
     },
   },
   {

@@ -19,6 +19,8 @@ export interface TestAppOptions {
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: Place;
+  /** Of its ids: a second app on the same data needs others. */
+  seed?: number;
   /** Left out: the key lasts as long as the app. */
   secrets_key_file?: string;
   /** What stands behind the models; left out: what the settings say. */
@@ -78,7 +80,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     settings: readSettings(options.settings ?? "", "wadi.toml", options.env ?? {}, flags),
     place,
     clock,
-    ids: createSeededIds(),
+    ids: createSeededIds(options.seed),
     log,
     version: "0.0.0-test",
     secrets_key_file: options.secrets_key_file ?? null,

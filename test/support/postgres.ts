@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { SQL } from "bun";
 
 /** Of one connection of its own. */
-export async function runOn(url: string, text: string): Promise<void> {
+async function runOn(url: string, text: string): Promise<void> {
   const pool = new SQL({ url, max: 1 });
   await pool.unsafe(text);
   await pool.close();

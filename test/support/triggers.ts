@@ -54,7 +54,7 @@ export function makeFiring(
 }
 
 /** A minute after the beginning, on time; the next minute follows. */
-export const makeSchedule = (fields: Partial<Schedule> = {}): Schedule => ({
+const makeSchedule = (fields: Partial<Schedule> = {}): Schedule => ({
   ...{ due_at: BEGIN + 60_000, scheduled_at: BEGIN + 60_000, next_fire_at: BEGIN + 120_000 },
   ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missed_count: 0, is_missed: false },
   ...fields,

@@ -73,6 +73,10 @@ export const webhookWrites = store(
             WHERE id = ${id}`,
       );
     },
+    /** Others hold a process for dead. */
+    bury: async (tx, epoch: number, at: number) => {
+      await tx.run(sql`UPDATE processes SET ended_at = ${at} WHERE epoch = ${epoch}`);
+    },
     /** The event is no longer kept. */
     forget: async (tx, event_id: string) => {
       await tx.run(sql`DELETE FROM outbox WHERE id = ${event_id}`);

@@ -4,6 +4,7 @@ import { createTriggerBook } from "../../src/triggers/index.ts";
 import { createAgent, readJson } from "../spec/agents/service.ts";
 import { startTriggers, type TriggersFront } from "../spec/agents/triggers-front.ts";
 import { KEY } from "../support/app.ts";
+import { failureOf } from "../support/database.ts";
 
 const OTHER = `${KEY}-other`;
 const NOBODY = "01920000-0000-7000-8000-000000000001";
@@ -66,5 +67,5 @@ test("agents.states.p12 what the operator pauses its owner or the operator resum
   expect(await book.pause(NOBODY)).toBeUndefined();
   expect(await book.resume(NOBODY)).toBeUndefined();
   await front.ask("PATCH", `/v1/agents/${front.agent.id}`, { body: { status: "archived" } });
-  expect(book.resume(id)).rejects.toMatchObject({ code: "agent_archived" });
+  expect(await failureOf(book.resume(id))).toMatchObject({ code: "agent_archived" });
 });

@@ -2,7 +2,12 @@
 import type { Caller } from "../../src/access/index.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
-import { type Bound, type Database, openDatabase } from "../../src/platform/database/index.ts";
+import {
+  type Bound,
+  type Database,
+  openDatabase,
+  type Place,
+} from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import type { Service } from "../../src/platform/service.ts";
 import { stores } from "../../src/stores.ts";
@@ -34,14 +39,17 @@ const TURNS = 40;
 const STEP_MS = 15_000;
 
 /** `start_ms`: what the wall clock shows at first. */
-export async function openTrial(start_ms: number, seed = 1) {
+export async function openTrial(
+  start_ms: number,
+  { seed = 1, place = { kind: "memory" } }: { seed?: number; place?: Place } = {},
+) {
   const clock = createManualClock(start_ms);
   const ids = createSeededIds(seed);
   const lines: { message: string; trigger_id?: string }[] = [];
   const note = (message: string, fields: object = {}) => void lines.push({ message, ...fields });
   const log = { info() {}, warn: note, error: note };
   const database = await openDatabase({
-    ...{ place: { kind: "memory" }, stores, clock },
+    ...{ place, stores, clock },
     onFailure(failure) {
       throw failure;
     },
@@ -58,6 +66,14 @@ export async function openTrial(start_ms: number, seed = 1) {
   };
   return {
     ...{ clock, database, triggers, settings, lines, turn },
+    /** Many turns: a server that is asked takes its time. */
+    async until(isThere: () => Promise<boolean>): Promise<void> {
+      for (let turns = 0; turns < 100_000; turns++) {
+        if (await isThere()) return;
+        await clock.advance(0);
+      }
+      throw new Error("what was waited for did not come");
+    },
     runs: database.bind(runStore),
     outbox: database.bind(outboxStore),
     /** A schedule of the account's one agent, from now on. */

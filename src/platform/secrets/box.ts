@@ -2,6 +2,7 @@
 import type { Bound } from "../database/index.ts";
 import type { Log } from "../log.ts";
 import { Refusal } from "../refusal.ts";
+import type { Decoy } from "./decoy.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { MasterKey } from "./master-key.ts";
 import { seal, unseal } from "./sealing.ts";
@@ -39,8 +40,11 @@ export interface SecretBox {
     secret: string,
     write: (sealed: SealedSecret) => Promise<T>,
   ): Promise<T>;
-  /** What was stored last for this place; of another's account it is missing. */
-  open(place: SecretPlace): Promise<OpenedSecret>;
+  /**
+   * What was stored last for this place; of another's account it is missing. Where there is none, a
+   * decoy is read and opened in its place, and is missing all the same.
+   */
+  open(place: SecretPlace, decoy?: Decoy): Promise<OpenedSecret>;
 }
 
 export interface SecretBoxOptions {
@@ -94,11 +98,17 @@ export function createSecretBox({ store, ring, log }: SecretBoxOptions): SecretB
         }
       }
     },
-    async open(place) {
+    async open(place, decoy) {
       const { kind, row_id, account_id } = place;
       let tried: string | null = null;
       for (;;) {
-        const found = await store.find(kind, row_id);
+        const found = await (decoy
+          ? store.findOr(kind, row_id, decoy.sealed)
+          : store.find(kind, row_id));
+        if (decoy && found?.key_id === decoy.key.id) {
+          unseal(decoy.key, decoy.sealed, found.sealed);
+          return { ok: false, why: "missing" };
+        }
         if (found?.account_id !== account_id) return { ok: false, why: "missing" };
         const key = findKey(found.key_id);
         if (key) {

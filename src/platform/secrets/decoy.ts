@@ -1,15 +1,19 @@
 // A secret that is nobody's, to be opened where there is none: who measures learns nothing of it.
-import { makeMasterKey } from "./master-key.ts";
-import { seal, unseal } from "./sealing.ts";
-import type { SecretPlace } from "./store.ts";
+import { type MasterKey, makeMasterKey } from "./master-key.ts";
+import { seal } from "./sealing.ts";
+import type { SealedSecret, SecretKind } from "./store.ts";
 
-/** As long as a place of any row and owner. */
+export interface Decoy {
+  key: MasterKey;
+  sealed: SealedSecret;
+}
+
+/** As long as the id of any row or owner. */
 const NOBODYS_ID = "00000000-0000-0000-0000-000000000000";
-const NOWHERE: SecretPlace = { kind: "trigger", row_id: NOBODYS_ID, account_id: NOBODYS_ID };
 
-/** `text` as what is opened each time, at the cost of a stored secret that is as long. */
-export function createDecoy(text: string): () => string {
+/** `text` sealed once, with a key of its own; it opens at the cost of a secret that is as long. */
+export function createDecoy(kind: SecretKind, text: string): Decoy {
   const key = makeMasterKey();
-  const { sealed } = seal(key, { ...NOWHERE, set_at: 0 }, text);
-  return () => unseal(key, NOWHERE, sealed)!;
+  const about = { kind, row_id: NOBODYS_ID, account_id: NOBODYS_ID, set_at: 0 };
+  return { key, sealed: seal(key, about, text) };
 }

@@ -44,6 +44,21 @@ export const secretStore = store(
   {
     find: (db, kind: SecretKind, row_id: string) =>
       db.one(SealedSecret, sql`SELECT * FROM secrets WHERE kind = ${kind} AND row_id = ${row_id}`),
+    /** The same, or what stands in where there is none: a row in any case, at the same cost. */
+    async findOr(db, kind: SecretKind, row_id: string, other: SealedSecret) {
+      const { sealed, account_id, key_id, set_at } = other;
+      const found = await db.one(
+        SealedSecret,
+        sql`SELECT kind, row_id, account_id, sealed, key_id, set_at FROM secrets
+            WHERE kind = ${kind} AND row_id = ${row_id}
+            UNION ALL
+            SELECT CAST(${other.kind} AS TEXT), CAST(${other.row_id} AS TEXT),
+              CAST(${account_id} AS TEXT), CAST(${sealed} AS TEXT), CAST(${key_id} AS TEXT),
+              CAST(${set_at} AS BIGINT)
+            LIMIT 1`,
+      );
+      return found!;
+    },
     /** The key with which secrets are sealed; undefined: none was yet. */
     findKey: (db) => findKey(db),
     /** In the order of their places behind `after`, those that this key did not seal. */

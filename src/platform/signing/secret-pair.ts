@@ -31,13 +31,14 @@ export interface SecretPairs {
     write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
   ): Promise<T>;
   open(place: SecretPlace, now: number): Promise<OpenedPair>;
-  /** The same, for who may not learn whether there are any: where there are none, as much is done. */
+  /** The same, where nobody may learn whether there are any: as much is done if there are none. */
   openAlike(place: SecretPlace, now: number): Promise<OpenedPair>;
 }
 
 /** Their text lies in the box like any other secret. */
 export function createSecretPairs(box: Pick<SecretBox, "store" | "open">): SecretPairs {
-  const openDecoy = createDecoy(writePair({ current: makeSigningSecret(), previous: null }));
+  const nobodys = writePair({ current: makeSigningSecret(), previous: null });
+  const decoy = createDecoy("trigger", nobodys);
   return {
     store: (about, secret, write) =>
       box.store(about, writePair({ current: secret, previous: null }), write),
@@ -56,8 +57,8 @@ export function createSecretPairs(box: Pick<SecretBox, "store" | "open">): Secre
       return opened.ok ? { ok: true, secrets: readSecrets(opened.secret, now) } : opened;
     },
     async openAlike(place, now) {
-      const opened = await box.open(place);
-      const secrets = readSecrets(opened.ok ? opened.secret : openDecoy(), now);
+      const opened = await box.open(place, decoy);
+      const secrets = readSecrets(opened.ok ? opened.secret : nobodys, now);
       return opened.ok ? { ok: true, secrets } : opened;
     },
   };

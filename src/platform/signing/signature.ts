@@ -35,9 +35,10 @@ export interface SignedHead {
 }
 
 /**
- * agents.authentication.webhook_signature agents.authentication.p1: whether one of the secrets has
- * signed this body under this head. It takes as long whether one has or none, also where there is
- * no secret: as many are tried as can be in force at once, and each against every signature.
+ * agents.authentication.webhook_signature agents.authentication.p1 agents.authentication.p2:
+ * whether one of the secrets has signed the bytes of this body under this head. It takes as long
+ * whether one has or none, also where there is no secret: as many are tried as can be in force at
+ * once, and each against every signature, in constant time.
  */
 export function verifyMessage(
   secrets: readonly string[],

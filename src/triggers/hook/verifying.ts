@@ -9,7 +9,7 @@ import type { SecretPairs } from "../../platform/signing/secret-pair.ts";
 import { verifyMessage } from "../../platform/signing/signature.ts";
 import type { triggerStore } from "../store/index.ts";
 
-/** agents.limits.hook_webhook_id */
+/** agents.authentication.webhook_id, agents.limits.hook_webhook_id */
 const WEBHOOK_ID = /^[ -~]{1,128}$/;
 const SECONDS = /^[0-9]{1,15}$/;
 /** agents.limits.hook_timestamp_tolerance */

@@ -82,7 +82,7 @@ export async function change(
   const found = await findTrigger(tx, id);
   if (!found || (account_id !== null && found.account_id !== account_id)) return undefined;
   if (found.cron !== seen.cron || found.time_zone !== seen.time_zone) return null;
-  // agents.errors.agent_archived: its runs would be refused at once.
+  // agents.states.p12: its runs would be refused at once.
   if (given.turn?.to === "active" && found.agent_archived_at !== null) {
     throw refuse("agent_archived");
   }

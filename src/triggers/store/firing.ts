@@ -222,7 +222,7 @@ function setNext(tx: Tx, trigger_id: string, next_fire_at: number | null): Promi
 }
 
 /** A part, agents.states.p12: nothing fires it until somebody resumes it. */
-export async function pauseTrigger(
+async function pauseTrigger(
   tx: Tx,
   trigger_id: string,
   reason: PausedReason,

@@ -2,17 +2,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../access/holds/store.ts";
 import { type Db, sql } from "../../platform/database/index.ts";
-import { maybe, Row } from "../../platform/shape.ts";
+import { Row } from "../../platform/shape.ts";
 import { FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
 
-const Signer = Type.Object({ account_id: maybe(Type.String()) });
+const Signer = Type.Object({ account_id: Type.String(), kind: Type.String() });
 
 export const HookTrigger = Row(FoundTrigger, {
   /** By the operator: its agent, or all of its account's. */
   is_held: Type.Boolean(),
 });
 export type HookTrigger = Static<typeof HookTrigger>;
+
+/** As long as what they stand in for. */
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+const NONE = "nothing";
 
 /** Once, so that the statement around it stays the same text. */
 const FREE = notHeld(sql`triggers.agent_id`, sql`triggers.account_id`);
@@ -24,10 +28,11 @@ const FREE = notHeld(sql`triggers.agent_id`, sql`triggers.account_id`);
 export async function findSigner(db: Db, id: string): Promise<string | null> {
   const found = await db.one(
     Signer,
-    sql`SELECT (SELECT account_id FROM triggers WHERE id = ${id} AND kind = 'webhook')
-          AS account_id`,
+    sql`SELECT account_id, kind FROM triggers WHERE id = ${id}
+        UNION ALL SELECT CAST(${NOBODY} AS TEXT), CAST(${NONE} AS TEXT) LIMIT 1`,
   );
-  return found!.account_id;
+  const { account_id, kind } = found!;
+  return kind === "webhook" ? account_id : null;
 }
 
 /** Of whichever account. */

@@ -119,6 +119,7 @@ export async function replayDelivery(tx: Tx, id: string, asking: Asking): Promis
   await requireEnabled(tx, webhook_id, account_id);
   const found = await findDelivery(tx, id, webhook_id);
   if (!found) throw refuse("delivery_not_found");
+  // agents.errors.event_expired
   if (!(await findEvent(tx, found.event_id))) throw refuse("event_expired");
   const isWaiting = found.status === "pending";
   if (!isWaiting && (await countRoom(tx, account_id, waiting_max)) === 0) {

@@ -26,8 +26,6 @@ export type Settlement = About &
     | { came_to: "delivered" | "failed"; attempt: Attempt }
     /** `gone`: should its endpoint not be disabled, it is tried again, too. */
     | { came_to: "retry" | "gone"; attempt: Attempt; next_attempt_at: number }
-    /** Nothing was tried: for now nothing can be. */
-    | { came_to: "waits"; next_attempt_at: number }
     /** Nothing was tried: there is nothing to be sent, or its process gives it back. */
     | { came_to: "expired" | "released" }
   );
@@ -107,8 +105,6 @@ function advance(delivery: DeliveryRow, one: Settlement, now: number): DeliveryR
       const { next_attempt_at } = one;
       return { ...after, kind: "scheduled", tries: after.tries + 1, lane: 1, next_attempt_at };
     }
-    case "waits":
-      return { ...after, next_attempt_at: one.next_attempt_at };
     case "released":
       return after;
   }

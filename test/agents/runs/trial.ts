@@ -260,7 +260,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       run.created_at = clock.now();
       if (thread_id !== null) run.thread_id = thread_id;
       await bound.start({
-        ...{ run, thread_id, message_id: `m-${id}`, hook_message_id: null, idempotency: null },
+        ...{ run, thread_id, message_id: `m-${id}`, hook_message_id: `h-${id}`, idempotency: null },
         limits: { active_runs: 1_000_000, daily_runs: 1_000_000 },
       });
       return id;

@@ -237,6 +237,21 @@ describe("agents.errors.deliveries_limit", () => {
   });
 });
 
+test("agents.errors.deliveries_limit agents.errors.endpoints_limit of many at once as many are taken as there may be", async () => {
+  const env = { WADI_LIMITS__WAITING_DELIVERIES: "5", WADI_LIMITS__ENDPOINTS: "3" };
+  const { front, id } = await open(env);
+  const many = (ask: () => Promise<Response>) => Promise.all(Array.from({ length: 12 }, ask));
+  const count = (replies: Response[], status: number) =>
+    replies.filter((reply) => reply.status === status).length;
+  const tests = await many(() => front.post(`${PATH}/${id}/test`, undefined));
+  expect([count(tests, 202), count(tests, 429)]).toEqual([5, 7]);
+  expect((await readJson(await front.get(`${PATH}/${id}`))).pending_deliveries).toBe(5);
+  const body = { url: "http://127.0.0.1:9/hooks", events: ["run.failed"] };
+  const made = await many(() => front.post(PATH, body));
+  expect([count(made, 201), count(made, 429)]).toEqual([2, 10]);
+  await front.stop();
+});
+
 describe("POST /v1/webhooks/{id}/deliveries", () => {
   test("agents.endpoints.webhooks.p1 all that was lost in a while is sent again", async () => {
     const { front, id } = await open();

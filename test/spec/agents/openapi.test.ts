@@ -121,7 +121,7 @@ describe("agents.p4 agents.versioning.4", () => {
     });
   });
 
-  test("agents.p4 every schema is described, and the frames of a stream are one", () => {
+  test("agents.p4 agents.endpoints.webhooks.p4 every reply is a schema of a name that is described, and the frames of a stream are one", () => {
     for (const { operation } of routes) {
       for (const { content } of Object.values(operation.responses)) {
         for (const { schema } of Object.values(content ?? {})) {

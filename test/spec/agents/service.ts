@@ -4,7 +4,7 @@ import type { AskOptions, TestApp, TestAppOptions } from "../../support/app.ts";
 import { startApp } from "../../support/app.ts";
 
 /** `own` is the default; `plain` takes no tools, `rented` needs a grant, `secret` is not even seen without one. */
-const SETTINGS = `
+export const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000
 address_requests_per_minute = 1_000_000

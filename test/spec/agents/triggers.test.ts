@@ -83,7 +83,7 @@ describe("POST /v1/triggers", () => {
     await refuse(NOWHERE, 404, "thread_not_found");
   });
 
-  test("agents.errors.agent_not_found agents.errors.agent_archived the agent is the caller's, and not archived", async () => {
+  test("agents.errors.agent_not_found the agent is the caller's, and not archived", async () => {
     const theirs = await createAgent(front, {}, { key: OTHER });
     for (const agent_id of [theirs.id, NOWHERE]) {
       const reply = await front.askCreate({ agent_id });

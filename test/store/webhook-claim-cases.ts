@@ -1,0 +1,209 @@
+// What the store of webhooks must do where a process takes deliveries, on every engine.
+import { expect } from "bun:test";
+import { BEGIN } from "../support/runs.ts";
+import type { Case, Houses } from "./cases.ts";
+import { deliver, deliveriesOf, disable, FANNED, fill, fillOne, LATER } from "./webhook-acts.ts";
+import { first, settleNext, take, turn } from "./webhook-sending-acts.ts";
+
+const HOUR_MS = 3_600_000;
+
+const claimCases: Case[] = [
+  {
+    method: "webhooks.claim",
+    title: "gives a process the oldest of what is due, so many of each endpoint",
+    async given(houses) {
+      await fill(houses);
+      await deliver(houses, 3);
+      await houses.processes.register(BEGIN);
+    },
+    act: ({ webhooks }) => webhooks.claim(1, [turn(2), turn(9, "w-2"), turn(9, "w-3")], LATER),
+    async judge(answer, houses) {
+      const [one, two, three] = answer as Awaited<ReturnType<Houses["webhooks"]["claim"]>>;
+      expect(one!.rows.map(({ event_id }) => event_id)).toEqual(["e-1", "e-2"]);
+      const row = await first(houses);
+      expect(one!.rows[0]).toEqual({
+        ...{ id: row.id, webhook_id: "w-1", event_id: "e-1", account_id: "a-1" },
+        ...{ kind: "scheduled", tries: 0, lane: 0, epoch: 1 },
+      });
+      expect(one).toMatchObject({ next_at: FANNED, webhook_id: "w-1", lane: 0 });
+      expect([two!.rows.length, two!.next_at]).toEqual([3, null]);
+      expect([three!.rows.length, three!.next_at]).toEqual([0, null]);
+      expect(one!.standing).toEqual({ failing_since: null, last_success_at: null });
+      const epochs = (await deliveriesOf(houses, "w-1")).map(({ epoch }) => epoch);
+      expect(epochs).toEqual([1, 1, 0]);
+    },
+  },
+  {
+    method: "webhooks.claim",
+    title: "gives each of many that ask at once other deliveries",
+    async given(houses) {
+      await fillOne(houses);
+      await houses.processes.register(BEGIN);
+      await houses.processes.register(BEGIN);
+    },
+    act: async ({ webhooks }) => {
+      const asks = Array.from({ length: 8 }, (_, n) =>
+        webhooks.claim(1 + (n % 2), [turn(1)], LATER),
+      );
+      return (await Promise.all(asks)).flatMap(([taken]) => taken!.rows.map(({ id }) => id));
+    },
+    async judge(answer, houses) {
+      const all = (await deliveriesOf(houses, "w-1")).map(({ id }) => id);
+      expect((answer as string[]).toSorted()).toEqual(all.toSorted());
+    },
+  },
+  {
+    method: "webhooks.claim",
+    title:
+      "gives nothing that is due later, is of another lane, or of an endpoint that is disabled",
+    async given(houses) {
+      await fillOne(houses);
+      await houses.processes.register(BEGIN);
+    },
+    act: async (houses) => {
+      const { webhooks } = houses;
+      const early = await webhooks.claim(1, [turn(9)], FANNED - 1);
+      const other = await webhooks.claim(1, [turn(9, "w-1", 1)], LATER);
+      await disable(houses);
+      return [...early, ...other, ...(await webhooks.claim(1, [turn(9)], LATER))];
+    },
+    judge(answer) {
+      const known = { failing_since: null, last_success_at: null };
+      const about = { webhook_id: "w-1", rows: [] };
+      expect(answer).toEqual([
+        { ...about, lane: 0, next_at: FANNED, standing: known },
+        { ...about, lane: 1, next_at: null, standing: known },
+        { ...about, lane: 0, next_at: null, standing: null },
+      ]);
+    },
+  },
+  {
+    method: "webhooks.claim",
+    title: "gives nothing to a process that others hold for dead",
+    async given(houses) {
+      await fillOne(houses);
+      await houses.processes.register(BEGIN);
+      await houses.processes.end(1, BEGIN);
+    },
+    act: ({ webhooks }) => webhooks.claim(1, [turn(9)], LATER),
+    judge: (answer) => expect(answer).toEqual([]),
+  },
+  {
+    method: "webhooks.release",
+    title: "makes due again what a dead process had, and says in which lanes",
+    async given(houses) {
+      await fillOne(houses);
+      await take(houses, 2);
+    },
+    act: async (houses) => houses.webhooks.release(await houses.webhooks.listHeld()),
+    async judge(answer, houses) {
+      expect(answer).toEqual([{ webhook_id: "w-1", lane: 0 }]);
+      expect(await houses.webhooks.listHeld()).toEqual([]);
+      expect(await first(houses)).toMatchObject({ tries: 0, next_attempt_at: FANNED, epoch: 0 });
+      expect(await take(houses)).toHaveLength(5);
+    },
+  },
+  {
+    method: "webhooks.release",
+    title: "leaves what another process has by now",
+    async given(houses) {
+      await fillOne(houses);
+      await take(houses, 1);
+    },
+    act: async (houses) => {
+      const [held] = await houses.webhooks.listHeld();
+      return houses.webhooks.release([{ ...held!, epoch: 2 }]);
+    },
+    async judge(answer, houses) {
+      expect(answer).toEqual([]);
+      expect(await houses.webhooks.listHeld()).toHaveLength(1);
+    },
+  },
+  {
+    method: "webhooks.listHeld",
+    title: "lists what processes have",
+    async given(houses) {
+      await fillOne(houses);
+      await take(houses, 2);
+    },
+    act: ({ webhooks }) => webhooks.listHeld(),
+    async judge(answer, houses) {
+      const [one, two] = await deliveriesOf(houses, "w-1");
+      const held = answer as { id: string; epoch: number }[];
+      expect(held.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+        { id: one!.id, epoch: 1 },
+        { id: two!.id, epoch: 1 },
+      ]);
+    },
+  },
+];
+
+const lookCases: Case[] = [
+  {
+    method: "webhooks.listWaiting",
+    title: "lists the endpoints of which something waits, and when it is due",
+    async given(houses) {
+      await fill(houses);
+      await deliver(houses, 2);
+      await settleNext(houses, "retry");
+    },
+    act: ({ webhooks }) => webhooks.listWaiting("", 9),
+    async judge(answer, houses) {
+      const quiet = { failing_since: null, last_success_at: null };
+      const none = { retry_due_at: null, retry_far_at: null };
+      expect(answer).toEqual([
+        {
+          ...{ id: "w-1", failing_since: LATER + 7, last_success_at: null },
+          ...{ first_due_at: FANNED, first_far_at: FANNED },
+          ...{ retry_due_at: LATER + 5_000, retry_far_at: LATER + 5_000 },
+        },
+        { id: "w-2", ...quiet, first_due_at: FANNED, first_far_at: FANNED, ...none },
+      ]);
+      const page = await houses.webhooks.listWaiting("w-1", 1);
+      expect(page.map(({ id }) => id)).toEqual(["w-2"]);
+      await disable(houses);
+      expect((await houses.webhooks.listWaiting("", 9)).map(({ id }) => id)).toEqual(["w-2"]);
+    },
+  },
+  {
+    method: "webhooks.pull",
+    title: "makes due now what is due later than can be, and leaves the rest",
+    async given(houses) {
+      await fillOne(houses);
+      await settleNext(houses, "retry", { next_attempt_at: LATER + HOUR_MS });
+      await settleNext(houses, "retry", { next_attempt_at: LATER + 2 * HOUR_MS });
+    },
+    act: ({ webhooks }) =>
+      webhooks.pull([{ webhook_id: "w-1", lane: 1, until: LATER + HOUR_MS }], LATER + 9),
+    async judge(answer, houses) {
+      expect(answer).toBe(1);
+      const due = (await deliveriesOf(houses, "w-1")).map((one) => one.next_attempt_at);
+      expect(due).toEqual([LATER + HOUR_MS, LATER + 9, FANNED, FANNED, FANNED]);
+    },
+  },
+  {
+    method: "webhooks.findSending",
+    title: "finds what an attempt needs, as it is now",
+    async given(houses) {
+      await fillOne(houses);
+      await take(houses, 1);
+    },
+    act: async (houses) => houses.webhooks.findSending((await first(houses)).id),
+    async judge(answer, houses) {
+      const event = (await houses.webhooks.findEvent("e-1"))!;
+      expect(answer).toEqual({
+        ...{ status: "pending", epoch: 1, endpoint_status: "enabled" },
+        url: "https://w-1.example.com/hooks",
+        ...{ event_type: event.type, event_created_at: event.created_at, event_data: event.data },
+      });
+      await houses.sent.forget("e-1");
+      const { id } = await first(houses);
+      expect(await houses.webhooks.findSending(id)).toMatchObject({ event_data: null });
+      await houses.webhooks.remove("w-1", "a-1");
+      expect(await houses.webhooks.findSending(id)).toMatchObject({ url: null });
+      expect(await houses.webhooks.findSending("d-9")).toBeUndefined();
+    },
+  },
+];
+
+export const webhookClaimCases: readonly Case[] = [...claimCases, ...lookCases];

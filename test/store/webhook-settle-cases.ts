@@ -1,0 +1,271 @@
+// What the store of webhooks must do where attempts came to something, on every engine.
+import { expect } from "bun:test";
+import type { Claimed } from "../../src/webhooks/store/claim.ts";
+import { MANY, makeFan } from "../support/webhooks.ts";
+import type { Case, Houses } from "./cases.ts";
+import {
+  deliveriesOf,
+  disable,
+  enable,
+  FANNED,
+  fillOne,
+  LATER,
+  miscounted,
+  own,
+} from "./webhook-acts.ts";
+import {
+  type CameTo,
+  came,
+  first,
+  makeAttempt,
+  settleNext,
+  TAKEN,
+  take,
+} from "./webhook-sending-acts.ts";
+
+const HOUR_MS = 3_600_000;
+
+const settledCases: Case[] = [
+  {
+    method: "webhooks.settle",
+    title: "keeps the attempt of a delivery that arrived, and counts one less",
+    given: async (houses) => {
+      await fillOne(houses);
+      await settleNext(houses, "retry");
+      await take(houses, 1);
+    },
+    async act(houses) {
+      const [, claimed] = await deliveriesOf(houses, "w-1");
+      return houses.webhooks.settle([came(claimed!, "delivered")], LATER + 7);
+    },
+    async judge(answer, houses) {
+      expect(answer).toEqual([]);
+      const [retried, delivered] = await deliveriesOf(houses, "w-1");
+      expect(delivered).toMatchObject({
+        ...{ status: "delivered", attempt_count: 1, next_attempt_at: null, epoch: 0 },
+        ...{ last_response_status: 204, last_error: null, completed_at: LATER + 7 },
+      });
+      expect(retried).toMatchObject({
+        ...{ status: "pending", attempt_count: 1, next_attempt_at: LATER + 5_000, epoch: 0 },
+        ...{ tries: 1, lane: 1, kind: "scheduled", completed_at: null },
+        ...{ last_response_status: 500, last_error: "The endpoint answered 500." },
+      });
+      expect(await houses.sent.attempts()).toEqual([
+        { ...makeAttempt(), delivery_id: retried!.id, number: 1 },
+        { ...TAKEN, delivery_id: delivered!.id, number: 1 },
+      ]);
+      expect(await houses.webhooks.find("w-1")).toMatchObject({
+        ...{ pending_deliveries: 4, failures: 0, failing_since: null },
+        ...{ last_success_at: LATER + 7, last_failure_at: LATER + 7 },
+      });
+      expect(await miscounted(houses)).toEqual([]);
+    },
+  },
+  ...(["failed", "expired"] as const).map(
+    (came_to): Case => ({
+      method: "webhooks.settle",
+      title: `ends a delivery that is ${came_to}`,
+      given: fillOne,
+      act: (houses) => settleNext(houses, came_to),
+      async judge(_, houses) {
+        const isTried = came_to === "failed";
+        const row = await first(houses);
+        expect(row).toMatchObject({
+          ...{ status: "failed", next_attempt_at: null, completed_at: LATER + 7, epoch: 0 },
+          attempt_count: isTried ? 1 : 0,
+        });
+        expect(row.last_error).toContain(isTried ? "500" : "event_expired");
+        expect(await houses.sent.attempts()).toHaveLength(isTried ? 1 : 0);
+        expect(await houses.webhooks.find("w-1")).toMatchObject({ failures: isTried ? 1 : 0 });
+        expect(await miscounted(houses)).toEqual([]);
+      },
+    }),
+  ),
+  {
+    method: "webhooks.settle",
+    title: "uses no attempt up where nothing was tried",
+    given: fillOne,
+    act: (houses) => settleNext(houses, "released"),
+    async judge(_, houses) {
+      const untried = { status: "pending", tries: 0, attempt_count: 0, lane: 0, epoch: 0 };
+      expect(await first(houses)).toMatchObject({ ...untried, next_attempt_at: FANNED });
+      expect(await houses.sent.attempts()).toEqual([]);
+      expect(await houses.webhooks.find("w-1")).toMatchObject({ failures: 0 });
+    },
+  },
+  {
+    method: "webhooks.settle",
+    title: "writes nothing of what another process has by now",
+    async given(houses) {
+      await fillOne(houses);
+    },
+    act: async (houses) => {
+      const [claimed] = await take(houses, 1);
+      await houses.webhooks.release([claimed!]);
+      await houses.webhooks.settle([came(claimed!, "delivered")], LATER);
+      await houses.webhooks.settle([came({ ...claimed!, id: "d-9" }, "delivered")], LATER);
+    },
+    async judge(_, houses) {
+      expect(await first(houses)).toMatchObject({ status: "pending", attempt_count: 0 });
+      expect(await houses.sent.attempts()).toEqual([]);
+      expect(await houses.webhooks.find("w-1")).toMatchObject({ last_success_at: null });
+    },
+  },
+];
+
+/** While it is on its way, something happens to it. */
+const meanwhile = (
+  title: string,
+  act: (houses: Houses, claimed: Claimed) => Promise<unknown>,
+  came_to: CameTo,
+  judged: object,
+  attempts = 1,
+): Case => ({
+  method: "webhooks.settle",
+  title,
+  given: fillOne,
+  async act(houses) {
+    const [claimed] = await take(houses, 1);
+    await act(houses, claimed!);
+    return houses.webhooks.settle([came(claimed!, came_to)], LATER + 9);
+  },
+  async judge(_, houses) {
+    expect(await first(houses)).toMatchObject({ epoch: 0, ...judged });
+    expect(await houses.sent.attempts()).toHaveLength(attempts);
+    expect(await miscounted(houses)).toEqual([]);
+  },
+});
+const replay = ({ webhooks }: Houses, { id, webhook_id, account_id }: Claimed) =>
+  webhooks.replay(id, { webhook_id, account_id, now: LATER + 5, waiting_max: MANY });
+const AGAIN = { status: "pending", tries: 0, lane: 0, kind: "replay", next_attempt_at: LATER + 5 };
+const recover = async (houses: Houses, { webhook_id, account_id }: Claimed) => {
+  await disable(houses);
+  await enable(houses);
+  const asking = { webhook_id, account_id, now: LATER + 5, waiting_max: MANY };
+  await houses.webhooks.recover(asking, { since: 0, until: LATER }, 9);
+};
+
+const meanwhileCases: Case[] = [
+  ...(["delivered", "retry", "failed", "released"] as const).flatMap((came_to) => {
+    const attempts = came_to === "released" ? 0 : 1;
+    return [
+      meanwhile(
+        `leaves due what was asked for again while it was on its way, and ${came_to}`,
+        ...([replay, came_to, AGAIN, attempts] as const),
+      ),
+      meanwhile(
+        `leaves due what was cancelled and recovered while it was on its way, and ${came_to}`,
+        ...([recover, came_to, AGAIN, attempts] as const),
+      ),
+    ];
+  }),
+  meanwhile(
+    "notes that what was cancelled meanwhile arrived all the same",
+    ...([disable, "delivered", { status: "delivered", completed_at: LATER + 9 }] as const),
+  ),
+  meanwhile(
+    "leaves cancelled what was cancelled meanwhile, and did not arrive",
+    ...([disable, "retry", { status: "cancelled", attempt_count: 1 }] as const),
+  ),
+  {
+    method: "webhooks.settle",
+    title: "keeps what came of deliveries whose endpoint is gone",
+    given: fillOne,
+    async act(houses) {
+      const [claimed] = await take(houses, 1);
+      await houses.webhooks.remove("w-1", "a-1");
+      return houses.webhooks.settle([came(claimed!, "gone")], LATER + 9);
+    },
+    async judge(answer, { sent }) {
+      expect(answer).toEqual([]);
+      expect(await sent.attempts()).toHaveLength(1);
+    },
+  },
+];
+
+/** Failures of one delivery each, at these hours from the first; what the last one came to. */
+const failAt = async (houses: Houses, hours: readonly number[]) => {
+  let answer: unknown;
+  for (const hour of hours) {
+    const [claimed] = await take(houses, 1);
+    const settlement = came(claimed!, "retry", { next_attempt_at: LATER });
+    answer = await houses.webhooks.settle([settlement], LATER + hour * HOUR_MS);
+    await replay(houses, claimed!);
+  }
+  return answer;
+};
+const failing = [{ webhook_id: "w-1", reason: "failing" }];
+
+const hopelessCases: Case[] = [
+  {
+    method: "webhooks.settle",
+    title: "tells of an endpoint that wants no more, whose delivery waits until it is disabled",
+    given: fillOne,
+    act: (houses) => settleNext(houses, "gone"),
+    async judge(answer, houses) {
+      expect(answer).toEqual([{ webhook_id: "w-1", reason: "gone" }]);
+      expect(await first(houses)).toMatchObject({ status: "pending", lane: 1, attempt_count: 1 });
+      await houses.webhooks.disable("w-1", "gone", makeFan(3));
+      expect(await first(houses)).toMatchObject({ status: "cancelled" });
+      expect(await miscounted(houses)).toEqual([]);
+    },
+  },
+  ...(
+    [
+      [
+        "fails for 120 hours, ten times, over twelve hours",
+        [0, 1, 2, 3, 4, 5, 6, 7, 12, 120],
+        true,
+      ],
+      ["fails for less than 120 hours", [0, 1, 2, 3, 4, 5, 6, 7, 12, 119.9], false],
+      ["failed less than ten times", [0, 1, 2, 3, 4, 5, 6, 12, 120], false],
+      ["failed but lately, before a clock leapt", [0, 1, 2, 3, 4, 5, 6, 7, 11.9, 120], false],
+    ] as const
+  ).map(
+    ([title, hours, isHopeless]): Case => ({
+      method: "webhooks.settle",
+      title: `${isHopeless ? "tells of" : "bears with"} an endpoint that ${title}`,
+      given: fillOne,
+      act: (houses) => failAt(houses, hours),
+      async judge(answer, { webhooks }) {
+        expect(answer).toEqual(isHopeless ? failing : []);
+        expect(await webhooks.find("w-1")).toMatchObject({
+          ...{ failing_since: LATER, failures: hours.length, status: "enabled" },
+        });
+      },
+    }),
+  ),
+  {
+    method: "webhooks.settle",
+    title: "begins anew with an endpoint that succeeds, whatever failed before",
+    given: fillOne,
+    async act(houses) {
+      await failAt(houses, [0, 1, 2, 3, 4, 5, 6, 7, 12]);
+      await settleNext(houses, "delivered");
+      return failAt(houses, [120]);
+    },
+    async judge(answer, { webhooks }) {
+      expect(answer).toEqual([]);
+      expect(await webhooks.find("w-1")).toMatchObject({
+        ...{ failures: 1, failing_since: LATER + 120 * HOUR_MS },
+      });
+    },
+  },
+  {
+    method: "webhooks.settle",
+    title: "says nothing more of an endpoint that is disabled already",
+    given: fillOne,
+    async act(houses) {
+      const [claimed] = await take(houses, 1);
+      await houses.webhooks.update(own("w-1"), { status: "disabled" }, makeFan(7));
+      return houses.webhooks.settle([came(claimed!, "gone")], LATER);
+    },
+    judge: (answer) => expect(answer).toEqual([]),
+  },
+];
+
+export const webhookSettleCases: readonly Case[] = [
+  ...settledCases,
+  ...meanwhileCases,
+  ...hopelessCases,
+];

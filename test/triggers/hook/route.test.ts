@@ -1,0 +1,149 @@
+// The hook beside a firing that fails, or that somebody was quicker than: nothing is lost.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readSettings } from "../../../src/platform/settings/index.ts";
+import { makeSigningSecret } from "../../../src/platform/signing/secret.ts";
+import { createSecretPairs } from "../../../src/platform/signing/secret-pair.ts";
+import { signMessage } from "../../../src/platform/signing/signature.ts";
+import type { FireRow } from "../../../src/triggers/fire.ts";
+import type { FireTrigger, FireWish } from "../../../src/triggers/firing.ts";
+import { openHook } from "../../../src/triggers/hook/route.ts";
+import { createHall, type Hall } from "../../http/hall.ts";
+import { create as createAgent } from "../../store/agent-cases.ts";
+import { bindHouses, type Houses } from "../../store/cases.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { openTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { openTestSecrets } from "../../support/secrets.ts";
+import { makeHook } from "../../support/triggers.ts";
+
+const ID = "01920000-0000-7000-8000-0000000000aa";
+const SECRET = makeSigningSecret();
+const FIRE: FireRow = {
+  ...{ id: "01920000-0000-7000-8000-0000000000bb", trigger_id: ID, source: "webhook" },
+  ...{ outcome: "started", run_id: "01920000-0000-7000-8000-0000000000cc" },
+  ...{ scheduled_at: null, webhook_id: "one", missed_count: 0, error: null },
+  ...{ created_at: 0, fired_by_key_id: null },
+};
+
+let database: TestDatabase;
+let houses: Houses;
+let hall: Hall;
+let fire: FireTrigger;
+let wishes: FireWish[];
+beforeEach(async () => {
+  database = await openTestDatabase({ kind: "memory" });
+  houses = bindHouses(database);
+  wishes = [];
+  const clock = createManualClock();
+  const secrets = openTestSecrets(database, clock);
+  const settings = readSettings("", "wadi.toml", {}, {});
+  const around = { database, clock, secrets, settings: () => settings };
+  hall = createHall(
+    (door) => {
+      const note: FireTrigger = (wish) => {
+        wishes.push(wish);
+        return fire(wish);
+      };
+      openHook(door, note, around);
+    },
+    { half: "agents", clock },
+  );
+  await createAgent(houses, "g-1");
+  const hook = makeHook(ID);
+  const about = { kind: "trigger", row_id: ID, account_id: "a-1", set_at: 0 } as const;
+  await createSecretPairs(secrets).store(about, SECRET, (sealed) =>
+    houses.triggers.create(hook, sealed, 100),
+  );
+});
+afterEach(() => database.close());
+
+async function send(body = '{"a":1}', id = "one") {
+  const now_s = Math.floor(createManualClock().now() / 1_000);
+  const headers = {
+    ...{ "content-type": "application/json", "webhook-id": id },
+    "webhook-timestamp": String(now_s),
+    "webhook-signature": signMessage([SECRET], id, now_s, Buffer.from(body)),
+  };
+  const reply = await hall.ask("POST", `/v1/hooks/${ID}`, { headers, body });
+  // biome-ignore lint/suspicious/noExplicitAny: a receipt, or a refusal.
+  const value = (await reply.json()) as any;
+  const retry_after = reply.headers.get("retry-after");
+  return [reply.status, value.error?.code ?? value, ...(retry_after ? [retry_after] : [])];
+}
+
+test("agents.endpoints.triggers.p5 it fires once what was sent, and tells exactly so much of the fire", async () => {
+  fire = async () => ({ kind: "fired", fire: FIRE, retry_after: null });
+  const { id, outcome, run_id } = FIRE;
+  expect(await send()).toEqual([202, { fire: { id, outcome, run_id } }]);
+  expect(wishes).toMatchObject([
+    { source: "webhook", webhook_id: "one", hook: { a: 1 }, trigger: { id: ID } },
+  ]);
+});
+
+describe("agents.errors.internal_error", () => {
+  test("agents.errors.internal_error what nobody foresaw is a 500, written down, and the same may be sent again", async () => {
+    fire = async () => {
+      throw new Error("the disk is full");
+    };
+    expect(await send()).toEqual([500, "internal_error"]);
+    expect(hall.lines).toMatchObject([
+      {
+        ...{ level: "error", message: "a request failed", route: "POST /v1/hooks/:trigger_id" },
+        error: expect.stringContaining("the disk is full"),
+      },
+    ]);
+    expect(await houses.triggers.findRequested(ID, "one")).toBeUndefined();
+    fire = async () => ({ kind: "fired", fire: FIRE, retry_after: null });
+    expect((await send())[0]).toBe(202);
+  });
+
+  test("agents.errors.internal_error so is a fire that could start nothing, and that is kept", async () => {
+    const error = { code: "no_model_available", message: "The default model is not available." };
+    const failed: FireRow = { ...FIRE, outcome: "failed", run_id: null, error };
+    fire = async () => ({ kind: "fired", fire: failed, retry_after: null });
+    expect(await send()).toEqual([500, "internal_error"]);
+    expect(JSON.stringify(hall.lines)).toContain("no_model_available");
+  });
+});
+
+describe("what became of the trigger meanwhile", () => {
+  const unstarted = (outcome: FireRow["outcome"], code: string, retry_after: string | null) => {
+    const error = { code, message: "Such a sentence." };
+    const row: FireRow = { ...FIRE, outcome, run_id: null, error };
+    fire = async () => ({ kind: "fired", fire: row, retry_after });
+    return send();
+  };
+
+  test("agents.errors.trigger_paused paused, or by this fire", async () => {
+    fire = async () => ({ kind: "paused" });
+    expect(await send()).toEqual([409, "trigger_paused"]);
+    expect(await unstarted("refused", "permission_denied", null)).toEqual([409, "trigger_paused"]);
+  });
+
+  test("agents.errors.invalid_signature deleted: it is as one that never was", async () => {
+    fire = async () => ({ kind: "gone" });
+    expect(await send()).toEqual([401, "invalid_signature"]);
+  });
+
+  test("agents.endpoints.triggers.p6 fired by the same request, which was quicker", async () => {
+    fire = async () => ({ kind: "known", fire: FIRE });
+    expect((await send())[0]).toBe(200);
+  });
+
+  test("agents.errors.agent_held held", async () => {
+    expect(await unstarted("held", "agent_held", null)).toEqual([503, "agent_held", "60"]);
+  });
+
+  test("agents.errors.rate_limited agents.limits.retry_after its runs at a limit, with a time to wait in any case", async () => {
+    const limited = [429, "rate_limited"];
+    expect(await unstarted("limited", "daily_runs_limit", "77")).toEqual([...limited, "77"]);
+    expect(await unstarted("limited", "thread_busy", null)).toEqual([...limited, "10"]);
+  });
+});
+
+test("what is refused before it fires nothing", async () => {
+  fire = async () => ({ kind: "fired", fire: FIRE, retry_after: null });
+  expect(await send("")).toEqual([400, "invalid_request"]);
+  await houses.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since: 0 });
+  expect(await send("")).toEqual([503, "agent_held", "60"]);
+  expect(wishes).toEqual([]);
+});

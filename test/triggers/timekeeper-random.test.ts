@@ -1,0 +1,245 @@
+// Random schedules, clocks that are set, processes that die at a write and databases that fail:
+// no instant fires twice, none that somebody looked at is left out, and what was missed adds up.
+import { afterEach, expect, test } from "bun:test";
+import type { Service } from "../../src/platform/service.ts";
+import { nextAfter } from "../../src/triggers/cron/occurrences.ts";
+import type { FireRow } from "../../src/triggers/fire.ts";
+import type { TriggerRow } from "../../src/triggers/trigger.ts";
+import { createDraw } from "../support/draw.ts";
+import { readRuns } from "../support/runs.ts";
+import { takeSchedule } from "./cron/use.ts";
+import { openTrial, type Trial, type TriggerWrites } from "./trial.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const SEEDS = Array.from({ length: 20 }, (_, n) => n + 1);
+const ACTS = 24;
+/** Of each kind of write that a timekeeper does. */
+const WRITES = ["fire", "realign", "change"] as const;
+
+const closing: Trial[] = [];
+afterEach(async () => {
+  for (const trial of closing.splice(0)) await trial.close();
+});
+
+/** Around both changes of summer time of New York and Lord Howe in 2026. */
+const STARTS = ["2026-03-07T20:00Z", "2026-04-04T02:00Z", "2026-10-03T06:00Z", "2026-10-31T22:00Z"];
+const ZONES = ["UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Riyadh"];
+const CATCH_UPS = [0, 3_600, 86_400];
+
+/** A process, or what is left of one: from some write on nothing of it reaches the database. */
+interface Cut {
+  isDead: boolean;
+  /** Writes until it dies; behind the last one, or in front of it. */
+  left: number;
+  side: "before" | "after";
+  /** So many writes fail, and are told to. */
+  failures: number;
+}
+
+function cutOff(store: TriggerWrites, cut: Cut): TriggerWrites {
+  const never = () => new Promise<never>(() => undefined);
+  const guarded = WRITES.map((method) => {
+    const write = store[method] as (...given: unknown[]) => Promise<unknown>;
+    return [
+      method,
+      async (...given: unknown[]) => {
+        if (cut.isDead) return never();
+        if (cut.failures > 0 && cut.failures-- > 0) throw new Error("the disk is full");
+        if (--cut.left > 0) return write(...given);
+        cut.isDead = true;
+        // Others of the same moment may have reached the database, or not.
+        if (cut.side === "after") await write(...given);
+        return never();
+      },
+    ];
+  });
+  return { ...store, ...Object.fromEntries(guarded) };
+}
+
+/** A world in which clocks only go forward unless `isWild`. */
+async function openWorld(seed: number, isWild: boolean) {
+  const draw = createDraw(seed * 2 + (isWild ? 1 : 0));
+  const below = (bound: number) => Math.floor(draw() * bound);
+  const pick = <T>(some: readonly T[]): T => some[below(some.length)]!;
+  const trial = await openTrial(Date.parse(pick(STARTS)) + below(HOUR_MS), { seed });
+  closing.push(trial);
+  const { clock } = trial;
+  const makeSpan = () => below(pick([2 * MINUTE_MS, 3 * HOUR_MS, 30 * HOUR_MS]));
+  const cut: Cut = { isDead: false, left: Number.POSITIVE_INFINITY, side: "after", failures: 0 };
+  let keeper: Service | null = null;
+  /** From here on somebody has looked all the time. */
+  let since: number;
+
+  const start = async () => {
+    const isDoomed = draw() < 0.5;
+    Object.assign(cut, {
+      isDead: false,
+      left: isDoomed ? 1 + below(12) : Number.POSITIVE_INFINITY,
+    });
+    Object.assign(cut, { side: pick(["before", "after"]), failures: 0 });
+    // Its own: what is left of another one stays dead.
+    const own = { ...cut };
+    current = own;
+    keeper = await trial.start({ wrap: (store) => cutOff(store, own) });
+    since = clock.now();
+  };
+  let current = cut;
+  const makeCron = () =>
+    pick([
+      () => `*/${pick([1, 2, 7, 20])} * * * *`,
+      () => `${below(60)} * * * *`,
+      () => `${below(60)} ${pick([1, 2, 3])} * * *`,
+      () => `${below(60)},${below(60)} ${below(24)},${below(4)} * * *`,
+    ])();
+  const rows: TriggerRow[] = [];
+  const add = async () => {
+    const timed = { time_zone: pick(ZONES), catch_up_seconds: pick(CATCH_UPS) };
+    rows.push(await trial.add(`t-${rows.length}`, makeCron(), timed));
+  };
+  const acts = {
+    look: () => trial.pass(MINUTE_MS * (1 + below(40))),
+    async sleep() {
+      await keeper?.stop(0);
+      keeper = null;
+      await clock.advance(makeSpan());
+      if (isWild && draw() < 0.5) clock.shiftWall(-makeSpan());
+      await start();
+    },
+    async jump() {
+      clock.shiftWall(makeSpan());
+      since = clock.now();
+      await trial.pass(30_000);
+    },
+    async back() {
+      clock.shiftWall(-makeSpan());
+      since = clock.now();
+      await trial.pass(30_000);
+    },
+    async fail() {
+      current.failures = 1 + below(3);
+      await trial.pass(4 * MINUTE_MS);
+      current.failures = 0;
+      await trial.pass(MINUTE_MS);
+      since = clock.now();
+      trial.lines.length = 0;
+    },
+    add,
+  };
+  type Act = keyof typeof acts;
+  const names: Act[] = ["look", "look", "look", "sleep", "jump", "fail", "add"];
+  if (isWild) names.push("back", "back");
+  const act = async () => {
+    await acts[pick(names)]();
+    // Nothing fails by itself, and a clock that went back is all that there is to say.
+    const messages = trial.lines.splice(0).map(({ message }) => message);
+    expect(messages.filter((message) => !message.startsWith("the wall clock went back"))).toEqual(
+      [],
+    );
+    if (current.isDead) await start();
+  };
+  for (let n = 0; n < 3; n++) await add();
+  await start();
+  return { trial, rows, act, start, lookedSince: () => since, isDead: () => current.isDead };
+}
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** Instants of a schedule in (after, until]. */
+function* walk({ cron, time_zone }: TriggerRow, after: number, until: number): Generator<number> {
+  const schedule = takeSchedule(cron!);
+  for (let at = nextAfter(schedule, time_zone!, after); at !== null && at <= until; ) {
+    yield at;
+    at = nextAfter(schedule, time_zone!, at);
+  }
+}
+const fireOf = (fires: readonly FireRow[], instant: number) =>
+  fires.find(({ scheduled_at }) => scheduled_at === instant);
+
+/** While somebody looks, each instant fires. */
+async function judgeLooking({ trial, rows, lookedSince, isDead }: World, isWild: boolean) {
+  if (isDead()) return;
+  for (const row of rows) {
+    const fires = await trial.listFires(row.id);
+    const after = Math.max(lookedSince(), isWild ? 0 : row.created_at);
+    if (row.created_at > after) continue;
+    for (const instant of walk(row, after, trial.clock.now())) {
+      const fire = fireOf(fires, instant);
+      // One that was missed when the clock went by it the first time stays what it is.
+      const outcome = fire && isWild && fire.outcome === "missed" ? "started" : fire?.outcome;
+      expect([row.id, new Date(instant), outcome]).toEqual([row.id, new Date(instant), "started"]);
+    }
+  }
+}
+
+/** Whatever happened: once each, on time or missed, with one event, and one run where it began. */
+async function judgeFires({ trial, rows }: World) {
+  const told = new Map<string, number>();
+  for (const { data } of await trial.outbox.list("a-1")) {
+    const { id } = JSON.parse(data).fire;
+    told.set(id, (told.get(id) ?? 0) + 1);
+  }
+  let [fired, started] = [0, 0];
+  for (const row of rows) {
+    const fires = await trial.listFires(row.id);
+    expect(new Set(fires.map(({ scheduled_at }) => scheduled_at)).size).toBe(fires.length);
+    for (const { id, scheduled_at, created_at, outcome, run_id, error } of fires) {
+      expect([...walk(row, scheduled_at! - 1, scheduled_at!)]).toEqual([scheduled_at!]);
+      const late_ms = created_at - scheduled_at!;
+      expect(late_ms).toBeGreaterThanOrEqual(0);
+      const is_missed = late_ms > Math.max(row.catch_up_seconds! * 1_000, MINUTE_MS);
+      expect([outcome, error]).toEqual([is_missed ? "missed" : "started", null]);
+      const run = run_id === null ? null : await trial.runs.find(run_id, "a-1");
+      expect(run?.fire_id ?? null).toBe(is_missed ? null : id);
+      expect(told.get(id)).toBe(1);
+      if (run) started += 1;
+    }
+    fired += fires.length;
+  }
+  expect(told.size).toBe(fired);
+  const counts = await readRuns(trial.database).counts();
+  expect(counts[0]?.started ?? 0).toBe(started);
+}
+
+/** Every instant is one that fired, or one that a later fire counts. */
+async function judgeMissed({ trial, rows }: World) {
+  for (const row of rows) {
+    const fires = await trial.listFires(row.id);
+    let before = row.created_at;
+    for (const { scheduled_at, outcome, missed_count } of fires) {
+      const passed = [...walk(row, before, scheduled_at!)].length;
+      const missed = outcome === "missed" ? passed : passed - 1;
+      expect([row.id, missed_count]).toEqual([row.id, Math.min(missed, 10_000)]);
+      before = scheduled_at!;
+    }
+    const { next_fire_at } = (await trial.triggers.find(row.id))!;
+    expect([row.id, next_fire_at]).toEqual([row.id, walk(row, before, Infinity).next().value]);
+    expect(next_fire_at).toBeGreaterThan(trial.clock.now());
+  }
+}
+
+test.each(SEEDS)(
+  "agents.does.trigger: each instant once, and all that was missed counted; world %i",
+  async (seed) => {
+    const world = await openWorld(seed, false);
+    for (let n = 0; n < ACTS; n++) {
+      await world.act();
+      await judgeLooking(world, false);
+    }
+    await world.start();
+    await judgeFires(world);
+    await judgeMissed(world);
+  },
+);
+
+test.each(SEEDS)(
+  "agents.does.trigger: no instant twice, and none left out, also where clocks go back; world %i",
+  async (seed) => {
+    const world = await openWorld(seed, true);
+    for (let n = 0; n < ACTS; n++) {
+      await world.act();
+      await judgeLooking(world, true);
+    }
+    await world.start();
+    await judgeFires(world);
+  },
+);

@@ -1,0 +1,174 @@
+// A dispatcher on a database in memory, with a manual clock and receivers that a test makes up: what
+// is sent when, seen from inside the process.
+import type { Database } from "../../src/platform/database/index.ts";
+import { openDatabase } from "../../src/platform/database/index.ts";
+import type {
+  GuardedFailure,
+  GuardedOutcome,
+  GuardedRequest,
+} from "../../src/platform/egress/index.ts";
+import { createProcess } from "../../src/platform/processes/process.ts";
+import { stores } from "../../src/stores.ts";
+import type { Around } from "../../src/webhooks/around.ts";
+import { createDispatcher } from "../../src/webhooks/dispatcher.ts";
+import { createEndpoints } from "../../src/webhooks/endpoints.ts";
+import { webhookStore } from "../../src/webhooks/store/index.ts";
+import { createManualClock, type ManualClock } from "../support/clock.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { openTestSecrets, type TestSecrets } from "../support/secrets.ts";
+import { bindWebhookWrites, webhookWrites } from "../support/webhooks.ts";
+
+export const ACCOUNT = "a-1";
+export const URL_1 = "https://one.example.com/hooks";
+
+/** A request as it was sent, at which wall time. */
+export interface Sent {
+  url: string;
+  at: number;
+  /** webhook-id */
+  id: string;
+  body: string;
+  headers: Record<string, string>;
+  signal: AbortSignal;
+}
+export type Respond = (sent: Sent, nth: number) => GuardedOutcome | Promise<GuardedOutcome>;
+
+export const reply = (status = 204, headers: Record<string, string> = {}, body = "") =>
+  ({
+    ...{ ok: true, url: URL_1, status, headers: new Headers(headers), truncated: false },
+    body: Buffer.from(body),
+  }) satisfies GuardedOutcome;
+export const fail = (code: GuardedFailure["code"] = "refused"): GuardedFailure => ({
+  ...{ ok: false, code, say: `It failed: ${code}.`, sent: code !== "refused", status: null },
+});
+/** Silent for 15 seconds, or until it is given up. */
+export const hang = (clock: ManualClock, { signal }: Sent): Promise<GuardedOutcome> =>
+  new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(fail("aborted")));
+    clock.after(15_000, () => resolve(fail("timeout")));
+  });
+
+export type Store = ReturnType<typeof bind>;
+const bind = (database: Database) => database.bind(webhookStore);
+
+export interface TrialOptions {
+  database?: Database;
+  clock?: ManualClock;
+  seed?: number;
+  /** Of the installation. */
+  secrets?: TestSecrets;
+  /** As other processes see the database: then none of them knows that it is alone. */
+  isShared?: boolean;
+  /** Stands in front of the store: a database that fails, or a process that is cut off. */
+  wrap?(store: Store): Store;
+  /** Stands in front of every store of this process. */
+  guard?<T extends object>(store: T): T;
+}
+export type Trial = Awaited<ReturnType<typeof openTrial>>;
+
+/** Not started yet. */
+export async function openTrial(respond: Respond = () => reply(), options: TrialOptions = {}) {
+  const clock = options.clock ?? createManualClock();
+  const onFailure = (failure: unknown) => {
+    throw failure;
+  };
+  const database =
+    options.database ??
+    (await openDatabase({
+      ...{ place: { kind: "memory" }, stores: [...stores, webhookWrites], clock, onFailure },
+    }));
+  const ids = createSeededIds(options.seed ?? 1);
+  const lines: string[] = [];
+  const say = (message: string) => void lines.push(message);
+  const log = { info: say, warn: say, error: say } as never;
+  const sent: Sent[] = [];
+  const agents = { webhooks: true };
+  const limits = { waiting_deliveries: 10_000, endpoints: 1_000 };
+  const { guard = (one) => one, wrap = (one) => one } = options;
+  const secrets = options.secrets ?? openTestSecrets(database, clock);
+  const box = { ...secrets };
+  const process = createProcess({
+    database: {
+      ...{ ...database, engine: options.isShared ? "postgres" : "memory" },
+      bind: (one) => guard(database.bind(one)),
+    },
+    ...{ clock, log },
+  });
+  const store = bind(database);
+  const request = async (ask: GuardedRequest) => {
+    const { url, headers, signal } = ask;
+    const body = Buffer.from(ask.body as Uint8Array).toString();
+    const one = {
+      url,
+      headers,
+      body,
+      id: headers["webhook-id"]!,
+      at: clock.now(),
+      signal: signal!,
+    };
+    return respond(one, sent.push(one));
+  };
+  const around: Around = {
+    ...{ database, clock, ids, log, secrets: box, process },
+    egress: { request, judge: (text) => ({ ok: true, url: new URL(text) }) },
+    settings: () => ({ limits, agents }) as never,
+  };
+  const dispatcher = createDispatcher({ around, store: guard(wrap(store)) });
+  const endpoints = createEndpoints(around);
+  const outside = bindWebhookWrites(database);
+  let happened = 0;
+
+  const until = async <T>(look: () => Promise<T | false | undefined | null>): Promise<T> => {
+    for (let turns = 0; turns < 10_000; turns++) {
+      const found = await look();
+      if (found) return found;
+      await clock.advance(0);
+    }
+    throw new Error("what was waited for did not come");
+  };
+  /** As many turns as anything can take that waits for no time to pass. */
+  const settle = async () => {
+    for (let turn = 0; turn < 60; turn++) await clock.advance(0);
+  };
+  return {
+    ...{ clock, database, store, outside, process, dispatcher, endpoints, lines, sent },
+    ...{ box, secrets, agents, limits, until, settle, ids },
+    async start() {
+      await process.start();
+      await dispatcher.start();
+      await settle();
+    },
+    async stop(deadline_ms = 0) {
+      const stopped = Promise.resolve(dispatcher.stop(deadline_ms)).then(() => process.stop(0));
+      await clock.advance(deadline_ms + 2_000);
+      await stopped;
+    },
+    /** An endpoint for everything; its id and secret. */
+    async listen(url = URL_1, fields: object = {}) {
+      const wish = { url, events: ["run.completed"] as never, ...fields };
+      const { row, secret } = await endpoints.create(ACCOUNT, wish);
+      return { id: row.id, secret, own: { id: row.id, account_id: ACCOUNT } };
+    },
+    /** Something happens, so often; the ids of the events. */
+    async happen(times = 1) {
+      const events: string[] = [];
+      for (let n = 0; n < times; n++) {
+        const id = ids.uuid();
+        const data = { run: { id: `r-${++happened}` } };
+        const about = { id, account_id: ACCOUNT, type: "run.completed" } as const;
+        await outside.tell({ ...about, at: clock.now(), data });
+        events.push(id);
+      }
+      await settle();
+      return events;
+    },
+    /** Deliveries in the order in which they were made. */
+    deliveries: outside.deliveries,
+    attempts: outside.attempts,
+    /** Time passes, and all that comes of it happens. */
+    async pass(ms: number) {
+      await clock.advance(ms);
+      await settle();
+    },
+  };
+}
