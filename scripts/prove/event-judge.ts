@@ -71,6 +71,7 @@ export const LAWS = {
   changed: "events that came with two bodies, or another than is kept",
   unsigned: "sendings with a signature that does not verify",
   miscounted: "endpoints or deliveries whose counts are wrong",
+  disabled: "endpoints that are disabled though they were enabled last",
   stuck: "events or deliveries that wait for ever",
 } as const;
 
@@ -92,6 +93,7 @@ export const judgeEvents = (scene: EventScene): EventJudgement => {
     untold: [...list(FIRES_UNTOLD), ...list(APPROVALS_UNTOLD)],
     unsigned: [...scene.unsigned],
     miscounted: [...list(PENDING_MISCOUNTED), ...list(ATTEMPTS_MISCOUNTED)],
+    disabled: list(DISABLED),
     stuck: list(STUCK),
   };
 };
@@ -166,6 +168,8 @@ const PENDING_MISCOUNTED = `SELECT id, pending_deliveries FROM webhook_endpoints
 const ATTEMPTS_MISCOUNTED = `SELECT deliveries.id, attempt_count, COUNT(number) FROM deliveries
   LEFT JOIN delivery_attempts ON delivery_id = deliveries.id GROUP BY deliveries.id
   HAVING COUNT(number) <> attempt_count OR COALESCE(MAX(number), 0) <> attempt_count`;
+
+const DISABLED = "SELECT id, disabled_reason FROM webhook_endpoints WHERE status = 'disabled'";
 
 const STUCK = `SELECT 'event', id FROM outbox WHERE is_pending <> 0
   UNION ALL SELECT deliveries.status, deliveries.id FROM deliveries

@@ -127,10 +127,12 @@ const planClock = (run: Run): number => {
 const comeToRest = async (run: Run): Promise<void> => {
   const { ground } = run;
   run.isClosing = true;
-  ground.receiver.moods.clear();
+  const { moods } = ground.receiver;
+  // What is gone becomes well once it has been disabled.
+  for (const [name, mood] of moods) if (mood !== "gone") moods.delete(name);
   // What does not end is a finding, and no reason to know nothing else.
   await waitUntil("all has been sent", () => run.underway === 0, END_MS_MAX).catch(() => {});
-  ground.receiver.moods.clear();
+  moods.clear();
   const resting = run.server!;
   run.server = null;
   await resting.stop();
