@@ -52,6 +52,8 @@ export const Fire = Resource(
 export type Fire = Static<typeof Fire>;
 
 export const FireRow = Row(Fire, {
+  /** A request may come again, and more come of it than the first time: it is kept from then. */
+  ended_at: Timestamp("When its outcome came."),
   /** The key that fired it by hand; null: of another source. */
   fired_by_key_id: maybe(Type.String()),
 });

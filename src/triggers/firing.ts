@@ -4,7 +4,7 @@ import type { RunWish, Starting } from "../agents/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Bound } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
-import { type Code, Refusal } from "../platform/refusal.ts";
+import { type Code, Refusal, refuse } from "../platform/refusal.ts";
 import type { FireSource } from "./fire.ts";
 import type { Fired, Prepared, Schedule } from "./store/firing.ts";
 import type { triggerStore } from "./store/index.ts";
@@ -28,7 +28,7 @@ export interface FireWish {
 export type FireTrigger = (wish: FireWish) => Promise<Exclude<Fired, { kind: "changed" }>>;
 
 export interface FiringOptions {
-  triggers: Pick<Bound<typeof triggerStore>, "fire" | "find">;
+  triggers: Pick<Bound<typeof triggerStore>, "fire" | "find" | "isHeld">;
   findCaller: FindCaller;
   prepareRun: Starting["prepare"];
   clock: Clock;
@@ -81,14 +81,19 @@ export function createFiring(options: FiringOptions): FireTrigger {
 
 /** agents.authentication.1: its runs act for the trigger's key, as that key is now. */
 async function prepare(
-  { findCaller, prepareRun, clock }: FiringOptions,
+  { triggers, findCaller, prepareRun, clock }: FiringOptions,
   wish: FireWish,
   fire_id: string,
 ): Promise<Prepared> {
   const { trigger, source, schedule, fired_by_key_id = null } = wish;
   if (schedule?.is_missed) return MISSED;
   const caller = await findCaller(trigger.key_id);
-  if (!caller) return refuseFor("permission_denied", KEY_ENDED, clock.now());
+  if (!caller) {
+    // agents.errors.agent_held: what is held is judged by its key no sooner than by its model.
+    const held = (await triggers.isHeld(trigger.id)) ? refuse("agent_held") : null;
+    const { code, message } = held ?? { code: "permission_denied", message: KEY_ENDED };
+    return refuseFor(code, message, clock.now());
+  }
   const run: RunWish = {
     message: trigger.input?.message ?? describe(wish, clock.now()),
     ...("hook" in wish && { hook: wish.hook }),

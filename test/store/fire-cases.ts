@@ -67,9 +67,9 @@ const startCases: Case[] = [
       triggers.fire(makeTimedFiring("f-1", "t-1", { missed_count: 3 }, { now: BEGIN + 61_000 })),
     async judge(answer, houses) {
       const fire: FireRow = {
-        ...{ id: "f-1", trigger_id: "t-1", source: "cron", outcome: "started" },
-        ...{ run_id: "run of f-1", scheduled_at: BEGIN + MINUTE_MS, webhook_id: null },
-        ...{ missed_count: 3, error: null, created_at: BEGIN + 61_000, fired_by_key_id: null },
+        ...{ id: "f-1", trigger_id: "t-1", source: "cron", outcome: "started", webhook_id: null },
+        ...{ run_id: "run of f-1", scheduled_at: BEGIN + MINUTE_MS, missed_count: 3, error: null },
+        ...{ created_at: BEGIN + 61_000, ended_at: BEGIN + 61_000, fired_by_key_id: null },
       };
       expect(answer).toEqual({ kind: "fired", fire, retry_after: null });
       expect(await houses.triggers.findFire("f-1")).toEqual(fire);

@@ -69,8 +69,13 @@ export const runStartCases: Case[] = [
         (await start(houses, "r-3", { ...fields, input: { ...input, hook: null } }, later)).run,
       ];
     },
-    async judge(answer, { runs, ran }) {
+    async judge(answer, { runs, ran, threads }) {
       const [first, second] = answer as RunRow[];
+      // The thread was there before, and is marked as one that begins with it.
+      for (const { thread_id, external_content } of [first!, second!]) {
+        const thread = await threads.find(thread_id, "a-1");
+        expect([external_content, thread!.external_content]).toEqual([true, true]);
+      }
       expect([first!.message_seq, second!.message_seq]).toEqual([2, 3]);
       expect(await runs.find("r-2", "a-1")).toEqual(first!);
       const text = '{"a":"ü \\"\\u0000\\"","b":null}';

@@ -79,6 +79,78 @@ export const triggerHookCases: Case[] = [
       expect(answer).toMatchObject({ status: "paused", agent_archived_at: ARCHIVED }),
   },
   {
+    method: "triggers.isHeld",
+    title: "tells of a hold on the agent or the account of a trigger, and of nobody else's",
+    async given(houses) {
+      await fill(houses);
+      await hold(houses, "agent", "g-3");
+    },
+    async act(houses) {
+      const read = () => Promise.all(["t-1", "t-2", "t-3"].map((id) => houses.triggers.isHeld(id)));
+      const told = [await read()];
+      await hold(houses, "account", "a-1");
+      told.push(await read());
+      await houses.holds.release("account", "a-1");
+      return [...told, await read(), await houses.triggers.isHeld("t-9")];
+    },
+    judge: (answer) =>
+      expect(answer).toEqual([
+        ...[
+          [false, false, true],
+          [true, true, true],
+          [false, false, true],
+        ],
+        false,
+      ]),
+  },
+  {
+    method: "triggers.fire",
+    title: "of a request that comes again to the same end writes nothing, but pauses once more",
+    given: fill,
+    async act(houses) {
+      const error = { code: "permission_denied", message: "The key has ended." };
+      const pause = { type: "key" as const, ...error, at: new Date(BEGIN).toISOString() };
+      const refused = { ok: false as const, outcome: "refused" as const, error, pause };
+      const told: unknown[] = [];
+      for (const nth of [1, 2]) {
+        const seen = { cron: null, time_zone: null };
+        const turn = { to: "active" as const };
+        const key_id = null;
+        await houses.triggers.change(makeChange("t-2", { turn, key_id, seen, next_fire_at: null }));
+        const fields = { fire_id: `f-${nth}`, event_id: `e-${nth}`, now: BEGIN + nth };
+        const fired = await send(houses, "m-1", { prepared: refused, ...fields });
+        const { status, last_fire_at } = (await houses.triggers.find("t-2"))!;
+        told.push([fired.kind, status, last_fire_at! - BEGIN]);
+      }
+      return told;
+    },
+    async judge(answer, { outbox }) {
+      expect(answer).toEqual([
+        ["fired", "paused", 1],
+        ["fired", "paused", 1],
+      ]);
+      expect(await outbox.list("a-1")).toMatchObject([{ id: "e-1" }]);
+    },
+  },
+  {
+    method: "triggers.sweepFires",
+    title: "keeps a request that came again from the last thing that came of it",
+    async given(houses) {
+      await fill(houses);
+      const error = { code: "agent_held", message: "It is held." };
+      const held = { ok: false, outcome: "held", error, pause: null };
+      await send(houses, "m-1", { prepared: held, now: BEGIN });
+      await send(houses, "m-1", { event_id: "e-2", now: BEGIN + 9 });
+    },
+    act: ({ triggers }) => triggers.sweepFires(BEGIN + 9, 3),
+    async judge(answer, { triggers }) {
+      expect(answer).toBe(0);
+      const times = { created_at: BEGIN, ended_at: BEGIN + 9 };
+      expect(await triggers.findFire("f-m-1")).toMatchObject({ outcome: "started", ...times });
+      expect(await triggers.sweepFires(BEGIN + 10, 3)).toBe(1);
+    },
+  },
+  {
     method: "triggers.findRequested",
     title: "finds the fire of a sender's word, of its trigger only",
     async given(houses) {

@@ -88,7 +88,8 @@ export const triggerListCases: readonly Case[] = [
       expect(answer).toEqual({
         ...{ id: "f-1", trigger_id: "t-1", source: "manual", outcome: "started" },
         ...{ run_id: "run of f-1", scheduled_at: null, webhook_id: null, missed_count: 0 },
-        ...{ error: null, created_at: BEGIN + 1_000, fired_by_key_id: "k-2" },
+        ...{ error: null, created_at: BEGIN + 1_000, ended_at: BEGIN + 1_000 },
+        fired_by_key_id: "k-2",
       });
       expect(await triggers.findFire("f-9")).toBeUndefined();
     },

@@ -14,7 +14,8 @@ const ID = "01920000-0000-7000-8000-000000000002";
 
 const makeFire = (outcome: FireOutcome, code: string | null, message: string): FireRow => ({
   ...{ id: ID, trigger_id: ID, source: "manual", outcome, run_id: null, scheduled_at: null },
-  ...{ webhook_id: null, missed_count: 0, created_at: BEGIN, fired_by_key_id: caller.key_id },
+  ...{ webhook_id: null, missed_count: 0, created_at: BEGIN, ended_at: BEGIN },
+  fired_by_key_id: caller.key_id,
   error: code === null ? null : { code, message },
 });
 

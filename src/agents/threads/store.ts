@@ -1,6 +1,14 @@
 // Threads and their messages as they are read: who starts runs and executes them writes both.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, endOfPiece, none, type Sql, sql, store } from "../../platform/database/index.ts";
+import {
+  type Db,
+  endOfPiece,
+  none,
+  type Sql,
+  sql,
+  store,
+  type Tx,
+} from "../../platform/database/index.ts";
 import { maybe, Row } from "../../platform/shape.ts";
 import { MessageRow, ThreadRow } from "./thread.ts";
 
@@ -50,6 +58,13 @@ export const threadStore = store(
   },
   {},
 );
+
+/** A part: text from outside stands in it from now on, and every later run on it knows that. */
+export async function markThread(tx: Tx, thread_id: string): Promise<void> {
+  await tx.run(
+    sql`UPDATE threads SET external_content = 1 WHERE id = ${thread_id} AND external_content = 0`,
+  );
+}
 
 /** A thread's messages are numbered without gaps: the newest one's number is their count. */
 function listThreads(db: Db, which: Sql): Promise<FoundThread[]> {

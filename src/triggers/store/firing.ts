@@ -86,12 +86,15 @@ export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
   const { now, prepared } = firing;
   const pause = end.outcome === "refused" && !prepared.ok ? prepared.pause : null;
   const next = schedule ? schedule.next_fire_at : trigger.next_fire_at;
-  await tx.run(
-    sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${pause ? null : next}
-        WHERE id = ${trigger_id}`,
-  );
+  // The same once more of a request that comes again is recorded nowhere.
+  if (row !== before) {
+    await tx.run(
+      sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${next}
+          WHERE id = ${trigger_id}`,
+    );
+    await tellFired(tx, trigger, row, firing);
+  }
   if (pause) await pauseTrigger(tx, trigger_id, pause, now);
-  if (row !== before) await tellFired(tx, trigger, row, firing);
   return { kind: "fired", fire: row, retry_after: end.retry_after };
 }
 
@@ -191,7 +194,7 @@ async function keepFire(
       ...{ id: fire_id, trigger_id, source, outcome, run_id, webhook_id, error, fired_by_key_id },
       scheduled_at: schedule?.scheduled_at ?? null,
       missed_count: schedule ? await countMissed(tx, trigger_id, schedule) : 0,
-      created_at: now,
+      ...{ created_at: now, ended_at: now },
     };
     await tx.run(sql`INSERT INTO fires ${into(FireRow, row)}`);
     return row;
@@ -199,10 +202,10 @@ async function keepFire(
   if (before.outcome === outcome && before.error?.code === error?.code) return before;
   await tx.run(
     sql`UPDATE fires SET outcome = ${outcome}, run_id = ${run_id},
-          error = ${error === null ? null : JSON.stringify(error)}
+          error = ${error === null ? null : JSON.stringify(error)}, ended_at = ${now}
         WHERE id = ${before.id}`,
   );
-  return { ...before, outcome, run_id, error };
+  return { ...before, outcome, run_id, error, ended_at: now };
 }
 
 /** agents.events.webhook.4 */

@@ -14,6 +14,8 @@ export const HookTrigger = Row(FoundTrigger, {
 });
 export type HookTrigger = Static<typeof HookTrigger>;
 
+const Id = Type.Object({ id: Type.String() });
+
 /** As long as what they stand in for. */
 const NOBODY = "00000000-0000-0000-0000-000000000000";
 const NONE = "nothing";
@@ -44,6 +46,12 @@ export function findHook(db: Db, id: string): Promise<HookTrigger | undefined> {
         FROM triggers JOIN agents ON agents.id = triggers.agent_id
         WHERE triggers.id = ${id} AND triggers.kind = 'webhook'`,
   );
+}
+
+/** Whether the operator holds the agent of a trigger, or all of its account's. */
+export async function isHeld(db: Db, id: string): Promise<boolean> {
+  const held = await db.one(Id, sql`SELECT id FROM triggers WHERE id = ${id} AND NOT ${FREE}`);
+  return held !== undefined;
 }
 
 /** The fire of a request that came before, by its sender's own word for it. */

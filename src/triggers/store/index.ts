@@ -24,7 +24,7 @@ import {
   realign,
 } from "./due.ts";
 import { type Firing, fire } from "./firing.ts";
-import { findHook, findRequested, findSigner } from "./hook.ts";
+import { findHook, findRequested, findSigner, isHeld } from "./hook.ts";
 import {
   type FireFilter,
   listArchived,
@@ -44,6 +44,7 @@ export const triggerStore = store(
     findSigner: (db, id: string) => findSigner(db, id),
     /** Such a trigger, with what stands against its fires now. */
     findHook: (db, id: string) => findHook(db, id),
+    isHeld: (db, id: string) => isHeld(db, id),
     findRequested: (db, trigger_id: string, webhook_id: string) =>
       findRequested(db, trigger_id, webhook_id),
     /** Accounts that have something due, those that wait longest first. */

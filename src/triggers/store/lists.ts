@@ -67,10 +67,10 @@ export async function listArchived(db: Db): Promise<string[]> {
   return rows.map(({ agent_id }) => agent_id);
 }
 
-/** Deletes up to `limit` fires from before `until`, also of triggers that are gone. */
+/** Deletes up to `limit` fires that ended before `until`, also of triggers that are gone. */
 export function sweepFires(tx: Tx, until: number, limit: number): Promise<number> {
   return tx.run(
     sql`DELETE FROM fires WHERE id IN
-          (SELECT id FROM fires WHERE created_at < ${until} ORDER BY created_at LIMIT ${limit})`,
+          (SELECT id FROM fires WHERE ended_at < ${until} ORDER BY ended_at LIMIT ${limit})`,
   );
 }

@@ -122,6 +122,20 @@ describe("agents.errors.agent_held", () => {
     await front.fired();
   });
 
+  test("agents.errors.agent_held agents.states.p12 it is told before a key that has ended, which pauses behind it", async () => {
+    const { account_id } = front;
+    const { key, secret } = await front.app.access.keys.create({ account_id, scopes: ["agents"] });
+    const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
+    front.hook = (await (await front.post("/v1/triggers", body, { key: secret })).json()) as Json;
+    await front.app.operator.keys.revoke(key.id);
+    await hold();
+    expect(await tell({ id: "one" })).toEqual(held);
+    expect(await readTrigger()).toMatchObject({ status: "active", paused_reason: null });
+    await release();
+    await expectRefusal(await front.send({ id: "one" }), 409, "trigger_paused");
+    expect(await front.listFires()).toMatchObject([{ outcome: "refused", webhook_id: "one" }]);
+  });
+
   test("agents.errors.agent_held it is told behind a pause, and before the limit and what is sent", async () => {
     await reopen("hook_requests_per_minute = 1");
     await hold();

@@ -21,7 +21,7 @@ const FIRE: FireRow = {
   ...{ id: "01920000-0000-7000-8000-0000000000bb", trigger_id: ID, source: "webhook" },
   ...{ outcome: "started", run_id: "01920000-0000-7000-8000-0000000000cc" },
   ...{ scheduled_at: null, webhook_id: "one", missed_count: 0, error: null },
-  ...{ created_at: 0, fired_by_key_id: null },
+  ...{ created_at: 0, ended_at: 0, fired_by_key_id: null },
 };
 
 let database: TestDatabase;

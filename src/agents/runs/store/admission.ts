@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { cleanText, type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
+import { markThread } from "../../threads/store.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { listAsks, RunRow } from "../run.ts";
 
@@ -71,6 +72,8 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   );
   await refuseLimits(tx, run, counts, limits);
   if (given.thread_id === null) await addThread(tx, run);
+  // The body of a hook is stored here: what stands in a thread marks it.
+  else if (run.external_content) await markThread(tx, given.thread_id);
   // Lists are ordered by number, and by time: a clock that was put back must not part the two.
   const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);
   const row: RunRow = {

@@ -10,6 +10,7 @@ import {
 import { writeRow } from "../../../platform/shape.ts";
 import type { NoteEffect } from "../../notes/note.ts";
 import { applyNoteEffect } from "../../notes/store.ts";
+import { markThread } from "../../threads/store.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
 import type { RunRow } from "../run.ts";
 import { type NewStep, StepRow } from "../step.ts";
@@ -106,10 +107,7 @@ export async function writeRecord(
     await tx.run(insertMessages(rows));
     // The mark of the run becomes the thread's, in the transaction that stores what it is for.
     if (progress.external_content && messages.some(({ external }) => external)) {
-      await tx.run(
-        sql`UPDATE threads SET external_content = 1
-            WHERE id = ${thread_id} AND external_content = 0`,
-      );
+      await markThread(tx, thread_id);
     }
   }
   for (const { tool_call_id, content } of outputs) {

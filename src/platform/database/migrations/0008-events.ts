@@ -53,6 +53,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       missed_count ${integer} NOT NULL,
       error ${text},
       created_at ${integer} NOT NULL,
+      ended_at ${integer} NOT NULL,
       fired_by_key_id ${text}
     )${strict}`,
     // An instant of a schedule and a request of a sender are one fire each, whatever any code does.
@@ -63,7 +64,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     "CREATE INDEX fires_by_trigger ON fires (trigger_id, created_at, id)",
     // Of those that started none there may be few among very many, or the other way round.
     "CREATE INDEX fires_by_outcome ON fires (trigger_id, outcome, created_at, id)",
-    "CREATE INDEX fires_by_age ON fires (created_at)",
+    "CREATE INDEX fires_by_age ON fires (ended_at)",
     // The key that fired a trigger by hand: it may not decide what the run asks.
     `ALTER TABLE runs ADD COLUMN fired_by_key_id ${text}`,
     // Whether a trigger has a run that is not over: nearly always few.
