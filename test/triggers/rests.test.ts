@@ -1,0 +1,44 @@
+// How long triggers rest that could not be fired, and how many of them are remembered.
+import { expect, test } from "bun:test";
+import { createRests } from "../../src/triggers/rests.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const one = { id: "t-1", account_id: "a-1" };
+
+test("a rest is twice as long each time, up to five minutes, until the trigger was fired", async () => {
+  const clock = createManualClock();
+  const rests = createRests(clock);
+  expect(rests.nextEndIn()).toBe(Infinity);
+  const lasted: number[] = [];
+  for (let n = 0; n < 9; n++) {
+    rests.begin(one);
+    const rest_ms = rests.nextEndIn();
+    await clock.advance(rest_ms - 1);
+    expect(rests.has(one)).toBe(true);
+    await clock.advance(1);
+    expect([rests.has(one), rests.nextEndIn()]).toEqual([false, Infinity]);
+    lasted.push(rest_ms / 1_000);
+  }
+  expect(lasted).toEqual([5, 10, 20, 40, 80, 160, 300, 300, 300]);
+  rests.forget(one);
+  rests.begin(one);
+  expect(rests.nextEndIn()).toBe(5_000);
+});
+
+test("those of an account are counted, so that a look reads beyond them", () => {
+  const rests = createRests(createManualClock());
+  rests.begin(one);
+  rests.begin({ ...one, id: "t-2" });
+  rests.begin({ id: "t-3", account_id: "a-2" });
+  expect(["a-1", "a-2", "a-3"].map(rests.count)).toEqual([2, 1, 0]);
+});
+
+test("of very many the one that failed longest ago is forgotten", () => {
+  const rests = createRests(createManualClock());
+  for (let n = 0; n < 10_000; n++) rests.begin({ id: `t-${n}`, account_id: "a-1" });
+  rests.begin({ id: "t-0", account_id: "a-1" });
+  rests.begin({ id: "another", account_id: "a-1" });
+  expect(rests.count("a-1")).toBe(10_000);
+  const has = ["t-0", "t-1", "t-2", "another"].map((id) => rests.has({ ...one, id }));
+  expect(has).toEqual([true, false, true, true]);
+});
