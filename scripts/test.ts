@@ -13,6 +13,7 @@ const SLOWEST = {
   "test/spec-engines.test.ts": 18_000,
   "test/spec/agents/fuzz.test.ts": 14_000,
   "test/crash/calls.test.ts": 10_000,
+  "test/crash/events.test.ts": 10_000,
   "test/crash/runs.test.ts": 9_000,
   "test/binary/reload.test.ts": 8_000,
   "test/store/pglite.test.ts": 9_000,

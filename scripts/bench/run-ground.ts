@@ -79,8 +79,11 @@ export interface RunServer {
   kill(): Promise<void>;
 }
 
-export const serveRuns = async ({ program, at, key }: RunGround): Promise<RunServer> => {
-  const child = launch([program, "serve", "--port", "0", ...at]);
+export const serveRuns = async (
+  { program, at, key }: Pick<RunGround, "program" | "at" | "key">,
+  verb: readonly string[] = ["serve"],
+): Promise<RunServer> => {
+  const child = launch([program, ...verb, "--port", "0", ...at]);
   const port = Number(await readUntil(child, /http:\/\/127\.0\.0\.1:(\d+)/));
   const end = async (signal: "SIGTERM" | "SIGKILL") => {
     child.kill(signal);
@@ -129,7 +132,11 @@ export const startRun = async (
 };
 
 /** One row of the database, which a server may have open. */
-export const look = <T>({ file }: RunGround, query: string, ...values: string[]): T[] => {
+export const look = <T>(
+  { file }: Pick<RunGround, "file">,
+  query: string,
+  ...values: string[]
+): T[] => {
   using connection = new Connection(file, { readonly: true });
   return connection.query(query).all(...values) as T[];
 };

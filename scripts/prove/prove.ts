@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
 import { calls } from "./calls.ts";
 import { egress } from "./egress.ts";
+import { events } from "./events.ts";
 import { killKeys } from "./kill-keys.ts";
 import { ledger } from "./ledger.ts";
 import { memoryChat } from "./memory-chat.ts";
@@ -10,7 +11,7 @@ import type { Finding, Proof } from "./proof.ts";
 import { runs } from "./runs.ts";
 import { unit } from "./unit.ts";
 
-const proofs: readonly Proof[] = [calls, egress, killKeys, ledger, memoryChat, runs, unit];
+const proofs: readonly Proof[] = [calls, egress, events, killKeys, ledger, memoryChat, runs, unit];
 
 const { values: flags, positionals } = parseArgs({
   options: { long: { type: "boolean", default: false } },

@@ -19,7 +19,7 @@ import { VERSION } from "./version.ts";
 const FIRST_KEY = "svc_sk_dev";
 /** What may stand behind `Bearer`; it also needs no quoting in a shell. */
 const KEY = /^[A-Za-z0-9._~+/=-]{1,200}$/;
-const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/;
+const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{3})?)?Z)?$/;
 
 export async function runDev(given: Given, output: Output): Promise<number> {
   const first = readFirstKey(given);

@@ -22,6 +22,7 @@ export interface LogFields {
   service?: string;
   run_id?: string;
   trigger_id?: string;
+  webhook_id?: string;
   tool?: string;
   duration_ms?: number;
   /** Of bugs only: our own stack, no data of a caller's. */
@@ -49,6 +50,7 @@ const ALLOWED = new Set<string>([
   "service",
   "run_id",
   "trigger_id",
+  "webhook_id",
   "tool",
   "duration_ms",
   "error",

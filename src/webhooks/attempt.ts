@@ -79,8 +79,9 @@ export function createAttempting({ around, store }: AttemptOptions): Attempting 
     const duration_ms = Math.round(clock.monotonic() - begun);
     const verdict = judgeOutcome(outcome, clock);
     if (verdict === null) return leave(claimed, "released");
-    const times = { started_at, duration_ms, now: clock.now() };
-    const settlement = settleAttempt(claimed, verdict, { ...times, fraction: drawFraction(ids) });
+    const { url } = prepared;
+    const tried = { url, started_at, duration_ms, now: clock.now() };
+    const settlement = settleAttempt(claimed, verdict, { ...tried, fraction: drawFraction(ids) });
     // It is disabled as soon as this is written.
     return { settlement, end: verdict.end, duration_ms, is_standstill: verdict.is_gone };
   };

@@ -5,20 +5,35 @@ import { createFans } from "./fanning.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { Hopeless } from "./store/settle.ts";
 
+/** Of what nobody did by hand its operator learns here. */
+const SAID = {
+  gone: "a webhook endpoint was disabled: it answered 410",
+  failing: "a webhook endpoint was disabled: for five days nothing has arrived",
+} as const;
+
 export interface DisablingOptions {
   around: Pick<Around, "clock" | "ids" | "log" | "settings">;
   store: Pick<Bound<typeof webhookStore>, "disable">;
 }
 
 export function createDisabling({ around, store }: DisablingOptions) {
+  const { log } = around;
   const makeFan = createFans(around);
+  /** What is on its way to an endpoint may all come back with the same. */
+  const underway = new Set<string>();
   const disable = async ({ webhook_id, reason }: Hopeless) => {
-    while (!(await store.disable(webhook_id, reason, makeFan())));
+    try {
+      while (!(await store.disable(webhook_id, reason, makeFan())));
+      log.warn(SAID[reason], { webhook_id });
+    } catch (error) {
+      // Its next failure says so again.
+      log.error("a webhook endpoint could not be disabled", { error, webhook_id });
+    }
+    underway.delete(webhook_id);
   };
   return (hopeless: Hopeless): void => {
-    // Where that fails, its next failure says so again.
-    disable(hopeless).catch((error) => {
-      around.log.error("a webhook endpoint could not be disabled", { error });
-    });
+    if (underway.has(hopeless.webhook_id)) return;
+    underway.add(hopeless.webhook_id);
+    void disable(hopeless);
   };
 }

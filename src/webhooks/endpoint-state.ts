@@ -12,6 +12,8 @@ const PLACES_MAX = 8;
 
 export interface Endpoint {
   readonly id: string;
+  /** Known from its first claim on. */
+  account_id: string | null;
   /** How many may be sent to it at once. */
   places: number;
   is_failing: boolean;
@@ -51,7 +53,7 @@ export function createEndpoint(id: string): Endpoint {
     claim_rank: 2,
   });
   const state = {
-    ...{ id, places: 1, is_failing: false, is_slow: false, has_succeeded: false },
+    ...{ id, account_id: null, places: 1, is_failing: false, is_slow: false, has_succeeded: false },
     ...{ is_tried: false, is_resting: false, held: 0, underway: new Set<never>() },
     note({ failing_since, last_success_at }: Standing) {
       if (endpoint.is_tried) return;

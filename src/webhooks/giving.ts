@@ -70,10 +70,14 @@ export function createGiving({ around, store }: GivingOptions): Giving {
     for (const account_id of told) accounts.add(account_id);
     begin();
   };
-  const look = () =>
-    void outbox.listWaiting().then(tell, (error) => {
+  const look = () => {
+    if (isOver) return;
+    outbox.listWaiting().then(tell, (error) => {
       log.error("events that wait for webhook endpoints could not be listed", { error });
+      // Nobody tells of them a second time.
+      clock.after(AGAIN_MS, look);
     });
+  };
 
   return {
     start() {

@@ -10,11 +10,11 @@ type Times = Pick<Attempt, "started_at" | "duration_ms">;
 export function settleAttempt(
   claimed: Claimed,
   verdict: Verdict,
-  { now, fraction, ...times }: Times & { now: number; fraction: number },
+  { now, fraction, url, ...times }: Times & { now: number; fraction: number; url: string },
 ): Settlement {
   const { response_status, response_body, error } = verdict;
   const attempt = { kind: claimed.kind, ...times, response_status, response_body, error };
-  const about = { ...aboutOf(claimed), attempt };
+  const about = { ...aboutOf(claimed), attempt, url };
   if (error === null) return { ...about, came_to: "delivered" };
   if (verdict.is_gone) return { ...about, came_to: "gone", next_attempt_at: now + GONE_WAIT_MS };
   const { retry_after_ms, least_wait_ms: least_ms } = verdict;

@@ -41,7 +41,7 @@ export function createPlaces(clock: Clock, agenda: Agenda): Places {
     const isFull = endpoint.underway.size >= endpoint.places;
     if (isFull || endpoint.is_resting) return null;
     const rank = isStalling(endpoint, clock) ? 2 : rankOf(lane);
-    return room.hasPlace(rank) ? rank : null;
+    return room.hasPlace(endpoint, rank) ? rank : null;
   };
   const sit = (lane: Lane, rank: Rank): Seat => {
     const { endpoint } = lane;
@@ -51,7 +51,7 @@ export function createPlaces(clock: Clock, agenda: Agenda): Places {
     // From now on it is held where its place is.
     room.hold(endpoint, claim_rank, -1);
     room.hold(endpoint, rank, 1);
-    room.take(rank);
+    room.take(endpoint, rank);
     const seat: Seat = { claimed, begun_at: clock.monotonic(), rank, endpoint };
     endpoint.underway.add(seat);
     return seat;
@@ -68,7 +68,7 @@ export function createPlaces(clock: Clock, agenda: Agenda): Places {
     leave(seat, came) {
       const { endpoint, rank } = seat;
       endpoint.underway.delete(seat);
-      room.leave(rank);
+      room.leave(endpoint, rank);
       room.hold(endpoint, rank, -1);
       if (came) learn(endpoint, came);
       agenda.file(endpoint);

@@ -28,7 +28,10 @@ export function createTurns({ clock, agenda, room, ready }: TurnsOptions): Turns
     const { endpoint, number } = lane;
     // Whoever answers quickly never waits for the database.
     const ahead = rank === 0 && !isStalling(endpoint, clock) ? 2 : 1;
-    const count = Math.min(room.countFree(rank), ahead * endpoint.places - endpoint.held);
+    const count = Math.min(
+      room.countFreeFor(endpoint, rank),
+      ahead * endpoint.places - endpoint.held,
+    );
     if (count <= 0) return null;
     Object.assign(lane, { is_claiming: true, claim_rank: rank });
     lane.told_at = Number.POSITIVE_INFINITY;
@@ -49,6 +52,8 @@ export function createTurns({ clock, agenda, room, ready }: TurnsOptions): Turns
   ) => {
     lane.due_at = Math.min(next_at ?? Number.POSITIVE_INFINITY, lane.told_at);
     if (standing) lane.endpoint.note(standing);
+    // Nothing of it is held here while that is not known: nothing is held under two names.
+    lane.endpoint.account_id ??= rows[0]?.account_id ?? null;
     for (const claimed of rows) lane.ready.push({ claimed, rank: lane.claim_rank });
     room.hold(lane.endpoint, lane.claim_rank, rows.length);
     if (lane.ready.length > 0) ready.add(lane);

@@ -16,6 +16,15 @@ const happen = async (houses: Houses, moments: readonly number[], account_id = "
 const momentsOf = async ({ outbox }: Houses, account_id = "a-1") =>
   (await outbox.list(account_id)).map(({ created_at }) => created_at - BEGIN);
 
+/** An endpoint for each of these accounts. */
+const listen = async (houses: Houses, account_ids: readonly string[]) => {
+  await houses.secrets.claim("k-1");
+  for (const account_id of account_ids) {
+    const row = makeEndpoint(`w of ${account_id}`, { account_id });
+    await houses.webhooks.create(row, sealOf(row), { ...makeFan(0), endpoints_max: MANY });
+  }
+};
+
 export const outboxCases: readonly Case[] = [
   {
     method: "outbox.list",
@@ -31,11 +40,7 @@ export const outboxCases: readonly Case[] = [
     method: "outbox.listWaiting",
     title: "names the accounts of which somebody listens and has not been given everything",
     async given(houses) {
-      await houses.secrets.claim("k-1");
-      for (const account_id of ["a-1", "a-2", "a-3"]) {
-        const row = makeEndpoint(`w of ${account_id}`, { account_id });
-        await houses.webhooks.create(row, sealOf(row), { ...makeFan(0), endpoints_max: MANY });
-      }
+      await listen(houses, ["a-1", "a-2", "a-3"]);
       await happen(houses, [1, 2]);
       await happen(houses, [3], "a-2");
       await happen(houses, [4], "a-4");
@@ -58,6 +63,22 @@ export const outboxCases: readonly Case[] = [
       expect(await houses.outbox.sweep(BEGIN + 4, 2)).toBe(1);
       expect(await houses.outbox.sweep(BEGIN + 4, 2)).toBe(0);
       expect(await momentsOf(houses)).toEqual([4]);
+    },
+  },
+  {
+    method: "outbox.sweep",
+    title: "leaves what somebody has yet to be given, however old it is",
+    async given(houses) {
+      await happen(houses, [1]);
+      await listen(houses, ["a-1"]);
+      await happen(houses, [2, 3]);
+    },
+    act: ({ outbox }) => outbox.sweep(BEGIN + 9, 5),
+    async judge(answer, houses) {
+      expect(answer).toBe(1);
+      expect(await momentsOf(houses)).toEqual([2, 3]);
+      await houses.webhooks.fanOut("a-1", makeFan(1));
+      expect(await houses.outbox.sweep(BEGIN + 9, 5)).toBe(2);
     },
   },
 ];

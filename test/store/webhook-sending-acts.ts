@@ -2,6 +2,7 @@
 import type { Claimed, LaneNumber } from "../../src/webhooks/store/claim.ts";
 import type { Attempt, Settlement } from "../../src/webhooks/store/settle.ts";
 import { BEGIN } from "../support/runs.ts";
+import { makeEndpoint } from "../support/webhooks.ts";
 import type { Houses } from "./cases.ts";
 import { deliveriesOf, LATER } from "./webhook-acts.ts";
 
@@ -33,9 +34,10 @@ export const came = (
 ): Settlement => {
   const isTried = !["expired", "released"].includes(came_to);
   const isPutOff = ["retry", "gone"].includes(came_to);
+  const { url } = makeEndpoint(claimed.webhook_id);
   return {
     ...{ delivery_id: claimed.id, webhook_id: claimed.webhook_id, epoch: claimed.epoch, came_to },
-    ...(isTried && { attempt: came_to === "delivered" ? TAKEN : makeAttempt() }),
+    ...(isTried && { attempt: came_to === "delivered" ? TAKEN : makeAttempt(), url }),
     ...(isPutOff && { next_attempt_at: LATER + 5_000 }),
     ...fields,
   } as Settlement;

@@ -253,6 +253,41 @@ const hopelessCases: Case[] = [
   },
   {
     method: "webhooks.settle",
+    title: "says nothing of an endpoint that has got another place meanwhile",
+    given: fillOne,
+    async act(houses) {
+      const [claimed] = await take(houses, 1);
+      await houses.webhooks.update(own("w-1"), { url: "https://new.example.com/" }, makeFan(7));
+      return houses.webhooks.settle([came(claimed!, "gone")], LATER);
+    },
+    async judge(answer, houses) {
+      expect(answer).toEqual([]);
+      expect(await houses.webhooks.find("w-1")).toMatchObject({
+        ...{ status: "enabled", failing_since: null, last_failure_at: null, failures: 0 },
+      });
+      expect(await first(houses)).toMatchObject({ status: "pending", attempt_count: 1 });
+    },
+  },
+  {
+    method: "webhooks.settle",
+    title: "ends a test with its one attempt, also where the endpoint wants no more",
+    async given(houses) {
+      await fillOne(houses);
+      await take(houses);
+      const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER + 8, waiting_max: 9 };
+      await houses.webhooks.test(asking, { event_id: "e-test", delivery_id: "d-test" });
+    },
+    act: (houses) => settleNext(houses, "gone"),
+    async judge(answer, houses) {
+      expect(answer).toEqual([{ webhook_id: "w-1", reason: "gone" }]);
+      expect(await houses.webhooks.findDelivery("d-test")).toMatchObject({
+        ...{ status: "failed", attempt_count: 1, next_attempt_at: null },
+      });
+      expect(await miscounted(houses)).toEqual([]);
+    },
+  },
+  {
+    method: "webhooks.settle",
     title: "says nothing more of an endpoint that is disabled already",
     given: fillOne,
     async act(houses) {

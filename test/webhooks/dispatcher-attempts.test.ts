@@ -161,6 +161,7 @@ test("an endpoint that answers 410 is disabled, and what waits is cancelled", as
     ...{ status: "disabled", disabled_reason: "gone", pending_deliveries: 0 },
   });
   expect(await statuses(trial)).toEqual(Array(4).fill("cancelled"));
+  expect(trial.lines).toEqual(["a webhook endpoint was disabled: it answered 410"]);
 });
 
 describe("while it is on its way", () => {
@@ -190,6 +191,21 @@ describe("while it is on its way", () => {
       ...Array(3).fill("https://new.example.com/"),
     ]);
     expect(await statuses(trial)).toEqual(["pending", ...Array(3).fill("delivered")]);
+  });
+
+  test("a farewell from its place before does not disable an endpoint", async () => {
+    const farewell = Promise.withResolvers<ReturnType<typeof reply>>();
+    const trial = await open((_, nth) => (nth === 1 ? farewell.promise : reply()));
+    const { id } = await trial.listen();
+    await trial.happen();
+    await trial.endpoints.change(id, ACCOUNT, { url: "https://new.example.com/" });
+    farewell.resolve(reply(410));
+    await trial.settle();
+    expect(await trial.store.find(id)).toMatchObject({ status: "enabled", failing_since: null });
+    await trial.happen();
+    expect(await statuses(trial)).toEqual(["pending", "delivered"]);
+    await trial.pass(MINUTE_MS);
+    expect(await statuses(trial)).toEqual(["delivered", "delivered"]);
   });
 
   test.each(["disabled", "deleted"])("nothing more is sent to one that is %s", async (what) => {

@@ -28,8 +28,10 @@ function createReceivers() {
   };
 }
 
-const listenTo = async (trial: Trial, kind: string, count: number) => {
-  for (let n = 0; n < count; n++) await trial.listen(`https://${kind}-${n}.example.com/`);
+const listenTo = async (trial: Trial, kind: string, count: number, account_id?: string) => {
+  for (let n = 0; n < count; n++) {
+    await trial.listen(`https://${kind}-${n}.example.com/`, {}, account_id);
+  }
 };
 const sentTo = (trial: Trial, kind: string) =>
   trial.sent.filter(({ url }) => url.startsWith(`https://${kind}-`));
@@ -79,42 +81,107 @@ test("a slow success brings no place, and is not forgotten until a quick one", a
 test("no more than 64 are sent at once", async () => {
   const receivers = createReceivers();
   const trial = await open(receivers.respond);
-  await listenTo(trial, "live", 20);
-  await trial.happen(20);
+  const accounts = Array.from({ length: 10 }, (_, n) => `a-${n}`);
+  for (const account_id of accounts) await listenTo(trial, account_id, 2, account_id);
+  for (const account_id of accounts) await trial.happen(20, account_id);
   for (let n = 0; n < 40; n++) await receivers.answer(trial);
   expect(trial.sent).toHaveLength(400);
   expect(receivers.most()).toBe(64);
 });
 
-test("dead endpoints take half of the places, whatever waits for them", async () => {
+test("one account leaves a quarter to others, who are sent at once what is theirs", async () => {
+  const receivers = createReceivers();
   const trial = await open((sent) =>
+    sent.url.includes("live") ? reply() : receivers.respond(sent),
+  );
+  await listenTo(trial, "trap", 20);
+  await trial.happen(20);
+  // They answer until they have all places that they can have, and then no more.
+  for (let n = 0; n < 10 && receivers.count() < 48; n++) await receivers.answer(trial);
+  expect(receivers.count()).toBe(48);
+  await listenTo(trial, "live", 2, "a-2");
+  await trial.happen(50, "a-2");
+  expect(sentTo(trial, "live")).toHaveLength(100);
+  expect(trial.dispatcher.look().sending).toBe(48);
+});
+
+test("a second account that holds what it can leaves room for a third", async () => {
+  const receivers = createReceivers();
+  const trial = await open((sent) =>
+    sent.url.includes("live") ? reply() : receivers.respond(sent),
+  );
+  for (const account_id of ["a-1", "a-2"]) await listenTo(trial, account_id, 20, account_id);
+  for (const account_id of ["a-1", "a-2"]) await trial.happen(20, account_id);
+  for (let n = 0; n < 8; n++) await receivers.answer(trial);
+  const holding = receivers.count();
+  expect(holding).toBeGreaterThan(48);
+  await listenTo(trial, "live", 1, "a-3");
+  await trial.happen(20, "a-3");
+  expect(sentTo(trial, "live")).toHaveLength(20);
+  expect(trial.dispatcher.look().sending).toBe(holding);
+});
+
+/** Of ten accounts ten endpoints each that hang. */
+const DEAD = Array.from({ length: 10 }, (_, n) => `dead-${n}`);
+const listenDead = async (trial: Trial) => {
+  for (const account_id of DEAD) await listenTo(trial, account_id, 10, account_id);
+};
+const happenDead = async (trial: Trial, times = 1) => {
+  for (const account_id of DEAD) await trial.happen(times, account_id);
+};
+const openBeside = async () => {
+  const trial: Trial = await open((sent) =>
     sent.url.includes("dead") ? hang(trial.clock, sent) : reply(),
   );
-  await listenTo(trial, "dead", 100);
+  return trial;
+};
+
+test("dead endpoints take half of the places, whatever waits for them", async () => {
+  const trial = await openBeside();
+  await listenDead(trial);
   await listenTo(trial, "live", 50);
   // Nobody knows them yet: of those that never took anything a few places are kept free.
-  await trial.happen();
+  await happenDead(trial);
   expect(trial.dispatcher.look().sending).toBe(56);
+  await trial.happen();
   await trial.pass(31 * SECOND_MS);
   expect(sentTo(trial, "live").length).toBeGreaterThanOrEqual(50);
   for (let n = 0; n < 10; n++) {
+    await happenDead(trial);
     await trial.happen();
     await trial.pass(15 * SECOND_MS);
     expect(sentTo(trial, "live")).toHaveLength(50 * (n + 2));
-    expect(trial.dispatcher.look().sending).toBe(32);
+    // The last of them is for an account that has few.
+    expect(trial.dispatcher.look().sending).toBeWithin(31, 33);
   }
 });
 
 test("those that hang while they are tried first leave room for those that are known", async () => {
-  const trial = await open((sent) =>
-    sent.url.includes("dead") ? hang(trial.clock, sent) : reply(),
-  );
+  const trial = await openBeside();
   await listenTo(trial, "live", 8);
   await trial.happen();
-  await listenTo(trial, "dead", 100);
+  await listenDead(trial);
+  await happenDead(trial, 5);
   await trial.happen(5);
   expect(sentTo(trial, "live")).toHaveLength(48);
   expect(trial.dispatcher.look().sending).toBe(56);
+});
+
+test("the dead endpoints of one account leave places to those of another", async () => {
+  const trial = await openBeside();
+  await listenTo(trial, "dead", 100);
+  await trial.happen(20);
+  expect(trial.dispatcher.look().sending).toBe(42);
+  // By then each of them was tried once.
+  for (let n = 0; n < 6; n++) await trial.pass(15 * SECOND_MS);
+  expect(trial.dispatcher.look().sending).toBe(24);
+  await listenTo(trial, "dead-other", 20, "a-2");
+  await trial.happen(20, "a-2");
+  for (let n = 0; n < 6; n++) await trial.pass(15 * SECOND_MS);
+  // Both have about as much, and four are free for a third.
+  expect(trial.dispatcher.look().sending).toBe(28);
+  const begun = ({ at }: Sent) => trial.clock.now() - at < 15 * SECOND_MS;
+  expect(sentTo(trial, "dead-other").filter(begun).length).toBeWithin(12, 17);
 });
 
 test("endpoints take turns, however much waits for one of them", async () => {

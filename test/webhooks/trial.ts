@@ -144,18 +144,18 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       await stopped;
     },
     /** An endpoint for everything; its id and secret. */
-    async listen(url = URL_1, fields: object = {}) {
+    async listen(url = URL_1, fields: object = {}, account_id = ACCOUNT) {
       const wish = { url, events: ["run.completed"] as never, ...fields };
-      const { row, secret } = await endpoints.create(ACCOUNT, wish);
-      return { id: row.id, secret, own: { id: row.id, account_id: ACCOUNT } };
+      const { row, secret } = await endpoints.create(account_id, wish);
+      return { id: row.id, secret, own: { id: row.id, account_id } };
     },
     /** Something happens, so often; the ids of the events. */
-    async happen(times = 1) {
+    async happen(times = 1, account_id = ACCOUNT) {
       const events: string[] = [];
       for (let n = 0; n < times; n++) {
         const id = ids.uuid();
         const data = { run: { id: `r-${++happened}` } };
-        const about = { id, account_id: ACCOUNT, type: "run.completed" } as const;
+        const about = { id, account_id, type: "run.completed" } as const;
         await outside.tell({ ...about, at: clock.now(), data });
         events.push(id);
       }

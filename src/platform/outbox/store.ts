@@ -113,11 +113,14 @@ export const outboxStore = store(
     },
   },
   {
-    /** Deletes up to `limit` events from before `until`; how many they were. */
+    /**
+     * Deletes up to `limit` events from before `until`; how many they were. What somebody has yet
+     * to be given stays, however old: nobody would ever learn of it.
+     */
     sweep: (tx, until: number, limit: number) =>
       tx.run(
         sql`DELETE FROM outbox WHERE id IN
-              (SELECT id FROM outbox WHERE created_at < ${until}
+              (SELECT id FROM outbox WHERE created_at < ${until} AND is_pending = 0
                ORDER BY created_at LIMIT ${limit})`,
       ),
   },

@@ -21,17 +21,22 @@ interface About {
   /** Of the process that had it. */
   epoch: number;
 }
+/** What was tried, and where. */
+interface Tried {
+  attempt: Attempt;
+  url: string;
+}
 export type Settlement = About &
   (
-    | { came_to: "delivered" | "failed"; attempt: Attempt }
+    | ({ came_to: "delivered" | "failed" } & Tried)
     /** `gone`: should its endpoint not be disabled, it is tried again, too. */
-    | { came_to: "retry" | "gone"; attempt: Attempt; next_attempt_at: number }
+    | ({ came_to: "retry" | "gone"; next_attempt_at: number } & Tried)
     /** Nothing was tried: there is nothing to be sent, or its process gives it back. */
     | { came_to: "expired" | "released" }
   );
 
 const Endpoint = Type.Pick(EndpointRow, [
-  ...(["id", "account_id", "status", "failing_since", "failures"] as const),
+  ...(["id", "account_id", "url", "status", "failing_since", "failures"] as const),
   ...(["last_success_at", "last_failure_at"] as const),
 ]);
 type Endpoint = Static<typeof Endpoint>;
@@ -68,7 +73,8 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
       if (!("attempt" in one)) continue;
       const { id: delivery_id, attempt_count: number } = after;
       attempts.push({ delivery_id, number, ...one.attempt });
-      if (endpoint) reason = judgeEndpoint(endpoint, one, now) ?? reason;
+      // Of the place that it had before it says nothing.
+      if (endpoint?.url === one.url) reason = judgeEndpoint(endpoint, one, now) ?? reason;
     }
     if (endpoint) await updateEndpoint(tx, endpoint, ended);
     const isEnabled = endpoint?.status === "enabled";
@@ -102,6 +108,8 @@ function advance(delivery: DeliveryRow, one: Settlement, now: number): DeliveryR
       return end({ ...after, last_error: LOST.event_expired }, "failed", now);
     case "retry":
     case "gone": {
+      // Tried once, whatever the answer.
+      if (delivery.kind === "test") return end(after, "failed", now);
       const { next_attempt_at } = one;
       return { ...after, kind: "scheduled", tries: after.tries + 1, lane: 1, next_attempt_at };
     }

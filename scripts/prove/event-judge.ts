@@ -1,0 +1,284 @@
+// What must be true of fires, of events and of what came to endpoints, whatever happened to the
+// program that wrote and sent them.
+import { Database as Connection } from "bun:sqlite";
+import { type Arrival, hashText } from "./event-receiver.ts";
+import { judgeInstants } from "./instant-judge.ts";
+
+/** An endpoint, and which events it must be sent: those are counted in the order of their writing. */
+export interface Subscription {
+  id: string;
+  /** A key of its account. */
+  key: string;
+  /** Its name at the receiver. */
+  endpoint: string;
+  /** Up to here none is for it, */
+  none_until: number;
+  /** behind here each is that it selected, */
+  all_after: number;
+  /** save between these, where nobody knows whether it was enabled. */
+  gaps: [number, number][];
+}
+
+/** What was answered, and so must stay true. */
+export interface Answers {
+  /** By `TRIGGER WEBHOOK-ID`. */
+  hooks: ReadonlyMap<string, HookAnswers>;
+  /** Fires by hand. */
+  fires: readonly Receipt[];
+}
+
+export interface Receipt {
+  id: string;
+  outcome: string;
+  run_id: string | null;
+}
+
+export interface HookAnswers {
+  /** Answers that it has fired, not that it had. */
+  fired: number;
+  receipts: Receipt[];
+}
+
+export interface EventScene {
+  file: string;
+  arrivals: readonly Arrival[];
+  unsigned: readonly string[];
+  answers: Answers;
+  subscriptions: readonly Subscription[];
+  /** What the clock of the last server showed at its end. */
+  ended_at: number;
+}
+
+/** What breaks each law; what is listed names it. */
+export type EventJudgement = Record<keyof typeof LAWS, string[]>;
+
+/** In words. */
+export const LAWS = {
+  fired_twice: "instants of a schedule that started two runs",
+  lost: "instants that neither fired nor were counted as missed",
+  mistimed: "fires too early, too late or missed without need",
+  astray: "schedules that go on with a wrong instant",
+  requested_twice: "webhook-ids that started two runs",
+  denied: "answers of a hook, or of a fire by hand, that did not stay true",
+  runless: "fires that started without their run",
+  fireless: "runs of triggers without their fire",
+  untold: "fires and approvals told otherwise than they are",
+  ungiven: "events without exactly one delivery to who subscribed before",
+  unasked: "deliveries to who subscribed later, or to something else",
+  missing: "events that did not come to who subscribed before",
+  unarrived: "deliveries said to be delivered that never came",
+  renamed: "events that came under two webhook-ids",
+  changed: "events that came with two bodies, or another than is kept",
+  unsigned: "sendings with a signature that does not verify",
+  miscounted: "endpoints or deliveries whose counts are wrong",
+  disabled: "endpoints that are disabled though they were enabled last",
+  stuck: "events or deliveries that wait for ever",
+} as const;
+
+export const judgeEvents = (scene: EventScene): EventJudgement => {
+  using connection = new Connection(scene.file, { readonly: true });
+  const list = (query: string): string[] =>
+    connection
+      .query(query)
+      .values()
+      .map((row) => row.join(" "));
+  return {
+    ...judgeInstants(connection, scene.ended_at),
+    ...judgeSent(connection, scene),
+    fired_twice: list(FIRED_TWICE),
+    requested_twice: list(REQUESTED_TWICE),
+    denied: judgeAnswers(connection, scene.answers),
+    runless: list(RUNLESS),
+    fireless: list(FIRELESS),
+    untold: [...list(FIRES_UNTOLD), ...list(APPROVALS_UNTOLD)],
+    unsigned: [...scene.unsigned],
+    miscounted: [...list(PENDING_MISCOUNTED), ...list(ATTEMPTS_MISCOUNTED)],
+    disabled: list(DISABLED),
+    stuck: list(STUCK),
+  };
+};
+
+/** Endpoints of which the counter is not how many of their deliveries wait. */
+export const listMiscounted = (file: string): unknown[] => {
+  using connection = new Connection(file, { readonly: true });
+  return connection.query(PENDING_MISCOUNTED).all();
+};
+
+/** The place of the newest event. */
+export const findLastEvent = (file: string): number => {
+  using connection = new Connection(file, { readonly: true });
+  const found = connection.query<{ last: number | null }, []>(
+    "SELECT MAX(rowid) AS last FROM outbox",
+  );
+  return found.get()?.last ?? 0;
+};
+
+/** Of a schedule without a message of its own the run was told the instant. */
+const FIRED_TWICE = `SELECT trigger_id, json_extract(input, '$.message') AS told, COUNT(*)
+    FROM runs WHERE trigger_kind = 'cron' AND told LIKE 'The trigger %' GROUP BY 1, 2
+    HAVING COUNT(*) > 1
+  UNION ALL SELECT fires.trigger_id, scheduled_at, COUNT(*)
+    FROM fires JOIN runs ON runs.fire_id = fires.id WHERE scheduled_at IS NOT NULL GROUP BY 1, 2
+    HAVING COUNT(*) > 1
+  UNION ALL SELECT trigger_id, scheduled_at, COUNT(*)
+    FROM fires WHERE scheduled_at IS NOT NULL GROUP BY 1, 2 HAVING COUNT(*) > 1`;
+
+/** The body of each request is \`{"token": its webhook-id}\`. */
+const REQUESTED_TWICE = `SELECT trigger_id, json_extract(input, '$.hook.token') AS token, COUNT(*)
+    FROM runs WHERE trigger_kind = 'webhook' GROUP BY 1, 2 HAVING COUNT(*) > 1
+  UNION ALL SELECT trigger_id, webhook_id, COUNT(*)
+    FROM fires WHERE webhook_id IS NOT NULL GROUP BY 1, 2 HAVING COUNT(*) > 1`;
+
+const RUNLESS = `SELECT fires.id, outcome, fires.run_id FROM fires
+  LEFT JOIN runs ON runs.fire_id = fires.id
+  WHERE (outcome = 'started') <> (runs.id IS NOT NULL)
+    OR COALESCE(fires.run_id, '') <> COALESCE(runs.id, '')`;
+
+const FIRELESS = `SELECT runs.id FROM runs LEFT JOIN fires ON fires.id = runs.fire_id
+  WHERE runs.trigger_kind IN ('cron', 'webhook', 'manual') AND runs.trigger_id IS NOT NULL
+    AND (fires.id IS NULL OR fires.trigger_id <> runs.trigger_id
+      OR fires.source <> runs.trigger_kind OR fires.run_id <> runs.id)`;
+
+/** The last event of a fire says what its row says; of a schedule, or by hand, it is the only one. */
+const FIRES_UNTOLD = `WITH told AS (
+    SELECT rowid AS place, json_extract(data, '$.fire.id') AS fire_id,
+      json_extract(data, '$.fire.outcome') AS outcome,
+      json_extract(data, '$.fire.run_id') AS run_id, account_id
+    FROM outbox WHERE type = 'trigger.fired'),
+  last AS (SELECT fire_id, MAX(place) AS place, COUNT(*) AS times FROM told GROUP BY fire_id)
+  SELECT fires.id, fires.outcome FROM fires
+  LEFT JOIN last ON last.fire_id = fires.id LEFT JOIN told ON told.place = last.place
+  LEFT JOIN triggers ON triggers.id = fires.trigger_id
+  WHERE last.place IS NULL OR told.outcome <> fires.outcome
+    OR COALESCE(told.run_id, '') <> COALESCE(fires.run_id, '')
+    OR (times > 1 AND fires.source <> 'webhook')
+    OR told.account_id <> COALESCE(triggers.account_id, told.account_id)
+  UNION ALL SELECT fire_id, 'no fire' FROM last WHERE fire_id NOT IN (SELECT id FROM fires)`;
+
+const APPROVALS_UNTOLD = `SELECT approvals.id, status FROM approvals LEFT JOIN (
+    SELECT json_extract(data, '$.approval.id') AS id, SUM(type = 'approval.requested') AS asked,
+      SUM(type = 'approval.decided') AS decided FROM outbox WHERE type LIKE 'approval.%' GROUP BY 1
+  ) AS told ON told.id = approvals.id
+  WHERE COALESCE(asked, 0) <> 1 OR COALESCE(decided, 0) <> (status <> 'pending')`;
+
+const PENDING_MISCOUNTED = `SELECT id, pending_deliveries FROM webhook_endpoints
+  WHERE pending_deliveries <> (SELECT COUNT(*) FROM deliveries
+    WHERE webhook_id = webhook_endpoints.id AND status = 'pending')`;
+
+const ATTEMPTS_MISCOUNTED = `SELECT deliveries.id, attempt_count, COUNT(number) FROM deliveries
+  LEFT JOIN delivery_attempts ON delivery_id = deliveries.id GROUP BY deliveries.id
+  HAVING COUNT(number) <> attempt_count OR COALESCE(MAX(number), 0) <> attempt_count`;
+
+const DISABLED = "SELECT id, disabled_reason FROM webhook_endpoints WHERE status = 'disabled'";
+
+const STUCK = `SELECT 'event', id FROM outbox WHERE is_pending <> 0
+  UNION ALL SELECT deliveries.status, deliveries.id FROM deliveries
+    JOIN webhook_endpoints ON webhook_endpoints.id = webhook_id
+    WHERE deliveries.status <> 'delivered' OR epoch <> 0`;
+
+const judgeAnswers = (connection: Connection, { hooks, fires }: Answers): string[] => {
+  const rows = connection
+    .query<Receipt & { trigger_id: string; webhook_id: string | null }, []>(
+      `SELECT fires.id, fires.trigger_id, webhook_id, outcome, runs.id AS run_id FROM fires
+       LEFT JOIN runs ON runs.id = fires.run_id`,
+    )
+    .all();
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const isTrue = ({ id, outcome, run_id }: Receipt) => {
+    const row = byId.get(id);
+    return row?.outcome === outcome && row.run_id === run_id;
+  };
+  const denied = fires.filter((fire) => !isTrue(fire)).map(({ id }) => `fire ${id}`);
+  for (const [request, { fired, receipts }] of hooks) {
+    const isOne = receipts.every(({ id }) => id === receipts[0]!.id);
+    const row = byId.get(receipts[0]!.id);
+    const isIts = row !== undefined && request === `${row.trigger_id} ${row.webhook_id}`;
+    if (fired > 1 || !isOne || !isIts || !receipts.every(isTrue)) denied.push(`hook ${request}`);
+  }
+  return denied;
+};
+
+interface EventRow {
+  place: number;
+  id: string;
+  account_id: string;
+  type: string;
+  created_at: number;
+  data: string;
+}
+interface DeliveryRow {
+  id: string;
+  webhook_id: string;
+  event_id: string;
+  status: string;
+}
+interface EndpointRow {
+  id: string;
+  account_id: string;
+  events: string;
+}
+type Sent = Pick<
+  EventJudgement,
+  "ungiven" | "unasked" | "missing" | "unarrived" | "renamed" | "changed"
+>;
+
+/** Of what was written, given and sent. */
+const judgeSent = (connection: Connection, scene: EventScene): Sent => {
+  const all = <T>(query: string): T[] => connection.query<T, []>(query).all();
+  const events = all<EventRow>("SELECT rowid AS place, * FROM outbox ORDER BY rowid");
+  const endpoints = all<EndpointRow>("SELECT id, account_id, events FROM webhook_endpoints");
+  const deliveries = all<DeliveryRow>("SELECT id, webhook_id, event_id, status FROM deliveries");
+  const came = new Map(scene.arrivals.map((one) => [`${one.endpoint} ${one.id}`, one]));
+  const given = Map.groupBy(deliveries, (one) => `${one.webhook_id} ${one.event_id}`);
+  const sent: Sent = { ungiven: [], unasked: [], missing: [], unarrived: [], ...judgeWords(scene) };
+  for (const { id, account_id, events: selected } of endpoints) {
+    const subscription = scene.subscriptions.find((one) => one.id === id);
+    // Made by a request that was never answered: nobody knows what is meant for it.
+    if (!subscription) continue;
+    const { endpoint } = subscription;
+    const types = new Set<string>(JSON.parse(selected));
+    for (const event of events) {
+      const key = `${id} ${event.id}`;
+      const rows = given.get(key) ?? [];
+      const arrival = came.get(`${endpoint} ${event.id}`);
+      const isTaken = (arrival?.taken ?? 0) > 0;
+      const isWanted = event.account_id === account_id && types.has(event.type);
+      const need = isWanted ? judgeNeed(subscription, event.place) : "never";
+      if (event.type === "webhook.test") continue;
+      if (need === "never" && (rows.length > 0 || arrival)) sent.unasked.push(key);
+      if (need === "always" && rows.length !== 1) sent.ungiven.push(key);
+      if (need === "always" && !isTaken) sent.missing.push(key);
+      if (rows.length > 1) sent.ungiven.push(key);
+      if (rows.some(({ status }) => status === "delivered") && !isTaken) sent.unarrived.push(key);
+    }
+  }
+  const kept = new Map(events.map((event) => [event.id, hashText(writeEvent(event))]));
+  for (const { endpoint, id, hash } of scene.arrivals) {
+    if (kept.get(id) !== hash) sent.changed.push(`${endpoint} ${id}`);
+  }
+  return sent;
+};
+
+const judgeNeed = ({ none_until, all_after, gaps }: Subscription, place: number) => {
+  if (place <= none_until) return "never";
+  const isOpen = place <= all_after || gaps.some(([from, to]) => place > from && place <= to);
+  return isOpen ? "perhaps" : "always";
+};
+
+/** By what came alone. */
+const judgeWords = ({ arrivals }: EventScene): Pick<Sent, "renamed" | "changed"> => {
+  const told = arrivals.filter(({ subject }) => subject !== null);
+  const names = Map.groupBy(told, ({ endpoint, subject }) => `${endpoint} ${subject}`);
+  return {
+    renamed: [...names].filter(([, { length }]) => length > 1).map(([name]) => name),
+    changed: arrivals
+      .filter(({ changed }) => changed > 0)
+      .map(({ endpoint, id }) => `${endpoint} ${id}`),
+  };
+};
+
+/** As the standard has it, of what is kept. */
+const writeEvent = ({ id, type, created_at, data }: EventRow): string => {
+  const at = new Date(created_at).toISOString();
+  return `{"id":"${id}","type":"${type}","created_at":"${at}","data":${data}}`;
+};
