@@ -46,6 +46,8 @@ export interface Recovered {
 }
 
 const LOST_STATUSES = ["failed", "cancelled"] as const;
+/** What was to be seen of a test was seen: nobody wants it afterwards. */
+const LOST_TYPES = EVENT_TYPES.filter((type) => type !== "webhook.test");
 
 const Sum = Type.Object({ sum: Type.Integer() });
 const Id = Type.Object({ id: Type.String() });
@@ -135,7 +137,7 @@ export async function replayDelivery(tx: Tx, id: string, asking: Asking): Promis
 
 /**
  * Asks again for up to `limit` of an endpoint's that failed or were cancelled, the oldest first,
- * for as many as may wait. Those whose event is no longer kept stay what they are.
+ * for as many as may wait. Those whose event is no longer kept stay what they are, and so do tests.
  */
 export async function recoverDeliveries(
   tx: Tx,
@@ -152,7 +154,7 @@ export async function recoverDeliveries(
     ORDER BY created_at, id LIMIT ${wanted + 1}`;
   const found = await tx.all(
     Id,
-    sql`SELECT id FROM (${gather(webhook_id, LOST_STATUSES, EVENT_TYPES, within)}) AS found
+    sql`SELECT id FROM (${gather(webhook_id, LOST_STATUSES, LOST_TYPES, within)}) AS found
         ORDER BY created_at, id LIMIT ${wanted + 1}`,
   );
   const queued = found.slice(0, wanted);
