@@ -3,7 +3,13 @@ import { Type } from "@sinclair/typebox";
 import { type Db, none, type Sql, sql, type Tx } from "../../platform/database/index.ts";
 import { findEvent, type Happened, tellOne } from "../../platform/outbox/store.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { AttemptRow, DELIVERY_STATUSES, DeliveryRow, type DeliveryStatus } from "../delivery.ts";
+import {
+  ATTEMPTS_MAX,
+  AttemptRow,
+  DELIVERY_STATUSES,
+  DeliveryRow,
+  type DeliveryStatus,
+} from "../delivery.ts";
 import { type EndpointRow, EVENT_TYPES, type WebhookEventType } from "../endpoint.ts";
 import { findOwn } from "./endpoints.ts";
 import { addDeliveries, addPending, makeDelivery } from "./fan-out.ts";
@@ -38,9 +44,6 @@ export interface Recovered {
   is_full: boolean;
   is_done: boolean;
 }
-
-/** Whoever replays without end gets the latest: each may be 4 KiB long. */
-const ATTEMPTS_SHOWN_MAX = 100;
 
 const LOST_STATUSES = ["failed", "cancelled"] as const;
 /** What was to be seen of a test was seen: nobody wants it afterwards. */
@@ -91,7 +94,7 @@ export async function listAttempts(db: Db, delivery_id: string): Promise<Attempt
   const latest = await db.all(
     AttemptRow,
     sql`SELECT * FROM delivery_attempts WHERE delivery_id = ${delivery_id}
-        ORDER BY number DESC LIMIT ${ATTEMPTS_SHOWN_MAX}`,
+        ORDER BY number DESC LIMIT ${ATTEMPTS_MAX}`,
   );
   return latest.reverse();
 }
