@@ -272,6 +272,32 @@ const hopelessCases: Case[] = [
   },
   {
     method: "webhooks.settle",
+    title: "keeps the last hundred attempts of one that is asked for again without end",
+    given: fillOne,
+    async act(houses) {
+      const { id } = await first(houses);
+      // It is due before all others.
+      const asking = { webhook_id: "w-1", account_id: "a-1", now: FANNED - 1, waiting_max: 9 };
+      for (let n = 0; n < 102; n++) {
+        await houses.webhooks.replay(id, asking);
+        await settleNext(houses, "delivered");
+      }
+      return id;
+    },
+    async judge(id, houses) {
+      const kept = await houses.webhooks.listAttempts(id as string);
+      expect(kept.map(({ number }) => number)).toEqual(
+        Array.from({ length: 100 }, (_, n) => n + 3),
+      );
+      const all = await houses.sent.attempts();
+      expect(all.filter(({ delivery_id }) => delivery_id === id)).toHaveLength(100);
+      expect(await houses.webhooks.findDelivery(id as string)).toMatchObject({
+        attempt_count: 102,
+      });
+    },
+  },
+  {
+    method: "webhooks.settle",
     title: "ends a test with its one attempt, also where the endpoint wants no more",
     async given(houses) {
       await fillOne(houses);

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createInsertion, splitRows, sql, type Tx } from "../../platform/database/index.ts";
 import { writeRow } from "../../platform/shape.ts";
-import { AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
+import { ATTEMPTS_MAX, AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
 
 const HOUR_MS = 3_600_000;
@@ -84,10 +84,21 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
       hopeless.push({ webhook_id, reason, updated_at: endpoint.updated_at });
     }
   }
+  await keepAttempts(tx, attempts);
+  return hopeless;
+}
+
+async function keepAttempts(tx: Tx, attempts: readonly AttemptRow[]): Promise<void> {
   for (const group of splitRows(attempts)) {
     await tx.run(insertAttempts(group.map((row) => writeRow(AttemptRow, row))));
   }
-  return hopeless;
+  for (const { delivery_id, number } of attempts) {
+    if (number <= ATTEMPTS_MAX) continue;
+    await tx.run(
+      sql`DELETE FROM delivery_attempts
+          WHERE delivery_id = ${delivery_id} AND number <= ${number - ATTEMPTS_MAX}`,
+    );
+  }
 }
 
 /** The delivery as it is after this; nobody has it any more. */
