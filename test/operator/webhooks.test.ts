@@ -16,31 +16,39 @@ afterAll(() => front.app.stop(0));
 
 const verbs = () => front.app.operator.webhooks;
 
-async function create(own = front, options?: AskOptions): Promise<Json> {
-  const body = { url: "https://hooks.example.com/wadi", events: ["run.completed"] };
+async function create(
+  own = front,
+  options?: AskOptions,
+  events = ["run.completed"],
+): Promise<Json> {
+  const body = { url: "https://hooks.example.com/wadi", events };
   const made = await own.post("/v1/webhooks", body, options);
   expect(made.status).toBe(201);
   return (await made.json()) as Json;
-}
-async function send(id: string): Promise<Json> {
-  const reply = await front.post(`/v1/webhooks/${id}/test`, undefined);
-  expect(reply.status).toBe(202);
-  return (await reply.json()) as Json;
 }
 async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
   const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
   expect(reply.status).toBe(200);
 }
-/** An endpoint with so many deliveries that were cancelled, a second apart. */
+/** Of a run that was cancelled; who changes what an endpoint selects is given what was before. */
+async function deliver(id: string, round: number): Promise<void> {
+  const run = await front.begin();
+  expect((await front.post(`/v1/runs/${run.id}/cancel`, undefined)).status).toBe(200);
+  const events = round % 2 === 0 ? ["run.failed"] : ["run.failed", "run.completed"];
+  const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { events } });
+  expect(reply.status).toBe(200);
+}
+/** An endpoint with so many deliveries that were cancelled, a second apart, the newest first. */
 async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
-  const { id } = await create();
-  const lost: Json[] = [];
+  const { id } = await create(front, undefined, ["run.failed"]);
   for (let i = 0; i < count; i++) {
-    lost.unshift(await send(id));
+    await deliver(id, i + 1);
     await front.clock.advance(1_000);
   }
   await turn(id, "disabled");
-  return { id, lost };
+  const { data } = await front.read(`/v1/webhooks/${id}/deliveries`);
+  expect(data).toHaveLength(count);
+  return { id, lost: data };
 }
 /** The sentence with which it is refused. */
 async function problemOf(work: Promise<unknown>): Promise<string> {
