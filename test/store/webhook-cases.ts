@@ -11,6 +11,11 @@ const statusOf = async ({ webhooks }: Houses, id = "w-1") => {
   return [status, disabled_reason, disabled_at, pending_deliveries];
 };
 
+/** What an attempt found of an endpoint that nobody has changed since it was made. */
+const hopeless = (webhook_id: string, reason: "gone" | "failing", updated_at = BEGIN) => ({
+  ...{ webhook_id, reason, updated_at },
+});
+
 const creationCases: Case[] = [
   {
     method: "webhooks.create",
@@ -210,7 +215,7 @@ const changeCases: Case[] = [
         ...{ id: "e-1", account_id: "a-2", type: "run.completed", at: BEGIN, data: {} },
       });
     },
-    act: ({ webhooks }) => webhooks.disable("w-3", "gone", makeFan(1)),
+    act: ({ webhooks }) => webhooks.disable(hopeless("w-3", "gone"), makeFan(1)),
     async judge(answer, houses) {
       expect(answer).toBe(true);
       expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
@@ -219,8 +224,10 @@ const changeCases: Case[] = [
       // What is disabled already, or gone, stays what it is.
       const { webhooks } = houses;
       const later = makeFan(2, { now: BEGIN + 500 });
-      expect(await webhooks.disable("w-3", "failing", later)).toBe(true);
-      expect(await webhooks.disable("w-9", "failing", later)).toBe(true);
+      const disabled_at = BEGIN + 100;
+      for (const one of [hopeless("w-3", "failing", disabled_at), hopeless("w-9", "failing")]) {
+        expect(await webhooks.disable(one, later)).toBe(false);
+      }
       expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
     },
   },
@@ -231,13 +238,26 @@ const changeCases: Case[] = [
       await fill(houses);
       for (const id of ["e-1", "e-2"]) await tell(houses, id);
     },
-    act: ({ webhooks }) => webhooks.disable("w-1", "failing", makeFan(1, { limit: 1 })),
+    act: ({ webhooks }) => webhooks.disable(hopeless("w-1", "failing"), makeFan(1, { limit: 1 })),
     async judge(answer, houses) {
-      expect(answer).toBe(false);
+      expect(answer).toBeNull();
       expect(await statusOf(houses)).toEqual(["enabled", null, null, 1]);
       const next = makeFan(2, { limit: 2 });
-      expect(await houses.webhooks.disable("w-1", "failing", next)).toBe(true);
+      expect(await houses.webhooks.disable(hopeless("w-1", "failing"), next)).toBe(true);
       expect(await statusOf(houses)).toEqual(["disabled", "failing", BEGIN + 100, 0]);
+    },
+  },
+  {
+    method: "webhooks.disable",
+    title: "leaves one enabled that was changed, or enabled again, since it was found to fail",
+    given: fill,
+    async act({ webhooks }) {
+      await webhooks.update(own("w-1"), { description: "mended" }, makeFan(1));
+      return webhooks.disable(hopeless("w-1", "gone"), makeFan(2));
+    },
+    async judge(answer, houses) {
+      expect(answer).toBe(false);
+      expect(await statusOf(houses)).toEqual(["enabled", null, null, 0]);
     },
   },
 ];

@@ -1,6 +1,7 @@
 // What the store of webhooks must do where attempts came to something, on every engine.
 import { expect } from "bun:test";
 import type { Claimed } from "../../src/webhooks/store/claim.ts";
+import { BEGIN } from "../support/runs.ts";
 import { MANY, makeFan } from "../support/webhooks.ts";
 import type { Case, Houses } from "./cases.ts";
 import {
@@ -194,7 +195,8 @@ const failAt = async (houses: Houses, hours: readonly number[]) => {
   }
   return answer;
 };
-const failing = [{ webhook_id: "w-1", reason: "failing" }];
+const failing = [{ webhook_id: "w-1", reason: "failing", updated_at: BEGIN }];
+const gone = { webhook_id: "w-1", reason: "gone", updated_at: BEGIN } as const;
 
 const hopelessCases: Case[] = [
   {
@@ -203,9 +205,9 @@ const hopelessCases: Case[] = [
     given: fillOne,
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
-      expect(answer).toEqual([{ webhook_id: "w-1", reason: "gone" }]);
+      expect(answer).toEqual([gone]);
       expect(await first(houses)).toMatchObject({ status: "pending", lane: 1, attempt_count: 1 });
-      await houses.webhooks.disable("w-1", "gone", makeFan(3));
+      await houses.webhooks.disable(gone, makeFan(3));
       expect(await first(houses)).toMatchObject({ status: "cancelled" });
       expect(await miscounted(houses)).toEqual([]);
     },
@@ -305,11 +307,28 @@ const hopelessCases: Case[] = [
     },
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
-      expect(answer).toEqual([{ webhook_id: "w-1", reason: "gone" }]);
+      expect(answer).toEqual([gone]);
       expect(await houses.webhooks.findDelivery("d-test")).toMatchObject({
         ...{ status: "failed", attempt_count: 1, next_attempt_at: null },
       });
       expect(await miscounted(houses)).toEqual([]);
+    },
+  },
+  {
+    method: "webhooks.settle",
+    title:
+      "says nothing of an endpoint that was enabled again, by an answer to what was sent before",
+    given: fillOne,
+    async act(houses) {
+      const [claimed] = await take(houses, 1);
+      await disable(houses);
+      const { updated_at } = (await enable(houses))!;
+      const attempt = makeAttempt({ started_at: updated_at - 1 });
+      return houses.webhooks.settle([came(claimed!, "gone", { attempt })], LATER + 9);
+    },
+    async judge(answer, { webhooks }) {
+      expect(answer).toEqual([]);
+      expect(await webhooks.find("w-1")).toMatchObject({ status: "enabled", failures: 1 });
     },
   },
   {

@@ -37,7 +37,7 @@ import {
 } from "./endpoints.ts";
 import { type FanOut, fanOutAccount } from "./fan-out.ts";
 import { sweepGone, sweepOld } from "./retention.ts";
-import { type Settlement, settle } from "./settle.ts";
+import { type Hopeless, type Settlement, settle } from "./settle.ts";
 
 type Own = Pick<EndpointRow, "id" | "account_id">;
 
@@ -68,8 +68,7 @@ export const webhookStore = store(
     update: (tx, own: Own, change: EndpointChange, fan: FanOut) =>
       updateEndpoint(tx, own, change, fan),
     rotate: (tx, own: Own, rotation: Rotation) => rotateEndpoint(tx, own, rotation),
-    disable: (tx, id: string, reason: "failing" | "gone", fan: FanOut) =>
-      disableEndpoint(tx, id, reason, fan),
+    disable: (tx, hopeless: Hopeless, fan: FanOut) => disableEndpoint(tx, hopeless, fan),
     remove: (tx, id: string, account_id: string) => removeEndpoint(tx, id, account_id),
     /** Events of an account that wait, to its endpoints; the caller goes on until it is done. */
     fanOut: (tx, account_id: string, given: FanOut) => fanOutAccount(tx, account_id, given),

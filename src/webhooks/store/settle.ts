@@ -37,7 +37,7 @@ export type Settlement = About &
 
 const Endpoint = Type.Pick(EndpointRow, [
   ...(["id", "account_id", "url", "status", "failing_since", "failures"] as const),
-  ...(["last_success_at", "last_failure_at"] as const),
+  ...(["last_success_at", "last_failure_at", "updated_at"] as const),
 ]);
 type Endpoint = Static<typeof Endpoint>;
 
@@ -47,6 +47,8 @@ const insertAttempts = createInsertion(AttemptRow, "INSERT INTO delivery_attempt
 export interface Hopeless {
   webhook_id: string;
   reason: "gone" | "failing";
+  /** Of the endpoint that this was found of: changed or enabled since then, it is another. */
+  updated_at: number;
 }
 
 /** Writes what came of deliveries, unless another process has them by now. */
@@ -78,7 +80,9 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
     }
     if (endpoint) await updateEndpoint(tx, endpoint, ended);
     const isEnabled = endpoint?.status === "enabled";
-    if (reason !== null && isEnabled) hopeless.push({ webhook_id, reason });
+    if (reason !== null && isEnabled) {
+      hopeless.push({ webhook_id, reason, updated_at: endpoint.updated_at });
+    }
   }
   await keepAttempts(tx, attempts);
   return hopeless;
@@ -146,7 +150,7 @@ async function update(tx: Tx, row: DeliveryRow): Promise<void> {
 /** Notes an attempt at the endpoint; why nothing more is to be sent to it, or null. */
 function judgeEndpoint(
   endpoint: Endpoint,
-  { came_to }: Settlement,
+  { came_to, attempt }: Extract<Settlement, Tried>,
   now: number,
 ): Hopeless["reason"] | null {
   if (came_to === "delivered") {
@@ -157,7 +161,8 @@ function judgeEndpoint(
   endpoint.failing_since ??= now;
   endpoint.failures += 1;
   endpoint.last_failure_at = now;
-  if (came_to === "gone") return "gone";
+  // Whoever has enabled it again knows better than an answer to what was sent before.
+  if (came_to === "gone") return attempt.started_at >= endpoint.updated_at ? "gone" : null;
   const { failing_since, failures } = endpoint;
   const isLong = now - failing_since >= FAILING_MS && failures >= FAILURES_MIN;
   const isSpread = before !== null && before - failing_since >= FAILING_SPREAD_MS;
