@@ -1,5 +1,6 @@
 // What the store of triggers must do when they are made, changed and deleted, on every engine.
 import { expect } from "bun:test";
+import type { TriggerChange } from "../../src/triggers/store/changing.ts";
 import type { FoundTrigger, PausedReason } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeChange, makeFiring, makeHook, makeTrigger, sealTrigger } from "../support/triggers.ts";
@@ -14,6 +15,7 @@ import {
   every,
   fill,
   found,
+  listFires,
   manual,
   pause,
 } from "./trigger-acts.ts";
@@ -157,6 +159,14 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
+    title: "of the zone alone is another schedule too",
+    given: fill,
+    act: ({ triggers }) =>
+      triggers.change(makeChange("t-1", { fields: { time_zone: "Asia/Riyadh" } })),
+    judge: (answer) => expect(answer).toMatchObject({ next_fire_at: BEGIN + 2 * MINUTE_MS }),
+  },
+  {
+    method: "triggers.change",
     title: "leaves the next fire where the schedule stays, and all where nothing is another",
     given: fill,
     act: async ({ triggers }) => {
@@ -177,11 +187,12 @@ const changeCases: Case[] = [
     title: "wants to be judged anew where the schedule is another by now",
     given: fill,
     act: async ({ triggers }) => {
-      const seen = { cron: "0 0 * * *", time_zone: "UTC" };
       const fields = { name: "New" };
+      const change = (seen: TriggerChange["seen"]) =>
+        triggers.change(makeChange("t-1", { fields, seen }));
       return [
-        await triggers.change(makeChange("t-1", { fields, seen })),
-        await triggers.change(makeChange("t-1", { fields, seen: { ...seen, cron: null } })),
+        await change({ cron: "0 0 * * *", time_zone: "UTC" }),
+        await change({ cron: "* * * * *", time_zone: "Asia/Riyadh" }),
       ];
     },
     async judge(answer, { triggers }) {
@@ -348,7 +359,7 @@ const secretCases: Case[] = [
       expect(answer).toBe(true);
       expect(await triggers.find("t-2")).toBeUndefined();
       expect(await secrets.find("trigger", "t-2")).toBeUndefined();
-      expect(await triggers.findFire("f-1")).toMatchObject({ trigger_id: "t-2" });
+      expect(await listFires({ triggers }, "t-2")).toMatchObject([{ id: "f-1" }]);
       expect(await triggers.remove("t-2", "a-1")).toBe(false);
       expect(await triggers.remove("t-3", "a-1")).toBe(false);
       expect(await triggers.find("t-3")).toBeDefined();

@@ -286,6 +286,26 @@ describe("a timekeeper", () => {
     expect((await Promise.all(ids.map((id) => show(trial, id)))).flat()).toHaveLength(20);
   });
 
+  test("hears of an instant that is set while it looks for the next one", async () => {
+    const trial = await open("2026-11-20T10:00:59.500Z");
+    let isAdded = false;
+    const wrap = (store: TriggerWrites): TriggerWrites => ({
+      ...store,
+      async findNextDue(after) {
+        const next = await store.findNextDue(after);
+        if (!isAdded) {
+          isAdded = true;
+          await trial.add("t-1", "* * * * *");
+        }
+        return next;
+      },
+    });
+    await trial.start({ wrap });
+    await trial.clock.advance(500);
+    await trial.turn();
+    expect(await show(trial)).toEqual(["11-20T10:01 started"]);
+  });
+
   test("that cannot end in time is not waited for", async () => {
     const trial = await open();
     const keeper = await trial.start({ wrap: intercept(() => new Promise(() => undefined)) });

@@ -1,10 +1,10 @@
-// How triggers come, change and go: what their owners and the operator do, and archived agents.
-import { type Static, Type } from "@sinclair/typebox";
+// How triggers come, change and go: what their owners and the operator do.
+import { Type } from "@sinclair/typebox";
 import { type Db, into, sql, type Tx } from "../../platform/database/index.ts";
 import { type Refusal, refuse } from "../../platform/refusal.ts";
 import { dropSecret, putSecret, type SealedSecret } from "../../platform/secrets/store.ts";
 import { maybe, Timestamp } from "../../platform/shape.ts";
-import { explainArchived, FoundTrigger, type PausedReason, TriggerRow } from "../trigger.ts";
+import { FoundTrigger, type PausedReason, TriggerRow } from "../trigger.ts";
 
 /** What of a trigger a request sets; what is left out stays. */
 export type TriggerFields = Partial<
@@ -160,18 +160,6 @@ export async function remove(tx: Tx, id: string, account_id: string): Promise<bo
   return true;
 }
 
-/** Of an agent that is archived: one that is taken back leaves them paused. How many they were. */
-export async function pauseArchived(tx: Tx, agent_id: string, now: number): Promise<number> {
-  const agent = await findAgent(tx, agent_id);
-  if (!agent || agent.archived_at === null) return 0;
-  const reason = explainArchived(agent.archived_at);
-  return tx.run(
-    sql`UPDATE triggers SET status = 'paused', paused_reason = ${JSON.stringify(reason)},
-          next_fire_at = ${null}, updated_at = ${now}
-        WHERE agent_id = ${agent_id} AND status = 'active'`,
-  );
-}
-
 function writeJson(value: PausedReason | TriggerRow["input"]): string | null {
   return value === null ? null : JSON.stringify(value);
 }
@@ -181,13 +169,12 @@ function tellDue(tx: Tx, { id, next_fire_at }: TriggerRow): void {
   if (next_fire_at !== null) tx.tell("triggers.due", id);
 }
 
-async function findAgent(db: Db, id: string): Promise<Static<typeof Agent> | undefined> {
-  return db.one(Agent, sql`SELECT account_id, archived_at FROM agents WHERE id = ${id}`);
-}
-
 async function requireAgent(tx: Tx, { agent_id, account_id }: TriggerRow): Promise<void> {
   const param = "agent_id";
-  const agent = await findAgent(tx, agent_id);
+  const agent = await tx.one(
+    Agent,
+    sql`SELECT account_id, archived_at FROM agents WHERE id = ${agent_id}`,
+  );
   // agents.errors.agent_not_found, agents.authentication.6
   if (agent?.account_id !== account_id) throw refuse("agent_not_found", { param });
   if (agent.archived_at !== null) throw refuse("agent_archived", { param });
