@@ -1,7 +1,7 @@
 // Disables endpoints to which nothing more is to be sent.
 import type { Bound } from "../platform/database/index.ts";
 import type { Around } from "./around.ts";
-import { createFans } from "./fanning.ts";
+import { createFans, giveFirst } from "./fanning.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { Hopeless } from "./store/settle.ts";
 
@@ -21,10 +21,11 @@ export function createDisabling({ around, store }: DisablingOptions) {
   const makeFan = createFans(around);
   /** What is on its way to an endpoint may all come back with the same. */
   const underway = new Set<string>();
-  const disable = async ({ webhook_id, reason }: Hopeless) => {
+  const disable = async (hopeless: Hopeless) => {
+    const { webhook_id, reason } = hopeless;
     try {
-      while (!(await store.disable(webhook_id, reason, makeFan())));
-      log.warn(SAID[reason], { webhook_id });
+      const isDisabled = await giveFirst(() => store.disable(hopeless, makeFan()));
+      if (isDisabled) log.warn(SAID[reason], { webhook_id });
     } catch (error) {
       // Its next failure says so again.
       log.error("a webhook endpoint could not be disabled", { error, webhook_id });

@@ -4,7 +4,16 @@ import { BEGIN } from "../support/runs.ts";
 import { makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
-import { addEndpoint, deliver, fill, look, miscounted, own, tell } from "./webhook-acts.ts";
+import {
+  addEndpoint,
+  deliver,
+  fill,
+  look,
+  makeHopeless,
+  miscounted,
+  own,
+  tell,
+} from "./webhook-acts.ts";
 
 const statusOf = async ({ webhooks }: Houses, id = "w-1") => {
   const { status, disabled_reason, disabled_at, pending_deliveries } = (await webhooks.find(id))!;
@@ -210,7 +219,7 @@ const changeCases: Case[] = [
         ...{ id: "e-1", account_id: "a-2", type: "run.completed", at: BEGIN, data: {} },
       });
     },
-    act: ({ webhooks }) => webhooks.disable("w-3", "gone", makeFan(1)),
+    act: ({ webhooks }) => webhooks.disable(makeHopeless("w-3", "gone"), makeFan(1)),
     async judge(answer, houses) {
       expect(answer).toBe(true);
       expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
@@ -219,8 +228,8 @@ const changeCases: Case[] = [
       // What is disabled already, or gone, stays what it is.
       const { webhooks } = houses;
       const later = makeFan(2, { now: BEGIN + 500 });
-      expect(await webhooks.disable("w-3", "failing", later)).toBe(true);
-      expect(await webhooks.disable("w-9", "failing", later)).toBe(true);
+      expect(await webhooks.disable(makeHopeless("w-3", "failing"), later)).toBe(false);
+      expect(await webhooks.disable(makeHopeless("w-9", "failing"), later)).toBe(false);
       expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
     },
   },
@@ -231,13 +240,28 @@ const changeCases: Case[] = [
       await fill(houses);
       for (const id of ["e-1", "e-2"]) await tell(houses, id);
     },
-    act: ({ webhooks }) => webhooks.disable("w-1", "failing", makeFan(1, { limit: 1 })),
+    act: ({ webhooks }) =>
+      webhooks.disable(makeHopeless("w-1", "failing"), makeFan(1, { limit: 1 })),
     async judge(answer, houses) {
-      expect(answer).toBe(false);
+      expect(answer).toBeNull();
       expect(await statusOf(houses)).toEqual(["enabled", null, null, 1]);
       const next = makeFan(2, { limit: 2 });
-      expect(await houses.webhooks.disable("w-1", "failing", next)).toBe(true);
+      expect(await houses.webhooks.disable(makeHopeless("w-1", "failing"), next)).toBe(true);
       expect(await statusOf(houses)).toEqual(["disabled", "failing", BEGIN + 100, 0]);
+    },
+  },
+  {
+    method: "webhooks.disable",
+    title: "leaves one that has got another place since it failed",
+    async given(houses) {
+      await fill(houses);
+      const url = "https://new.example.com";
+      await houses.webhooks.update(own("w-1"), { url }, makeFan(1));
+    },
+    act: ({ webhooks }) => webhooks.disable(makeHopeless("w-1", "gone"), makeFan(2)),
+    async judge(answer, houses) {
+      expect(answer).toBe(false);
+      expect(await statusOf(houses)).toEqual(["enabled", null, null, 0]);
     },
   },
 ];

@@ -10,6 +10,7 @@ import {
   FANNED,
   fillOne,
   LATER,
+  makeHopeless,
   miscounted,
   own,
 } from "./webhook-acts.ts";
@@ -194,7 +195,7 @@ const failAt = async (houses: Houses, hours: readonly number[]) => {
   }
   return answer;
 };
-const failing = [{ webhook_id: "w-1", reason: "failing" }];
+const failing = [makeHopeless("w-1", "failing")];
 
 const hopelessCases: Case[] = [
   {
@@ -203,9 +204,9 @@ const hopelessCases: Case[] = [
     given: fillOne,
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
-      expect(answer).toEqual([{ webhook_id: "w-1", reason: "gone" }]);
+      expect(answer).toEqual([makeHopeless("w-1", "gone")]);
       expect(await first(houses)).toMatchObject({ status: "pending", lane: 1, attempt_count: 1 });
-      await houses.webhooks.disable("w-1", "gone", makeFan(3));
+      await houses.webhooks.disable(makeHopeless("w-1", "gone"), makeFan(3));
       expect(await first(houses)).toMatchObject({ status: "cancelled" });
       expect(await miscounted(houses)).toEqual([]);
     },
@@ -279,7 +280,7 @@ const hopelessCases: Case[] = [
     },
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
-      expect(answer).toEqual([{ webhook_id: "w-1", reason: "gone" }]);
+      expect(answer).toEqual([makeHopeless("w-1", "gone")]);
       expect(await houses.webhooks.findDelivery("d-test")).toMatchObject({
         ...{ status: "failed", attempt_count: 1, next_attempt_at: null },
       });

@@ -56,7 +56,9 @@ const ACTS: readonly Act[] = [
   async (house, draw) => {
     const found = await pickEndpoint(house, draw);
     const fan = { ...createFans(house.around)(), limit: 1 + draw(20) };
-    if (found) await house.store.disable(found.id, "gone", fan);
+    if (!found) return;
+    const { id: webhook_id, url } = found;
+    await house.store.disable({ webhook_id, url, reason: "gone" }, fan);
   },
   async (house, draw) => {
     const found = draw(8) === 0 && (await pickEndpoint(house, draw));

@@ -6,6 +6,7 @@ import { refuse } from "../../platform/refusal.ts";
 import { dropSecret, putSecret, type SealedSecret } from "../../platform/secrets/store.ts";
 import { EndpointRow } from "../endpoint.ts";
 import { type FanOut, fanOutAccount } from "./fan-out.ts";
+import type { Hopeless } from "./settle.ts";
 
 /** What a request says of an endpoint itself. */
 export type EndpointChange = Partial<
@@ -53,7 +54,7 @@ export async function createEndpoint(
 ): Promise<EndpointRow | null> {
   const { account_id } = row;
   await requireRoom(tx, account_id, endpoints_max);
-  if (!(await fanOutAccount(tx, account_id, fan)).is_done) return null;
+  if (!(await fanOutAccount(tx, account_id, fan))) return null;
   await tx.run(sql`INSERT INTO webhook_endpoints ${into(EndpointRow, row)}`);
   await putSecret(tx, secret);
   await listenOutside(tx, account_id, true);
@@ -80,7 +81,7 @@ export async function updateEndpoint(
   const isTurned = status !== found.status;
   // What happened before goes to those that had selected it then.
   if (isTurned || !Bun.deepEquals(events, found.events)) {
-    if (!(await fanOutAccount(tx, account_id, fan)).is_done) return null;
+    if (!(await fanOutAccount(tx, account_id, fan))) return null;
   }
   await tx.run(
     sql`UPDATE webhook_endpoints SET url = ${url}, events = ${JSON.stringify(events)},
@@ -135,18 +136,18 @@ export async function removeEndpoint(tx: Tx, id: string, account_id: string): Pr
 }
 
 /**
- * An endpoint that fails is disabled by itself; false: not yet, since too much waits that it had
- * selected; some of that was given, so ask again.
+ * An endpoint that fails is disabled by itself; false: it is no longer there, or no longer enabled
+ * for the place that failed. null: not yet, since too much waits that it had selected; some of that
+ * was given, so ask again.
  */
 export async function disableEndpoint(
   tx: Tx,
-  id: string,
-  reason: "failing" | "gone",
+  { webhook_id: id, reason, url }: Hopeless,
   fan: FanOut,
-): Promise<boolean> {
+): Promise<boolean | null> {
   const found = await tx.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
-  if (found?.status !== "enabled") return true;
-  if (!(await fanOutAccount(tx, found.account_id, fan)).is_done) return false;
+  if (found?.status !== "enabled" || found.url !== url) return false;
+  if (!(await fanOutAccount(tx, found.account_id, fan))) return null;
   await turnOff(tx, id, reason, fan.now);
   await listenFor(tx, found.account_id);
   tx.tell("webhooks.endpoint", id);

@@ -46,6 +46,8 @@ const insertAttempts = createInsertion(AttemptRow, "INSERT INTO delivery_attempt
 /** An endpoint to which nothing more is to be sent; disabled by a write of its own. */
 export interface Hopeless {
   webhook_id: string;
+  /** The place that failed: another one is to be tried. */
+  url: string;
   reason: "gone" | "failing";
 }
 
@@ -77,8 +79,9 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
       if (endpoint?.url === one.url) reason = judgeEndpoint(endpoint, one, now) ?? reason;
     }
     if (endpoint) await updateEndpoint(tx, endpoint, ended);
-    const isEnabled = endpoint?.status === "enabled";
-    if (reason !== null && isEnabled) hopeless.push({ webhook_id, reason });
+    if (reason !== null && endpoint?.status === "enabled") {
+      hopeless.push({ webhook_id, url: endpoint.url, reason });
+    }
   }
   for (const group of splitRows(attempts)) {
     await tx.run(insertAttempts(group.map((row) => writeRow(AttemptRow, row))));
