@@ -1,4 +1,5 @@
 // What a verb prints: text for people or one JSON document, and messages beside it on stderr.
+import { quoteWhole } from "./quotation.ts";
 
 export interface Output {
   /** For people, beside the result. */
@@ -16,7 +17,8 @@ export function createOutput(
 ): Output {
   return {
     say: (line) => writeError(`${line}\n`),
-    print: (value, text) => write(isJson ? `${JSON.stringify(value)}\n` : text),
+    // A stranger's text is in it, and it may well be read on a terminal.
+    print: (value, text) => write(isJson ? `${quoteWhole(value)}\n` : text),
   };
 }
 

@@ -65,6 +65,8 @@ function drawRun(run: Shown): string {
     ...usage,
     cost: cost!.total,
     input: quote(input!.message),
+    // What a sender said, without which nobody can judge what came of it.
+    ...("hook" in input! && { hook: quote(JSON.stringify(input.hook)) }),
     output: output && quote(output.message),
     error: error && `${error.code}: ${quote(error.message)}`,
   });

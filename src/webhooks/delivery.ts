@@ -89,5 +89,8 @@ export const DeliveryAttempt = Resource(
 );
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
+/** Whoever replays without end keeps the latest, of which each may be 4 KiB long. */
+export const ATTEMPTS_MAX = 100;
+
 export const AttemptRow = Row(DeliveryAttempt, { delivery_id: Type.String() });
 export type AttemptRow = Static<typeof AttemptRow>;

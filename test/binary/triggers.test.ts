@@ -1,5 +1,6 @@
 // The compiled program's `wadi triggers` beside a server: what is paused there fires no more.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
@@ -77,6 +78,22 @@ test("agents.states.p12 agents.errors.trigger_paused: paused from the command li
   const table = await run("fires", trigger.id, "--limit", "1");
   expect(table.stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(table.stdout).toContain(`\n${last.id}  `);
+});
+
+test("agents.does.run the run of a hook is shown with what was sent, and nothing that a terminal would obey", async () => {
+  const [id, at] = ["msg_1", String(Math.floor(Date.now() / 1_000))];
+  const body = JSON.stringify({ from: TRICK });
+  const hmac = createHmac("sha256", Buffer.from(trigger.secret.slice("whsec_".length), "base64"));
+  const signature = `v1,${hmac.update(`${id}.${at}.${body}`).digest("base64")}`;
+  const head = { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature };
+  const headers = { "content-type": "application/json", ...head };
+  const reply = await fetch(server.url + trigger.hook_path, { method: "POST", headers, body });
+  const { fire: fired } = (await reply.json()) as Json;
+  expect([reply.status, fired.outcome]).toEqual([202, "started"]);
+  const shown = await room.run(["runs", "show", fired.run_id, "--data", "./try"]);
+  expect(shown.stdout).toContain("\ntrigger_kind: webhook\n");
+  expect(shown.stdout).toContain('\nhook: "{\\"from\\":\\"Bell ');
+  expectHarmless(shown.stdout);
 });
 
 test("what is no id, of nothing or too much is refused in a sentence", async () => {

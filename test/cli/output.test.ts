@@ -26,6 +26,14 @@ test("people get the text, programs one line of JSON, both the messages beside i
   }
 });
 
+test("one line of JSON hides nothing from whoever reads it on a terminal, and parses to the same", () => {
+  const value = { name: "\u009b2J\u202eeno\u0000\u200b", id: 1 };
+  const { output, out } = listen(true);
+  output.print(value, "");
+  expect(out[0]).toBe('{"name":"\\u009b2J\\u202eeno\\u0000\\u200b","id":1}\n');
+  expect(JSON.parse(out[0]!)).toEqual(value);
+});
+
 test("a table has a column for each name, as wide as its widest cell", () => {
   const rows = [
     { id: "a", scopes: ["think", "search"], ends: null },

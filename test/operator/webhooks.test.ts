@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { OperatorProblem } from "../../src/operator/index.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { give, happen, listDeliveries } from "../spec/agents/webhooks-front.ts";
 import { type AskOptions, KEY } from "../support/app.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
@@ -17,15 +18,10 @@ afterAll(() => front.app.stop(0));
 const verbs = () => front.app.operator.webhooks;
 
 async function create(own = front, options?: AskOptions): Promise<Json> {
-  const body = { url: "https://hooks.example.com/wadi", events: ["run.completed"] };
+  const body = { url: "https://hooks.example.com/wadi", events: ["run.failed"] };
   const made = await own.post("/v1/webhooks", body, options);
   expect(made.status).toBe(201);
   return (await made.json()) as Json;
-}
-async function send(id: string): Promise<Json> {
-  const reply = await front.post(`/v1/webhooks/${id}/test`, undefined);
-  expect(reply.status).toBe(202);
-  return (await reply.json()) as Json;
 }
 async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
   const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
@@ -34,12 +30,14 @@ async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
 /** An endpoint with so many deliveries that were cancelled, a second apart. */
 async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
   const { id } = await create();
-  const lost: Json[] = [];
   for (let i = 0; i < count; i++) {
-    lost.unshift(await send(id));
+    await happen(front, 1);
+    await give(front);
     await front.clock.advance(1_000);
   }
   await turn(id, "disabled");
+  const lost = await listDeliveries(front, id);
+  expect(lost).toHaveLength(count);
   return { id, lost };
 }
 /** The sentence with which it is refused. */
@@ -104,10 +102,10 @@ test("what was lost within a time is due again", async () => {
 });
 
 test("what is no id is not said again, and one of none is", async () => {
-  const { listDeliveries, recover, replay } = verbs();
+  const { recover, replay } = verbs();
   const list = "wadi webhooks list";
   const cases: [(id: string) => Promise<unknown>, string, string][] = [
-    [(id) => listDeliveries(id, ANY), "endpoint", list],
+    [(id) => verbs().listDeliveries(id, ANY), "endpoint", list],
     [(id) => recover(id, { since: 0, until: null }), "endpoint", list],
     [replay, "delivery", "wadi webhooks deliveries ID"],
   ];

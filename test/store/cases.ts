@@ -657,8 +657,8 @@ export const cases: readonly Case[] = [
   ...webhookSettleCases,
   ...secretCases,
   ...triggerCases,
-  ...triggerHookCases,
   ...triggerListCases,
+  ...triggerHookCases,
   ...fireCases,
   ...dueCases,
 ];

@@ -1,7 +1,6 @@
 // What the cases of the store of webhooks do again and again.
 import type { Happened } from "../../src/platform/outbox/store.ts";
 import type { EndpointRow } from "../../src/webhooks/endpoint.ts";
-import type { Hopeless } from "../../src/webhooks/store/settle.ts";
 import { BEGIN } from "../support/runs.ts";
 import { MANY, makeEndpoint, makeFan, makeHappened, sealOf } from "../support/webhooks.ts";
 import type { Houses } from "./cases.ts";
@@ -67,11 +66,6 @@ export const settle = async (houses: Houses, index: number, status: "delivered" 
   await houses.sent.settle(id, status, FANNED + 1);
   return id;
 };
-
-/** Why nothing more is to be sent to an endpoint. */
-export const makeHopeless = (id: string, reason: Hopeless["reason"]): Hopeless => ({
-  ...{ webhook_id: id, reason, url: makeEndpoint(id).url },
-});
 
 export const disable = ({ webhooks }: Houses) =>
   webhooks.update(own("w-1"), { status: "disabled" }, makeFan(7));

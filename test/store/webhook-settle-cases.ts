@@ -1,6 +1,7 @@
 // What the store of webhooks must do where attempts came to something, on every engine.
 import { expect } from "bun:test";
 import type { Claimed } from "../../src/webhooks/store/claim.ts";
+import { BEGIN } from "../support/runs.ts";
 import { MANY, makeFan } from "../support/webhooks.ts";
 import type { Case, Houses } from "./cases.ts";
 import {
@@ -10,7 +11,6 @@ import {
   FANNED,
   fillOne,
   LATER,
-  makeHopeless,
   miscounted,
   own,
 } from "./webhook-acts.ts";
@@ -195,7 +195,8 @@ const failAt = async (houses: Houses, hours: readonly number[]) => {
   }
   return answer;
 };
-const failing = [makeHopeless("w-1", "failing")];
+const failing = [{ webhook_id: "w-1", reason: "failing", updated_at: BEGIN }];
+const gone = { webhook_id: "w-1", reason: "gone", updated_at: BEGIN } as const;
 
 const hopelessCases: Case[] = [
   {
@@ -204,9 +205,9 @@ const hopelessCases: Case[] = [
     given: fillOne,
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
-      expect(answer).toEqual([makeHopeless("w-1", "gone")]);
+      expect(answer).toEqual([gone]);
       expect(await first(houses)).toMatchObject({ status: "pending", lane: 1, attempt_count: 1 });
-      await houses.webhooks.disable(makeHopeless("w-1", "gone"), makeFan(3));
+      await houses.webhooks.disable(gone, makeFan(3));
       expect(await first(houses)).toMatchObject({ status: "cancelled" });
       expect(await miscounted(houses)).toEqual([]);
     },
@@ -271,6 +272,32 @@ const hopelessCases: Case[] = [
   },
   {
     method: "webhooks.settle",
+    title: "keeps the last hundred attempts of one that is asked for again without end",
+    given: fillOne,
+    async act(houses) {
+      const { id } = await first(houses);
+      // It is due before all others.
+      const asking = { webhook_id: "w-1", account_id: "a-1", now: FANNED - 1, waiting_max: 9 };
+      for (let n = 0; n < 102; n++) {
+        await houses.webhooks.replay(id, asking);
+        await settleNext(houses, "delivered");
+      }
+      return id;
+    },
+    async judge(id, houses) {
+      const kept = await houses.webhooks.listAttempts(id as string);
+      expect(kept.map(({ number }) => number)).toEqual(
+        Array.from({ length: 100 }, (_, n) => n + 3),
+      );
+      const all = await houses.sent.attempts();
+      expect(all.filter(({ delivery_id }) => delivery_id === id)).toHaveLength(100);
+      expect(await houses.webhooks.findDelivery(id as string)).toMatchObject({
+        attempt_count: 102,
+      });
+    },
+  },
+  {
+    method: "webhooks.settle",
     title: "ends a test with its one attempt, also where the endpoint wants no more",
     async given(houses) {
       await fillOne(houses);
@@ -280,11 +307,28 @@ const hopelessCases: Case[] = [
     },
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
-      expect(answer).toEqual([makeHopeless("w-1", "gone")]);
+      expect(answer).toEqual([gone]);
       expect(await houses.webhooks.findDelivery("d-test")).toMatchObject({
         ...{ status: "failed", attempt_count: 1, next_attempt_at: null },
       });
       expect(await miscounted(houses)).toEqual([]);
+    },
+  },
+  {
+    method: "webhooks.settle",
+    title:
+      "says nothing of an endpoint that was enabled again, by an answer to what was sent before",
+    given: fillOne,
+    async act(houses) {
+      const [claimed] = await take(houses, 1);
+      await disable(houses);
+      const { updated_at } = (await enable(houses))!;
+      const attempt = makeAttempt({ started_at: updated_at - 1 });
+      return houses.webhooks.settle([came(claimed!, "gone", { attempt })], LATER + 9);
+    },
+    async judge(answer, { webhooks }) {
+      expect(answer).toEqual([]);
+      expect(await webhooks.find("w-1")).toMatchObject({ status: "enabled", failures: 1 });
     },
   },
   {

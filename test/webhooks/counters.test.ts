@@ -57,8 +57,8 @@ const ACTS: readonly Act[] = [
     const found = await pickEndpoint(house, draw);
     const fan = { ...createFans(house.around)(), limit: 1 + draw(20) };
     if (!found) return;
-    const { id: webhook_id, url } = found;
-    await house.store.disable({ webhook_id, url, reason: "gone" }, fan);
+    const { id: webhook_id, updated_at } = found;
+    await house.store.disable({ webhook_id, reason: "gone", updated_at }, fan);
   },
   async (house, draw) => {
     const found = draw(8) === 0 && (await pickEndpoint(house, draw));

@@ -3,7 +3,13 @@ import { Type } from "@sinclair/typebox";
 import { type Db, none, type Sql, sql, type Tx } from "../../platform/database/index.ts";
 import { findEvent, type Happened, tellOne } from "../../platform/outbox/store.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { AttemptRow, DELIVERY_STATUSES, DeliveryRow, type DeliveryStatus } from "../delivery.ts";
+import {
+  ATTEMPTS_MAX,
+  AttemptRow,
+  DELIVERY_STATUSES,
+  DeliveryRow,
+  type DeliveryStatus,
+} from "../delivery.ts";
 import { type EndpointRow, EVENT_TYPES, type WebhookEventType } from "../endpoint.ts";
 import { findOwn } from "./endpoints.ts";
 import { addDeliveries, addPending, makeDelivery } from "./fan-out.ts";
@@ -39,10 +45,9 @@ export interface Recovered {
   is_done: boolean;
 }
 
-/** Whoever replays without end gets the latest: each may be 4 KiB long. */
-const ATTEMPTS_SHOWN_MAX = 100;
-
 const LOST_STATUSES = ["failed", "cancelled"] as const;
+/** What was to be seen of a test was seen: nobody wants it afterwards. */
+const LOST_TYPES = EVENT_TYPES.filter((type) => type !== "webhook.test");
 
 const Sum = Type.Object({ sum: Type.Integer() });
 const Id = Type.Object({ id: Type.String() });
@@ -89,7 +94,7 @@ export async function listAttempts(db: Db, delivery_id: string): Promise<Attempt
   const latest = await db.all(
     AttemptRow,
     sql`SELECT * FROM delivery_attempts WHERE delivery_id = ${delivery_id}
-        ORDER BY number DESC LIMIT ${ATTEMPTS_SHOWN_MAX}`,
+        ORDER BY number DESC LIMIT ${ATTEMPTS_MAX}`,
   );
   return latest.reverse();
 }
@@ -132,7 +137,7 @@ export async function replayDelivery(tx: Tx, id: string, asking: Asking): Promis
 
 /**
  * Asks again for up to `limit` of an endpoint's that failed or were cancelled, the oldest first,
- * for as many as may wait. Those whose event is no longer kept stay what they are.
+ * for as many as may wait. Those whose event is no longer kept stay what they are, and so do tests.
  */
 export async function recoverDeliveries(
   tx: Tx,
@@ -149,7 +154,7 @@ export async function recoverDeliveries(
     ORDER BY created_at, id LIMIT ${wanted + 1}`;
   const found = await tx.all(
     Id,
-    sql`SELECT id FROM (${gather(webhook_id, LOST_STATUSES, EVENT_TYPES, within)}) AS found
+    sql`SELECT id FROM (${gather(webhook_id, LOST_STATUSES, LOST_TYPES, within)}) AS found
         ORDER BY created_at, id LIMIT ${wanted + 1}`,
   );
   const queued = found.slice(0, wanted);

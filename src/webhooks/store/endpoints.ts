@@ -136,17 +136,17 @@ export async function removeEndpoint(tx: Tx, id: string, account_id: string): Pr
 }
 
 /**
- * An endpoint that fails is disabled by itself; false: it is no longer there, or no longer enabled
- * for the place that failed. null: not yet, since too much waits that it had selected; some of that
- * was given, so ask again.
+ * An endpoint that fails is disabled by itself; false: it is no longer the one of which that was
+ * found. null: not yet, since too much waits that it had selected; some of that was given, so ask
+ * again.
  */
 export async function disableEndpoint(
   tx: Tx,
-  { webhook_id: id, reason, url }: Hopeless,
+  { webhook_id: id, reason, updated_at }: Hopeless,
   fan: FanOut,
 ): Promise<boolean | null> {
   const found = await tx.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
-  if (found?.status !== "enabled" || found.url !== url) return false;
+  if (found?.status !== "enabled" || found.updated_at !== updated_at) return false;
   if (!(await fanOutAccount(tx, found.account_id, fan))) return null;
   await turnOff(tx, id, reason, fan.now);
   await listenFor(tx, found.account_id);

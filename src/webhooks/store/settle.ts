@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createInsertion, splitRows, sql, type Tx } from "../../platform/database/index.ts";
 import { writeRow } from "../../platform/shape.ts";
-import { AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
+import { ATTEMPTS_MAX, AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
 
 const HOUR_MS = 3_600_000;
@@ -37,7 +37,7 @@ export type Settlement = About &
 
 const Endpoint = Type.Pick(EndpointRow, [
   ...(["id", "account_id", "url", "status", "failing_since", "failures"] as const),
-  ...(["last_success_at", "last_failure_at"] as const),
+  ...(["last_success_at", "last_failure_at", "updated_at"] as const),
 ]);
 type Endpoint = Static<typeof Endpoint>;
 
@@ -46,9 +46,9 @@ const insertAttempts = createInsertion(AttemptRow, "INSERT INTO delivery_attempt
 /** An endpoint to which nothing more is to be sent; disabled by a write of its own. */
 export interface Hopeless {
   webhook_id: string;
-  /** The place that failed: another one is to be tried. */
-  url: string;
   reason: "gone" | "failing";
+  /** Of the endpoint that this was found of: changed or enabled since then, it is another. */
+  updated_at: number;
 }
 
 /** Writes what came of deliveries, unless another process has them by now. */
@@ -79,14 +79,26 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
       if (endpoint?.url === one.url) reason = judgeEndpoint(endpoint, one, now) ?? reason;
     }
     if (endpoint) await updateEndpoint(tx, endpoint, ended);
-    if (reason !== null && endpoint?.status === "enabled") {
-      hopeless.push({ webhook_id, url: endpoint.url, reason });
+    const isEnabled = endpoint?.status === "enabled";
+    if (reason !== null && isEnabled) {
+      hopeless.push({ webhook_id, reason, updated_at: endpoint.updated_at });
     }
   }
+  await keepAttempts(tx, attempts);
+  return hopeless;
+}
+
+async function keepAttempts(tx: Tx, attempts: readonly AttemptRow[]): Promise<void> {
   for (const group of splitRows(attempts)) {
     await tx.run(insertAttempts(group.map((row) => writeRow(AttemptRow, row))));
   }
-  return hopeless;
+  for (const { delivery_id, number } of attempts) {
+    if (number <= ATTEMPTS_MAX) continue;
+    await tx.run(
+      sql`DELETE FROM delivery_attempts
+          WHERE delivery_id = ${delivery_id} AND number <= ${number - ATTEMPTS_MAX}`,
+    );
+  }
 }
 
 /** The delivery as it is after this; nobody has it any more. */
@@ -138,7 +150,7 @@ async function update(tx: Tx, row: DeliveryRow): Promise<void> {
 /** Notes an attempt at the endpoint; why nothing more is to be sent to it, or null. */
 function judgeEndpoint(
   endpoint: Endpoint,
-  { came_to }: Settlement,
+  { came_to, attempt }: Extract<Settlement, Tried>,
   now: number,
 ): Hopeless["reason"] | null {
   if (came_to === "delivered") {
@@ -149,7 +161,8 @@ function judgeEndpoint(
   endpoint.failing_since ??= now;
   endpoint.failures += 1;
   endpoint.last_failure_at = now;
-  if (came_to === "gone") return "gone";
+  // Whoever has enabled it again knows better than an answer to what was sent before.
+  if (came_to === "gone") return attempt.started_at >= endpoint.updated_at ? "gone" : null;
   const { failing_since, failures } = endpoint;
   const isLong = now - failing_since >= FAILING_MS && failures >= FAILURES_MIN;
   const isSpread = before !== null && before - failing_since >= FAILING_SPREAD_MS;
