@@ -30,9 +30,10 @@ const DELIVERIES_VERB = "wadi webhooks deliveries ID";
 
 export function createWebhookVerbs(options: WebhookVerbsOptions) {
   const { access, webhooks, clock, requireAccount } = options;
-  const require = async (typed: string): Promise<string> => {
+  const require = async (typed: string) => {
     const id = readId(typed, "endpoint's id", VERB);
-    if (await webhooks.find(id)) return id;
+    const found = await webhooks.find(id);
+    if (found) return found;
     throw new OperatorProblem(`there is no endpoint "${id}": see \`${VERB}\``);
   };
   return {
@@ -48,21 +49,22 @@ export function createWebhookVerbs(options: WebhookVerbsOptions) {
     },
     /** Newest first. */
     async listDeliveries(typed: string, { status, limit }: DeliveriesWish): Promise<Delivery[]> {
-      const webhook_id = await require(typed);
+      const { id: webhook_id } = await require(typed);
       return webhooks.listDeliveries({ webhook_id, status, limit });
     },
     /** It is due at once, with the same `webhook-id`; what its state does not allow is refused. */
     async replay(typed: string): Promise<Delivery> {
       const id = readId(typed, "delivery's id", DELIVERIES_VERB);
-      if (await webhooks.findDelivery(id)) return explainRefusal(() => webhooks.replay(id));
+      const found = await webhooks.findDelivery(id);
+      if (found) return explainRefusal(() => webhooks.replay(found));
       throw new OperatorProblem(`there is no delivery "${id}": see \`${DELIVERIES_VERB}\``);
     },
     /** What failed or was cancelled is due again: how many deliveries. */
     async recover(typed: string, { since, until }: RecoverWish): Promise<number> {
-      const id = await require(typed);
+      const found = await require(typed);
       const span = { since, until: until ?? Math.max(since, clock.now()) };
       if (span.since > span.until) throw new OperatorProblem("the span ends before it begins");
-      return explainRefusal(() => webhooks.recover(id, span));
+      return explainRefusal(() => webhooks.recover(found, span));
     },
   };
 }

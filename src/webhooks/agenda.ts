@@ -1,6 +1,6 @@
 // What is due: of each endpoint when, as far as this process has been told.
 import type { Clock } from "../platform/clock.ts";
-import { type Endpoint, type Lane, RANKS, rankOf } from "./endpoint-state.ts";
+import { type Endpoint, type Lane, noteStanding, RANKS, rankOf } from "./endpoint-state.ts";
 import { createKnownEndpoints } from "./known-endpoints.ts";
 import type { DuePlace, Waiting } from "./store/claim.ts";
 
@@ -82,7 +82,7 @@ export function createAgenda(clock: Clock): Agenda {
     see({ id, first_due_at, retry_due_at, ...standing }) {
       const endpoint = find(id);
       endpoint.is_resting = false;
-      endpoint.note(standing);
+      noteStanding(endpoint, standing);
       if (first_due_at !== null) expectAt(endpoint.lanes[0], first_due_at);
       if (retry_due_at !== null) expectAt(endpoint.lanes[1], retry_due_at);
       file(endpoint);

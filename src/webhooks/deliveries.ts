@@ -11,7 +11,7 @@ import type { Asking, DeliveryFilter, Span } from "./store/deliveries.ts";
 import { webhookStore } from "./store/index.ts";
 
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
-/** Asked for again in one transaction: milliseconds. */
+/** Asked for again in one transaction, which takes some milliseconds. */
 const RECOVERED_AT_ONCE = 500;
 
 export const DeliveriesQuery = Type.Object({
@@ -61,8 +61,6 @@ export function createDeliveries({
     waiting_max: settings().limits.waiting_deliveries,
   });
   return {
-    /** Newest first. */
-    list: store.listDeliveries,
     async page(webhook_id: string, query: DeliveriesQuery) {
       const filter = readListing(webhook_id, query);
       // One more than is shown tells whether there is more.

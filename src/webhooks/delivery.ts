@@ -32,11 +32,14 @@ export const Delivery = Resource(
     attempt_count: Type.Integer({ description: "Attempts so far, replays with them." }),
     next_attempt_at: maybe(Timestamp("When it is tried next; null: it is not pending.")),
     last_response_status: maybe(
-      Type.Integer({ description: "HTTP status of the last attempt; null: there was no answer." }),
+      Type.Integer({
+        description: "HTTP status of the last attempt; null: no answer to it, or no attempt yet.",
+      }),
     ),
     last_error: maybe(
       Type.String({
-        description: "What went wrong last, for people; null: nothing, or nothing was tried.",
+        description:
+          "What went wrong last, for people; null: its last attempt arrived, or none was made.",
       }),
     ),
     created_at: Timestamp("When it was made."),

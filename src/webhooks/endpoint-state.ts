@@ -28,8 +28,6 @@ export interface Endpoint {
   /** The longest first. */
   readonly underway: Set<{ begun_at: number }>;
   readonly lanes: readonly [Lane, Lane];
-  /** What the database says of it. */
-  note(standing: Standing): void;
 }
 
 /** Of an endpoint what was not tried yet, or what was. */
@@ -52,17 +50,25 @@ export function createEndpoint(id: string): Endpoint {
     ...{ told_at: Number.POSITIVE_INFINITY, is_claiming: false, ready: [] },
     claim_rank: 2,
   });
-  const state = {
+  const endpoint: Endpoint = {
     ...{ id, account_id: null, places: 1, is_failing: false, is_slow: false, has_succeeded: false },
-    ...{ is_tried: false, is_resting: false, held: 0, underway: new Set<never>() },
-    note({ failing_since, last_success_at }: Standing) {
-      if (endpoint.is_tried) return;
-      endpoint.is_failing = failing_since !== null;
-      endpoint.has_succeeded = last_success_at !== null;
+    ...{ is_tried: false, is_resting: false, held: 0, underway: new Set() },
+    get lanes() {
+      return lanes;
     },
   };
-  const endpoint = state as unknown as Endpoint;
-  return Object.assign(endpoint, { lanes: [createLane(0), createLane(1)] as const });
+  const lanes = [createLane(0), createLane(1)] as const;
+  return endpoint;
+}
+
+/** What the database says of it. */
+export function noteStanding(
+  endpoint: Endpoint,
+  { failing_since, last_success_at }: Standing,
+): void {
+  if (endpoint.is_tried) return;
+  endpoint.is_failing = failing_since !== null;
+  endpoint.has_succeeded = last_success_at !== null;
 }
 
 /** It takes one more at once for each quick success, and after a failure one until a success. */

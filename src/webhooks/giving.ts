@@ -15,8 +15,6 @@ export interface GivingOptions {
 
 export interface Giving {
   start(): void;
-  /** Looks whether something was missed. */
-  look(): void;
   /** Resolves once nothing is being written. */
   stop(): Promise<void>;
 }
@@ -36,8 +34,7 @@ export function createGiving({ around, store }: GivingOptions): Giving {
     // Told of from now on: it may have come too late for this write.
     accounts.delete(account_id);
     try {
-      const { is_done } = await store.fanOut(account_id, makeFan());
-      if (!is_done) accounts.add(account_id);
+      if (!(await store.fanOut(account_id, makeFan()))) accounts.add(account_id);
     } catch (error) {
       accounts.add(account_id);
       throw error;
@@ -87,7 +84,6 @@ export function createGiving({ around, store }: GivingOptions): Giving {
       });
       look();
     },
-    look,
     async stop() {
       isOver = true;
       leave?.();

@@ -1,7 +1,7 @@
 // Plans for whom to claim, and puts what was claimed where it waits for a place.
 import type { Clock } from "../platform/clock.ts";
 import type { Agenda } from "./agenda.ts";
-import { isStalling, type Lane, RANKS, type Rank } from "./endpoint-state.ts";
+import { isStalling, type Lane, noteStanding, RANKS, type Rank } from "./endpoint-state.ts";
 import type { Room } from "./room.ts";
 import type { Taken, Turn } from "./store/claim.ts";
 
@@ -51,7 +51,7 @@ export function createTurns({ clock, agenda, room, ready }: TurnsOptions): Turns
     { rows, next_at, standing }: Pick<Taken, "rows" | "next_at" | "standing">,
   ) => {
     lane.due_at = Math.min(next_at ?? Number.POSITIVE_INFINITY, lane.told_at);
-    if (standing) lane.endpoint.note(standing);
+    if (standing) noteStanding(lane.endpoint, standing);
     // Nothing of it is held here while that is not known: nothing is held under two names.
     lane.endpoint.account_id ??= rows[0]?.account_id ?? null;
     for (const claimed of rows) lane.ready.push({ claimed, rank: lane.claim_rank });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { OperatorProblem } from "../../src/operator/index.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { give, happen, listDeliveries } from "../spec/agents/webhooks-front.ts";
 import { type AskOptions, KEY } from "../support/app.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
@@ -16,12 +17,8 @@ afterAll(() => front.app.stop(0));
 
 const verbs = () => front.app.operator.webhooks;
 
-async function create(
-  own = front,
-  options?: AskOptions,
-  events = ["run.completed"],
-): Promise<Json> {
-  const body = { url: "https://hooks.example.com/wadi", events };
+async function create(own = front, options?: AskOptions): Promise<Json> {
+  const body = { url: "https://hooks.example.com/wadi", events: ["run.failed"] };
   const made = await own.post("/v1/webhooks", body, options);
   expect(made.status).toBe(201);
   return (await made.json()) as Json;
@@ -30,25 +27,18 @@ async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
   const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
   expect(reply.status).toBe(200);
 }
-/** Of a run that was cancelled; who changes what an endpoint selects is given what was before. */
-async function deliver(id: string, round: number): Promise<void> {
-  const run = await front.begin();
-  expect((await front.post(`/v1/runs/${run.id}/cancel`, undefined)).status).toBe(200);
-  const events = round % 2 === 0 ? ["run.failed"] : ["run.failed", "run.completed"];
-  const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { events } });
-  expect(reply.status).toBe(200);
-}
-/** An endpoint with so many deliveries that were cancelled, a second apart, the newest first. */
+/** An endpoint with so many deliveries that were cancelled, a second apart. */
 async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
-  const { id } = await create(front, undefined, ["run.failed"]);
+  const { id } = await create();
   for (let i = 0; i < count; i++) {
-    await deliver(id, i + 1);
+    await happen(front, 1);
+    await give(front);
     await front.clock.advance(1_000);
   }
   await turn(id, "disabled");
-  const { data } = await front.read(`/v1/webhooks/${id}/deliveries`);
-  expect(data).toHaveLength(count);
-  return { id, lost: data };
+  const lost = await listDeliveries(front, id);
+  expect(lost).toHaveLength(count);
+  return { id, lost };
 }
 /** The sentence with which it is refused. */
 async function problemOf(work: Promise<unknown>): Promise<string> {
@@ -112,10 +102,10 @@ test("what was lost within a time is due again", async () => {
 });
 
 test("what is no id is not said again, and one of none is", async () => {
-  const { listDeliveries, recover, replay } = verbs();
+  const { recover, replay } = verbs();
   const list = "wadi webhooks list";
   const cases: [(id: string) => Promise<unknown>, string, string][] = [
-    [(id) => listDeliveries(id, ANY), "endpoint", list],
+    [(id) => verbs().listDeliveries(id, ANY), "endpoint", list],
     [(id) => recover(id, { since: 0, until: null }), "endpoint", list],
     [replay, "delivery", "wadi webhooks deliveries ID"],
   ];

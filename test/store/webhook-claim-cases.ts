@@ -175,8 +175,7 @@ const lookCases: Case[] = [
     },
     act: ({ webhooks }) =>
       webhooks.pull([{ webhook_id: "w-1", lane: 1, until: LATER + HOUR_MS }], LATER + 9),
-    async judge(answer, houses) {
-      expect(answer).toBe(1);
+    async judge(_, houses) {
       const due = (await deliveriesOf(houses, "w-1")).map((one) => one.next_attempt_at);
       expect(due).toEqual([LATER + HOUR_MS, LATER + 9, FANNED, FANNED, FANNED]);
     },

@@ -42,25 +42,26 @@ test("deliveries are listed, sent again one by one, and recovered", async () => 
   expect(await list(null, 2)).toEqual(ids.slice(0, 2));
   for (const id of ids) await house.sent.settle(id, "failed", house.clock.now());
   expect(await list("failed")).toEqual(ids);
-  expect(await book.replay(ids[0]!)).toMatchObject({ id: ids[0], status: "pending" });
+  const [lost] = await book.listDeliveries({ webhook_id: row.id, status: "failed", limit: 1 });
+  expect(await book.replay(lost!)).toMatchObject({ id: ids[0], status: "pending" });
   const span = { since: 0, until: house.clock.now() };
-  expect(await book.recover(row.id, span)).toBe(2);
+  expect(await book.recover(row, span)).toBe(2);
   expect(await list("failed")).toEqual([]);
   expect(await book.findDelivery(ids[1]!)).toMatchObject({ status: "pending" });
 });
 
-test("what is not there, and what its state does not allow, is refused", async () => {
+test("what is no longer there, or its state does not allow, is refused", async () => {
   await using house = await openHouse();
   const book = createWebhookBook(house.around);
   const { row } = await house.endpoints.create(ACCOUNT, WISH);
-  const { id } = await house.deliveries.test(row);
+  const delivery = await house.deliveries.test(row);
   await house.endpoints.change(row.id, ACCOUNT, { status: "disabled" });
   const span = { since: 0, until: house.clock.now() };
   for (const [work, code] of [
-    [book.replay(NOBODYS), "delivery_not_found"],
-    [book.recover(NOBODYS, span), "webhook_not_found"],
-    [book.replay(id), "endpoint_disabled"],
-    [book.recover(row.id, span), "endpoint_disabled"],
+    [book.replay({ ...delivery, webhook_id: NOBODYS }), "webhook_not_found"],
+    [book.recover({ ...row, id: NOBODYS }, span), "webhook_not_found"],
+    [book.replay(delivery), "endpoint_disabled"],
+    [book.recover(row, span), "endpoint_disabled"],
   ] as const) {
     expect(await failureOf(work)).toMatchObject({ code });
   }

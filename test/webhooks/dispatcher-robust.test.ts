@@ -49,6 +49,26 @@ describe("a database that fails", () => {
     },
   );
 
+  test("where nothing can be written for long ends the sending, until it can", async () => {
+    let isFull = true;
+    const settle: Store["settle"] = async () => {
+      throw new Error("the disk is full");
+    };
+    const wrap = (store: Store): Store => ({
+      ...store,
+      settle: (...given) => (isFull ? settle : store.settle)(...given),
+    });
+    const trial = await open(undefined, { wrap });
+    await trial.listen();
+    const events = await trial.happen(900);
+    await trial.pass(10 * SECOND_MS);
+    expect(trial.sent.length).toBeWithin(512, 700);
+    isFull = false;
+    await trial.pass(30 * SECOND_MS);
+    await judge([trial], events);
+    expect(trial.sent).toHaveLength(900);
+  });
+
   test("where it cannot be read uses no attempt up", async () => {
     const trial = await open(undefined, { wrap: failing("findSending", 1) });
     await trial.listen();

@@ -61,6 +61,27 @@ describe("where secrets cannot be opened", () => {
   });
 });
 
+test("what happens while a claim is under way, which missed it, is sent at once", async () => {
+  let isFirst = true;
+  const trial: Trial = await open(undefined, {
+    wrap: (store) => ({
+      ...store,
+      async claim(...given) {
+        const taken = await store.claim(...given);
+        if (isFirst) {
+          isFirst = false;
+          await trial.happen();
+        }
+        return taken;
+      },
+    }),
+  });
+  await trial.listen();
+  await trial.happen();
+  await trial.settle();
+  expect(trial.sent).toHaveLength(2);
+});
+
 test("while webhooks are switched off events are given and wait, and go once they are on", async () => {
   const trial = await open();
   await trial.listen();

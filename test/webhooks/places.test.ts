@@ -121,6 +121,21 @@ test("a second account that holds what it can leaves room for a third", async ()
   expect(trial.dispatcher.look().sending).toBe(holding);
 });
 
+test("those that answered until just now, and no more, take half of the places with what comes next", async () => {
+  const receivers = createReceivers();
+  let isStuck = false;
+  const trial = await open((sent) => (isStuck ? receivers.respond(sent) : reply()));
+  const accounts = Array.from({ length: 10 }, (_, n) => `a-${n}`);
+  for (const account_id of accounts) await listenTo(trial, account_id, 1, account_id);
+  for (const account_id of accounts) await trial.happen(10, account_id);
+  isStuck = true;
+  for (const account_id of accounts) await trial.happen(2, account_id);
+  expect(receivers.count()).toBe(20);
+  await trial.pass(2 * SECOND_MS);
+  for (const account_id of accounts) await trial.happen(20, account_id);
+  expect(receivers.count()).toBe(20 + 32);
+});
+
 /** Of ten accounts ten endpoints each that hang. */
 const DEAD = Array.from({ length: 10 }, (_, n) => `dead-${n}`);
 const listenDead = async (trial: Trial) => {

@@ -1,6 +1,6 @@
 // Who sends what: the deliveries that a process takes, those that it gives back, and what is due.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, sql, type Tx } from "../../platform/database/index.ts";
+import { type Db, type Sql, sql, type Tx } from "../../platform/database/index.ts";
 import { OutboxRow } from "../../platform/outbox/store.ts";
 import { isAlive } from "../../platform/processes/store.ts";
 import { maybe, oneOf } from "../../platform/shape.ts";
@@ -137,23 +137,20 @@ export function listWaiting(db: Db, after: string, limit: number): Promise<Waiti
   return db.all(
     Waiting,
     sql`SELECT id, failing_since, last_success_at,
-          ${FIRST_DUE} AS first_due_at, ${RETRY_DUE} AS retry_due_at,
-          ${FIRST_FAR} AS first_far_at, ${RETRY_FAR} AS retry_far_at
+          ${findEdge(sql`MIN`, 0)} AS first_due_at, ${findEdge(sql`MIN`, 1)} AS retry_due_at,
+          ${findEdge(sql`MAX`, 0)} AS first_far_at, ${findEdge(sql`MAX`, 1)} AS retry_far_at
         FROM webhook_endpoints
         WHERE pending_deliveries > 0 AND status = 'enabled' AND id > ${after}
         ORDER BY id LIMIT ${limit}`,
   );
 }
 
-// Spelt out each: a partial index is found by literals, and each is one look into it.
-const FIRST_DUE = sql`(SELECT MIN(next_attempt_at) FROM deliveries
-  WHERE webhook_id = webhook_endpoints.id AND lane = 0 AND status = 'pending' AND epoch = 0)`;
-const FIRST_FAR = sql`(SELECT MAX(next_attempt_at) FROM deliveries
-  WHERE webhook_id = webhook_endpoints.id AND lane = 0 AND status = 'pending' AND epoch = 0)`;
-const RETRY_DUE = sql`(SELECT MIN(next_attempt_at) FROM deliveries
-  WHERE webhook_id = webhook_endpoints.id AND lane = 1 AND status = 'pending' AND epoch = 0)`;
-const RETRY_FAR = sql`(SELECT MAX(next_attempt_at) FROM deliveries
-  WHERE webhook_id = webhook_endpoints.id AND lane = 1 AND status = 'pending' AND epoch = 0)`;
+/** One look into the index of what is due, which literals find since it is a partial one. */
+function findEdge(edge: Sql, lane: LaneNumber): Sql {
+  return sql`(SELECT ${edge}(next_attempt_at) FROM deliveries
+    WHERE webhook_id = webhook_endpoints.id AND lane = ${lane}
+      AND status = 'pending' AND epoch = 0)`;
+}
 
 /** A lane in which something is due later than anything can be: some clock was wrong. */
 export interface FarLane extends DuePlace {
@@ -161,18 +158,16 @@ export interface FarLane extends DuePlace {
   until: number;
 }
 
-/** What no right clock can have planned is due now; how many deliveries that were. */
-export async function pull(tx: Tx, lanes: readonly FarLane[], now: number): Promise<number> {
-  let pulled = 0;
+/** What no right clock can have planned is due now. */
+export async function pull(tx: Tx, lanes: readonly FarLane[], now: number): Promise<void> {
   for (const { webhook_id, lane, until } of lanes) {
-    pulled += await tx.run(
+    await tx.run(
       sql`UPDATE deliveries SET next_attempt_at = ${now}
           WHERE webhook_id = ${webhook_id} AND lane = ${lane}
             AND status = 'pending' AND epoch = 0 AND next_attempt_at > ${until}`,
     );
     tx.tell("webhooks.due", webhook_id);
   }
-  return pulled;
 }
 
 const Sending = Type.Object({

@@ -54,7 +54,7 @@ export async function createEndpoint(
 ): Promise<EndpointRow | null> {
   const { account_id } = row;
   await requireRoom(tx, account_id, endpoints_max);
-  if (!(await fanOutAccount(tx, account_id, fan)).is_done) return null;
+  if (!(await fanOutAccount(tx, account_id, fan))) return null;
   await tx.run(sql`INSERT INTO webhook_endpoints ${into(EndpointRow, row)}`);
   await putSecret(tx, secret);
   await listenOutside(tx, account_id, true);
@@ -81,7 +81,7 @@ export async function updateEndpoint(
   const isTurned = status !== found.status;
   // What happened before goes to those that had selected it then.
   if (isTurned || !Bun.deepEquals(events, found.events)) {
-    if (!(await fanOutAccount(tx, account_id, fan)).is_done) return null;
+    if (!(await fanOutAccount(tx, account_id, fan))) return null;
   }
   await tx.run(
     sql`UPDATE webhook_endpoints SET url = ${url}, events = ${JSON.stringify(events)},
@@ -147,7 +147,7 @@ export async function disableEndpoint(
 ): Promise<boolean | null> {
   const found = await tx.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
   if (found?.status !== "enabled" || found.updated_at !== updated_at) return false;
-  if (!(await fanOutAccount(tx, found.account_id, fan)).is_done) return null;
+  if (!(await fanOutAccount(tx, found.account_id, fan))) return null;
   await turnOff(tx, id, reason, fan.now);
   await listenFor(tx, found.account_id);
   tx.tell("webhooks.endpoint", id);

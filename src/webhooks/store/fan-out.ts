@@ -16,13 +16,6 @@ export interface FanOut {
   waiting_max: number;
 }
 
-export interface FannedOut {
-  /** How many events were given. */
-  events: number;
-  /** Nothing of the account waits any more. */
-  is_done: boolean;
-}
-
 /** Where one event has many endpoints, fewer events go into one transaction. */
 const DELIVERIES_AT_ONCE = 1_000;
 
@@ -34,16 +27,16 @@ const Receiver = Type.Object({
 type Receiver = Static<typeof Receiver>;
 
 /**
- * A part: gives the oldest of what waits of an account to its enabled endpoints as they are now.
- * Beyond the limit a delivery is stored as failed, never lost.
+ * A part: gives the oldest of what waits of an account to its enabled endpoints as they are now;
+ * false: more may wait. Beyond the limit a delivery is stored as failed, never lost.
  */
 export async function fanOutAccount(
   tx: Tx,
   account_id: string,
   { limit, first_id, now, waiting_max }: FanOut,
-): Promise<FannedOut> {
+): Promise<boolean> {
   const events = await listPending(tx, account_id, limit);
-  if (events.length === 0) return { events: 0, is_done: true };
+  if (events.length === 0) return true;
   const receivers = await listReceivers(tx, account_id);
   const made: DeliveryRow[] = [];
   let waiting = receivers.reduce((sum, one) => sum + one.pending_deliveries, 0);
@@ -62,7 +55,7 @@ export async function fanOutAccount(
     given++;
   }
   await addDeliveries(tx, made);
-  return { events: given, is_done: events.length < limit && given === events.length };
+  return events.length < limit && given === events.length;
 }
 
 function listReceivers(tx: Tx, account_id: string): Promise<Receiver[]> {

@@ -59,19 +59,15 @@ export const webhookStore = store(
     findSending: (db, id: string) => findSending(db, id),
   },
   {
-    create: (
-      tx,
-      row: EndpointRow,
-      secret: SealedSecret,
-      given: FanOut & { endpoints_max: number },
-    ) => createEndpoint(tx, row, secret, given),
+    create: (tx, row: EndpointRow, secret: SealedSecret, fan: FanOut & { endpoints_max: number }) =>
+      createEndpoint(tx, row, secret, fan),
     update: (tx, own: Own, change: EndpointChange, fan: FanOut) =>
       updateEndpoint(tx, own, change, fan),
     rotate: (tx, own: Own, rotation: Rotation) => rotateEndpoint(tx, own, rotation),
     disable: (tx, hopeless: Hopeless, fan: FanOut) => disableEndpoint(tx, hopeless, fan),
     remove: (tx, id: string, account_id: string) => removeEndpoint(tx, id, account_id),
-    /** Events of an account that wait, to its endpoints; the caller goes on until it is done. */
-    fanOut: (tx, account_id: string, given: FanOut) => fanOutAccount(tx, account_id, given),
+    /** Events of an account that wait, to its endpoints; false: more may wait. */
+    fanOut: (tx, account_id: string, fan: FanOut) => fanOutAccount(tx, account_id, fan),
     claim: (tx, epoch: number, turns: readonly Turn[], now: number) => claim(tx, epoch, turns, now),
     release: (tx, held: readonly Held[]) => release(tx, held),
     settle: (tx, all: readonly Settlement[], now: number) => settle(tx, all, now),

@@ -21,7 +21,7 @@ export async function happen(app: TestApp, count: number): Promise<void> {
  * endpoint of the account, also where nobody sends.
  */
 export async function give(app: TestApp): Promise<void> {
-  const body = { url: "http://127.0.0.1:9/none", events: ["webhook.test"] };
+  const body = { url: "https://none.example.com/", events: ["webhook.test"] };
   const { id } = await readJson(await app.post(PATH, body), 201);
   await app.ask("DELETE", `${PATH}/${id}`);
 }
