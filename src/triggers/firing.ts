@@ -85,7 +85,7 @@ async function prepare(
   wish: FireWish,
   fire_id: string,
 ): Promise<Prepared> {
-  const { trigger, source, schedule, fired_by_key_id = null } = wish;
+  const { trigger, source, schedule } = wish;
   if (schedule?.is_missed) return MISSED;
   const caller = await findCaller(trigger.key_id);
   if (!caller) {
@@ -98,7 +98,7 @@ async function prepare(
     message: trigger.input?.message ?? describe(wish, clock.now()),
     ...("hook" in wish && { hook: wish.hook }),
     thread_id: trigger.thread_id,
-    trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id },
+    trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id: findFirer(wish) },
   };
   try {
     return { ok: true, admission: await prepareRun(caller, trigger.agent_id, run) };
@@ -123,4 +123,9 @@ function describe({ trigger, source, schedule }: FireWish, now: number): string 
   const at = new Date(schedule?.scheduled_at ?? now).toISOString();
   const sent = source === "webhook" ? " by the request that stands before this" : "";
   return `The trigger "${trigger.name}" fired at ${at}${sent}.`;
+}
+
+/** agents.authentication.5: whoever was shown the secret may have sent the request itself. */
+function findFirer({ trigger, source, fired_by_key_id }: FireWish): string | null {
+  return source === "webhook" ? trigger.secret_key_id : (fired_by_key_id ?? null);
 }

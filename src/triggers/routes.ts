@@ -106,8 +106,8 @@ function openChanges(door: Door, triggers: Triggers, { clock }: Around): void {
       summary: "Change a trigger",
       description:
         "Its kind, its agent and its thread stay. Another schedule holds from now on. `status: " +
-        "active` resumes a paused trigger and binds it to the key that does; what it missed " +
-        "while it was paused is not fired.",
+        "active` resumes a paused trigger; what it missed while it was paused is not fired. Who " +
+        "resumes it, or changes what its runs are asked, has them act for its own key.",
       ...scoped,
       feature: "triggers",
       params: IdParams,
@@ -144,7 +144,7 @@ function openRotation(door: Door, triggers: Triggers, { clock }: Around): void {
       summary: "Rotate a trigger's secret",
       description:
         "Of kind webhook: a new secret, beside which the one before holds for a while. A third " +
-        "never does.",
+        "never does. Its runs act for the key that is shown it.",
       ...scoped,
       feature: "triggers",
       params: IdParams,
@@ -152,9 +152,9 @@ function openRotation(door: Door, triggers: Triggers, { clock }: Around): void {
       replies: { 200: { description: "With its new secret.", schema: TriggerWithSecret } },
       refusals: ["invalid_request", "trigger_not_found", "triggers_unavailable"],
     },
-    async ({ params, body, caller: { account_id } }) => {
+    async ({ params, body, caller }) => {
       const overlap_ms = (body.overlap_seconds ?? OVERLAP_SECONDS) * 1_000;
-      const rotated = await triggers.rotate(params.id, account_id, overlap_ms);
+      const rotated = await triggers.rotate(params.id, caller, overlap_ms);
       return [200, showMade(rotated, clock.now())];
     },
   );

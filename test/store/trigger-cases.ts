@@ -147,7 +147,8 @@ const changeCases: Case[] = [
       const row = makeTrigger("t-1", {
         ...{ name: "New", overlap: "allow", input: { message: "Go" }, catch_up_seconds: 0 },
         ...{ cron: "*/2 * * * *", time_zone: "Asia/Riyadh", next_fire_at: BEGIN + 2 * MINUTE_MS },
-        updated_at: BEGIN + 30_000,
+        // It asks something else: its runs act for whoever has it do so.
+        ...{ updated_at: BEGIN + 30_000, key_id: "k-2" },
       });
       expect(answer).toEqual(found(row));
       expect(await triggers.find("t-1")).toEqual(found(row));
@@ -168,7 +169,7 @@ const changeCases: Case[] = [
     judge: (answer) =>
       expect(answer).toEqual([
         ...[found(makeTrigger("t-1")), found(makeTrigger("t-1"))],
-        found(makeTrigger("t-1", { name: "New", updated_at: BEGIN + 30_000 })),
+        found(makeTrigger("t-1", { name: "New", key_id: "k-2", updated_at: BEGIN + 30_000 })),
       ]),
   },
   {
@@ -282,6 +283,7 @@ const rotation = (id: string, seen_number: number, sealed: string, expires_at: n
   ...{ id, account_id: "a-1", seen_number },
   sealed: { ...sealTrigger(makeHook(id), sealed), set_at: BEGIN + 5 },
   previous_secret_expires_at: expires_at,
+  key_id: "k-7",
 });
 
 const secretCases: Case[] = [
@@ -293,7 +295,7 @@ const secretCases: Case[] = [
     async judge(answer, { triggers, secrets }) {
       const row = makeHook("t-2", {
         ...{ created_at: BEGIN + 1, updated_at: BEGIN + 5, secret_number: 1 },
-        previous_secret_expires_at: BEGIN + 9,
+        ...{ previous_secret_expires_at: BEGIN + 9, key_id: "k-7", secret_key_id: "k-7" },
       });
       expect(answer).toEqual(found(row));
       expect(await triggers.find("t-2")).toEqual(found(row));

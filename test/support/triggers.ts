@@ -11,7 +11,7 @@ export const makeTrigger = (id: string, fields: Partial<TriggerRow> = {}): Trigg
   ...{ status: "active", paused_reason: null, cron: "* * * * *", time_zone: "UTC" },
   ...{ overlap: "skip", catch_up_seconds: 3_600, input: null, thread_id: null, key_id: "k-1" },
   ...{ next_fire_at: BEGIN + 60_000, last_fire_at: null, previous_secret_expires_at: null },
-  ...{ secret_number: 0, created_at: BEGIN, updated_at: BEGIN },
+  ...{ secret_key_id: "k-1", secret_number: 0, created_at: BEGIN, updated_at: BEGIN },
   ...fields,
 });
 

@@ -22,11 +22,18 @@ test("deliveries are listed, sent again one by one, and recovered", async () => 
   await using house = await openHouse();
   const book = createWebhookBook(house.around);
   const { row } = await house.endpoints.create(ACCOUNT, WISH);
-  const ids: string[] = [];
+  const { ids: made, clock, settings } = house.around;
+  const { waiting_deliveries: waiting_max } = settings().limits;
   for (let n = 0; n < 3; n++) {
     await house.clock.advance(1);
-    ids.unshift((await house.deliveries.test(row)).id);
+    const about = { id: made.uuid(), account_id: ACCOUNT, type: "run.completed" } as const;
+    await house.sent.tell({ ...about, at: clock.now(), data: {} });
+    const fan = { limit: 9, first_id: made.uuid(), now: clock.now(), waiting_max };
+    await house.store.fanOut(ACCOUNT, fan);
   }
+  const all = { webhook_id: row.id, status: null, type: null, before: null, limit: 9 };
+  const ids = (await house.store.listDeliveries(all)).map(({ id }) => id);
+  expect(ids).toHaveLength(3);
   const list = async (status: "failed" | null, limit = 9) => {
     const found = await book.listDeliveries({ webhook_id: row.id, status, limit });
     return found.map(({ id }) => id);
