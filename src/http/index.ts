@@ -6,6 +6,7 @@ export { createEntrance, type Entrance, type Page } from "./entrance.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { createHealthPages } from "./health.ts";
 export { IdParams, readUuid, Uuid } from "./identifier.ts";
+export { Instant, requireInstant } from "./instant.ts";
 export {
   answerInParts,
   answerList,

@@ -1,6 +1,6 @@
 // What callers send of endpoints and deliveries, and what of it no schema says.
 import { type Static, Type } from "@sinclair/typebox";
-import { readInstant } from "../platform/calendar.ts";
+import { Instant, requireInstant } from "../http/index.ts";
 import { type GuardedEgress, URL_CHARACTERS_MAX } from "../platform/egress/index.ts";
 import { refuse } from "../platform/refusal.ts";
 import { maybe, oneOf, withRules } from "../platform/shape.ts";
@@ -8,7 +8,6 @@ import { ENDPOINT_STATUSES, EVENT_TYPES, type WebhookEventType } from "./endpoin
 import type { Span } from "./store/deliveries.ts";
 
 const DESCRIPTION_CHARACTERS_MAX = 500;
-const INSTANT_CHARACTERS_MAX = 40;
 
 /** No engine keeps a NUL in a text. */
 const TEXT = "^[^\\u0000]*$";
@@ -86,22 +85,16 @@ export const WebhookPatch = withRules(
 );
 export type WebhookPatch = Static<typeof WebhookPatch>;
 
-const instant = (description: string) =>
-  Type.String({
-    description: `${description} ISO 8601, such as 2026-11-20T17:42:00.000Z.`,
-    maxLength: INSTANT_CHARACTERS_MAX,
-    examples: ["2026-11-20T00:00:00.000Z"],
-  });
-
 export const RecoverDeliveries = Type.Object(
   {
-    since: instant("Only deliveries made then or later."),
-    until: Type.Optional(maybe(instant("Only deliveries made by then; null: until now."))),
+    since: Instant("Only deliveries made then or later."),
+    until: Type.Optional(maybe(Instant("Only deliveries made by then; null: until now."))),
   },
   {
     ...strict,
     $id: "RecoverDeliveries",
-    description: "Which deliveries are to be sent again, of those that failed or were cancelled.",
+    description:
+      "Which deliveries are to be sent again, of those that failed or were cancelled, save tests.",
     examples: [{ since: "2026-11-20T00:00:00.000Z" }],
   },
 );
@@ -115,17 +108,10 @@ export function requireUrl(text: string, judge: GuardedEgress["judge"]): void {
 
 /** agents.errors.invalid_request */
 export function readSpan({ since: from, until: to }: RecoverDeliveries, now: number): Span {
-  const since = readTime("since", from);
+  const since = requireInstant("since", from);
   if (to === undefined || to === null) return { since, until: Math.max(since, now) };
-  const until = readTime("until", to);
+  const until = requireInstant("until", to);
   if (since <= until) return { since, until };
   const message = "`until` must not be before `since`.";
   throw refuse("invalid_request", { param: "until", message });
-}
-
-function readTime(param: keyof RecoverDeliveries, text: string): number {
-  const time_ms = readInstant(text);
-  if (time_ms !== null) return time_ms;
-  const message = `\`${param}\` must be an instant such as 2026-11-20T17:42:00.000Z.`;
-  throw refuse("invalid_request", { param, message });
 }

@@ -5,7 +5,7 @@ import { refuse } from "../platform/refusal.ts";
 import { maybe, oneOf, Resource, show } from "../platform/shape.ts";
 import type { Around } from "./around.ts";
 import { DELIVERY_STATUSES, Delivery, DeliveryAttempt, type DeliveryRow } from "./delivery.ts";
-import { type EndpointRow, EVENT_TYPES } from "./endpoint.ts";
+import { EVENT_TYPES, type OwnEndpoint } from "./endpoint.ts";
 import { showMessage, WebhookEvent } from "./message.ts";
 import type { Asking, DeliveryFilter, Span } from "./store/deliveries.ts";
 import { webhookStore } from "./store/index.ts";
@@ -46,9 +46,6 @@ export const DeliveryDetail = Resource(
   "A delivery with every attempt at it, and its event; null: that is no longer kept.",
 );
 
-/** The id of an endpoint that is the caller's. */
-type Own = Pick<EndpointRow, "id" | "account_id">;
-
 export function createDeliveries({
   database,
   clock,
@@ -56,7 +53,7 @@ export function createDeliveries({
   settings,
 }: Pick<Around, "database" | "clock" | "ids" | "settings">) {
   const store = database.bind(webhookStore);
-  const ask = ({ id, account_id }: Own): Asking => ({
+  const ask = ({ id, account_id }: OwnEndpoint): Asking => ({
     ...{ webhook_id: id, account_id, now: clock.now() },
     waiting_max: settings().limits.waiting_deliveries,
   });
@@ -84,10 +81,11 @@ export function createDeliveries({
         event: event ? showMessage(event) : null,
       };
     },
-    test: (own: Own) => store.test(ask(own), { event_id: ids.uuid(), delivery_id: ids.uuid() }),
-    replay: (own: Own, id: string) => store.replay(id, ask(own)),
+    test: (own: OwnEndpoint) =>
+      store.test(ask(own), { event_id: ids.uuid(), delivery_id: ids.uuid() }),
+    replay: (own: OwnEndpoint, id: string) => store.replay(id, ask(own)),
     /** How many are sent again: no more than may wait. */
-    async recover(own: Own, span: Span): Promise<number> {
+    async recover(own: OwnEndpoint, span: Span): Promise<number> {
       for (let queued = 0; ; ) {
         const given = await store.recover(ask(own), span, RECOVERED_AT_ONCE);
         queued += given.queued;

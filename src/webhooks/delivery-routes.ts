@@ -127,8 +127,8 @@ function openRecovery(door: Door, { endpoints, deliveries, clock }: DeliveryRout
       ...sending,
       summary: "Send lost deliveries again",
       description:
-        "Those that failed or were cancelled, the oldest first, for as many as may wait: ask " +
-        "again for others when some of them were sent.",
+        "Those that failed or were cancelled, save tests, the oldest first, for as many as may " +
+        "wait: ask again for others when some of them were sent.",
       params: IdParams,
       body: RecoverDeliveries,
       replies: { 202: { description: "They are due at once.", schema: RecoveredDeliveries } },

@@ -19,9 +19,7 @@ export interface DisablingOptions {
 export function createDisabling({ around, store }: DisablingOptions) {
   const { log } = around;
   const makeFan = createFans(around);
-  /** What is on its way to an endpoint may all come back with the same. */
-  const underway = new Set<string>();
-  const disable = async (hopeless: Hopeless) => {
+  return async (hopeless: Hopeless): Promise<void> => {
     const { webhook_id, reason } = hopeless;
     try {
       const isDisabled = await giveFirst(() => store.disable(hopeless, makeFan()));
@@ -30,11 +28,5 @@ export function createDisabling({ around, store }: DisablingOptions) {
       // Its next failure says so again.
       log.error("a webhook endpoint could not be disabled", { error, webhook_id });
     }
-    underway.delete(webhook_id);
-  };
-  return (hopeless: Hopeless): void => {
-    if (underway.has(hopeless.webhook_id)) return;
-    underway.add(hopeless.webhook_id);
-    void disable(hopeless);
   };
 }

@@ -57,3 +57,5 @@ export const EndpointRow = Row(WebhookEndpoint, {
   secret_number: Type.Integer(),
 });
 export type EndpointRow = Static<typeof EndpointRow>;
+/** One of an account's own: whoever names another's finds none. */
+export type OwnEndpoint = Pick<EndpointRow, "id" | "account_id">;

@@ -6,7 +6,7 @@ import { makeSigningSecret } from "../platform/signing/secret.ts";
 import { createSecretPairs } from "../platform/signing/secret-pair.ts";
 import type { Around } from "./around.ts";
 import { type NewWebhook, requireUrl, type WebhookPatch } from "./body.ts";
-import { type EndpointRow, WebhookEndpoint } from "./endpoint.ts";
+import { type EndpointRow, type OwnEndpoint, WebhookEndpoint } from "./endpoint.ts";
 import { createFans, giveFirst } from "./fanning.ts";
 import { webhookStore } from "./store/index.ts";
 
@@ -26,8 +26,8 @@ export function createEndpoints(around: EndpointsAround) {
   const { database, clock, ids, settings, egress } = around;
   const store = database.bind(webhookStore);
   const pairs = createSecretPairs(around.secrets);
-  const fan = createFans(around);
-  const aboutOf = ({ id, account_id }: Pick<EndpointRow, "id" | "account_id">): SecretAbout => ({
+  const makeFan = createFans(around);
+  const aboutOf = ({ id, account_id }: OwnEndpoint): SecretAbout => ({
     ...{ kind: "webhook", row_id: id, account_id, set_at: clock.now() },
   });
 
@@ -48,7 +48,7 @@ export function createEndpoints(around: EndpointsAround) {
       const endpoints_max = settings().limits.endpoints;
       // agents.errors.webhooks_unavailable: the box refuses.
       await pairs.store(aboutOf(row), secret, (sealed) =>
-        giveFirst(() => store.create(row, sealed, { ...fan(), endpoints_max })),
+        giveFirst(() => store.create(row, sealed, { ...makeFan(), endpoints_max })),
       );
       return { row, secret };
     },
@@ -57,7 +57,7 @@ export function createEndpoints(around: EndpointsAround) {
       const { description, ...rest } = wish;
       if (rest.url !== undefined) requireUrl(rest.url, egress.judge);
       const said = description === undefined ? {} : { description: cleanDescription(description) };
-      const changed = await giveFirst(() => store.update(row, { ...rest, ...said }, fan()));
+      const changed = await giveFirst(() => store.update(row, { ...rest, ...said }, makeFan()));
       if (!changed) throw refuse("webhook_not_found");
       return changed;
     },

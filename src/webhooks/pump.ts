@@ -71,7 +71,7 @@ export function createPump({ around, store, agenda }: PumpOptions): Pump {
       hopeless.forEach(disable);
       const ending = new Set(hopeless.map(({ webhook_id }) => webhook_id));
       for (const { came_to, webhook_id } of group) {
-        // It is not disabled for that: it has got another place meanwhile.
+        // It is not disabled for that: it has been changed or enabled again meanwhile.
         if (came_to === "gone" && !ending.has(webhook_id)) agenda.wake(webhook_id);
       }
       look();

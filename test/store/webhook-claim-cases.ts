@@ -120,6 +120,20 @@ const claimCases: Case[] = [
     },
   },
   {
+    method: "webhooks.release",
+    title: "has what was asked for again meanwhile begin anew",
+    async given(houses) {
+      await fillOne(houses);
+      const [claimed] = await take(houses, 1);
+      const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER, waiting_max: 9 };
+      await houses.webhooks.replay(claimed!.id, asking);
+    },
+    act: async (houses) => houses.webhooks.release(await houses.webhooks.listHeld()),
+    async judge(_, houses) {
+      expect(await first(houses)).toMatchObject({ kind: "replay", tries: 0, epoch: 0 });
+    },
+  },
+  {
     method: "webhooks.listHeld",
     title: "lists what processes have",
     async given(houses) {

@@ -212,6 +212,16 @@ const hopelessCases: Case[] = [
       expect(await miscounted(houses)).toEqual([]);
     },
   },
+  {
+    method: "webhooks.settle",
+    title: "tells of one that wants no more, also where another answer came with it",
+    given: fillOne,
+    async act(houses) {
+      const [one, other] = await take(houses, 2);
+      return houses.webhooks.settle([came(one!, "gone"), came(other!, "delivered")], LATER);
+    },
+    judge: (answer) => expect(answer).toEqual([gone]),
+  },
   ...(
     [
       [

@@ -1,7 +1,7 @@
 // Attempts at deliveries: what is sent, when it is sent again, and what ends it.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { ACCOUNT, fail, hang, reply, type Trial, URL_1 } from "./trial.ts";
+import { ACCOUNT, fail, hang, reply, type Store, type Trial, URL_1 } from "./trial.ts";
 import { createTrials } from "./trials.ts";
 
 const { open, closeAll } = createTrials();
@@ -164,20 +164,44 @@ test("an endpoint that answers 410 is disabled, and what waits is cancelled", as
   expect(trial.lines).toEqual(["a webhook endpoint was disabled: it answered 410"]);
 });
 
+test("an endpoint that its owner changes just then stays enabled, and nothing else is said", async () => {
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async disable(...given) {
+      const [{ webhook_id }] = given;
+      await trial.endpoints.change(webhook_id, ACCOUNT, { description: "It is mended." });
+      return store.disable(...given);
+    },
+  });
+  const trial: Trial = await open((_, nth) => reply(nth === 1 ? 410 : 204), { wrap });
+  const { id } = await trial.listen();
+  await trial.pass(SECOND_MS);
+  await trial.happen();
+  expect(await trial.store.find(id)).toMatchObject({ status: "enabled", failures: 1 });
+  expect(trial.lines).toEqual([]);
+  await trial.pass(MINUTE_MS);
+  expect(await statuses(trial)).toEqual(["delivered"]);
+});
+
 describe("while it is on its way", () => {
-  test("a delivery that is replayed is sent once more after it", async () => {
-    const trial = await open((sent, nth) => (nth === 1 ? hang(trial.clock, sent) : reply()));
+  // Whoever took some before has free places: what is due is looked for while it is on its way.
+  test.each([0, 3])("a delivery that is replayed is sent once more after it", async (before) => {
+    const trial = await open((sent, nth) =>
+      nth === before + 1 ? hang(trial.clock, sent) : reply(),
+    );
     const { id } = await trial.listen();
+    await trial.happen(before);
     await trial.happen();
-    const [delivery] = await trial.deliveries();
-    await trial.store.replay(delivery!.id, asking(trial, id));
+    const delivery = (await trial.deliveries()).at(-1)!;
+    await trial.store.replay(delivery.id, asking(trial, id));
     await trial.settle();
-    expect(trial.sent).toHaveLength(1);
+    expect(trial.sent).toHaveLength(before + 1);
     await trial.pass(15 * SECOND_MS);
-    expect(trial.sent.map((one) => one.id)).toEqual([delivery!.event_id, delivery!.event_id]);
-    const attempts = await trial.attempts();
+    const sent = trial.sent.slice(before).map((one) => one.id);
+    expect(sent).toEqual([delivery.event_id, delivery.event_id]);
+    const attempts = (await trial.attempts()).filter((one) => one.delivery_id === delivery.id);
     expect(attempts.map(({ kind }) => kind)).toEqual(["scheduled", "replay"]);
-    expect(await statuses(trial)).toEqual(["delivered"]);
+    expect(await statuses(trial)).toEqual(Array(before + 1).fill("delivered"));
   });
 
   test("what waits behind it follows the endpoint, and ends with it", async () => {
@@ -208,14 +232,20 @@ describe("while it is on its way", () => {
     expect(await statuses(trial)).toEqual(["delivered", "delivered"]);
   });
 
-  test.each(["disabled", "deleted"])("nothing more is sent to one that is %s", async (what) => {
-    const trial = await open((sent) => hang(trial.clock, sent));
+  const ENDED = ["disabled", "deleted", "disabled and enabled again"];
+  test.each(ENDED)("nothing more of it is sent to one that is %s", async (what) => {
+    const trial = await open((sent, nth) => (nth <= 10 ? reply() : hang(trial.clock, sent)));
     const { id } = await trial.listen();
-    await trial.happen(4);
+    await trial.happen(10);
+    // As many as are sent at once, and as many are claimed ahead.
+    await trial.happen(30);
+    expect(trial.sent).toHaveLength(18);
+    expect((await trial.deliveries()).filter(({ epoch }) => epoch > 0)).toHaveLength(16);
     if (what === "deleted") await trial.endpoints.remove(id, ACCOUNT);
     else await trial.endpoints.change(id, ACCOUNT, { status: "disabled" });
+    if (what.endsWith("again")) await trial.endpoints.change(id, ACCOUNT, { status: "enabled" });
     await trial.pass(20 * MINUTE_MS);
-    expect(trial.sent).toHaveLength(1);
-    expect((await trial.deliveries()).map(({ epoch }) => epoch)).toEqual([0, 0, 0, 0]);
+    expect(trial.sent).toHaveLength(18);
+    expect((await trial.deliveries()).filter(({ epoch }) => epoch > 0)).toEqual([]);
   });
 });

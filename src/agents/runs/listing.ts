@@ -2,15 +2,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   BEFORE,
+  Instant,
   NEXT_BEFORE,
   type Parts,
   readCursor,
   refuseCursor,
+  requireInstant,
   Uuid,
   writeCursor,
 } from "../../http/index.ts";
-import { readInstant } from "../../platform/calendar.ts";
-import { refuse } from "../../platform/refusal.ts";
 import { oneOf, show } from "../../platform/shape.ts";
 import { Run, type RunRow, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
 import { STATUSES, type Status } from "./states.ts";
@@ -18,15 +18,6 @@ import type { RunFilter } from "./store/lists.ts";
 
 /** agents.limits.runs_page */
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
-const INSTANT_CHARACTERS_MAX = 40;
-
-const instant = (description: string) =>
-  Type.Optional(
-    Type.String({
-      description: `${description} ISO 8601, such as 2026-11-20T17:42:00.000Z.`,
-      maxLength: INSTANT_CHARACTERS_MAX,
-    }),
-  );
 
 const fields = {
   limit: Type.Optional(
@@ -37,8 +28,8 @@ const fields = {
   // agents.endpoints.runs.p2
   trigger_kind: Type.Optional(oneOf(TRIGGER_KINDS, "Only runs that it started.")),
   thread_id: Type.Optional(Uuid("Only runs of this thread.")),
-  created_after: instant("Only runs accepted then or later."),
-  created_before: instant("Only runs accepted before then."),
+  created_after: Type.Optional(Instant("Only runs accepted then or later.")),
+  created_before: Type.Optional(Instant("Only runs accepted before then.")),
   before: BEFORE,
 };
 
@@ -118,10 +109,5 @@ function readPosition(account_id: string, query: RunsQuery): number {
 }
 
 function readTime(param: "created_after" | "created_before", text: string | undefined) {
-  if (text === undefined) return null;
-  const time_ms = readInstant(text);
-  if (time_ms !== null) return time_ms;
-  const message = `\`${param}\` must be an instant such as 2026-11-20T17:42:00.000Z.`;
-  // agents.errors.invalid_request
-  throw refuse("invalid_request", { param, message });
+  return text === undefined ? null : requireInstant(param, text);
 }

@@ -4,7 +4,7 @@ import { type Db, into, none, sql, type Tx } from "../../platform/database/index
 import { listenOutside } from "../../platform/outbox/store.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { dropSecret, putSecret, type SealedSecret } from "../../platform/secrets/store.ts";
-import { EndpointRow } from "../endpoint.ts";
+import { EndpointRow, type OwnEndpoint } from "../endpoint.ts";
 import { type FanOut, fanOutAccount } from "./fan-out.ts";
 import type { Hopeless } from "./settle.ts";
 
@@ -68,7 +68,7 @@ export async function createEndpoint(
  */
 export async function updateEndpoint(
   tx: Tx,
-  { id, account_id }: Pick<EndpointRow, "id" | "account_id">,
+  { id, account_id }: OwnEndpoint,
   change: EndpointChange,
   fan: FanOut,
 ): Promise<EndpointRow | null | undefined> {
@@ -104,7 +104,7 @@ export async function updateEndpoint(
  */
 export async function rotateEndpoint(
   tx: Tx,
-  { id, account_id }: Pick<EndpointRow, "id" | "account_id">,
+  { id, account_id }: OwnEndpoint,
   { secret, seen_number, previous_expires_at }: Rotation,
 ): Promise<EndpointRow | null | undefined> {
   const found = await findOwn(tx, id, account_id);

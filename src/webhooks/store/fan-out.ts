@@ -48,8 +48,8 @@ export async function fanOutAccount(
       const id = countOn(first_id, made.length);
       const delivery = makeDelivery({ id, webhook_id, event, kind: "scheduled", now });
       // agents.errors.deliveries_limit
-      made.push(waiting < waiting_max ? delivery : fail(delivery, LOST.deliveries_limit, now));
-      if (waiting < waiting_max) waiting++;
+      const isTooMuch = ++waiting > waiting_max;
+      made.push(isTooMuch ? fail(delivery, LOST.deliveries_limit, now) : delivery);
     }
     await settleEvent(tx, event.id);
     given++;

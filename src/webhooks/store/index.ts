@@ -3,7 +3,7 @@ import { sql, store } from "../../platform/database/index.ts";
 import { findEvent } from "../../platform/outbox/store.ts";
 import type { SealedSecret } from "../../platform/secrets/store.ts";
 import { DeliveryRow } from "../delivery.ts";
-import { EndpointRow } from "../endpoint.ts";
+import { EndpointRow, type OwnEndpoint } from "../endpoint.ts";
 import {
   claim,
   type FarLane,
@@ -39,8 +39,6 @@ import { type FanOut, fanOutAccount } from "./fan-out.ts";
 import { sweepGone, sweepOld } from "./retention.ts";
 import { type Hopeless, type Settlement, settle } from "./settle.ts";
 
-type Own = Pick<EndpointRow, "id" | "account_id">;
-
 export const webhookStore = store(
   "webhooks",
   {
@@ -61,9 +59,9 @@ export const webhookStore = store(
   {
     create: (tx, row: EndpointRow, secret: SealedSecret, fan: FanOut & { endpoints_max: number }) =>
       createEndpoint(tx, row, secret, fan),
-    update: (tx, own: Own, change: EndpointChange, fan: FanOut) =>
+    update: (tx, own: OwnEndpoint, change: EndpointChange, fan: FanOut) =>
       updateEndpoint(tx, own, change, fan),
-    rotate: (tx, own: Own, rotation: Rotation) => rotateEndpoint(tx, own, rotation),
+    rotate: (tx, own: OwnEndpoint, rotation: Rotation) => rotateEndpoint(tx, own, rotation),
     disable: (tx, hopeless: Hopeless, fan: FanOut) => disableEndpoint(tx, hopeless, fan),
     remove: (tx, id: string, account_id: string) => removeEndpoint(tx, id, account_id),
     /** Events of an account that wait, to its endpoints; false: more may wait. */
