@@ -34,7 +34,7 @@ const cron = maybe(
 );
 const time_zone = maybe(
   Type.String({
-    description: "Of kind cron: the IANA zone of its times; null or left out: UTC.",
+    description: "Of kind cron: the IANA zone of its times; null: UTC.",
     maxLength: ZONE_CHARACTERS_MAX,
     pattern: TEXT,
     examples: ["Asia/Riyadh"],
@@ -43,8 +43,8 @@ const time_zone = maybe(
 const catch_up_seconds = maybe(
   Type.Integer({
     description:
-      "Of kind cron: how late the latest missed instant may still fire, in seconds; null or left " +
-      "out: 3600.",
+      "Of kind cron: how late the latest missed instant may still fire, in seconds, but a minute " +
+      "in any case; null: 3600.",
     minimum: 0,
     maximum: CATCH_UP_SECONDS_MAX,
   }),
@@ -106,8 +106,8 @@ export const NewTrigger = Type.Object(
     ...strict,
     $id: "NewTrigger",
     description:
-      "A trigger: `overlap` is `skip` where it is left out. What goes with the other kind is " +
-      "refused.",
+      "A trigger. What is left out stands as a null does, `overlap` as `skip`; what goes with the " +
+      "other kind is refused.",
     examples: [
       {
         name: "Morning report",

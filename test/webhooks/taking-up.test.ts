@@ -31,10 +31,13 @@ function open(held: readonly string[], rows: readonly Held[]) {
 }
 
 test("what a dead process has is given back at once, and what others have is left", async () => {
-  const { look } = open([], [
-    { id: "d-1", epoch: 3 },
-    { id: "d-2", epoch: 4 },
-  ]);
+  const { look } = open(
+    [],
+    [
+      { id: "d-1", epoch: 3 },
+      { id: "d-2", epoch: 4 },
+    ],
+  );
   expect(await look()).toEqual(["d-1"]);
 });
 
