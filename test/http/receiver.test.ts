@@ -43,6 +43,33 @@ test("1 MB is taken and a byte more is not, nor is another method", async () => 
   expect([got.status, got.headers.get("allow"), letters.length]).toEqual([405, "POST", count]);
 });
 
+test("so many may be on their way at once, and as many again when they have come", async () => {
+  const opened: (() => void)[] = [];
+  const sent = Array.from({ length: 65 }, () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    opened.push(resolve);
+    async function* pieces() {
+      yield Buffer.from("{");
+      await promise;
+      yield Buffer.from("}");
+    }
+    const body = new ReadableStream({
+      async start(stream) {
+        for await (const piece of pieces()) stream.enqueue(piece);
+        stream.close();
+      },
+    });
+    return fetch(receiver.url, { method: "POST", body, headers: { "x-wanted": "200" } });
+  });
+  // One of them is told at once that it has come too early; which one, nobody knows.
+  const early = await Promise.race(sent);
+  expect([early.status, await early.text()]).toEqual([503, "Too many at once: send it again.\n"]);
+  for (const open of opened) open();
+  const statuses = await Promise.all(sent.map(async (one) => (await one).status));
+  expect(statuses.toSorted().slice(0, 64)).toEqual(Array.from({ length: 64 }, () => 200));
+  expect((await send("/", "{}")).status).toBe(200);
+});
+
 test("a letter that cannot be taken is told of", async () => {
   expect((await send("/broken", "{}")).status).toBe(500);
   expect(failures).toEqual([new Error("no space left")]);
