@@ -9,7 +9,7 @@ import { startApp, type TestApp } from "../support/app.ts";
 import { makeTrigger } from "../support/triggers.ts";
 
 const ACCOUNTS = 50;
-const TRIGGERS = 5_000;
+const TRIGGERS = 2_000;
 const HOUR_MS = 3_600_000;
 /** The runs begin one after the other: what they do is of no matter here. */
 const SETTINGS = `
