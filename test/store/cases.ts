@@ -25,6 +25,7 @@ import { readLedger } from "../support/ledger.ts";
 import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
+import { toolWrites } from "../support/tools.ts";
 import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
@@ -72,6 +73,7 @@ export function bindHouses(database: Database) {
     noted: database.bind(noteWrites),
     usage: database.bind(usageStore),
     tools: database.bind(toolStore),
+    numbered: database.bind(toolWrites),
     connections: database.bind(connectionStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
