@@ -45,6 +45,7 @@ import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
+import { triggerArchivingCases } from "./trigger-archiving-cases.ts";
 import { triggerCases } from "./trigger-cases.ts";
 import { triggerHookCases } from "./trigger-hook-cases.ts";
 import { triggerListCases } from "./trigger-list-cases.ts";
@@ -660,6 +661,7 @@ export const cases: readonly Case[] = [
   ...secretCases,
   ...triggerCases,
   ...triggerListCases,
+  ...triggerArchivingCases,
   ...triggerHookCases,
   ...fireCases,
   ...dueCases,
