@@ -172,7 +172,8 @@ const ATTEMPTS_MISCOUNTED = `SELECT deliveries.id, attempt_count, COUNT(number) 
 const DISABLED = "SELECT id, disabled_reason FROM webhook_endpoints WHERE status = 'disabled'";
 
 const STUCK = `SELECT 'event', id FROM outbox WHERE is_pending <> 0
-  UNION ALL SELECT deliveries.status, deliveries.id FROM deliveries
+  UNION ALL SELECT deliveries.status, deliveries.id || ' ' || event_type || ' to ' || url
+      || COALESCE(' ' || last_error, '') FROM deliveries
     JOIN webhook_endpoints ON webhook_endpoints.id = webhook_id
     WHERE deliveries.status <> 'delivered' OR epoch <> 0`;
 

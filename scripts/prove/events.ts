@@ -17,7 +17,7 @@ import { type EventJudgement, judgeEvents, LAWS, listMiscounted } from "./event-
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 import { judgeRuns } from "./run-judge.ts";
 
-const KILLS = Number(process.env.KILLS ?? 200);
+const KILLS = 200;
 const KILLS_LONG = 1_000;
 const LIFE_MS_MAX = 700;
 /** For what a kill waits to come directly after it. */
@@ -191,6 +191,7 @@ const listFindings = (run: Run, kills: number, ended_at: number): Finding[] => {
     ...Object.entries(LAWS).map(([law, what]) =>
       atMost(what, judged[law as keyof EventJudgement].length, 0),
     ),
+    atMost("requests that were never answered", run.underway, 0),
     atMost("counters that were wrong after a kill", run.miscounted, 0),
     atMost("runs that did not end", judgedRuns.unended, 0),
     atMost("ends of runs that were not told once", judgedRuns.untold, 0),

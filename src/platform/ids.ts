@@ -41,6 +41,9 @@ export function createSystemIds(): Ids {
   };
 }
 
+/** As long as any id, and that of nothing. */
+export const NO_ID = "00000000-0000-0000-0000-000000000000";
+
 /** The end of a UUID that is counted up, in hexadecimal digits. */
 const COUNTED_DIGITS = 12;
 

@@ -2,17 +2,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Uuid, unquoted } from "../http/index.ts";
 import { maybe, oneOf } from "../platform/shape.ts";
+import { SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
+import { ZONE_CHARACTERS_MAX } from "./cron/zone.ts";
 import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES } from "./trigger.ts";
 
 const NAME_CHARACTERS_MAX = 200;
-const CRON_CHARACTERS_MAX = 128;
-const ZONE_CHARACTERS_MAX = 64;
 /** As of a run that a request starts. */
 const MESSAGE_CHARACTERS_MAX = 100_000;
 /** More than any that is taken: what is wrong with one is said where it is judged. */
 const SECRET_CHARACTERS_MAX = 256;
 const CATCH_UP_SECONDS_MAX = 86_400;
-const OVERLAP_SECONDS_MAX = 604_800;
 /** No engine keeps a NUL in a text. */
 const TEXT = "^[^\\u0000]*$";
 const strict = { additionalProperties: false };
@@ -28,7 +27,7 @@ const cron = maybe(
     description:
       "Of kind cron, needed: minute, hour, day of month, month, day of week, such as " +
       "`30 9 * * MON-FRI`. Each is `*`, a value, a range, a step or several of them with commas.",
-    maxLength: CRON_CHARACTERS_MAX,
+    maxLength: SCHEDULE_CHARACTERS_MAX,
     pattern: TEXT,
     examples: ["30 9 * * MON-FRI", "*/15 * * * *"],
   }),
@@ -152,22 +151,3 @@ export const TriggerPatch = Type.Object(
   },
 );
 export type TriggerPatch = Static<typeof TriggerPatch>;
-
-export const RotateSecret = Type.Object(
-  {
-    overlap_seconds: Type.Optional(
-      Type.Integer({
-        description: "For how long the secret before holds beside the new one, in seconds.",
-        minimum: 0,
-        maximum: OVERLAP_SECONDS_MAX,
-        default: 86_400,
-      }),
-    ),
-  },
-  {
-    ...strict,
-    $id: "RotateTriggerSecret",
-    description: "What is sent to rotate a secret; an empty body is `{}`.",
-    examples: [{}, { overlap_seconds: 3_600 }],
-  },
-);

@@ -6,7 +6,7 @@ import type { Bound } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { type Code, Refusal, refuse } from "../platform/refusal.ts";
 import type { FireSource } from "./fire.ts";
-import type { Fired, Prepared, Schedule } from "./store/firing.ts";
+import type { DueInstant, Fired, Prepared } from "./store/firing.ts";
 import type { triggerStore } from "./store/index.ts";
 import type { PausedReason, TriggerRow } from "./trigger.ts";
 
@@ -15,7 +15,7 @@ export interface FireWish {
   trigger: TriggerRow;
   source: FireSource;
   /** Of source cron. */
-  schedule?: Schedule;
+  instant?: DueInstant;
   /** Of source webhook. */
   webhook_id?: string;
   /** The body of a hook; left out: there is none. */
@@ -48,10 +48,7 @@ const PAUSES: Readonly<Partial<Record<Code, PausedReason["type"]>>> = {
   model_not_found: "model",
 };
 const KEY_ENDED = "The key that the trigger acts for has ended.";
-const MISSED: Prepared = {
-  ...{ ok: false, outcome: "failed", pause: null },
-  error: { code: "missed", message: "The instant was over." },
-};
+const MISSED: Prepared = { ok: false, outcome: "missed", error: null, pause: null };
 
 export function createFiring(options: FiringOptions): FireTrigger {
   const { triggers, clock, ids } = options;
@@ -64,7 +61,7 @@ export function createFiring(options: FiringOptions): FireTrigger {
         trigger_id: trigger.id,
         judged: { key_id, input, thread_id, name },
         source: wish.source,
-        schedule: wish.schedule ?? null,
+        instant: wish.instant ?? null,
         webhook_id: wish.webhook_id ?? null,
         fired_by_key_id: wish.fired_by_key_id ?? null,
         prepared: await prepare(options, { ...wish, trigger }, fire_id),
@@ -85,8 +82,9 @@ async function prepare(
   wish: FireWish,
   fire_id: string,
 ): Promise<Prepared> {
-  const { trigger, source, schedule, fired_by_key_id = null } = wish;
-  if (schedule?.is_missed) return MISSED;
+  const { trigger, source, instant } = wish;
+  // What would refuse it now says nothing of the time at which it was to fire.
+  if (instant?.is_missed) return MISSED;
   const caller = await findCaller(trigger.key_id);
   if (!caller) {
     // agents.errors.agent_held: what is held is judged by its key no sooner than by its model.
@@ -98,7 +96,7 @@ async function prepare(
     message: trigger.input?.message ?? describe(wish, clock.now()),
     ...("hook" in wish && { hook: wish.hook }),
     thread_id: trigger.thread_id,
-    trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id },
+    trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id: findFirer(wish) },
   };
   try {
     return { ok: true, admission: await prepareRun(caller, trigger.agent_id, run) };
@@ -119,8 +117,13 @@ function refuseFor(code: Code, message: string, now: number): Prepared {
 }
 
 /** What a run is asked where its trigger has no words of its own. */
-function describe({ trigger, source, schedule }: FireWish, now: number): string {
-  const at = new Date(schedule?.scheduled_at ?? now).toISOString();
+function describe({ trigger, source, instant }: FireWish, now: number): string {
+  const at = new Date(instant?.scheduled_at ?? now).toISOString();
   const sent = source === "webhook" ? " by the request that stands before this" : "";
   return `The trigger "${trigger.name}" fired at ${at}${sent}.`;
+}
+
+/** agents.authentication.5: whoever was shown the secret may have sent the request itself. */
+function findFirer({ trigger, source, fired_by_key_id }: FireWish): string | null {
+  return source === "webhook" ? trigger.secret_key_id : (fired_by_key_id ?? null);
 }

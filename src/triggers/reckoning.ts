@@ -1,12 +1,12 @@
 // What a trigger's schedule asks for now: which instant fires, which were missed, which is next.
 import { findDue, nextAfter } from "./cron/occurrences.ts";
 import { readTiming } from "./next.ts";
-import type { Schedule } from "./store/firing.ts";
+import type { DueInstant } from "./store/firing.ts";
 import type { TriggerRow } from "./trigger.ts";
 
 /** `moved`: nothing is due, for its zone has other clocks by now · `unreadable`: nobody can say. */
 export type Reckoned =
-  | { kind: "due"; schedule: Schedule }
+  | { kind: "due"; instant: DueInstant }
   | { kind: "moved"; next_fire_at: number | null }
   | { kind: "unreadable"; fault: string };
 
@@ -22,17 +22,17 @@ export function reckon(trigger: Timed, now: number): Reckoned {
   const { next_fire_at: due_at, cron, time_zone } = trigger;
   const read = readTiming(trigger);
   if ("fault" in read) return { kind: "unreadable", fault: read.fault };
-  const { schedule: times, zone } = read;
-  const next_fire_at = nextAfter(times, zone, now);
-  const due = findDue(times, zone, due_at, now);
+  const { schedule, zone } = read;
+  const next_fire_at = nextAfter(schedule, zone, now);
+  const due = findDue(schedule, zone, due_at, now);
   if (!due) return { kind: "moved", next_fire_at };
   const { latest_ms: scheduled_at, count, is_exact } = due;
   const late_ms = Math.max((trigger.catch_up_seconds ?? 0) * 1_000, LATE_MS);
   const is_missed = now - scheduled_at > late_ms;
   // More than could be counted are at least so many without the latest, too.
   const missed_count = is_missed || !is_exact ? count : count - 1;
-  const schedule = { scheduled_at, missed_count, is_missed, next_fire_at };
-  return { kind: "due", schedule: { due_at, seen: { cron, time_zone }, ...schedule } };
+  const instant = { scheduled_at, missed_count, is_missed, next_fire_at };
+  return { kind: "due", instant: { due_at, seen: { cron, time_zone }, ...instant } };
 }
 
 /**

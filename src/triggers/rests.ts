@@ -1,9 +1,9 @@
 // Triggers that could not be fired rest before they are tried again, longer each time.
 import type { Clock } from "../platform/clock.ts";
 
-/** Within the minute for which an instant is on time it is tried a few times. */
 const FIRST_REST_MS = 5_000;
-const REST_MS_MAX = 300_000;
+/** Once what failed is mended, an instant of this minute is still on time. */
+const REST_MS_MAX = 30_000;
 /** More are not remembered: the oldest are forgotten, and tried as if for the first time. */
 const RESTS_MAX = 10_000;
 

@@ -1,8 +1,9 @@
 // The routes of triggers: made, listed, read, changed, deleted, and given another secret.
 import { answerList, type Door, IdParams, type Parts } from "../http/index.ts";
 import { refuse } from "../platform/refusal.ts";
+import { RotateSecret, readOverlap } from "../platform/signing/rotation.ts";
 import type { Around } from "./around.ts";
-import { NewTrigger, RotateSecret, TriggerPatch } from "./body.ts";
+import { NewTrigger, TriggerPatch } from "./body.ts";
 import type { TriggerFilter } from "./store/lists.ts";
 import { Trigger } from "./trigger.ts";
 import type { MadeTrigger, Triggers } from "./triggers.ts";
@@ -10,7 +11,6 @@ import { showTrigger, TriggerList, TriggerWithSecret } from "./view.ts";
 
 const PATH = "/v1/triggers";
 const ONE = `${PATH}/:id` as const;
-const OVERLAP_SECONDS = 86_400;
 /** So many are read and shown at once: what one asks may take 400 KB, its next fires 250 µs. */
 const TRIGGERS_AT_ONCE = 20;
 const shown = { 200: { description: "Without its secret.", schema: Trigger } };
@@ -106,8 +106,8 @@ function openChanges(door: Door, triggers: Triggers, { clock }: Around): void {
       summary: "Change a trigger",
       description:
         "Its kind, its agent and its thread stay. Another schedule holds from now on. `status: " +
-        "active` resumes a paused trigger and binds it to the key that does; what it missed " +
-        "while it was paused is not fired.",
+        "active` resumes a paused trigger; what it missed while it was paused is not fired. Who " +
+        "resumes it, or changes what its runs are asked, has them act for its own key.",
       ...scoped,
       feature: "triggers",
       params: IdParams,
@@ -144,7 +144,7 @@ function openRotation(door: Door, triggers: Triggers, { clock }: Around): void {
       summary: "Rotate a trigger's secret",
       description:
         "Of kind webhook: a new secret, beside which the one before holds for a while. A third " +
-        "never does.",
+        "never does. Its runs act for the key that is shown it.",
       ...scoped,
       feature: "triggers",
       params: IdParams,
@@ -152,9 +152,8 @@ function openRotation(door: Door, triggers: Triggers, { clock }: Around): void {
       replies: { 200: { description: "With its new secret.", schema: TriggerWithSecret } },
       refusals: ["invalid_request", "trigger_not_found", "triggers_unavailable"],
     },
-    async ({ params, body, caller: { account_id } }) => {
-      const overlap_ms = (body.overlap_seconds ?? OVERLAP_SECONDS) * 1_000;
-      const rotated = await triggers.rotate(params.id, account_id, overlap_ms);
+    async ({ params, body, caller }) => {
+      const rotated = await triggers.rotate(params.id, caller, readOverlap(body));
       return [200, showMade(rotated, clock.now())];
     },
   );

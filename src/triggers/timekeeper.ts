@@ -168,7 +168,7 @@ function createFiringByClock({ database, fire, clock }: TimekeeperOptions) {
         await triggers.realign([{ trigger_id: id, from: next_fire_at, to: reckoned.next_fire_at }]);
         return true;
       case "due": {
-        const fired = await fire({ trigger, source: "cron", schedule: reckoned.schedule });
+        const fired = await fire({ trigger, source: "cron", instant: reckoned.instant });
         return fired.kind !== "paused";
       }
     }

@@ -80,7 +80,11 @@ export const Trigger = Resource(
         description: "Where signed requests are sent, without the host; null: of kind cron.",
       }),
     ),
-    key_id: Type.String({ description: "The key that its runs act for." }),
+    key_id: Type.String({
+      description:
+        "The key that its runs act for: that made or resumed it, changed what they are asked, or " +
+        "rotated its secret, whichever was last.",
+    }),
     next_fire_at: maybe(
       Timestamp("When it fires next; null: it is paused, or waits for requests."),
     ),
@@ -106,6 +110,8 @@ export const TriggerRow = Type.Object({
   account_id: Type.String(),
   /** Rises with each rotation: of two at once the second sees that it came too late. */
   secret_number: Type.Integer(),
+  /** The key that was shown its secret last, and could send requests itself. */
+  secret_key_id: Type.String(),
 });
 export type TriggerRow = Static<typeof TriggerRow>;
 

@@ -1,4 +1,5 @@
 // Makes, changes, rotates and deletes triggers, and keeps the secrets of their hooks in the box.
+import type { Caller } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Bound, Database } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -25,6 +26,9 @@ export interface Owner {
   account_id: string;
   key_id: string;
 }
+
+/** Who asks; `account_id` null: a key without an owner, of whom nothing is. */
+type Asking = Pick<Caller, "account_id" | "key_id">;
 
 /** `secret`: shown this once; null: of kind cron. */
 export interface MadeTrigger {
@@ -59,7 +63,8 @@ export function createTriggers({ database, secrets, clock, ids }: TriggerOptions
         ...{ id, ...owner, name: body.name.toWellFormed(), agent_id, kind, ...timed },
         ...{ overlap, thread_id, input: readInput(body.input) },
         ...{ status: "active", paused_reason: null, next_fire_at: findNext(timed, now) },
-        ...{ last_fire_at: null, previous_secret_expires_at: null, secret_number: 0 },
+        ...{ last_fire_at: null, previous_secret_expires_at: null },
+        ...{ secret_number: 0, secret_key_id: owner.key_id },
         ...{ created_at: now, updated_at: now },
       };
       if (kind === "cron") {
@@ -73,22 +78,22 @@ export function createTriggers({ database, secrets, clock, ids }: TriggerOptions
       );
       return { trigger, secret };
     },
-    async change(
-      id: string,
-      owner: { account_id: string | null; key_id: string },
-      body: TriggerPatch,
-    ) {
-      const found = await require(id, owner.account_id);
+    async change(id: string, { account_id, key_id }: Asking, body: TriggerPatch) {
+      const found = await require(id, account_id);
       const fields: TriggerFields = readTimedChange(found.kind, body);
       if (body.name !== undefined) fields.name = body.name.toWellFormed();
       if (body.overlap !== undefined) fields.overlap = body.overlap;
       if (body.input !== undefined) fields.input = readInput(body.input);
       const { status = null } = body;
-      const wish = { status, fields, key_id: owner.key_id, reason: BY_ITS_OWNER };
+      const wish = { status, fields, key_id, reason: BY_ITS_OWNER };
       return turnTrigger({ store, clock }, found, wish);
     },
     /** Two at once: one secret holds beside the other, and none is lost. */
-    async rotate(id: string, account_id: string | null, overlap_ms: number): Promise<MadeTrigger> {
+    async rotate(
+      id: string,
+      { account_id, key_id }: Asking,
+      overlap_ms: number,
+    ): Promise<MadeTrigger> {
       for (;;) {
         const found = await require(id, account_id);
         if (found.kind === "cron") {
@@ -101,7 +106,7 @@ export function createTriggers({ database, secrets, clock, ids }: TriggerOptions
         const trigger = await pairs.rotate(about, wish, (sealed, expires_at) =>
           store.rotate({
             ...{ id, account_id: found.account_id, seen_number: found.secret_number, sealed },
-            previous_secret_expires_at: expires_at,
+            ...{ key_id, previous_secret_expires_at: expires_at },
           }),
         );
         if (trigger) return { trigger, secret };
@@ -121,7 +126,7 @@ export interface TurnWish {
   /** null: as it is. */
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
-  /** For whom its runs act where it is resumed; null: for whom they did. */
+  /** For whom its runs act where it is resumed, or asks something else; null: for whom they did. */
   key_id: string | null;
   /** What is said of a pause. */
   reason: string;

@@ -47,7 +47,7 @@ export interface DescribedTrigger extends Trigger {
 }
 
 export function describeTrigger(found: FoundTrigger, now: number): DescribedTrigger {
-  const { agent_archived_at: _, secret_number: __, ...row } = judgePause(found);
+  const { agent_archived_at: _, secret_number: __, secret_key_id: ___, ...row } = judgePause(found);
   const { previous_secret_expires_at: expires_at } = row;
   return {
     ...row,

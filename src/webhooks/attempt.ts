@@ -5,7 +5,7 @@ import { createSecretPairs } from "../platform/signing/secret-pair.ts";
 import { signMessage } from "../platform/signing/signature.ts";
 import type { Around } from "./around.ts";
 import { writeMessage } from "./message.ts";
-import { settleAttempt, settleUntried } from "./outcome.ts";
+import { type Place, settleAttempt, settleUntried } from "./outcome.ts";
 import type { Claimed, Sending } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { Settlement } from "./store/settle.ts";
@@ -52,11 +52,13 @@ export function createAttempting({ around, store }: AttemptOptions): Attempting 
         data: sending.event_data,
       }),
     );
-    return { url: sending.url!, secrets: opened.secrets, body };
+    const place = { url: sending.url!, updated_at: sending.updated_at! };
+    return { place, secrets: opened.secrets, body };
   };
   /** agents.authentication.7: signed at the time of each attempt. */
   const send = (claimed: Claimed, prepared: Prepared, signal: AbortSignal) => {
-    const { url, secrets, body } = prepared;
+    const { secrets, body } = prepared;
+    const { url } = prepared.place;
     const { event_id } = claimed;
     const timestamp_s = Math.floor(clock.now() / 1_000);
     const headers = {
@@ -79,8 +81,7 @@ export function createAttempting({ around, store }: AttemptOptions): Attempting 
     const duration_ms = Math.round(clock.monotonic() - begun);
     const verdict = judgeOutcome(outcome, clock);
     if (verdict === null) return leave(claimed, "released");
-    const { url } = prepared;
-    const tried = { url, started_at, duration_ms, now: clock.now() };
+    const tried = { ...prepared.place, started_at, duration_ms, now: clock.now() };
     const settlement = settleAttempt(claimed, verdict, { ...tried, fraction: drawFraction(ids) });
     // It is disabled as soon as this is written.
     return { settlement, end: verdict.end, duration_ms, is_standstill: verdict.is_gone };
@@ -103,7 +104,7 @@ function leave(claimed: Claimed, why: "released" | "expired" | "standstill"): At
 }
 
 interface Prepared {
-  url: string;
+  place: Place;
   /** All that hold now. */
   secrets: readonly string[];
   body: Uint8Array;

@@ -8,8 +8,6 @@ import { ENDPOINT_STATUSES, EVENT_TYPES, type WebhookEventType } from "./endpoin
 import type { Span } from "./store/deliveries.ts";
 
 const DESCRIPTION_CHARACTERS_MAX = 500;
-/** As of keys: long enough for a new secret to reach every receiver. */
-const OVERLAP_SECONDS = { default: 86_400, maximum: 604_800 };
 
 /** No engine keeps a NUL in a text. */
 const TEXT = "^[^\\u0000]*$";
@@ -87,28 +85,6 @@ export const WebhookPatch = withRules(
 );
 export type WebhookPatch = Static<typeof WebhookPatch>;
 
-export const RotateWebhookSecret = Type.Object(
-  {
-    overlap_seconds: Type.Optional(
-      maybe(
-        Type.Integer({
-          description:
-            "For so long the secret before signs, too, in seconds; 0: no longer. Null: 86400, " +
-            "a day.",
-          minimum: 0,
-          maximum: OVERLAP_SECONDS.maximum,
-        }),
-      ),
-    ),
-  },
-  {
-    ...strict,
-    $id: "RotateWebhookSecret",
-    description: "How long both secrets sign; an empty body is `{}`.",
-    examples: [{}, { overlap_seconds: 3600 }],
-  },
-);
-
 export const RecoverDeliveries = Type.Object(
   {
     since: Instant("Only deliveries made then or later."),
@@ -128,10 +104,6 @@ type RecoverDeliveries = Static<typeof RecoverDeliveries>;
 export function requireUrl(text: string, judge: GuardedEgress["judge"]): void {
   const verdict = judge(text);
   if (!verdict.ok) throw refuse("url_refused", { param: "url", message: verdict.why });
-}
-
-export function readOverlap({ overlap_seconds }: Static<typeof RotateWebhookSecret>): number {
-  return (overlap_seconds ?? OVERLAP_SECONDS.default) * 1_000;
 }
 
 /** agents.errors.invalid_request */

@@ -6,15 +6,22 @@ import type { Verdict } from "./verdict.ts";
 
 type Times = Pick<Attempt, "started_at" | "duration_ms">;
 
+/** The endpoint as it was when it was tried. */
+export interface Place {
+  url: string;
+  /** When it had been changed last. */
+  updated_at: number;
+}
+
 /** `fraction` is of chance, from 0 up to 1. */
 export function settleAttempt(
   claimed: Claimed,
   verdict: Verdict,
-  { now, fraction, url, ...times }: Times & { now: number; fraction: number; url: string },
+  { now, fraction, url, updated_at, ...times }: Times & Place & { now: number; fraction: number },
 ): Settlement {
   const { response_status, response_body, error } = verdict;
   const attempt = { kind: claimed.kind, ...times, response_status, response_body, error };
-  const about = { ...aboutOf(claimed), attempt, url };
+  const about = { ...aboutOf(claimed), attempt, url, updated_at };
   if (error === null) return { ...about, came_to: "delivered" };
   if (verdict.is_gone) return { ...about, came_to: "gone", next_attempt_at: now + GONE_WAIT_MS };
   const { retry_after_ms, least_wait_ms: least_ms } = verdict;

@@ -3,7 +3,8 @@ import { Type } from "@sinclair/typebox";
 import { type Door, IdParams } from "../http/index.ts";
 import { refuse } from "../platform/refusal.ts";
 import { Resource } from "../platform/shape.ts";
-import { NewWebhook, RotateWebhookSecret, readOverlap, WebhookPatch } from "./body.ts";
+import { RotateSecret, readOverlap } from "../platform/signing/rotation.ts";
+import { NewWebhook, WebhookPatch } from "./body.ts";
 import { WebhookEndpoint } from "./endpoint.ts";
 import type { Endpoints, WithSecret } from "./endpoints.ts";
 
@@ -143,7 +144,7 @@ function openRotation(door: Door, endpoints: Endpoints): void {
         "For a while every event carries two signatures, one of each secret, so that a receiver " +
         "can change over at any moment of it.",
       params: IdParams,
-      body: RotateWebhookSecret,
+      body: RotateSecret,
       replies: { 200: { description: "With its new secret.", schema: WebhookEndpointSecret } },
       refusals: ["webhook_not_found", "webhooks_unavailable"],
     },

@@ -11,15 +11,15 @@ import {
   makeTrigger,
 } from "../support/triggers.ts";
 import type { Case, Houses } from "./cases.ts";
-import { addAgents, create, every, fill, idsOf, manual } from "./trigger-acts.ts";
+import { addAgents, create, fill, idsOf, listFires, manual } from "./trigger-acts.ts";
 
 const MINUTE_MS = 60_000;
 const minute = (n: number) => BEGIN + n * MINUTE_MS;
 const kindsOf = (answer: unknown): string[] =>
   (answer as Fired[]).map((one) => (one.kind === "fired" ? one.fire.outcome : one.kind));
 const nextOf = async ({ triggers }: Houses, id: string) => (await triggers.find(id))!.next_fire_at;
-const countFires = async ({ triggers }: Houses, trigger_id: string) =>
-  (await triggers.listFires({ ...every, trigger_id, outcome: null })).length;
+const countFires = async (houses: Houses, trigger_id: string) =>
+  (await listFires(houses, trigger_id)).length;
 
 /** Of two accounts, with instants in minutes from the beginning; one waits for requests. */
 const fillDue = async (houses: Houses) => {
@@ -63,13 +63,15 @@ const instantCases: Case[] = [
       const fields = { cron: "1 * * * *" };
       await triggers.change(makeChange("t-1", { fields, next_fire_at: minute(1) }));
       const late = await triggers.fire(makeTimedFiring("f-2", "t-1"));
-      const seen = { cron: "1 * * * *", time_zone: "UTC" };
-      const timed = { seen, next_fire_at: minute(61) };
-      const judged = { ...makeFiring("", "t-1").judged };
-      return [early, late, await triggers.fire(makeTimedFiring("f-3", "t-1", timed, { judged }))];
+      const cron = "1 * * * *";
+      const fire = (id: string, time_zone: string) => {
+        const instant = { seen: { cron, time_zone }, next_fire_at: minute(61) };
+        return triggers.fire(makeTimedFiring(id, "t-1", instant));
+      };
+      return [early, late, await fire("f-3", "Asia/Riyadh"), await fire("f-4", "UTC")];
     },
     async judge(answer, houses) {
-      expect(kindsOf(answer)).toEqual(["gone", "gone", "started"]);
+      expect(kindsOf(answer)).toEqual(["gone", "gone", "gone", "started"]);
       expect(await nextOf(houses, "t-1")).toBe(minute(61));
     },
   },
@@ -89,24 +91,34 @@ const instantCases: Case[] = [
       expect(await nextOf(houses, "t-1")).toBe(minute(2));
     },
   },
-  {
-    method: "triggers.fire",
-    title: "counts no instant as missed that had its fire before the clock went back",
-    async given(houses) {
-      await addAgents(houses);
-      await create(houses, makeTrigger("t-1", { overlap: "allow" }));
-      for (const n of [1, 2]) {
-        const instant = { due_at: minute(n), scheduled_at: minute(n), next_fire_at: minute(n + 1) };
-        await houses.triggers.fire(makeTimedFiring(`f-${n}`, "t-1", instant));
-      }
-      await houses.triggers.realign([{ trigger_id: "t-1", from: minute(3), to: minute(1) }]);
-    },
-    act: ({ triggers }) => {
-      const late = { scheduled_at: minute(5), missed_count: 4, next_fire_at: minute(6) };
-      return triggers.fire(makeTimedFiring("f-3", "t-1", late));
-    },
-    judge: (answer) => expect(answer).toMatchObject({ fire: { missed_count: 2 } }),
-  },
+  ...[
+    // Of the two fires one lies before what is due.
+    { title: "before the clock went back", due: 2, missed_count: 3, left: 2 },
+    { title: "by a schedule that named more of them", due: 1, missed_count: 1, left: 0 },
+  ].map(
+    ({ title, due, missed_count, left }): Case => ({
+      method: "triggers.fire",
+      title: `counts no instant as missed that had its fire ${title}`,
+      async given(houses) {
+        await addAgents(houses);
+        await create(houses, makeTrigger("t-1", { overlap: "allow" }));
+        for (const n of [1, 2]) {
+          const instant = {
+            due_at: minute(n),
+            scheduled_at: minute(n),
+            next_fire_at: minute(n + 1),
+          };
+          await houses.triggers.fire(makeTimedFiring(`f-${n}`, "t-1", instant));
+        }
+        await houses.triggers.realign([{ trigger_id: "t-1", from: minute(3), to: minute(due) }]);
+      },
+      act: ({ triggers }) => {
+        const times = { due_at: minute(due), scheduled_at: minute(5), next_fire_at: minute(6) };
+        return triggers.fire(makeTimedFiring("f-3", "t-1", { ...times, missed_count }));
+      },
+      judge: (answer) => expect(answer).toMatchObject({ fire: { missed_count: left } }),
+    }),
+  ),
   {
     method: "triggers.fire",
     title: "is prepared anew where key, words, thread or name are others by now",
@@ -129,11 +141,13 @@ const instantCases: Case[] = [
       const prepared = { ok: false as const, outcome: "held" as const, error, pause: null };
       const refused = { prepared, judged: { ...judged, name: "Another" } };
       fired.push(await triggers.fire(makeTimedFiring("f-8", "t-9", {}, refused)));
+      const mended = { prepared, judged: { ...judged, key_id: "k-9" } };
+      fired.push(await triggers.fire(makeTimedFiring("f-9", "t-1", {}, mended)));
       fired.push(await triggers.fire(makeTimedFiring("f-9", "t-1", {}, refused)));
       return fired;
     },
     async judge(answer, houses) {
-      const kinds = ["changed", "changed", "changed", "changed", "gone", "held"];
+      const kinds = [...Array.from({ length: 4 }, () => "changed"), "gone", "changed", "held"];
       expect(kindsOf(answer)).toEqual(kinds);
       expect(await countFires(houses, "t-1")).toBe(1);
     },

@@ -8,7 +8,7 @@ import { BEGIN, FREE, makeAdmission, makeRun } from "../support/runs.ts";
 import { makeFiring, makeHook, makeTimedFiring, makeTrigger } from "../support/triggers.ts";
 import type { Case, Houses } from "./cases.ts";
 import { start } from "./run-acts.ts";
-import { addAgents, create, every, fill } from "./trigger-acts.ts";
+import { addAgents, create, fill, listFires } from "./trigger-acts.ts";
 
 const MINUTE_MS = 60_000;
 const fireAll = async ({ triggers }: Houses, firings: readonly Firing[]): Promise<Fired[]> => {
@@ -23,8 +23,6 @@ const nameOf = (fired: Fired): string => {
   return error ? `${outcome} ${error.code}` : outcome;
 };
 const namesOf = (answer: unknown) => (answer as Fired[]).map(nameOf);
-const listFires = ({ triggers }: Houses, trigger_id: string) =>
-  triggers.listFires({ ...every, trigger_id, outcome: null });
 const eventsOf = async ({ outbox }: Houses, account_id = "a-1") =>
   (await outbox.list(account_id)).map(({ data, ...event }) => ({
     ...event,
@@ -72,7 +70,7 @@ const startCases: Case[] = [
         ...{ created_at: BEGIN + 61_000, ended_at: BEGIN + 61_000, fired_by_key_id: null },
       };
       expect(answer).toEqual({ kind: "fired", fire, retry_after: null });
-      expect(await houses.triggers.findFire("f-1")).toEqual(fire);
+      expect(await listFires(houses, "t-1")).toEqual([fire]);
       const run = { trigger_kind: "cron", trigger_id: "t-1", fire_id: "f-1" } as const;
       expect(await houses.runs.find("run of f-1", "a-1")).toEqual(
         makeRun("run of f-1", { ...run, number: 1, message_seq: 1 }),
@@ -134,8 +132,8 @@ const startCases: Case[] = [
         ...{ trigger_kind: "manual", trigger_id: "t-1", fire_id: "f-1" },
         ...{ started_by_key_id: "k-1", fired_by_key_id: "k-2" },
       });
-      expect(await triggers.findFire("f-1")).toMatchObject({ fired_by_key_id: "k-2" });
-      expect(await triggers.findFire("f-2")).toMatchObject({ fired_by_key_id: null });
+      expect(await listFires({ triggers }, "t-1")).toMatchObject([{ fired_by_key_id: "k-2" }]);
+      expect(await listFires({ triggers }, "t-2")).toMatchObject([{ fired_by_key_id: null }]);
     },
   },
   {
@@ -286,8 +284,7 @@ const outcomeCases: Case[] = [
     given: fill,
     act: ({ triggers }) => {
       const late = { scheduled_at: BEGIN + 9 * MINUTE_MS, missed_count: 9, is_missed: true };
-      // What refuses it now says nothing of the time in which it would have fired.
-      const prepared = refuseAs("refused", "permission_denied", "key");
+      const prepared: Prepared = { ok: false, outcome: "missed", error: null, pause: null };
       const next_fire_at = BEGIN + 100 * MINUTE_MS;
       return triggers.fire(makeTimedFiring("f-1", "t-1", { ...late, next_fire_at }, { prepared }));
     },
@@ -350,13 +347,14 @@ const requestCases: Case[] = [
     act: (houses) =>
       fireAll(houses, [
         ...[request(1, { prepared: held }), request(2, { prepared: held })],
-        request(3, { prepared: refuseAs("failed", "no_model_available") }),
-        ...[request(4), request(5), request(6)],
+        request(3, { prepared: refuseAs("failed", "thread_not_found") }),
+        request(4, { prepared: refuseAs("failed", "no_model_available") }),
+        ...[request(5), request(6)],
       ]),
     async judge(answer, houses) {
       expect(namesOf(answer)).toEqual([
-        ...["held agent_held", "held agent_held", "failed no_model_available"],
-        ...["started", "known", "known"],
+        ...["held agent_held", "held agent_held", "failed thread_not_found"],
+        ...["failed no_model_available", "started", "known"],
       ]);
       expect(await listFires(houses, "t-2")).toMatchObject([
         { id: "f-1", outcome: "started", error: null, created_at: BEGIN + 1 },
@@ -365,10 +363,11 @@ const requestCases: Case[] = [
       expect(outcomes).toEqual([
         ["event of f-1", "held"],
         ["event of f-3", "failed"],
-        ["event of f-4", "started"],
+        ["event of f-4", "failed"],
+        ["event of f-5", "started"],
       ]);
       // The run names the fire that is stored.
-      expect(await houses.runs.find("run of f-4", null)).toMatchObject({ fire_id: "f-1" });
+      expect(await houses.runs.find("run of f-5", null)).toMatchObject({ fire_id: "f-1" });
     },
   },
   {

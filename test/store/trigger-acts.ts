@@ -40,5 +40,8 @@ export const fill = async (houses: Houses) => {
   await create(houses, makeTrigger("t-3", { account_id: "a-2", agent_id: "g-3" }));
 };
 
+export const listFires = ({ triggers }: Pick<Houses, "triggers">, trigger_id: string) =>
+  triggers.listFires({ ...every, trigger_id, outcome: null });
+
 /** Every trigger of the account. */
 export const every: TriggerFilter = { account_id: "a-1", before: null, limit: 100 };

@@ -146,7 +146,9 @@ export const triggerHookCases: Case[] = [
     async judge(answer, { triggers }) {
       expect(answer).toBe(0);
       const times = { created_at: BEGIN, ended_at: BEGIN + 9 };
-      expect(await triggers.findFire("f-m-1")).toMatchObject({ outcome: "started", ...times });
+      expect(await triggers.findRequested("t-2", "m-1")).toMatchObject({
+        ...{ outcome: "started", ...times },
+      });
       expect(await triggers.sweepFires(BEGIN + 10, 3)).toBe(1);
     },
   },

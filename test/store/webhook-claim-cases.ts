@@ -206,7 +206,7 @@ const lookCases: Case[] = [
       const event = (await houses.webhooks.findEvent("e-1"))!;
       expect(answer).toEqual({
         ...{ status: "pending", epoch: 1, endpoint_status: "enabled" },
-        url: "https://w-1.example.com/hooks",
+        ...{ url: "https://w-1.example.com/hooks", updated_at: BEGIN },
         ...{ event_type: event.type, event_created_at: event.created_at, event_data: event.data },
       });
       await houses.sent.forget("e-1");

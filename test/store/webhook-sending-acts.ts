@@ -34,10 +34,10 @@ export const came = (
 ): Settlement => {
   const isTried = !["expired", "released"].includes(came_to);
   const isPutOff = ["retry", "gone"].includes(came_to);
-  const { url } = makeEndpoint(claimed.webhook_id);
+  const { url, updated_at } = makeEndpoint(claimed.webhook_id);
   return {
     ...{ delivery_id: claimed.id, webhook_id: claimed.webhook_id, epoch: claimed.epoch, came_to },
-    ...(isTried && { attempt: came_to === "delivered" ? TAKEN : makeAttempt(), url }),
+    ...(isTried && { attempt: came_to === "delivered" ? TAKEN : makeAttempt(), url, updated_at }),
     ...(isPutOff && { next_attempt_at: LATER + 5_000 }),
     ...fields,
   } as Settlement;

@@ -1,7 +1,7 @@
 // Triggers as tests of the store write and fire them: with only what matters.
 import type { SealedSecret } from "../../src/platform/secrets/store.ts";
 import type { TriggerChange } from "../../src/triggers/store/changing.ts";
-import type { Firing, Schedule } from "../../src/triggers/store/firing.ts";
+import type { DueInstant, Firing } from "../../src/triggers/store/firing.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN, makeAdmission } from "./runs.ts";
 
@@ -11,7 +11,7 @@ export const makeTrigger = (id: string, fields: Partial<TriggerRow> = {}): Trigg
   ...{ status: "active", paused_reason: null, cron: "* * * * *", time_zone: "UTC" },
   ...{ overlap: "skip", catch_up_seconds: 3_600, input: null, thread_id: null, key_id: "k-1" },
   ...{ next_fire_at: BEGIN + 60_000, last_fire_at: null, previous_secret_expires_at: null },
-  ...{ secret_number: 0, created_at: BEGIN, updated_at: BEGIN },
+  ...{ secret_key_id: "k-1", secret_number: 0, created_at: BEGIN, updated_at: BEGIN },
   ...fields,
 });
 
@@ -46,7 +46,7 @@ export function makeFiring(
   const run = { trigger_kind: "manual" as const, trigger_id, fire_id: id };
   return {
     ...{ trigger_id, judged: { key_id, input, thread_id, name }, source: "manual" },
-    ...{ schedule: null, webhook_id: null, fired_by_key_id: "k-2" },
+    ...{ instant: null, webhook_id: null, fired_by_key_id: "k-2" },
     prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
     ...{ fire_id: id, event_id: `event of ${id}`, now: BEGIN + 1_000 },
     ...fields,
@@ -54,7 +54,7 @@ export function makeFiring(
 }
 
 /** A minute after the beginning, on time; the next minute follows. */
-const makeSchedule = (fields: Partial<Schedule> = {}): Schedule => ({
+const makeInstant = (fields: Partial<DueInstant> = {}): DueInstant => ({
   ...{ due_at: BEGIN + 60_000, scheduled_at: BEGIN + 60_000, next_fire_at: BEGIN + 120_000 },
   ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missed_count: 0, is_missed: false },
   ...fields,
@@ -64,14 +64,14 @@ const makeSchedule = (fields: Partial<Schedule> = {}): Schedule => ({
 export function makeTimedFiring(
   id: string,
   trigger_id: string,
-  schedule: Partial<Schedule> = {},
+  instant: Partial<DueInstant> = {},
   fields: Partial<Firing> = {},
 ): Firing {
   const run = { trigger_kind: "cron" as const, trigger_id, fire_id: id };
   return makeFiring(id, trigger_id, {
-    ...{ source: "cron", schedule: makeSchedule(schedule), fired_by_key_id: null },
+    ...{ source: "cron", instant: makeInstant(instant), fired_by_key_id: null },
     prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
-    now: schedule.scheduled_at ?? BEGIN + 60_000,
+    now: instant.scheduled_at ?? BEGIN + 60_000,
     ...fields,
   });
 }

@@ -16,14 +16,14 @@ const verdict = (fields: Partial<Verdict> = {}): Verdict => ({
 });
 const settle = (fields: Partial<Claimed> = {}, judged: Partial<Verdict> = {}) =>
   settleAttempt({ ...claimed, ...fields }, verdict(judged), {
-    ...{ url: "https://w-1.example.com/", started_at: 1_000, duration_ms: 50 },
+    ...{ url: "https://w-1.example.com/", updated_at: 900, started_at: 1_000, duration_ms: 50 },
     ...{ now: 1_050, fraction: 0.5 },
   });
 
 test("an attempt is kept with what was answered", () => {
   expect(settle()).toEqual({
     ...about,
-    ...{ came_to: "retry", url: "https://w-1.example.com/" },
+    ...{ came_to: "retry", url: "https://w-1.example.com/", updated_at: 900 },
     next_attempt_at: 1_050 + 5_000,
     attempt: {
       ...{ kind: "scheduled", started_at: 1_000, duration_ms: 50, response_status: 500 },

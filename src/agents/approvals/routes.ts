@@ -127,9 +127,9 @@ function openDecision(
           const message = `This key started the run: ${OTHERS_DECIDE}.`;
           throw refuse("permission_denied", { message });
         }
-        // Its run acts for the trigger's key, and was started by this one all the same.
+        // The run acts for the trigger's key, and this one started it, or could have.
         if (fired_by_key_id === caller.key_id) {
-          const message = `This key fired the trigger: ${OTHERS_DECIDE}.`;
+          const message = `This key fired the trigger, or knows its secret: ${OTHERS_DECIDE}.`;
           throw refuse("permission_denied", { message });
         }
       },

@@ -123,7 +123,7 @@ export const RunRow = Row(Run, {
   budgets: Budgets,
   /** Micro-SAR of all that had a price: what `max_cost_sar` is held against. */
   priced: Type.Integer(),
-  /** The key that fired its trigger by hand; null: it was started otherwise. */
+  /** The key that fired its trigger by hand, or knows the secret of its hook; null: none. */
   fired_by_key_id: maybe(Type.String()),
   /** Milliseconds of work, waiting not counted, as far as they are written. */
   worked_ms: Type.Integer(),

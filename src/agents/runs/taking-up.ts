@@ -8,9 +8,6 @@ import { countEndingIds } from "./store/closing.ts";
 
 /** Runs that are taken up in one transaction. */
 const RUNS_A_WRITE = 250;
-/** Also of processes that came later, and are dead. */
-const EVERYONE = Number.MAX_SAFE_INTEGER;
-const RUNS_MAX = Number.MAX_SAFE_INTEGER;
 
 export interface TakingUpOptions {
   around: Pick<Around, "clock" | "ids" | "process">;
@@ -28,7 +25,7 @@ export function createTakingUp(options: TakingUpOptions): Claimant["takeUp"] {
   return async (isDead) => {
     const before = fallen;
     fallen = new Set();
-    const lost = (await store.listHeld(EVERYONE, RUNS_MAX)).filter((run) => {
+    const lost = (await store.listHeld()).filter((run) => {
       if (run.epoch !== process.epoch) return isDead(run.epoch);
       if (options.isExecuting(run.id)) return false;
       // It may just have been claimed, or just have ended: only the second look says that.

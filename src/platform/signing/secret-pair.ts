@@ -38,6 +38,7 @@ export interface SecretPairs {
 /** Their text lies in the box like any other secret. */
 export function createSecretPairs(box: Pick<SecretBox, "store" | "open">): SecretPairs {
   const nobodys = writePair({ current: makeSigningSecret(), previous: null });
+  // Its kind does not matter: it opens with a key of its own, wherever it stands in.
   const decoy = createDecoy("trigger", nobodys);
   return {
     store: (about, secret, write) =>

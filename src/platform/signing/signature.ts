@@ -1,6 +1,6 @@
 // Signs and verifies messages as Standard Webhooks has it: over the raw bytes that are sent.
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { makeSigningSecret } from "./secret.ts";
+import { makeSigningSecret, SECRET_PREFIX } from "./secret.ts";
 
 const VERSION = "v1,";
 const SIGNATURE = /^v1,[A-Za-z0-9+/]{43}=$/;
@@ -9,7 +9,6 @@ const SENT_TWICE = /,(?:[ \t]|$)/;
 const SECRETS_AT_ONCE = 2;
 /** Stands in where there are fewer. */
 const NOBODYS = makeSigningSecret();
-const PREFIX = "whsec_";
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
@@ -70,7 +69,7 @@ function sign(secret: string, head: string, body: Uint8Array): string {
 
 /** Of `whsec_` and base64 the bytes that are meant; of any other text its own, in UTF-8. */
 function keyOf(secret: string): Buffer {
-  const encoded = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
+  const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : "";
   const key = Buffer.from(BASE64.test(encoded) ? encoded : "", "base64");
   return key.length > 0 ? key : Buffer.from(secret, "utf8");
 }

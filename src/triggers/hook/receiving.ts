@@ -8,8 +8,8 @@ import type { Settings } from "../../platform/settings/index.ts";
 import type { FireRow } from "../fire.ts";
 import type { FireTrigger } from "../firing.ts";
 import { usesUp } from "../store/firing.ts";
-import type { HookTrigger } from "../store/hook.ts";
 import type { triggerStore } from "../store/index.ts";
+import { judgePause } from "../view.ts";
 import type { Verified } from "./verifying.ts";
 
 export interface ReceivingOptions {
@@ -35,7 +35,7 @@ export function createReceiving({ triggers, fire, clock, settings }: ReceivingOp
     // Deleted this moment, it is one of those that are not there.
     if (!trigger) throw refuse("invalid_signature");
     // agents.errors.trigger_paused
-    if (isPaused(trigger)) throw refuse("trigger_paused");
+    if (judgePause(trigger).status === "paused") throw refuse("trigger_paused");
     // A hold is told before all that follows; a request that is in order has its fire all the same.
     const held = trigger.is_held ? refuseHeld() : null;
     const wait_ms = claim(trigger_id);
@@ -53,11 +53,6 @@ export function createReceiving({ triggers, fire, clock, settings }: ReceivingOp
     // agents.endpoints.triggers.p5
     return [202, writeReceipt(fired.fire)];
   };
-}
-
-/** agents.states.p12: also by its agent, which was archived. */
-function isPaused({ status, agent_archived_at }: HookTrigger): boolean {
-  return status !== "active" || agent_archived_at !== null;
 }
 
 function writeReceipt({ id, outcome, run_id }: FireRow) {

@@ -3,6 +3,7 @@
 import { readUuid } from "../../http/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Bound } from "../../platform/database/index.ts";
+import { NO_ID } from "../../platform/ids.ts";
 import { refuse } from "../../platform/refusal.ts";
 import type { SecretBox } from "../../platform/secrets/box.ts";
 import type { SecretPairs } from "../../platform/signing/secret-pair.ts";
@@ -14,8 +15,6 @@ const WEBHOOK_ID = /^[ -~]{1,128}$/;
 const SECONDS = /^[0-9]{1,15}$/;
 /** agents.limits.hook_timestamp_tolerance */
 const TOLERANCE_S = 300;
-/** Looked for in place of an id that is none. */
-const NOBODY = "00000000-0000-0000-0000-000000000000";
 
 export interface Sent {
   /** As it stands in the path. */
@@ -45,9 +44,9 @@ export interface VerifyingOptions {
 export function createVerifying({ triggers, pairs, secrets, clock }: VerifyingOptions) {
   return async ({ trigger_id, headers, body }: Sent): Promise<Verified> => {
     const now = clock.now();
-    const id = readUuid(trigger_id) ?? NOBODY;
+    const id = readUuid(trigger_id) ?? NO_ID;
     const account_id = await triggers.findSigner(id);
-    const place = { kind: "trigger", row_id: id, account_id: account_id ?? NOBODY } as const;
+    const place = { kind: "trigger", row_id: id, account_id: account_id ?? NO_ID } as const;
     const opened = await pairs.openAlike(place, now);
     // The key went while this was looked for: nobody can be verified any more.
     if (!opened.ok && opened.why === "unavailable") await secrets.require("trigger");

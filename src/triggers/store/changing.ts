@@ -1,10 +1,10 @@
-// How triggers come, change and go: what their owners and the operator do, and archived agents.
-import { type Static, Type } from "@sinclair/typebox";
+// How triggers come, change and go: what their owners and the operator do.
+import { Type } from "@sinclair/typebox";
 import { type Db, into, sql, type Tx } from "../../platform/database/index.ts";
 import { type Refusal, refuse } from "../../platform/refusal.ts";
 import { dropSecret, putSecret, type SealedSecret } from "../../platform/secrets/store.ts";
 import { maybe, Timestamp } from "../../platform/shape.ts";
-import { explainArchived, FoundTrigger, type PausedReason, TriggerRow } from "../trigger.ts";
+import { FoundTrigger, type PausedReason, TriggerRow } from "../trigger.ts";
 
 /** What of a trigger a request sets; what is left out stays. */
 export type TriggerFields = Partial<
@@ -18,7 +18,7 @@ export interface TriggerChange {
   fields: TriggerFields;
   /** `paused`: and why, which an earlier reason outlives; null: as it is. */
   turn: { to: "active" } | { to: "paused"; reason: PausedReason } | null;
-  /** For whom its runs act if this resumes it; null: for whom they did. */
+  /** For whom its runs act if this resumes it, or changes what it asks; null: for whom they did. */
   key_id: string | null;
   /** By what it was judged; another schedule by now, and it is judged anew. */
   seen: Pick<TriggerRow, "cron" | "time_zone">;
@@ -35,6 +35,8 @@ export interface SecretChange {
   sealed: SealedSecret;
   /** Until when the one before holds beside it; null: it does not. */
   previous_secret_expires_at: number | null;
+  /** Whoever is shown the secret. */
+  key_id: string;
 }
 
 const Agent = Type.Object({
@@ -105,14 +107,11 @@ export async function change(
 
 function applyChange(found: FoundTrigger, given: TriggerChange): FoundTrigger {
   const { fields, turn, key_id, next_fire_at } = given;
+  const isResumed = turn?.to === "active" && found.status === "paused";
   const wanted = { ...found, ...fields };
-  if (turn?.to === "active" && found.status === "paused") {
-    return {
-      ...wanted,
-      ...{ status: "active", paused_reason: null, next_fire_at },
-      key_id: key_id ?? found.key_id,
-    };
-  }
+  // Nobody lets runs that act for another key do what that one never asked for.
+  if (key_id !== null && (isResumed || asksElse(found, wanted))) wanted.key_id = key_id;
+  if (isResumed) return { ...wanted, status: "active", paused_reason: null, next_fire_at };
   if (turn?.to === "paused" && found.status === "active") {
     return { ...wanted, status: "paused", paused_reason: turn.reason, next_fire_at: null };
   }
@@ -120,13 +119,20 @@ function applyChange(found: FoundTrigger, given: TriggerChange): FoundTrigger {
   return isTimed && found.status === "active" ? { ...wanted, next_fire_at } : wanted;
 }
 
+/** Without words of its own a trigger asks by its name. */
+function asksElse(found: TriggerRow, wanted: TriggerRow): boolean {
+  const isNamed = wanted.input === null && wanted.name !== found.name;
+  return isNamed || !Bun.deepEquals(wanted.input, found.input);
+}
+
 /**
- * Another secret in the place of the one before. null: somebody else's came first, so that another
- * one holds beside it; undefined: there is no such trigger.
+ * Another secret in the place of the one before; its runs act for whoever is shown it. null: it
+ * was somebody else's turn, so that another one holds beside it; undefined: there is no such
+ * trigger.
  */
 export async function rotate(
   tx: Tx,
-  { id, account_id, seen_number, sealed, previous_secret_expires_at }: SecretChange,
+  { id, account_id, seen_number, sealed, previous_secret_expires_at, key_id }: SecretChange,
 ): Promise<FoundTrigger | null | undefined> {
   const found = await findTrigger(tx, id);
   if (found?.account_id !== account_id) return undefined;
@@ -134,12 +140,14 @@ export async function rotate(
   const secret_number = seen_number + 1;
   const rotated = await tx.run(
     sql`UPDATE triggers SET secret_number = ${secret_number}, updated_at = ${updated_at},
-          previous_secret_expires_at = ${previous_secret_expires_at}
+          previous_secret_expires_at = ${previous_secret_expires_at},
+          key_id = ${key_id}, secret_key_id = ${key_id}
         WHERE id = ${id} AND secret_number = ${seen_number}`,
   );
   if (rotated === 0) return null;
   await putSecret(tx, sealed);
-  return { ...found, secret_number, previous_secret_expires_at, updated_at };
+  const bound = { key_id, secret_key_id: key_id };
+  return { ...found, ...bound, secret_number, previous_secret_expires_at, updated_at };
 }
 
 /** It and its secret; its fires stay as long as any. False: there is no such trigger. */
@@ -152,18 +160,6 @@ export async function remove(tx: Tx, id: string, account_id: string): Promise<bo
   return true;
 }
 
-/** Of an agent that is archived: one that is taken back leaves them paused. How many they were. */
-export async function pauseArchived(tx: Tx, agent_id: string, now: number): Promise<number> {
-  const agent = await findAgent(tx, agent_id);
-  if (!agent || agent.archived_at === null) return 0;
-  const reason = explainArchived(agent.archived_at);
-  return tx.run(
-    sql`UPDATE triggers SET status = 'paused', paused_reason = ${JSON.stringify(reason)},
-          next_fire_at = ${null}, updated_at = ${now}
-        WHERE agent_id = ${agent_id} AND status = 'active'`,
-  );
-}
-
 function writeJson(value: PausedReason | TriggerRow["input"]): string | null {
   return value === null ? null : JSON.stringify(value);
 }
@@ -173,13 +169,12 @@ function tellDue(tx: Tx, { id, next_fire_at }: TriggerRow): void {
   if (next_fire_at !== null) tx.tell("triggers.due", id);
 }
 
-async function findAgent(db: Db, id: string): Promise<Static<typeof Agent> | undefined> {
-  return db.one(Agent, sql`SELECT account_id, archived_at FROM agents WHERE id = ${id}`);
-}
-
 async function requireAgent(tx: Tx, { agent_id, account_id }: TriggerRow): Promise<void> {
   const param = "agent_id";
-  const agent = await findAgent(tx, agent_id);
+  const agent = await tx.one(
+    Agent,
+    sql`SELECT account_id, archived_at FROM agents WHERE id = ${agent_id}`,
+  );
   // agents.errors.agent_not_found, agents.authentication.6
   if (agent?.account_id !== account_id) throw refuse("agent_not_found", { param });
   if (agent.archived_at !== null) throw refuse("agent_archived", { param });

@@ -9,9 +9,10 @@ import { Refusal } from "../../platform/refusal.ts";
 import { show } from "../../platform/shape.ts";
 import { Fire, type FireOutcome, FireRow, type FireSource } from "../fire.ts";
 import { type PausedReason, TriggerName, TriggerRow } from "../trigger.ts";
+import { findRequested } from "./hook.ts";
 
 /** An instant of a schedule that is due, and the one that the schedule goes on with. */
-export interface Schedule {
+export interface DueInstant {
   /** What the trigger's `next_fire_at` was when this was reckoned, */
   due_at: number;
   /** and by what: another schedule by now goes on with other instants. */
@@ -19,19 +20,19 @@ export interface Schedule {
   scheduled_at: number;
   /** Instants from `due_at` on that passed before it; of a missed one, it is among them. */
   missed_count: number;
-  /** It is too late for it: no run is started. */
+  /** It is too late for it. */
   is_missed: boolean;
   /** null: it never fires again. */
   next_fire_at: number | null;
 }
 
-/** A run that may start, or what stood against it before anything was written. */
+/** A run that may start, or why none does, as far as that is known before the transaction. */
 export type Prepared =
   | { ok: true; admission: Admission }
   | {
       ok: false;
-      outcome: "held" | "refused" | "failed";
-      error: NonNullable<Fire["error"]>;
+      outcome: "held" | "refused" | "failed" | "missed";
+      error: Fire["error"];
       /** null: the trigger goes on. */
       pause: PausedReason | null;
     };
@@ -41,7 +42,8 @@ export interface Firing {
   /** What of the trigger the run was prepared by: another by now, and it is prepared anew. */
   judged: Pick<TriggerRow, "key_id" | "input" | "thread_id" | "name">;
   source: FireSource;
-  schedule: Schedule | null;
+  /** Of source cron, else null. */
+  instant: DueInstant | null;
   /** The sender's own word for its request. */
   webhook_id: string | null;
   fired_by_key_id: string | null;
@@ -62,30 +64,30 @@ export type Fired =
   | { kind: "paused" | "gone" }
   | { kind: "changed" };
 
+const Id = Type.Object({ id: Type.String() });
 const Count = Type.Object({ count: Type.Integer() });
 
 /** agents.does.trigger: every fire is recorded with its outcome. */
 export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
-  const { trigger_id, schedule } = firing;
+  const { trigger_id, webhook_id, instant } = firing;
   const trigger = await tx.one(TriggerRow, sql`SELECT * FROM triggers WHERE id = ${trigger_id}`);
   if (!trigger) return { kind: "gone" };
-  const before = await findFire(tx, firing);
+  const before = webhook_id === null ? undefined : await findRequested(tx, trigger_id, webhook_id);
   // agents.endpoints.triggers.p6: only what started a run, or had one before it, uses the id up.
   if (before && usesUp(before.outcome)) return { kind: "known", fire: before };
   // agents.states.p12, agents.errors.trigger_paused
   if (trigger.status !== "active") return { kind: "paused" };
-  if (schedule && !isReckoned(trigger, schedule)) return { kind: "gone" };
-  if (schedule && (await isScheduled(tx, trigger_id, schedule.scheduled_at))) {
+  if (instant && !isReckoned(trigger, instant)) return { kind: "gone" };
+  if (instant && (await hasFired(tx, trigger_id, instant))) {
     // A clock that went back comes by the same instants again.
-    await setNext(tx, trigger_id, schedule.next_fire_at);
+    await setNext(tx, trigger_id, instant.next_fire_at);
     return { kind: "gone" };
   }
   if (!isJudged(trigger, firing)) return { kind: "changed" };
   const end = await startRun(tx, trigger, firing, before?.id ?? firing.fire_id);
   const row = await keepFire(tx, firing, before, end);
   const { now, prepared } = firing;
-  const pause = end.outcome === "refused" && !prepared.ok ? prepared.pause : null;
-  const next = schedule ? schedule.next_fire_at : trigger.next_fire_at;
+  const next = instant ? instant.next_fire_at : trigger.next_fire_at;
   // The same once more of a request that comes again is recorded nowhere.
   if (row !== before) {
     await tx.run(
@@ -94,37 +96,33 @@ export async function fire(tx: Tx, firing: Firing): Promise<Fired> {
     );
     await tellFired(tx, trigger, row, firing);
   }
-  if (pause) await pauseTrigger(tx, trigger_id, pause, now);
+  if (!prepared.ok && prepared.pause) await pauseTrigger(tx, trigger_id, prepared.pause, now);
   return { kind: "fired", fire: row, retry_after: end.retry_after };
 }
 
 /** What started a run, or had one before it: the same request starts no more. */
 export const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
 
-async function findFire(tx: Tx, { trigger_id, webhook_id }: Firing): Promise<FireRow | undefined> {
-  if (webhook_id === null) return undefined;
-  return tx.one(
-    FireRow,
-    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND webhook_id = ${webhook_id}`,
-  );
-}
-
-async function isScheduled(tx: Tx, trigger_id: string, scheduled_at: number): Promise<boolean> {
+async function hasFired(
+  tx: Tx,
+  trigger_id: string,
+  { scheduled_at }: DueInstant,
+): Promise<boolean> {
   const found = await tx.one(
-    FireRow,
-    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduled_at}`,
+    Id,
+    sql`SELECT id FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduled_at}`,
   );
   return found !== undefined;
 }
 
-function isReckoned(trigger: TriggerRow, { due_at, seen }: Schedule): boolean {
+function isReckoned(trigger: TriggerRow, { due_at, seen }: DueInstant): boolean {
   const { next_fire_at, cron, time_zone } = trigger;
   return next_fire_at === due_at && cron === seen.cron && time_zone === seen.time_zone;
 }
 
 /** Behind a clock that went back some of the instants have had their fire. */
-async function countMissed(tx: Tx, trigger_id: string, schedule: Schedule): Promise<number> {
-  const { due_at, scheduled_at, missed_count } = schedule;
+async function countMissed(tx: Tx, trigger_id: string, instant: DueInstant): Promise<number> {
+  const { due_at, scheduled_at, missed_count } = instant;
   if (missed_count === 0) return 0;
   const fired = await tx.one(
     Count,
@@ -134,8 +132,7 @@ async function countMissed(tx: Tx, trigger_id: string, schedule: Schedule): Prom
   return Math.max(missed_count - fired!.count, 0);
 }
 
-function isJudged(trigger: TriggerRow, { judged, prepared, schedule }: Firing): boolean {
-  if (schedule?.is_missed) return true;
+function isJudged(trigger: TriggerRow, { judged, prepared }: Firing): boolean {
   const { key_id, input, thread_id, name } = trigger;
   // Who resumed it with another key has mended what an ended one was refused for.
   if (!prepared.ok) return key_id === judged.key_id;
@@ -152,11 +149,10 @@ interface End {
 async function startRun(
   tx: Tx,
   { id, overlap }: TriggerRow,
-  { prepared, schedule }: Firing,
+  { prepared }: Firing,
   fire_id: string,
 ): Promise<End> {
   const none = { run_id: null, retry_after: null };
-  if (schedule?.is_missed) return { ...none, outcome: "missed", error: null };
   if (!prepared.ok) return { ...none, outcome: prepared.outcome, error: prepared.error };
   if (overlap === "skip" && (await hasLiveRun(tx, id))) {
     const message = "An earlier run of the trigger was not over.";
@@ -188,12 +184,12 @@ async function keepFire(
   before: FireRow | undefined,
   { outcome, run_id, error }: End,
 ): Promise<FireRow> {
-  const { fire_id, trigger_id, source, schedule, webhook_id, fired_by_key_id, now } = firing;
+  const { fire_id, trigger_id, source, instant, webhook_id, fired_by_key_id, now } = firing;
   if (!before) {
     const row: FireRow = {
       ...{ id: fire_id, trigger_id, source, outcome, run_id, webhook_id, error, fired_by_key_id },
-      scheduled_at: schedule?.scheduled_at ?? null,
-      missed_count: schedule ? await countMissed(tx, trigger_id, schedule) : 0,
+      scheduled_at: instant?.scheduled_at ?? null,
+      missed_count: instant ? await countMissed(tx, trigger_id, instant) : 0,
       ...{ created_at: now, ended_at: now },
     };
     await tx.run(sql`INSERT INTO fires ${into(FireRow, row)}`);
@@ -234,6 +230,6 @@ async function pauseTrigger(
   await tx.run(
     sql`UPDATE triggers SET status = 'paused', paused_reason = ${JSON.stringify(reason)},
           next_fire_at = ${null}, updated_at = ${now}
-        WHERE id = ${trigger_id} AND status = 'active'`,
+        WHERE id = ${trigger_id}`,
   );
 }

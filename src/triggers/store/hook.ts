@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../access/holds/store.ts";
 import { type Db, sql } from "../../platform/database/index.ts";
+import { NO_ID } from "../../platform/ids.ts";
 import { Row } from "../../platform/shape.ts";
 import { FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
@@ -16,8 +17,7 @@ export type HookTrigger = Static<typeof HookTrigger>;
 
 const Id = Type.Object({ id: Type.String() });
 
-/** As long as what they stand in for. */
-const NOBODY = "00000000-0000-0000-0000-000000000000";
+/** As long as the name of a kind. */
 const NONE = "nothing";
 
 /** Once, so that the statement around it stays the same text. */
@@ -31,7 +31,7 @@ export async function findSigner(db: Db, id: string): Promise<string | null> {
   const found = await db.one(
     Signer,
     sql`SELECT account_id, kind FROM triggers WHERE id = ${id}
-        UNION ALL SELECT CAST(${NOBODY} AS TEXT), CAST(${NONE} AS TEXT) LIMIT 1`,
+        UNION ALL SELECT CAST(${NO_ID} AS TEXT), CAST(${NONE} AS TEXT) LIMIT 1`,
   );
   const { account_id, kind } = found!;
   return kind === "webhook" ? account_id : null;

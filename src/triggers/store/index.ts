@@ -1,13 +1,12 @@
 // Triggers and their fires in the database: each write one transaction.
-import { sql, store } from "../../platform/database/index.ts";
+import { store } from "../../platform/database/index.ts";
 import type { SealedSecret } from "../../platform/secrets/store.ts";
-import { FireRow } from "../fire.ts";
 import type { TriggerRow } from "../trigger.ts";
+import { listArchived, pauseArchived } from "./archiving.ts";
 import {
   change,
   create,
   findTrigger,
-  pauseArchived,
   remove,
   rotate,
   type SecretChange,
@@ -25,21 +24,14 @@ import {
 } from "./due.ts";
 import { type Firing, fire } from "./firing.ts";
 import { findHook, findRequested, findSigner, isHeld } from "./hook.ts";
-import {
-  type FireFilter,
-  listArchived,
-  listFires,
-  listTriggers,
-  sweepFires,
-  type TriggerFilter,
-} from "./lists.ts";
+import { type FireFilter, listFires, listTriggers, type TriggerFilter } from "./lists.ts";
+import { sweepFires } from "./retention.ts";
 
 export const triggerStore = store(
   "triggers",
   {
     /** Of whichever account; undefined: there is none of this id. */
     find: (db, id: string) => findTrigger(db, id),
-    findFire: (db, id: string) => db.one(FireRow, sql`SELECT * FROM fires WHERE id = ${id}`),
     /** Of a trigger that takes requests: its account; null: there is none. */
     findSigner: (db, id: string) => findSigner(db, id),
     /** Such a trigger, with what stands against its fires now. */

@@ -1,6 +1,5 @@
-// Pages of triggers and of their fires, newest first, and what of fires is too old to be kept.
-import { Type } from "@sinclair/typebox";
-import { type Db, none, type Sql, sql, type Tx } from "../../platform/database/index.ts";
+// Pages of triggers and of their fires, newest first.
+import { type Db, none, type Sql, sql } from "../../platform/database/index.ts";
 import { type FireOutcome, FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
 
@@ -22,12 +21,6 @@ export interface FireFilter {
   limit: number;
 }
 
-function goBehind({ at, id }: NonNullable<Behind>): Sql {
-  return sql`AND (triggers.created_at, triggers.id) < (${at}, ${id})`;
-}
-
-const AgentId = Type.Object({ agent_id: Type.String() });
-
 export function listTriggers(
   db: Db,
   { account_id, before, limit }: TriggerFilter,
@@ -36,9 +29,9 @@ export function listTriggers(
     FoundTrigger,
     sql`SELECT triggers.*, agents.archived_at AS agent_archived_at
         FROM triggers JOIN agents ON agents.id = triggers.agent_id
-        WHERE triggers.secret_number >= 0
+        WHERE triggers.created_at > 0
           ${account_id === null ? none : sql`AND triggers.account_id = ${account_id}`}
-          ${before === null ? none : goBehind(before)}
+          ${goBehind(before)}
         ORDER BY triggers.created_at DESC, triggers.id DESC LIMIT ${limit}`,
   );
 }
@@ -56,21 +49,7 @@ export function listFires(
   );
 }
 
-/** Agents that are archived while a trigger of theirs is not paused yet. */
-export async function listArchived(db: Db): Promise<string[]> {
-  const rows = await db.all(
-    AgentId,
-    sql`SELECT DISTINCT triggers.agent_id AS agent_id
-        FROM triggers JOIN agents ON agents.id = triggers.agent_id
-        WHERE triggers.status = 'active' AND agents.status = 'archived'`,
-  );
-  return rows.map(({ agent_id }) => agent_id);
-}
-
-/** Deletes up to `limit` fires that ended before `until`, also of triggers that are gone. */
-export function sweepFires(tx: Tx, until: number, limit: number): Promise<number> {
-  return tx.run(
-    sql`DELETE FROM fires WHERE id IN
-          (SELECT id FROM fires WHERE ended_at < ${until} ORDER BY ended_at LIMIT ${limit})`,
-  );
+function goBehind(before: Behind): Sql {
+  if (before === null) return none;
+  return sql`AND (triggers.created_at, triggers.id) < (${before.at}, ${before.id})`;
 }

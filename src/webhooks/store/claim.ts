@@ -176,6 +176,7 @@ const Sending = Type.Object({
   /** null: the endpoint is gone. */
   endpoint_status: maybe(Type.String()),
   url: maybe(Type.String()),
+  updated_at: maybe(Type.Integer()),
   /** null: the event is no longer kept. */
   event_type: maybe(OutboxRow.properties.type),
   event_created_at: maybe(Type.Integer()),
@@ -189,6 +190,7 @@ export function findSending(db: Db, id: string): Promise<Sending | undefined> {
     Sending,
     sql`SELECT deliveries.status, deliveries.epoch,
           webhook_endpoints.status AS endpoint_status, webhook_endpoints.url,
+          webhook_endpoints.updated_at,
           outbox.type AS event_type, outbox.created_at AS event_created_at,
           outbox.data AS event_data
         FROM deliveries

@@ -21,10 +21,11 @@ interface About {
   /** Of the process that had it. */
   epoch: number;
 }
-/** What was tried, and where. */
+/** What was tried, and at which endpoint: its address, and when it had been changed last. */
 interface Tried {
   attempt: Attempt;
   url: string;
+  updated_at: number;
 }
 export type Settlement = About &
   (
@@ -150,7 +151,7 @@ async function update(tx: Tx, row: DeliveryRow): Promise<void> {
 /** Notes an attempt at the endpoint; why nothing more is to be sent to it, or null. */
 function judgeEndpoint(
   endpoint: Endpoint,
-  { came_to, attempt }: Extract<Settlement, Tried>,
+  { came_to, updated_at }: Extract<Settlement, Tried>,
   now: number,
 ): Hopeless["reason"] | null {
   if (came_to === "delivered") {
@@ -161,8 +162,8 @@ function judgeEndpoint(
   endpoint.failing_since ??= now;
   endpoint.failures += 1;
   endpoint.last_failure_at = now;
-  // Whoever has enabled it again knows better than an answer to what was sent before.
-  if (came_to === "gone") return attempt.started_at >= endpoint.updated_at ? "gone" : null;
+  // Who has enabled it again knows better than an answer to what was sent before.
+  if (came_to === "gone") return updated_at === endpoint.updated_at ? "gone" : null;
   const { failing_since, failures } = endpoint;
   const isLong = now - failing_since >= FAILING_MS && failures >= FAILURES_MIN;
   const isSpread = before !== null && before - failing_since >= FAILING_SPREAD_MS;

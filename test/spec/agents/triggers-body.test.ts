@@ -127,11 +127,13 @@ describe("agents.errors.p4 what the schema refuses has no code", () => {
 
   test("agents.errors.p9 an overlap of secrets that is too long or none", async () => {
     const { id } = await front.create();
-    for (const overlap_seconds of [-1, 604_801, 0.5, "60", null]) {
+    for (const overlap_seconds of [-1, 604_801, 0.5, "60"]) {
       const reply = await front.rotate(id, { overlap_seconds });
       expect(await readRefusal(reply)).toEqual([400, undefined, "overlap_seconds"]);
     }
-    await readJson(await front.rotate(id, { overlap_seconds: 604_800 }));
+    for (const overlap_seconds of [604_800, null]) {
+      await readJson(await front.rotate(id, { overlap_seconds }));
+    }
   });
 });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { outboxStore } from "../../../src/platform/outbox/store.ts";
 import { KEY } from "../../support/app.ts";
 import { allow, createKey } from "../gateway/keys.ts";
+import { signWith } from "./hook-front.ts";
 import { expectRefusal, readRefusal } from "./refusal.ts";
 import { createAgent, type Json, readJson } from "./service.ts";
 import { PATH, startTriggers, type TriggersFront } from "./triggers-front.ts";
@@ -82,6 +83,36 @@ describe("POST /v1/triggers/{id}/fires", () => {
       asking.post(`/v1/approvals/${run.pending_approvals[0]}/approve`, {}, { key });
     await expectRefusal(await decide(owner), 403, "permission_denied");
     await expectRefusal(await decide(firing), 403, "permission_denied");
+    await readJson(await decide(third));
+  });
+
+  test("agents.authentication.5 nor does the key that was shown the hook's secret, whoever asks by it since", async () => {
+    await using asking = await startTriggers({ listens: true });
+    const scopes = ["agents", "agents.approve"] as const;
+    const [knowing, owner, third] = await Promise.all(
+      [1, 2, 3].map(() => createKey(asking, { scopes: [...scopes] })),
+    );
+    const policy = { require_approval: ["calculator"] };
+    const agent = await createAgent(asking, { tools: ["calculator"], policy });
+    const hook = await asking.create({ agent_id: agent.id }, { key: knowing });
+    const input = { message: '!tool calculator {"expression":"1 + 1"}' };
+    await readJson(await asking.patch(hook.id, { input }, { key: owner }));
+    const timestamp = String(Math.floor(asking.clock.now() / 1_000));
+    const headers = {
+      ...{ "webhook-id": "one", "webhook-timestamp": timestamp },
+      "webhook-signature": signWith(hook.secret, "one", timestamp, "{}"),
+      "content-type": "application/json",
+    };
+    const reply = await asking.post(hook.hook_path, "{}", { key: null, headers });
+    const { run_id } = (await readJson(reply, 202)).fire;
+    let run = await readRun(run_id, asking);
+    for (; run.pending_approvals.length === 0; run = await readRun(run_id, asking)) {
+      await asking.clock.advance(0);
+    }
+    const decide = (key?: string) =>
+      asking.post(`/v1/approvals/${run.pending_approvals[0]}/approve`, {}, { key });
+    await expectRefusal(await decide(knowing), 403, "permission_denied");
+    await expectRefusal(await decide(owner), 403, "permission_denied");
     await readJson(await decide(third));
   });
 

@@ -222,11 +222,28 @@ describe("PATCH /v1/triggers/{id}", () => {
     const key = `${KEY}-approver`;
     const change = async (body: object) =>
       (await readJson(await front.patch(id, body, { key }))).key_id;
-    expect(await change({ name: nextName(), status: "active" })).toBe(key_id);
+    expect(await change({ overlap: "allow", status: "active" })).toBe(key_id);
     expect(await change({ status: "paused" })).toBe(key_id);
     const resumed = await change({ status: "active" });
     expect(resumed).toMatch(UUID);
     expect(resumed).not.toBe(key_id);
+  });
+
+  test("agents.authentication.1 who changes what its runs are asked, or is shown its secret, is whom they act for", async () => {
+    const key = `${KEY}-approver`;
+    const input = { message: "What is new?" };
+    const { id, key_id } = await front.create({ input });
+    const change = async (body: object, by?: string) =>
+      (await readJson(await front.patch(id, body, { key: by }))).key_id;
+    // The same words, another name and another manner ask nothing else.
+    expect(await change({ input, name: nextName(), overlap: "allow" }, key)).toBe(key_id);
+    const other = await change({ input: { message: "What is old?" } }, key);
+    expect(other).not.toBe(key_id);
+    expect(await change({ input: null })).toBe(key_id);
+    // Without words of its own it asks by its name.
+    expect(await change({ name: nextName() }, key)).toBe(other);
+    expect(await change({ input })).toBe(key_id);
+    expect((await readJson(await front.rotate(id, {}, { key }))).key_id).toBe(other);
   });
 });
 

@@ -10,6 +10,7 @@ import { openHook } from "../../../src/triggers/hook/route.ts";
 import { createHall, type Hall } from "../../http/hall.ts";
 import { create as createAgent } from "../../store/agent-cases.ts";
 import { bindHouses, type Houses } from "../../store/cases.ts";
+import { archive } from "../../store/trigger-acts.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
@@ -29,6 +30,8 @@ let houses: Houses;
 let hall: Hall;
 let fire: FireTrigger;
 let wishes: FireWish[];
+/** Of the last refusal. */
+let message: string | undefined;
 beforeEach(async () => {
   database = await openTestDatabase({ kind: "memory" });
   houses = bindHouses(database);
@@ -66,6 +69,7 @@ async function send(body = '{"a":1}', id = "one") {
   const reply = await hall.ask("POST", `/v1/hooks/${ID}`, { headers, body });
   // biome-ignore lint/suspicious/noExplicitAny: a receipt, or a refusal.
   const value = (await reply.json()) as any;
+  message = value.error?.message;
   const retry_after = reply.headers.get("retry-after");
   return [reply.status, value.error?.code ?? value, ...(retry_after ? [retry_after] : [])];
 }
@@ -136,6 +140,7 @@ describe("what became of the trigger meanwhile", () => {
   test("agents.errors.rate_limited agents.limits.retry_after its runs at a limit, with a time to wait in any case", async () => {
     const limited = [429, "rate_limited"];
     expect(await unstarted("limited", "daily_runs_limit", "77")).toEqual([...limited, "77"]);
+    expect(message).toBe("Such a sentence.");
     expect(await unstarted("limited", "thread_busy", null)).toEqual([...limited, "10"]);
   });
 });
@@ -145,5 +150,8 @@ test("what is refused before it fires nothing", async () => {
   expect(await send("")).toEqual([400, "invalid_request"]);
   await houses.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since: 0 });
   expect(await send("")).toEqual([503, "agent_held", "60"]);
+  // agents.states.p12: by its agent, whether anybody has written that down yet or not.
+  await archive(houses);
+  expect(await send()).toEqual([409, "trigger_paused"]);
   expect(wishes).toEqual([]);
 });

@@ -83,12 +83,12 @@ export const runStore = store(
       );
       return rows.map(({ id }) => id);
     },
-    /** Up to `limit` runs that processes have, those of the oldest first. */
-    listHeld: (db, epoch_max: number, limit: number) =>
+    /** Runs that processes have, those of the oldest first. */
+    listHeld: (db) =>
       db.all(
         Held,
         sql`SELECT id, epoch, pending_approvals, recoveries FROM runs
-            WHERE epoch > 0 AND epoch <= ${epoch_max} ORDER BY epoch LIMIT ${limit}`,
+            WHERE epoch > 0 ORDER BY epoch`,
       ),
   },
   {

@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { requireScope } from "../../../access/index.ts";
 import type { Door } from "../../../http/index.ts";
+import { NO_ID } from "../../../platform/ids.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { show } from "../../../platform/shape.ts";
 import { checkArguments } from "../arguments.ts";
@@ -17,8 +18,6 @@ import type { ToolRevisionRow } from "./revision.ts";
 const TRIALS_AT_ONCE = 8;
 const BUSY_RETRY_S = "1";
 const FAULT_CHARACTERS_MAX = 200;
-/** It is of no agent's and in no run. */
-const NONE = "00000000-0000-0000-0000-000000000000";
 
 const Trial = Type.Object(
   {
@@ -89,7 +88,8 @@ async function tryOut(
   const begun_at = clock.monotonic();
   const result = await tool.run({
     ...given,
-    ...{ agent_id: NONE, run_id: NONE },
+    // It is of no agent's and in no run.
+    ...{ agent_id: NO_ID, run_id: NO_ID },
     tool_call_id: `call_${ids.token(24)}`,
     trace: null,
     readOutput: async () => undefined,

@@ -33,6 +33,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       last_fire_at ${integer},
       previous_secret_expires_at ${integer},
       secret_number ${integer} NOT NULL,
+      secret_key_id ${text} NOT NULL,
       created_at ${integer} NOT NULL,
       updated_at ${integer} NOT NULL,
       UNIQUE (account_id, name)
@@ -65,7 +66,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     // Of those that started none there may be few among very many, or the other way round.
     "CREATE INDEX fires_by_outcome ON fires (trigger_id, outcome, created_at, id)",
     "CREATE INDEX fires_by_age ON fires (ended_at)",
-    // The key that fired a trigger by hand: it may not decide what the run asks.
+    // The key that fired a trigger by hand, or could: it may not decide what the run asks.
     `ALTER TABLE runs ADD COLUMN fired_by_key_id ${text}`,
     // Whether a trigger has a run that is not over: nearly always few.
     `CREATE INDEX runs_live_by_trigger ON runs (trigger_id)
