@@ -43,6 +43,26 @@ test("1 MB is taken and a byte more is not, nor is another method", async () => 
   expect([got.status, got.headers.get("allow"), letters.length]).toEqual([405, "POST", count]);
 });
 
+test("64 letters may be on their way at a time, and whoever sends one more is asked to come again", async () => {
+  const ended = Promise.withResolvers<void>();
+  const sendSlowly = () => {
+    async function* body() {
+      yield Buffer.from("begun, ");
+      await ended.promise;
+      yield Buffer.from("ended");
+    }
+    const headers = { "x-wanted": "200" };
+    return fetch(receiver.url, { method: "POST", body: body(), headers });
+  };
+  const slow = Array.from({ length: 65 }, sendSlowly);
+  const other = await Promise.race(slow);
+  expect([other.status, await other.text()]).toEqual([503, "Too many at once: send it again.\n"]);
+  ended.resolve();
+  const statuses = (await Promise.all(slow)).map(({ status }) => status);
+  expect(statuses.toSorted()).toEqual([...Array(64).fill(200), 503]);
+  expect((await send("/", "")).status).toBe(200);
+});
+
 test("a letter that cannot be taken is told of", async () => {
   expect((await send("/broken", "{}")).status).toBe(500);
   expect(failures).toEqual([new Error("no space left")]);
