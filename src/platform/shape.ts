@@ -23,6 +23,9 @@ export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
   return Object.assign(union, { [FORM]: formOf(schema) });
 }
 
+/** The pattern of a text that is kept: no engine keeps a NUL in one. */
+export const TEXT_PATTERN = "^[^\\u0000]*$";
+
 /** One of so many words. */
 export function oneOf<T extends string>(values: readonly T[], description: string) {
   const words = values.map((value) => Type.Literal(value));

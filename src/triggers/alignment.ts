@@ -67,11 +67,9 @@ export function createAlignment({ triggers, clock, log, isStopping }: AlignmentO
     isKept,
     async keep() {
       for (let passes = 0; !isKept() && passes < PASSES_MAX && !isStopping(); passes++) {
-        const from = since!;
-        const aligned = await alignAll(from);
+        const aligned = await alignAll(since!);
         if (isStopping()) return;
-        const isDone = aligned === 0 || passes === PASSES_MAX - 1;
-        if (isDone && since === from) since = null;
+        if (aligned === 0 || passes === PASSES_MAX - 1) since = null;
       }
     },
   };

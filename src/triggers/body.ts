@@ -1,7 +1,7 @@
 // What callers send of a trigger.
 import { type Static, Type } from "@sinclair/typebox";
 import { Uuid, unquoted } from "../http/index.ts";
-import { maybe, oneOf } from "../platform/shape.ts";
+import { maybe, oneOf, TEXT_PATTERN } from "../platform/shape.ts";
 import { SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
 import { ZONE_CHARACTERS_MAX } from "./cron/zone.ts";
 import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES } from "./trigger.ts";
@@ -12,15 +12,13 @@ const MESSAGE_CHARACTERS_MAX = 100_000;
 /** More than any that is taken: what is wrong with one is said where it is judged. */
 const SECRET_CHARACTERS_MAX = 256;
 const CATCH_UP_SECONDS_MAX = 86_400;
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 const strict = { additionalProperties: false };
 
 const name = Type.String({
   description: "Unique per owner.",
   minLength: 1,
   maxLength: NAME_CHARACTERS_MAX,
-  pattern: TEXT,
+  pattern: TEXT_PATTERN,
 });
 const cron = maybe(
   Type.String({
@@ -28,23 +26,23 @@ const cron = maybe(
       "Of kind cron, needed: minute, hour, day of month, month, day of week, such as " +
       "`30 9 * * MON-FRI`. Each is `*`, a value, a range, a step or several of them with commas.",
     maxLength: SCHEDULE_CHARACTERS_MAX,
-    pattern: TEXT,
+    pattern: TEXT_PATTERN,
     examples: ["30 9 * * MON-FRI", "*/15 * * * *"],
   }),
 );
 const time_zone = maybe(
   Type.String({
-    description: "Of kind cron: the IANA zone of its times; null or left out: UTC.",
+    description: "Of kind cron: the IANA zone of its times; null: UTC.",
     maxLength: ZONE_CHARACTERS_MAX,
-    pattern: TEXT,
+    pattern: TEXT_PATTERN,
     examples: ["Asia/Riyadh"],
   }),
 );
 const catch_up_seconds = maybe(
   Type.Integer({
     description:
-      "Of kind cron: how late the latest missed instant may still fire, in seconds; null or left " +
-      "out: 3600.",
+      "Of kind cron: how late the latest missed instant may still fire, in seconds, but a minute " +
+      "in any case; null: 3600.",
     minimum: 0,
     maximum: CATCH_UP_SECONDS_MAX,
   }),
@@ -60,7 +58,7 @@ const input = maybe(
         description: "What is asked, in 1 to 100,000 characters.",
         minLength: 1,
         maxLength: MESSAGE_CHARACTERS_MAX,
-        pattern: TEXT,
+        pattern: TEXT_PATTERN,
       }),
     },
     {
@@ -106,8 +104,8 @@ export const NewTrigger = Type.Object(
     ...strict,
     $id: "NewTrigger",
     description:
-      "A trigger: `overlap` is `skip` where it is left out. What goes with the other kind is " +
-      "refused.",
+      "A trigger. What is left out stands as a null does, `overlap` as `skip`; what goes with the " +
+      "other kind is refused.",
     examples: [
       {
         name: "Morning report",

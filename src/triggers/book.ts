@@ -1,6 +1,5 @@
 // Triggers as the operator finds, pauses and resumes them, of whichever account.
-import type { Clock } from "../platform/clock.ts";
-import type { Database } from "../platform/database/index.ts";
+import type { Around } from "./around.ts";
 import type { FireRow } from "./fire.ts";
 import { triggerStore } from "./store/index.ts";
 import type { FireFilter, TriggerFilter } from "./store/lists.ts";
@@ -13,12 +12,7 @@ const TRIGGERS_AT_ONCE = 50;
 const FIRES_AT_ONCE = 500;
 const BY_THE_OPERATOR = "It was paused by the operator.";
 
-export interface TriggerBookOptions {
-  database: Database;
-  clock: Clock;
-}
-
-export function createTriggerBook({ database, clock }: TriggerBookOptions) {
+export function createTriggerBook({ database, clock }: Pick<Around, "database" | "clock">) {
   const store = database.bind(triggerStore);
   const describe = (found: FoundTrigger) => describeTrigger(found, clock.now());
   const turn = async (id: string, status: FoundTrigger["status"]) => {

@@ -92,9 +92,8 @@ function createLook(options: TimekeeperOptions, isStopping: () => boolean) {
   };
   const tryOne = async (trigger: TriggerRow) => {
     try {
-      const isOver = await fireOne(trigger);
-      if (isOver) rests.forget(trigger);
-      else rests.begin(trigger);
+      await fireOne(trigger);
+      rests.forget(trigger);
       failures = 0;
     } catch (error) {
       // What is wrong with one holds up no other.
@@ -149,12 +148,12 @@ function createLook(options: TimekeeperOptions, isStopping: () => boolean) {
   };
 }
 
-/** False: it is as due as before. */
+/** Fires a trigger that is due, or puts right why it is none any more. */
 function createFiringByClock({ database, fire, clock }: TimekeeperOptions) {
   const triggers = database.bind(triggerStore);
-  return async (trigger: TriggerRow): Promise<boolean> => {
+  return async (trigger: TriggerRow): Promise<void> => {
     const { id, next_fire_at, cron, time_zone } = trigger;
-    if (next_fire_at === null) return true;
+    if (next_fire_at === null) return;
     const now = clock.now();
     const reckoned = reckon({ ...trigger, next_fire_at }, now);
     switch (reckoned.kind) {
@@ -162,15 +161,13 @@ function createFiringByClock({ database, fire, clock }: TimekeeperOptions) {
         const turn = { to: "paused", reason: explainUnreadable(reckoned.fault, now) } as const;
         const nobody = { account_id: null, key_id: null, fields: {}, next_fire_at: null };
         await triggers.change({ ...nobody, id, turn, seen: { cron, time_zone }, now });
-        return true;
+        return;
       }
       case "moved":
         await triggers.realign([{ trigger_id: id, from: next_fire_at, to: reckoned.next_fire_at }]);
-        return true;
-      case "due": {
-        const fired = await fire({ trigger, source: "cron", instant: reckoned.instant });
-        return fired.kind !== "paused";
-      }
+        return;
+      case "due":
+        await fire({ trigger, source: "cron", instant: reckoned.instant });
     }
   };
 }

@@ -59,8 +59,8 @@ export const Trigger = Resource(
     catch_up_seconds: maybe(
       Type.Integer({
         description:
-          "How late the latest missed instant of `cron` may still fire, 0 to 86400 seconds; " +
-          "null: of kind webhook.",
+          "How late the latest missed instant of `cron` may still fire, 0 to 86400 seconds, but " +
+          "a minute in any case; null: of kind webhook.",
       }),
     ),
     input: maybe(

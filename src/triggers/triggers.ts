@@ -1,25 +1,17 @@
 // Makes, changes, rotates and deletes triggers, and keeps the secrets of their hooks in the box.
 import type { Caller } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Bound, Database } from "../platform/database/index.ts";
-import type { Ids } from "../platform/ids.ts";
+import type { Bound } from "../platform/database/index.ts";
 import { refuse } from "../platform/refusal.ts";
-import type { SecretBox } from "../platform/secrets/box.ts";
 import { makeSigningSecret } from "../platform/signing/secret.ts";
 import { createSecretPairs } from "../platform/signing/secret-pair.ts";
+import type { Around } from "./around.ts";
 import type { NewTrigger, TriggerPatch } from "./body.ts";
 import { readTimed, readTimedChange, requireOwnSecret } from "./judging.ts";
 import { findNext } from "./next.ts";
 import type { TriggerChange, TriggerFields } from "./store/changing.ts";
 import { triggerStore } from "./store/index.ts";
 import type { FoundTrigger, PausedReason, TriggerRow } from "./trigger.ts";
-
-export interface TriggerOptions {
-  database: Database;
-  secrets: Pick<SecretBox, "store" | "open">;
-  clock: Clock;
-  ids: Ids;
-}
 
 /** Whose a trigger becomes, and the key that its runs act for. */
 export interface Owner {
@@ -39,7 +31,12 @@ export interface MadeTrigger {
 const BY_ITS_OWNER = "It was paused by its owner.";
 
 /** `account_id` null, of a key without an owner: nothing is its own. */
-export function createTriggers({ database, secrets, clock, ids }: TriggerOptions) {
+export function createTriggers({
+  database,
+  secrets,
+  clock,
+  ids,
+}: Pick<Around, "database" | "secrets" | "clock" | "ids">) {
   const store = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
 

@@ -3,14 +3,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Instant, requireInstant } from "../http/index.ts";
 import { type GuardedEgress, URL_CHARACTERS_MAX } from "../platform/egress/index.ts";
 import { refuse } from "../platform/refusal.ts";
-import { maybe, oneOf, withRules } from "../platform/shape.ts";
+import { maybe, oneOf, TEXT_PATTERN, withRules } from "../platform/shape.ts";
 import { ENDPOINT_STATUSES, EVENT_TYPES, type WebhookEventType } from "./endpoint.ts";
 import type { Span } from "./store/deliveries.ts";
 
 const DESCRIPTION_CHARACTERS_MAX = 500;
 
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 const strict = { additionalProperties: false };
 
 const url = Type.String({
@@ -31,7 +29,7 @@ const description = Type.Optional(
     Type.String({
       description: "For people, at most 500 characters; null: none.",
       maxLength: DESCRIPTION_CHARACTERS_MAX,
-      pattern: TEXT,
+      pattern: TEXT_PATTERN,
     }),
   ),
 );

@@ -1,6 +1,6 @@
 // Lists in parts: the same JSON as in one piece, at the pace of who reads it, and never all at once.
 import { expect, test } from "bun:test";
-import { answerInParts, answerNumbered, type Parts } from "../../src/http/long-list.ts";
+import { answerInParts, answerList, answerNumbered, type Parts } from "../../src/http/long-list.ts";
 
 const URL_HERE = "http://localhost/v1/runs";
 
@@ -27,6 +27,22 @@ test("the parts are one list, with what stands beside it", async () => {
     expect(response.headers.get("x-request-id")).toBe("mine");
     expect(await response.json()).toEqual({ data: parts.flat(), ...rest });
   }
+});
+
+test("a list of one part or none comes in one piece, else in parts", async () => {
+  const around = { request: new Request(URL_HERE), request_id: "mine", log: { error() {} } };
+  const rest = { next_before: "x" };
+  const list = (...parts: object[][]) => {
+    async function* tell(): Parts {
+      yield* parts;
+      return rest;
+    }
+    return answerList(tell(), around);
+  };
+  expect(await list()).toEqual([200, { data: [], ...rest }]);
+  expect(await list([{ a: 1 }])).toEqual([200, { data: [{ a: 1 }], ...rest }]);
+  const response = (await list([{ a: 1 }], [{ a: 2 }], [{ a: 3 }])) as Response;
+  expect(await response.json()).toEqual({ data: [{ a: 1 }, { a: 2 }, { a: 3 }], ...rest });
 });
 
 test("who does not read is told little of it, and nothing once gone", async () => {

@@ -184,6 +184,25 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
+    title: "acts for who changes what its runs ask, and for nobody else",
+    async given(houses) {
+      await addAgents(houses);
+      await create(houses, makeTrigger("t-1", { input: { message: "Go" } }));
+    },
+    act: async ({ triggers }) => {
+      const kept: unknown[] = [];
+      for (const fields of [
+        ...[{ name: "New" }, { overlap: "allow" as const }, { input: { message: "Go" } }],
+        { input: { message: "Stop" } },
+      ]) {
+        kept.push((await triggers.change(makeChange("t-1", { fields })))!.key_id);
+      }
+      return kept;
+    },
+    judge: (answer) => expect(answer).toEqual(["k-1", "k-1", "k-1", "k-2"]),
+  },
+  {
+    method: "triggers.change",
     title: "wants to be judged anew where the schedule is another by now",
     given: fill,
     act: async ({ triggers }) => {

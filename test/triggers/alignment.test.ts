@@ -150,6 +150,28 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(messages).toEqual([BACK, failed, failed]);
   });
 
+  test("back also puts right what another process had reckoned before, and wrote behind that", async () => {
+    const trial = await open("2026-11-20T10:00:00Z");
+    let isLate = false;
+    await trial.start({
+      wrap: (store) => ({
+        ...store,
+        async realign(changes) {
+          const aligned = await store.realign(changes);
+          const undone = changes.map(({ trigger_id, from, to }) => {
+            return { trigger_id, from: to!, to: from };
+          });
+          if (!isLate) await store.realign(undone);
+          isLate = true;
+          return aligned;
+        },
+      }),
+    });
+    await trial.add("t-1", "*/20 * * * *");
+    await trial.shift(-HOUR_MS);
+    expect(await nextOf(trial)).toBe("2026-11-20T09:20");
+  });
+
   test("back by less than a second changes nothing", async () => {
     const { trial } = await begin();
     for (let n = 0; n < 5; n++) await trial.shift(-900);

@@ -286,6 +286,31 @@ describe("a timekeeper", () => {
     expect((await Promise.all(ids.map((id) => show(trial, id)))).flat()).toHaveLength(20);
   });
 
+  test("fires no more than eight at once also when many have rested", async () => {
+    const trial = await open();
+    let isBroken = true;
+    let under_way = 0;
+    let most = 0;
+    const wrap = (store: TriggerWrites): TriggerWrites => ({
+      ...store,
+      async fire(firing) {
+        if (isBroken) throw new Error("the disk is full");
+        most = Math.max(most, ++under_way);
+        const fired = await store.fire(firing);
+        under_way -= 1;
+        return fired;
+      },
+    });
+    await trial.start({ wrap });
+    const ids = makeIds(20);
+    for (const id of ids) await trial.add(id, "1 * * * *");
+    await trial.pass(MINUTE_MS);
+    isBroken = false;
+    await trial.pass(MINUTE_MS);
+    const fired = await Promise.all(ids.map((id) => show(trial, id)));
+    expect([fired.flat().length, most]).toEqual([20, 8]);
+  });
+
   test("hears of an instant that is set while it looks for the next one", async () => {
     const trial = await open("2026-11-20T10:00:59.500Z");
     let isAdded = false;

@@ -3,16 +3,13 @@ import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller, requireScope } from "../../access/index.ts";
 import { type Door, IdParams } from "../../http/index.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, show } from "../../platform/shape.ts";
+import { maybe, show, TEXT_PATTERN } from "../../platform/shape.ts";
 import type { RunsAround } from "../runs/around.ts";
 import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
 import { decideApproval } from "./deciding.ts";
 import type { Decision } from "./decision-table.ts";
 import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./listing.ts";
 import { approvalStore, type FoundApproval } from "./store.ts";
-
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 
 const DecideApproval = Type.Object(
   {
@@ -23,7 +20,7 @@ const DecideApproval = Type.Object(
             "Why, in at most 1,000 characters: kept with the approval and, of a rejection, told " +
             "to the model; null or left out: none.",
           maxLength: REASON_CHARACTERS_MAX,
-          pattern: TEXT,
+          pattern: TEXT_PATTERN,
         }),
       ),
     ),

@@ -10,14 +10,12 @@ import {
 import { named } from "../../http/index.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, withRules } from "../../platform/shape.ts";
+import { maybe, TEXT_PATTERN, withRules } from "../../platform/shape.ts";
 import type { Change } from "./inherit.ts";
 import { judgeMetadata, SentMetadata } from "./metadata.ts";
 import type { AgentChange } from "./store.ts";
 import { Budgets, ModelParams, Policy } from "./version.ts";
 
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 const NAME_CHARACTERS_MAX = 200;
 const PROMPT_CHARACTERS_MAX = 100_000;
 const DESCRIPTION_CHARACTERS_MAX = 2_000;
@@ -35,13 +33,13 @@ const name = Type.String({
   description: "For people.",
   minLength: 1,
   maxLength: NAME_CHARACTERS_MAX,
-  pattern: TEXT,
+  pattern: TEXT_PATTERN,
 });
 const system_prompt = Type.String({
   description: "Stands before every conversation.",
   minLength: 1,
   maxLength: PROMPT_CHARACTERS_MAX,
-  pattern: TEXT,
+  pattern: TEXT_PATTERN,
 });
 const slug = named(
   Type.String({
@@ -58,7 +56,7 @@ const model = Type.String({
 const description = Type.String({
   description: "For people; null: none.",
   maxLength: DESCRIPTION_CHARACTERS_MAX,
-  pattern: TEXT,
+  pattern: TEXT_PATTERN,
 });
 const tools = Type.Array(
   Type.String({ description: "A tool's name.", minLength: 1, maxLength: TOOL_CHARACTERS_MAX }),

@@ -3,13 +3,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Uuid } from "../../http/index.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { refuse } from "../../platform/refusal.ts";
-import { maybe, withRules } from "../../platform/shape.ts";
+import { maybe, TEXT_PATTERN, withRules } from "../../platform/shape.ts";
 import { judgeMetadata, SentMetadata } from "../definitions/metadata.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
 
 const MESSAGE_CHARACTERS_MAX = 100_000;
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 /** More digits than any amount of ours has. */
 const AMOUNT_CHARACTERS_MAX = 24;
 
@@ -53,7 +51,7 @@ export const StartRun = withRules(
             description: "What is asked, in 1 to 100,000 characters.",
             minLength: 1,
             maxLength: MESSAGE_CHARACTERS_MAX,
-            pattern: TEXT,
+            pattern: TEXT_PATTERN,
           }),
         },
         { additionalProperties: false, description: "What the run is started with." },

@@ -1,10 +1,9 @@
 // What becomes of a request whose sender is known: the fire that it had, a new one, or a refusal.
 import { createLimiter } from "../../access/index.ts";
 import { parseBody, type Reply } from "../../http/index.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import { Refusal, refuse } from "../../platform/refusal.ts";
-import type { Settings } from "../../platform/settings/index.ts";
+import type { Around } from "../around.ts";
 import type { FireRow } from "../fire.ts";
 import type { FireTrigger } from "../firing.ts";
 import { usesUp } from "../store/firing.ts";
@@ -12,11 +11,9 @@ import type { triggerStore } from "../store/index.ts";
 import { judgePause } from "../view.ts";
 import type { Verified } from "./verifying.ts";
 
-export interface ReceivingOptions {
+export interface ReceivingOptions extends Pick<Around, "clock" | "settings"> {
   triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">;
   fire: FireTrigger;
-  clock: Clock;
-  settings(): Settings;
 }
 
 const WINDOW_MS = 60_000;
@@ -26,7 +23,7 @@ const HELD_RETRY_S = "60";
 const LIMITED_RETRY_S = "10";
 
 export function createReceiving({ triggers, fire, clock, settings }: ReceivingOptions) {
-  const claim = createClaims(clock, settings);
+  const claim = createClaims({ clock, settings });
   return async ({ trigger_id, webhook_id }: Verified, body: Uint8Array): Promise<Reply> => {
     const before = await triggers.findRequested(trigger_id, webhook_id);
     // agents.endpoints.triggers.p6
@@ -88,7 +85,7 @@ function refuseLimited(retry_after: string, message?: string): Refusal {
  * Counts one signed request of a trigger; 0: it may pass, else the milliseconds until one may. What
  * the settings say holds from the next request on.
  */
-function createClaims(clock: Clock, settings: () => Settings) {
+function createClaims({ clock, settings }: Pick<Around, "clock" | "settings">) {
   let requests_max = settings().limits.hook_requests_per_minute;
   const limiter = createLimiter(clock, { requests_max, window_ms: WINDOW_MS, closing_ms: 0 });
   return (trigger_id: string): number => {

@@ -1,24 +1,15 @@
 // The route to which others send signed requests that fire a trigger.
 import { Type } from "@sinclair/typebox";
 import type { Door } from "../../http/index.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { Database } from "../../platform/database/index.ts";
-import type { SecretBox } from "../../platform/secrets/box.ts";
-import type { Settings } from "../../platform/settings/index.ts";
 import { createSecretPairs } from "../../platform/signing/secret-pair.ts";
+import type { Around } from "../around.ts";
 import { FireReceipt } from "../fire.ts";
 import type { FireTrigger } from "../firing.ts";
 import { triggerStore } from "../store/index.ts";
 import { createReceiving } from "./receiving.ts";
 import { createVerifying } from "./verifying.ts";
 
-export interface HookAround {
-  database: Database;
-  clock: Clock;
-  /** In it lie the secrets with which requests are signed. */
-  secrets: SecretBox;
-  settings(): Settings;
-}
+type HookAround = Pick<Around, "database" | "clock" | "secrets" | "settings">;
 
 /** agents.endpoints.triggers.p4 agents.limits.body_size */
 const BODY_BYTES_MAX = 64 * 1024;

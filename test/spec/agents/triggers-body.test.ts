@@ -156,5 +156,10 @@ test("agents.resources.trigger what may be left out may be null, and bounds are 
   expect(await front.create(halves)).toMatchObject({
     ...{ name: "a\ufffdb", input: { message: "c\ufffdd" } },
   });
+  const { id } = await front.create();
+  const changed = { name: "e\udc00f", input: { message: "g\ud800h" } };
+  expect(await readJson(await front.patch(id, changed))).toMatchObject({
+    ...{ name: "e\ufffdf", input: { message: "g\ufffdh" } },
+  });
   expect((await front.get(PATH)).status).toBe(200);
 });

@@ -1,22 +1,20 @@
 // What callers send of a connection.
 import { type Static, Type } from "@sinclair/typebox";
 import { unquoted } from "../../../http/index.ts";
-import { maybe, oneOf } from "../../../platform/shape.ts";
+import { maybe, oneOf, TEXT_PATTERN } from "../../../platform/shape.ts";
 import { CONNECTION_KINDS } from "./connection.ts";
 import { HOSTS_MAX, NAME_CHARACTERS_MAX, SECRET_CHARACTERS_MAX } from "./judging.ts";
 
 /** A name of 253 characters, a colon and a port. */
 const HOST_CHARACTERS_MAX = 259;
 const HEADER_NAME_CHARACTERS_MAX = 64;
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 const strict = { additionalProperties: false };
 
 const name = Type.String({
   description: "Unique per owner.",
   minLength: 1,
   maxLength: NAME_CHARACTERS_MAX,
-  pattern: TEXT,
+  pattern: TEXT_PATTERN,
 });
 /** agents.endpoints.tools.p5: no message says it again. */
 const secret = unquoted(

@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { named, Uuid } from "../../../http/index.ts";
 import { URL_CHARACTERS_MAX, type UrlVerdict } from "../../../platform/egress/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
-import { maybe, oneOf } from "../../../platform/shape.ts";
+import { maybe, oneOf, TEXT_PATTERN } from "../../../platform/shape.ts";
 import { RISKS } from "../contract.ts";
 import { type StoredRevision, TOOL_NAME } from "./revision.ts";
 
@@ -14,8 +14,6 @@ const TIMEOUT_MS = 30_000;
 const TIMEOUT_MS_MIN = 1_000;
 const TIMEOUT_MS_MAX = 120_000;
 
-/** No engine keeps a NUL in a text. */
-const TEXT = "^[^\\u0000]*$";
 const strict = { additionalProperties: false };
 /** Its routes stand where a tool of that name would. */
 const RESERVED = "connections";
@@ -34,7 +32,7 @@ const fields = {
     description: "What the tool does and when to use it, as the model reads it.",
     minLength: 1,
     maxLength: DESCRIPTION_CHARACTERS_MAX,
-    pattern: TEXT,
+    pattern: TEXT_PATTERN,
   }),
   parameters: Type.Unsafe<Record<string, unknown>>(
     Type.Object(
@@ -101,7 +99,7 @@ const fields = {
         description: "A name for people. Null: none.",
         minLength: 1,
         maxLength: TITLE_CHARACTERS_MAX,
-        pattern: TEXT,
+        pattern: TEXT_PATTERN,
       }),
     ),
   ),

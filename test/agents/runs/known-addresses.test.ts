@@ -1,0 +1,34 @@
+// The addresses that a thread has brought: what counts as the user's own words, and what does not.
+import { expect, test } from "bun:test";
+import { recallAddresses } from "../../../src/agents/runs/calls/known-addresses.ts";
+import { listAsks } from "../../../src/agents/runs/run.ts";
+import type { RunLog } from "../../../src/agents/runs/state.ts";
+import type { Message } from "../../../src/agents/threads/thread.ts";
+import { BEGIN, makeRun } from "../../support/runs.ts";
+
+const version = { tools: ["read_page"] } as unknown as RunLog["version"];
+
+const recall = (input: { message: string; hook?: unknown }, own: boolean) => {
+  const row = makeRun(own ? "r-1" : "r-2", own ? { input } : {});
+  const messages = listAsks(input).map(({ content, external }, at): Message => {
+    return {
+      ...{ id: `m-${at}`, thread_id: "thread of r-1", run_id: "r-1", seq: at + 1, role: "user" },
+      ...{ content, tool_calls: null, tool_call_id: null, external, created_at: BEGIN },
+    };
+  });
+  return recallAddresses({ version, row }, messages)!;
+};
+
+test.each([
+  ["of this run", true],
+  ["of an earlier one", false],
+])("what a hook says %s is text from outside: only a whole address is one", async (_, own) => {
+  const known = recall(
+    { message: "Read user.example.com/a.", hook: "https://whole.example.com/b bare.example.com/c" },
+    own,
+  );
+  const of = (url: string) => known.has(url);
+  expect(await of("https://user.example.com/a")).toBe(true);
+  expect(await of("https://whole.example.com/b")).toBe(true);
+  expect(await of("https://bare.example.com/c")).toBe(false);
+});
