@@ -16,7 +16,7 @@ export async function openPostgres(): Promise<Ground> {
 let served: ReturnType<typeof serve> | undefined;
 
 /** Without tables each time. */
-export async function openPglite(): Promise<Ground> {
+async function openPglite(): Promise<Ground> {
   served ??= serve();
   const { engine, place } = await served;
   const makePlace = async () => {
