@@ -104,8 +104,8 @@ export const NewTrigger = Type.Object(
     ...strict,
     $id: "NewTrigger",
     description:
-      "A trigger. What is left out stands as a null does, `overlap` as `skip`; what goes with the " +
-      "other kind is refused.",
+      "A trigger. What is left out stands as a null does, `overlap` as `skip`; what goes with " +
+      "the other kind is refused.",
     examples: [
       {
         name: "Morning report",

@@ -6,14 +6,14 @@ import { stores } from "../../src/stores.ts";
 import { bindHouses, cases, type Houses } from "../store/cases.ts";
 import { bundle } from "../support/bundle.ts";
 import { type Child, dumpDatabase, start } from "../support/crash.ts";
-import { openFiles, openTestDatabase } from "../support/database.ts";
+import { openCopies, openTestDatabase } from "../support/database.ts";
 
 const SOURCES = [
   new URL("../support/crash-write.ts", import.meta.url),
   new URL("../support/crash-writer.ts", import.meta.url),
 ];
 const [script, writer] = (await bundle(...SOURCES)).map(({ pathname }) => pathname);
-const files = openFiles();
+const files = openCopies();
 afterAll(() => files.release());
 
 // Readiness writes no data: what it leaves cannot be told apart.

@@ -25,6 +25,7 @@ import { readLedger } from "../support/ledger.ts";
 import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
+import { toolWrites } from "../support/tools.ts";
 import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
@@ -44,6 +45,7 @@ import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
+import { triggerArchivingCases } from "./trigger-archiving-cases.ts";
 import { triggerCases } from "./trigger-cases.ts";
 import { triggerHookCases } from "./trigger-hook-cases.ts";
 import { triggerListCases } from "./trigger-list-cases.ts";
@@ -72,6 +74,7 @@ export function bindHouses(database: Database) {
     noted: database.bind(noteWrites),
     usage: database.bind(usageStore),
     tools: database.bind(toolStore),
+    numbered: database.bind(toolWrites),
     connections: database.bind(connectionStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
@@ -658,6 +661,7 @@ export const cases: readonly Case[] = [
   ...secretCases,
   ...triggerCases,
   ...triggerListCases,
+  ...triggerArchivingCases,
   ...triggerHookCases,
   ...fireCases,
   ...dueCases,

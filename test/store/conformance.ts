@@ -11,8 +11,15 @@ import {
 import { makeTrial, type Trial, trialStore } from "../support/trial.ts";
 import { bindHouses, cases } from "./cases.ts";
 
-/** Declares the tests of one engine; each has an empty database on the ground, opened once. */
-export function testEngine(name: string, openGround: () => Promise<Ground> | Ground): void {
+/**
+ * Declares the tests of one engine; each has an empty database on the ground, opened once.
+ * `hasStores`: false where an engine of the same dialect has the cases of all stores already.
+ */
+export function testEngine(
+  name: string,
+  openGround: () => Promise<Ground> | Ground,
+  hasStores = true,
+): void {
   let ground: Ground;
   /** Runs `body` on a fresh database. */
   const on = (body: (database: TestDatabase) => Promise<void>) => async () => {
@@ -28,7 +35,7 @@ export function testEngine(name: string, openGround: () => Promise<Ground> | Gro
       ground = await openGround();
     });
     afterAll(() => ground.release());
-    testStores(on);
+    if (hasStores) testStores(on);
     testWrites(on);
     testTold(on);
     testValues(on);

@@ -9,19 +9,12 @@ import {
 import { migrations } from "../../src/platform/database/migrations/index.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
 import { createManualClock } from "../support/clock.ts";
-import {
-  failureOf,
-  openFiles,
-  openPglite,
-  openServer,
-  openTestDatabase,
-} from "../support/database.ts";
+import { failureOf, openFiles, openTestDatabase } from "../support/database.ts";
+import { openPostgres } from "../support/pglite.ts";
 
-const server = process.env.WADI_TEST_POSTGRES;
 const engines = [
   ["SQLite", openFiles],
-  ["PostgreSQL in the process", openPglite],
-  ...(server ? [["PostgreSQL", () => openServer(server)] as const] : []),
+  ["PostgreSQL", openPostgres],
 ] as const;
 
 const look = async (place: Exclude<Place, { kind: "memory" }>) =>

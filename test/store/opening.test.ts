@@ -16,7 +16,8 @@ import { explainPostgres, explainSqlite } from "../../src/platform/database/unus
 import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
 import { holdWriteLock, start } from "../support/crash.ts";
-import { failureOf, memory, openFiles, openPglite, openTestDatabase } from "../support/database.ts";
+import { failureOf, memory, openFiles, openTestDatabase } from "../support/database.ts";
+import { openPostgres } from "../support/pglite.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
 
 const DATABASE = new URL("../../src/platform/database/index.ts", import.meta.url).pathname;
@@ -36,7 +37,7 @@ function fail(failure: unknown): never {
 
 for (const [engine, openGround] of [
   ["SQLite", openFiles],
-  ["PostgreSQL", openPglite],
+  ["PostgreSQL", openPostgres],
 ] as const) {
   test(`a newer database is left alone on ${engine}`, async () => {
     const ground = await openGround();

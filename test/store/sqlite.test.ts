@@ -1,5 +1,5 @@
 // The conformance suite on a SQLite file, written inline as the command line does.
-import { openFiles } from "../support/database.ts";
+import { openCopies } from "../support/database.ts";
 import { testEngine } from "./conformance.ts";
 
-testEngine("SQLite inline", () => openFiles());
+testEngine("SQLite inline", () => openCopies());

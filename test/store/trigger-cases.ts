@@ -10,7 +10,6 @@ import {
   ARCHIVED,
   addAgents,
   archive,
-  archived,
   create,
   every,
   fill,
@@ -382,35 +381,6 @@ const secretCases: Case[] = [
       expect(await triggers.remove("t-2", "a-1")).toBe(false);
       expect(await triggers.remove("t-3", "a-1")).toBe(false);
       expect(await triggers.find("t-3")).toBeDefined();
-    },
-  },
-  {
-    method: "triggers.pauseArchived",
-    title: "pauses the active triggers of an agent that is archived",
-    async given(houses) {
-      await fill(houses);
-      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
-      await pause(houses, "t-1");
-      await create(houses, makeTrigger("t-5"));
-      await archive(houses);
-    },
-    act: ({ triggers }) => triggers.pauseArchived("g-1", BEGIN + 60_000),
-    async judge(answer, { triggers }) {
-      expect(answer).toBe(2);
-      const paused = { status: "paused", next_fire_at: null };
-      expect(await triggers.find("t-5")).toMatchObject({
-        ...{ ...paused, paused_reason: archived, updated_at: BEGIN + 60_000 },
-      });
-      expect(await triggers.find("t-2")).toMatchObject({ ...paused, paused_reason: archived });
-      expect(await triggers.find("t-1")).toMatchObject({ ...paused, paused_reason: manual });
-      for (const [id, agent_id] of [
-        ["t-3", "g-3"],
-        ["t-4", "g-2"],
-      ]) {
-        expect(await triggers.pauseArchived(agent_id!, BEGIN)).toBe(0);
-        expect(await triggers.find(id!)).toMatchObject({ status: "active" });
-      }
-      expect(await triggers.pauseArchived("g-9", BEGIN)).toBe(0);
     },
   },
 ];

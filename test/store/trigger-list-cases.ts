@@ -6,7 +6,7 @@ import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeFiring, makeTrigger } from "../support/triggers.ts";
 import type { Case, Houses } from "./cases.ts";
-import { ARCHIVED, archive, create, every, fill, idsOf, listFires } from "./trigger-acts.ts";
+import { ARCHIVED, archive, every, fill, idsOf, listFires } from "./trigger-acts.ts";
 
 const fires: FireFilter = { trigger_id: "t-1", outcome: null, before: null, limit: 100 };
 /** Every second one is skipped, since the one before has not ended; two at the same moment. */
@@ -58,22 +58,6 @@ export const triggerListCases: readonly Case[] = [
       const behind = { ...all, before: { at: BEGIN, id: "t-3" } };
       expect(idsOf(await triggers.list(behind))).toEqual(["t-1"]);
       expect(await triggers.list({ ...every, account_id: "a-9" })).toEqual([]);
-    },
-  },
-  {
-    method: "triggers.listArchived",
-    title: "names archived agents of which a trigger is not paused yet",
-    async given(houses) {
-      await fill(houses);
-      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
-      await archive(houses);
-      await archive(houses, "g-2");
-    },
-    act: ({ triggers }) => triggers.listArchived(),
-    async judge(answer, { triggers }) {
-      expect((answer as string[]).toSorted()).toEqual(["g-1", "g-2"]);
-      await triggers.pauseArchived("g-1", BEGIN);
-      expect(await triggers.listArchived()).toEqual(["g-2"]);
     },
   },
   {

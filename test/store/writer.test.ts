@@ -6,7 +6,7 @@ import { holdWriteLock } from "../support/crash.ts";
 import {
   failureOf,
   type Ground,
-  openFiles,
+  openCopies,
   openTestDatabase,
   type TestDatabase,
 } from "../support/database.ts";
@@ -18,12 +18,12 @@ const keptStore = store("trials", { find }, {}, ["find"]);
 
 const [WRITER] = await bundle(new URL("../support/database-writer.ts", import.meta.url));
 
-testEngine("SQLite with a writer", () => openFiles(WRITER));
+testEngine("SQLite with a writer", () => openCopies(WRITER));
 
 describe("a writer", () => {
   let ground: Ground;
   beforeAll(() => {
-    ground = openFiles(WRITER);
+    ground = openCopies(WRITER);
   });
   afterAll(() => ground.release());
   const open = async () => {

@@ -5,7 +5,11 @@ import { openTestDatabase } from "./database.ts";
 
 const [file, method, path] = process.argv.slice(2) as [string, string, string];
 const writer = Bun.pathToFileURL(path);
-const database = await openTestDatabase({ kind: "sqlite", file, writer });
-await cases.find((one) => one.method === method)!.act(bindHouses(database));
-console.log("acknowledged");
-process.exit(0);
+
+async function write(): Promise<never> {
+  const database = await openTestDatabase({ kind: "sqlite", file, writer });
+  await cases.find((one) => one.method === method)!.act(bindHouses(database));
+  console.log("acknowledged");
+  process.exit(0);
+}
+void write();

@@ -1,12 +1,15 @@
 // Where a test's data lies: in memory, or on the engine that the whole run was asked for.
 import { afterAll } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Place } from "../../src/platform/database/index.ts";
+import { openDatabase, type Place } from "../../src/platform/database/index.ts";
+import { createManualClock } from "./clock.ts";
 import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 
 const SERVER = process.env.WADI_TEST_POSTGRES;
+/** The program's writer in one file, which a Worker reads faster than its sources. */
+const BUNDLED = process.env.WADI_TEST_WRITER;
 
 export interface TestPlace {
   place: Place;
@@ -29,10 +32,21 @@ export async function openTestPlace(place: Place | undefined, writer: URL): Prom
   }
 }
 
+/** An empty database as bytes: to make its tables each time would take longer than to copy them. */
+let original: Uint8Array | undefined;
+
 async function openFile(writer: URL): Promise<TestPlace> {
   const directory = mkdtempSync(join(tmpdir(), "wadi-test-"));
+  const file = join(directory, "wadi.db");
+  if (original) writeFileSync(file, original);
+  else {
+    const clock = createManualClock();
+    const place = { kind: "sqlite", file } as const;
+    await (await openDatabase({ place, stores: [], clock, onFailure() {} })).close();
+    original = readFileSync(file);
+  }
   return {
-    place: { kind: "sqlite", file: join(directory, "wadi.db"), writer },
+    place: { kind: "sqlite", file, writer: BUNDLED ? Bun.pathToFileURL(BUNDLED) : writer },
     release: async () => rmSync(directory, { recursive: true, force: true }),
   };
 }

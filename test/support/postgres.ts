@@ -27,11 +27,16 @@ export async function dropDatabase(server: string, url: string): Promise<void> {
   await runOn(server, `DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`);
 }
 
-/** Of the tables whatever rows are in them; those of the database itself stay as they were made. */
-export const EMPTY = `DO $$ BEGIN
-  EXECUTE COALESCE((SELECT 'TRUNCATE ' || string_agg(quote_ident(tablename), ', ')
-    FROM pg_tables WHERE schemaname = 'public' AND NOT starts_with(tablename, 'wadi_')),
-    'SELECT 1');
+/**
+ * Of the tables whatever rows are in them; those of the database itself stay as they were made.
+ * Whatever is truncated gets new files, which is nearly all that this takes: not the empty ones.
+ */
+export const EMPTY = `DO $$ DECLARE filled TEXT; BEGIN
+  EXECUTE (SELECT COALESCE('SELECT string_agg(name, '', '') FROM (' || string_agg(
+      format('SELECT %L AS name WHERE EXISTS (SELECT FROM %I)', quote_ident(tablename), tablename),
+      ' UNION ALL ') || ') AS one', 'SELECT NULL')
+    FROM pg_tables WHERE schemaname = 'public' AND NOT starts_with(tablename, 'wadi_')) INTO filled;
+  IF filled IS NOT NULL THEN EXECUTE 'TRUNCATE ' || filled || ' CASCADE'; END IF;
 END $$`;
 
 /** Nobody may be connected any more: whoever is gets cut off. */

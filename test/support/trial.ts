@@ -7,6 +7,7 @@ import { Money, maybe, spread, Timestamp } from "../../src/platform/shape.ts";
 import { stores } from "../../src/stores.ts";
 import { noteWrites } from "./notes.ts";
 import { keeperStore } from "./secret-keeper.ts";
+import { toolWrites } from "./tools.ts";
 import { webhookWrites } from "./webhooks.ts";
 
 /** What may be anything that JSON can say. */
@@ -140,7 +141,14 @@ export const trialStore = store(
 );
 
 /** What the tests' databases serve. */
-export const trialStores = [...stores, trialStore, keeperStore, noteWrites, webhookWrites];
+export const trialStores = [
+  ...stores,
+  trialStore,
+  keeperStore,
+  noteWrites,
+  toolWrites,
+  webhookWrites,
+];
 
 export const trialMigration: Migration = {
   number: 9_000,

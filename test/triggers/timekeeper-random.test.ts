@@ -12,7 +12,7 @@ import { openTrial, type Trial, type TriggerWrites } from "./trial.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const SEEDS = Array.from({ length: 20 }, (_, n) => n + 1);
+const SEEDS = Array.from({ length: 12 }, (_, n) => n + 1);
 const ACTS = 24;
 /** Of each kind of write that a timekeeper does. */
 const WRITES = ["fire", "realign", "change"] as const;

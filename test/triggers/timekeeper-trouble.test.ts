@@ -1,7 +1,7 @@
 // Timekeepers beside others, and what goes wrong around them: it holds up no more than it must.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Firing } from "../../src/triggers/store/firing.ts";
-import { openPglite } from "../support/database.ts";
+import { openPostgres } from "../support/pglite.ts";
 import { openTrial, showFire, type Trial, type TriggerWrites } from "./trial.ts";
 
 const MINUTE_MS = 60_000;
@@ -78,7 +78,7 @@ describe("agents.does.trigger: of two processes that fire at once", () => {
   test("one fires each instant", async () => fireTwice(await open()));
 
   test("one fires each instant also on PostgreSQL", async () => {
-    const ground = await openPglite();
+    const ground = await openPostgres();
     const start_ms = Date.parse("2026-11-20T10:00:30Z");
     const trial = await openTrial(start_ms, { place: await ground.makePlace() });
     closing.push(trial, { close: ground.release });

@@ -58,7 +58,10 @@ async function addEvent(tx: Tx, { data, at, ...event }: Happened, is_pending: bo
   await tx.run(sql`INSERT INTO outbox ${into(OutboxRow, row)}`);
 }
 
-/** A part: from now on an account's events wait for whoever listens, or no longer do. */
+/**
+ * A part: from now on an account's events wait for whoever listens, or no longer do. What waits by
+ * then is given all the same, should it be to nobody.
+ */
 export async function listenOutside(tx: Tx, account_id: string, listens: boolean): Promise<void> {
   if (listens) {
     await tx.run(
@@ -68,9 +71,6 @@ export async function listenOutside(tx: Tx, account_id: string, listens: boolean
     return;
   }
   await tx.run(sql`DELETE FROM outbox_listeners WHERE account_id = ${account_id}`);
-  await tx.run(
-    sql`UPDATE outbox SET is_pending = 0 WHERE account_id = ${account_id} AND is_pending = 1`,
-  );
 }
 
 /** A part: up to `limit` events of an account that nobody was given yet, in their order. */

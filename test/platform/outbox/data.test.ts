@@ -38,6 +38,12 @@ test("many long texts go, and all of them are named", () => {
   expect(truncated.length).toBeGreaterThan(50);
 });
 
+test("where more would have to be named than anybody reads, their whole field goes", () => {
+  const list = Array.from({ length: 400 }, (_, i) => `${i}`.padEnd(500));
+  const { run: shown, truncated } = read(run({ input: { message: "m", hook: list } }));
+  expect([shown.input, truncated]).toEqual([null, ["run.input"]]);
+});
+
 test("where texts are not what is long, whole fields go", () => {
   const numbers = Array.from({ length: 40_000 }, (_, i) => i);
   const short = Array.from({ length: 5_000 }, () => "z".repeat(100));

@@ -23,10 +23,10 @@ import { register } from "./tools-bodies.ts";
 const SEED = 20_261_121;
 /** On a further engine the same doors judge; what differs behind them is seen by far fewer. */
 const PART = process.env.WADI_TEST_PLACE ? 5 : 1;
-const BODIES = 1_500 / PART;
+const BODIES = 800 / PART;
 /** Of few fields each, and a reply may be a hundred runs. */
-const QUERIES = 750 / PART;
-const IDS = 300 / PART;
+const QUERIES = 400 / PART;
+const IDS = 120 / PART;
 /** One of how many bodies must at least have been a success: names of tools and models are unknown. */
 const SHARES: Record<string, number> = {
   "PATCH /v1/agents/{id}": 8,

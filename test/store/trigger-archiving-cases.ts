@@ -1,0 +1,54 @@
+// What the store of triggers must do where agents are archived, on every engine.
+import { expect } from "bun:test";
+import { BEGIN } from "../support/runs.ts";
+import { makeTrigger } from "../support/triggers.ts";
+import type { Case } from "./cases.ts";
+import { archive, archived, create, fill, manual, pause } from "./trigger-acts.ts";
+
+export const triggerArchivingCases: readonly Case[] = [
+  {
+    method: "triggers.listArchived",
+    title: "names archived agents of which a trigger is not paused yet",
+    async given(houses) {
+      await fill(houses);
+      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
+      await archive(houses);
+      await archive(houses, "g-2");
+    },
+    act: ({ triggers }) => triggers.listArchived(),
+    async judge(answer, { triggers }) {
+      expect((answer as string[]).toSorted()).toEqual(["g-1", "g-2"]);
+      await triggers.pauseArchived("g-1", BEGIN);
+      expect(await triggers.listArchived()).toEqual(["g-2"]);
+    },
+  },
+  {
+    method: "triggers.pauseArchived",
+    title: "pauses the active triggers of an agent that is archived",
+    async given(houses) {
+      await fill(houses);
+      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
+      await pause(houses, "t-1");
+      await create(houses, makeTrigger("t-5"));
+      await archive(houses);
+    },
+    act: ({ triggers }) => triggers.pauseArchived("g-1", BEGIN + 60_000),
+    async judge(answer, { triggers }) {
+      expect(answer).toBe(2);
+      const paused = { status: "paused", next_fire_at: null };
+      expect(await triggers.find("t-5")).toMatchObject({
+        ...{ ...paused, paused_reason: archived, updated_at: BEGIN + 60_000 },
+      });
+      expect(await triggers.find("t-2")).toMatchObject({ ...paused, paused_reason: archived });
+      expect(await triggers.find("t-1")).toMatchObject({ ...paused, paused_reason: manual });
+      for (const [id, agent_id] of [
+        ["t-3", "g-3"],
+        ["t-4", "g-2"],
+      ]) {
+        expect(await triggers.pauseArchived(agent_id!, BEGIN)).toBe(0);
+        expect(await triggers.find(id!)).toMatchObject({ status: "active" });
+      }
+      expect(await triggers.pauseArchived("g-9", BEGIN)).toBe(0);
+    },
+  },
+];

@@ -1,0 +1,51 @@
+// PostgreSQL in WebAssembly, for tests: one session, one database, there on every machine.
+import { PGlite } from "@electric-sql/pglite";
+import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
+import type { Place } from "../../src/platform/database/index.ts";
+import { type Ground, openServer } from "./database.ts";
+import { EMPTY } from "./postgres.ts";
+
+const SERVER = process.env.WADI_TEST_POSTGRES;
+
+/** A PostgreSQL for what any can show, without tables each time: the given one, or this one. */
+export async function openPostgres(): Promise<Ground> {
+  return SERVER ? openServer(SERVER) : openPglite();
+}
+
+/** One for all the test files of a process, which run in turn: making it takes seconds. */
+let served: ReturnType<typeof serve> | undefined;
+
+/** Without tables each time. */
+async function openPglite(): Promise<Ground> {
+  served ??= serve();
+  const { engine, place } = await served;
+  const makePlace = async () => {
+    await engine.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    return place;
+  };
+  return { makePlace, release: async () => {} };
+}
+
+/** The same with its tables made once and emptied each time, which takes a tenth as long. */
+export async function openEmptiedPglite(): Promise<Ground> {
+  const ground = await openPglite();
+  const { engine } = await served!;
+  let place: Place | undefined;
+  const makePlace = async () => {
+    if (place) await engine.exec(EMPTY);
+    place ??= await ground.makePlace();
+    return place;
+  };
+  return { ...ground, makePlace };
+}
+
+async function serve() {
+  const engine = await PGlite.create();
+  const server = new PGLiteSocketServer({ db: engine, port: 0, maxConnections: 8 });
+  // All connections are one session: the next would find the last one's prepared statements.
+  server.addEventListener("connection", () => void engine.exec("DISCARD ALL"));
+  await server.start();
+  const url = `postgres://postgres@${server.getServerConn()}/postgres`;
+  const place: Place = { kind: "postgres", url, connections_max: 1 };
+  return { engine, place };
+}
