@@ -82,6 +82,7 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
     "dev --key spaced\tkey",
     "dev --now tomorrow",
     "dev --now 2027-02-30",
+    "dev --now 2027-01-05T09:30:00.5Z",
     "serve --port -1",
     "serve --host /tmp",
     "keys create",
