@@ -73,7 +73,9 @@ export function createDeliveries({
       const row = await store.findDelivery(id);
       // agents.errors.delivery_not_found
       if (row?.webhook_id !== webhook_id) throw refuse("delivery_not_found");
-      const attempts = await store.listAttempts(id);
+      // One may have been added since the delivery was read: it belongs to what that is by now.
+      const listed = await store.listAttempts(id);
+      const attempts = listed.filter(({ number }) => number <= row.attempt_count);
       const event = await store.findEvent(row.event_id);
       return {
         ...show(Delivery, row),

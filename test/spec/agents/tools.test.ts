@@ -5,7 +5,11 @@ import { populate } from "./population.ts";
 import { expectRefusal } from "./refusal.ts";
 import { type Json, readJson } from "./service.ts";
 
+/** Who waits for runs asks as often as it takes. */
 const SETTINGS = `
+[limits]
+requests_per_minute = 1_000_000
+address_requests_per_minute = 1_000_000
 [egress]
 allow = ["127.0.0.1:*"]
 [agents]
