@@ -181,12 +181,13 @@ test.skipIf(Bun.which("curl") === null)(
     // Of the first lines only what the others are spared by.
     const spared = words!.split("\n").slice(0, 2).join("\n");
     const run = (lines: string) => room.run(["-c", lines], { command: ["/bin/sh"] });
-    const following = run(`${spared}\n${start}`);
-    await untilWaiting(server);
+    const following = room.start(["-c", `${spared}\n${start}`], { command: ["/bin/sh"] });
+    // They decide who have seen it wait.
+    await following.said('"status":"waiting_approval"');
     const decided = await run(decide!);
     expect([decided.code, decided.stderr]).toEqual([0, ""]);
     expect(JSON.parse(decided.stdout)).toMatchObject({ status: "approved" });
-    const { code, stdout, stderr } = await following;
+    const { code, stdout, stderr } = await following.ended;
     expect([code, stderr]).toEqual([0, ""]);
     // How far it has come when the stream begins is left to chance: then it begins with that.
     const isSettled = (line: string) => !/"run.status","status":"(?!succeeded)/.test(line);
