@@ -22,7 +22,12 @@ import {
 import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
-import { type Database, openDatabase, type Place } from "./platform/database/index.ts";
+import {
+  type Database,
+  DatabaseUnavailable,
+  openDatabase,
+  type Place,
+} from "./platform/database/index.ts";
 import { createGuardedEgress, createTrustedEgress } from "./platform/egress/index.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
@@ -77,9 +82,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
     clock,
     exclusive: true,
     onFailure(failure, isFatal) {
-      log.error("the database failed", { error: failure });
+      log.error("the database failed", { error: describeFailure(failure) });
       if (isFatal) options.onFatal(failure);
     },
+    onRecovery: () => log.info("the database works again"),
   });
   try {
     return await joinHouses(options, database);
@@ -167,6 +173,11 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       }
     },
   };
+}
+
+/** What is wrong with a disk or a server is a sentence; a stack would say nothing more. */
+function describeFailure(failure: unknown): unknown {
+  return failure instanceof DatabaseUnavailable ? failure.message : failure;
 }
 
 /** The agent service is several houses, which know of each other only what is handed to them. */

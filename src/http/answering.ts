@@ -1,5 +1,6 @@
 // What every door does alike: a request gets its id and its answer, and somebody hears of it.
 import type { Clock } from "../platform/clock.ts";
+import { DatabaseUnavailable } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { type Half, Refusal, refuse, shownCode } from "../platform/refusal.ts";
@@ -8,6 +9,9 @@ import { answerRefusal, sendRefusal, writeEnvelope } from "./envelope.ts";
 import type { Tally } from "./meter.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { Reply, Route } from "./route.ts";
+
+/** A disk that is full or a database server that is away may be back soon. */
+const RETRY_AFTER_S = 2;
 
 /** One request on its way through the door. */
 export interface Visit {
@@ -93,7 +97,7 @@ function answerFailure(
   { request_id, trace, tally }: Visit,
   failure: unknown,
 ): Response {
-  const refusal = failure instanceof Refusal ? failure : refuse("internal_error");
+  const refusal = chooseRefusal(failure);
   if (refusal.status === 500) {
     // gateway.errors.internal_error, agents.errors.internal_error
     const fields = { request_id, trace_id: traceIdOf(trace), route: `${verb} ${path}` };
@@ -105,6 +109,16 @@ function answerFailure(
   const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
   tally?.close(refusal.status, shownCode(refusal.code, half) ?? refusal.code, bytes);
   return sendRefusal(refusal, text, request_id);
+}
+
+/** What the disk or the database server fails at is no bug: the same request may succeed later. */
+function chooseRefusal(failure: unknown): Refusal {
+  if (failure instanceof Refusal) return failure;
+  if (!(failure instanceof DatabaseUnavailable)) return refuse("internal_error");
+  return refuse("service_unavailable", {
+    message: "The service cannot store or read its data at the moment: send the request again.",
+    headers: { "retry-after": String(RETRY_AFTER_S) },
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 // The way in without a key: a sender signs the bytes that it sends, and the route judges that.
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import { DatabaseUnavailable } from "../platform/database/index.ts";
 import { Refusal, refuse } from "../platform/refusal.ts";
 import { type AnsweringOptions, createAnswer, noteLeaving, type Visit } from "./answering.ts";
 import { readBytes } from "./body.ts";
@@ -79,6 +80,7 @@ export function createSignedRoute<P extends TObject>(
     try {
       return await judge(visit);
     } catch (failure) {
+      if (failure instanceof DatabaseUnavailable) throw failure;
       if (failure instanceof Refusal && failure.code !== "internal_error") throw failure;
       throw new Refusal("hook_failed", {}, failure instanceof Refusal ? failure.cause : failure);
     }

@@ -1,7 +1,7 @@
 // The operator's verbs alone, on data that a server may be running on: they load no server.
 import { buildAccess } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { openDatabase, type Place } from "../platform/database/index.ts";
+import { DatabaseUnavailable, openDatabase, type Place } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { createSecrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
@@ -23,7 +23,8 @@ export interface OpenOperatorOptions {
 export async function openOperator(options: OpenOperatorOptions) {
   const { settings, place, clock, ids, secrets_key_file: file, warn } = options;
   const onFailure = (failure: unknown) => {
-    throw failure;
+    // The verb itself fails with it.
+    if (!(failure instanceof DatabaseUnavailable)) throw failure;
   };
   const database = await openDatabase({ place, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids, alias: settings.service.alias });

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { Ask, Handler, Reply } from "../../src/http/route.ts";
+import { DatabaseUnavailable } from "../../src/platform/database/index.ts";
 import { refuse } from "../../src/platform/refusal.ts";
 import { caller, createHall, describeRoute, readRefusal, type Told } from "./hall.ts";
 
@@ -175,6 +176,18 @@ for (const [how, answer] of [
     expect(String(lines[0]!.error)).toMatch(/secret detail|BigInt/);
   });
 }
+
+test("what the disk or the database server fails at is 503 with Retry-After, and no bug", async () => {
+  const { post, lines } = createTrial(() => {
+    throw new DatabaseUnavailable("the disk of /secret is full: make room");
+  });
+  const response = await post("", {});
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "2"]);
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  expect(error).toMatchObject({ code: "service_unavailable", type: "server_error" });
+  expect(error.message).not.toContain("secret");
+  expect(lines).toEqual([]);
+});
 
 test("gateway.limits.rate keys of one account share a counter for each route; a key without one has its own", async () => {
   const callers = [

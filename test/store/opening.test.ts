@@ -188,10 +188,10 @@ test.each([
 test.each([
   ["EROFS", "cannot be written to"],
   ["SQLITE_READONLY_DBMOVED", "cannot be written to"],
-  ["ENOSPC", "is full: make room and start again"],
-  ["SQLITE_FULL", "is full: make room and start again"],
+  ["ENOSPC", "is full: make room"],
+  ["SQLITE_FULL", "is full: make room"],
   ["SQLITE_CORRUPT", "is damaged: restore a backup"],
-  ["SQLITE_BUSY", "locked: wait for it or end it, and start again"],
+  ["SQLITE_BUSY", "locked: wait for it or end it"],
   ["SQLITE_IOERR_FSYNC", "fails to read or write"],
 ])("SQLite's and the system's %s becomes a sentence", (code, sentence) => {
   const explained = explainSqlite("/data/wadi.db", Object.assign(new Error(""), { code })) as Error;

@@ -124,7 +124,10 @@ describe("a writer", () => {
       const small = ["small", "small too"].map((id) => trials.create(makeTrial(id)));
       const group = await Promise.allSettled([small[0], fill(), small[1]]);
       for (const one of group) {
-        expect(one).toMatchObject({ status: "rejected", reason: { code: "SQLITE_FULL" } });
+        expect(one).toMatchObject({
+          status: "rejected",
+          reason: { cause: { code: "SQLITE_FULL" } },
+        });
       }
       expect((await trials.list()).map((trial) => trial.text)).toEqual(["text", "text"]);
     }

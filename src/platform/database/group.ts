@@ -35,13 +35,22 @@ export async function commitGroup(
     }
     connection.run("COMMIT");
   } catch (failure) {
-    if (connection.inTransaction) connection.run("ROLLBACK");
+    rollBack(connection);
     return { outcomes: calls.map(() => ({ ok: false, failure })), told: [] };
   }
   for (const [i, { store, method }] of calls.entries()) {
     if (outcomes[i]!.ok) reachFailPoint(`${store}.${method}:after`);
   }
   return { outcomes, told };
+}
+
+/** A disk that fails may fail at this, too: it must not hide why, nor end the writer. */
+function rollBack(connection: Connection): void {
+  try {
+    if (connection.inTransaction) connection.run("ROLLBACK");
+  } catch {
+    // The next BEGIN fails, and the rollback behind it is another try.
+  }
 }
 
 async function runInSavepoint(

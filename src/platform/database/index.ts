@@ -1,9 +1,9 @@
 // The cellar's only door: opens a database, and has the words in which stores are written.
 import type { Clock } from "../clock.ts";
+import { guardEngine } from "./health.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Migration } from "./migrations/migration.ts";
 import { openEngine, type Place } from "./opening.ts";
-import { probeStore } from "./probe.ts";
 import type { Database, Engine, Store } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
 import { createBus } from "./wake.ts";
@@ -31,7 +31,12 @@ export {
 } from "./sql.ts";
 export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";
 export { createRegistry, listWrites } from "./transaction.ts";
-export { DatabaseInUse, DatabaseUnusable, NewerDatabase } from "./unusable.ts";
+export {
+  DatabaseInUse,
+  DatabaseUnavailable,
+  DatabaseUnusable,
+  NewerDatabase,
+} from "./unusable.ts";
 export { readSqliteVersion } from "./version.ts";
 export { serveWrites } from "./writer.ts";
 
@@ -43,15 +48,20 @@ export interface OpenOptions {
   exclusive?: boolean;
   /** The schema, oldest first; left out: this program's. */
   migrations?: readonly Migration[];
-  /** Told of what nobody else can be told of: a listener's bug, the writer's death, a lost lock. */
+  /**
+   * Told of what nobody else can be told of: a listener's bug, the writer's death, a lost lock; and
+   * once a second of a DatabaseUnavailable, for as long as reads or writes fail.
+   */
   onFailure(failure: unknown, isFatal: boolean): void;
+  /** Told when writes are kept again after such a failure. */
+  onRecovery?(): void;
 }
 
 /** Opens a database and brings its schema forward; throws a DatabaseUnusable. */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  const { stores, clock, onFailure } = options;
+  const { place, stores, clock, onFailure, onRecovery } = options;
   const bus = createBus((failure) => onFailure(failure, false));
-  const engine = await openEngine(options.place, {
+  const opened = await openEngine(place, {
     registry: createRegistry(stores),
     migrations: options.migrations ?? migrations,
     now: clock.now(),
@@ -59,11 +69,16 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     bus,
     onDeath: (why) => onFailure(why, true),
   });
+  const { engine, probe } = guardEngine(opened, place, {
+    clock,
+    onFailure: (failure) => onFailure(failure, false),
+    onRecovery,
+  });
   return {
     engine: engine.name,
     bind: <S extends Store>(store: S) => bindStore(engine, store) as never,
     listen: bus.listen,
-    probe: async () => void (await engine.write(probeStore.name, "touch", [clock.now()])),
+    probe,
     close: engine.close,
   };
 }

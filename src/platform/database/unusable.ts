@@ -8,6 +8,11 @@ export class DatabaseUnusable extends Error {
   override name = "DatabaseUnusable";
 }
 
+/** The database cannot be read or written at the moment: the same may succeed later. */
+export class DatabaseUnavailable extends DatabaseUnusable {
+  override name = "DatabaseUnavailable";
+}
+
 /** A newer program wrote the database: running on would lose what this one does not know. */
 export class NewerDatabase extends DatabaseUnusable {
   override name = "NewerDatabase";
@@ -40,20 +45,14 @@ export function explainSqlite(file: string, failure: unknown): unknown {
       /^(ENOTDIR|EEXIST|ENOENT|ELOOP|ENAMETOOLONG)$/,
       `${directory} cannot be a data directory: choose another`,
     ],
-    [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, `the disk of ${directory} is full: make room and start again`],
+    [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, `the disk of ${directory} is full: make room`],
     [
       /^SQLITE_NOTADB/,
       `${file} is no database of SQLite: move it away, or choose another data directory`,
     ],
     [/^SQLITE_CORRUPT/, `${file} is damaged: restore a backup`],
-    [
-      /^SQLITE_BUSY/,
-      `another process keeps ${file} locked: wait for it or end it, and start again`,
-    ],
-    [
-      /^(EIO|SQLITE_IOERR)/,
-      `the disk of ${directory} fails to read or write: look after it and start again`,
-    ],
+    [/^SQLITE_BUSY/, `another process keeps ${file} locked: wait for it or end it`],
+    [/^(EIO|SQLITE_IOERR)/, `the disk of ${directory} fails to read or write: look after it`],
   ];
   const code = codeOf(failure) || String((failure as { code?: unknown } | null)?.code);
   const sentence = sentences.find(([codes]) => codes.test(code))?.[1];
@@ -77,7 +76,7 @@ export function explainPostgres(url: string, failure: unknown): unknown {
     [/^3D000/, `${server} has no ${name}: create it, or correct the name`],
     [/^42501/, `${server} does not let ${user} make tables in its ${name}: grant that right`],
     [/^53300/, `${server} has no connection left: raise its limit or close others`],
-    [/^53/, `${server} has no disk or memory left: make room and start again`],
+    [/^53/, `${server} has no disk or memory left: make room`],
     [/^25006/, `${server} is read-only: give the address of the one that takes writes`],
     [
       /^(08|57P|ERR_POSTGRES_CONNECTION)/,

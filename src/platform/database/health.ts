@@ -1,0 +1,88 @@
+// Whether the database can be relied on now: the one state that readiness reads and callers meet.
+import type { Clock } from "../clock.ts";
+import type { Place } from "./opening.ts";
+import { probeStore } from "./probe.ts";
+import type { Engine } from "./store.ts";
+import {
+  DatabaseUnavailable,
+  DatabaseUnusable,
+  explainPostgres,
+  explainSqlite,
+} from "./unusable.ts";
+
+/** Interval between two reports of failures: under load thousands fail in a second. */
+const REPORT_EVERY_MS = 1_000;
+
+export interface HealthOptions {
+  clock: Clock;
+  onFailure(failure: DatabaseUnavailable): void;
+  onRecovery?(): void;
+}
+
+export interface GuardedEngine {
+  /** Throws DatabaseUnavailable where the disk or the server is at fault. */
+  engine: Engine;
+  /** Throws when the database cannot be written to. */
+  probe(): Promise<void>;
+}
+
+/**
+ * Tells failures of the disk and of the database server from those of a statement. After one the
+ * database counts as failing until a write of a caller, or one of its size, has been committed.
+ */
+export function guardEngine(engine: Engine, place: Place, options: HealthOptions): GuardedEngine {
+  const { clock, onFailure, onRecovery } = options;
+  let isFailing = false;
+  let reported_at = Number.NEGATIVE_INFINITY;
+
+  const fail = (failure: unknown): never => {
+    const explained = explain(place, failure);
+    if (!(explained instanceof DatabaseUnusable)) throw failure;
+    const unavailable = new DatabaseUnavailable(explained.message, { cause: failure });
+    isFailing = true;
+    const now = clock.monotonic();
+    if (now - reported_at >= REPORT_EVERY_MS) {
+      reported_at = now;
+      onFailure(unavailable);
+    }
+    throw unavailable;
+  };
+  const recover = () => {
+    isFailing = false;
+    reported_at = Number.NEGATIVE_INFINITY;
+    onRecovery?.();
+  };
+  const write = async (name: string, method: string, args: unknown[]) => {
+    try {
+      const value = await engine.write(name, method, args);
+      if (isFailing && name !== probeStore.name) recover();
+      return value;
+    } catch (failure) {
+      return fail(failure);
+    }
+  };
+  return {
+    engine: {
+      ...engine,
+      async read(work, kept_as) {
+        try {
+          return await engine.read(work, kept_as);
+        } catch (failure) {
+          return fail(failure);
+        }
+      },
+      write,
+    },
+    async probe() {
+      const wasFailing = isFailing;
+      if (wasFailing) await write(probeStore.name, "fill", [clock.now()]);
+      await write(probeStore.name, "touch", [clock.now()]);
+      if (wasFailing && isFailing) recover();
+    },
+  };
+}
+
+function explain(place: Place, failure: unknown): unknown {
+  if (place.kind === "postgres") return explainPostgres(place.url, failure);
+  return explainSqlite(place.kind === "sqlite" ? place.file : ":memory:", failure);
+}

@@ -1,0 +1,22 @@
+// What keeps a database going: when it was swept last, and room that readiness tries out.
+import type { Migration } from "./migration.ts";
+
+export const upkeep: Migration = {
+  number: 9,
+  name: "upkeep",
+  statements: ({ integer, text, strict }) => [
+    `ALTER TABLE wadi_probe ADD COLUMN filler ${text} NOT NULL DEFAULT ''`,
+    // One row. Null: the next start dates it.
+    `CREATE TABLE sweeps (
+      swept_at ${integer},
+      witnessed_at ${integer}
+    )${strict}`,
+    // In an older database its newest row says when the program last wrote.
+    `INSERT INTO sweeps SELECT NULL, NULLIF(MAX(at), 0) FROM (
+      SELECT MAX(started_at) AS at FROM processes
+      UNION ALL SELECT MAX(ended_at) FROM processes
+      UNION ALL SELECT MAX(at) FROM ledger
+      UNION ALL SELECT MAX(at) FROM wadi_probe
+    ) AS newest`,
+  ],
+};

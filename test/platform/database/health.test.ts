@@ -1,0 +1,122 @@
+// Whether the database can be relied on: after which failures it cannot, and what proves it can again.
+import { expect, test } from "bun:test";
+import { guardEngine } from "../../../src/platform/database/health.ts";
+import { DatabaseUnavailable } from "../../../src/platform/database/index.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { failureOf, openFiles, openTestDatabase } from "../../support/database.ts";
+import { makeTrial, trialStore } from "../../support/trial.ts";
+
+const full = () => Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+
+function createTrial() {
+  const clock = createManualClock();
+  const writes: string[] = [];
+  const reports: string[] = [];
+  const trial = {
+    ...{ clock, writes, reports, recoveries: 0 },
+    failure: null as unknown,
+    guarded: null as unknown as ReturnType<typeof guardEngine>,
+  };
+  const answer = async () => {
+    if (trial.failure !== null) throw trial.failure;
+    return 1 as never;
+  };
+  const engine = {
+    name: "sqlite" as const,
+    read: answer,
+    write: (name: string, method: string) => {
+      writes.push(`${name}.${method}`);
+      return answer();
+    },
+    close: async () => {},
+  };
+  trial.guarded = guardEngine(
+    engine,
+    { kind: "sqlite", file: "/data/wadi.db" },
+    {
+      clock,
+      onFailure: ({ message }) => void reports.push(message),
+      onRecovery: () => void trial.recoveries++,
+    },
+  );
+  return trial;
+}
+
+test("a full disk becomes a sentence, for writes and for reads, and a bug stays what it is", async () => {
+  const trial = createTrial();
+  const { engine } = trial.guarded;
+  for (const failure of [full(), Object.assign(new Error(""), { code: "SQLITE_IOERR_FSYNC" })]) {
+    trial.failure = failure;
+    for (const work of [engine.write("runs", "note", []), engine.read(async () => 1)]) {
+      const said = await failureOf(work);
+      expect(said).toBeInstanceOf(DatabaseUnavailable);
+      expect(said.message).toStartWith("the disk of /data ");
+      expect(said.cause).toBe(failure);
+    }
+  }
+  const bug = new TypeError("a bug");
+  trial.failure = bug;
+  expect(await failureOf(engine.write("runs", "note", []))).toBe(bug);
+});
+
+test("failures are reported once a second, however many there are", async () => {
+  const failing = createTrial();
+  failing.failure = full();
+  const failOften = () =>
+    Promise.all(
+      Array.from({ length: 100 }, () =>
+        failureOf(failing.guarded.engine.write("runs", "note", [])),
+      ),
+    );
+  await failOften();
+  expect(failing.reports).toHaveLength(1);
+  await failing.clock.advance(1_000);
+  await failOften();
+  expect(failing.reports).toHaveLength(2);
+});
+
+test("behind a failure the probe writes as much as a caller does, and that is the recovery", async () => {
+  const trial = createTrial();
+  const { engine, probe } = trial.guarded;
+  await probe();
+  expect(trial.writes.splice(0)).toEqual(["probe.touch"]);
+  trial.failure = full();
+  await failureOf(engine.write("runs", "note", []));
+  expect(await failureOf(probe())).toBeInstanceOf(DatabaseUnavailable);
+  trial.failure = null;
+  trial.writes.length = 0;
+  await probe();
+  expect(trial.writes.splice(0)).toEqual(["probe.fill", "probe.touch"]);
+  expect(trial.recoveries).toBe(1);
+  await probe();
+  expect(trial.writes).toEqual(["probe.touch"]);
+});
+
+test("a write of a caller that is kept ends the failing", async () => {
+  const trial = createTrial();
+  const { engine, probe } = trial.guarded;
+  trial.failure = full();
+  await failureOf(engine.write("runs", "note", []));
+  trial.failure = null;
+  await engine.write("runs", "note", []);
+  expect(trial.recoveries).toBe(1);
+  trial.writes.length = 0;
+  await probe();
+  expect(trial.writes).toEqual(["probe.touch"]);
+});
+
+test("a file that cannot grow is not ready until it can, although a small write is kept", async () => {
+  const ground = openFiles();
+  const database = await openTestDatabase(await ground.makePlace());
+  const trials = database.bind(trialStore);
+  await trials.fillDisk();
+  const large = makeTrial("t-1", { text: "x".repeat(1_000_000) });
+  expect(await failureOf(trials.create(large))).toBeInstanceOf(DatabaseUnavailable);
+  expect(await failureOf(database.probe())).toBeInstanceOf(DatabaseUnavailable);
+  expect(database.failures).toHaveLength(1);
+  await trials.freeDisk();
+  await database.probe();
+  expect(await trials.create(large)).toBe(true);
+  await database.close();
+  await ground.release();
+});
