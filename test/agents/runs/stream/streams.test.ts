@@ -217,6 +217,16 @@ test("a key is looked at every five seconds, for as long as it has a stream", as
   expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
 });
 
+test("agents.limits.stream_lifetime a stream lives for an hour, to the millisecond", async () => {
+  const { streams, row, clock } = openRun();
+  const one = openStream();
+  streams.open("k", row() as never, () => one.stream);
+  await clock.advance(3_600_000 - 1);
+  expect(one.isOpen).toBe(true);
+  await clock.advance(1);
+  expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
+});
+
 test("a server that stops ends its streams and opens none", async () => {
   const { streams, row } = openRun();
   const one = openStream();
