@@ -2,6 +2,7 @@
 import type { Clock } from "../platform/clock.ts";
 import { Refusal, refuse } from "../platform/refusal.ts";
 import type { Tally } from "./meter.ts";
+import { shorten } from "./validation.ts";
 
 /** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
 const DEPTH_MAX = 64;
@@ -28,19 +29,30 @@ export async function readJson(
     throw refuse("validation", { message: "The content type must be application/json." });
   }
   const parsed = parseBody(bytes);
-  if ("fault" in parsed) throw refuse("validation", { message: parsed.fault });
-  return parsed.value;
+  if (!("fault" in parsed)) return parsed.value;
+  const { fault: message, param } = parsed;
+  throw refuse("validation", {
+    message,
+    ...(param !== undefined && { param }),
+  });
 }
 
-/** The value of a JSON text, or what is wrong with it, as a sentence; an empty one is none. */
-export function parseBody(bytes: Uint8Array): { value: unknown } | { fault: string } {
+/** What is wrong with a body, as a sentence; `param`: the field at fault, where it is one. */
+interface BodyFault {
+  fault: string;
+  param?: string;
+}
+
+/** The value of a JSON text, or what is wrong with it; an empty one is none. */
+export function parseBody(bytes: Uint8Array): { value: unknown } | BodyFault {
   let text: string;
   try {
     text = utf8.decode(bytes);
   } catch {
     return { fault: "The body is not valid UTF-8." };
   }
-  if (isTooDeep(text)) return { fault: `The body is nested deeper than ${DEPTH_MAX} levels.` };
+  const deep = findTooDeep(text);
+  if (deep) return deep;
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -120,25 +132,43 @@ function tooLarge(bytes_max: number): Refusal {
   return refuse("request_too_large", { message });
 }
 
-/** Counts brackets outside of strings; a text that is no JSON at all is left to the parser. */
-function isTooDeep(text: string): boolean {
+/**
+ * Counts brackets outside of strings; a text that is no JSON at all is left to the parser. null:
+ * it is not too deep; else the field of the body that is.
+ */
+function findTooDeep(text: string): BodyFault | null {
   let depth = 0;
+  /** Where the last string begins that stands in the body itself: in front of a bracket a name. */
+  let name_at = -1;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > DEPTH_MAX) return true;
+        if (++depth > DEPTH_MAX) return explainDepth(text, name_at);
         break;
       case 0x5d: // ]
       case 0x7d: // }
         depth--;
         break;
       case 0x22: // "
+        if (depth === 1) name_at = i;
         i = findStringEnd(text, i);
         break;
     }
   }
-  return false;
+  return null;
+}
+
+/** A body that is no object has no fields; of one that is, a field has a level less. */
+function explainDepth(text: string, name_at: number): BodyFault {
+  if (name_at === -1 || !text.trimStart().startsWith("{")) {
+    return { fault: `The body is nested deeper than ${DEPTH_MAX} levels.` };
+  }
+  const param = shorten(text.slice(name_at + 1, findStringEnd(text, name_at)));
+  return {
+    fault: `\`${param}\` is nested deeper than ${DEPTH_MAX - 1} levels.`,
+    param,
+  };
 }
 
 function findStringEnd(text: string, start: number): number {

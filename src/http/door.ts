@@ -1,5 +1,5 @@
 // The one door for all routes: who, how often, what for and in what form, judged in one order.
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { type Identify, isInternal, type Limiter, requireScope } from "../access/index.ts";
 import { refuse } from "../platform/refusal.ts";
 import { type AnsweringOptions, createAnswer, noteLeaving, type Visit } from "./answering.ts";
@@ -63,6 +63,9 @@ export type Door = ReturnType<typeof createDoor>;
 /** Of what its route said it takes, which only `Register` knows. */
 type AnyHandler = (ask: Ask<unknown>) => Promise<Reply> | Reply;
 
+/** agents.errors.p9: what a route without a body may be sent, for many clients always send one. */
+const NO_FIELDS = Type.Object({}, { additionalProperties: false });
+
 interface Registered {
   verb: Verb;
   path: Path;
@@ -76,8 +79,9 @@ function createJudge(
   rules: HalfRules,
   { verb, path, spec, handler }: Registered,
 ): (visit: Visit) => Promise<Reply> {
-  const readParameters = compileParameters(path, spec, rules.refuses_query);
-  const check = spec.body && compileBody(spec.body);
+  const readParameters = compileParameters(path, spec, rules.is_strict);
+  const takes_none = !spec.body && verb !== "GET" && rules.is_strict;
+  const check = takes_none ? compileCheck(NO_FIELDS) : spec.body && compileBody(spec.body);
   const bytes_max = spec.body_bytes_max ?? rules.body_bytes_max;
   const route = `${verb} ${path}`;
   // gateway.p7
@@ -109,7 +113,8 @@ function createJudge(
     if (spec.admit) await spec.admit({ caller, params: params as Record<string, unknown> });
     // gateway.limits.body_size, agents.limits.body_size: also where no body is read.
     if (!check) refuseLength(request, bytes_max);
-    const body = check ? check(await readBody(visit)) : undefined;
+    const checked = check?.(await readBody(visit));
+    const body = takes_none ? undefined : checked;
     const release = spec.is_slow ? holdOpenLater(options, request) : undefined;
     try {
       return await handler({ caller, params, query, body, request, request_id, trace, tally });

@@ -19,8 +19,8 @@ interface AgentsGate {
 
 export interface HalfRules {
   body_bytes_max: number;
-  /** A route that names no parameters behind its path refuses them. */
-  refuses_query: boolean;
+  /** Refuses what a route does not name: behind its path, and in a body where it takes none. */
+  is_strict: boolean;
   /** Refuses whatever is asked of a half that its operator has not opened. */
   requireOpen(): void;
   /** Before anybody asks who calls: counts a request of its client's address, or refuses it. */
@@ -43,7 +43,7 @@ export function chooseRules(options: HalfOptions): HalfRules {
 
 const GATEWAY_RULES: HalfRules = {
   body_bytes_max: GATEWAY_BODY_BYTES_MAX,
-  refuses_query: false,
+  is_strict: false,
   requireOpen() {},
   limitAddress() {},
   // gateway.limits.rate: all keys of an account share one counter for each route.
@@ -61,7 +61,7 @@ function createAgentsRules({
   return {
     body_bytes_max: AGENTS_BODY_BYTES_MAX,
     // agents.errors.p9: also a query is refused for an unknown field.
-    refuses_query: true,
+    is_strict: true,
     requireOpen() {
       // agents.p5, agents.errors.not_enabled
       if (!isOpen()) throw refuse("not_enabled", { message: NOT_OPEN, second_status: true });

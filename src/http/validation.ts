@@ -98,6 +98,8 @@ function findObjectFault(schema: TObject, value: unknown, path: string): Fault |
     const place = join(path, name);
     if (Object.hasOwn(fields, name)) {
       const fault = findFault(inner, fields[name], place);
+      const isOptional = !schema.required?.includes(name);
+      if (fault && isOptional && fields[name] === null) return explainNull(fault);
       if (fault) return fault;
     } else if (schema.required?.includes(name)) {
       return explain(place, "is required");
@@ -271,6 +273,11 @@ function explain(path: string, rule: string, value?: unknown): Fault {
   const place = path ? `\`${path}\`` : "The body";
   const found = value === undefined ? "" : `, but is ${quote(value)}`;
   return { param: path, message: `${place} ${rule}${found}.` };
+}
+
+/** Many clients write null for what they do not set. */
+function explainNull({ param, message }: Fault): Fault {
+  return { param, message: `${message.slice(0, -1)}: leave it out instead.` };
 }
 
 /** The value at fault, shortened: enough to find it, too little to leak what else was sent. */

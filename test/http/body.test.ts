@@ -215,6 +215,7 @@ test("a number beyond all range is read as infinite, for the fields to refuse", 
 
 describe("depth", () => {
   const refusal = "validation: The body is nested deeper than 64 levels.";
+  const refusalOf = (field: string) => `validation: \`${field}\` is nested deeper than 63 levels.`;
   const nest = (depth: number, open: string, inner: string, close: string) =>
     open.repeat(depth) + inner + close.repeat(depth);
 
@@ -222,7 +223,26 @@ describe("depth", () => {
     expect(await read(nest(64, "[", "", "]"))).toBeArray();
     expect(await read(nest(65, "[", "", "]"))).toBe(refusal);
     expect(await read(nest(64, '{"a":', "1", "}"))).toBeObject();
-    expect(await read(nest(65, '{"a":', "1", "}"))).toBe(refusal);
+    expect(await read(nest(65, '{"a":', "1", "}"))).toBe(refusalOf("a"));
+  });
+
+  test("the field of the body that is too deep is named, however it is written", async () => {
+    const deep = nest(64, "[", "", "]");
+    const cases = [
+      [`{"a":"x","b":{"c":[]},"tools":${deep}}`, "tools"],
+      [` {"a":[${deep}],"b":1}`, "a"],
+      [`{"a\\"[b":${deep}}`, 'a\\"[b'],
+      [`{"${"n".repeat(100)}":${deep}}`, `${"n".repeat(64)}…`],
+    ] as const;
+    for (const [body, param] of cases) {
+      const reading = readJson(makeRequest([body], true), BYTES_MAX, clock);
+      const refusal = (await reading.catch((failure) => failure)) as Refusal;
+      expect([refusal.message, refusal.say.param]).toEqual([
+        refusalOf(param).slice("validation: ".length),
+        param,
+      ]);
+    }
+    expect(await read(`["a",${deep}]`)).toBe(refusal);
   });
 
   test("brackets inside of strings are text", async () => {

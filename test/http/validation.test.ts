@@ -117,6 +117,19 @@ test("gateway.errors.invalid_request of several fields at fault the first in dec
   expect(paramOf({ e: "", b: { d: "", c: "" }, a: "" })).toBeUndefined();
 });
 
+test("of null in a field that can be left out it is said what to do instead", () => {
+  const schema = Type.Object({
+    a: Type.Number(),
+    b: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  });
+  const sayOf = (value: unknown) => findFault(schema, value, "")?.message;
+  expect(sayOf({ a: 1, b: null })).toBe(
+    "`b` must be a number from 0 to 2, but is null: leave it out instead.",
+  );
+  expect(sayOf({ a: null })).toBe("`a` must be a number, but is null.");
+  expect(sayOf({ a: 1, b: 3 })).toBe("`b` must be a number from 0 to 2, but is 3.");
+});
+
 test("the body itself has no path", () => {
   const check = compileCheck(Type.Object({}));
   for (const [body, says] of [

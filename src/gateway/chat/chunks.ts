@@ -20,6 +20,7 @@ export function createChunkWriter(id: string, created: number, model: string): C
   let role = '"role":"assistant",';
   /** Calls without arguments so far. */
   const bare = new Set<number>();
+  const halves = createHalves();
   const write = (delta: string) => {
     const text = `${head}{"index":0,"delta":{${role}${delta}},"finish_reason":null}]}`;
     role = "";
@@ -27,15 +28,23 @@ export function createChunkWriter(id: string, created: number, model: string): C
   };
   return {
     piece(piece) {
-      if (piece.kind === "text") return write(`"content":${JSON.stringify(piece.text)}`);
+      if (piece.kind === "text") {
+        return write(`"content":${JSON.stringify(halves.join(TEXT, piece.text))}`);
+      }
       if (piece.arguments !== "") bare.delete(piece.index);
       else if (piece.id !== undefined) bare.add(piece.index);
       // gateway.resources.chunk.p2; of several calls in one chunk clients lose all but the first.
-      return write(`"tool_calls":[${JSON.stringify(writeCallPiece(piece))}]`);
+      const text = halves.join(piece.index, piece.arguments);
+      const shown = writeCallPiece({ ...piece, arguments: text });
+      return write(`"tool_calls":[${JSON.stringify(shown)}]`);
     },
     finish(reason) {
       // gateway.events.5: the delta beside the reason is empty, so the role cannot stand there.
       const before = role === "" ? [] : [write('"content":""')];
+      for (const index of halves.listLeft()) {
+        const call = `"tool_calls":[{"index":${index},"function":{"arguments":"\ufffd"}}]`;
+        before.push(write(index === TEXT ? '"content":"\ufffd"' : call));
+      }
       // gateway.resources.tool_call.p1: JSON text, also where the model wrote nothing.
       for (const index of bare) {
         before.push(write(`"tool_calls":[{"index":${index},"function":{"arguments":"{}"}}]`));
@@ -45,6 +54,30 @@ export function createChunkWriter(id: string, created: number, model: string): C
     },
     // gateway.events.3
     usage: (usage) => `${head}],"usage":${JSON.stringify(usage)}}`,
+  };
+}
+
+/** The text among the calls, which count from 0. */
+const TEXT = -1;
+
+/**
+ * Some servers cut their pieces inside a surrogate pair: its first half waits for the second. A
+ * half that stays alone is no character, and strict clients refuse it.
+ */
+function createHalves() {
+  const waiting = new Map<number, string>();
+  return {
+    join(index: number, text: string): string {
+      const whole = (waiting.get(index) ?? "") + text;
+      waiting.delete(index);
+      const last = whole.charCodeAt(whole.length - 1);
+      const isHalf = last >= 0xd800 && last <= 0xdbff;
+      if (!isHalf) return whole.toWellFormed();
+      waiting.set(index, whole.slice(-1));
+      return whole.slice(0, -1).toWellFormed();
+    },
+    /** Where a first half stayed alone. */
+    listLeft: () => [...waiting.keys()],
   };
 }
 

@@ -52,11 +52,18 @@ export const ToolCall = Type.Object(
 const ToolCalls = (bounds: { minItems?: number }, description: string) =>
   Type.Array(ToolCall, { ...bounds, description });
 
+/** Listed fields are of their type on every role; where they mean nothing they are ignored. */
+const unusedCalls = Type.Optional(maybe(ToolCalls({}, "Ignored: only an assistant calls tools.")));
+const unusedId = Type.Optional(
+  maybe(Type.String({ description: "Ignored: only a `tool` message answers a call." })),
+);
+const unused = { tool_calls: unusedCalls, tool_call_id: unusedId };
+
 /** gateway.resources.message.role: a variant each, so that a fault is found in the right one. */
 export const ChatMessage = Type.Union(
   [
-    Type.Object({ role: always("system"), content: Text }),
-    Type.Object({ role: always("user"), content: TextOrImages }),
+    Type.Object({ role: always("system"), content: Text, ...unused }),
+    Type.Object({ role: always("user"), content: TextOrImages, ...unused }),
     Type.Object({
       role: always("assistant"),
       content: Type.Optional(
@@ -65,17 +72,20 @@ export const ChatMessage = Type.Union(
         }),
       ),
       tool_calls: ToolCalls({ minItems: 1 }, "The calls that the model asked for."),
+      tool_call_id: unusedId,
     }),
     Type.Object({
       role: always("assistant"),
       content: Text,
       tool_calls: Type.Optional(maybe(ToolCalls({}, "None. Null: none, too."))),
+      tool_call_id: unusedId,
     }),
     Type.Object({
       role: always("tool"),
       content: Text,
       /** gateway.resources.message.tool_call_id */
       tool_call_id: Type.String({ description: "The id of the call being answered." }),
+      tool_calls: unusedCalls,
     }),
   ],
   { $id: "ChatMessage" },

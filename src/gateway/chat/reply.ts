@@ -111,10 +111,14 @@ export function createMessageCollector(): { ear: Ear; write(): Message } {
       tool_calls[index].function.arguments += text;
     },
     write() {
-      if (tool_calls.length === 0) return { role: "assistant", content };
+      // Halves of a pair may have come in two pieces: only the whole can be judged.
+      const text = content.toWellFormed();
+      if (tool_calls.length === 0) return { role: "assistant", content: text };
       // gateway.resources.tool_call.p1: JSON text, also where the model wrote nothing.
-      for (const call of tool_calls) call.function.arguments ||= "{}";
-      return { role: "assistant", content: content || null, tool_calls };
+      for (const { function: called } of tool_calls) {
+        called.arguments = called.arguments.toWellFormed() || "{}";
+      }
+      return { role: "assistant", content: text || null, tool_calls };
     },
   };
 }

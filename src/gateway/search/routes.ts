@@ -66,7 +66,7 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
       const ask: SearchAsk = { request_id, trace, account, ...readWish(body) };
       const found = await answer(visit, ({ search }, signal) => search(ask, signal));
       const results = chooseResults(found.answer.hits, ask.max_results);
-      return [STATUS, writeSearchReply(body.query, results), found.headers];
+      return [STATUS, writeSearchReply(ask.query, results), found.headers];
     },
   );
   return { ...service, inside: createSearchInside({ ...own, meter }) };

@@ -1,5 +1,6 @@
 // Writes the headers and the body that a chat-completions server is asked with.
-import type { Ask, Message } from "./contract.ts";
+import { repairJson, writeJson } from "../../platform/json.ts";
+import type { Ask, Message, ToolCall } from "./contract.ts";
 
 /** What every request to a server carries, `kind` of its kind; nothing of it is the caller's. */
 export function writeHeaders(
@@ -70,7 +71,7 @@ export function writeRequest(ask: Ask, form: RequestForm): string {
     // Usage is always asked for: who pays must not depend on what the caller wants to see.
     body.stream_options = { include_usage: true };
   }
-  return JSON.stringify(body);
+  return writeJson(body);
 }
 
 function writeTools({ tools, tool_choice }: Ask, { tool_choice_by_name }: RequestForm) {
@@ -84,5 +85,17 @@ function writeTools({ tools, tool_choice }: Ask, { tool_choice_by_name }: Reques
 
 /** llama-cpp-python refuses null; vLLM, SGLang and llama.cpp make an empty text of it. */
 function writeMessage(message: Message): Message {
-  return message.content === null ? { ...message, content: "" } : message;
+  const { content, tool_calls } = message;
+  if (!tool_calls) return content === null ? { ...message, content: "" } : message;
+  return {
+    ...message,
+    content: content ?? "",
+    tool_calls: tool_calls.map(writeCall),
+  };
+}
+
+/** Templates read the arguments of earlier calls: their escapes become text there. */
+function writeCall(call: ToolCall): ToolCall {
+  const { name, arguments: json } = call.function;
+  return { ...call, function: { name, arguments: repairJson(json) } };
 }

@@ -1,6 +1,7 @@
 // Asks a model's server how long a prompt is, by whichever of the known routes it has.
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { TrustedEgress, TrustedServer } from "../../platform/egress/index.ts";
+import { writeJson } from "../../platform/json.ts";
 import { rootOf } from "./address.ts";
 import { parseObject } from "./body.ts";
 import type { Ask, CountTokens } from "./contract.ts";
@@ -54,7 +55,7 @@ const ROUTES: readonly Route[] = [
   async (post, prompt) => {
     const content = (await post("/apply-template", prompt))?.prompt;
     if (typeof content !== "string") return null;
-    const text = JSON.stringify({ content, add_special: true, parse_special: true });
+    const text = writeJson({ content, add_special: true, parse_special: true });
     return readLength((await post("/tokenize", text))?.tokens);
   },
 ];

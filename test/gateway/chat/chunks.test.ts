@@ -52,6 +52,29 @@ test("gateway.resources.tool_call.p1 a call without arguments gets an empty obje
   ]);
 });
 
+test("a surrogate pair that two pieces share comes whole, and a half of one as U+FFFD", () => {
+  const told = start();
+  const texts = ["a\ud83d", "\ude00b", "\ud83d c", "\ud83d"].map((text) =>
+    JSON.parse(told.piece({ kind: "text", text })),
+  );
+  expect(texts.map(({ choices }) => choices[0].delta.content)).toEqual([
+    "a",
+    "😀b",
+    "\ufffd c",
+    "",
+  ]);
+  const head = { kind: "call", index: 0, id: "c", name: "add" } as const;
+  told.piece({ ...head, arguments: '{"a":"\ud83d' });
+  const rest = JSON.parse(told.piece({ kind: "call", index: 0, arguments: '\ude00"}' }));
+  expect(rest).toEqual(chunk({ tool_calls: [{ index: 0, function: { arguments: '😀"}' } }] }));
+  told.piece({ kind: "call", index: 0, arguments: "\ud83d" });
+  expect(told.finish("stop").map((text) => JSON.parse(text))).toEqual([
+    chunk({ content: "\ufffd" }),
+    chunk({ tool_calls: [{ index: 0, function: { arguments: "\ufffd" } }] }),
+    chunk({}, "stop"),
+  ]);
+});
+
 test("the usage stands in a chunk without choices", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   expect(JSON.parse(start().usage(usage))).toEqual({ ...HEAD, choices: [], usage });

@@ -157,6 +157,27 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     }
   });
 
+  test("agents.errors.p9 a route without a body refuses one that says something", async () => {
+    const withoutBody = routes.filter(({ body, method }) => !body && method !== "GET");
+    expect(withoutBody.length).toBeGreaterThan(9);
+    const bodies: [body: string, param: string | null][] = [
+      ["{", null],
+      ["[]", null],
+      ["null", null],
+      ['{"colour":"red"}', "colour"],
+    ];
+    for (const route of withoutBody) {
+      for (const [body, param] of bodies) {
+        const told = await readRefusal(await askRoute(app, route, { key, body }));
+        expect([nameOf(route), body, told]).toEqual([nameOf(route), body, [400, undefined, param]]);
+      }
+      for (const body of ["", "{}"]) {
+        const [status] = await readRefusal(await askRoute(app, route, { key, body }));
+        expect([nameOf(route), status]).toEqual([nameOf(route), 404]);
+      }
+    }
+  });
+
   test("agents.errors.p9 a body of another content type", async () => {
     for (const route of withBody()) {
       const headers = { "content-type": "application/x-www-form-urlencoded" };

@@ -127,20 +127,28 @@ describe("agents.limits.body_size", () => {
   });
 
   test("agents.limits.body_size a chunked body is refused as soon as it is known to be too long", async () => {
-    const client = await openRaw(app.url);
-    client.write(
-      `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
-        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-    );
-    const chunk = " ".repeat(64 * 1024);
-    // The fifth is beyond, and no end is ever sent.
-    for (let i = 0; i < 5; i++) client.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
-    const reply = (await client.read())!;
-    client.leave();
-    expect([reply.status, JSON.parse(reply.body).error]).toEqual([
-      413,
-      { message: expect.any(String), type: "invalid_request_error", param: null },
-    ]);
+    const gone = "01920000-0000-7000-8000-00000000dead";
+    const lines = [
+      "POST /v1/agents",
+      `POST /v1/runs/${gone}/cancel`,
+      `DELETE /v1/webhooks/${gone}`,
+    ];
+    for (const line of lines) {
+      const client = await openRaw(app.url);
+      client.write(
+        `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
+          "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+      );
+      const chunk = " ".repeat(64 * 1024);
+      // The fifth is beyond, and no end is ever sent.
+      for (let i = 0; i < 5; i++) client.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+      const reply = (await client.read())!;
+      client.leave();
+      expect([line, reply.status, JSON.parse(reply.body).error]).toEqual([
+        ...[line, 413],
+        { message: expect.any(String), type: "invalid_request_error", param: null },
+      ]);
+    }
   });
 
   test("agents.limits.body_size a length that is announced as too long is refused before a byte of it", async () => {

@@ -1,5 +1,6 @@
 // Messages of a chat request: what is taken, what is refused, what goes to the model server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { answerText } from "../../support/upstream.ts";
 import { expectRefusal, type Front, startFront } from "./front.ts";
 
 const CALL = { id: "c", type: "function", function: { name: "add", arguments: "{}" } };
@@ -42,7 +43,8 @@ describe("messages", () => {
 
   test("what is not listed in them is ignored", async () => {
     const sent = [
-      { ...user, name: "me", tool_calls: [5], tool_call_id: 7 },
+      { ...user, name: "me", tool_calls: null, tool_call_id: null },
+      { ...user, tool_calls: [CALL], tool_call_id: "c" },
       {
         role: "assistant",
         content: "Hi",
@@ -56,6 +58,7 @@ describe("messages", () => {
       { role: "tool", content: "3", tool_call_id: "c", name: "add" },
     ];
     expect(await forwardMessages(sent)).toEqual([
+      user,
       user,
       { role: "assistant", content: "Hi" },
       { role: "assistant", content: "Hi" },
@@ -90,6 +93,33 @@ describe("messages", () => {
         content: [{ type: "text", text: "One " }, { type: "text", text: "two" }, image],
       },
     ]);
+  });
+
+  test("halves of surrogate pairs go on as U+FFFD, wherever they stand, and in replies", async () => {
+    const half = "a\ud83d b";
+    const json = String.raw`{"a":"\ud83d b"}`;
+    const call = { ...CALL, function: { name: "add", arguments: json } };
+    const tool = {
+      type: "function",
+      function: { name: "add", description: half, parameters: { [half]: 1 } },
+    };
+    const body = {
+      messages: [
+        { role: "system", content: half },
+        { role: "user", content: [{ type: "text", text: half }] },
+        { role: "assistant", content: half, tool_calls: [call] },
+        { role: "tool", tool_call_id: "c", content: half },
+      ],
+      ...{ tools: [tool], stop: [half] },
+    };
+    const { script } = front.upstream;
+    front.upstream.script = () => answerText(half);
+    const reply = await front.send(body);
+    front.upstream.script = script;
+    expect(await reply.text()).toContain('"a\ufffd b"');
+    const sent = JSON.stringify(front.last().body);
+    expect(sent.match(/\\ud83d/g)).toBeNull();
+    expect(sent.match(/a\ufffd b|\ufffd b/g)).toHaveLength(7);
   });
 
   const at = (message: unknown, param: string): [unknown, string] => [message, param];
@@ -142,6 +172,9 @@ describe("messages", () => {
       [
         at({ role: "assistant", tool_calls: {} }, "messages.1.tool_calls"),
         at({ role: "assistant", tool_calls: ["c"] }, "messages.1.tool_calls.0"),
+        at({ ...user, tool_calls: 5 }, "messages.1.tool_calls"),
+        at({ ...user, role: "system", tool_calls: [5] }, "messages.1.tool_calls.0"),
+        at({ ...user, role: "tool", tool_call_id: "c", tool_calls: {} }, "messages.1.tool_calls"),
         at({ role: "assistant", tool_calls: [{ ...CALL, id: 5 }] }, "messages.1.tool_calls.0.id"),
         at(
           { role: "assistant", tool_calls: [CALL, { ...CALL, type: "x" }] },
@@ -165,6 +198,10 @@ describe("messages", () => {
       [
         at({ role: "tool", content: "3" }, "messages.1.tool_call_id"),
         at({ role: "tool", content: "3", tool_call_id: null }, "messages.1.tool_call_id"),
+        at({ ...user, tool_call_id: 7 }, "messages.1.tool_call_id"),
+        at({ ...user, role: "system", tool_call_id: [] }, "messages.1.tool_call_id"),
+        at({ ...user, role: "assistant", tool_call_id: {} }, "messages.1.tool_call_id"),
+        at({ role: "assistant", tool_calls: [CALL], tool_call_id: 7 }, "messages.1.tool_call_id"),
       ],
     ],
   ];

@@ -46,6 +46,11 @@ test("gateway.does.3 gateway.endpoints.post_search gateway.resources.search_resu
   });
 });
 
+test("half a surrogate pair in a query is U+FFFD to the engine and in the reply", async () => {
+  const reply = await readReply(await front.search("a\ud83d b"));
+  expect([reply.query, front.server.asked[0]!.query.q]).toEqual(["a\ufffd b", "a\ufffd b"]);
+});
+
 test("gateway.does.3 Brave gives the same", async () => {
   const search = `${UNLIMITED}api_key_env = "BRAVE"`;
   const server = startBrave();
