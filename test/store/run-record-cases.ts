@@ -150,6 +150,38 @@ const recordCases: Case[] = [
       expect(await runs.find("r-1", null)).toMatchObject({ last_seq: 17, message_seq: 9 });
     },
   },
+  ...(["plan", "settle", "note"] as const).map(
+    (method): Case => ({
+      method: `runs.${method}`,
+      title: "writes a record once whose answer was lost, whatever people decided since",
+      async given(houses) {
+        await startOne(houses);
+        await houses.runs[method](
+          makeRecord("r-1", { steps: [makeStep("s-1")], messages: [makeMessage("m-1")] }),
+          [],
+        );
+        await houses.runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
+      },
+      async act({ runs }) {
+        const again = { steps: [makeStep("s-1")], messages: [makeMessage("m-1")], is_again: true };
+        const first = await runs[method](makeRecord("r-1", again), []);
+        const second = await runs[method](
+          makeRecord("r-1", { steps: [makeStep("s-2")], is_again: true }),
+          [],
+        );
+        return [first, second];
+      },
+      async judge(answer, { runs, ran }) {
+        expect(answer).toMatchObject([
+          { last_seq: 1, message_seq: 2, cancel_requested: true },
+          { last_seq: 3, message_seq: 2 },
+        ]);
+        const steps = await runs.listSteps("r-1", 0, null);
+        expect(steps.map(({ id }) => id)).toEqual(["s-1", "i-1", "s-2"]);
+        expect(await ran.messages(THREAD)).toHaveLength(2);
+      },
+    }),
+  ),
   {
     method: "runs.note",
     title: "keeps an unknown price unknown",

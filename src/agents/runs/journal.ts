@@ -1,6 +1,6 @@
 // What an execution writes of its run: progress, steps and messages, and the state behind them.
 
-import type { Bound } from "../../platform/database/index.ts";
+import { type Bound, retryUnavailable } from "../../platform/database/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Around } from "../around.ts";
 import type { NewMessage } from "../threads/thread.ts";
@@ -45,6 +45,10 @@ export function createJournal(
   const begun_at = clock.monotonic();
   const countWorked = () => Math.round(worked_before_ms + clock.monotonic() - begun_at);
 
+  const retry = <T>(work: (isAgain: boolean) => Promise<T>) => retryUnavailable(clock, work);
+  /** What was received is kept here, and written again until it is stored. */
+  const keep = <T>(written: Record, store: (written: Record) => Promise<T>) =>
+    retry((is_again) => store(is_again ? { ...written, is_again } : written));
   const write = (given: Addition): Record => ({
     run_id: state.row.id,
     epoch,
@@ -76,11 +80,11 @@ export function createJournal(
     countWorked,
     async plan(given: Addition, requests: readonly Request[]): Promise<void> {
       const written = write(given);
-      follow(given, written, await store.plan(written, requests));
+      follow(given, written, await keep(written, (one) => store.plan(one, requests)));
     },
     async settle(given: Addition, requests: readonly Request[] = []): Promise<void> {
       const written = write(given);
-      follow(given, written, await store.settle(written, requests));
+      follow(given, written, await keep(written, (one) => store.settle(one, requests)));
     },
     /** Before calls are sent: once this is written, nobody believes that they were not. */
     async intend(calls: readonly ToolCallData[]): Promise<Intent> {
@@ -91,7 +95,7 @@ export function createJournal(
       const given = { progress: row, steps };
       const written = write(given);
       const tools = [...new Set(calls.map(({ name }) => name))];
-      const intent = await store.intend(written, row.account_id, tools);
+      const intent = await keep(written, (one) => store.intend(one, row.account_id, tools));
       if (intent.came === "lost") throw new Lost();
       if (intent.came === "written") follow(given, written, intent.recorded);
       if (intent.came === "cancelled") state.row = { ...state.row, cancel_requested: true };
@@ -99,7 +103,7 @@ export function createJournal(
     },
     async note(given: Addition): Promise<void> {
       const written = write(given);
-      follow(given, written, await store.note(written));
+      follow(given, written, await keep(written, store.note));
     },
     async finish(given: Addition, { status, error }: End): Promise<void> {
       const fresh = Array.from(
@@ -108,17 +112,17 @@ export function createJournal(
       );
       const [event_id, ...others] = fresh;
       const ending = { status, error, event_id: event_id!, fresh: others };
-      if (!(await store.finish(write(given), ending))) throw new Lost();
+      if (!(await keep(write(given), (one) => store.finish(one, ending)))) throw new Lost();
     },
     /** False: the run was asked to stop, or all was decided, before it could wait. */
     async wait(): Promise<boolean> {
-      const came = await store.wait(state.row.id, epoch, countWorked());
+      const came = await retry(() => store.wait(state.row.id, epoch, countWorked()));
       if (came === "lost") throw new Lost();
-      if (came === "decided") await takeDecisions(store, state);
+      if (came === "decided") await retry(() => takeDecisions(store, state));
       if (came === "cancelled") state.row = { ...state.row, cancel_requested: true };
       return came === "waits";
     },
-    release: () => store.release(epoch, state.row.id, countWorked()),
+    release: () => retry(() => store.release(epoch, state.row.id, countWorked())),
   };
 }
 export type Journal = ReturnType<typeof createJournal>;

@@ -1,5 +1,6 @@
 // Executes one run that was claimed: restored, leashed to its time and to what breaks it off.
 import { wait } from "../../platform/clock.ts";
+import { retryUnavailable } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
 import { createFence } from "../tools/fence.ts";
@@ -41,6 +42,11 @@ export function createPerformance(options: PerformanceOptions) {
     if (signal.aborted) return "broken";
     return draining.aborted ? "stopped" : "on";
   };
+  /** A look that fails is repeated: results that were received meanwhile go down with the run. */
+  const patient =
+    <A extends unknown[], R>(look: (...args: A) => Promise<R>) =>
+    (...args: A) =>
+      retryUnavailable(clock, () => look(...args));
   return async ({ row, controller }: Executing): Promise<void> => {
     const { signal } = controller;
     const left_ms = leftMs(row, row.worked_ms);
@@ -49,14 +55,15 @@ export function createPerformance(options: PerformanceOptions) {
         ? null
         : clock.after(Math.max(0, left_ms), () => controller.abort("time"));
     try {
-      const version = await findVersion(row.agent_id, row.version);
+      const version = await patient(findVersion)(row.agent_id, row.version);
       if (!version) throw new Error("the version of a run is missing");
-      const toolset = await openToolset(row.account_id, version);
-      const loaded = { row, version, ...(beginLog(row) ?? (await store.load(row))) };
+      const toolset = await patient(openToolset)(row.account_id, version);
+      const loaded = { row, version, ...(beginLog(row) ?? (await patient(store.load)(row))) };
       const state = restoreState(loaded, createFence(ids.token(16)));
       await execute({
-        ...{ around, findCaller, findOutput: store.findOutput, state },
-        ...{ findTool: toolset.find, refreshTools: toolset.refresh },
+        ...{ around, state, findTool: toolset.find },
+        ...{ findCaller: patient(findCaller), findOutput: patient(store.findOutput) },
+        refreshTools: toolset.refresh && patient(toolset.refresh),
         journal: createJournal(around, store, state),
         leash: { signal, park: (wait_ms: number) => park(wait_ms, signal) },
         isDraining: () => draining.aborted,

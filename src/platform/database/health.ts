@@ -33,10 +33,12 @@ export interface GuardedEngine {
 export function guardEngine(engine: Engine, place: Place, options: HealthOptions): GuardedEngine {
   const { clock, onFailure, onRecovery } = options;
   let isFailing = false;
+  let isClosed = false;
   let reported_at = Number.NEGATIVE_INFINITY;
 
   const fail = (failure: unknown): never => {
-    const explained = explain(place, failure);
+    const explained = isClosed ? failure : explain(place, failure);
+    // Behind the end nothing comes back, so that nobody may try again.
     if (!(explained instanceof DatabaseUnusable)) throw failure;
     const unavailable = new DatabaseUnavailable(explained.message, { cause: failure });
     isFailing = true;
@@ -72,6 +74,10 @@ export function guardEngine(engine: Engine, place: Place, options: HealthOptions
         }
       },
       write,
+      close() {
+        isClosed = true;
+        return engine.close();
+      },
     },
     async probe() {
       const wasFailing = isFailing;

@@ -19,6 +19,7 @@ export { type Inspection, inspectDatabase } from "./inspection.ts";
 export { lockFile } from "./lock.ts";
 export type { Place } from "./opening.ts";
 export { endOfPiece } from "./piece.ts";
+export { retryUnavailable } from "./retry.ts";
 export {
   cleanText,
   createInsertion,

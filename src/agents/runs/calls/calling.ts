@@ -1,6 +1,7 @@
 // Runs the calls of a round side by side, and says what became of each.
 import type { Caller } from "../../../access/index.ts";
 import { abortAfter } from "../../../platform/clock.ts";
+import { DatabaseUnavailable, retryUnavailable } from "../../../platform/database/index.ts";
 import type { NoteEffect } from "../../notes/note.ts";
 import type { StoredOutput, Tool, ToolResult } from "../../tools/contract.ts";
 import { cutOutput, type Room } from "../../tools/output.ts";
@@ -74,7 +75,9 @@ export async function runCall(
   const { row } = state;
   const has_external = row.external_content;
   const begun_at = around.clock.monotonic();
-  const result = await useTool(work, tool, call, { caller, signal });
+  const result = await retryUnavailable(around.clock, () =>
+    useTool(work, tool, call, { caller, signal }),
+  );
   const mayRead = state.version.tools.includes("read_output");
   const { tool_call_id } = call;
   const cut = cutOutput(result.content, mayRead ? tool_call_id : null, findRoom(state));
@@ -101,7 +104,7 @@ export async function runCall(
   };
 }
 
-/** By its end, or by that of its time; it never throws. */
+/** By its end, or by that of its time; it throws DatabaseUnavailable alone. */
 async function useTool(
   { around, state, findOutput }: Calling,
   tool: Tool,
@@ -131,6 +134,8 @@ async function useTool(
     });
     return await Promise.race([ended, late.promise]);
   } catch (error) {
+    // A tool reads what it needs before it sends anything: nothing has happened yet.
+    if (error instanceof DatabaseUnavailable) throw error;
     log.error("a tool failed", { run_id: row.id, tool: name, error });
     // Whatever broke: it may have been sent before.
     const outcome = tool.sends ? "outcome_unknown" : "error";

@@ -12,7 +12,7 @@ import { type Ending, finish } from "./ending.ts";
 import { intend } from "./intent.ts";
 import { listRuns, listSteps, type RunFilter, RunStanding } from "./lists.ts";
 import { loadLog } from "./loading.ts";
-import { type Record, record } from "./record.ts";
+import type { Record } from "./record.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { findStartable } from "./startable.ts";
 import { beginWaiting, type Request, recordAsking } from "./waiting.ts";
@@ -113,7 +113,7 @@ export const runStore = store(
     /** Approvals that nobody has decided in time; how many they were. */
     expire: (tx, overdue: readonly Overdue[], now: number) => expire(tx, overdue, now),
     /** What happened beside model and tools. */
-    note: (tx, given: Record) => record(tx, given),
+    note: (tx, given: Record) => recordAsking(tx, given, []),
     wait: (tx: Tx, run_id: string, epoch: number, worked_ms: number) =>
       beginWaiting(tx, run_id, epoch, worked_ms),
     /** False: the process has lost the run. The run itself need not travel back. */

@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { isDisabled } from "../../tools/http/store.ts";
-import { type Record, type Recorded, record } from "./record.ts";
+import { findRecorded, type Record, type Recorded, record } from "./record.ts";
 
 /** `disabled` and `cancelled`: nothing was written, and nothing may be sent. */
 export type Intent =
@@ -22,6 +22,8 @@ export async function intend(
   account_id: string,
   tools: readonly string[],
 ): Promise<Intent> {
+  const earlier = await findRecorded(tx, given);
+  if (earlier) return { came: "written", recorded: earlier };
   const disabled: string[] = [];
   for (const name of tools) if (await isDisabled(tx, account_id, name)) disabled.push(name);
   if (disabled.length > 0) return { came: "disabled", tools: disabled };

@@ -38,6 +38,8 @@ export interface Record {
   effects: readonly { effect: NoteEffect; external: boolean }[];
   /** What stands for the thread's messages up to a place, from now on; null: as before. */
   summary: { through_seq: number; content: string } | null;
+  /** A write of this record has failed, and may have been committed all the same. */
+  is_again?: boolean;
 }
 
 /** What a run is now; null: the process has lost it, and must do nothing more for it. */
@@ -65,6 +67,28 @@ const Place = Type.Object({
   thread_id: Type.String(),
   ...Recorded.properties,
 });
+
+const StepPlace = Type.Object({ seq: Type.Integer() });
+
+/**
+ * A part: of a record that is there already, where the run stood behind it; undefined: it is not.
+ * Only its own process adds messages, while people's decisions may have added steps since.
+ */
+export async function findRecorded(tx: Tx, given: Record): Promise<Recorded | undefined> {
+  const last = given.steps.at(-1);
+  if (!given.is_again || !last) return undefined;
+  const { run_id, epoch } = given;
+  const step = await tx.one(
+    StepPlace,
+    sql`SELECT seq FROM steps WHERE run_id = ${run_id} AND id = ${last.id}`,
+  );
+  const recorded = await tx.one(
+    Recorded,
+    sql`SELECT last_seq, message_seq, cancel_requested FROM runs
+        WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'`,
+  );
+  return step && recorded && { ...recorded, last_seq: step.seq };
+}
 
 /** A part: writes a record of a run that goes on running; null: the process has lost the run. */
 export async function record(tx: Tx, given: Record): Promise<Recorded | null> {

@@ -6,7 +6,7 @@ import { show } from "../../../platform/shape.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import { transit } from "../states.ts";
 import { countActive } from "./ending.ts";
-import { type Record, type Recorded, record } from "./record.ts";
+import { findRecorded, type Record, type Recorded, record } from "./record.ts";
 
 /** An approval as it is asked for, and the id of the event that tells of it. */
 export interface Request {
@@ -22,6 +22,8 @@ export async function recordAsking(
   given: Record,
   requests: readonly Request[],
 ): Promise<Recorded | null> {
+  const earlier = await findRecorded(tx, given);
+  if (earlier) return earlier;
   const recorded = await record(tx, given);
   if (recorded && requests.length > 0) await requestApprovals(tx, given.run_id, requests);
   return recorded;
