@@ -56,6 +56,7 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
   openChatRoutes(door, {
     ...chat,
     alias: settings.service.alias,
+    status: settings.service.chat_status,
     changelogUrl: () =>
       settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
   });

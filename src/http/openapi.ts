@@ -147,6 +147,13 @@ const HEADERS = {
       "a server or of what stands in for it, `total` since the request was here.",
     schema: { type: "string" },
   },
+  "x-wadi-ignored": {
+    description:
+      "Unlisted fields of the request that asked for something and were ignored, separated by " +
+      "commas: `n` (of 1 nothing is lost), `max_completion_tokens`, and `response_format` where " +
+      "it is malformed or the model lacks the capability `structured_outputs`. Absent: none.",
+    schema: { type: "string" },
+  },
 } satisfies Json;
 export type DocumentedHeader = keyof typeof HEADERS;
 

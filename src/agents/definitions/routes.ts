@@ -1,8 +1,9 @@
 // The routes of agents: made, listed, read, changed, and checked for what would ask a person.
-import type { Caller } from "../../access/index.ts";
+import type { Caller, Scope } from "../../access/index.ts";
 import { type Door, IdParams } from "../../http/index.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import { refuse } from "../../platform/refusal.ts";
+import type { ModelSettings } from "../../platform/settings/index.ts";
 import type { Around } from "../around.ts";
 import type { LookUpTools } from "../tools/choice.ts";
 import { decide } from "../tools/policy.ts";
@@ -154,12 +155,14 @@ function openChange(door: Door, { agents, alias, clock }: Definitions): void {
   );
 }
 
-function openCheck(door: Door, { require, lookUpTools }: Definitions): void {
+function openCheck(door: Door, { require, lookUpTools, chat, alias }: Definitions): void {
   door.post(
     "/v1/agents/:id/check",
     {
       summary: "Check which tools ask",
-      description: "Of each tool of the current version: whether its calls run or wait, and why.",
+      description:
+        "Of each tool of the current version: whether its calls run or wait, and why. Also which " +
+        "scopes the asking key lacks for a run of its own.",
       scope: "agents",
       params: IdParams,
       replies: { 200: { description: "What becomes of calls.", schema: AgentCheck } },
@@ -168,14 +171,26 @@ function openCheck(door: Door, { require, lookUpTools }: Definitions): void {
     async ({ params, caller }) => {
       const { version, account_id } = await require(params.id, caller);
       const findTool = await lookUpTools(account_id, version.tools);
-      const data = version.tool_revisions.map((pin) => ({
-        ...pin,
-        status: findTool(pin.name)?.is_off === false ? "enabled" : "disabled",
-        ...checkTool(pin, version),
-      }));
-      return [200, { agent_id: version.agent_id, version: version.version, data }];
+      const lacks = (scope: Scope) => !caller.scopes.includes(scope);
+      const data = version.tool_revisions.map((pin) => {
+        const tool = findTool(pin.name);
+        const status = tool?.is_off === false ? "enabled" : "disabled";
+        const missing_scope = tool?.scope && lacks(tool.scope) ? tool.scope : null;
+        return { ...pin, status, ...checkTool(pin, version), missing_scope };
+      });
+      const model_scopes = listModelScopes(version, chat.find(version.model ?? alias));
+      const tool_scopes = data.flatMap(({ missing_scope }) => missing_scope ?? []);
+      const missing_scopes = [...new Set([...model_scopes.filter(lacks), ...tool_scopes])];
+      const { agent_id, version: number } = version;
+      return [200, { agent_id, version: number, missing_scopes, data }];
     },
   );
+}
+
+/** gateway.authentication.4, gateway.endpoints.chat_completions.7: what each round needs. */
+function listModelScopes({ model_params }: VersionRow, model: ModelSettings | undefined): Scope[] {
+  const scopes: Scope[] = model_params.reasoning ? ["reasoning"] : [];
+  return model?.think === "required" ? [...scopes, "think"] : scopes;
 }
 
 /** agents.does.risk.read, agents.does.risk.write, agents.does.risk.irreversible */

@@ -46,6 +46,12 @@ const CheckedTool = Type.Object(
     ),
     why: why("The rules by which it asks before content from outside was read."),
     why_after_external_content: why("The rules by which it asks after that."),
+    missing_scope: maybe(
+      Type.String({
+        description:
+          "The scope that the asking key lacks: in its runs each call fails. Null: none.",
+      }),
+    ),
   },
   { description: "A tool of the version, and what becomes of its calls." },
 );
@@ -55,6 +61,11 @@ export const AgentCheck = Resource(
   {
     agent_id: Type.String({ format: "uuid", description: "The agent." }),
     version: Type.Integer({ description: "Its current version." }),
+    missing_scopes: list(
+      Type.String({ description: "A scope." }),
+      "What the asking key lacks to run this version: `reasoning` or `think` of its model, which " +
+        "fail the whole run, and those of its tools.",
+    ),
     data: list(CheckedTool, "Its tools, in the order of the version."),
   },
   "What would become of calls of the current version's tools.",

@@ -1,4 +1,5 @@
 // The tools that a version may name: the account's own first, then those of the platform.
+import type { Scope } from "../../access/index.ts";
 import type { Bound } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
 import type { ToolPin } from "../definitions/version.ts";
@@ -11,6 +12,8 @@ export interface Choosable {
   pin: ToolPin;
   /** true: it is switched off, or all that are registered are. */
   is_off: boolean;
+  /** The scope that its calls need of the run's key; left out: none. */
+  scope?: Scope | undefined;
 }
 
 /** undefined: there is no tool of that name. */
@@ -39,8 +42,8 @@ export function createChoice({ tools, catalog, settings }: ChoiceOptions): LookU
       }
       const tool = catalog.find(name);
       if (!tool) return undefined;
-      const { revision, risk } = tool;
-      return { pin: { name, revision, kind: "builtin", risk }, is_off: false };
+      const { revision, risk, scope } = tool;
+      return { pin: { name, revision, kind: "builtin", risk }, is_off: false, scope };
     };
   };
 }

@@ -1,6 +1,6 @@
 // What a tool is to the engine, what it is run with, and what it can end with.
 import type { TObject, TSchema } from "@sinclair/typebox";
-import type { Caller } from "../../access/index.ts";
+import type { Caller, Scope } from "../../access/index.ts";
 import type { NoteEffect } from "../notes/note.ts";
 import type { Parameters } from "./schema/parameters.ts";
 
@@ -91,6 +91,8 @@ export interface Tool {
 export interface BuiltinTool extends Tool {
   title: string;
   parameters: TObject;
+  /** The scope without which the key of a run gets nothing from it; left out: none. */
+  scope?: Scope;
   /** true: costs nothing unless the operator prices it; false: its price is unknown till then. */
   is_free: boolean;
 }

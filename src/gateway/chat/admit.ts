@@ -8,6 +8,7 @@ import type { RequestTally } from "../ledger/tally.ts";
 import { conductAnswer } from "./answer.ts";
 import { readWish, writeAsk } from "./ask.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
+import { writeIgnored } from "./ignored.ts";
 import { type By, refuseJudged, refuseMode } from "./permit.ts";
 import type { ChatRequest } from "./request.ts";
 import type { Thinking } from "./think/think.ts";
@@ -32,6 +33,8 @@ export interface Admitted {
   by: By;
   /** Headers that every reply to this request carries. */
   headers: Record<string, string>;
+  /** Headers of a success alone. */
+  success_headers: Record<string, string>;
 }
 
 export interface AdmitOptions {
@@ -67,7 +70,8 @@ export function createAdmit({ registry, clock, changelogUrl, thinking }: AdmitOp
     // gateway.endpoints.chat_completions.7: of a model that needs it every call thinks.
     const thinks = body.think === true || model.settings.think === "required";
     const answer = conductAnswer(model, thinks ? thinking() : null);
-    return { caller, tally, ask, user, model, answer, by, headers };
+    const success_headers = { ...headers, ...writeIgnored(body, ask) };
+    return { caller, tally, ask, user, model, answer, by, headers, success_headers };
   };
 }
 

@@ -11,7 +11,7 @@ import type { Admitted } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { refuseFailure } from "./failure.ts";
 import { nameAsk, noteFailure } from "./noting.ts";
-import { createMessageCollector, STATUS, writeChatReply } from "./reply.ts";
+import { createMessageCollector, writeChatReply } from "./reply.ts";
 import { writeStream } from "./stream.ts";
 
 export interface RelayOptions {
@@ -22,9 +22,12 @@ export interface RelayOptions {
   /** A keyed hash, so that a line of the log tells nobody who the end user is. */
   hashUser(text: string): string;
   running: Running;
+  /** gateway.endpoints.post_chat_completions: of a whole reply, and of a stream that has begun. */
+  status: number;
 }
 
-export function createRelay({ alias, clock, ids, log, hashUser, running }: RelayOptions) {
+export function createRelay(options: RelayOptions) {
+  const { alias, clock, ids, log, hashUser, running, status } = options;
   const nameReply = () => ({
     id: `chatcmpl-${ids.token(24)}`,
     created: Math.floor(clock.now() / 1000),
@@ -40,7 +43,7 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
 
   return {
     async json(admitted: Admitted, signal: AbortSignal): Promise<Reply> {
-      const { ask, answer, tally, headers } = admitted;
+      const { ask, answer, tally, success_headers } = admitted;
       const collector = createMessageCollector();
       const asked_at = clock.monotonic();
       const answering = answer(ask, collector.ear, signal);
@@ -53,7 +56,7 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
       const now = clock.monotonic();
       const timing = writeServerTiming(now - tally.started_at, now - asked_at, ending.waited_ms);
       const reply = writeChatReply(nameReply(), collector.write(), ending);
-      return [STATUS, reply, { ...headers, "server-timing": timing }];
+      return [status, reply, { ...success_headers, "server-timing": timing }];
     },
 
     /** `has_usage`: the caller wants the usage as a last chunk. */
@@ -64,14 +67,13 @@ export function createRelay({ alias, clock, ids, log, hashUser, running }: Relay
       const failure = await writeStream(stream, admitted, {
         chunks,
         has_usage,
-        clock,
-        running,
+        ...{ clock, running, status },
         onFailure: (ending) => note(ending, admitted),
         onBug: (error) => log.error("a stream failed", { ...nameAsk(admitted.ask), error }),
       });
       if (failure) throw refuseFailure(failure, admitted);
-      return stream.answer(STATUS, {
-        ...admitted.headers,
+      return stream.answer(status, {
+        ...admitted.success_headers,
         "x-request-id": admitted.ask.request_id,
       });
     },

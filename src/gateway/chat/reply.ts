@@ -4,7 +4,7 @@ import type { Ear, Piece, Success } from "../../models/index.ts";
 import { maybe, Resource } from "../../platform/shape.ts";
 import { ToolCall } from "./message.ts";
 
-/** gateway.endpoints.post_chat_completions: of a whole reply, and of a stream that has begun. */
+/** gateway.endpoints.post_chat_completions: where the operator has chosen no other. */
 export const STATUS = 201;
 
 /** gateway.resources.usage.p1 */

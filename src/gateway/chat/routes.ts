@@ -30,11 +30,13 @@ export function openChatRoutes(door: Door, options: ChatOptions): void {
       is_slow: true,
       meter: options.meter,
       replies: {
-        201: {
-          description: "The reply.",
+        [options.status]: {
+          description:
+            "The reply, or the stream of its chunks: 201, or 200 where the operator has set " +
+            "`service.chat_status` so. Any 2xx is success.",
           schema: ChatReply,
           stream: ChatChunk,
-          headers: ["server-timing", ...DEPRECATION],
+          headers: ["server-timing", "x-wadi-ignored", ...DEPRECATION],
         },
       },
       refusals: [

@@ -7,13 +7,13 @@ import { type Running, STOPPED } from "../running.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
-import { STATUS } from "./reply.ts";
 
 export interface StreamOptions {
   chunks: ChunkWriter;
   has_usage: boolean;
   clock: Clock;
   running: Running;
+  status: number;
   onFailure(failure: Failure): void;
   onBug(failure: unknown): void;
 }
@@ -52,7 +52,7 @@ export function writeStream(
     silence.stop();
     stream.close();
     // Who has left was told nothing; else it is the status with which the stream began.
-    const status = code === "client_closed_request" ? CATALOGUE[code].status : STATUS;
+    const status = code === "client_closed_request" ? CATALOGUE[code].status : options.status;
     tally.close(status, code, stream.countSent());
   };
   const tellFailure = (refusal: Refusal) => {

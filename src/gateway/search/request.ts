@@ -54,6 +54,5 @@ export type SearchBody = Static<typeof SearchRequest>;
 
 /** What the body asks for, with what it left out. */
 export function readWish({ query, max_results = RESULTS_DEFAULT, language }: SearchBody) {
-  // Half a surrogate pair is no text: neither an engine nor a strict caller takes it.
-  return { query: query.toWellFormed(), max_results, language: language?.toLowerCase() ?? null };
+  return { query, max_results, language: language?.toLowerCase() ?? null };
 }

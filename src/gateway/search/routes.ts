@@ -63,7 +63,9 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
     async ({ body, ...visit }) => {
       const { caller, request_id, trace } = visit;
       const account = accountOf(caller);
-      const ask: SearchAsk = { request_id, trace, account, ...readWish(body) };
+      // Half a surrogate pair is no text: neither an engine nor a strict caller takes it.
+      const query = body.query.toWellFormed();
+      const ask: SearchAsk = { request_id, trace, account, ...readWish({ ...body, query }) };
       const found = await answer(visit, ({ search }, signal) => search(ask, signal));
       const results = chooseResults(found.answer.hits, ask.max_results);
       return [STATUS, writeSearchReply(ask.query, results), found.headers];

@@ -144,6 +144,8 @@ function isTable(given: unknown): given is Given {
 
 /** What a text, a number or a boolean must be, when it is not that. */
 function judgeLeaf(field: Field, given: unknown): string | undefined {
+  const words = field.enum ?? (field.const === undefined ? undefined : [field.const]);
+  if (words) return words.includes(given) ? undefined : `must be ${listWords(words)}`;
   if (field.type === "string") return judgeText(field, given);
   if (field.type === "boolean") {
     return typeof given === "boolean" ? undefined : "must be true or false";
@@ -156,8 +158,6 @@ function judgeLeaf(field: Field, given: unknown): string | undefined {
 }
 
 function judgeText(field: Field, given: unknown): string | undefined {
-  const words = field.enum ?? (field.const === undefined ? undefined : [field.const]);
-  if (words) return words.includes(given) ? undefined : `must be ${listWords(words)}`;
   if (typeof given !== "string") return "must be text in quotes";
   const { minLength = 0, maxLength } = field;
   if (given.length < minLength && maxLength === undefined) return "must not be empty";

@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { Model } from "./model-table.ts";
 import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
-import { duration, retention, text } from "./words.ts";
+import { choice, duration, retention, text } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -103,6 +103,11 @@ export const Table = Type.Object(
           default: "",
           unquoted: true,
           reloads: true,
+        }),
+        chat_status: choice([201, 200], {
+          description: "The status of a chat reply; 200 for clients that take no other, like Dify.",
+          default: 201,
+          reloads: false,
         }),
       },
       { description: "What callers see of the service as a whole.", default: {} },

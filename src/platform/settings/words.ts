@@ -28,6 +28,10 @@ export const text = (format: FormatName, words: Words<string>) => Type.String({ 
 export const word = <const T extends string>(values: readonly T[], words: Words<T>) =>
   Type.Unsafe<T>({ type: "string", enum: values, ...words });
 
+/** One of a few whole numbers. */
+export const choice = <const T extends number>(values: readonly T[], words: Words<T>) =>
+  Type.Unsafe<T>({ type: "integer", enum: values, ...words });
+
 /** "5s" in the file; whole milliseconds, under the name with `_ms` behind it, in the program. */
 export interface Duration extends TUnsafe<number> {
   format: "duration";

@@ -36,6 +36,7 @@ function open(answer: Answer) {
     has_usage: false,
     clock,
     running,
+    status: 201,
     onFailure: (failure) => void failures.push(failure),
     onBug: (bug) => void bugs.push(bug),
   });

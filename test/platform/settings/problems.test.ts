@@ -85,6 +85,10 @@ describe("values of the wrong kind or size", () => {
       'wadi.toml:2: service.operator must be text of 1 to 64 characters, but is ""',
     ],
     [
+      "[service]\nchat_status = 204",
+      "wadi.toml:2: service.chat_status must be 201 or 200, but is 204",
+    ],
+    [
       '[service]\nchangelog_url = "javascript:alert(1)"',
       "wadi.toml:2: service.changelog_url must be an http or https URL",
     ],

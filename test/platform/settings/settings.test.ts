@@ -27,6 +27,7 @@ alias = "acme"
 default_model = "qwen3-32b"
 operator = "acme"
 changelog_url = "https://acme.example/changelog"
+chat_status = 200
 
 [[models]]
 id = "small"
@@ -119,7 +120,13 @@ describe("without a file", () => {
         public_url: "",
         stop_timeout_ms: 30_000,
       },
-      service: { alias: "svc", default_model: "stub-1", operator: "wadi", changelog_url: "" },
+      service: {
+        alias: "svc",
+        default_model: "stub-1",
+        operator: "wadi",
+        chat_status: 201,
+        changelog_url: "",
+      },
       models: [
         {
           id: "stub-1",
@@ -226,6 +233,7 @@ describe("a file", () => {
       default_model: "qwen3-32b",
       operator: "acme",
       changelog_url: "https://acme.example/changelog",
+      chat_status: 200,
     });
     expect(settings.models[0]?.upstream).toEqual({
       kind: "stub",

@@ -51,7 +51,7 @@ describe("every setting", () => {
 
   test("has bounds where it is a number or a duration", () => {
     for (const [path, field] of ALL) {
-      const isNumber = field.type === "integer" || field.type === "number";
+      const isNumber = !field.enum && (field.type === "integer" || field.type === "number");
       if (isNumber) expect([path, typeof field.minimum]).toEqual([path, "number"]);
       if (isNumber || field.format === "duration") {
         expect([path, typeof field.maximum]).toEqual([path, "number"]);
@@ -80,6 +80,7 @@ test("every setting outside of models says whether a reload takes it over", () =
     "server.metrics_token_env",
     "server.trusted_proxies",
     "service.alias",
+    "service.chat_status",
   ]);
 });
 
@@ -99,6 +100,7 @@ test("the settings with one place in the file are those that a variable can over
     "service.default_model",
     "service.operator",
     "service.changelog_url",
+    "service.chat_status",
     "limits.requests_per_minute",
     "limits.active_runs",
     "limits.daily_runs",

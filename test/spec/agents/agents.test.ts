@@ -1,8 +1,9 @@
 // Agents as their owner makes, reads and changes them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Scope } from "../../../src/access/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
-import { allow } from "../gateway/keys.ts";
+import { allow, createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
 import { createAgent, type Json, readJson, startService } from "./service.ts";
 
@@ -308,18 +309,38 @@ describe("POST /v1/agents/{id}/check", () => {
     const tools = ["web_search", "calculator"];
     const policy = { require_approval: ["calculator"] };
     const { id } = await createAgent(app, { tools, policy });
-    const reply = await readJson(await app.ask("POST", `/v1/agents/${id}/check`));
-    const builtin = { revision: 1, kind: "builtin", risk: "read", status: "enabled" };
+    const key = await createKey(app, { scopes: ["agents", "search"] });
+    const reply = await readJson(await app.ask("POST", `/v1/agents/${id}/check`, { key }));
+    const builtin = {
+      ...{ revision: 1, kind: "builtin", risk: "read", status: "enabled" },
+      missing_scope: null,
+    };
     const runs = { effect: "runs", why: [], why_after_external_content: [] };
     const asks = { effect: "asks", why: ["listed"], why_after_external_content: ["listed"] };
     expect(reply).toEqual({
-      ...{ agent_id: id, version: 1 },
+      ...{ agent_id: id, version: 1, missing_scopes: [] },
       data: [
         { name: "web_search", ...builtin, ...runs },
         { name: "calculator", ...builtin, ...asks },
       ],
     });
   });
+});
+
+test("gateway.authentication.4 a check names the scopes that the asking key lacks", async () => {
+  const tools = ["web_search", "calculator"];
+  const { id } = await createAgent(app, { tools, model_params: { reasoning: true } });
+  const check = async (scopes: Scope[]) => {
+    const key = await createKey(app, { scopes: ["agents", ...scopes] });
+    const told = await readJson(await app.ask("POST", `/v1/agents/${id}/check`, { key }));
+    return [told.missing_scopes, told.data.map((tool: Json) => tool.missing_scope)];
+  };
+  expect(await check([])).toEqual([
+    ["reasoning", "search"],
+    ["search", null],
+  ]);
+  expect(await check(["search"])).toEqual([["reasoning"], [null, null]]);
+  expect(await check(["search", "reasoning"])).toEqual([[], [null, null]]);
 });
 
 test("agents.resources.p1 replies have every field of their schemas, which require what is never null", async () => {

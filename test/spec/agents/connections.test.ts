@@ -268,6 +268,8 @@ describe("agents.endpoints.tools.p3 a connection is bound to its hosts", () => {
     expect((await read(id)).allowed_hosts).toEqual(["api.example.com"]);
     const other = { name: "second_of_it", endpoint: "https://other.example.com/" };
     const refused = await app.post("/v1/tools", makeTool({ ...other, connection_id: id }));
+    const { error } = (await refused.clone().json()) as Json;
+    expect(error.message).toContain('add "other.example.com" to its `allowed_hosts`');
     await expectRefusal(refused, 400, "invalid_request", "connection_id");
     const body = { secret: "known", allowed_hosts: ["api.example.com", "other.example.com"] };
     await readJson(await app.ask("PUT", `/v1/tools/connections/${id}/secret`, { body }));

@@ -103,6 +103,29 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
     }
   });
 
+  test("that counts for nothing is named in a header, of replies and of streams", async () => {
+    const more = 'capabilities = ["streaming", "structured_outputs"]';
+    await using able = await startFront({ model: more });
+    const ask = async (on: Front, fields: object) => {
+      const reply = await on.chat("Hello", fields);
+      await reply.text();
+      return reply.headers.get("x-wadi-ignored");
+    };
+    const all = { n: 2, max_completion_tokens: 5, response_format: format };
+    const frames = [writeFrame({ content: "42" }), writeFrame({}, "stop"), USAGE_FRAME, DONE];
+    for (const stream of [false, true]) {
+      const script = () => (stream ? answerFrames(frames) : answerText("42"));
+      for (const { upstream } of [able, front]) upstream.script = script;
+      expect(await ask(front, { ...all, stream })).toBe(
+        "response_format, n, max_completion_tokens",
+      );
+      expect(await ask(able, { ...all, stream })).toBe("n, max_completion_tokens");
+      expect(await ask(able, { response_format: 5, stream })).toBe("response_format");
+      const nothing = { n: 1, max_completion_tokens: null, response_format: { type: "text" } };
+      expect(await ask(front, { ...nothing, stream, reasoning_effort: "low" })).toBeNull();
+    }
+  });
+
   test("is passed on where well formed to a model that is said to obey it", async () => {
     const capabilities = 'capabilities = ["streaming", "structured_outputs"]';
     await using own = await startFront({ model: capabilities });

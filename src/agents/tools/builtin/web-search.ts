@@ -6,6 +6,9 @@ import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 /** The account's quota and the shared places are waited for. */
 const TIMEOUT_MS = 120_000;
 
+/** Nothing of a search needs more than the route would: gateway.authentication.4. */
+const SCOPE = "search";
+
 /** The search of this server, asked from inside; it waits where a route would refuse. */
 export type SearchInside = GatewayInside["search"];
 
@@ -27,15 +30,15 @@ export function createWebSearch(search: SearchInside): BuiltinTool {
     external_content: true,
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
+    scope: SCOPE,
     is_free: false,
     run: (use) => runSearch(search, use),
   };
 }
 
 async function runSearch(search: SearchInside, use: ToolUse): Promise<ToolResult> {
-  // Nothing of a search needs more than the route would: gateway.authentication.4.
-  if (!use.caller.scopes.includes("search")) {
-    return fail("error", "The key that started this run lacks the scope `search`.");
+  if (!use.caller.scopes.includes(SCOPE)) {
+    return fail("error", `The key that started this run lacks the scope \`${SCOPE}\`.`);
   }
   const wish = readWish(use.arguments as Static<typeof Parameters>);
   const found = await search.ask(

@@ -135,7 +135,9 @@ export async function bindHost(
   if (found?.account_id !== account_id) throw refuse("connection_not_found", { param });
   if (found.allowed_hosts.includes(host)) return;
   if (found.allowed_hosts.length > 0) {
-    const message = "The connection is for other hosts than the endpoint's.";
+    const message =
+      `The connection is for other hosts than the endpoint's: add ${JSON.stringify(host)} to its ` +
+      "`allowed_hosts`, together with its secret (PUT …/secret).";
     throw refuse("invalid_request", { param, message });
   }
   await tx.run(
