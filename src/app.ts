@@ -56,6 +56,8 @@ export interface AppOptions {
   openSupply?: OpenSupply;
   /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
+  /** true: everybody knows its keys, so that only names of this machine are answered. */
+  is_local_only?: boolean;
   /** Called when nothing can be kept any more: the process has to go. */
   onFatal(failure: unknown): void;
 }
@@ -104,8 +106,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
   const running = createRunning();
-  const { host, port, trusted_proxies } = settings.server;
-  const listening = { host, port, trusted_proxies, endRunning: running.end };
+  const origins = chooseOrigins(options, () => settings.server);
+  const listening = { ...settings.server, origins, endRunning: running.end };
   const entrance = createEntrance({ ...listening, clock, ids, log });
   const figures = await openFigures(options);
   const observe = figures && observeRequests(figures.metrics);
@@ -178,6 +180,15 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 /** What is wrong with a disk or a server is a sentence; a stack would say nothing more. */
 function describeFailure(failure: unknown): unknown {
   return failure instanceof DatabaseUnavailable ? failure.message : failure;
+}
+
+/** As the settings say now. */
+function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["server"]) {
+  return {
+    isLocalOnly: is_local_only === true,
+    publicUrl: () => server().public_url,
+    corsOrigins: () => server().cors_origins,
+  };
 }
 
 /** The agent service is several houses, which know of each other only what is handed to them. */

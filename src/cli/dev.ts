@@ -55,6 +55,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
         secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
         openSupply: recording.open(around.log),
         has_open_metrics: true,
+        is_local_only: true,
         ...around,
       }),
     async welcome(operator) {

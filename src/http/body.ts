@@ -60,10 +60,7 @@ export function parseBody(bytes: Uint8Array): { value: unknown } | BodyFault {
   }
 }
 
-/**
- * The body as it was sent; refuses what is too large or late. The server throws away what is left
- * of a refused one, so that its sender sees the reply.
- */
+/** The body as it was sent; refuses what is too large or late. */
 export async function readBytes(
   request: Request,
   bytes_max: number,
@@ -117,8 +114,8 @@ async function readPieces(
     length += piece.length;
     if (counted) counted.request_bytes = length;
     if (length > bytes_max) {
-      // Not waited for, as a loop over the body would: a rebuilt request never tells its end.
-      void reader?.cancel();
+      // What is left of it is thrown away behind the reply.
+      reader?.releaseLock();
       throw tooLarge(bytes_max);
     }
     pieces.push(piece);

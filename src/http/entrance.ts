@@ -9,7 +9,9 @@ import { refuseListening } from "./cannot-listen.ts";
 import { createNameClient } from "./client-address.ts";
 import type { Door } from "./door.ts";
 import { answerRefusal, halfOfPath } from "./envelope.ts";
+import { createIntake } from "./intake.ts";
 import { documentRoute } from "./openapi.ts";
+import type { OriginRules } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
 
@@ -22,8 +24,6 @@ const IDLE_TIMEOUT_S = 60;
 const BODY_BYTES_OUT_OF_REACH = Number.MAX_SAFE_INTEGER;
 /** What was told at the deadline of a stop has this long to reach its callers. */
 const GRACE_MS = 1_000;
-/** Elysia looks for the path from here on: a shorter host would hide its first segment. */
-const PATH_FROM = 11;
 
 export interface Page {
   path: string;
@@ -35,6 +35,8 @@ export interface EntranceOptions {
   port: number;
   /** Whose X-Forwarded-For is believed; left out: nobody's. */
   trusted_proxies?: readonly string[];
+  /** Which web pages may ask; left out: none that a browser asks about first. */
+  origins?: OriginRules;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -61,14 +63,18 @@ export interface Entrance extends Service {
 export function createEntrance(options: EntranceOptions): Entrance {
   const { ids, log } = options;
   const app = new Elysia({ strictPath: true, normalize: false });
-  /** A request whose URL had to be rebuilt, and the one that the socket knows. */
-  const rebuilt = new WeakMap<Request, Request>();
   const nameClient = createNameClient(options.trusted_proxies ?? []);
   let server: Bun.Server<undefined> | undefined;
   let isStopping = false;
 
   const answerRefused = (refusal: Refusal, request: Request) =>
     answerRefusal(refusal, halfOfPath(pathOf(request.url)), chooseRequestId(request, ids));
+
+  const intake = createIntake({
+    ...options,
+    route: (request) => app.fetch(request),
+    answerRefused,
+  });
 
   return {
     name: "http",
@@ -88,20 +94,18 @@ export function createEntrance(options: EntranceOptions): Entrance {
       }
       for (const { path, answer } of pages) {
         const hidden = { parse: "none", detail: { hide: true } } as const;
-        app.get(path, ({ request }) => withRequestId(request, answer), hidden);
+        app.get(path, ({ request }) => withRequestId(request, answer, ids), hidden);
       }
       app.compile();
     },
-    async answer(request) {
-      return app.fetch(normalizeRequest(request, rebuilt));
-    },
+    answer: async (request) => intake.answer(request),
     holdOpen(request) {
-      const known = rebuilt.get(request) ?? request;
+      const known = intake.findSent(request);
       server?.timeout(known, 0);
       return () => server?.timeout(known, IDLE_TIMEOUT_S);
     },
     addressOf(request) {
-      const peer = server?.requestIP(rebuilt.get(request) ?? request)?.address ?? null;
+      const peer = server?.requestIP(intake.findSent(request))?.address ?? null;
       return nameClient(peer, request.headers.get("x-forwarded-for"));
     },
     start() {
@@ -115,7 +119,9 @@ export function createEntrance(options: EntranceOptions): Entrance {
           development: false,
           idleTimeout: IDLE_TIMEOUT_S,
           maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
-          fetch: (request) => app.fetch(normalizeRequest(request, rebuilt)),
+          // By the path as it was sent: the URL of a request no longer shows it.
+          routes: { "/v1/*": intake.answerVersioned },
+          fetch: intake.answer,
           error: (error) => {
             log.error("a request failed outside of every route", { error });
             return answerRefusal(refuse("internal_error"), "gateway", ids.uuid());
@@ -137,13 +143,13 @@ export function createEntrance(options: EntranceOptions): Entrance {
       return `http://${host}:${server.port}`;
     },
   };
+}
 
-  async function withRequestId(request: Request, answer: Page["answer"]): Promise<Response> {
-    // Elysia answers HEAD for pages by itself; a wrong method is not found under /v1 only.
-    const response = await answer(request);
-    response.headers.set("x-request-id", chooseRequestId(request, ids));
-    return response;
-  }
+async function withRequestId(request: Request, answer: Page["answer"], ids: Ids) {
+  // Elysia answers HEAD for pages by itself; a wrong method is not found under /v1 only.
+  const response = await answer(request);
+  response.headers.set("x-request-id", chooseRequestId(request, ids));
+  return response;
 }
 
 /** Lets what runs end until the deadline, then says so to whoever still waits, and lets go. */
@@ -167,13 +173,4 @@ function refuseStopping(): Refusal {
     message: "The service is being stopped: send the request again.",
     headers: { connection: "close" },
   });
-}
-
-/** Elysia reads another path in a URL with a short or malformed host: it gets a plain one. */
-function normalizeRequest(request: Request, rebuilt: WeakMap<Request, Request>): Request {
-  const url = request.url;
-  if (url.startsWith("http://") && url.indexOf("/", 7) >= PATH_FROM) return request;
-  const normal = new Request(`http://localhost${pathOf(url)}`, request);
-  rebuilt.set(normal, request);
-  return normal;
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../platform/clock.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { readBytes } from "./body.ts";
 import { refuseListening } from "./cannot-listen.ts";
+import { closeBehind, isBounded } from "./unread-body.ts";
 
 const HOST = "127.0.0.1";
 const BODY_BYTES_MAX = 1024 * 1024;
@@ -63,7 +64,8 @@ export function openReceiver({ port, clock, take, onFailure }: ReceiverOptions):
       reusePort: false,
       development: false,
       maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
-      fetch: receive,
+      fetch: (request) =>
+        isBounded(request) ? receive(request) : closeBehind(request, receive(request), clock),
     });
   } catch (failure) {
     throw refuseListening(failure, { host: HOST, port });

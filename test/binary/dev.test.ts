@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { sendRaw } from "../http/raw-client.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
 const ENDINGS = ["-approver", "-none", "-other", "-expired", "-revoked", "-internal", "-ownerless"];
@@ -141,4 +142,26 @@ health_every = "0s"
   // Both have more bytes than the window has tokens: only who counts can tell them apart.
   expect(await ask(5_000)).toBe("context_length_exceeded");
   expect(await ask(1_000)).toBe("upstream_error");
+});
+
+test("a web page of another host may not ask it, by no name and with no Origin", async () => {
+  const ask = async (path: string, lines: readonly string[], url = dev.url) => {
+    const head = [`GET ${path} HTTP/1.1`, ...lines, "Authorization: Bearer svc_sk_dev"];
+    return (await sendRaw(url, `${head.join("\r\n")}\r\n\r\n`))!.status;
+  };
+  const paths = ["/v1/models", "/v1/runs", "/metrics", "/openapi.json", "/healthz"];
+  for (const path of paths) {
+    expect(await ask(path, ["Host: evil.example"])).toBe(403);
+    expect(await ask(path, ["Host: localhost", "Origin: https://evil.example"])).toBe(403);
+  }
+  expect(await ask("/v1/models", ["Host: localhost", "Origin: http://localhost:3000"])).toBe(200);
+
+  const env = {
+    WADI_SERVER__CORS_ORIGINS: "https://app.example",
+    WADI_SERVER__PUBLIC_URL: "https://wadi.example",
+  };
+  const opened = await room.serve(["dev", "--port", "0"], { env });
+  const app = "Origin: https://app.example";
+  expect(await ask("/v1/models", ["Host: wadi.example", app], opened.url)).toBe(200);
+  expect(await ask("/v1/models", ["Host: app.example", app], opened.url)).toBe(403);
 });

@@ -2,7 +2,12 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../src/access/index.ts";
 import { createDoor, type Door, type DoorOptions } from "../../src/http/door.ts";
-import { createEntrance, type Entrance, type Page } from "../../src/http/entrance.ts";
+import {
+  createEntrance,
+  type Entrance,
+  type EntranceOptions,
+  type Page,
+} from "../../src/http/entrance.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { refuse } from "../../src/platform/refusal.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
@@ -33,13 +38,14 @@ export function createHall(
   open: (door: Door) => void,
   options: Partial<DoorOptions> = {},
   pages: readonly Page[] = [],
+  at: Partial<EntranceOptions> = {},
 ): Hall {
   const clock = createManualClock();
   const ids = createSeededIds();
   const lines: Hall["lines"] = [];
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  const entrance = createEntrance({ host: "127.0.0.1", port: 0, clock, ids, log });
+  const entrance = createEntrance({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
   const given = {
     observe: null,
     half: "gateway" as const,

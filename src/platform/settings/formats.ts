@@ -23,6 +23,13 @@ export const FORMATS = {
   path: matching(/^(\/[!-"$-~]*)?$/, "empty or a path that begins with /"),
   database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
   link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
+  /** As browsers write it, which is compared letter by letter. */
+  origin(text: string) {
+    const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@"<>,A-Z]+$/.test(text);
+    const isWeb = /^https?:/.test(text);
+    if (isOrigin && (!isWeb || URL.parse(text)?.origin === text)) return text;
+    throw new RangeError('must be an origin in lower case, such as "https://app.example.com"');
+  },
   upstream: readBase,
   search: (text: string) => (text === "" ? text : readBase(text)),
   /** What a server is asked as it stands: its query may say how deep it is to sleep. */

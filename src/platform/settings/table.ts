@@ -62,6 +62,16 @@ export const Table = Type.Object(
             reloads: false,
           },
         ),
+        cors_origins: Type.Array(
+          text("origin", { description: "An origin such as https://app.example.com." }),
+          {
+            description:
+              "Origins whose browser apps may ask this server; without any, OPTIONS is 404.",
+            default: [],
+            maxItems: 1_000,
+            reloads: true,
+          },
+        ),
         public_url: text("link", {
           description: "Where people reach this server; used in links shown to them.",
           default: "",

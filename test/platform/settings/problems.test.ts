@@ -101,6 +101,11 @@ describe("values of the wrong kind or size", () => {
       "wadi.toml:4: models[0].frequency_penalty must be a number from -2 to 2, but is Infinity",
     ],
     [
+      '[server]\ncors_origins = ["https://App.example/"]',
+      "wadi.toml:2: server.cors_origins[0] must be an origin in lower case, such as" +
+        ' "https://app.example.com", but is text',
+    ],
+    [
       '[server]\ntrusted_proxies = ["10.0.0.0/8", "proxy.internal"]',
       "wadi.toml:2: server.trusted_proxies[1] must be an address, or a network" +
         ' such as "10.0.0.0/8", but is "proxy.internal"',

@@ -1,0 +1,185 @@
+// Who may ask as a web page: dev's own names, and the browser apps that the operator has opened.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHall, describeRoute, type Hall } from "./hall.ts";
+import { type RawReply, sendRaw } from "./raw-client.ts";
+
+const APP = "https://app.example";
+const KEY = "Authorization: Bearer key";
+const ALLOW = "access-control-allow-origin";
+
+function openHall(isLocalOnly: boolean, cors_origins: readonly string[]): Hall {
+  const origins = {
+    isLocalOnly,
+    publicUrl: () => "https://wadi.example:8443/base",
+    corsOrigins: () => cors_origins,
+  };
+  const page = { path: "/page", answer: () => new Response("a page\n") };
+  return createHall(
+    (door) => door.get("/v1/things", describeRoute<never>(), () => [200, { all: "things" }]),
+    {},
+    [page],
+    { origins },
+  );
+}
+
+const send = (hall: Hall, line: string, ...headers: string[]): Promise<RawReply | null> =>
+  sendRaw(hall.entrance.url, [`${line} HTTP/1.1`, ...headers, KEY, "", ""].join("\r\n"));
+
+describe("where everybody knows the keys", () => {
+  let hall: Hall;
+  beforeAll(async () => {
+    hall = openHall(true, [APP]);
+    await hall.entrance.start();
+  });
+  afterAll(() => hall.entrance.stop(0));
+
+  const own = [
+    "localhost",
+    "LocalHost",
+    "app.localhost",
+    "a.b.localhost",
+    "127.0.0.1",
+    "127.9.8.7",
+  ];
+  for (const name of [...own, "[::1]", "wadi.example"]) {
+    for (const host of [name, `${name}:1`, `${name}:65535`]) {
+      test(`the Host ${host} is answered`, async () => {
+        expect(await send(hall, "GET /v1/things", `Host: ${host}`)).toMatchObject({ status: 200 });
+      });
+    }
+  }
+
+  const foreign = ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "128.0.0.1"];
+  const odd = [
+    "",
+    "notlocalhost",
+    ".localhost",
+    "localhost, evil.example",
+    "user@localhost",
+    "a b",
+  ];
+  for (const host of [...foreign, ...odd, "[::2]", "[::1].evil.example", "0.0.0.0", "10.0.0.1"]) {
+    test(`the Host "${host}" is refused on every path`, async () => {
+      for (const path of ["/v1/things", "/page", "/v1/unknown", "/v1/../page"]) {
+        const reply = await send(hall, `GET ${path}`, `Host: ${host}`, "x-request-id: mine");
+        if (path === "/v1/../page") expect([403, 404]).toContain(reply!.status);
+        else expect(reply).toMatchObject({ status: 403, headers: { "x-request-id": "mine" } });
+        expect(reply!.body).not.toContain('things"');
+      }
+      const { body } = (await send(hall, "GET /v1/things", `Host: ${host}`))!;
+      expect(JSON.parse(body).error).toMatchObject({ code: "permission_denied" });
+    });
+  }
+
+  test("a request without a Host of HTTP/1.0 is refused", async () => {
+    const text = `GET /v1/things HTTP/1.0\r\n${KEY}\r\n\r\n`;
+    expect(await sendRaw(hall.entrance.url, text)).toMatchObject({ status: 403 });
+  });
+
+  const pages = [
+    "http://localhost",
+    "http://localhost:3000",
+    "https://127.0.0.1:1",
+    "http://[::1]:5",
+  ];
+  for (const origin of [...pages, "http://app.localhost:5173", "https://wadi.example:8443", APP]) {
+    test(`the Origin ${origin} may ask`, async () => {
+      const reply = await send(hall, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
+      expect(reply).toMatchObject({ status: 200 });
+    });
+  }
+  for (const origin of ["https://evil.example", "null", "", "http://localhost.evil.example"]) {
+    test(`the Origin "${origin}" is refused`, async () => {
+      const reply = await send(hall, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
+      expect(reply).toMatchObject({ status: 403 });
+      expect(JSON.parse(reply!.body).error).toMatchObject({ code: "permission_denied" });
+      expect(reply!.headers).not.toContainKey(ALLOW);
+    });
+  }
+
+  test("the agents' half says it in its own envelope", async () => {
+    const { body } = (await send(hall, "GET /v1/runs", "Host: evil.example"))!;
+    expect(JSON.parse(body)).toEqual({
+      error: expect.objectContaining({ type: expect.any(String) }),
+    });
+  });
+});
+
+describe("where keys are secret", () => {
+  let closed: Hall;
+  let open: Hall;
+  beforeAll(async () => {
+    closed = openHall(false, []);
+    open = openHall(false, [APP, "tauri://localhost"]);
+    await Promise.all([closed, open].map(({ entrance }) => entrance.start()));
+  });
+  afterAll(() => Promise.all([closed, open].map(({ entrance }) => entrance.stop(0))));
+  const preflight = (hall: Hall, origin: string, ...headers: string[]) =>
+    send(hall, "OPTIONS /v1/things", "Host: a.example", `Origin: ${origin}`, ...headers);
+  const ASKS = "Access-Control-Request-Method: POST";
+
+  test("any name and any Origin is answered, and without CORS", async () => {
+    const reply = await send(closed, "GET /v1/things", "Host: any.example", `Origin: ${APP}`);
+    expect(reply).toMatchObject({ status: 200 });
+    expect(reply!.headers).not.toContainKey(ALLOW);
+  });
+
+  test("gateway.errors.not_found OPTIONS is a wrong method where no app is opened", async () => {
+    expect(await preflight(closed, APP, ASKS)).toMatchObject({ status: 404 });
+  });
+
+  test("an opened app is told that it may ask, with the headers it names", async () => {
+    const names = "authorization,content-type,x-stainless-os";
+    const reply = await preflight(open, APP, ASKS, `Access-Control-Request-Headers: ${names}`);
+    expect(reply).toMatchObject({
+      status: 204,
+      body: "",
+      headers: {
+        [ALLOW]: APP,
+        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+        "access-control-allow-headers": names,
+        "access-control-max-age": "600",
+        vary: "Origin",
+        "x-request-id": expect.any(String),
+      },
+    });
+  });
+
+  test("names of headers that are none are not echoed", async () => {
+    const odd = "Access-Control-Request-Headers: a b;c";
+    const { headers } = (await preflight(open, APP, ASKS, odd))!;
+    expect(headers["access-control-allow-headers"]).toBe("authorization, content-type");
+  });
+
+  test("an Origin that is not opened, and an OPTIONS that asks nothing, are wrong methods", async () => {
+    for (const origin of ["https://app.example.evil", "http://app.example", "null"]) {
+      const reply = await preflight(open, origin, ASKS);
+      expect(reply).toMatchObject({ status: 404 });
+      expect(reply!.headers).not.toContainKey(ALLOW);
+    }
+    expect(await preflight(open, APP)).toMatchObject({ status: 404 });
+  });
+
+  test("an opened app may read replies, refusals and pages, and the headers of ours", async () => {
+    for (const [path, status] of [
+      ["/v1/things", 200],
+      ["/page", 200],
+      ["/v1/no", 404],
+    ] as const) {
+      for (const origin of [APP, "tauri://localhost"]) {
+        const reply = await send(open, `GET ${path}`, "Host: b.example", `Origin: ${origin}`);
+        expect(reply).toMatchObject({ status, headers: { [ALLOW]: origin, vary: "Origin" } });
+        const exposed = reply!.headers["access-control-expose-headers"]!.split(", ");
+        expect(exposed).toContainValues(["x-request-id", "retry-after", "server-timing"]);
+      }
+    }
+    const reply = await send(
+      open,
+      "GET /v1/things",
+      "Host: b.example",
+      "Origin: https://evil.example",
+    );
+    expect(reply!.status).toBe(200);
+    expect(reply!.headers).not.toContainKey(ALLOW);
+  });
+});

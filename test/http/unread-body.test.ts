@@ -1,0 +1,107 @@
+// What is read of a body behind a refusal, over bare sockets.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { nextTurn } from "../../src/platform/clock.ts";
+import { createHall, describeRoute, type Hall } from "./hall.ts";
+import { openRaw, type RawClient } from "./raw-client.ts";
+
+const KEY = "Authorization: Bearer key\r\n";
+const PIECE = "x".repeat(16 * 1024);
+const CHUNK = `${PIECE.length.toString(16)}\r\n${PIECE}\r\n`;
+/** What the sockets of both sides hold beside what was read. */
+const SOCKET_BYTES = 16 * 1024 * 1024;
+const BODY_BYTES = 64 * 1024 * 1024;
+
+let hall: Hall;
+beforeAll(async () => {
+  hall = createHall(
+    (door) => {
+      const Body = Type.Object({ size: Type.Integer() });
+      door.post("/v1/things", describeRoute(Body), ({ body: { size } }) => [200, { size }]);
+    },
+    {},
+    [{ path: "/page", answer: () => new Response("a page\n") }],
+  );
+  await hall.entrance.start();
+});
+afterAll(() => hall.entrance.stop(0));
+
+/** Sends on until the other side closes; how much went out. */
+async function pour(client: RawClient, piece: string): Promise<number> {
+  let sent = 0;
+  let isClosed = false;
+  void client.closed.then(() => (isClosed = true));
+  while (!isClosed && sent < BODY_BYTES) {
+    sent += piece.length;
+    if (client.socket.write(piece)) await new Promise((resolve) => setImmediate(resolve));
+    else await Promise.race([client.closed, new Promise((go) => client.socket.once("drain", go))]);
+  }
+  return sent;
+}
+
+describe("a refused body is not read to its end", () => {
+  const endless = [
+    ["announced", `Content-Length: ${BODY_BYTES}`, PIECE],
+    ["in chunks", "Transfer-Encoding: chunked", CHUNK],
+  ] as const;
+  const refused: [what: string, line: string, key: string, status: number][] = [
+    ["without a key", "POST /v1/things", "", 401],
+    ["too large", "POST /v1/things", KEY, 413],
+    ["for no route", "POST /v1/unknown", KEY, 404],
+    ["for another method", "PUT /v1/things", KEY, 404],
+  ];
+  for (const [how, header, piece] of endless) {
+    for (const [what, line, key, status] of refused) {
+      test(`${how}, ${what}`, async () => {
+        const client = await openRaw(hall.entrance.url, "POST");
+        client.write(`${line} HTTP/1.1\r\nHost: localhost\r\n${key}${header}\r\n\r\n`);
+        // A chunked body has to be large before it is too large.
+        const [reply, sent] = await Promise.all([client.read(), pour(client, piece)]);
+        expect(reply).toMatchObject({ status, headers: { connection: "close" } });
+        expect(JSON.parse(reply!.body).error).toBeObject();
+        expect(sent).toBeLessThan(SOCKET_BYTES);
+        await client.closed;
+      });
+    }
+  }
+
+  test("who sends nothing more has its reply, and is let go after a second", async () => {
+    const client = await openRaw(hall.entrance.url, "POST");
+    client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");
+    while (!client.rest().includes("invalid_api_key")) {
+      await new Promise((resolve) => client.socket.once("data", resolve));
+    }
+    await hall.clock.advance(1_000);
+    expect(await client.read()).toMatchObject({ status: 401 });
+    await client.closed;
+  });
+
+  test("who drips is let go after five seconds", async () => {
+    const client = await openRaw(hall.entrance.url, "POST");
+    client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");
+    while (!client.rest().includes("invalid_api_key")) {
+      await new Promise((resolve) => client.socket.once("data", resolve));
+    }
+    for (let second = 1; second <= 5; second++) {
+      client.write("x");
+      await nextTurn();
+      await hall.clock.advance(1_000);
+    }
+    expect(await client.read()).toMatchObject({ status: 401 });
+    await client.closed;
+  });
+
+  test("one in chunks that has come whole leaves the connection open, refused or served", async () => {
+    const client = await openRaw(hall.entrance.url, "POST");
+    const send = (body: string) =>
+      client.write(
+        `POST /v1/things HTTP/1.1\r\nHost: localhost\r\n${KEY}Transfer-Encoding: chunked\r\n\r\n` +
+          `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      );
+    send("{}");
+    expect(await client.read()).toMatchObject({ status: 400 });
+    send('{"size":5}');
+    expect(await client.read()).toMatchObject({ status: 200, body: '{"size":5}' });
+    client.leave();
+  });
+});
