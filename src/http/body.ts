@@ -69,7 +69,8 @@ export async function readBytes(
 ): Promise<Uint8Array> {
   const announced = refuseLength(request, bytes_max, counted);
   // Behind an announced length nothing can follow, and whole it is read at half the cost.
-  const whole = announced === null ? readPieces(request.body, bytes_max, counted) : request.bytes();
+  const reader = announced === null ? request.body?.getReader() : undefined;
+  const whole = announced === null ? readPieces(reader, bytes_max, counted) : request.bytes();
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(BODY_TIMEOUT_MS, () => {
     late.reject(refuse("validation", { message: "The body did not arrive in time." }));
@@ -77,6 +78,8 @@ export async function readBytes(
   try {
     return await Promise.race([whole, late.promise]);
   } catch (failure) {
+    // What is left of it is thrown away behind the reply.
+    reader?.releaseLock();
     // The connection is gone: this refusal reaches nobody.
     throw failure instanceof Refusal ? failure : refuse("client_closed_request");
   } finally {
@@ -101,23 +104,18 @@ export function refuseLength(
 
 /** A body without a length, counted while it comes. */
 async function readPieces(
-  body: Request["body"],
+  reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read"> | undefined,
   bytes_max: number,
   counted?: Counted,
 ): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
-  const reader = body?.getReader();
   for (;;) {
     const piece = (await reader?.read())?.value;
     if (!piece) break;
     length += piece.length;
     if (counted) counted.request_bytes = length;
-    if (length > bytes_max) {
-      // What is left of it is thrown away behind the reply.
-      reader?.releaseLock();
-      throw tooLarge(bytes_max);
-    }
+    if (length > bytes_max) throw tooLarge(bytes_max);
     pieces.push(piece);
   }
   return Buffer.concat(pieces, length);

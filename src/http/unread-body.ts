@@ -24,11 +24,10 @@ export async function closeBehind(
   clock: Clock,
 ): Promise<Response> {
   const response = await reply;
-  // What succeeded has read its body, and so has what was refused for its fields.
-  if (response.ok || !request.body) return response;
+  // What succeeded has read its body. A reader that was not let go has read it to its end.
+  if (response.ok || !request.body || request.body.locked) return response;
   response.headers.set("connection", "close");
-  // Who was refused for being late had its time; nothing is sent behind the head of a HEAD.
-  if (request.body.locked || request.method === "HEAD") return response;
+  if (request.method === "HEAD") return response;
   const { status, headers } = response;
   const text = await response.bytes();
   const rest = request.body.getReader();

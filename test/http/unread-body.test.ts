@@ -91,6 +91,20 @@ describe("a refused body is not read to its end", () => {
     await client.closed;
   });
 
+  test("in chunks, not whole in time", async () => {
+    const client = await openRaw(hall.entrance.url, "POST");
+    const reading = hall.clock.pending();
+    client.write(
+      `POST /v1/things HTTP/1.1\r\nHost: localhost\r\n${KEY}Transfer-Encoding: chunked\r\n\r\n` +
+        "1\r\n{\r\n",
+    );
+    while (hall.clock.pending() === reading) await nextTurn();
+    await hall.clock.advance(30_000);
+    const [reply, sent] = await Promise.all([client.read(), pour(client, CHUNK)]);
+    expect(reply).toMatchObject({ status: 400, headers: { connection: "close" } });
+    expect(sent).toBeLessThan(SOCKET_BYTES);
+  });
+
   test("one in chunks that has come whole leaves the connection open, refused or served", async () => {
     const client = await openRaw(hall.entrance.url, "POST");
     const send = (body: string) =>
