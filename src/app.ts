@@ -10,6 +10,7 @@ import {
   showShared,
 } from "./gateway/index.ts";
 import {
+  type Beside,
   createDocumentPage,
   createDoors,
   createEntrance,
@@ -23,8 +24,9 @@ import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./mod
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import {
+  createPageChecks,
   type Database,
-  DatabaseUnavailable,
+  DatabaseUnusable,
   openDatabase,
   type Place,
 } from "./platform/database/index.ts";
@@ -54,6 +56,8 @@ export interface AppOptions {
   secrets_key_file: string | null;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?: OpenSupply;
+  /** true: a database that lacks what was committed to it is served all the same. */
+  accepts_loss?: boolean;
   /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
   /** true: everybody knows its keys, so that only names of this machine are answered. */
@@ -83,6 +87,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
     stores,
     clock,
     exclusive: true,
+    acceptLoss: options.accepts_loss
+      ? (what) => log.warn("the start goes on without what is missing", { error: what })
+      : undefined,
     onFailure(failure, isFatal) {
       log.error("the database failed", { error: describeFailure(failure) });
       if (isFatal) options.onFatal(failure);
@@ -98,7 +105,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 async function joinHouses(options: AppOptions, database: Database): Promise<App> {
-  const { clock, ids, log } = options;
+  const { clock, ids, log, onFatal } = options;
   let { settings } = options;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock });
@@ -115,19 +122,18 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const doors = createDoors({ settings, identify, entrance, clock, ids, log, observe });
   const { gateway, agents } = doors;
 
-  const around = { settings, database, egress, clock, ids, log, open: options.openSupply };
+  const around = { settings, database, egress, clock, ids, log, onFatal, open: options.openSupply };
   const models = await buildModels(around);
   const { registry } = models;
   openModelRoutes(gateway, registry);
   const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
-  const { inside } = serving;
-  const now = { settings: () => settings, egress: guarded };
-  const service = openAgentHalf(agents, { ...around, ...now, access, inside, alias, secrets });
+  const now = { settings: () => settings, egress: guarded, inside: serving.inside };
+  const service = openAgentHalf(agents, { ...around, ...now, access, alias, secrets });
 
-  const { isStopping } = entrance;
   const isReady = () => database.probe().then(registry.isDefaultServable);
+  const health = openHealth(options, { isReady, entrance, look: serving.look });
   if (figures) {
     showModels(figures.metrics, registry);
     showRequests(figures.metrics, ledger);
@@ -137,7 +143,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const halves = [gateway, agents];
   entrance.open(halves, [
     ...(figures?.pages ?? []),
-    ...createHealthPages({ clock, isReady, isStopping, listBeside: serving.look }),
+    ...health.pages,
     createChangesPage(alias),
     createDocumentPage(entrance.app, halves, options.version),
   ]);
@@ -145,7 +151,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
     ...[models.service, ...serving.services, ...service.services],
-    ...[entrance, ...service.listening],
+    ...[health.checks, entrance, ...service.listening],
   ]);
   return {
     database,
@@ -179,7 +185,20 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
 /** What is wrong with a disk or a server is a sentence; a stack would say nothing more. */
 function describeFailure(failure: unknown): unknown {
-  return failure instanceof DatabaseUnavailable ? failure.message : failure;
+  return failure instanceof DatabaseUnusable ? failure.message : failure;
+}
+
+/** Readiness, and the checks of the database's pages that it tells of. */
+function openHealth(
+  options: AppOptions,
+  around: { isReady(): Promise<boolean>; entrance: Entrance; look(): Beside[] },
+) {
+  const { isReady, entrance, look } = around;
+  const { isStopping } = entrance;
+  const checks = createPageChecks(options);
+  const listBeside = () => [...look(), ...checks.look()];
+  const { clock } = options;
+  return { checks, pages: createHealthPages({ clock, isReady, isStopping, listBeside }) };
 }
 
 /** As the settings say now. */
@@ -192,7 +211,10 @@ function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["se
 }
 
 /** The agent service is several houses, which know of each other only what is handed to them. */
-function openAgentHalf(door: Door, around: Omit<Parameters<typeof openAgents>[1], "process">) {
+function openAgentHalf(
+  door: Door,
+  around: Omit<Parameters<typeof openAgents>[1], "process"> & Pick<AppOptions, "onFatal">,
+) {
   const process = createProcess(around);
   const agents = openAgents(door, { ...around, process });
   const { prepareRun, listening, drain } = agents;

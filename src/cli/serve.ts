@@ -6,7 +6,7 @@ import type { Settings } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
 import { nameData, openGivenSettings, placeData, placeSecretsKey } from "./settings.ts";
-import type { Given } from "./verb.ts";
+import { type Given, hasFlag } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
 const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";
@@ -34,6 +34,7 @@ export async function runServe(given: Given, output: Output): Promise<number> {
         ids: createSystemIds(),
         version: VERSION,
         secrets_key_file: placeSecretsKey(settings),
+        accepts_loss: hasFlag(given, "accept-loss"),
         ...around,
       }),
     async welcome(operator) {

@@ -8,7 +8,7 @@ const ANSWER_KEPT_MS = 1_000;
 /** What stands beside chat; it decides nothing, so that its outage takes no chat away. */
 export interface Beside {
   name: string;
-  state: "on" | "down" | "off";
+  state: "on" | "down" | "off" | "damaged";
 }
 
 export interface HealthOptions {

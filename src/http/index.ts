@@ -4,7 +4,7 @@ export type { Door } from "./door.ts";
 export { createDoors } from "./doors.ts";
 export { createEntrance, type Entrance, type Page } from "./entrance.ts";
 export { writeErrorFrame } from "./envelope.ts";
-export { createHealthPages } from "./health.ts";
+export { type Beside, createHealthPages } from "./health.ts";
 export { IdParams, readUuid, Uuid } from "./identifier.ts";
 export { Instant, requireInstant } from "./instant.ts";
 export {

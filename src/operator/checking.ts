@@ -8,7 +8,12 @@ import {
   type ReplicaSight,
 } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { DatabaseUnusable, inspectDatabase, type Place } from "../platform/database/index.ts";
+import {
+  DatabaseUnusable,
+  findDamage,
+  inspectDatabase,
+  type Place,
+} from "../platform/database/index.ts";
 import { formatDuration } from "../platform/duration.ts";
 import { createTrustedEgress, type TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -81,6 +86,8 @@ async function checkData({ place, data_name: name }: CheckOptions) {
   };
   try {
     const { schema, key_id } = await inspectDatabase(place);
+    const damage = place.kind === "sqlite" && schema !== "absent" ? findDamage(place.file) : null;
+    if (damage !== null) return { row: row("fail", damage), key_id };
     const says = {
       absent: "there is no database yet: the next start makes it",
       older: "its schema is older: the next start brings it forward",

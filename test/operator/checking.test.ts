@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -246,11 +247,39 @@ describe("the data", () => {
     expect(find(await check("", file), "data").says).toContain("cannot be a data directory");
   });
 
+  test("a database that lacks commits, or whose pages are damaged, fails", async () => {
+    const data = join(place, "lacking");
+    const file = join(data, "wadi.db");
+    const around = {
+      settings: readSettings("", "wadi.toml", {}, {}),
+      clock,
+      ids: createSeededIds(),
+    };
+    const { operator, close } = await openOperator({
+      ...{ ...around, place: { kind: "sqlite", file }, secrets_key_file: null, warn() {} },
+    });
+    await operator.accounts.create("acme");
+    await close();
+    const sound = readFileSync(file);
+    // The second page is the root of the first table or index.
+    writeFileSync(file, Buffer.from(sound).fill(0x79, 4_096, 4_097));
+    const damaged = find(await check("", data), "data");
+    expect(damaged.status).toBe("fail");
+    expect(damaged.says).toStartWith(`${file} is damaged: restore a backup`);
+    truncateSync(file, 0);
+    const lacking = find(await check("", data), "data");
+    expect(lacking.status).toBe("fail");
+    expect(lacking.says).toStartWith(`${file} lacks the last 1 of 1 commits: put back the files`);
+  });
+
   test("a secrets key that others can read, or that is none, is warned of", async () => {
     const data = join(place, "key");
     mkdirSync(data);
     const file = join(data, "secrets.key");
     writeFileSync(file, `${Buffer.alloc(32, 7).toString("base64")}\n`, { mode: 0o600 });
+    const row = find(await check("", data), "data");
+    expect(row).toMatchObject({ status: "fail" });
+    expect(row.says).toContain("its database is missing or empty");
     expect(find(await check("", data), "secrets key")).toMatchObject({ status: "ok" });
     chmodSync(file, 0o644);
     expect(find(await check("", data), "secrets key").says).toContain("chmod 600");

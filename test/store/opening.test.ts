@@ -10,7 +10,7 @@ import {
   openDatabase,
   type Place,
 } from "../../src/platform/database/index.ts";
-import { lockDirectory } from "../../src/platform/database/lock.ts";
+import { lockDatabase } from "../../src/platform/database/lock.ts";
 import { migrations } from "../../src/platform/database/migrations/index.ts";
 import { explainPostgres, explainSqlite } from "../../src/platform/database/unusable.ts";
 import { stores } from "../../src/stores.ts";
@@ -83,13 +83,13 @@ for (const [engine, openGround] of [
   });
 }
 
-test("what was written is there when the file is opened again, with none beside it", async () => {
+test("what was written is there when the file is opened again, with the counter beside it", async () => {
   const place = await files.makePlace();
   const first = await openTestDatabase(place);
   await first.bind(trialStore).create(makeTrial("t-1"));
   await first.close();
   if (place.kind !== "sqlite") throw new Error("not a file");
-  expect(readdirSync(join(place.file, ".."))).toEqual(["wadi.db"]);
+  expect(readdirSync(join(place.file, "..")).sort()).toEqual(["wadi.db", "wadi.db-commits"]);
   const second = await openTestDatabase(place);
   expect(await second.bind(trialStore).count()).toBe(1);
   await second.close();
@@ -230,16 +230,17 @@ stop it, or give this one another database`,
 
 test("a server that was killed holds its data directory no longer", async () => {
   const lock = new URL("../../src/platform/database/lock.ts", import.meta.url).pathname;
+  const file = join(directory, "held.db");
   const script = `
-    const release = (await import("${lock}")).lockDirectory(${JSON.stringify(directory)});
+    const release = (await import("${lock}")).lockDatabase(${JSON.stringify(file)});
     console.log("locked");
     process.stdin.on("data", release);`;
   const server = start([process.execPath, "-e", script]);
   expect(await server.next()).toBe("locked");
-  expect(() => lockDirectory(directory)).toThrow(DatabaseInUse);
+  expect(() => lockDatabase(file)).toThrow(DatabaseInUse);
   server.kill();
   expect((await server.ended).signal).toBe("SIGKILL");
-  lockDirectory(directory)();
+  lockDatabase(file)();
   expect(readdirSync(directory).filter((name) => name.startsWith("serve"))).toEqual(["serve.lock"]);
 });
 

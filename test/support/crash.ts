@@ -74,13 +74,18 @@ export async function holdWriteLock(file: string): Promise<{ release(): Promise<
   };
 }
 
-/** Every row of every table of a file that no process has open; throws unless it is whole. */
+/**
+ * Every row of every table of a file that no process has open, save the number of its commits;
+ * throws unless it is whole.
+ */
 export function dumpDatabase(file: string): Record<string, unknown[]> {
   using connection = new Connection(file);
   const found = connection.query("PRAGMA integrity_check").values().flat().join("; ");
   const broken = connection.query("PRAGMA foreign_key_check").all();
   if (found !== "ok" || broken.length > 0) throw new Error(`${file} is damaged: ${found}`);
-  const tables = connection.query("SELECT name FROM sqlite_schema WHERE type = 'table'").values();
+  const tables = connection
+    .query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'wadi_commits'")
+    .values();
   return Object.fromEntries(
     tables.map(([name]) => {
       const rows = connection.query(`SELECT * FROM "${name}"`).all();

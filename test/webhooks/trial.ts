@@ -93,6 +93,9 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       bind: (one) => guard(database.bind(one)),
     },
     ...{ clock, log },
+    onFatal(why) {
+      throw why;
+    },
   });
   const store = bind(database);
   const request = async (ask: GuardedRequest) => {

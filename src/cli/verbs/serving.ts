@@ -30,6 +30,7 @@ export const servingVerbs: readonly Verb[] = [
       host: { takes: "H", help: "to listen on (default 127.0.0.1)" },
       port,
       "allow-egress": allow,
+      "accept-loss": { help: "starts on data that lacks commits, and says how many" },
     },
     help: "serves what wadi.toml says",
     run: async (given, output) => (await import("../serve.ts")).runServe(given, output),

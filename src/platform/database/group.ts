@@ -1,6 +1,7 @@
 // Commits writes in groups on a SQLite connection: one transaction and fsync, a savepoint each.
 import type { Database as Connection } from "bun:sqlite";
 import { reachFailPoint } from "../failpoint.ts";
+import type { CommitCounter } from "./commit-counter.ts";
 import { codeOf, type SqliteTx } from "./sqlite.ts";
 import type { Told } from "./store.ts";
 import { type Registry, runWrite } from "./transaction.ts";
@@ -24,20 +25,24 @@ export async function commitGroup(
   connection: Connection,
   tx: SqliteTx,
   registry: Registry,
+  counter: CommitCounter | null,
   calls: readonly Call[],
 ): Promise<{ outcomes: Outcome[]; told: Told[] }> {
   const told: Told[] = [];
   const outcomes: Outcome[] = [];
+  let commits: number | null = null;
   try {
     connection.run("BEGIN IMMEDIATE");
     for (const call of calls) {
       outcomes.push(await runInSavepoint(connection, tx, registry, told, call));
     }
+    commits = counter?.count() ?? null;
     connection.run("COMMIT");
   } catch (failure) {
     rollBack(connection);
     return { outcomes: calls.map(() => ({ ok: false, failure })), told: [] };
   }
+  if (commits !== null) counter?.note(commits);
   for (const [i, { store, method }] of calls.entries()) {
     if (outcomes[i]!.ok) reachFailPoint(`${store}.${method}:after`);
   }

@@ -16,8 +16,10 @@ export {
   PART_CHARACTERS_MAX,
 } from "./full-text.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
+export { findDamage } from "./integrity.ts";
 export { lockFile } from "./lock.ts";
 export type { Place } from "./opening.ts";
+export { createPageChecks } from "./page-checks.ts";
 export { endOfPiece } from "./piece.ts";
 export { retryUnavailable } from "./retry.ts";
 export {
@@ -47,6 +49,11 @@ export interface OpenOptions {
   clock: Clock;
   /** True for a server: no other may be on the same data, while the command line comes and goes. */
   exclusive?: boolean;
+  /**
+   * Told what a SQLite database lacks of what was committed, before the opening goes on; left out:
+   * it is refused.
+   */
+  acceptLoss?(what: string): void;
   /** The schema, oldest first; left out: this program's. */
   migrations?: readonly Migration[];
   /**
@@ -67,6 +74,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     migrations: options.migrations ?? migrations,
     now: clock.now(),
     exclusive: options.exclusive ?? false,
+    acceptLoss: options.acceptLoss,
     bus,
     onDeath: (why) => onFailure(why, true),
   });

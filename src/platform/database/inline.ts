@@ -1,5 +1,6 @@
 // SQLite in the caller's own thread: in memory for `dev`, on the file for the command line.
 import type { Database as Connection } from "bun:sqlite";
+import { openCommitCounter } from "./commit-counter.ts";
 import { commitGroup } from "./group.ts";
 import { createQueue } from "./queue.ts";
 import { createExecutor } from "./sqlite.ts";
@@ -17,18 +18,19 @@ export function createInlineEngine(
 ): Engine {
   const tx = createExecutor(connection);
   const queue = createQueue();
+  const counter = openCommitCounter(connection);
   return {
     name: connection.filename === ":memory:" ? "memory" : "sqlite",
     read: (work: (db: Db) => Promise<never>) => queue(() => work(tx)),
     write: (store, method, args) =>
       queue(async () => {
         const call = { store, method, args };
-        const { outcomes, told } = await commitGroup(connection, tx, registry, [call]);
+        const { outcomes, told } = await commitGroup(connection, tx, registry, counter, [call]);
         publish(told);
         const outcome = outcomes[0]!;
         if (!outcome.ok) throw outcome.failure;
         return outcome.value;
       }),
-    close: () => queue(async () => {}),
+    close: () => queue(async () => counter?.close()),
   };
 }

@@ -2,10 +2,11 @@
 import { Database as Connection } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { findLoss } from "./loss.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Place } from "./opening.ts";
 import { openPool } from "./postgres.ts";
-import { explainPostgres, explainSqlite, NewerDatabase } from "./unusable.ts";
+import { DatabaseUnusable, explainPostgres, explainSqlite, NewerDatabase } from "./unusable.ts";
 
 export interface Inspection {
   /** `absent`: the next start makes it · `older`: the next start brings it forward. */
@@ -30,6 +31,8 @@ export async function inspectDatabase(
 
 function inspectSqlite(file: string): Inspection {
   try {
+    const { loss } = findLoss(file);
+    if (loss !== null) throw new DatabaseUnusable(loss);
     if (!statSync(file, { throwIfNoEntry: false })) {
       accessSync(findParent(dirname(file)), constants.W_OK | constants.X_OK);
       return ABSENT;

@@ -1,7 +1,8 @@
 // Keeps a second server off the same data; whoever dies lets go, however it dies.
 import { Database as Connection } from "bun:sqlite";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SQL } from "bun";
+import { lockInKernel } from "./kernel-lock.ts";
 import { CONNECT_TIMEOUT_S } from "./postgres.ts";
 import { isBusy } from "./sqlite.ts";
 import { DatabaseInUse } from "./unusable.ts";
@@ -13,13 +14,23 @@ const RECLAIM_EVERY_MS = 1_000;
 const RECLAIM_TRIES_MAX = 60;
 
 /**
- * Takes a data directory until the returned function is called, or the process ends. The command
- * line opens the database beside it. Throws DatabaseInUse when another server holds it.
+ * Takes the database `file` until the returned function is called, or the process ends. The command
+ * line opens it beside that. Throws DatabaseInUse when another server holds it.
  */
-export function lockDirectory(directory: string): () => void {
+export function lockDatabase(file: string): () => void {
+  const directory = dirname(file);
+  // Everywhere, and the only one where the kernel has no better: it falls with its file.
   const release = lockFile(join(directory, "serve.lock"));
   if (release === null) throw new DatabaseInUse(directory);
-  return release;
+  const releaseKernel = lockInKernel(file);
+  if (releaseKernel === null) {
+    release();
+    throw new DatabaseInUse(directory);
+  }
+  return () => {
+    releaseKernel();
+    release();
+  };
 }
 
 /**

@@ -1,15 +1,17 @@
 // Opens each kind of place: lock, connection, schema, engine; a failure is undone and explained.
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { alignCounter } from "./commit-counter.ts";
 import { createInlineEngine } from "./inline.ts";
-import { lockDirectory, lockPostgres } from "./lock.ts";
+import { lockDatabase, lockPostgres } from "./lock.ts";
+import { findLoss, keepLog } from "./loss.ts";
 import { migratePostgres, migrateSqlite } from "./migrate.ts";
 import type { Migration } from "./migrations/migration.ts";
 import { createPostgresEngine, openPool } from "./postgres.ts";
 import { openConnection } from "./sqlite.ts";
 import type { Engine } from "./store.ts";
 import type { Registry } from "./transaction.ts";
-import { explainPostgres, explainSqlite } from "./unusable.ts";
+import { DatabaseUnusable, explainPostgres, explainSqlite } from "./unusable.ts";
 import type { Bus } from "./wake.ts";
 import { createWriterEngine } from "./writer.ts";
 
@@ -29,6 +31,7 @@ export interface Opening {
   now: number;
   /** True: no other server may be on the same data. */
   exclusive: boolean;
+  acceptLoss?(what: string): void;
   bus: Bus;
   /** The engine can never write again. */
   onDeath(why: Error): void;
@@ -41,19 +44,21 @@ export function openEngine(place: Place, opening: Opening): Promise<Engine> {
 
 async function openSqlite(
   place: Exclude<Place, { kind: "postgres" }>,
-  { registry, migrations, now, exclusive, bus, onDeath }: Opening,
+  { registry, migrations, now, exclusive, acceptLoss, bus, onDeath }: Opening,
 ): Promise<Engine> {
   const file = place.kind === "memory" ? ":memory:" : place.file;
   const undo: (() => void)[] = [];
   try {
+    let noted: number | null = null;
     if (place.kind === "sqlite") {
-      const directory = dirname(file);
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
-      if (exclusive) undo.push(lockDirectory(directory));
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      if (exclusive) undo.push(lockDatabase(file));
+      noted = judgeLoss(file, exclusive, acceptLoss);
     }
     const connection = openConnection(file);
     undo.unshift(() => connection.close(true));
     await migrateSqlite(connection, migrations, now);
+    if (place.kind === "sqlite") alignCounter(connection, noted);
     const engine =
       place.kind === "sqlite" && place.writer
         ? createWriterEngine(connection, place.writer, bus, onDeath)
@@ -63,6 +68,22 @@ async function openSqlite(
     for (const step of undo) step();
     throw explainSqlite(file, failure);
   }
+}
+
+/** The number of commits that was noted. Throws where some are missing and nobody accepts that. */
+function judgeLoss(
+  file: string,
+  exclusive: boolean,
+  acceptLoss?: (what: string) => void,
+): number | null {
+  const found = findLoss(file);
+  if (found.loss === null) return found.noted;
+  // Nobody else is there: the log stands still.
+  if (exclusive) keepLog(file, found);
+  const loss = findLoss(file).loss ?? found.loss;
+  if (!acceptLoss) throw new DatabaseUnusable(loss);
+  acceptLoss(loss);
+  return found.noted;
 }
 
 async function openPostgres(

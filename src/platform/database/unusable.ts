@@ -32,6 +32,17 @@ export class DatabaseInUse extends DatabaseUnusable {
   }
 }
 
+/** A file under a running server is not the one that it opened: what is written is lost. */
+export class DatabaseLost extends DatabaseUnusable {
+  override name = "DatabaseLost";
+  constructor(path: string) {
+    super(
+      `${path} was removed, moved or replaced while the server ran: ` +
+        "put the right files in place, and start it again",
+    );
+  }
+}
+
 /** What is wrong with a SQLite file as a sentence; an error of another kind stays as it is. */
 export function explainSqlite(file: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;

@@ -1,16 +1,23 @@
 // SQLite with its writes in a Worker, whatever waits in one group; reads on the main thread.
 import type { Database as Connection } from "bun:sqlite";
 import { type Code, Refusal, type Say } from "../refusal.ts";
+import { type CommitCounter, openCommitCounter } from "./commit-counter.ts";
 import { type Packed, pack, unpack } from "./crossing.ts";
+import { noteIdentities } from "./file-identity.ts";
 import { type Call, commitGroup, GROUP_CALLS_MAX, type Outcome } from "./group.ts";
+import { findDamage } from "./integrity.ts";
 import { createReads } from "./reads.ts";
 import { createExecutor, openConnection } from "./sqlite.ts";
 import type { Engine, Store, Told } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
+import { DatabaseLost } from "./unusable.ts";
 import type { Bus } from "./wake.ts";
 
-/** How often the Worker looks whether another process wrote (the command line beside a server). */
-const FOREIGN_WRITES_EVERY_MS = 200;
+/**
+ * How often the Worker looks whether another process wrote (the command line beside a server), and
+ * whether the files are still there.
+ */
+const LOOK_EVERY_MS = 200;
 
 /** A result as it crosses the Worker: an Error would lose its fields there. */
 type Reply =
@@ -18,8 +25,14 @@ type Reply =
   | { refusal: { code: Code; say: Say } }
   | { bug: { message: string; stack?: string; code?: string } };
 type Answers = { replies: Reply[]; told: Told[] };
-type ToWorker = { open: string } | { calls: Packed<Call[]> } | { close: true };
-type FromWorker = { answers: Packed<Answers> } | { foreign: true } | { closed: true };
+type ToWorker = { open: string } | { check: string } | { calls: Packed<Call[]> } | { close: true };
+type FromWorker =
+  | { answers: Packed<Answers> }
+  | { foreign: true }
+  /** The path of a file that is no longer the one that was opened. */
+  | { lost: string }
+  | { damage: string | null }
+  | { closed: true };
 
 /** The Worker's side: serves the writes of `stores`; called by the binary's second entry point. */
 export function serveWrites(stores: readonly Store[]): void {
@@ -31,38 +44,51 @@ export function serveWrites(stores: readonly Store[]): void {
   const waiting: Call[] = [];
   let connection: Connection;
   let tx: ReturnType<typeof createExecutor>;
+  let counter: CommitCounter | null;
   let isRunning = false;
   let isClosing = false;
+  /** The files are gone: nothing more is written where nobody would find it. */
+  let isLost = false;
 
   const run = async () => {
+    if (isLost) return;
     const calls = waiting.splice(0, GROUP_CALLS_MAX);
-    const { outcomes, told } = await commitGroup(connection, tx, registry, calls);
+    const { outcomes, told } = await commitGroup(connection, tx, registry, counter, calls);
     port.postMessage({ answers: pack({ replies: outcomes.map(writeReply), told }) });
     isRunning = waiting.length > 0;
     if (isRunning) setImmediate(run);
     else if (isClosing) close();
   };
   const close = () => {
+    counter?.close();
     connection.close(true);
     port.postMessage({ closed: true });
   };
   const watch = () => {
+    const findLost = noteIdentities(connection.filename);
     const version = connection.query("PRAGMA data_version");
     // Nothing yet: the first look wakes everybody, for what was written before this connection.
     let seen: unknown;
     setInterval(() => {
-      if (isClosing) return;
+      if (isClosing || isLost) return;
+      const lost = findLost();
+      isLost = lost !== null;
+      if (lost !== null) return port.postMessage({ lost });
       // It changes only when a connection other than this one has committed.
       const now = version.values()[0]?.[0];
       if (now !== seen) port.postMessage({ foreign: true });
       seen = now;
-    }, FOREIGN_WRITES_EVERY_MS);
+    }, LOOK_EVERY_MS);
   };
   port.onmessage = ({ data }) => {
     if ("open" in data) {
       connection = openConnection(data.open);
       tx = createExecutor(connection);
+      counter = openCommitCounter(connection);
       watch();
+    } else if ("check" in data) {
+      // A thread of its own, which writes nothing.
+      port.postMessage({ damage: findDamage(data.check) });
     } else if ("calls" in data) {
       waiting.push(...unpack(data.calls));
       // Behind the messages that have arrived by now, so that their calls share one fsync.
@@ -99,24 +125,25 @@ export function createWriterEngine(
     worker.terminate();
     over.resolve();
   };
-  const die = (message: string) => {
+  const die = (why: Error) => {
     if (isOver) return;
-    const why = new Error(`the writer died: ${message}`);
     stop(why);
     // Without a writer nothing can be kept: the process must go.
     onDeath(why);
   };
+  const dieOf = (message: string) => die(new Error(`the writer died: ${message}`));
   worker.onmessage = ({ data }: { data: FromWorker }) => {
     if ("answers" in data) {
       const { replies, told } = unpack(data.answers);
       for (const reply of replies) sent.shift()!(reply);
       bus.publish(told);
     } else if ("foreign" in data) bus.publishUnknown();
-    else stop(end!);
+    else if ("lost" in data) die(new DatabaseLost(data.lost));
+    else if ("closed" in data) stop(end!);
   };
   // Bun's message shows the source around the fault; its own line is enough.
-  worker.onerror = ({ message }) => die(/^\w*error: .*/im.exec(message)?.[0] ?? message);
-  worker.addEventListener("close", () => die("its thread ended"));
+  worker.onerror = ({ message }) => dieOf(/^\w*error: .*/im.exec(message)?.[0] ?? message);
+  worker.addEventListener("close", () => dieOf("its thread ended"));
   const post = (message: ToWorker) => worker.postMessage(message);
   const send = () => {
     const calls = unsent;

@@ -11,6 +11,8 @@ const BEAT_EVERY_MS = 2_000;
 /** Whoever has shown nothing for so long is dead; its work is taken up. */
 const DEAD_AFTER_MS = 10_000;
 
+const ENDED = "another server has taken over this data: only one may run on it; this one ends";
+
 /** A house whose rows say by a process' number who has them. */
 export interface Claimant {
   /**
@@ -36,6 +38,8 @@ export interface ProcessOptions {
   database: Database;
   clock: Clock;
   log: Log;
+  /** Another has ended this process' number, and nobody else may be on this data: it has to go. */
+  onFatal(why: Error): void;
 }
 
 /** What another process has shown, and when that was first seen. */
@@ -44,7 +48,7 @@ interface Sign {
   seen_at: number;
 }
 
-export function createProcess({ database, clock, log }: ProcessOptions): Process {
+export function createProcess({ database, clock, log, onFatal }: ProcessOptions): Process {
   const store = database.bind(processStore);
   const claimants: Claimant[] = [];
   let signs = new Map<number, Sign>();
@@ -90,6 +94,11 @@ export function createProcess({ database, clock, log }: ProcessOptions): Process
   };
   const live = async () => {
     try {
+      if (isAlone(database) && !(await store.list()).some((one) => one.epoch === epoch)) {
+        if (isOver) return;
+        log.error(ENDED);
+        return onFatal(new Error(ENDED));
+      }
       if (!isAlone(database) && !(await store.beat(epoch))) {
         // Its own end is no other's doing.
         if (isOver) return;

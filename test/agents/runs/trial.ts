@@ -159,6 +159,9 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const process = createProcess({
     database: { ...seen, bind: () => (options.wrapProcesses?.(processes) ?? processes) as never },
     ...{ clock, log },
+    onFatal(why) {
+      throw why;
+    },
   });
   const around: Around = {
     ...{ database: seen, process, log },

@@ -38,7 +38,8 @@ function create(
   const lines: string[] = [];
   const told: string[] = [];
   const log = { error: (message: string) => void lines.push(message) } as never;
-  const process = createProcess({ database, clock, log });
+  const onFatal = (why: Error) => void lines.push(`fatal: ${why.message}`);
+  const process = createProcess({ database, clock, log, onFatal });
   let times = 0;
   const join = (name = "") =>
     process.join({
@@ -71,6 +72,23 @@ describe("a process that is alone with its database", () => {
     expect(tell()).toEqual(["dead 1,2,3", "sign", "dead 1,2,3", "sign"]);
     expect(await world.store.list()).toEqual([own]);
     expect(lines).toEqual([]);
+  });
+
+  test("goes when another has ended its number, and takes up nothing more", async () => {
+    const world = await openWorld("sqlite");
+    const { process, tell, lines } = create(world);
+    await process.start();
+    await world.store.register(0);
+    await world.store.end(process.epoch, 0);
+    tell();
+    await world.clock.advance(2_000);
+    const sentence =
+      "another server has taken over this data: only one may run on it; this one ends";
+    expect(lines).toEqual([sentence, `fatal: ${sentence}`]);
+    expect(tell()).toEqual([]);
+    // The other one is left alone.
+    expect((await world.store.list()).map(({ epoch }) => epoch)).toEqual([2]);
+    expect(world.clock.pending()).toBe(0);
   });
 
   test("ends with its stop, and looks no further", async () => {

@@ -8,10 +8,11 @@ import { agents } from "./0006-agents.ts";
 import { tools } from "./0007-tools.ts";
 import { events } from "./0008-events.ts";
 import { upkeep } from "./0009-upkeep.ts";
+import { commits } from "./0010-commits.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, ledger],
   ...[holds, agents, tools, events],
-  upkeep,
+  ...[upkeep, commits],
 ];

@@ -1,0 +1,15 @@
+// The number of commits that this database has seen, by which a start knows that some are missing.
+import type { Migration } from "./migration.ts";
+
+export const commits: Migration = {
+  number: 10,
+  name: "commits",
+  // A database server looks after its own commits; only SQLite has this table.
+  statements: ({ strict }) =>
+    strict === ""
+      ? []
+      : [
+          `CREATE TABLE wadi_commits (commits INTEGER NOT NULL)${strict}`,
+          "INSERT INTO wadi_commits VALUES (0)",
+        ],
+};

@@ -1,0 +1,125 @@
+// The files of an open SQLite database: held by the kernel, and given up when they are taken away.
+import { afterAll, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { findDamage } from "../../src/platform/database/index.ts";
+import { findDamageInWorker } from "../../src/platform/database/integrity.ts";
+import { DatabaseLost } from "../../src/platform/database/unusable.ts";
+import { start } from "../support/crash.ts";
+import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";
+import { makeTrial, trialStore } from "../support/trial.ts";
+
+const files = openFiles();
+afterAll(() => files.release());
+
+async function openServer() {
+  const place = await files.makePlace();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  const { file } = place;
+  const database = await openTestDatabase({ ...place, writer: WRITER }, true);
+  // Its answer is behind the Worker's first look at the files.
+  await database.bind(trialStore).create(makeTrial("t-0"));
+  return { file, database };
+}
+
+/** The kernel's locks on a file, without their numbers and processes. */
+function listLocks(file: string): string[] {
+  const { ino } = statSync(file);
+  return readFileSync("/proc/locks", "utf8")
+    .split("\n")
+    .filter((line) => line.includes(`:${ino} `))
+    .map((line) => line.replace(/^\d+: (\S+) +\S+ +(\S+) .* (\d+) (\d+)$/, "$1 $2 $3 $4"))
+    .sort();
+}
+
+const LOCKS = [
+  "OFDLCK WRITE 4611686018427387904 4611686018427387904",
+  "POSIX READ 1073741826 1073742335",
+];
+const LOCKS_OF_INDEX = ["POSIX READ 128 128"];
+
+test.if(process.platform === "linux")(
+  "the kernel's and SQLite's locks outlast all that is done beside",
+  async () => {
+    const { file, database } = await openServer();
+    const check = () => {
+      expect(listLocks(file)).toEqual(LOCKS);
+      expect(listLocks(`${file}-shm`)).toEqual(LOCKS_OF_INDEX);
+    };
+    check();
+    rmSync(join(dirname(file), "serve.lock"));
+    const inUse = `another wadi server runs on ${dirname(file)}`;
+    expect((await failureOf(openTestDatabase({ kind: "sqlite", file }, true))).message).toContain(
+      inUse,
+    );
+    check();
+    const commandLine = await openTestDatabase({ kind: "sqlite", file });
+    await commandLine.bind(trialStore).create(makeTrial("t-1"));
+    await commandLine.close();
+    check();
+    expect(findDamage(file)).toBeNull();
+    expect(await findDamageInWorker(WRITER, file, new AbortController().signal)).toBeNull();
+    check();
+    // A process of its own that comes and goes leaves the log alone.
+    const other = start([
+      process.execPath,
+      "-e",
+      `new (require("bun:sqlite").Database)(process.argv[1]).query("SELECT count(*) FROM trials").get()`,
+      file,
+    ]);
+    expect(await other.ended).toMatchObject({ code: 0 });
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    expect(await database.bind(trialStore).count()).toBe(2);
+    await database.close();
+    expect(listLocks(file)).toEqual([]);
+  },
+);
+
+const replace = (path: string) => {
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+};
+
+test.each<[string, (file: string) => void, string]>([
+  ["the database was removed", rmSync, "wadi.db"],
+  ["the database was moved", (file) => renameSync(file, `${file}.away`), "wadi.db"],
+  ["the database was replaced", replace, "wadi.db"],
+  ["its log was removed", (file) => rmSync(`${file}-wal`), "wadi.db-wal"],
+  ["its log was replaced", (file) => replace(`${file}-wal`), "wadi.db-wal"],
+  ["its index was removed", (file) => rmSync(`${file}-shm`), "wadi.db-shm"],
+  [
+    "its directory was moved",
+    (file) => renameSync(dirname(file), `${dirname(file)}.away`),
+    "wadi.db",
+  ],
+  [
+    "its directory was replaced",
+    (file) => {
+      renameSync(dirname(file), `${dirname(file)}.away`);
+      mkdirSync(dirname(file));
+      copyFileSync(join(`${dirname(file)}.away`, "wadi.db"), file);
+    },
+    "wadi.db",
+  ],
+])("where %s under a server, nothing more is written and it has to go", async (_how, act, name) => {
+  const { file, database } = await openServer();
+  act(file);
+  const { failure, isFatal } = await database.failed;
+  expect(failure).toBeInstanceOf(DatabaseLost);
+  expect(isFatal).toBe(true);
+  const sentence = `${join(dirname(file), name)} was removed, moved or replaced while the server ran: \
+put the right files in place, and start it again`;
+  expect((failure as Error).message).toBe(sentence);
+  expect((await failureOf(database.bind(trialStore).create(makeTrial("t-1")))).message).toBe(
+    sentence,
+  );
+  expect((await failureOf(database.probe())).message).toBe(sentence);
+});

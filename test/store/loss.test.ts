@@ -1,0 +1,218 @@
+// What a SQLite database lacks of what was committed is noticed before anything is written to it.
+
+import { Database as Connection } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseUnusable, openDatabase } from "../../src/platform/database/index.ts";
+import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import { start } from "../support/crash.ts";
+import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";
+import { makeTrial, trialMigration, trialStore, trialStores } from "../support/trial.ts";
+
+const files = openFiles();
+afterAll(() => files.release());
+
+const DATABASE_TEST = new URL("../support/database.ts", import.meta.url).pathname;
+const TRIAL = new URL("../support/trial.ts", import.meta.url).pathname;
+
+async function makeFile(): Promise<string> {
+  const place = await files.makePlace();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  return place.file;
+}
+
+/** Opens it as a start does; `accepted`: what it went on without. */
+async function openServer(file: string, accepted?: string[]) {
+  return openDatabase({
+    place: { kind: "sqlite", file },
+    stores: trialStores,
+    migrations: [...migrations, trialMigration],
+    clock: createManualClock(),
+    exclusive: true,
+    acceptLoss: accepted && ((what) => void accepted.push(what)),
+    onFailure(failure) {
+      throw failure;
+    },
+  });
+}
+
+/** So many commits by a server that is then killed; the files as it leaves them. */
+async function commitAndDie(file: string, commits: number): Promise<void> {
+  const script = `
+    const { openTestDatabase, WRITER } = await import("${DATABASE_TEST}");
+    const { makeTrial, trialStore } = await import("${TRIAL}");
+    const place = { kind: "sqlite", file: ${JSON.stringify(file)}, writer: WRITER };
+    const database = await openTestDatabase(place, true);
+    for (let n = 1; n <= ${commits}; n++) await database.bind(trialStore).create(makeTrial("t-" + n));
+    console.log("written");
+    process.stdin.resume();`;
+  const child = start([process.execPath, "-e", script]);
+  const line = await child.next();
+  child.kill();
+  const { errors } = await child.ended;
+  if (line !== "written") throw new Error(errors);
+}
+
+const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
+const describeLoss = (file: string, missing: number, of: number, kept = "") =>
+  `${file} lacks the last ${missing} of ${of} commits${kept}: ` +
+  `put back the files that belong to it, ${WAY_ON}`;
+const countTrials = async (file: string) => {
+  const database = await openTestDatabase({ kind: "sqlite", file });
+  const count = await database.bind(trialStore).count();
+  await database.close();
+  return count;
+};
+
+test("what a killed server committed is there, and its counter agrees", async () => {
+  const file = await makeFile();
+  await commitAndDie(file, 5);
+  expect(await countTrials(file)).toBe(5);
+});
+
+test("a log that was cut is refused with the number of its commits, and kept aside", async () => {
+  const file = await makeFile();
+  await commitAndDie(file, 6);
+  const log = readFileSync(`${file}-wal`);
+  // The last commit's frames are of one page each at least.
+  truncateSync(`${file}-wal`, log.length - 1);
+  const cut = readFileSync(`${file}-wal`);
+  const kept = ` (its log is kept as wadi.db-wal.behind-6)`;
+  for (let times = 0; times < 2; times++) {
+    const failure = await failureOf(openServer(file));
+    expect(failure).toBeInstanceOf(DatabaseUnusable);
+    expect(failure.message).toBe(describeLoss(file, 1, 6, kept));
+  }
+  // The command line refuses it as well; nothing has changed the log.
+  expect((await failureOf(countTrials(file))).message).toBe(describeLoss(file, 1, 6, kept));
+  expect(readFileSync(`${file}-wal`)).toEqual(cut);
+  expect(readFileSync(`${file}-wal.behind-6`)).toEqual(cut);
+  // The right log is put back: it starts as if nothing had been.
+  writeFileSync(`${file}-wal`, log);
+  expect(await countTrials(file)).toBe(6);
+});
+
+test.each(["emptied", "deleted", "flipped"])(
+  "a log that was %s is refused, and accepted",
+  async (how) => {
+    const file = await makeFile();
+    await commitAndDie(file, 7);
+    const log = readFileSync(`${file}-wal`);
+    rmSync(`${file}-shm`);
+    if (how === "deleted") rmSync(`${file}-wal`);
+    if (how === "emptied") truncateSync(`${file}-wal`, 0);
+    // The first frame's checksum: none behind it counts.
+    if (how === "flipped") writeFileSync(`${file}-wal`, log.fill(0x55, 48, 50));
+    const kept = how === "flipped" ? " (its log is kept as wadi.db-wal.behind-7)" : "";
+    const sentence = describeLoss(file, 7, 7, kept);
+    expect((await failureOf(openServer(file))).message).toBe(sentence);
+    const accepted: string[] = [];
+    const database = await openServer(file, accepted);
+    expect(accepted).toEqual([sentence]);
+    expect(await database.bind(trialStore).count()).toBe(0);
+    await database.bind(trialStore).create(makeTrial("t-1"));
+    await database.close();
+    // Once is enough, and the numbers go on.
+    await (await openServer(file)).close();
+    expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000008");
+  },
+);
+
+test("a database that is gone or emptied is refused, a copy without its counter is not", async () => {
+  const file = await makeFile();
+  await commitAndDie(file, 3);
+  expect(await countTrials(file)).toBe(3);
+  const copy = await makeFile();
+  mkdirSync(dirname(copy));
+  copyFileSync(file, copy);
+  expect(await countTrials(copy)).toBe(3);
+  truncateSync(file, 0);
+  expect((await failureOf(openServer(file))).message).toBe(describeLoss(file, 3, 3));
+  rmSync(file);
+  expect((await failureOf(openServer(file))).message).toBe(describeLoss(file, 3, 3));
+  // An older copy of it lacks what came later.
+  copyFileSync(copy, file);
+  expect(await countTrials(file)).toBe(3);
+});
+
+test("a counter behind its database follows it, as after a loss of power", async () => {
+  const file = await makeFile();
+  await commitAndDie(file, 2);
+  const early = readFileSync(`${file}-commits`);
+  await commitAndDie(await makeFile(), 1);
+  const database = await openServer(file);
+  await database.bind(trialStore).create(makeTrial("later"));
+  await database.close();
+  writeFileSync(`${file}-commits`, early);
+  expect(await countTrials(file)).toBe(3);
+  expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000003");
+});
+
+test("a torn slot leaves the other one, and a counter that cannot be read is made anew", async () => {
+  const file = await makeFile();
+  await commitAndDie(file, 4);
+  const text = readFileSync(`${file}-commits`, "latin1");
+  const torn = text.replace("0000000000000004", "0000000000000094");
+  writeFileSync(`${file}-commits`, torn, "latin1");
+  expect(await countTrials(file)).toBe(4);
+  writeFileSync(`${file}-commits`, "");
+  expect(await countTrials(file)).toBe(4);
+  expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000004");
+  expect(statSync(`${file}-commits`).mode & 0o777).toBe(statSync(file).mode & 0o777);
+});
+
+test("several processes write in turns, and the counter counts all of it", async () => {
+  const file = await makeFile();
+  const server = await openTestDatabase({ kind: "sqlite", file, writer: WRITER }, true);
+  const commandLine = await openTestDatabase({ kind: "sqlite", file });
+  for (let n = 1; n <= 10; n++) {
+    const writer = n % 3 === 0 ? commandLine : server;
+    await writer.bind(trialStore).create(makeTrial(`t-${n}`));
+  }
+  await commandLine.close();
+  await server.close();
+  expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000010");
+  using connection = new Connection(file, { readonly: true });
+  expect(connection.query("SELECT commits FROM wadi_commits").values()).toEqual([[10]]);
+});
+
+test("a write that changes nothing is no commit", async () => {
+  const file = await makeFile();
+  const database = await openTestDatabase({ kind: "sqlite", file });
+  await database.bind(trialStore).create(makeTrial("t-1"));
+  await database.bind(trialStore).create(makeTrial("t-1"));
+  await database.close();
+  using connection = new Connection(file, { readonly: true });
+  expect(connection.query("SELECT commits FROM wadi_commits").values()).toEqual([[1]]);
+});
+
+test("a secrets key without a database, or with an empty one, refuses; --accept-loss begins", async () => {
+  const file = await makeFile();
+  mkdirSync(dirname(file));
+  writeFileSync(join(dirname(file), "secrets.key"), "a key");
+  const sentence =
+    `${dirname(file)} has a secrets.key, and its database is missing or empty: put it back, ` +
+    WAY_ON;
+  expect((await failureOf(openServer(file))).message).toBe(sentence);
+  writeFileSync(file, "");
+  expect((await failureOf(openServer(file))).message).toBe(sentence);
+  expect((await failureOf(countTrials(file))).message).toBe(sentence);
+  const accepted: string[] = [];
+  await (await openServer(file, accepted)).close();
+  expect(accepted).toEqual([sentence]);
+  // A first start that died behind the making of the key has its tables.
+  rmSync(`${file}-commits`);
+  await (await openServer(file)).close();
+  expect(existsSync(`${file}-commits`)).toBe(true);
+});

@@ -1,0 +1,106 @@
+// Damaged pages of a SQLite database are found in the background, and said everywhere.
+import { afterAll, expect, test } from "bun:test";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { findDamage } from "../../src/platform/database/index.ts";
+import { createPageChecks } from "../../src/platform/database/page-checks.ts";
+import { createManualClock } from "../support/clock.ts";
+import { openFiles, openTestDatabase, WRITER } from "../support/database.ts";
+import { makeTrial, trialStore } from "../support/trial.ts";
+
+const files = openFiles();
+afterAll(() => files.release());
+
+const DAY_MS = 86_400_000;
+const PAGE_BYTES = 4_096;
+
+/** A database of many pages that nobody has open. */
+async function makeFile(): Promise<string> {
+  const place = await files.makePlace();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  const database = await openTestDatabase(place);
+  const rows = Array.from({ length: 30 }, (_, n) =>
+    makeTrial(`t-${n}`, { text: "x".repeat(2_000) }),
+  );
+  for (const row of rows) await database.bind(trialStore).create(row);
+  await database.close();
+  return place.file;
+}
+
+/** Where the text of a row begins in a file that nobody has open. */
+const findText = (file: string): number => readFileSync(file).indexOf("x".repeat(1_000));
+
+function spoil(file: string, at: number): void {
+  const descriptor = openSync(file, "r+");
+  writeSync(descriptor, "y", at);
+  closeSync(descriptor);
+}
+
+function openChecks(file: string) {
+  const clock = createManualClock();
+  const lines: { message: string; error?: unknown }[] = [];
+  let heard = Promise.withResolvers<void>();
+  const write = (message: string, fields: object = {}) => {
+    lines.push({ message, ...fields });
+    heard.resolve();
+  };
+  const log = { info: write, warn: write, error: write };
+  const checks = createPageChecks({ place: { kind: "sqlite", file, writer: WRITER }, clock, log });
+  return {
+    checks,
+    clock,
+    lines,
+    async next() {
+      await heard.promise;
+      heard = Promise.withResolvers();
+      return lines.at(-1)!;
+    },
+  };
+}
+
+test("sound pages are said to be so behind the start and a day later, also beside a writer", async () => {
+  const file = await makeFile();
+  const server = await openTestDatabase({ kind: "sqlite", file, writer: WRITER }, true);
+  const { checks, clock, next, lines } = openChecks(file);
+  await checks.start();
+  await clock.advance(9_999);
+  expect(lines).toEqual([]);
+  await clock.advance(1);
+  expect((await next()).message).toBe("the database's pages are sound");
+  await server.bind(trialStore).create(makeTrial("later"));
+  await clock.advance(DAY_MS);
+  expect((await next()).message).toBe("the database's pages are sound");
+  expect(checks.look()).toEqual([]);
+  await checks.stop(0);
+  expect(clock.pending()).toBe(0);
+  await server.close();
+});
+
+test("damage is an error of the log and a line of readiness, until a check finds none", async () => {
+  const file = await makeFile();
+  // The first byte of a page says of what kind it is.
+  spoil(file, Math.floor(findText(file) / PAGE_BYTES) * PAGE_BYTES);
+  const { checks, clock, next } = openChecks(file);
+  await checks.start();
+  await clock.advance(10_000);
+  const line = await next();
+  expect(line.message).toBe("the database's pages are damaged");
+  expect(line.error).toStartWith(`${file} is damaged: restore a backup`);
+  expect(checks.look()).toEqual([{ name: "data", state: "damaged" }]);
+  await checks.stop(0);
+});
+
+test("a stop ends a check under way and plans no other", async () => {
+  const { checks, clock, lines } = openChecks(await makeFile());
+  await checks.start();
+  await clock.advance(10_000);
+  await checks.stop(0);
+  await clock.advance(2 * DAY_MS);
+  expect(lines).toEqual([]);
+  expect(clock.pending()).toBe(0);
+});
+
+test("what is inside a text is not noticed: no sum is kept of it", async () => {
+  const file = await makeFile();
+  spoil(file, findText(file) + 500);
+  expect(findDamage(file)).toBeNull();
+});
