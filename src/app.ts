@@ -108,7 +108,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const { clock, ids, log, onFatal } = options;
   let { settings } = options;
   const { alias } = settings.service;
-  const egress = createTrustedEgress({ clock });
+  const egress = createTrustedEgress({ clock, log });
   // What strangers name goes another way than what the operator's own file names.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });

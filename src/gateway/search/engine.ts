@@ -97,6 +97,7 @@ function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptio
     const url = `${kind.url}${kind.path}?${writeQuery(kind.writeQuery(ask))}`;
     // Connections belong to the host, so that a server for each query costs none.
     const heard = await askServer(egress.open(url, fixed), {
+      account: ask.account,
       headers: kind.writeHeaders?.(ask) ?? {},
       bytes_max: BYTES_MAX,
       timeout_ms,

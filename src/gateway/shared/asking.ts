@@ -7,6 +7,8 @@ import { readRetryAfter } from "../../platform/retry-after.ts";
 export interface Asking {
   /** Left out: a GET. */
   body?: string;
+  /** Whose question it is. */
+  account: string;
   headers: Readonly<Record<string, string>>;
   bytes_max: number;
   /** For the whole reply. */

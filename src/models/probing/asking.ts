@@ -1,7 +1,7 @@
 // Asks one model server what it says of itself: each question, all of them and each answer have
 // their bounds.
 import { abortAfter, type Clock } from "../../platform/clock.ts";
-import type { TrustedEgress } from "../../platform/egress/index.ts";
+import { OWN_ACCOUNT, type TrustedEgress } from "../../platform/egress/index.ts";
 import { parseObject } from "../upstream/body.ts";
 import { writeHeaders } from "../upstream/openai-request.ts";
 import { askWhole, type NoReply } from "../upstream/whole.ts";
@@ -55,7 +55,8 @@ export function createAsking(options: AskingOptions): Asking {
     const began = clock.monotonic();
     const limit = abortAfter(clock, body === undefined ? QUESTION_MS : CHAT_MS, total.signal);
     const server = egress.open(url, { headers, connect_timeout_ms: QUESTION_MS });
-    const request = { body, bytes_max: REPLY_BYTES_MAX, signal: limit.signal };
+    const account = OWN_ACCOUNT;
+    const request = { body, account, bytes_max: REPLY_BYTES_MAX, signal: limit.signal };
     const reply = await askWhole(server, request);
     limit.cancel();
     const took_ms = Math.round(clock.monotonic() - began);

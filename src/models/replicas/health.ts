@@ -1,6 +1,6 @@
 // The health of one replica, looked at again and again: whoever does not answer is not asked.
 import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
-import type { TrustedServer } from "../../platform/egress/index.ts";
+import { OWN_ACCOUNT, type TrustedServer } from "../../platform/egress/index.ts";
 import type { ModelSettings } from "../../platform/settings/index.ts";
 import { askWhole } from "../upstream/whole.ts";
 
@@ -37,6 +37,8 @@ export interface HealthOptions {
   /** It was seen to be there. */
   onAlive(): void;
   onTurn(isHealthy: boolean): void;
+  /** What a look threw: it says nothing of the replica, and the next one is not given up. */
+  onBug(error: unknown): void;
 }
 
 /** One that is never looked at: it is always believed healthy. */
@@ -49,7 +51,7 @@ export const UNWATCHED: Health = {
 };
 
 export function createHealth(options: HealthOptions): Health {
-  const { look, every_ms, clock, countHeard, onAlive, onTurn } = options;
+  const { look, every_ms, clock, countHeard, onAlive, onTurn, onBug } = options;
   let isHealthy = true;
   let misses = 0;
   let looked_at = 0;
@@ -76,10 +78,13 @@ export function createHealth(options: HealthOptions): Health {
     looked_at = clock.monotonic();
     const heard = countHeard();
     const limit = abortAfter(clock, TIMEOUT_MS, stopped);
-    const seen = await look(limit.signal);
+    const seen = await look(limit.signal).catch((error) => {
+      onBug(error);
+      return null;
+    });
     limit.cancel();
     if (stopped.aborted) return;
-    judge(seen, countHeard() > heard);
+    if (seen !== null) judge(seen, countHeard() > heard);
     const next_ms = misses === 0 ? every_ms : Math.min(DOUBT_MS, every_ms);
     cancelNext = clock.after(next_ms, () => void watch(stopped));
   };
@@ -130,7 +135,7 @@ export function nameHealth({ health }: { health: string }): string {
 /** Asks a server how it is; one without such a route says so, and is alive. */
 export function createLook(server: TrustedServer): Look {
   return async (signal) => {
-    const reply = await askWhole(server, { bytes_max: BYTES_MAX, signal });
+    const reply = await askWhole(server, { account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal });
     if (reply.status !== null) return reply.status < 500 ? "alive" : "unwell";
     return reply.failure === "refused" ? "refused" : "silent";
   };

@@ -60,6 +60,7 @@ export function createReplica<S>(
     clock,
     countHeard: breaker.countHeard,
     onAlive: () => breaker.hear(),
+    onBug: (error) => log.error("the health of a server could not be judged", { ...fields, error }),
     onTurn(isHealthy) {
       if (isHealthy) log.info(`a ${who} is healthy again`, fields);
       else log.warn(`a ${who} is not healthy and is not asked`, fields);

@@ -1,7 +1,7 @@
 // What starts, stops and looks at a unit: requests and commands of the operator's own file.
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { runCommand } from "../../platform/command.ts";
-import type { TrustedEgress } from "../../platform/egress/index.ts";
+import { OWN_ACCOUNT, type TrustedEgress } from "../../platform/egress/index.ts";
 import type { StartSettings } from "../../platform/settings/index.ts";
 import { explainBreak } from "../upstream/openai-failure.ts";
 import { askWhole } from "../upstream/whole.ts";
@@ -56,7 +56,8 @@ function createRequest(action: string, egress: TrustedEgress): Act {
   });
   const body = method === "POST" ? "" : undefined;
   return async (signal) => {
-    const reply = await askWhole(server, { body, bytes_max: BYTES_MAX, signal });
+    const request = { body, account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal };
+    const reply = await askWhole(server, request);
     if (reply.status === null) {
       return reply.failure === "left" ? "no answer in time" : explainBreak(reply.failure).why;
     }

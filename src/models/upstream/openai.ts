@@ -1,6 +1,12 @@
 // A server that speaks chat completions: one request to one replica, with its time limits.
 import type { Clock } from "../../platform/clock.ts";
-import type { ReplyHead, TrustedEgress } from "../../platform/egress/index.ts";
+import { contain } from "../../platform/contain.ts";
+import type {
+  Exchange,
+  ReplyHead,
+  ReplyListener,
+  TrustedEgress,
+} from "../../platform/egress/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { readRetryAfter } from "../../platform/retry-after.ts";
 import { type BodyReader, createWholeReader } from "./body.ts";
@@ -14,7 +20,7 @@ import {
   writeRequestHeaders,
 } from "./openai-request.ts";
 import { createStreamReader, type StreamReading } from "./openai-stream.ts";
-import { createWatch } from "./watch.ts";
+import { type Cut, createWatch } from "./watch.ts";
 
 export interface OpenaiOptions extends RequestForm {
   /** Up to and with `/v1`. */
@@ -47,47 +53,43 @@ export function createOpenai(options: OpenaiOptions): RawAnswer {
     if (signal.aborted) return Promise.resolve(explainCut("left"));
     const { promise, resolve, reject } = Promise.withResolvers<Ending>();
     let reader: BodyReader | null = null;
-    const settle = (ending: Ending | Promise<Ending>) => {
+    let exchange: Exchange | null = null;
+    const leave = () => {
       watch.end();
-      exchange.cut();
+      exchange?.cut();
+    };
+    const settle = (ending: Ending | Promise<Ending>) => {
+      leave();
       resolve(ending);
     };
     const fail = (bug: unknown) => {
-      watch.end();
-      exchange.cut();
+      leave();
       reject(bug);
     };
-    const watch = createWatch(clock, signal, first_token_ms, (cut) => {
+    const cutOff = (cut: Cut) => {
       const why = explainCut(cut);
       if (reader) return settle(reader.breakOff(why, cut));
       if (cut === "late") why.silent = ask.stream ? "surely" : "perhaps";
       settle(why);
-    });
-    const body = writeRequest(ask, options);
-    const exchange = server.post(body, writeRequestHeaders(ask), {
+    };
+    const watch = createWatch(clock, signal, first_token_ms, contain(fail, cutOff));
+    const listener: ReplyListener = {
       onHead(head) {
-        const around = { ask, ear, ids, watch, stall_timeout_ms, exchange };
+        const around = { ask, ear, ids, watch, stall_timeout_ms, exchange: exchange! };
         reader = chooseReader(head, { ...around, settle, finish: resolve, fail }, clock);
       },
-      onBody(bytes) {
-        try {
-          reader!.take(bytes);
-        } catch (bug) {
-          fail(bug);
-        }
-      },
-      onEnd() {
-        try {
-          reader!.end();
-        } catch (bug) {
-          fail(bug);
-        }
-      },
+      onBody: (bytes) => reader!.take(bytes),
+      onEnd: () => reader!.end(),
       onFailure(failure) {
         const why = explainBreak(failure);
         settle(reader ? reader.breakOff(why, null) : { ...why, silent: "surely" });
       },
-    });
+      onBug: fail,
+    };
+    contain(fail, () => {
+      const body = writeRequest(ask, options);
+      exchange = server.post(body, writeRequestHeaders(ask), listener, ask.account);
+    })();
     return promise;
   };
 }

@@ -101,7 +101,7 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
     let isAbsent = true;
     const post: Post = async (path, body) => {
       const server = egress.open(`${root}${path}`, { headers, connect_timeout_ms });
-      const { isTelling, value } = await postJson(server, body, ask.request_id, signal);
+      const { isTelling, value } = await postJson(server, body, ask, signal);
       if (!isTelling) isAbsent = false;
       return value;
     };
@@ -133,11 +133,12 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
 async function postJson(
   server: TrustedServer,
   body: string,
-  request_id: string,
+  { request_id, account }: Ask,
   signal: AbortSignal,
 ): Promise<Reply> {
   const headers = { "x-request-id": request_id };
-  const reply = await askWhole(server, { body, headers, bytes_max: REPLY_BYTES_MAX, signal });
+  const request = { body, account, headers, bytes_max: REPLY_BYTES_MAX, signal };
+  const reply = await askWhole(server, request);
   if (reply.status === null) throw new Error(reply.failure);
   const { status, text } = reply;
   const isGood = status >= 200 && status < 300;

@@ -18,18 +18,23 @@ export interface NoReply {
 export interface WholeRequest {
   /** Left out: a GET. */
   body?: string;
+  /** Whose question it is; `OWN_ACCOUNT`: the program's own. */
+  account: string;
   headers?: Readonly<Record<string, string>>;
   bytes_max: number;
   signal: AbortSignal;
 }
 
-/** What fails is a value; whatever is still open at the end, as of a reply too large, is cut. */
+/**
+ * What fails is a value, and only a bug rejects; whatever is still open at the end, as of a reply
+ * too large, is cut.
+ */
 export function askWhole(
   server: TrustedServer,
   request: WholeRequest,
 ): Promise<WholeReply | NoReply> {
-  const { body, headers = {}, bytes_max, signal } = request;
-  const { promise, resolve } = Promise.withResolvers<WholeReply | NoReply>();
+  const { body, account, headers = {}, bytes_max, signal } = request;
+  const { promise, resolve, reject } = Promise.withResolvers<WholeReply | NoReply>();
   let reader: BodyReader;
   const listener = {
     onHead(head: Parameters<typeof createWholeReader>[0]) {
@@ -47,6 +52,7 @@ export function askWhole(
     onBody: (bytes: Buffer) => reader.take(bytes),
     onEnd: () => reader.end(),
     onFailure: (failure: FetchFailure) => resolve({ status: null, failure }),
+    onBug: reject,
   };
   const leave = () => resolve({ status: null, failure: "left" });
   if (signal.aborted) {
@@ -54,7 +60,9 @@ export function askWhole(
     return promise;
   }
   const exchange =
-    body === undefined ? server.get(headers, listener) : server.post(body, headers, listener);
+    body === undefined
+      ? server.get(headers, listener, account)
+      : server.post(body, headers, listener, account);
   signal.addEventListener("abort", leave, { once: true });
   return promise.finally(() => {
     signal.removeEventListener("abort", leave);

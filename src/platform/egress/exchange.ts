@@ -1,5 +1,6 @@
 // Sends one request to one address that was checked, and reads its reply up to a limit.
 import type { Cancel, Clock } from "../clock.ts";
+import { contain } from "../contain.ts";
 import { portOf } from "./allow.ts";
 import { createGathering } from "./gathering.ts";
 import type { Connection, ReplyListener } from "./http-connection.ts";
@@ -7,7 +8,7 @@ import type { dial } from "./http-dial.ts";
 import type { ReplyHead } from "./http-head.ts";
 import { writeHeaders, writeRequest } from "./http-request.ts";
 import { failUnderway, failUnsent, type GuardedOutcome } from "./outcome.ts";
-import type { TimeLimit } from "./time-limit.ts";
+import type { Ended, TimeLimit } from "./time-limit.ts";
 import { hasIpHost } from "./url.ts";
 
 /** A name may have further addresses, which are to have their turn. */
@@ -40,13 +41,20 @@ export interface Hop {
 export function exchange(dialling: Dialling, hop: Hop, address: string): Promise<GuardedOutcome> {
   const { url, limit } = hop;
   const request = writeHop(hop);
-  const { promise, resolve } = Promise.withResolvers<GuardedOutcome>();
+  const { promise, resolve, reject } = Promise.withResolvers<GuardedOutcome>();
   let connection: Connection | null = null;
   let head: ReplyHead | null = null;
   const body = createGathering(hop.response_bytes_max, () => head?.length ?? null);
   const settle = (outcome: GuardedOutcome) => {
     forget();
     resolve(outcome);
+  };
+  /** What a callback of ours threw is told to whoever waits for the outcome. */
+  const fail = (bug: unknown) => {
+    forget();
+    cancelDial();
+    connection?.cut(listener);
+    reject(bug);
   };
   const settleReply = (truncated: boolean) => {
     const { status, header } = head!;
@@ -65,13 +73,15 @@ export function exchange(dialling: Dialling, hop: Hop, address: string): Promise
     },
     onEnd: () => settleReply(false),
     onFailure: (failure) => settle(failUnderway(failure, url, head?.status ?? null)),
+    onBug: fail,
   };
-  const forget: Cancel = limit.onEnd((why) => {
+  const giveUp = (why: Ended) => {
     cancelDial();
     if (!connection) return settle(failUnsent(why, url));
     connection.cut(listener);
     settle(failUnderway(why, url, head?.status ?? null));
-  });
+  };
+  const forget: Cancel = limit.onEnd(contain(fail, giveUp));
   const { dial, clock, ca } = dialling;
   const server_name = hasIpHost(url) ? undefined : url.hostname;
   const isSecure = url.protocol === "https:";
@@ -88,6 +98,9 @@ export function exchange(dialling: Dialling, hop: Hop, address: string): Promise
       onEnd() {},
       onFree: (done) => done.close(),
       onGone() {},
+      // Nothing is sent over it again: what came too much reaches nobody.
+      onSurplus() {},
+      onBug: fail,
     },
   );
   return promise;

@@ -1,4 +1,5 @@
 // One connection to a server: sends a request at a time and reads its reply.
+import { contain } from "../contain.ts";
 import type { FetchFailure } from "./failure.ts";
 import type { ReplyHead } from "./http-head.ts";
 import { createReplyReader, type ReplyEar, type ReplyReader } from "./http-reply.ts";
@@ -8,6 +9,8 @@ export interface ReplyListener extends ReplyEar {
   onEnd(): void;
   /** The last that is heard, also in the middle of a reply. */
   onFailure(failure: FetchFailure): void;
+  /** In place of any other end: one of these threw, or what reads for it. */
+  onBug(bug: unknown): void;
 }
 
 export interface ConnectionOwner {
@@ -15,6 +18,17 @@ export interface ConnectionOwner {
   onFree(connection: Connection): void;
   /** It is closed, or will be in a moment. */
   onGone(connection: Connection): void;
+  /** More came than was asked for: whose it is cannot be known. It is closed behind this. */
+  onSurplus(connection: Connection): void;
+  /** A bug, while no request was under way. */
+  onBug(bug: unknown): void;
+}
+
+export interface SendOptions {
+  /** Told in place of a reset that came before any reply. */
+  onStale?: (() => void) | undefined;
+  /** Whether a reply can be the one to this request; left out: it must be. */
+  isExpected?: ((head: ReplyHead) => boolean) | undefined;
 }
 
 export class Connection implements ReplyEar {
@@ -23,7 +37,7 @@ export class Connection implements ReplyEar {
   /** Whose request is under way; null: it is idle, or was cut. */
   #listener: ReplyListener | null = null;
   #reader: ReplyReader | null = null;
-  #onStale: (() => void) | undefined;
+  #options: SendOptions = {};
   /** What the socket would not take yet. */
   #unsent: Buffer | null = null;
   #isPaused = false;
@@ -34,10 +48,9 @@ export class Connection implements ReplyEar {
     this.#owner = owner;
   }
 
-  /** Sends a request; `onStale` is told in place of a reset that came before any reply. */
-  send(request: Buffer, listener: ReplyListener, onStale?: () => void): void {
+  send(request: Buffer, listener: ReplyListener, options: SendOptions = {}): void {
     this.#listener = listener;
-    this.#onStale = onStale;
+    this.#options = options;
     this.#reader = createReplyReader(this);
     this.#write(request);
   }
@@ -73,7 +86,12 @@ export class Connection implements ReplyEar {
   }
 
   onHead(head: ReplyHead): void {
-    this.#listener?.onHead(head);
+    const { isExpected } = this.#options;
+    if (!isExpected || isExpected(head)) this.#listener?.onHead(head);
+    else {
+      this.#owner.onSurplus(this);
+      this.end();
+    }
   }
 
   onBody(bytes: Buffer): void {
@@ -82,8 +100,10 @@ export class Connection implements ReplyEar {
 
   /** The socket has read these bytes. */
   takeBytes(bytes: Buffer): void {
+    // Nobody asked.
+    if (!this.#listener && !this.#isGone) this.#owner.onSurplus(this);
     const state = this.#reader?.take(bytes);
-    // Nobody asked, or the listener has cut it meanwhile.
+    // Here it may have been cut meanwhile.
     if (!this.#listener) this.#breakOff();
     else if (state === "whole") this.#finish();
     else if (state === "broken") this.end();
@@ -102,6 +122,13 @@ export class Connection implements ReplyEar {
     else this.#fail(failure ?? "reset");
   }
 
+  /** What was called for this connection threw: it and its request end, and nothing else does. */
+  takeBug(bug: unknown): void {
+    const listener = this.#forget();
+    this.#breakOff();
+    (listener ?? this.#owner).onBug(bug);
+  }
+
   #write(bytes: Buffer): void {
     const written = this.#socket.write(bytes);
     // A socket that takes nothing any more tells so by its close.
@@ -109,24 +136,29 @@ export class Connection implements ReplyEar {
   }
 
   #finish(): void {
-    const { isKept } = this.#reader!;
+    const { isKept, hasSurplus } = this.#reader!;
     // A server that answers before it was told everything does not wait for the rest.
     const isHalfSent = this.#unsent !== null;
     const listener = this.#forget()!;
+    if (hasSurplus) this.#owner.onSurplus(this);
     if (isHalfSent) this.#breakOff();
     else if (isKept && !this.#isGone) {
       this.#resume();
       this.#owner.onFree(this);
     } else this.close();
-    listener.onEnd();
+    this.#tell(listener, () => listener.onEnd());
   }
 
   #fail(failure: FetchFailure): void {
     const isStale = failure === "reset" && !this.#reader!.hasBegun;
-    const onStale = isStale ? this.#onStale : undefined;
+    const onStale = isStale ? this.#options.onStale : undefined;
     const listener = this.#forget()!;
-    if (onStale) onStale();
-    else listener.onFailure(failure);
+    this.#tell(listener, onStale ?? (() => listener.onFailure(failure)));
+  }
+
+  /** The last word of a request, which the connection knows no more. */
+  #tell(listener: ReplyListener, say: () => void): void {
+    contain((bug) => listener.onBug(bug), say)();
   }
 
   #resume(): void {
@@ -139,6 +171,7 @@ export class Connection implements ReplyEar {
     const listener = this.#listener;
     this.#listener = null;
     this.#reader = null;
+    this.#options = {};
     this.#unsent = null;
     return listener;
   }

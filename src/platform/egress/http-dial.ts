@@ -1,6 +1,7 @@
 // Opens a connection to a server, in time and, over TLS, only to one that proves its name.
 import { isIP } from "node:net";
 import type { Cancel, Clock } from "../clock.ts";
+import { contain } from "../contain.ts";
 import { explainFetchFailure, type FetchFailure } from "./failure.ts";
 import { Connection, type ConnectionOwner } from "./http-connection.ts";
 
@@ -18,14 +19,19 @@ export interface Target {
 export interface DialOptions extends ConnectionOwner {
   clock: Clock;
   timeout_ms: number;
-  /** Exactly one of the two is called, later, unless the dialling was called off. */
+  /** One of the two is called, or `onBug`, later, unless the dialling was called off. */
   onOpen(connection: Connection): void;
   onFailure(failure: FetchFailure): void;
   /** The attempt is over, also one that was called off long before. */
   onEnd(): void;
+  /** One of our own callbacks threw, and no request was under way that could be told. */
+  onBug(bug: unknown): void;
 }
 
-/** Dials; Bun tries every address of a name, side by side. */
+/**
+ * Dials; Bun tries every address of a name, side by side. Nothing is called back before this has
+ * returned, although Bun reports some failures inside its own call, such as a missing route.
+ */
 export function dial(target: Target, options: DialOptions): Cancel {
   let connection: Connection | null = null;
   let isOver = false;
@@ -46,14 +52,21 @@ export function dial(target: Target, options: DialOptions): Cancel {
   const fail = (failure: FetchFailure) => {
     if (end()) options.onFailure(failure);
   };
+  const takeBug = (bug: unknown) => {
+    if (connection) return connection.takeBug(bug);
+    giveUp();
+    options.onBug(bug);
+  };
+  const own = <Given extends unknown[]>(run: (...given: Given) => void) => contain(takeBug, run);
   const endAttempt = () => {
     if (!hasEnded) options.onEnd();
     hasEnded = true;
   };
-  const cancelTimer = options.clock.after(options.timeout_ms, () => {
+  const runOut = () => {
     fail("timeout");
     giveUp();
-  });
+  };
+  const cancelTimer = options.clock.after(options.timeout_ms, own(runOut));
   const open = (socket: Bun.Socket) => {
     unproved = null;
     endAttempt();
@@ -64,41 +77,57 @@ export function dial(target: Target, options: DialOptions): Cancel {
     connection = new Connection(socket, options);
     options.onOpen(connection);
   };
-  const host = target.hostname.replace(/^\[|\]$/g, "");
-  void Bun.connect({
-    hostname: host,
-    port: target.port,
-    ...(target.isSecure && { tls: chooseTls(target.server_name ?? host, target.ca) }),
-    socket: {
-      open(socket) {
-        if (!target.isSecure) return open(socket);
-        unproved = socket;
-        if (isOver) socket.terminate();
-      },
-      handshake(socket, isTrusted, doubt) {
-        // All three say the same; nothing was sent yet, and nothing will be if one disagrees.
-        if (isTrusted && doubt === null && socket.authorized) return open(socket);
-        fail("tls");
-        socket.terminate();
-      },
-      data: (_, bytes) => connection?.takeBytes(bytes),
-      drain: () => connection?.takeDrain(),
-      error(_, error) {
-        const failure = explainFetchFailure(error);
-        connection ? connection.takeClose(failure) : fail(failure);
-      },
-      close(_, error) {
-        endAttempt();
-        const failure = error ? explainFetchFailure(error) : null;
-        connection ? connection.takeClose(failure) : fail(failure ?? "reset");
-      },
-      connectError(_, error) {
-        endAttempt();
-        fail(explainFetchFailure(error));
-      },
-    },
-  });
+  const failAttempt = (error: unknown) => {
+    endAttempt();
+    fail(explainFetchFailure(error));
+  };
+  const socket: Bun.SocketHandler<undefined> = {
+    open: own((socket) => {
+      if (!target.isSecure) return open(socket);
+      unproved = socket;
+      if (isOver) socket.terminate();
+    }),
+    handshake: own((socket, isTrusted, doubt) => {
+      // All three say the same; nothing was sent yet, and nothing will be if one disagrees.
+      if (isTrusted && doubt === null && socket.authorized) return open(socket);
+      fail("tls");
+      socket.terminate();
+    }),
+    data: own((_, bytes) => connection?.takeBytes(bytes)),
+    drain: own(() => connection?.takeDrain()),
+    error: own((_, error) => {
+      const failure = explainFetchFailure(error);
+      connection ? connection.takeClose(failure) : fail(failure);
+    }),
+    close: own((_, error) => {
+      endAttempt();
+      const failure = error ? explainFetchFailure(error) : null;
+      connection ? connection.takeClose(failure) : fail(failure ?? "reset");
+    }),
+    connectError: own((_, error) => failAttempt(error)),
+  };
+  const begin = () => {
+    // It was called off meanwhile.
+    if (isOver) endAttempt();
+    else connect(target, socket, failAttempt);
+  };
+  queueMicrotask(own(begin));
   return giveUp;
+}
+
+function connect(
+  { hostname: host, server_name, port, isSecure, ca }: Target,
+  socket: Bun.SocketHandler<undefined>,
+  onThrow: (error: unknown) => void,
+): void {
+  const hostname = host.replace(/^\[|\]$/g, "");
+  const tls = isSecure && chooseTls(server_name ?? hostname, ca);
+  try {
+    // What it rejects with, `connectError` was told before.
+    Bun.connect({ hostname, port, ...(tls && { tls }), socket }).catch(() => undefined);
+  } catch (error) {
+    onThrow(error);
+  }
 }
 
 /** Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot unsay it. */

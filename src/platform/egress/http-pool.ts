@@ -1,17 +1,20 @@
-// Keeps the open connections to one server: a request takes one of them, or a new one.
+// Sends requests to one server: each over a connection of its own account's, or over a new one.
 import type { Cancel, Clock } from "../clock.ts";
+import { contain } from "../contain.ts";
+import type { Log } from "../log.ts";
 import type { Connection, ReplyListener } from "./http-connection.ts";
 import { dial, type Target } from "./http-dial.ts";
+import type { ReplyHead } from "./http-head.ts";
+import type { IdleConnections, Member } from "./http-idle.ts";
 
-/** Some servers close sooner, uvicorn after 5: a request that runs into that is sent anew. */
-const IDLE_MS = 30_000;
-const IDLE_MAX = 1_024;
 /** A connection that was closed while it was idle tells so within a round trip. */
 const STALE_MS = 500;
 /**
  * A dead server is dialled for two minutes, until the system gives up: so many attempts may wait.
  */
 const DIALS_MAX = 8_192;
+/** Time without any reuse, after a server has sent more than it was asked for. */
+const BARRED_MS = 3_600_000;
 
 /** A request on its way; after its end, or once it was cut, nothing here does anything. */
 export interface Exchange {
@@ -22,98 +25,170 @@ export interface Exchange {
   resume(): void;
 }
 
-export interface Pool {
+/** One request as its pool sees it. */
+export interface Parcel {
+  bytes: Buffer;
+  /** Whose connections it may use; "": the program's own. */
+  account: string;
+  /** Its `x-request-id`, which some servers send back; null: it has none. */
+  id: string | null;
+  connect_timeout_ms: number;
+}
+
+export interface PoolOptions {
+  clock: Clock;
+  log: Log | undefined;
+  idle: IdleConnections;
+}
+
+export class Pool {
+  readonly #target: Target;
+  readonly #options: PoolOptions;
+  readonly #origin: string;
+  readonly #open = new Set<Connection>();
+  #isClosed = false;
+  #dials = 0;
+  #barred_until = Number.NEGATIVE_INFINITY;
+  /** It sends a request's id back with its reply. */
+  #echoes = false;
+
+  constructor(origin: string, target: Target, options: PoolOptions) {
+    this.#origin = origin;
+    this.#target = target;
+    this.#options = options;
+  }
+
   /** Sends a request; its listener hears nothing before this has returned. */
-  send(request: Buffer, listener: ReplyListener, connect_timeout_ms: number): Exchange;
+  send(parcel: Parcel, listener: ReplyListener): Exchange {
+    const { clock, idle } = this.#options;
+    let connection: Connection | null = null;
+    let cancelDial: Cancel | null = null;
+    const sendAnew = () => {
+      connection = null;
+      cancelDial = this.#dial(parcel, listener, (made) => {
+        connection = made;
+      });
+    };
+    const member = idle.take(this.#origin, parcel.account);
+    if (member) {
+      ({ connection } = member);
+      // The server may have closed it just as it was taken up. A connection of its own cannot
+      // fail for that reason again. Later it has had the request, and may have worked on it.
+      this.#sendOver(member, parcel, listener, () => {
+        if (clock.monotonic() - member.asked_at < STALE_MS) sendAnew();
+        else listener.onFailure("reset");
+      });
+    } else sendAnew();
+    return {
+      cut() {
+        cancelDial?.();
+        connection?.cut(listener);
+      },
+      pause: () => connection?.pause(listener),
+      resume: () => connection?.resume(listener),
+    };
+  }
+
   /** Closes every connection: who still waits for a reply hears that it was broken off. */
-  close(): void;
-}
+  close(): void {
+    this.#isClosed = true;
+    this.#options.idle.closeOrigin(this.#origin);
+    for (const connection of [...this.#open]) connection.end();
+  }
 
-interface Idle {
-  connection: Connection;
-  since: number;
-}
-
-export function createPool(target: Target, clock: Clock): Pool {
-  /** The longest idle first; the last one is taken first, so that a rush's surplus can go. */
-  const idle: Idle[] = [];
-  const open = new Set<Connection>();
-  let cancelSweep: Cancel | null = null;
-  let isClosed = false;
-  let dials = 0;
-
-  const keep = (connection: Connection) => {
-    if (isClosed || idle.length >= IDLE_MAX) return connection.close();
-    idle.push({ connection, since: clock.monotonic() });
-    cancelSweep ??= clock.after(IDLE_MS, sweep);
-  };
-  const drop = (connection: Connection) => {
-    open.delete(connection);
-    const at = idle.findIndex((one) => one.connection === connection);
-    if (at !== -1) idle.splice(at, 1);
-  };
-  const sweep = () => {
-    const now = clock.monotonic();
-    while (idle.length > 0 && idle[0]!.since + IDLE_MS <= now) idle[0]!.connection.close();
-    const next = idle[0];
-    cancelSweep = next ? clock.after(next.since + IDLE_MS - now, sweep) : null;
-  };
-
-  return {
-    send(request, listener, timeout_ms) {
-      let connection: Connection | null = null;
-      let cancelDial: Cancel | null = null;
-      const sendAnew = () => {
-        connection = null;
-        if (dials >= DIALS_MAX) {
-          cancelDial = clock.after(0, () => listener.onFailure("timeout"));
-          return;
+  #dial(parcel: Parcel, listener: ReplyListener, take: (made: Connection) => void): Cancel {
+    const { clock, log, idle } = this.#options;
+    if (this.#dials >= DIALS_MAX) {
+      const refuse = () => listener.onFailure("timeout");
+      return clock.after(
+        0,
+        contain((bug) => listener.onBug(bug), refuse),
+      );
+    }
+    this.#dials += 1;
+    let member: Member | null = null;
+    return dial(this.#target, {
+      clock,
+      timeout_ms: parcel.connect_timeout_ms,
+      onOpen: (connection) => {
+        if (this.#isClosed) {
+          connection.close();
+          return listener.onFailure("other");
         }
-        dials += 1;
-        cancelDial = dial(target, {
-          clock,
-          timeout_ms,
-          onFree: keep,
-          onGone: drop,
-          onOpen(made) {
-            if (isClosed) {
-              made.close();
-              return listener.onFailure("other");
-            }
-            connection = made;
-            open.add(made);
-            made.send(request, listener);
-          },
-          onFailure: (failure) => listener.onFailure(failure),
-          onEnd() {
-            dials -= 1;
-          },
-        });
-      };
-      const taken = idle.pop();
-      if (taken) {
-        connection = taken.connection;
-        // The server may have closed it just as it was taken up. A connection of its own cannot
-        // fail for that reason again. Later it has had the request, and may have worked on it.
-        const asked_at = clock.monotonic();
-        connection.send(request, listener, () => {
-          if (clock.monotonic() - asked_at < STALE_MS) sendAnew();
-          else listener.onFailure("reset");
-        });
-      } else sendAnew();
-      return {
-        cut() {
-          cancelDial?.();
-          connection?.cut(listener);
-        },
-        pause: () => connection?.pause(listener),
-        resume: () => connection?.resume(listener),
-      };
-    },
-    close() {
-      isClosed = true;
-      cancelSweep?.();
-      for (const connection of [...open]) connection.end();
-    },
-  };
+        member = createMember(connection, this.#origin, parcel.account, clock.monotonic());
+        this.#open.add(connection);
+        take(connection);
+        this.#sendOver(member, parcel, listener);
+      },
+      onFailure: (failure) => listener.onFailure(failure),
+      onEnd: () => {
+        this.#dials -= 1;
+      },
+      onFree: (connection) => {
+        if (this.#isClosed || this.#isBarred()) connection.close();
+        else idle.keep(member!);
+      },
+      onGone: (connection) => {
+        this.#open.delete(connection);
+        if (member) idle.drop(member);
+      },
+      onSurplus: () => this.#bar(),
+      onBug(error) {
+        if (member) log?.error("a bug ended a connection to a server", { error });
+        else listener.onBug(error);
+      },
+    });
+  }
+
+  #sendOver(
+    member: Member,
+    { bytes, id }: Parcel,
+    listener: ReplyListener,
+    onStale?: () => void,
+  ): void {
+    member.asked_at = this.#options.clock.monotonic();
+    member.requests += 1;
+    const isReused = member.requests > 1;
+    const isExpected =
+      id === null ? undefined : (head: ReplyHead) => this.#judge(head, id, isReused);
+    member.connection.send(bytes, listener, { onStale, isExpected });
+  }
+
+  /** Whether a reply can be the one to this request. */
+  #judge(head: ReplyHead, id: string, isReused: boolean): boolean {
+    const echo = head.header("x-request-id");
+    if (echo === null) return true;
+    const isOurs = echo.toLowerCase() === id.toLowerCase();
+    if (isOurs) this.#echoes = true;
+    // Whoever gives ids of its own has never sent ours back.
+    return isOurs || !this.#echoes || !isReused;
+  }
+
+  #isBarred(): boolean {
+    return this.#options.clock.monotonic() < this.#barred_until;
+  }
+
+  /** One reply too many may have been meant for another request, and so may the next ones be. */
+  #bar(): void {
+    const { clock, log, idle } = this.#options;
+    if (!this.#isBarred()) {
+      const upstream = `${this.#target.hostname}:${this.#target.port}`;
+      log?.warn("a server sends more than it is asked for; for an hour no connection is reused", {
+        upstream,
+      });
+    }
+    this.#barred_until = clock.monotonic() + BARRED_MS;
+    this.#echoes = false;
+    idle.closeOrigin(this.#origin);
+  }
+}
+
+function createMember(
+  connection: Connection,
+  origin: string,
+  account: string,
+  now: number,
+): Member {
+  const fresh = { requests: 0, asked_at: now, slowest_ms: 0, unused_since: now };
+  return { connection, origin, account, opened_at: now, ...fresh };
 }

@@ -21,6 +21,8 @@ export interface ReplyReader {
   readonly hasBegun: boolean;
   /** The connection may be used again, now that the reply is whole. */
   readonly isKept: boolean;
+  /** Bytes came behind the whole reply that nobody had asked for. */
+  readonly hasSurplus: boolean;
 }
 
 /** All heads of one reply together, interim ones included. */
@@ -37,6 +39,7 @@ export function createReplyReader(ear: ReplyEar): ReplyReader {
   let left = 0;
   let hasBegun = false;
   let isKept = false;
+  let hasSurplus = false;
 
   const takeHead = (bytes: Buffer): ReplyState => {
     const all: Buffer = held ? Buffer.concat([held, bytes]) : bytes;
@@ -65,8 +68,7 @@ export function createReplyReader(ear: ReplyEar): ReplyReader {
       return "open";
     }
     const end = Math.min(bytes.length, from + left);
-    // Bytes that nobody asked for: whose they are cannot be known.
-    if (end < bytes.length) isKept = false;
+    if (end < bytes.length) hasSurplus = true;
     left -= end - from;
     if (end > from) ear.onBody(bytes.subarray(from, end));
     return left === 0 ? "whole" : "open";
@@ -74,7 +76,7 @@ export function createReplyReader(ear: ReplyEar): ReplyReader {
   const takeChunks = (reader: ChunkReader, bytes: Buffer, from: number): ReplyState => {
     const body = reader.take(bytes, from);
     if (!body) return "broken";
-    if (reader.end < bytes.length) isKept = false;
+    if (reader.end < bytes.length) hasSurplus = true;
     if (body.length > 0) ear.onBody(body);
     return reader.isDone ? "whole" : "open";
   };
@@ -90,7 +92,10 @@ export function createReplyReader(ear: ReplyEar): ReplyReader {
       return hasBegun;
     },
     get isKept() {
-      return isKept;
+      return isKept && !hasSurplus;
+    },
+    get hasSurplus() {
+      return hasSurplus;
     },
   };
 }

@@ -10,5 +10,10 @@ export {
   type GuardedReply,
   isRedirect,
 } from "./outcome.ts";
-export { createTrustedEgress, type TrustedEgress, type TrustedServer } from "./trusted.ts";
+export {
+  createTrustedEgress,
+  OWN_ACCOUNT,
+  type TrustedEgress,
+  type TrustedServer,
+} from "./trusted.ts";
 export { URL_CHARACTERS_MAX, type UrlVerdict } from "./url.ts";

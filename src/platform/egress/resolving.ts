@@ -29,7 +29,9 @@ export function findAddresses(
   const giveUp = () => found.resolve([]);
   const cancelTimer = clock.after(DNS_TIMEOUT_MS, giveUp);
   const forget = limit.onEnd(giveUp);
-  resolve(url.hostname).then((addresses) => found.resolve([...new Set(addresses)]), giveUp);
+  resolve(url.hostname)
+    .then((addresses) => [...new Set(addresses)])
+    .then(found.resolve, giveUp);
   return found.promise.finally(() => {
     cancelTimer();
     forget();

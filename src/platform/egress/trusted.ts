@@ -1,7 +1,9 @@
 // The way out to servers that the operator's own file names: HTTP/1.1 over pools of connections.
 import type { Clock } from "../clock.ts";
+import type { Log } from "../log.ts";
 import type { ReplyListener } from "./http-connection.ts";
-import { createPool, type Exchange, type Pool } from "./http-pool.ts";
+import { IdleConnections } from "./http-idle.ts";
+import { type Exchange, Pool } from "./http-pool.ts";
 import { writeHeaders, writeRequest } from "./http-request.ts";
 
 export interface ServerOptions {
@@ -10,13 +12,28 @@ export interface ServerOptions {
   connect_timeout_ms: number;
 }
 
-/** A server that is asked again and again; its address and headers are read once. */
+/**
+ * A server that is asked again and again; its address and headers are read once. No two accounts
+ * share a connection, so that no fault of a server tells one what it had to say to the other.
+ */
 export interface TrustedServer {
-  /** Sends a POST; its listener hears nothing before this has returned. */
-  post(body: string, headers: Readonly<Record<string, string>>, listener: ReplyListener): Exchange;
+  /** Sends a POST for an account; its listener hears nothing before this has returned. */
+  post(
+    body: string,
+    headers: Readonly<Record<string, string>>,
+    listener: ReplyListener,
+    account: string,
+  ): Exchange;
   /** Sends a GET, in the same way. */
-  get(headers: Readonly<Record<string, string>>, listener: ReplyListener): Exchange;
+  get(
+    headers: Readonly<Record<string, string>>,
+    listener: ReplyListener,
+    account: string,
+  ): Exchange;
 }
+
+/** The account of what the program asks by itself, such as a server's health. */
+export const OWN_ACCOUNT = "";
 
 export interface TrustedEgress {
   /** `url` is where requests go; redirects are handed back, and no proxy is asked. */
@@ -27,20 +44,23 @@ export interface TrustedEgress {
 
 export interface TrustedOptions {
   clock: Clock;
+  /** Left out: nobody reads one, as where a command asks a few questions. */
+  log?: Log;
   /** Trusted beside the usual authorities. */
   ca?: string;
 }
 
-/** Opens the trusted way out; models on one server share its connections. */
-export function createTrustedEgress({ clock, ca }: TrustedOptions): TrustedEgress {
+/** Opens the trusted way out; models on one server share an account's connections. */
+export function createTrustedEgress({ clock, log, ca }: TrustedOptions): TrustedEgress {
   const pools = new Map<string, Pool>();
+  const idle = new IdleConnections(clock);
 
   const choosePool = ({ origin, protocol, hostname, port }: URL): Pool => {
     const isSecure = protocol === "https:";
     const known = pools.get(origin);
     if (known) return known;
     const target = { hostname, port: Number(port || (isSecure ? 443 : 80)), isSecure, ca };
-    const pool = createPool(target, clock);
+    const pool = new Pool(origin, target, { clock, log, idle });
     pools.set(origin, pool);
     return pool;
   };
@@ -53,11 +73,13 @@ export function createTrustedEgress({ clock, ca }: TrustedOptions): TrustedEgres
       const post = `POST${fixed}`;
       const get = `GET${fixed}`;
       return {
-        post: (body, own, listener) =>
-          pool.send(writeRequest(post + writeHeaders(own), body), listener, connect_timeout_ms),
-        get(own, listener) {
-          const request = Buffer.from(`${get}${writeHeaders(own)}\r\n`, "latin1");
-          return pool.send(request, listener, connect_timeout_ms);
+        post(body, own, listener, account) {
+          const bytes = writeRequest(post + writeHeaders(own), body);
+          return pool.send({ bytes, account, id: idOf(own), connect_timeout_ms }, listener);
+        },
+        get(own, listener, account) {
+          const bytes = Buffer.from(`${get}${writeHeaders(own)}\r\n`, "latin1");
+          return pool.send({ bytes, account, id: idOf(own), connect_timeout_ms }, listener);
         },
       };
     },
@@ -65,4 +87,8 @@ export function createTrustedEgress({ clock, ca }: TrustedOptions): TrustedEgres
       for (const pool of pools.values()) pool.close();
     },
   };
+}
+
+function idOf(headers: Readonly<Record<string, string>>): string | null {
+  return headers["x-request-id"] ?? null;
 }

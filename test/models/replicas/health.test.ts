@@ -8,12 +8,14 @@ import { startUpstream } from "../../support/upstream.ts";
 /** A replica that is seen as the test says; "late" leaves a look open until its time is over. */
 function watch(every_ms = 10_000) {
   const clock = createManualClock();
-  const state = { seen: "alive" as Seen | "late", looks: 0, heard: 0, alive: 0 };
+  const state = { seen: "alive" as Seen | "late" | "bug", looks: 0, heard: 0, alive: 0 };
+  const bugs: unknown[] = [];
   const turns: boolean[] = [];
   const health = createHealth({
     look(signal) {
       state.looks += 1;
       const { seen } = state;
+      if (seen === "bug") return Promise.reject(new Error("a bug"));
       if (seen !== "late") return Promise.resolve(seen);
       return new Promise((resolve) => {
         signal.addEventListener("abort", () => resolve("silent"), { once: true });
@@ -26,8 +28,9 @@ function watch(every_ms = 10_000) {
       state.alive += 1;
     },
     onTurn: (isHealthy) => turns.push(isHealthy),
+    onBug: (bug) => bugs.push(bug),
   });
-  return { ...health, clock, state, turns };
+  return { ...health, clock, state, turns, bugs };
 }
 
 test("it looks at the start and then every ten seconds, one look at a time", async () => {
@@ -43,6 +46,14 @@ test("it looks at the start and then every ten seconds, one look at a time", asy
   expect(clock.pending()).toBe(0);
   await clock.advance(60_000);
   expect(state.looks).toBe(5);
+});
+
+test("a look that throws is told, says nothing, and is no last one", async () => {
+  const { clock, state, turns, bugs, start } = watch();
+  start();
+  state.seen = "bug";
+  await clock.advance(30_000);
+  expect([state.looks, bugs.length, turns]).toEqual([4, 3, []]);
 });
 
 test("two bad looks in a row make it unhealthy, two apart do not", async () => {

@@ -289,6 +289,7 @@ test("a connection is used again after a whole reply and after a whole stream", 
   const replica = connectReplica(`http://127.0.0.1:${server.port}/v1`);
   for (const stream of [false, true, false, true, true]) {
     expect(await replica.ask({ stream }).ending).toMatchObject({ ok: true });
+    await replica.clock.advance(20);
   }
   expect(ports.size).toBe(1);
 });

@@ -2,6 +2,7 @@
 import type { Ask, Ear, Piece } from "../../../src/models/upstream/contract.ts";
 import { createOpenai, type OpenaiOptions } from "../../../src/models/upstream/openai.ts";
 import { withoutReasoning } from "../../../src/models/upstream/reasoning.ts";
+import { contain } from "../../../src/platform/contain.ts";
 import {
   createTrustedEgress,
   type Exchange,
@@ -44,11 +45,11 @@ export function connectReplica(server: Server, some: Partial<OpenaiOptions> = {}
         const real = egress.open(url, options);
         return {
           get: real.get,
-          post(body, own, listener) {
+          post(body, own, listener, account) {
             const headers = { ...options.headers, ...own };
             const one = { url, headers, body: JSON.parse(body) };
             sent.push(one);
-            if (typeof server === "string") return real.post(body, own, listener);
+            if (typeof server === "string") return real.post(body, own, listener, account);
             return play(server(one), listener);
           },
         };
@@ -82,6 +83,7 @@ function play(reply: Response | Promise<Response>, listener: ReplyListener): Exc
   let isCut = false;
   let held: Promise<void> = Promise.resolve();
   let release = () => {};
+  const own = (say: () => void) => contain((bug) => listener.onBug(bug), say)();
   const tell = async () => {
     const { status, headers, body } = await reply;
     const length = headers.get("content-length");
@@ -95,10 +97,10 @@ function play(reply: Response | Promise<Response>, listener: ReplyListener): Exc
     for await (const bytes of body ?? []) {
       await held;
       if (isCut) return;
-      listener.onBody(Buffer.from(bytes));
+      own(() => listener.onBody(Buffer.from(bytes)));
     }
     await held;
-    if (!isCut) listener.onEnd();
+    if (!isCut) own(() => listener.onEnd());
   };
   tell().catch(() => listener.onFailure("reset"));
   return {

@@ -1,6 +1,11 @@
 // Asks a server through the trusted way out, and writes down what the listener hears.
-import type { Exchange, FetchFailure, ReplyHead } from "../../../src/platform/egress/index.ts";
-import { createTrustedEgress } from "../../../src/platform/egress/trusted.ts";
+import type {
+  Exchange,
+  FetchFailure,
+  ReplyHead,
+  ReplyListener,
+} from "../../../src/platform/egress/index.ts";
+import { createTrustedEgress, type TrustedOptions } from "../../../src/platform/egress/trusted.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 export interface Heard {
@@ -22,6 +27,8 @@ export interface Asked {
 }
 
 export interface AskerOptions {
+  /** Left out: always the same. */
+  account?: string;
   headers?: Record<string, string>;
   body?: string;
   /** Hears that a piece of the body has come, before anything else does. */
@@ -29,12 +36,14 @@ export interface AskerOptions {
 }
 
 /** A way out on a clock that stands still. */
-export function createAsker(ca?: string) {
+export function createAsker(options: Omit<Partial<TrustedOptions>, "clock"> = {}) {
   const clock = createManualClock();
-  const egress = createTrustedEgress({ clock, ca });
+  const egress = createTrustedEgress({ clock, ...options });
   return {
     clock,
     egress,
+    /** So long a connection rests at least before its next request. */
+    rest: () => clock.advance(20),
     ask(url: string, options: AskerOptions = {}): Asked {
       const begun = Promise.withResolvers<ReplyHead>();
       const first = Promise.withResolvers<void>();
@@ -43,7 +52,8 @@ export function createAsker(ca?: string) {
       let head: ReplyHead | null = null;
       const tell = () => ({ head, body: Buffer.concat(pieces).toString() });
       const server = egress.open(url, { headers: {}, connect_timeout_ms: 5_000 });
-      const exchange = server.post(options.body ?? "x", options.headers ?? {}, {
+      const { body = "x", headers = {}, account = "account-1" } = options;
+      const listener: ReplyListener = {
         onHead(given) {
           head = given;
           begun.resolve(given);
@@ -55,7 +65,9 @@ export function createAsker(ca?: string) {
         },
         onEnd: () => ended.resolve({ ...tell(), end: "whole" }),
         onFailure: (failure) => ended.resolve({ ...tell(), end: failure }),
-      });
+        onBug: ended.reject,
+      };
+      const exchange = server.post(body, headers, listener, account);
       return {
         exchange,
         begun: begun.promise,

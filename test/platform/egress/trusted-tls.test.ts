@@ -33,11 +33,12 @@ const local: Bun.TLSOptions = { cert: localCertificate, key: localCertificateKey
 test("a server that proves its name or its address is asked, over one connection", async () => {
   using server = serveSecure(local);
   for (const host of ["localhost", "127.0.0.1"]) {
-    const { ask, egress } = createAsker(localCertificate);
+    const { ask, egress, rest } = createAsker({ ca: localCertificate });
     const body = "é".repeat(200_000);
     for (let round = 0; round < 2; round += 1) {
       const { ended } = ask(at(server.port, host), { body });
       expect(await ended).toMatchObject({ body: "secret", end: "whole" });
+      await rest();
     }
     egress.close();
     expect([new Set(server.ports).size, ...server.asked.splice(0)]).toEqual([1, body, body]);
@@ -54,7 +55,9 @@ test("a certificate that nobody vouches for is refused before a byte is sent", a
 test("a certificate of another name is refused, be its issuer trusted", async () => {
   using server = serveSecure();
   for (const host of ["127.0.0.1", "localhost"]) {
-    expect((await createAsker(certificate).ask(at(server.port, host)).ended).end).toBe("tls");
+    expect((await createAsker({ ca: certificate }).ask(at(server.port, host)).ended).end).toBe(
+      "tls",
+    );
   }
   expect(server.asked).toEqual([]);
 });
@@ -66,7 +69,7 @@ test("a certificate is refused whatever the environment says", async () => {
     using own = serveSecure(local);
     expect((await createAsker().ask(at(own.port)).ended).end).toBe("tls");
     expect(own.asked).toEqual([]);
-    expect((await createAsker(certificate).ask(at(server.port)).ended).end).toBe("tls");
+    expect((await createAsker({ ca: certificate }).ask(at(server.port)).ended).end).toBe("tls");
   } finally {
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   }

@@ -6,9 +6,10 @@ import { findClosedPort, listenRaw, plainReply, type RawSocket } from "./raw-ser
 
 test("requests after each other share one connection", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
-  const { ask, egress } = createAsker();
+  const { ask, egress, rest } = createAsker();
   for (let round = 0; round < 3; round += 1) {
     expect(await ask(server.origin).ended).toMatchObject({ body: "ok", end: "whole" });
+    await rest();
   }
   expect(server.connections).toBe(1);
   egress.close();
@@ -47,8 +48,9 @@ test("a header that would end its line is never sent", () => {
 test("a request whose pooled connection broke before a reply is sent once more on a new one", async () => {
   for (const end of ["break", "end"] as const) {
     using server = listenRaw(answerFirstOf((connection) => connection >= 1, end));
-    const { ask } = createAsker();
+    const { ask, rest } = createAsker();
     await ask(server.origin).ended;
+    await rest();
     expect(await ask(server.origin).ended).toMatchObject({ body: "ok", end: "whole" });
     expect([server.connections, server.pieces.length]).toEqual([2, 3]);
   }
@@ -60,8 +62,9 @@ test("a request that was worked on before its pooled connection broke is not sen
     if (socket.piece === 1) socket.say(plainReply);
     else taken.resolve(socket);
   });
-  const { ask, clock } = createAsker();
+  const { ask, clock, rest } = createAsker();
   await ask(server.origin).ended;
+  await rest();
   const { ended } = ask(server.origin);
   const socket = await taken.promise;
   await clock.advance(500);
@@ -89,8 +92,9 @@ test("a handshake that never ends is broken off when its time is up or its calle
 
 test("a request that breaks a second time is given up", async () => {
   using server = listenRaw(answerFirstOf((connection) => connection === 1, "break"));
-  const { ask } = createAsker();
+  const { ask, rest } = createAsker();
   await ask(server.origin).ended;
+  await rest();
   expect((await ask(server.origin).ended).end).toBe("reset");
   expect([server.connections, server.pieces.length]).toEqual([2, 3]);
 });
@@ -103,8 +107,9 @@ test("the second sending trusts no other pooled connection", async () => {
     if (both.length >= 2) for (const waiting of both.splice(0, 2)) waiting.say(plainReply);
     if (socket.connection > 2) socket.say(plainReply);
   });
-  const { ask } = createAsker();
+  const { ask, rest } = createAsker();
   await Promise.all([ask(server.origin).ended, ask(server.origin).ended]);
+  await rest();
   expect((await ask(server.origin).ended).body).toBe("ok");
   expect([server.connections, server.pieces.length]).toEqual([3, 4]);
 });
@@ -123,8 +128,9 @@ test("a reply that breaks off after its first byte is not asked for again", asyn
       socket.say(start);
       socket.end();
     });
-    const { ask } = createAsker();
+    const { ask, rest } = createAsker();
     await ask(server.origin).ended;
+    await rest();
     expect((await ask(server.origin).ended).end).toBe("reset");
     expect([server.connections, server.pieces.length]).toEqual([1, 2]);
   }
@@ -154,11 +160,20 @@ test("a closed way out breaks off what is under way, and sends nothing of what w
   expect(server.pieces).toHaveLength(1);
 });
 
-test("a cut while the connection is made sends nothing", async () => {
+test("a cut before the connection is begun makes none", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask } = createAsker();
   const { exchange, ended } = ask(server.origin);
   exchange.cut();
+  expect(await ask(server.origin).ended).toMatchObject({ end: "whole" });
+  expect([server.connections, Bun.peek.status(ended)]).toEqual([1, "pending"]);
+});
+
+test("a cut while the connection is made sends nothing", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const { ask } = createAsker();
+  const { exchange, ended } = ask(server.origin);
+  queueMicrotask(exchange.cut);
   await server.closed;
   expect([server.pieces, Bun.peek.status(ended)]).toEqual([[], "pending"]);
 });
@@ -169,9 +184,10 @@ test("a cut behind the end does not touch the request that has the connection no
     if (socket.piece === 1) socket.say(plainReply);
     else asked.resolve(socket);
   });
-  const { ask } = createAsker();
+  const { ask, rest } = createAsker();
   const first = ask(server.origin);
   await first.ended;
+  await rest();
   const second = ask(server.origin);
   first.exchange.cut();
   first.exchange.pause();

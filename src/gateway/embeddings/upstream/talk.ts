@@ -54,7 +54,8 @@ export function createTalks(
     const own = writeRequestHeaders(ask);
     const say = (path: string, body?: string) => {
       const timeout_ms = Math.max(0, until - clock.monotonic());
-      const request = { body, headers: own, bytes_max: REPLY_BYTES_MAX };
+      const { account } = ask;
+      const request = { body, account, headers: own, bytes_max: REPLY_BYTES_MAX };
       return askServer(open(path), { ...request, timeout_ms, clock, signal });
     };
     return {
