@@ -1,4 +1,4 @@
-// Compiles src/main.ts and the writer's Worker into one executable under dist/.
+// Compiles src/main.ts and the Workers' scripts into one executable under dist/.
 
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -39,8 +39,8 @@ export const compile = async (build: Build = {}): Promise<string> => {
   mkdirSync(aside, { recursive: true });
   try {
     await Bun.build({
-      // Both lie in one folder: writer.ts is found beside main.ts in the executable as in src/.
-      entrypoints: [join(root, "src/main.ts"), join(root, "src/writer.ts")],
+      // All lie in one folder: a Worker's is found beside main.ts in the executable as in src/.
+      entrypoints: ["main", "writer", "compute"].map((name) => join(root, `src/${name}.ts`)),
       compile: {
         outfile: join(aside, basename(outfile)),
         autoloadDotenv: false,

@@ -23,6 +23,7 @@ import {
 import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./models/index.ts";
 import { buildOperator, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
+import { type ComputeService, createComputePool } from "./platform/compute/index.ts";
 import {
   createPageChecks,
   type Database,
@@ -44,6 +45,7 @@ import { openWebhooks, showWebhooks } from "./webhooks/index.ts";
 
 /** The Worker beside us: only from here its address holds both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
+const COMPUTE = new URL("./compute.ts", import.meta.url);
 
 export interface AppOptions {
   settings: Settings;
@@ -54,6 +56,8 @@ export interface AppOptions {
   version: string;
   /** null: the secrets key lasts as long as the app. */
   secrets_key_file: string | null;
+  /** Where what could hold the event loop is computed; left out: Workers of the program. */
+  compute?: ComputeService;
   /** What stands behind the models; left out: what the settings say. */
   openSupply?: OpenSupply;
   /** true: a database that lacks what was committed to it is served all the same. */
@@ -109,6 +113,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   let { settings } = options;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock, log });
+  const { compute = createComputePool({ script: COMPUTE, clock, log }) } = options;
   // What strangers name goes another way than what the operator's own file names.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
@@ -122,7 +127,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const doors = createDoors({ settings, identify, entrance, clock, ids, log, observe });
   const { gateway, agents } = doors;
 
-  const around = { settings, database, egress, clock, ids, log, onFatal, open: options.openSupply };
+  const ways = { egress, compute, open: options.openSupply };
+  const around = { settings, database, ...ways, clock, ids, log, onFatal };
   const models = await buildModels(around);
   const { registry } = models;
   openModelRoutes(gateway, registry);
@@ -134,12 +140,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   const health = openHealth(options, { isReady, entrance, look: serving.look });
-  if (figures) {
-    showModels(figures.metrics, registry);
-    showRequests(figures.metrics, ledger);
-    showShared(figures.metrics, serving.look);
-    service.show(figures.metrics);
-  }
+  figures?.show({ registry, ledger, look: serving.look, service });
   const halves = [gateway, agents];
   entrance.open(halves, [
     ...(figures?.pages ?? []),
@@ -150,7 +151,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
-    ...[models.service, ...serving.services, ...service.services],
+    ...[compute, models.service, ...serving.services, ...service.services],
     ...[health.checks, entrance, ...service.listening],
   ]);
   return {
@@ -235,5 +236,20 @@ async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
   if (!has_open_metrics && metrics_token === null) return null;
   const metrics = await openMetrics();
   showProcess(metrics, clock.now());
-  return { metrics, pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)] };
+  return {
+    metrics,
+    pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)],
+    show({ registry, ledger, look, service }: Shown) {
+      showModels(metrics, registry);
+      showRequests(metrics, ledger);
+      showShared(metrics, look);
+      service.show(metrics);
+    },
+  };
+}
+
+/** Whose figures are shown. */
+interface Shown extends Pick<ReturnType<typeof openGateway>, "ledger" | "look"> {
+  registry: Parameters<typeof showModels>[1];
+  service: { show(metrics: Metrics): void };
 }

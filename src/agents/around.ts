@@ -2,6 +2,7 @@
 import type { Access } from "../access/index.ts";
 import type { GatewayInside } from "../gateway/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Compute } from "../platform/compute/index.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { GuardedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -18,6 +19,8 @@ export interface Around {
   egress: Pick<GuardedEgress, "judge" | "request">;
   /** This process among others: what is claimed is claimed under its number. */
   process: Pick<Process, "epoch" | "join">;
+  /** Where what could hold the event loop is computed. */
+  compute: Compute;
   clock: Clock;
   ids: Ids;
   log: Log;

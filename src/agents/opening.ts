@@ -29,7 +29,7 @@ import { openRegistrationRoutes } from "./tools/http/routes.ts";
 import { toolStore } from "./tools/http/store.ts";
 import { openTrialRoute } from "./tools/http/trial-routes.ts";
 import { openToolRoutes } from "./tools/routes.ts";
-import { judgeParameters } from "./tools/schema/parameters.ts";
+import { createSchemaCheck } from "./tools/schema/check.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
@@ -50,9 +50,11 @@ export interface Agents {
 export function openAgents(door: Door, around: Around): Agents {
   const runsAround = createRunsAround(around);
   const { runs } = runsAround;
-  const { database, access, egress, clock, log } = around;
+  const { database, access, egress, compute, clock, log } = around;
   const notes = database.bind(noteStore);
-  const catalog = createCatalog(createBuiltins({ search: around.inside.search, egress, notes }));
+  const catalog = createCatalog(
+    createBuiltins({ search: around.inside.search, egress, compute, notes }),
+  );
   const toolsAround = { ...around, catalog, tools: database.bind(toolStore) };
   openDefinitionRoutes(door, around, { lookUpTools: createChoice(toolsAround) });
   openThreadRoutes(door, around);
@@ -84,12 +86,13 @@ export function openAgents(door: Door, around: Around): Agents {
 
 /** The routes of tools; what makes a tool of a revision, also for runs. */
 function openTools(door: Door, around: ToolsAround) {
-  const { egress } = around;
+  const { egress, compute } = around;
   const openConnection = createConnectionOpening(around);
   const createTool = (revision: ToolRevisionRow) =>
     createHttpTool(revision, { egress, openConnection });
   openToolRoutes(door, around);
-  openRegistrationRoutes(door, around, { judgeUrl: around.egress.judge, judgeParameters });
+  const judgeParameters = createSchemaCheck(compute);
+  openRegistrationRoutes(door, around, { judgeUrl: egress.judge, judgeParameters });
   openTrialRoute(door, around, createTool);
   return createTool;
 }

@@ -1,7 +1,8 @@
 // Opens the whole gateway on its door: chat, embeddings, search, and the ledger behind them.
 import type { Door } from "../http/index.ts";
-import type { ModelRegistry } from "../models/index.ts";
+import { createTextCount, type ModelRegistry } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Compute } from "../platform/compute/index.ts";
 import type { Database } from "../platform/database/index.ts";
 import type { TrustedEgress } from "../platform/egress/index.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -23,6 +24,7 @@ export interface GatewayOptions {
   running: Running;
   database: Database;
   egress: TrustedEgress;
+  compute: Compute;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -48,11 +50,16 @@ export interface Gateway {
 }
 
 export function openGateway(door: Door, options: GatewayOptions): Gateway {
-  const { database, egress, clock, ids, log } = options;
+  const { database, egress, compute, clock, ids, log } = options;
   let { settings } = options;
   const keepMs = () => settings.retention.request_log;
   const ledger = openLedger({ database, clock, ids, log, keepMs });
-  const chat = { ...options, meter: ledger.meter("chat"), thinking: () => settings.think };
+  const chat = {
+    ...options,
+    countTexts: createTextCount(compute),
+    meter: ledger.meter("chat"),
+    thinking: () => settings.think,
+  };
   openChatRoutes(door, {
     ...chat,
     alias: settings.service.alias,

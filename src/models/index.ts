@@ -8,7 +8,7 @@ import { modelStore } from "./store.ts";
 import { type OpenSupply, openSupply, type Supply, type SupplyOptions } from "./supply.ts";
 import { createUnits } from "./unit/units.ts";
 
-export { countBundled } from "./bundled-tokenizer/count.ts";
+export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
 export { costOf } from "./cost.ts";
 export { showModels } from "./figures.ts";
 export { createGrants, type Grants } from "./grants.ts";

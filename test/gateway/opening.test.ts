@@ -8,6 +8,7 @@ import { createLog } from "../../src/platform/log.ts";
 import { defaultSettings } from "../../src/platform/settings/index.ts";
 import { createHall } from "../http/hall.ts";
 import { createManualClock } from "../support/clock.ts";
+import { inlineCompute } from "../support/compute.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 
@@ -25,6 +26,7 @@ test("every route of it outlasts the server's patience, for it waits for others"
       running: createRunning(),
       database,
       egress: createTrustedEgress({ clock }),
+      compute: inlineCompute,
       clock,
       ids: createSeededIds(),
       log,

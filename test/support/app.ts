@@ -5,6 +5,7 @@ import type { Place } from "../../src/platform/database/index.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/platform/settings/index.ts";
 import { createManualClock, type ManualClock } from "./clock.ts";
+import { inlineCompute } from "./compute.ts";
 import { createSeededIds } from "./ids.ts";
 import { openTestPlace } from "./place.ts";
 
@@ -85,6 +86,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     version: "0.0.0-test",
     secrets_key_file: options.secrets_key_file ?? null,
     has_open_metrics: options.has_open_metrics,
+    compute: inlineCompute,
     openSupply: options.openSupply?.(log),
     onFatal: (failure) => {
       throw failure;

@@ -40,10 +40,13 @@ const onlyFrom: Record<string, readonly string[]> = {
 const joints: Record<string, readonly string[]> = {
   main: ["cli", "platform"],
   writer: ["stores", "platform"],
+  compute: ["agents", "models", "platform"],
   stores: [],
 };
 
 const isOurs = (path: string) => path.startsWith("src/");
+/** What a compute Worker loads: it knows nothing else of a house. */
+const isComputation = (path: string) => basename(path) === "computations.ts";
 const isJoint = (house: string) => house === "app" || house in joints;
 const isCellar = (path: string) =>
   !path.startsWith("src/platform/database/") &&
@@ -101,7 +104,7 @@ export const importLaws: Law[] = [
     says: "another house is entered by its index.ts, as is a room of the platform that has one",
     judge(file, street) {
       const house = houseOf(file.path);
-      if (house === "app" || house === "stores") return [];
+      if (house === "app" || house === "stores" || house === "compute") return [];
       return judgeImports(file, (target) => {
         const other = houseOf(target);
         const room = target.split("/").slice(0, 3).join("/");
@@ -131,22 +134,32 @@ export const importLaws: Law[] = [
     ],
   },
   {
-    says: "main.ts joins cli and platform, writer.ts stores and platform, stores.ts only cellars",
+    says:
+      "main.ts joins cli and platform, writer.ts stores and platform, compute.ts computations and " +
+      "platform, stores.ts only cellars",
     judge(file) {
       const house = houseOf(file.path);
       const allowed = joints[house];
       if (!allowed) return [];
       return judgeImports(file, (target) => {
-        const fits = house === "stores" ? isCellar(target) : allowed.includes(houseOf(target));
+        const fits =
+          house === "stores"
+            ? isCellar(target)
+            : allowed.includes(houseOf(target)) &&
+              (house !== "compute" || houseOf(target) === "platform" || isComputation(target));
         return !fits && `${house}.ts may import ${allowed.join(", ") || "store.ts files"}`;
       });
     },
     refuses: [
       { "src/main.ts": 'import { build } from "./app.ts";' },
       { "src/writer.ts": 'import { keys } from "./access/index.ts";' },
+      { "src/compute.ts": 'import { openAgents } from "./agents/index.ts";' },
       { "src/stores.ts": 'import { keys } from "./access/index.ts";' },
     ],
-    allows: [{ "src/stores.ts": 'import { keyStore } from "./access/store.ts";' }],
+    allows: [
+      { "src/stores.ts": 'import { keyStore } from "./access/store.ts";' },
+      { "src/compute.ts": 'import { computations } from "./agents/tools/computations.ts";' },
+    ],
   },
   {
     says: "src/ stands alone: nothing beside it is imported",

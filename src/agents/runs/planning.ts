@@ -1,14 +1,14 @@
 // From a model's reply to what is written of it: its step, the calls that it plans, and those that
 // are answered without being run.
 import type { RoundAnswer } from "../../gateway/index.ts";
+import { nextTurn } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { hashArguments } from "../approvals/approval.ts";
 import type { NewMessage, ToolCallText } from "../threads/thread.ts";
-import { checkArguments } from "../tools/arguments.ts";
+import type { CheckArguments } from "../tools/arguments.ts";
 import type { Tool } from "../tools/contract.ts";
 import { cleanText } from "../tools/output.ts";
 import { decide } from "../tools/policy.ts";
-import { standInLine } from "../tools/turns.ts";
 import { nameCall } from "./calls/open-calls.ts";
 import { writeResult, writeToolMessage } from "./calls/result.ts";
 import { writeAmount } from "./cost.ts";
@@ -26,8 +26,8 @@ const NAME_CHARACTERS_MAX = 128;
 const ARGUMENTS_CHARACTERS_MAX = 262_144;
 /** Of all calls of a reply together: each is stored twice, and a run has hundreds of rounds. */
 const ARGUMENTS_OF_REPLY_MAX = 1_048_576;
-/** Judging longer ones may take a tenth of a second, by the schema of whoever registered it. */
-const ARGUMENTS_AT_ONCE = 64;
+/** Reading longer ones takes milliseconds: each such call has a turn of its own. */
+const ARGUMENTS_AT_ONCE = 4_096;
 /** More than any model writes in one reply; what is beyond would come back with every page. */
 const CONTENT_CHARACTERS_MAX = 1_048_576;
 
@@ -67,6 +67,7 @@ export function readReply(reply: RoundAnswer, cost: number | null, ids: Ids): As
 
 export interface Planning {
   ids: Ids;
+  checkArguments: CheckArguments;
   /** null: nothing that the reply asks for is to be done. */
   findTool: FindTool | null;
 }
@@ -75,7 +76,7 @@ export interface Planning {
 export async function planReply(
   state: RunState,
   reply: AssistantData,
-  { ids, findTool }: Planning,
+  { ids, checkArguments, findTool }: Planning,
 ): Promise<Plan> {
   const round = state.row.usage.rounds;
   const plan: Plan = {
@@ -94,8 +95,8 @@ export async function planReply(
   }
   if (!findTool) return plan;
   for (const [index, call] of tool_calls.entries()) {
-    if (call.arguments.length > ARGUMENTS_AT_ONCE) await standInLine();
-    planCall(state, plan, call, { index, round, ids, findTool });
+    if (call.arguments.length > ARGUMENTS_AT_ONCE) await nextTurn();
+    await planCall(state, plan, call, { index, round, ids, checkArguments, findTool });
   }
   return plan;
 }
@@ -106,15 +107,18 @@ function isDenied({ denied }: RunState, name: string, value: unknown): boolean {
   return denied.size > 0 && denied.has(nameCall(name, hashArguments(value)));
 }
 
-interface CallPlanning {
+interface CallPlanning extends Planning {
   index: number;
   round: number;
-  ids: Ids;
   findTool: FindTool;
 }
 
-function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallPlanning): void {
-  const { index, round, ids, findTool } = around;
+async function planCall(
+  state: RunState,
+  plan: Plan,
+  call: ToolCallText,
+  { index, round, ids, checkArguments, findTool }: CallPlanning,
+): Promise<void> {
   const tool = findTool(call.name);
   const pin = state.version.tool_revisions.find(({ name }) => name === call.name);
   const planned: ToolCallData = {
@@ -146,7 +150,8 @@ function planCall(state: RunState, plan: Plan, call: ToolCallText, around: CallP
     answer(outcome, `There is no such tool now. The tools you have: ${names}.`);
     return;
   }
-  const checked = checkArguments(tool.parameters, call.arguments);
+  const { account_id: account } = state.row;
+  const checked = await checkArguments(tool.parameters, call.arguments, { account });
   if (!checked.ok) {
     answer("invalid_arguments", checked.faults.join("\n"));
     return;

@@ -1,5 +1,6 @@
 // What becomes of a model's reply: the end of its run, or the calls that it plans.
 import type { RoundAnswer } from "../../gateway/index.ts";
+import { createArgumentsCheck } from "../tools/arguments.ts";
 import { judgeCalls } from "./budget.ts";
 import { askFor } from "./calls/requesting.ts";
 import { priceRound } from "./cost.ts";
@@ -24,6 +25,7 @@ export async function takeReply(work: Work, answer: RoundAnswer): Promise<Turn> 
   // Whoever reads a plan that nobody follows would wait for its results.
   const plan = await planReply({ ...state, row: progress }, reply, {
     ids: around.ids,
+    checkArguments: createArgumentsCheck(around.compute),
     findTool: isPlain || exceeded ? null : findTool,
   });
   const addition = { progress, steps: [...plan.steps, ...told], messages: plan.messages };

@@ -6,7 +6,6 @@ import type { Catalog } from "./catalog.ts";
 import type { Tool } from "./contract.ts";
 import type { ToolRevisionRow } from "./http/revision.ts";
 import type { toolStore } from "./http/store.ts";
-import { prepareParameters } from "./schema/parameters.ts";
 
 export interface Toolset {
   /** undefined: there is no such tool, or it is switched off. */
@@ -18,10 +17,7 @@ export interface Toolset {
 /** The tools of a version in the revisions that it has pinned. */
 export type OpenToolset = (account_id: string, version: VersionRow) => Promise<Toolset>;
 
-/**
- * As JSON, of all tools that are kept together: what judges their arguments takes some thirty times
- * as much memory. Behind that the one that was read first is read again.
- */
+/** As JSON, of all tools that are kept together; behind it the first one read is read again. */
 const CHARACTERS_MAX = 2_000_000;
 
 export interface ToolsetsOptions extends Pick<Around, "settings"> {
@@ -83,7 +79,7 @@ function keepTools({ tools, createTool }: ToolsetsOptions) {
     }
     return tool;
   };
-  /** By their names; undefined: the revision is not there, or cannot be used. */
+  /** By their names; undefined: the revision is not there. */
   return async (
     account_id: string,
     pins: readonly ToolPin[],
@@ -93,9 +89,7 @@ function keepTools({ tools, createTool }: ToolsetsOptions) {
     const missing = pins.filter(({ name }) => !found.get(name));
     if (missing.length === 0) return found;
     for (const row of await tools.listPinned(account_id, missing)) {
-      // It was judged when it came in; should we judge otherwise by now, it cannot be called.
-      const fault = await prepareParameters(row.parameters);
-      if (fault === null) found.set(row.name, keep(row));
+      found.set(row.name, keep(row));
     }
     return found;
   };

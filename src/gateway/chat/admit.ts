@@ -1,6 +1,6 @@
 // Who may ask what: judges a valid request against the key and the model, or refuses it.
 import type { Caller } from "../../access/index.ts";
-import type { Answer, Ask, ModelRegistry, ServedModel } from "../../models/index.ts";
+import type { Answer, Ask, CountTexts, ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import type { Trace } from "../../platform/trace.ts";
@@ -39,6 +39,7 @@ export interface Admitted {
 
 export interface AdmitOptions {
   registry: ModelRegistry;
+  countTexts: CountTexts;
   clock: Clock;
   /** Asked for each request that needs it: a reload may change it. */
   changelogUrl(): string;
@@ -47,7 +48,7 @@ export interface AdmitOptions {
 }
 
 /** Judges a request whose fields are valid; refuses in one order. */
-export function createAdmit({ registry, clock, changelogUrl, thinking }: AdmitOptions) {
+export function createAdmit({ registry, countTexts, clock, changelogUrl, thinking }: AdmitOptions) {
   return async (body: ChatRequest, applicant: Applicant): Promise<Admitted> => {
     const { caller, tally } = applicant;
     const { model, by } = registry.name(body.model);
@@ -69,7 +70,7 @@ export function createAdmit({ registry, clock, changelogUrl, thinking }: AdmitOp
     const user = body.user || null;
     // gateway.endpoints.chat_completions.7: of a model that needs it every call thinks.
     const thinks = body.think === true || model.settings.think === "required";
-    const answer = conductAnswer(model, thinks ? thinking() : null);
+    const answer = conductAnswer(model, countTexts, thinks ? thinking() : null);
     const success_headers = { ...headers, ...writeIgnored(body, ask) };
     return { caller, tally, ask, user, model, answer, by, headers, success_headers };
   };

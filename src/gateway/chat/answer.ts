@@ -1,14 +1,15 @@
 // The conductor: puts the parts of the chat pipeline around a model's own answer.
-import type { Answer, ServedModel } from "../../models/index.ts";
+import type { Answer, CountTexts, ServedModel } from "../../models/index.ts";
 import { fitContext } from "./fit.ts";
 import { type Thinking, think } from "./think/think.ts";
 
 /** What answers for a model, from the context check to its server; null: it answers once. */
 export function conductAnswer(
   { settings, supply }: ServedModel,
+  countTexts: CountTexts,
   thinking: Thinking | null,
 ): Answer {
   const answer = thinking ? think(supply.answer, thinking) : supply.answer;
   // All attempts are asked the same, so it is looked at once for all of them.
-  return fitContext(settings, supply.count, answer);
+  return fitContext(settings, supply.count, countTexts, answer);
 }

@@ -2,8 +2,8 @@
 import {
   type Answer,
   type Ask,
+  type CountTexts,
   type CountTokens,
-  countBundled,
   countImages,
   type Failure,
   listTexts,
@@ -24,6 +24,7 @@ const BELIEVED_FROM = 6 / 5;
 export function fitContext(
   { context_window: window }: Pick<ModelSettings, "context_window">,
   count: CountTokens,
+  countTexts: CountTexts,
   answer: Answer,
 ): Answer {
   if (window === null) return answer;
@@ -43,7 +44,8 @@ export function fitContext(
     const tokens_max = Math.floor(window * BELIEVED_FROM) - ask.max_tokens;
     // No text has more tokens than bytes.
     const mayBeFar = bytes > tokens_max && !signal.aborted;
-    const tokens = mayBeFar ? await countBundled(listTexts(ask), tokens_max, signal) : null;
+    const turn = { account: ask.account, signal };
+    const tokens = mayBeFar ? await countTexts(listTexts(ask), tokens_max, turn) : null;
     return (tokens ?? 0) > tokens_max ? refuse() : answer(ask, ear, signal);
   };
 }

@@ -3,6 +3,7 @@
 import type { Caller } from "../../access/index.ts";
 import type { Meter } from "../../http/index.ts";
 import type {
+  CountTexts,
   Failure,
   Journey,
   Message,
@@ -88,6 +89,7 @@ export interface ChatInside {
 
 export interface ChatInsideOptions {
   registry: ModelRegistry;
+  countTexts: CountTexts;
   meter: Meter<RequestTally>;
   running: Running;
   clock: Clock;
@@ -97,7 +99,7 @@ export interface ChatInsideOptions {
 }
 
 export function createChatInside(options: ChatInsideOptions): ChatInside {
-  const { registry, meter, running, clock, log, thinking } = options;
+  const { registry, countTexts, meter, running, clock, log, thinking } = options;
 
   const judge = async (named: Named, caller: Caller): Promise<Refusal | undefined> => {
     if (named.by === "unknown") return refuse("model_not_found");
@@ -126,7 +128,7 @@ export function createChatInside(options: ChatInsideOptions): ChatInside {
     const ask = writeAsk(round, model, who);
     // Beside tools nobody can think: attempts that call them would call them several times.
     const thinks = model.settings.think === "required" && round.tools.length === 0;
-    const conducted = conductAnswer(model, thinks ? thinking() : null);
+    const conducted = conductAnswer(model, countTexts, thinks ? thinking() : null);
     const collector = createMessageCollector();
     const asked_at = clock.monotonic();
     const ending = await untilStop(running, conducted(ask, collector.ear, signal), STOPPED);

@@ -1,14 +1,10 @@
-// The tokens of o200k by rank: read at first need, in turns that leave others theirs.
+// The tokens of o200k by rank: read at first need.
 import ranks_path from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
-import { nextTurn } from "../../platform/clock.ts";
-
-/** So many ranks are read in one turn of the event loop. */
-const RANKS_A_TURN = 4_096;
 
 /** The rank of every token, by its bytes as Latin-1: the lower, the earlier it is merged. */
 export type Ranks = ReadonlyMap<string, number>;
 
-/** Kept: 45 MB that a server whose models count themselves never takes. */
+/** Kept as long as the Worker: 45 MB that a server whose models count themselves never takes. */
 let loading: Promise<Ranks> | null = null;
 
 /** However many ask, they are read once. */
@@ -23,7 +19,6 @@ async function loadRanks(): Promise<Ranks> {
   const lines = await Bun.file(ranks_path).text();
   for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
     ranks.set(atob(lines.slice(start, lines.indexOf(" ", start))), ranks.size);
-    if (ranks.size % RANKS_A_TURN === 0) await nextTurn();
   }
   return ranks;
 }

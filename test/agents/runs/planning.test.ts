@@ -4,12 +4,14 @@ import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { planReply, readReply } from "../../../src/agents/runs/planning.ts";
 import type { RunState } from "../../../src/agents/runs/state.ts";
+import { createArgumentsCheck } from "../../../src/agents/tools/arguments.ts";
 import type { BuiltinTool, Tool } from "../../../src/agents/tools/contract.ts";
-import { judgeParameters } from "../../../src/agents/tools/schema/parameters.ts";
+import { inlineCompute } from "../../support/compute.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { answer, call } from "./trial.ts";
 
-const ids = createSeededIds();
+const around = { ids: createSeededIds(), checkArguments: createArgumentsCheck(inlineCompute) };
+const { ids } = around;
 const post: BuiltinTool = {
   ...{ name: "post", title: "", description: "", risk: "write", revision: 1 },
   ...{ external_content: false, timeout_ms: 1, is_free: true, parameters: Type.Object({}) },
@@ -24,7 +26,7 @@ async function plan(external_content: boolean) {
   };
   const state = { row: { usage: { rounds: 1 }, external_content }, version, denied: new Set() };
   const reply = readReply(call(["post", {}]), 0, ids);
-  const { calls } = await planReply(state as RunState, reply, { ids, findTool: () => post });
+  const { calls } = await planReply(state as RunState, reply, { ...around, findTool: () => post });
   return calls[0]!;
 }
 
@@ -41,10 +43,9 @@ describe("a call that writes", () => {
 test("calls with long arguments are each judged in a turn of the event loop", async () => {
   const pattern = "[ab]*a[ab]{900}$";
   const parameters = { type: "object", properties: { text: { type: "string", pattern } } };
-  expect(await judgeParameters(parameters)).toBeNull();
   const tool = { ...post, parameters } as Tool;
   const wishes = Array.from({ length: 8 }, (_, n) => {
-    return ["post", { text: "ab".repeat(1_000 + n) }] as const;
+    return ["post", { text: "ab".repeat(3_000 + n) }] as const;
   });
   const version = {
     tools: ["post"],
@@ -59,7 +60,7 @@ test("calls with long arguments are each judged in a turn of the event loop", as
     counting = setImmediate(count);
   };
   let counting = setImmediate(count);
-  await planReply(state as unknown as RunState, reply, { ids, findTool: () => tool });
+  await planReply(state as unknown as RunState, reply, { ...around, findTool: () => tool });
   clearImmediate(counting);
   expect(turns).toBeGreaterThanOrEqual(wishes.length);
 });

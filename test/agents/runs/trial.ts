@@ -34,6 +34,7 @@ import type { Code } from "../../../src/platform/refusal.ts";
 import { joinServices } from "../../../src/platform/service.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
+import { inlineCompute } from "../../support/compute.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
@@ -164,7 +165,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     },
   });
   const around: Around = {
-    ...{ database: seen, process, log },
+    ...{ database: seen, process, compute: inlineCompute, log },
     secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
@@ -188,7 +189,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     settings: () => ({ limits }) as never,
   };
   const notes = database.bind(noteStore);
-  const builtins = createBuiltins({ search: around.inside.search, egress: around.egress, notes });
+  const builtins = createBuiltins({ ...around, search: around.inside.search, notes });
   const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const runner: Engine = createEngine({

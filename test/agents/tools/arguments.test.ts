@@ -1,8 +1,13 @@
 // Holds the reading of a call's arguments to its bounds and its words.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { checkArguments } from "../../../src/agents/tools/arguments.ts";
-import { judgeParameters } from "../../../src/agents/tools/schema/parameters.ts";
+import {
+  type CheckedArguments,
+  checkArguments,
+  createArgumentsCheck,
+} from "../../../src/agents/tools/arguments.ts";
+import type { Uncomputed } from "../../../src/platform/compute/index.ts";
+import { inlineCompute } from "../../support/compute.ts";
 
 const parameters = Type.Object(
   {
@@ -93,7 +98,49 @@ test("a field of that name touches no prototype", () => {
   expect(checkArguments(parameters, '{"query":"x","__proto__":{}}').ok).toBe(false);
 });
 
-describe("by a caller's schema", async () => {
+describe("a number that a double would round is refused, and not rounded", () => {
+  const says = (number: string): CheckedArguments => ({
+    ok: false,
+    faults: [
+      "The arguments hold an integer beyond 9007199254740991, which would be rounded: " +
+        `${number}. Write it as a string.`,
+    ],
+  });
+
+  test.each([["9007199254740993"], ["9007199254740992"], ["12345678901234567890.5"]])(
+    "%s",
+    (number) => {
+      for (const sign of ["", "-"]) {
+        const nested = `{"a":[{"b":${sign}${number}}],"c":1}`;
+        expect(checkArguments(anything, nested)).toEqual(says(number));
+      }
+    },
+  );
+
+  test("of a number without end little is told", () => {
+    const number = "1".repeat(100_000);
+    expect(checkArguments(anything, `{"a":${number}}`)).toEqual(says("1".repeat(40)));
+  });
+
+  test.each<[string, unknown]>([
+    ["9007199254740991", 9007199254740991],
+    ["-9007199254740991", -9007199254740991],
+    ["0.12345678901234567890", 0.12345678901234568],
+    ["1e300", 1e300],
+    ["12345678901234560000e-5", 123456789012345.6],
+    ['"12345678901234567890"', "12345678901234567890"],
+    [String.raw`"\\"`, "\\"],
+    [String.raw`"\"12345678901234567890"`, '"12345678901234567890'],
+  ])("%s is taken", (text, a) => {
+    const value = { a } as Record<string, unknown>;
+    expect(checkArguments(anything, `{"a":${text}}`)).toEqual({ ok: true, value });
+  });
+});
+
+describe("by a caller's schema", () => {
+  const check = createArgumentsCheck(inlineCompute);
+  const judge = (schema: object, text: string) =>
+    check(schema as Record<string, unknown>, text, { account: "a-1" });
   const own = {
     type: "object",
     properties: {
@@ -104,11 +151,9 @@ describe("by a caller's schema", async () => {
     additionalProperties: false,
     $defs: { day: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" } },
   };
-  expect(await judgeParameters(own)).toBe(null);
-
-  test("valid arguments are the object that the text holds", () => {
+  test("valid arguments are the object that the text holds", async () => {
     const value = { city: "الرياض", days: ["2026-01-01"] };
-    expect(checkArguments(own, JSON.stringify(value))).toEqual({ ok: true, value });
+    expect(await judge(own, JSON.stringify(value))).toEqual({ ok: true, value });
   });
 
   test.each<[string, string[]]>([
@@ -131,14 +176,14 @@ describe("by a caller's schema", async () => {
         "/days/3: must be a string.",
       ],
     ],
-  ])("%s has its faults told, at most five", (text, faults) => {
-    expect(checkArguments(own, text)).toEqual({ ok: false, faults });
+  ])("%s has its faults told, at most five", async (text, faults) => {
+    expect(await judge(own, text)).toEqual({ ok: false, faults });
   });
 
-  test("faults are short, whatever the names are", () => {
+  test("faults are short, whatever the names are", async () => {
     const names = Array.from({ length: 50 }, (_, n) => [`${n}${"🐪".repeat(1_000)}`, 1]);
     const text = JSON.stringify({ city: "Jeddah", ...Object.fromEntries(names) });
-    const checked = checkArguments(own, text);
+    const checked = await judge(own, text);
     if (checked.ok) throw new Error("nothing was at fault");
     expect(checked.faults).toHaveLength(5);
     for (const fault of checked.faults) {
@@ -149,16 +194,20 @@ describe("by a caller's schema", async () => {
 
   test("a field of that name touches no prototype", async () => {
     const open = { type: "object" };
-    expect(await judgeParameters(open)).toBe(null);
-    const checked = checkArguments(open, '{"__proto__":{"is_admin":true}}');
+    const checked = await judge(open, '{"__proto__":{"is_admin":true}}');
     expect(checked.ok && "is_admin" in checked.value).toBe(false);
-    expect(checkArguments(own, '{"city":"Jeddah","__proto__":{}}')).toEqual({
+    expect(await judge(own, '{"city":"Jeddah","__proto__":{}}')).toEqual({
       ok: false,
       faults: ["/__proto__: Unexpected property."],
     });
   });
 
-  test("a schema that was not prepared judges nothing", () => {
-    expect(() => checkArguments({ ...own }, "{}")).toThrow("have to be prepared");
+  test.each<[Uncomputed, string]>([
+    ["timeout", "The arguments: Judging them took too long and was given up."],
+    ["failed", "The arguments: Judging them failed by a fault of the service."],
+  ])("a judgement that comes to no end (%s) is a fault of the arguments", async (why, fault) => {
+    const compute = { run: async () => ({ ok: false, why }) as const };
+    const checked = await createArgumentsCheck(compute)(own, "{}", { account: "a-1" });
+    expect(checked).toEqual({ ok: false, faults: [fault] });
   });
 });

@@ -7,8 +7,10 @@ import { createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts
 import { ToolList, ToolRevision } from "../../../src/agents/tools/tool.ts";
 import { show } from "../../../src/platform/shape.ts";
 import { guard } from "../../platform/egress/guard.ts";
+import { inlineCompute } from "../../support/compute.ts";
 
 const builtins = createBuiltins({
+  compute: inlineCompute,
   search: { ask: async () => ({ ok: true, results: [] }) },
   egress: guard([]),
   notes: { list: async () => [], find: async () => undefined, count: async () => 0 },

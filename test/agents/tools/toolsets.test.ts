@@ -1,17 +1,12 @@
 // The tools of versions in runs: what is read, how often, and what is found of it.
 import { expect, test } from "bun:test";
 import type { ToolPin, VersionRow } from "../../../src/agents/definitions/version.ts";
-import { checkArguments } from "../../../src/agents/tools/arguments.ts";
 import type { Tool } from "../../../src/agents/tools/contract.ts";
 import type { ToolRevisionRow } from "../../../src/agents/tools/http/revision.ts";
 import type { Pinned } from "../../../src/agents/tools/http/store.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
 import { makeRevision } from "../../store/tool-cases.ts";
 
-const SCHEMAS: Record<string, { parameters: Record<string, unknown> }> = {
-  judged: { parameters: { type: "object", required: ["to"] } },
-  broken: { parameters: { type: "object", $ref: "https://a.example/" } },
-};
 const BUILTIN = { name: "calculator" } as Tool;
 const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPin => ({
   ...{ name, revision, kind, risk: "write" },
@@ -32,7 +27,7 @@ function open() {
         return pinned
           .filter(({ name }) => name !== "lost")
           .map(({ name, ...one }) => {
-            const revision = { ...makeRevision(name, SCHEMAS[name]), ...one, account_id };
+            const revision = { ...makeRevision(name), ...one, account_id };
             return revision as unknown as ToolRevisionRow;
           });
       },
@@ -112,16 +107,4 @@ test("what the account has pinned is never the platform's tool of its name, also
   const toolset = await openToolset("a-1", versionOf(pin("calculator"), pin("lost")));
   expect(toolset.find("calculator")).toMatchObject({ description: "a-1" });
   expect(toolset.find("lost")).toBeUndefined();
-});
-
-test("what is found has parameters by which arguments can be judged, and what has not is not found", async () => {
-  const { openToolset } = open();
-  const toolset = await openToolset("a-1", versionOf(pin("judged"), pin("broken")));
-  const { parameters } = toolset.find("judged")!;
-  expect(checkArguments(parameters, '{"to":"a"}')).toEqual({ ok: true, value: { to: "a" } });
-  expect(checkArguments(parameters, "{}")).toEqual({
-    ok: false,
-    faults: ['The arguments: must have the field "to".'],
-  });
-  expect(toolset.find("broken")).toBeUndefined();
 });

@@ -1,8 +1,15 @@
 // Holds the context check to its borders, and its sentence to the words that clients look for.
 import { describe, expect, test } from "bun:test";
 import { explainLength, fitContext } from "../../../src/gateway/chat/fit.ts";
-import type { Answer, Ask, Ending, ServedModel } from "../../../src/models/index.ts";
+import {
+  type Answer,
+  type Ask,
+  createTextCount,
+  type Ending,
+  type ServedModel,
+} from "../../../src/models/index.ts";
 import { createAsk } from "../../support/ask.ts";
+import { inlineCompute } from "../../support/compute.ts";
 
 const ANSWERED: Ending = {
   ok: true,
@@ -11,6 +18,7 @@ const ANSWERED: Ending = {
 };
 /** What a template may add to a request of one message. */
 const TEMPLATE = 256 + 16;
+const countTexts = createTextCount(inlineCompute);
 const signal = new AbortController().signal;
 
 type Verdict = "passes" | "is refused" | "is counted out";
@@ -32,7 +40,12 @@ async function ask(
     answers++;
     return ANSWERED;
   };
-  const ending = await fitContext(settings, count, answer)(asked, () => undefined, signal);
+  const ending = await fitContext(
+    settings,
+    count,
+    countTexts,
+    answer,
+  )(asked, () => undefined, signal);
   expect(answers).toBe(ending.ok ? 1 : 0);
   if (!ending.ok) expect(ending).toMatchObject({ code: "context_length_exceeded" });
   const refused = ending.ok || !ending.prompt_tokens ? "is refused" : "is counted out";
@@ -132,7 +145,7 @@ test("a caller who leaves while the server counts is the answer's to note", asyn
     return ANSWERED;
   };
   const asked = createAsk(" a".repeat(50_000), { max_tokens: 400 });
-  await fitContext(settings, count, answer)(asked, () => undefined, caller.signal);
+  await fitContext(settings, count, countTexts, answer)(asked, () => undefined, caller.signal);
   expect(await left.promise).toBe(true);
 });
 

@@ -16,6 +16,7 @@ import { createLog } from "../../../src/platform/log.ts";
 import { readSettings } from "../../../src/platform/settings/index.ts";
 import { wish } from "../../operator/house.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
+import { inlineCompute } from "../../support/compute.ts";
 import { openTestDatabase } from "../../support/database.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { readLedger } from "../../support/ledger.ts";
@@ -51,7 +52,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const access = buildAccess({ database, clock, ids, alias });
   const egress = createTrustedEgress({ clock });
-  const around = { settings, database, egress, clock, ids, log };
+  const around = { settings, database, egress, compute: inlineCompute, clock, ids, log };
   const models = await buildModels(around);
   const running = createRunning();
   const { registry } = models;

@@ -1,13 +1,10 @@
-// Holds the bundled tokenizer to the library's own counts, and to leaving others their turns.
+// Holds the bundled tokenizer to the library's own counts, and to an end.
 import { describe, expect, spyOn, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { countBundled } from "../../../src/models/bundled-tokenizer/count.ts";
-import { nextTurn } from "../../../src/platform/clock.ts";
 
 const QUARTER_MB = 256 * 1024;
-const { signal } = new AbortController();
-const count = async (...texts: string[]) =>
-  (await countBundled(texts, Number.POSITIVE_INFINITY, signal))!;
+const count = (...texts: string[]) => countBundled(texts, Number.POSITIVE_INFINITY);
 
 test("the ranks are read once, however many are the first", async () => {
   // What other test files counted has read them already.
@@ -22,20 +19,6 @@ test("the ranks are read once, however many are the first", async () => {
     read.mockRestore();
   }
 });
-
-/** Others' turns of the event loop while this goes on. */
-async function countTurns(run: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isOver = false;
-  const turn = () => {
-    turns++;
-    if (!isOver) setImmediate(turn);
-  };
-  setImmediate(turn);
-  await run();
-  isOver = true;
-  return turns;
-}
 
 test.each([
   [""],
@@ -102,53 +85,19 @@ describe("a text without any border", () => {
     ["half surrogates", "\ud800"],
     ["a family of joiners", "👩‍👩‍👧‍👦"],
     ["Thai", "ภาษาไทยเป็นภาษาที่"],
-  ])(
-    "of 256 KB of %s has no more tokens than bytes, and others get their turns",
-    async (_, unit) => {
-      const bytes = Buffer.byteLength(unit);
-      const text = unit.repeat(Math.floor(QUARTER_MB / bytes));
-      let counted = 0;
-      const turns = await countTurns(async () => {
-        counted = await count(text);
-      });
-      expect(counted).toBeGreaterThan(0);
-      expect(counted).toBeLessThanOrEqual(Buffer.byteLength(text));
-      expect(turns).toBeGreaterThanOrEqual(Math.floor(text.length / 8_192));
-      // A run is cut in pieces: twice the text is about twice the tokens, and twice the work.
-      expect(await count(text + text)).toBeGreaterThanOrEqual(1.9 * counted);
-    },
-  );
+  ])("of 256 KB of %s has no more tokens than bytes", async (_, unit) => {
+    const bytes = Buffer.byteLength(unit);
+    const text = unit.repeat(Math.floor(QUARTER_MB / bytes));
+    const counted = await count(text);
+    expect(counted).toBeGreaterThan(0);
+    expect(counted).toBeLessThanOrEqual(Buffer.byteLength(text));
+    // A run is cut in pieces: twice the text is about twice the tokens, and twice the work.
+    expect(await count(text + text)).toBeGreaterThanOrEqual(1.9 * counted);
+  });
 });
 
-test("many short texts give others their turns as a long one does", async () => {
-  const texts = Array.from({ length: 1_000 }, () => "漢".repeat(256));
-  expect(await countTurns(() => count(...texts))).toBeGreaterThanOrEqual(60);
-});
-
-test("it stops to count when it is enough, and when the caller left", async () => {
-  const text = " a".repeat(QUARTER_MB / 2);
-  const enough = await countBundled([text], 1_000, signal);
+test("it stops to count when it is enough", async () => {
+  const enough = await countBundled([" a".repeat(QUARTER_MB / 2)], 1_000);
   expect(enough).toBeGreaterThan(1_000);
   expect(enough).toBeLessThanOrEqual(1_000 + 4_096);
-  const caller = new AbortController();
-  const counted = countBundled([text, text], Number.POSITIVE_INFINITY, caller.signal);
-  await nextTurn();
-  caller.abort();
-  expect(await counted).toBeLessThan(QUARTER_MB / 2);
-  expect(await countBundled([text], 9, AbortSignal.abort())).toBeNull();
-});
-
-test("many at once give others the turns of all of them, one after the other", async () => {
-  const text = "漢".repeat(20_480);
-  const turns = await countTurns(() => Promise.all(Array.from({ length: 20 }, () => count(text))));
-  expect(turns).toBeGreaterThanOrEqual(20 * 10);
-});
-
-test("what comes while 64 wait is not counted", async () => {
-  // Whoever was served before is gone.
-  await nextTurn();
-  const counts = await Promise.all(
-    Array.from({ length: 67 }, () => countBundled(["one two"], 9, signal)),
-  );
-  expect(counts).toEqual([...Array(65).fill(2), null, null]);
 });

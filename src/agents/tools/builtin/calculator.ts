@@ -1,7 +1,8 @@
 // The tool `calculator`: exact decimals, from a grammar of its own that evaluates no code.
 import { type Static, Type } from "@sinclair/typebox";
-import type { BuiltinTool } from "../contract.ts";
-import { standInLine } from "../turns.ts";
+import type { Compute } from "../../../platform/compute/index.ts";
+import { CALCULATION, UNCOMPUTED } from "../compute-tasks.ts";
+import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 
 const EXPRESSION_CHARACTERS_MAX = 1_000;
 const TIMEOUT_MS = 5_000;
@@ -21,25 +22,29 @@ const Parameters = Type.Object(
   { additionalProperties: false },
 );
 
-export const calculator: BuiltinTool = {
-  name: "calculator",
-  title: "Calculator",
-  description:
-    "Calculates with exact decimals, to 64 significant digits. Use it for every sum, price, " +
-    'percentage and conversion instead of reckoning yourself. Example: "1250 * 15 / 100".',
-  risk: "read",
-  revision: 1,
-  external_content: false,
-  parameters: Parameters,
-  timeout_ms: TIMEOUT_MS,
-  is_free: true,
-  async run(use) {
-    const { expression } = use.arguments as Static<typeof Parameters>;
-    // Loaded at the first calculation: most starts never need it.
-    const { readCalculation } = await import("../calculation/calculate.ts");
-    const { is_slow, answer } = readCalculation(expression);
-    if (is_slow) await standInLine();
-    const { ok, text } = answer();
-    return { outcome: ok ? "ok" : "error", content: text, external: false };
-  },
-};
+export function createCalculator(compute: Compute): BuiltinTool {
+  return {
+    name: "calculator",
+    title: "Calculator",
+    description:
+      "Calculates with exact decimals, to 64 significant digits. Use it for every sum, price, " +
+      'percentage and conversion instead of reckoning yourself. Example: "1250 * 15 / 100".',
+    risk: "read",
+    revision: 1,
+    external_content: false,
+    parameters: Parameters,
+    timeout_ms: TIMEOUT_MS,
+    is_free: true,
+    run: (use) => calculate(compute, use),
+  };
+}
+
+async function calculate(compute: Compute, use: ToolUse): Promise<ToolResult> {
+  const { expression } = use.arguments as Static<typeof Parameters>;
+  const { account_id: account, signal } = use;
+  const computed = await compute.run(CALCULATION, expression, { account, signal });
+  const { ok, text } = computed.ok
+    ? computed.value
+    : { ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` };
+  return { outcome: ok ? "ok" : "error", content: text, external: false };
+}

@@ -1,5 +1,6 @@
 // The tool `read_page`: the text of a public web page, through the guard.
 import { type Static, Type } from "@sinclair/typebox";
+import type { Compute } from "../../../platform/compute/index.ts";
 import {
   type GuardedEgress,
   type GuardedFailure,
@@ -7,8 +8,9 @@ import {
   isRedirect,
   URL_CHARACTERS_MAX,
 } from "../../../platform/egress/index.ts";
+import { PAGE, UNCOMPUTED } from "../compute-tasks.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
-import { type Omission, readPage } from "../page/page.ts";
+import type { Omission } from "../page/page.ts";
 
 const TIMEOUT_MS = 30_000;
 /** Less than the tool's: what came must still be read. */
@@ -43,7 +45,13 @@ const Parameters = Type.Object(
 
 export type PageEgress = Pick<GuardedEgress, "judge" | "request">;
 
-export function createReadPage(egress: PageEgress): BuiltinTool {
+export interface PageAround {
+  /** The guarded way out: a model names where to. */
+  egress: PageEgress;
+  compute: Compute;
+}
+
+export function createReadPage(around: PageAround): BuiltinTool {
   return {
     name: "read_page",
     title: "Read a page",
@@ -57,11 +65,12 @@ export function createReadPage(egress: PageEgress): BuiltinTool {
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
     is_free: true,
-    run: (use) => runReading(egress, use),
+    run: (use) => runReading(around, use),
   };
 }
 
-async function runReading(egress: PageEgress, use: ToolUse): Promise<ToolResult> {
+async function runReading(around: PageAround, use: ToolUse): Promise<ToolResult> {
+  const { egress } = around;
   const { url, whole_page = false } = use.arguments as Static<typeof Parameters>;
   // The fragment is the reader's: it is neither judged nor sent.
   const verdict = egress.judge(url.split("#", 1)[0]!);
@@ -75,7 +84,7 @@ async function runReading(egress: PageEgress, use: ToolUse): Promise<ToolResult>
     signal: use.signal,
   });
   return outcome.ok
-    ? await tellReply(outcome, { asked, is_whole: whole_page, signal: use.signal })
+    ? await tellReply(around, outcome, { asked, is_whole: whole_page, use })
     : tellFailure(outcome, verdict.url);
 }
 
@@ -87,22 +96,33 @@ const UNKNOWN =
 interface Question {
   asked: string;
   is_whole: boolean;
-  signal: AbortSignal;
+  use: Pick<ToolUse, "account_id" | "signal">;
 }
 
 async function tellReply(
+  { compute }: PageAround,
   reply: GuardedReply,
-  { asked, is_whole, signal }: Question,
+  { asked, is_whole, use: { account_id: account, signal } }: Question,
 ): Promise<ToolResult> {
-  const { status, truncated } = reply;
+  const { url, status, headers, body, truncated } = reply;
   const http_status = status;
   if (isRedirect(reply)) {
     const why = `The address redirects more than ${REDIRECTS_MAX} times.`;
     return { ...fail("error", why), http_status };
   }
   const is_good = status >= 200 && status < 300;
-  const page = await readPage(reply, { is_whole, signal });
+  const type = headers.get("content-type") ?? "";
+  const coding = headers.get("content-encoding") ?? "";
+  const computed = await compute.run(
+    PAGE,
+    { url, type, coding, body, is_whole },
+    { account, signal },
+  );
   if (signal.aborted) return { ...fail("timeout", "The page was not read in time."), http_status };
+  if (!computed.ok) {
+    return { ...fail("error", `Reading the page ${UNCOMPUTED[computed.why]}.`), http_status };
+  }
+  const page = computed.value;
   if (!page.ok) {
     const why = is_good ? page.why : `The server answered with status ${status}.`;
     return { ...fail("error", why), http_status };

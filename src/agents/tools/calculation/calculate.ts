@@ -14,7 +14,11 @@ const ANGLE_MAX = "1e30";
 /** A sine that is nearer to zero is zero: pi itself is known to so many digits only. */
 const SINE_MIN = "1e-70";
 const PLACES_MAX = 64;
-/** Logarithms, angles and their like take up to five milliseconds each, and nobody else works. */
+/** Below it the library loops without end: the square of what it is given is zero. */
+const TINY = "1e-45";
+/** From here on it does so too, and the angle is a quarter turn in all digits. */
+const TANGENT_MAX = "1e90";
+/** Logarithms, angles and their like take up to ten milliseconds each. */
 const SLOW_CALLS_MAX = 16;
 
 /** Its own copy: what is set here holds for no other user of the package. */
@@ -35,93 +39,53 @@ export interface Answer {
   text: string;
 }
 
-/** A calculation that was read and not yet carried out. */
-export interface Calculation {
-  /** Carrying it out may keep everybody else waiting for some tens of milliseconds. */
-  is_slow: boolean;
-  answer(): Answer;
-}
-
 /** The value of a text such as "0.1 + 0.2", or a sentence on what is wrong with it. */
 export function answerCalculation(text: string): Answer {
-  return readCalculation(text).answer();
-}
-
-export function readCalculation(text: string): Calculation {
   try {
-    const term = parseCalculation(text);
-    const slow = countSlowCalls(term);
-    if (slow > SLOW_CALLS_MAX) {
-      const names = [...SLOW].join(", ");
-      const says = `At most ${SLOW_CALLS_MAX} of these may be called: ${names}, broken powers.`;
-      throw new CalculationFault(says);
-    }
-    return { is_slow: slow > 0, answer: () => answerTerm(term) };
+    const value = evaluate(parseCalculation(text), { slow_calls: 0 });
+    return { ok: true, text: value.toSignificantDigits(DIGITS).toString() };
   } catch (fault) {
-    const answer = tellFault(fault);
-    return { is_slow: false, answer: () => answer };
+    if (fault instanceof CalculationFault) return { ok: false, text: fault.message };
+    throw fault;
   }
 }
 
-function answerTerm(term: Term): Answer {
-  try {
-    return { ok: true, text: evaluate(term).toSignificantDigits(DIGITS).toString() };
-  } catch (fault) {
-    return tellFault(fault);
-  }
-}
-
-function tellFault(fault: unknown): Answer {
-  if (fault instanceof CalculationFault) return { ok: false, text: fault.message };
-  throw fault;
+/** What a calculation has cost so far. */
+interface Spent {
+  slow_calls: number;
 }
 
 const SLOW: ReadonlySet<string> = new Set([
   ...["acos", "asin", "atan", "cos", "exp", "ln", "log", "log10", "log2", "sin", "tan"],
 ]);
 
-function countSlowCalls(term: Term): number {
-  switch (term.kind) {
-    case "negation":
-    case "factorial":
-      return countSlowCalls(term.of);
-    case "operation":
-      return countSlowIn([term.left, term.right], term.sign === "^" && isBroken(term.right));
-    case "call": {
-      const { name, terms } = term;
-      const isPower = name === "pow" && terms.length === 2;
-      return countSlowIn(terms, SLOW.has(name) || (isPower && isBroken(terms[1]!)));
-    }
-    default:
-      return 0;
-  }
-}
-
-function countSlowIn(terms: readonly Term[], isSlow: boolean): number {
-  return terms.reduce((count, one) => count + countSlowCalls(one), isSlow ? 1 : 0);
+function countSlowCall(spent: Spent): void {
+  if (++spent.slow_calls <= SLOW_CALLS_MAX) return;
+  const names = [...SLOW].join(", ");
+  const says = `At most ${SLOW_CALLS_MAX} of these may be called: ${names}, broken powers.`;
+  throw new CalculationFault(says);
 }
 
 /** An exponent that is no whole number, or beyond those: its power is made of logarithms. */
-function isBroken(exponent: Term): boolean {
-  if (countSlowCalls(exponent) > 0) return true;
-  const value = evaluate(exponent);
-  return !value.isInteger() || value.abs().greaterThan(Number.MAX_SAFE_INTEGER);
+function isBroken(exponent: Decimal): boolean {
+  return !exponent.isInteger() || exponent.abs().greaterThan(Number.MAX_SAFE_INTEGER);
 }
 
-function evaluate(term: Term): Decimal {
+/** Each term is evaluated once, those inside it before it. */
+function evaluate(term: Term, spent: Spent): Decimal {
   switch (term.kind) {
     case "number":
       return readNumber(term.text);
     case "constant":
       return findConstant(term.name);
     case "negation":
-      return evaluate(term.of).negated();
+      return evaluate(term.of, spent).negated();
     case "factorial":
-      return bound(takeFactorial(evaluate(term.of)));
+      return bound(takeFactorial(evaluate(term.of, spent)));
     case "operation":
-      return operate(term.sign, evaluate(term.left), evaluate(term.right));
+      return operate(term.sign, evaluate(term.left, spent), evaluate(term.right, spent), spent);
     case "call":
-      return call(term.name, term.terms);
+      return call(term.name, term.terms, spent);
   }
 }
 
@@ -132,7 +96,7 @@ function readNumber(text: string): Decimal {
   throw new CalculationFault(`A number has at most ${DIGITS_INSIDE} digits.`);
 }
 
-function operate(sign: Sign, left: Decimal, right: Decimal): Decimal {
+function operate(sign: Sign, left: Decimal, right: Decimal, spent: Spent): Decimal {
   const isSomething = !left.isZero() && !right.isZero();
   switch (sign) {
     case "+":
@@ -145,6 +109,7 @@ function operate(sign: Sign, left: Decimal, right: Decimal): Decimal {
       return divide(left, right);
     case "^":
       if (left.isZero() && right.isNegative()) throw new CalculationFault("Division by zero.");
+      if (isBroken(right)) countSlowCall(spent);
       return bound(left.pow(right), !left.isZero());
   }
 }
@@ -178,10 +143,12 @@ const CONSTANTS: ReadonlyMap<string, Decimal> = new Map([
   ["e", Decimal.exp(1)],
 ]);
 
+const QUARTER_TURN = Decimal.acos(0);
+
 interface Operation {
   /** How many terms it takes. */
   takes: readonly [min: number, max: number];
-  run(...terms: Decimal[]): Decimal;
+  run(terms: Decimal[], spent: Spent): Decimal;
 }
 
 const MANY: Operation["takes"] = [1, Number.POSITIVE_INFINITY];
@@ -189,37 +156,37 @@ const add = (terms: Decimal[]) => terms.reduce((sum, term) => bound(sum.plus(ter
 
 /** Everything that can be called, by its name in small letters. */
 const FUNCTIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
-  ["abs", { takes: [1, 1], run: (x) => x!.abs() }],
-  ["acos", { takes: [1, 1], run: (x) => x!.acos() }],
-  ["asin", { takes: [1, 1], run: (x) => x!.asin() }],
-  ["atan", { takes: [1, 1], run: (x) => x!.atan() }],
-  ["cbrt", { takes: [1, 1], run: (x) => x!.cbrt() }],
-  ["ceil", { takes: [1, 1], run: (x) => x!.ceil() }],
-  ["cos", { takes: [1, 1], run: (x) => takeCosine(x!) }],
-  ["exp", { takes: [1, 1], run: (x) => bound(x!.exp(), true) }],
-  ["factorial", { takes: [1, 1], run: (x) => takeFactorial(x!) }],
-  ["floor", { takes: [1, 1], run: (x) => x!.floor() }],
-  ["ln", { takes: [1, 1], run: (x) => takeLogarithm(x!, null) }],
+  ["abs", { takes: [1, 1], run: ([x]) => x!.abs() }],
+  ["acos", { takes: [1, 1], run: ([x]) => takeArcCosine(x!) }],
+  ["asin", { takes: [1, 1], run: ([x]) => takeArcSine(x!) }],
+  ["atan", { takes: [1, 1], run: ([x]) => takeArcTangent(x!) }],
+  ["cbrt", { takes: [1, 1], run: ([x]) => x!.cbrt() }],
+  ["ceil", { takes: [1, 1], run: ([x]) => x!.ceil() }],
+  ["cos", { takes: [1, 1], run: ([x]) => takeCosine(x!) }],
+  ["exp", { takes: [1, 1], run: ([x]) => bound(x!.exp(), true) }],
+  ["factorial", { takes: [1, 1], run: ([x]) => takeFactorial(x!) }],
+  ["floor", { takes: [1, 1], run: ([x]) => x!.floor() }],
+  ["ln", { takes: [1, 1], run: ([x]) => takeLogarithm(x!, null) }],
   // Whoever writes log(x) means one of two things, and is not to get the other.
-  ["log", { takes: [2, 2], run: (x, base) => takeLogarithm(x!, base!) }],
-  ["log10", { takes: [1, 1], run: (x) => takeLogarithm(x!, new Decimal(10)) }],
-  ["log2", { takes: [1, 1], run: (x) => takeLogarithm(x!, new Decimal(2)) }],
-  ["max", { takes: MANY, run: (...terms) => Decimal.max(...terms) }],
-  ["mean", { takes: MANY, run: (...terms) => divide(add(terms), new Decimal(terms.length)) }],
-  ["min", { takes: MANY, run: (...terms) => Decimal.min(...terms) }],
-  ["mod", { takes: [2, 2], run: (a, b) => takeRemainder(a!, b!) }],
-  ["pow", { takes: [2, 2], run: (a, b) => operate("^", a!, b!) }],
-  ["round", { takes: [1, 2], run: (x, places) => round(x!, places) }],
-  ["sin", { takes: [1, 1], run: (x) => takeSine(x!) }],
-  ["sqrt", { takes: [1, 1], run: (x) => x!.sqrt() }],
-  ["sum", { takes: MANY, run: (...terms) => add(terms) }],
-  ["tan", { takes: [1, 1], run: (x) => divide(takeSine(x!), takeCosine(x!)) }],
-  ["trunc", { takes: [1, 1], run: (x) => x!.trunc() }],
+  ["log", { takes: [2, 2], run: ([x, base]) => takeLogarithm(x!, base!) }],
+  ["log10", { takes: [1, 1], run: ([x]) => takeLogarithm(x!, new Decimal(10)) }],
+  ["log2", { takes: [1, 1], run: ([x]) => takeLogarithm(x!, new Decimal(2)) }],
+  ["max", { takes: MANY, run: (terms) => Decimal.max(...terms) }],
+  ["mean", { takes: MANY, run: (terms) => divide(add(terms), new Decimal(terms.length)) }],
+  ["min", { takes: MANY, run: (terms) => Decimal.min(...terms) }],
+  ["mod", { takes: [2, 2], run: ([a, b]) => takeRemainder(a!, b!) }],
+  ["pow", { takes: [2, 2], run: ([a, b], spent) => operate("^", a!, b!, spent) }],
+  ["round", { takes: [1, 2], run: ([x, places]) => round(x!, places) }],
+  ["sin", { takes: [1, 1], run: ([x]) => takeSine(x!) }],
+  ["sqrt", { takes: [1, 1], run: ([x]) => x!.sqrt() }],
+  ["sum", { takes: MANY, run: (terms) => add(terms) }],
+  ["tan", { takes: [1, 1], run: ([x]) => divide(takeSine(x!), takeCosine(x!)) }],
+  ["trunc", { takes: [1, 1], run: ([x]) => x!.trunc() }],
 ]);
 
 const OFFER = `There are: ${[...FUNCTIONS.keys(), ...CONSTANTS.keys()].join(", ")}.`;
 
-function call(name: string, terms: readonly Term[]): Decimal {
+function call(name: string, terms: readonly Term[], spent: Spent): Decimal {
   const operation = FUNCTIONS.get(name);
   if (!operation) throw new CalculationFault(`There is no ${name}(). ${OFFER}`);
   const [min, max] = operation.takes;
@@ -228,7 +195,9 @@ function call(name: string, terms: readonly Term[]): Decimal {
     const count = max === Number.POSITIVE_INFINITY ? `${min} or more` : `${min} to ${max}`;
     throw new CalculationFault(`${name}() takes ${min === max ? min : count} in its brackets.`);
   }
-  return bound(operation.run(...terms.map(evaluate)));
+  const values = terms.map((term) => evaluate(term, spent));
+  if (SLOW.has(name)) countSlowCall(spent);
+  return bound(operation.run(values, spent));
 }
 
 function takeFactorial(of: Decimal): Decimal {
@@ -266,11 +235,30 @@ function takeRemainder(of: Decimal, by: Decimal): Decimal {
 }
 
 function takeSine(angle: Decimal): Decimal {
-  return settleSine(judgeAngle(angle), angle.sin());
+  return isTiny(angle) ? angle : settleSine(judgeAngle(angle), angle.sin());
 }
 
 function takeCosine(angle: Decimal): Decimal {
-  return settleSine(judgeAngle(angle), angle.cos());
+  return isTiny(angle) ? new Decimal(1) : settleSine(judgeAngle(angle), angle.cos());
+}
+
+function takeArcSine(of: Decimal): Decimal {
+  return isTiny(of) ? of : of.asin();
+}
+
+function takeArcCosine(of: Decimal): Decimal {
+  return isTiny(of) ? QUARTER_TURN : of.acos();
+}
+
+function takeArcTangent(of: Decimal): Decimal {
+  if (isTiny(of)) return of;
+  if (of.abs().lessThan(TANGENT_MAX)) return of.atan();
+  return of.isNegative() ? QUARTER_TURN.negated() : QUARTER_TURN;
+}
+
+/** So near to zero that a sine, a tangent and their inverses are their argument in all digits. */
+function isTiny(of: Decimal): boolean {
+  return of.abs().lessThan(TINY);
 }
 
 function judgeAngle(angle: Decimal): Decimal {

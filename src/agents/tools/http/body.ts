@@ -5,6 +5,7 @@ import { URL_CHARACTERS_MAX, type UrlVerdict } from "../../../platform/egress/in
 import { refuse } from "../../../platform/refusal.ts";
 import { maybe, oneOf, TEXT_PATTERN } from "../../../platform/shape.ts";
 import { RISKS } from "../contract.ts";
+import type { CheckSchema } from "../schema/check.ts";
 import { type StoredRevision, TOOL_NAME } from "./revision.ts";
 
 const TITLE_CHARACTERS_MAX = 256;
@@ -145,16 +146,16 @@ export type NewToolRevision = Static<typeof NewToolRevision>;
 export interface Judges {
   /** Whether a URL's text leads where strangers may send us. */
   judgeUrl(text: string): UrlVerdict;
-  /** A sentence about what is wrong with a JSON Schema; null: nothing. */
-  judgeParameters(value: unknown): Promise<string | null>;
+  judgeParameters: CheckSchema;
 }
 
 /** The host of its endpoint, as connections name hosts; refuses what no schema of a body says. */
 export async function judgeRevision(
   { parameters, endpoint }: NewToolRevision,
+  account_id: string,
   { judgeUrl, judgeParameters }: Judges,
 ): Promise<string> {
-  const fault = await judgeParameters(parameters);
+  const fault = await judgeParameters(parameters, account_id);
   // agents.errors.invalid_request
   if (fault !== null) throw refuse("invalid_request", { param: "parameters", message: fault });
   const verdict = judgeUrl(endpoint);

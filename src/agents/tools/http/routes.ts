@@ -48,7 +48,7 @@ function openRegistration(door: Door, around: ToolsAround, judges: Judges): void
       if (account_id === null) throw refuse("permission_denied");
       const { name } = body;
       judgeName(name, isBuiltin);
-      const host = await judgeRevision(body, judges);
+      const host = await judgeRevision(body, account_id, judges);
       const revision = readRevision(body, { account_id, name, created_at: clock.now() });
       const made = await tools.register(revision, host, settings().limits.tools);
       return [201, showRevision(made)];
@@ -79,7 +79,7 @@ function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
       const revise = async (account_id: string) => {
         // Before its fields: what is not there takes none.
         if (!(await tools.find(account_id, name))) return undefined;
-        const host = await judgeRevision(body, judges);
+        const host = await judgeRevision(body, account_id, judges);
         const created_at = clock.now();
         return tools.revise(readRevision(body, { account_id, name, created_at }), host);
       };

@@ -5,12 +5,11 @@ import type { Door } from "../../../http/index.ts";
 import { NO_ID } from "../../../platform/ids.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { show } from "../../../platform/shape.ts";
-import { checkArguments } from "../arguments.ts";
+import { createArgumentsCheck } from "../arguments.ts";
 import { findOwn, refuseTool, type ToolsAround } from "../around.ts";
 import type { Tool, ToolUse } from "../contract.ts";
 import { cutOutput } from "../output.ts";
 import { NameParams } from "../routes.ts";
-import { prepareParameters } from "../schema/parameters.ts";
 import { ToolTrial } from "../tool.ts";
 import type { ToolRevisionRow } from "./revision.ts";
 
@@ -39,6 +38,7 @@ export function openTrialRoute(
   createTool: (revision: ToolRevisionRow) => Tool,
 ): void {
   const takePlace = countTrials();
+  const checkArguments = createArgumentsCheck(around.compute);
   door.post(
     "/v1/tools/:name/test",
     {
@@ -63,13 +63,13 @@ export function openTrialRoute(
       if (!found) throw refuseTool(around, name);
       if (found.status === "disabled") throw refuseDisabled(name);
       const tool = createTool(found);
-      const fault = await prepareParameters(found.parameters);
-      if (fault !== null) throw refuse("invalid_request", { param: "name", message: fault });
-      const checked = checkArguments(tool.parameters, JSON.stringify(body.arguments));
-      if (!checked.ok) throw refuseArguments(checked.faults);
       const { account_id } = found;
-      const release = takePlace(account_id);
       const { signal } = request;
+      const turn = { account: account_id, signal };
+      const text = JSON.stringify(body.arguments);
+      const checked = await checkArguments(tool.parameters, text, turn);
+      if (!checked.ok) throw refuseArguments(checked.faults);
+      const release = takePlace(account_id);
       const given = { account_id, caller, request_id, arguments: checked.value, signal };
       try {
         return [200, await tryOut(around, tool, given)];

@@ -30,11 +30,15 @@ const UNREADABLE: readonly [start: string, what: string][] = [
   ["application/msword", "an office document"],
 ];
 
+/** What the headers say: `content-type` and `content-encoding`, or "". */
+export interface Said {
+  type: string;
+  coding: string;
+}
+
 /** Judges by `content-type`; a reply without one is judged by how it begins. */
-export function judgeContent(headers: Pick<Headers, "get">, body: Uint8Array): Content {
-  const type = headers.get("content-type") ?? "";
-  const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
-  if (coding !== "" && coding !== "identity") {
+export function judgeContent({ type, coding }: Said, body: Uint8Array): Content {
+  if (!["", "identity"].includes(coding.trim().toLowerCase())) {
     return { kind: "unreadable", what: "compressed, although that was not asked for" };
   }
   const media = type.split(";", 1)[0]!.trim().toLowerCase();

@@ -1,14 +1,11 @@
-// Reads the reply of a web server as a text for models, in pieces that hold nobody else up.
-import { standInLine } from "../turns.ts";
+// Reads the reply of a web server as a text for models.
 import { type Content, judgeContent } from "./content.ts";
 import { ZONES, type Zone } from "./elements.ts";
 import type { Section } from "./text-writer.ts";
 import { cleanVisible } from "./visible.ts";
 
-/** The worst page that was found takes some 5 ms for so many. */
+/** After each piece it is seen whether the rest is needed. */
 const PIECE_BYTES = 8_192;
-/** A plain text is only decoded. */
-const TEXT_PIECE_BYTES = 65_536;
 /** As long as a result is kept. */
 const TEXT_CHARACTERS_MAX = 1_000_000;
 /** So many characters of the main part are a text of their own. */
@@ -16,15 +13,15 @@ const MAIN_CHARACTERS_MIN = 200;
 
 export interface Reply {
   url: string;
-  headers: Pick<Headers, "get">;
+  /** As the headers say; "": they do not. */
+  type: string;
+  coding: string;
   body: Uint8Array;
 }
 
 export interface ReadOptions {
   /** true: menus, headers and footers too. */
   is_whole: boolean;
-  /** Aborts when nobody waits for the text any more. */
-  signal: AbortSignal;
 }
 
 /** Why less was read than there is: too deep, too long, or menus and margins that were left out. */
@@ -39,12 +36,12 @@ export type Page =
 export async function readPage(reply: Reply, options: ReadOptions): Promise<Page> {
   const { body } = reply;
   if (body.length === 0) return { ok: false, why: "The reply is empty." };
-  const content = judgeContent(reply.headers, body);
+  const content = judgeContent(reply, body);
   if (content.kind === "unreadable") {
     return { ok: false, why: `The reply is ${content.what}: only pages and texts can be read.` };
   }
   const page = await (content.kind === "text"
-    ? readText(body, content.encoding, options)
+    ? readText(body, content.encoding)
     : readMarkup(reply, content, options));
   if (page.text !== "") return { ok: true, ...page };
   const why = page.omissions.includes("depth")
@@ -55,15 +52,8 @@ export async function readPage(reply: Reply, options: ReadOptions): Promise<Page
 
 type Read = Omit<Extract<Page, { ok: true }>, "ok">;
 
-async function readText(
-  body: Uint8Array,
-  encoding: string,
-  { signal }: ReadOptions,
-): Promise<Read> {
-  let text = "";
-  for await (const piece of decode(body, encoding, TEXT_PIECE_BYTES, signal)) {
-    text += cleanVisible(piece);
-  }
+function readText(body: Uint8Array, encoding: string): Read {
+  const text = cleanVisible(new TextDecoder(encoding as Bun.Encoding).decode(body));
   const is_long = text.length > TEXT_CHARACTERS_MAX;
   return {
     title: "",
@@ -75,12 +65,12 @@ async function readText(
 async function readMarkup(
   { url, body }: Reply,
   { kind, encoding }: Exclude<Content, { kind: "unreadable" }>,
-  { is_whole, signal }: ReadOptions,
+  { is_whole }: ReadOptions,
 ): Promise<Read> {
   // Loaded at the first page: most starts never need it.
   const { MarkupReader } = await import("./markup.ts");
   const reader = new MarkupReader({ url, is_xhtml: kind === "xhtml" });
-  for await (const piece of decode(body, encoding, PIECE_BYTES, signal)) {
+  for (const piece of decode(body, encoding)) {
     reader.take(piece);
     if (reader.stop !== null) break;
   }
@@ -93,17 +83,10 @@ async function readMarkup(
   return { title, text: joinSections(chosen), omissions };
 }
 
-/** The text of the bytes, a piece in each turn of the line. */
-async function* decode(
-  body: Uint8Array,
-  encoding: string,
-  piece_bytes: number,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
+function* decode(body: Uint8Array, encoding: string): Generator<string> {
   const decoder = new TextDecoder(encoding as Bun.Encoding);
-  for (let at = 0; at < body.length && !signal.aborted; at += piece_bytes) {
-    await standInLine();
-    const end = at + piece_bytes;
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    const end = at + PIECE_BYTES;
     yield decoder.decode(body.subarray(at, end), { stream: end < body.length });
   }
 }

@@ -1,9 +1,9 @@
 // Holds `current_time`, `calculator` and `read_output` to what they tell.
 import { describe, expect, test } from "bun:test";
-import { calculator } from "../../../../src/agents/tools/builtin/calculator.ts";
+import { createCalculator } from "../../../../src/agents/tools/builtin/calculator.ts";
 import { currentTime } from "../../../../src/agents/tools/builtin/current-time.ts";
 import { readOutput } from "../../../../src/agents/tools/builtin/read-output.ts";
-import { nextTurn } from "../../../../src/platform/clock.ts";
+import { inlineCompute } from "../../../support/compute.ts";
 import { createUse, NOW } from "../use.ts";
 
 describe("current_time", () => {
@@ -38,22 +38,18 @@ describe("current_time", () => {
 });
 
 describe("calculator", () => {
-  test("a turn of the event loop carries out one slow calculation at most", async () => {
-    let turn = 0;
-    let isOver = false;
-    const count = async () => {
-      for (; !isOver; turn++) await nextTurn();
-    };
-    const turns: number[] = [];
-    const runs = Array.from({ length: 5 }, async () => {
-      await calculator.run(createUse({ expression: "e^e" }));
-      turns.push(turn);
-    });
-    const counting = count();
-    await Promise.all(runs);
-    isOver = true;
-    await counting;
-    expect(new Set(turns).size).toBe(5);
+  const calculator = createCalculator(inlineCompute);
+
+  test.each([
+    ["timeout", "The calculation took too long and was given up."],
+    [
+      "busy",
+      "The calculation was not begun, because too much else is being computed: try again later.",
+    ],
+  ] as const)("that comes to no end (%s) is an error", async (why, content) => {
+    const cut = createCalculator({ run: async () => ({ ok: false, why }) });
+    const result = await cut.run(createUse({ expression: "1" }));
+    expect(result).toEqual({ outcome: "error", content, external: false });
   });
 
   test("tells a value, or what is wrong", async () => {

@@ -2,13 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createKnownAddresses } from "../../../../src/agents/tools/address-memory.ts";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
-import { createReadPage } from "../../../../src/agents/tools/builtin/read-page.ts";
+import { createReadPage, type PageEgress } from "../../../../src/agents/tools/builtin/read-page.ts";
 import type { ToolUse } from "../../../../src/agents/tools/contract.ts";
 import type { GuardedRequest } from "../../../../src/platform/egress/index.ts";
 import { guard, pretendInternet } from "../../../platform/egress/guard.ts";
 import { createManualClock } from "../../../support/clock.ts";
+import { inlineCompute } from "../../../support/compute.ts";
 import { createUse } from "../use.ts";
 
+const openPage = (egress: PageEgress) => createReadPage({ egress, compute: inlineCompute });
 const html = (body: string, status = 200) =>
   new Response(body, { status, headers: { "content-type": "text/html" } });
 
@@ -54,7 +56,7 @@ beforeAll(() => {
 afterAll(() => server.stop(true));
 
 const read = (path: string, rest: Partial<ToolUse> = {}, args: object = {}) => {
-  const tool = createReadPage(guard([`127.0.0.1:${server.port}`]));
+  const tool = openPage(guard([`127.0.0.1:${server.port}`]));
   return tool.run(createUse({ url: base + path, ...args }, rest));
 };
 
@@ -106,7 +108,7 @@ describe("redirects", () => {
 
   test("a failure that names another host than was asked for is from outside", async () => {
     const inner = guard([`127.0.0.1:${server.port}`], { resolve: async () => ["10.1.2.3"] });
-    const result = await createReadPage(inner).run(createUse({ url: `${base}/elsewhere` }));
+    const result = await openPage(inner).run(createUse({ url: `${base}/elsewhere` }));
     expect(result).toMatchObject({ outcome: "error", external: true });
     expect(result.content).toContain("ignore-the-rules.example.com resolves to an address");
     expect(result.content).not.toContain("10.1.2.3");
@@ -155,7 +157,7 @@ describe("what cannot be asked", () => {
     ["https://printer.local/", "Names that end in .local are not public."],
   ])("%s is told in the guard's words", async (url, content) => {
     using internet = pretendInternet();
-    const result = await createReadPage(guard([], { dial: internet.dial })).run(createUse({ url }));
+    const result = await openPage(guard([], { dial: internet.dial })).run(createUse({ url }));
     expect(result).toEqual({ outcome: "error", content, external: false });
     expect(internet.dialled).toEqual([]);
   });
@@ -163,7 +165,7 @@ describe("what cannot be asked", () => {
   test("a name that resolves to a place inside", async () => {
     using internet = pretendInternet();
     const use = createUse({ url: "https://camels.example.com/" });
-    const result = await createReadPage(guard([], { dial: internet.dial })).run(use);
+    const result = await openPage(guard([], { dial: internet.dial })).run(use);
     expect(result).toMatchObject({ outcome: "error", external: false });
     expect(result.content).toContain("is not public");
     expect([result.content.includes("127.0.0.1"), internet.dialled]).toEqual([false, []]);
@@ -172,7 +174,7 @@ describe("what cannot be asked", () => {
   test("what does not answer in time is late, and so is what nobody waits for any more", async () => {
     const allow = [`127.0.0.1:${server.port}`];
     const clock = createManualClock();
-    const late = createReadPage(guard(allow, { clock }));
+    const late = openPage(guard(allow, { clock }));
     const result = late.run(createUse({ url: `${base}/silent` }));
     await clock.advance(60_000);
     expect(await result).toMatchObject({
@@ -187,7 +189,7 @@ describe("what cannot be asked", () => {
 test("what is asked of the guard is bounded", async () => {
   const asked: GuardedRequest[] = [];
   const inner = guard([]);
-  const tool = createReadPage({
+  const tool = openPage({
     judge: inner.judge,
     async request(ask) {
       asked.push(ask);
@@ -211,7 +213,7 @@ test("a page of which nobody waits for the text any more is not read", async () 
   const headers = new Headers({ "content-type": "text/html" });
   const body = new TextEncoder().encode("<p>They walk.");
   const url = "https://camels.example.com/";
-  const tool = createReadPage({
+  const tool = openPage({
     judge: () => ({ ok: true, url: new URL(url) }),
     async request() {
       leaving.abort();
@@ -269,7 +271,7 @@ test("menus are left out unless the whole page is wanted", async () => {
   const head = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${body.length}\r\n\r\n`;
   using internet = pretendInternet(() => head + body);
   const { dial } = internet;
-  const tool = createReadPage(guard([], { dial, resolve: async () => ["93.184.215.14"] }));
+  const tool = openPage(guard([], { dial, resolve: async () => ["93.184.215.14"] }));
   const url = "https://camels.example.com/";
   const { content } = await tool.run(createUse({ url }));
   expect(content).toBe(
@@ -288,5 +290,5 @@ test.each([
   [`{"url":"https://x.example.com/${"x".repeat(2_048)}"}`, false],
   ['{"url":"https://x.example.com","method":"POST"}', false],
 ])("arguments %.60s: %p", (text, isValid) => {
-  expect(checkArguments(createReadPage(guard([])).parameters, text).ok).toBe(isValid);
+  expect(checkArguments(openPage(guard([])).parameters, text).ok).toBe(isValid);
 });

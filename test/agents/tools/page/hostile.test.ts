@@ -1,6 +1,5 @@
-// Pages that are written to hold a reader up: each is read to an end, in pieces, within its bounds.
+// Pages that are written to hold a reader up: each is read to an end within its bounds.
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../../src/platform/clock.ts";
 import { read } from "./reading.ts";
 
 const BYTES = 1_100_000;
@@ -36,20 +35,11 @@ test.each<[string, string, string[]]>([
   ["cells", fill("<td>", "<table><tr><td>x"), []],
   ["parts of two kinds in turn", fill("<nav>a</nav>b"), ["sides"]],
 ])("%s", async (_, html, omissions) => {
-  let turns = 0;
-  let is_over = false;
-  const counting = (async () => {
-    for (; !is_over; turns++) await nextTurn();
-  })();
   const page = await read(html);
-  is_over = true;
-  await counting;
   if (!page.ok) throw new Error(page.why);
   expect(page.omissions as string[]).toEqual(omissions);
   // Beyond a million characters nothing more is taken; what came last may have been long.
   expect(page.text.length).toBeLessThan(1_200_000);
-  // Others had a turn after each piece.
-  if (omissions.length === 0) expect(turns).toBeGreaterThan(Buffer.byteLength(html) / 8_192 - 2);
 });
 
 test("a text that is longer than what is kept is cut", async () => {

@@ -11,10 +11,10 @@ interface Sent {
 export function read(body: string | Uint8Array, sent: Sent = {}): Promise<Page> {
   const { type = "text/html; charset=utf-8", url = "https://camels.example.com/wiki/page" } = sent;
   const headers = new Headers(sent.headers);
-  if (type !== null) headers.set("content-type", type);
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-  const options = { is_whole: sent.is_whole ?? false, signal: new AbortController().signal };
-  return readPage({ url, headers, body: bytes }, options);
+  const coding = headers.get("content-encoding") ?? "";
+  const reply = { url, type: type ?? headers.get("content-type") ?? "", coding, body: bytes };
+  return readPage(reply, { is_whole: sent.is_whole ?? false });
 }
 
 /** The text of a page that can be read. */

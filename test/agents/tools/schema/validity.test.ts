@@ -1,10 +1,8 @@
 // Holds the judging of values to JSON Schema 2020-12, keyword by keyword, and faults to their words.
 import { describe, expect, test } from "bun:test";
 import {
-  findFaults,
   judgeParameters,
   type Parameters,
-  prepareParameters,
 } from "../../../../src/agents/tools/schema/parameters.ts";
 import { fill, findIn } from "./schemas.ts";
 
@@ -229,19 +227,13 @@ describe("how a fault is told", () => {
 });
 
 describe("schemas that are ready", () => {
-  test("arguments are judged by prepared parameters only", async () => {
-    const parameters = { type: "object" };
-    const limits = { bytes: 2, faults_max: 5 };
-    expect(() => findFaults(parameters, {}, limits)).toThrow("have to be prepared");
-    expect(await judgeParameters(parameters)).toBe(null);
-    expect(findFaults(parameters, {}, limits)).toEqual([]);
-  });
-
   test("what cannot be compiled is told and not thrown", async () => {
-    expect(await prepareParameters({ type: "object", allOf: 5 })).toStartWith(
-      "`parameters` cannot be read as a JSON Schema (",
-    );
-    expect(await prepareParameters({ type: "object", $ref: "#/$defs/a" })).toMatch(/must lead to/);
+    expect(await findIn({ type: "object", allOf: 5 }, {})).toEqual([
+      expect.stringMatching(/^`parameters` cannot be read as a JSON Schema \(/),
+    ]);
+    expect(await findIn({ type: "object", $ref: "#/$defs/a" }, {})).toEqual([
+      expect.stringMatching(/must lead to/),
+    ]);
   });
 
   test("many different schemas, with patterns, are all judged by their own", async () => {
@@ -249,7 +241,7 @@ describe("schemas that are ready", () => {
       type: "object",
       properties: { a: { pattern: `^${n}$` } },
     }));
-    for (const parameters of all) expect(await prepareParameters(parameters)).toBe(null);
+    for (const parameters of all) await findIn(parameters, {});
     for (const [n, parameters] of all.entries()) {
       expect(await findIn(structuredClone(parameters), { a: `${n}` })).toEqual([]);
       expect(await findIn(parameters, { a: `${n + 1}` })).toHaveLength(1);

@@ -1,0 +1,24 @@
+// The Worker's side of what tools have computed; each loads its code at its first use.
+import { implementTask } from "../../platform/compute/index.ts";
+import { ARGUMENTS, CALCULATION, PAGE, SCHEMA } from "./compute-tasks.ts";
+
+const loadParameters = () => import("./schema/parameters.ts");
+
+export const toolComputations = [
+  implementTask(CALCULATION, async (text) => {
+    const { answerCalculation } = await import("./calculation/calculate.ts");
+    return answerCalculation(text);
+  }),
+  implementTask(PAGE, async (input) => {
+    const { readPage } = await import("./page/page.ts");
+    return readPage(input, input);
+  }),
+  implementTask(SCHEMA, async (parameters) => {
+    const { judgeParameters } = await loadParameters();
+    return judgeParameters(parameters);
+  }),
+  implementTask(ARGUMENTS, async ({ parameters, text, faults_max }) => {
+    const { findFaults } = await loadParameters();
+    return findFaults(parameters, JSON.parse(text), { bytes: text.length, faults_max });
+  }),
+];

@@ -1,0 +1,22 @@
+// Computes in the test's own thread what the program has computed by Workers.
+import { toolComputations } from "../../src/agents/tools/computations.ts";
+import { tokenComputations } from "../../src/models/bundled-tokenizer/computations.ts";
+import type { Computed, ComputeService } from "../../src/platform/compute/index.ts";
+
+const known = new Map([...toolComputations, ...tokenComputations].map((one) => [one.name, one]));
+
+export const inlineCompute: ComputeService = {
+  name: "compute",
+  start() {},
+  stop() {},
+  async run<Input, Output>(
+    { name }: { name: string },
+    input: Input,
+    { signal }: { signal?: AbortSignal },
+  ): Promise<Computed<Output>> {
+    if (signal?.aborted) return { ok: false, why: "aborted" };
+    // Copied, as on the way to a Worker.
+    const value = await known.get(name)!.run(structuredClone(input));
+    return { ok: true, value: structuredClone(value) as Output };
+  },
+};
