@@ -7,11 +7,22 @@ import { events } from "./events.ts";
 import { killKeys } from "./kill-keys.ts";
 import { ledger } from "./ledger.ts";
 import { memoryChat } from "./memory-chat.ts";
+import { outside } from "./outside.ts";
 import type { Finding, Proof } from "./proof.ts";
 import { runs } from "./runs.ts";
 import { unit } from "./unit.ts";
 
-const proofs: readonly Proof[] = [calls, egress, events, killKeys, ledger, memoryChat, runs, unit];
+const proofs: readonly Proof[] = [
+  calls,
+  egress,
+  events,
+  killKeys,
+  ledger,
+  memoryChat,
+  outside,
+  runs,
+  unit,
+];
 
 const { values: flags, positionals } = parseArgs({
   options: { long: { type: "boolean", default: false } },

@@ -1,0 +1,237 @@
+// Damages a stopped server's log and pages in many places: what was lost is told, or said not to be.
+import { Database as Connection } from "bun:sqlite";
+import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { findDamage } from "../../src/platform/database/index.ts";
+import { launch, runWadi } from "../bench/stage.ts";
+import { type Ground, makeGround, refuseToServe, serve } from "./data-ground.ts";
+import { atLeast, atMost, type Finding } from "./proof.ts";
+
+const COMMITS = 30;
+const PLACES = 40;
+const PLACES_LONG = 300;
+const PAGES = 300;
+const PAGES_LONG = 3_000;
+const CHECKED_AFTER_MS_MAX = 30_000;
+
+const draw = (most: number): number => Math.floor(Math.random() * most);
+
+/** A server with accounts made beside it, killed: all of them lie in the log. */
+const makeKilled = async (program: string): Promise<Ground> => {
+  const ground = makeGround(program);
+  const server = await serve(ground);
+  for (let n = 0; n < COMMITS; n++) {
+    await runWadi([program, "accounts", "create", `a-${n}`, ...ground.at]);
+  }
+  server.kill("SIGKILL");
+  await server.exited;
+  return ground;
+};
+
+const copyGround = (ground: Ground): Ground => {
+  const copy = makeGround(ground.program);
+  cpSync(ground.data, copy.data, { recursive: true });
+  return copy;
+};
+
+interface Stored {
+  commits: number;
+  accounts: number;
+}
+
+/** What SQLite itself finds there, on a copy that nobody else sees. */
+const readStored = (ground: Ground): Stored => {
+  const { file } = copyGround(ground);
+  if (!existsSync(file)) return { commits: 0, accounts: 0 };
+  using connection = new Connection(file);
+  try {
+    const one = (query: string) => Number(connection.query(query).values()[0]![0]);
+    const commits = one("SELECT commits FROM wadi_commits");
+    return { commits, accounts: one("SELECT COUNT(*) FROM accounts") };
+  } catch {
+    return { commits: 0, accounts: 0 };
+  }
+};
+
+const DAMAGES: readonly [what: string, act: (log: string, size: number) => void][] = [
+  ["cut", (log, size) => truncateSync(log, draw(size))],
+  [
+    "flipped",
+    (log) => {
+      const bytes = readFileSync(log);
+      const at = draw(bytes.length);
+      bytes[at] = bytes[at]! ^ (1 << draw(8));
+      writeFileSync(log, bytes);
+    },
+  ],
+  ["emptied", (log) => truncateSync(log, 0)],
+  ["deleted", (log) => rmSync(log)],
+];
+
+interface LogTrials {
+  /** That lost at least a commit. */
+  lossy: number;
+  commits: number;
+  unnoticed: number;
+  miscounted: number;
+  /** Refused although nothing was missing. */
+  mistaken: number;
+  unkept: number;
+}
+
+const tryDamage = async (ground: Ground, all: Stored, trials: LogTrials): Promise<void> => {
+  const stored = readStored(ground);
+  const missing = all.commits - stored.commits;
+  const hadLog = existsSync(`${ground.file}-wal`) && Bun.file(`${ground.file}-wal`).size > 0;
+  const complaint = await refuseToServe(ground);
+  const told = Number(/lacks the last (\d+) of \d+ commits/.exec(complaint ?? "")?.[1] ?? 0);
+  if (missing === 0 && complaint !== null) trials.mistaken++;
+  if (missing > 0) {
+    trials.lossy++;
+    trials.commits += missing;
+    if (complaint === null || told === 0) trials.unnoticed++;
+    else if (told !== missing) trials.miscounted++;
+    const kept = `${ground.file}-wal.behind-${all.commits}`;
+    if (complaint !== null && hadLog && !existsSync(kept)) trials.unkept++;
+  }
+  rmSync(ground.data, { recursive: true });
+};
+
+const proveLog = async (whole: Ground, all: Stored, places: number): Promise<Finding[]> => {
+  const findings: Finding[] = [];
+  for (const [what, act] of DAMAGES) {
+    const trials = { lossy: 0, commits: 0, unnoticed: 0, miscounted: 0, mistaken: 0, unkept: 0 };
+    const times = what === "cut" || what === "flipped" ? places : 1;
+    for (let time = 0; time < times; time++) {
+      const ground = copyGround(whole);
+      const log = `${ground.file}-wal`;
+      // As after a restart of the machine, where nothing of the process is left.
+      if (time % 2 === 0) rmSync(`${ground.file}-shm`);
+      act(log, Bun.file(log).size);
+      await tryDamage(ground, all, trials);
+    }
+    findings.push(
+      atLeast(`logs ${what} that lost commits, of ${times}`, trials.lossy, Math.ceil(times / 2)),
+      atMost(`of their ${trials.commits} commits: starts that did not notice`, trials.unnoticed, 0),
+      atMost("told with another number", trials.miscounted, 0),
+      atMost("refused although nothing was missing", trials.mistaken, 0),
+      atMost("refused without keeping the log", trials.unkept, 0),
+    );
+  }
+  return findings;
+};
+
+/** Goes on where that is wished, once, and what is left is served. */
+const proveAcceptance = async (whole: Ground): Promise<Finding[]> => {
+  const ground = copyGround(whole);
+  truncateSync(`${ground.file}-wal`, Math.floor(Bun.file(`${ground.file}-wal`).size / 2));
+  const server = await serve(ground, "--accept-loss");
+  server.kill("SIGTERM");
+  const code = await server.exited;
+  const again = await serve(ground);
+  again.kill("SIGKILL");
+  const isSaid = server.complaint().includes("lacks the last");
+  const figure = `code ${code}, ${isSaid ? "said" : "not said"}`;
+  const bound = "starts, says it, then starts as ever";
+  return [{ what: "a cut log with --accept-loss", figure, bound, isMet: code === 0 && isSaid }];
+};
+
+/** Every table's rows in full, without any index; null: it cannot be read. */
+const readRows = (file: string): Map<string, string> | null => {
+  using connection = new Connection(file);
+  try {
+    const tables = connection
+      .query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+      .values();
+    return new Map(
+      tables.map(([name]) => {
+        const rows = connection.query(`SELECT * FROM "${name}" NOT INDEXED`).values();
+        return [String(name), `${rows.length} ${JSON.stringify(rows)}`];
+      }),
+    );
+  } catch {
+    return null;
+  }
+};
+
+const isWhole = (file: string): boolean => {
+  using connection = new Connection(file);
+  const found = connection.query("PRAGMA integrity_check").values().flat().join();
+  return found === "ok";
+};
+
+/** Flips a bit at a time in the pages of a database that was closed in order. */
+const provePages = (sound: Ground, flips: number): Finding[] => {
+  const bytes = readFileSync(sound.file);
+  const { file } = copyGround(sound);
+  const rows = readRows(sound.file)!;
+  const counts = (found: ReadonlyMap<string, string>) =>
+    [...found].map(([name, text]) => `${name} ${text.split(" ", 1)}`).join();
+  const seen = { noticed: 0, nothing: 0, value: 0, index: 0, rows: 0 };
+  for (let flip = 0; flip < flips; flip++) {
+    const damaged = Buffer.from(bytes);
+    const at = draw(bytes.length);
+    damaged[at] = damaged[at]! ^ (1 << draw(8));
+    writeFileSync(file, damaged);
+    if (findDamage(file) !== null) seen.noticed++;
+    else {
+      const found = readRows(file);
+      if (found === null || counts(found) !== counts(rows)) seen.rows++;
+      else if ([...found].some(([name, text]) => rows.get(name) !== text)) seen.value++;
+      else if (isWhole(file)) seen.nothing++;
+      else seen.index++;
+    }
+  }
+  const { noticed, nothing, value, index } = seen;
+  const figure = `${noticed}, ${nothing}, ${value}, ${index}`;
+  const what = `of ${flips} flipped bits: noticed, in unused room, in a value, in an index`;
+  return [
+    { what, figure, bound: "told as it is", isMet: noticed > 0 },
+    atMost("not noticed, and a row was gone or not to be read", seen.rows, 0),
+  ];
+};
+
+/** A broken page under a server that starts on it: log, readiness, `wadi check`. */
+const proveCheck = async (sound: Ground): Promise<Finding[]> => {
+  const ground = copyGround(sound);
+  const bytes = readFileSync(ground.file);
+  using connection = new Connection(sound.file, { readonly: true });
+  const root = connection
+    .query("SELECT rootpage FROM sqlite_schema WHERE name = 'wadi_probe'")
+    .values()[0]![0];
+  writeFileSync(ground.file, bytes.fill(0x55, (Number(root) - 1) * 4_096, Number(root) * 4_096));
+  const server = await serve(ground);
+  const deadline = performance.now() + CHECKED_AFTER_MS_MAX;
+  let told = "";
+  while (performance.now() < deadline && !told.includes("data damaged")) {
+    await Bun.sleep(500);
+    told = await (await fetch(`${server.url}/readyz`)).text();
+  }
+  const isLogged = server.complaint().includes("the database's pages are damaged");
+  server.kill("SIGKILL");
+  await server.exited;
+  const check = launch([ground.program, "check", ...ground.at]);
+  const isChecked = (await check.exited) === 1;
+  const places = [
+    ...(isLogged ? ["log"] : []),
+    ...(told.includes("data damaged") ? ["/readyz"] : []),
+    ...(isChecked ? ["check"] : []),
+  ];
+  const bound = "log, /readyz, check";
+  const figure = places.join(", ");
+  return [{ what: "a broken page is told in", figure, bound, isMet: figure === bound }];
+};
+
+export const proveDamage = async (program: string, isLong: boolean): Promise<Finding[]> => {
+  const whole = await makeKilled(program);
+  const all = readStored(whole);
+  const sound = copyGround(whole);
+  // Whoever closes it last brings the log into the database.
+  await runWadi([program, "accounts", "list", ...sound.at]);
+  return [
+    atLeast("commits in the log", all.commits, COMMITS),
+    ...(await proveLog(whole, all, isLong ? PLACES_LONG : PLACES)),
+    ...(await proveAcceptance(whole)),
+    ...provePages(sound, isLong ? PAGES_LONG : PAGES),
+    ...(await proveCheck(sound)),
+  ];
+};
