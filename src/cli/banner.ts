@@ -14,6 +14,8 @@ export interface Start {
   egress: { open: readonly string[] };
   /** Secrets that are shown now, the first one first; empty: there are keys already. */
   keys: readonly string[];
+  /** The file that holds a key which is not shown; null: there is none. */
+  key_file: string | null;
 }
 
 const MODELS_SHOWN_MAX = 8;
@@ -22,16 +24,14 @@ const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
 
 /** `notes` are lines about the keys. */
 export function writeBanner(start: Start, notes: readonly string[]): string {
-  const { url, models, services, egress, keys } = start;
+  const { url, models, services, egress } = start;
   const names = models.map(({ id, state }) => {
     const marks = [id === start.default_model ? "default" : "", state === "on" ? "" : state];
     const said = marks.filter(Boolean).join(", ");
     return said ? `${id} (${said})` : id;
   });
   const more = names.length > MODELS_SHOWN_MAX ? " …" : "";
-  // In double quotes the shell puts in the caller's own variable.
-  const bearer = keys[0] ? `'Authorization: Bearer ${keys[0]}'` : '"Authorization: Bearer $KEY"';
-  const headers = `-H ${bearer} -H 'Content-Type: application/json'`;
+  const headers = `-H ${writeBearer(start)} -H 'Content-Type: application/json'`;
   return [
     `wadi ${start.version}`,
     `address   ${url}/v1`,
@@ -45,6 +45,13 @@ export function writeBanner(start: Start, notes: readonly string[]): string {
     `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,
     "",
   ].join("\n");
+}
+
+function writeBearer({ keys, key_file }: Start): string {
+  if (keys[0]) return `'Authorization: Bearer ${keys[0]}'`;
+  // In double quotes the shell puts in the file's text, or the caller's own variable.
+  const key = key_file === null ? "$KEY" : `$(cat '${key_file.replaceAll("'", "'\\''")}')`;
+  return `"Authorization: Bearer ${key}"`;
 }
 
 function listPlaces(places: readonly string[]): string {

@@ -25,6 +25,8 @@ export interface Welcome {
   keys: readonly string[];
   /** Lines about them. */
   notes: readonly string[];
+  /** Where a secret was written that must not be shown. */
+  key_file?: string;
   /** What is to be done where they cannot be shown, and never will be again. */
   rescue?: string;
 }
@@ -66,7 +68,7 @@ export async function listen(options: Listening): Promise<number> {
   await app.start();
   try {
     const models = await app.operator.models.list();
-    const { keys, notes, rescue = "" } = await options.welcome(app.operator);
+    const { keys, notes, key_file = null, rescue = "" } = await options.welcome(app.operator);
     const start: Start = {
       version: VERSION,
       url: app.entrance.url,
@@ -76,6 +78,7 @@ export async function listen(options: Listening): Promise<number> {
       services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
       egress: { open: settings.egress.allow.map(writeAllowEntry) },
       keys,
+      key_file,
     };
     // Before the start is said: whoever has read it may already send a signal.
     const stop = createStop(app, reloading, log, end.resolve);

@@ -1,7 +1,11 @@
 // `wadi serve`: what wadi.toml says, on a data directory or a database server, until it is stopped.
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isatty } from "node:tty";
 import { needsGrant } from "../operator/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
+import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
@@ -9,7 +13,9 @@ import { nameData, openGivenSettings, placeData, placeSecretsKey } from "./setti
 import { type Given, hasFlag } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
+const FIRST_KEY_FILE = "first-key";
 const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";
+const FIRST_KEY_FILE_NOTE = "          of the new account default; remove the file once it is kept";
 const FIRST_KEY_RESCUE =
   "the first key was made and its secret is lost: `wadi keys list` shows its id, " +
   "`wadi keys rotate KEY_ID` gives it another";
@@ -40,10 +46,32 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     async welcome(operator) {
       const key = await operator.welcome();
       if (key === undefined) return { keys: [], notes: [] };
-      const notes = [`key       ${key}`, FIRST_KEY_NOTE, ...adviseGrant(settings)];
-      return { keys: [key], notes, rescue: FIRST_KEY_RESCUE };
+      const advice = adviseGrant(settings);
+      const rescue = FIRST_KEY_RESCUE;
+      if (isatty(STDOUT)) {
+        return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE, ...advice], rescue };
+      }
+      // What is no terminal may well be a journal, which many read and which stays.
+      const key_file = keepKey(settings, key);
+      const notes = [`key       in ${key_file}`, FIRST_KEY_FILE_NOTE, ...advice];
+      return { keys: [], notes, key_file, rescue };
     },
   });
+}
+
+/** Writes the key for its owner's eyes alone; the name of the file. */
+function keepKey({ server }: Settings, key: string): string {
+  const file = join(server.data, FIRST_KEY_FILE);
+  try {
+    mkdirSync(server.data, { recursive: true });
+    // Of an earlier installation in this place; a link would lead elsewhere.
+    rmSync(file, { force: true });
+    writeFileSync(file, `${key}\n`, { mode: 0o600, flag: "wx", flush: true });
+    return file;
+  } catch (failure) {
+    (failure as Error).message += `; ${FIRST_KEY_RESCUE}`;
+    throw failure;
+  }
 }
 
 /** Without a grant the command that a start prints would be refused. */

@@ -1,6 +1,6 @@
 // `wadi serve` as compiled: its first start, its data, and the command line beside it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { statSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
 import { openServer } from "../support/database.ts";
@@ -23,10 +23,13 @@ function describeServer(options: () => RunOptions) {
     return ended.stdout.trim();
   };
 
-  test("a first start makes one account with one key and prints it once", async () => {
+  test("a first start makes one account with one key, kept in a file and not printed", async () => {
     server = await start();
     expect(server.banner.length).toBeLessThanOrEqual(12);
-    expect(server.banner).toContain(`key       ${server.key}`);
+    const file = join("wadi-data", "first-key");
+    expect(server.banner).toContain(`key       in ${file}`);
+    expect(server.banner.join("\n")).not.toContain("svc_sk_");
+    expect(statSync(join(room.directory, file)).mode & 0o777).toBe(0o600);
     expect(server.key).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
     expect((await server.chat("Hello")).status).toBe(201);
     expect(JSON.parse(await run("keys list --json"))).toMatchObject([
@@ -87,6 +90,20 @@ describe("on a data directory", () => {
       (statSync(join(room.directory, "wadi-data", ...path)).mode & 0o777).toString(8);
     expect(modeOf()).toBe("700");
     for (const file of ["wadi.db", "serve.lock"]) expect(modeOf(file)).toBe("600");
+  });
+
+  test("on a terminal a first start prints its key, and keeps it nowhere", async () => {
+    const shown = await room.show(["serve", "--port", "0", "--data", "seen"]);
+    const [, key] = /^key {7}(svc_sk_[0-9A-Za-z]{49})$/m.exec(shown)!;
+    expect(shown).toContain(`-H 'Authorization: Bearer ${key}'`);
+    expect(existsSync(join(room.directory, "seen", "first-key"))).toBeFalse();
+  });
+
+  test("a first key that cannot be kept is said to be lost, with the way to another", async () => {
+    mkdirSync(join(room.directory, "stuck", "first-key", "inside"), { recursive: true });
+    const ended = await room.run(["serve", "--port", "0", "--data", "stuck"]);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toContain("wadi keys rotate KEY_ID");
   });
 
   test("the command for a caller's own key works when it is pasted into a shell", async () => {

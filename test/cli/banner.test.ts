@@ -17,6 +17,7 @@ const START: Start = {
   ],
   egress: { open: [] },
   keys: ["svc_sk_one", "svc_sk_two"],
+  key_file: null,
 };
 
 test("it says what runs, where, and how to ask it", () => {
@@ -39,6 +40,11 @@ test("it says what runs, where, and how to ask it", () => {
 test("without a key to show, the command takes the caller's own", () => {
   const banner = writeBanner({ ...START, keys: [] }, []);
   expect(banner).toContain('-H "Authorization: Bearer $KEY"');
+});
+
+test("with a key in a file, the command reads it there, whatever the file is called", () => {
+  const banner = writeBanner({ ...START, keys: [], key_file: "it's/first-key" }, []);
+  expect(banner).toContain(`-H "Authorization: Bearer $(cat 'it'\\''s/first-key')"`);
 });
 
 test("many models stay one line", () => {

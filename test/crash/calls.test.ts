@@ -2,7 +2,7 @@
 // what was written and allowed.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { judgeCalls } from "../../scripts/prove/call-judge.ts";
@@ -82,8 +82,8 @@ async function serve(data: string, failPoint = ""): Promise<Server | undefined> 
     expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
     return undefined;
   }
-  const started = JSON.parse(line) as { url: string; keys: string[] };
-  keys.starter ||= started.keys[0] ?? "";
+  const started = JSON.parse(line) as { url: string; key_file: string | null };
+  if (started.key_file !== null) keys.starter = readFileSync(started.key_file, "utf8").trim();
   return {
     child,
     ask: (method, path, body, key = keys.starter) =>

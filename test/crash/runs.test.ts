@@ -1,6 +1,6 @@
 // The compiled program, killed at every write of its runs: whatever was accepted ends, once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
@@ -72,8 +72,8 @@ async function serve(data: string, failPoint = ""): Promise<Server | undefined> 
     expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
     return undefined;
   }
-  const { url, keys } = JSON.parse(line) as { url: string; keys: string[] };
-  secret ||= keys[0] ?? "";
+  const { url, key_file } = JSON.parse(line) as { url: string; key_file: string | null };
+  if (key_file !== null) secret = readFileSync(key_file, "utf8").trim();
   return {
     child,
     ask: (method, path, body, again) =>

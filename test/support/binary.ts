@@ -1,7 +1,7 @@
 // The compiled program as its users have it: run to its end, or served until its test file is through.
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { executable } from "../../scripts/build.ts";
 
 export interface RunOptions {
@@ -24,7 +24,7 @@ export interface Server {
   pid: number;
   /** Without a path. */
   url: string;
-  /** The first key that it printed; empty: it printed none. */
+  /** The first key that it printed, or kept in a file that it named; empty: neither. */
   key: string;
   /** What it printed at its start, line by line. */
   banner: readonly string[];
@@ -67,6 +67,8 @@ export interface Room {
   serve(args: readonly string[], options?: RunOptions): Promise<Server>;
   /** Starts a command line that goes on until a signal ends it. */
   start(args: readonly string[], options?: RunOptions): Talker;
+  /** What a start prints on a terminal, without its `\r`; it is ended then. */
+  show(args: readonly string[]): Promise<string>;
   /** Ends every process and removes the directory. */
   close(): Promise<void>;
 }
@@ -98,7 +100,7 @@ export function openRoom(): Room {
       const log = readLog(child.stderr);
       const banner = await readBanner(child.stdout);
       if (banner === undefined) throw new Error(await log.whole);
-      const { url, key } = readStart(banner);
+      const { url, key } = readStart(banner, options.cwd ?? directory);
       const ask: Server["ask"] = (method, path, given = {}) =>
         fetch(`${url}${path}`, {
           method,
@@ -136,6 +138,27 @@ export function openRoom(): Room {
       };
       return { said: stdout.find, signal: (name) => child.kill(name), ended: end() };
     },
+    async show(args) {
+      let shown = "";
+      const listens = Promise.withResolvers<void>();
+      const child = Bun.spawn([program, ...args], {
+        cwd: directory,
+        env: { PATH: process.env.PATH, HOME: directory },
+        terminal: {
+          // As wide as the longest line, which else would be broken.
+          cols: 400,
+          data(_, bytes) {
+            shown += Buffer.from(bytes).toString().replaceAll("\r", "");
+            if (/^curl .*\n/m.test(shown)) listens.resolve();
+          },
+        },
+      });
+      children.push(child);
+      await Promise.race([listens.promise, child.exited]);
+      child.kill("SIGKILL");
+      await child.exited;
+      return shown;
+    },
     async close() {
       for (const child of children) child.kill("SIGKILL");
       await Promise.all(children.map((child) => child.exited));
@@ -158,14 +181,17 @@ async function readBanner(stream: ReadableStream<Uint8Array>): Promise<string[] 
   return text.trimEnd().split("\n");
 }
 
-function readStart(banner: readonly string[]): { url: string; key: string } {
+function readStart(banner: readonly string[], cwd: string): { url: string; key: string } {
+  const readKey = (file: string) => readFileSync(resolve(cwd, file), "utf8").trim();
   const last = banner.at(-1)!;
   if (last.startsWith("{")) {
-    const { url, keys } = JSON.parse(last);
-    return { url, key: keys[0] ?? "" };
+    const { url, keys, key_file } = JSON.parse(last);
+    return { url, key: keys[0] ?? (key_file === null ? "" : readKey(key_file)) };
   }
   const url = /^curl (.*?)\/v1\//.exec(last)![1]!;
-  return { url, key: /Bearer ([^'$"]+)'/.exec(last)?.[1] ?? "" };
+  const file = /Bearer \$\(cat '(.+?)'\)"/.exec(last)?.[1];
+  const key = file === undefined ? /Bearer ([^'$"]+)'/.exec(last)?.[1] : readKey(file);
+  return { url, key: key ?? "" };
 }
 
 function readLog(stream: ReadableStream<Uint8Array>) {
