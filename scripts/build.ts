@@ -40,7 +40,9 @@ export const compile = async (build: Build = {}): Promise<string> => {
   try {
     await Bun.build({
       // All lie in one folder: a Worker's is found beside main.ts in the executable as in src/.
-      entrypoints: ["main", "writer", "compute"].map((name) => join(root, `src/${name}.ts`)),
+      entrypoints: ["main", "writer", "compute", "watchdog"].map((name) =>
+        join(root, `src/${name}.ts`),
+      ),
       compile: {
         outfile: join(aside, basename(outfile)),
         autoloadDotenv: false,

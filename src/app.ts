@@ -39,13 +39,15 @@ import { createProcess } from "./platform/processes/process.ts";
 import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
+import { type Activity, UNWATCHED } from "./platform/watchdog/index.ts";
 import { stores } from "./stores.ts";
 import { openTriggers } from "./triggers/index.ts";
 import { openWebhooks, showWebhooks } from "./webhooks/index.ts";
 
-/** The Worker beside us: only from here its address holds both from source and in the binary. */
+/** Workers' scripts: only from here their addresses hold both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
 const COMPUTE = new URL("./compute.ts", import.meta.url);
+export const WATCHDOG = new URL("./watchdog.ts", import.meta.url);
 
 export interface AppOptions {
   settings: Settings;
@@ -66,6 +68,8 @@ export interface AppOptions {
   has_open_metrics?: boolean;
   /** true: everybody knows its keys, so that only names of this machine are answered. */
   is_local_only?: boolean;
+  /** Who watches the event loop; left out: nobody. */
+  activity?: Activity;
   /** Called when nothing can be kept any more: the process has to go. */
   onFatal(failure: unknown): void;
 }
@@ -109,7 +113,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 async function joinHouses(options: AppOptions, database: Database): Promise<App> {
-  const { clock, ids, log, onFatal } = options;
+  const { clock, ids, log, onFatal, activity = UNWATCHED } = options;
   let { settings } = options;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock, log });
@@ -135,8 +139,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
-  const now = { settings: () => settings, egress: guarded, inside: serving.inside };
-  const service = openAgentHalf(agents, { ...around, ...now, access, alias, secrets });
+  const { inside } = serving;
+  const now = { settings: () => settings, egress: guarded, activity };
+  const service = openAgentHalf(agents, { ...around, ...now, access, inside, alias, secrets });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   const health = openHealth(options, { isReady, entrance, look: serving.look });

@@ -10,6 +10,7 @@ import type { Log } from "../platform/log.ts";
 import type { Process } from "../platform/processes/process.ts";
 import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import type { Activity } from "../platform/watchdog/index.ts";
 
 export interface Around {
   database: Database;
@@ -21,6 +22,8 @@ export interface Around {
   process: Pick<Process, "epoch" | "join">;
   /** Where what could hold the event loop is computed. */
   compute: Compute;
+  /** What the watchdog of the event loop is told of runs. */
+  activity: Activity;
   clock: Clock;
   ids: Ids;
   log: Log;

@@ -10,6 +10,7 @@ import { isReplay, openRecording } from "./recording.ts";
 import {
   DATABASE_FILE,
   openGivenSettings,
+  placeNote,
   placeSecretsKey,
   readGivenSettings,
 } from "./settings.ts";
@@ -32,7 +33,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
   const { settings, file } = openGivenSettings(given, reading);
   const data = readText(given, "data");
   const offline = isOffline ? explainOffline(given, settings) : [];
-  const { buildApp, WRITER } = await import("../app.ts");
+  const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
   // Kept data may be administered from beside: only with a writer is that heard of.
   const place: Place =
     data === undefined
@@ -45,6 +46,7 @@ export async function runDev(given: Given, output: Output): Promise<number> {
     clock,
     output,
     storage: data ?? "in memory, gone at exit",
+    watchdog: { script: WATCHDOG, file: data === undefined ? null : placeNote(settings) },
     build: (around) =>
       buildApp({
         settings,

@@ -8,6 +8,12 @@ import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../platform/settings/index.ts";
+import {
+  type Activity,
+  openWatchdog,
+  UNWATCHED,
+  type WatchdogOptions,
+} from "../platform/watchdog/index.ts";
 import { type Start, writeBanner } from "./banner.ts";
 import { type Output, printOnce } from "./output.ts";
 import { type Changing, createReloading, type Reloading } from "./reloading.ts";
@@ -39,7 +45,9 @@ export interface Listening {
   output: Output;
   /** For people: where the data lies. */
   storage: string;
-  build(around: { log: Log; onFatal: () => void }): Promise<Serving>;
+  /** Its script, and the file of its note; null: nobody watches the event loop. */
+  watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
+  build(around: { log: Log; activity: Activity; onFatal: () => void }): Promise<Serving>;
   /** What a person needs to begin; runs once it listens, so that no key is made and not shown. */
   welcome(operator: Operator): Promise<Welcome>;
 }
@@ -64,8 +72,14 @@ export async function listen(options: Listening): Promise<number> {
   let hangUp = () => reloading.reload();
   if (process.platform !== "win32") process.on("SIGHUP", () => hangUp());
   // What cannot be kept must not be answered: the supervisor starts us again.
-  const app = await options.build({ log, onFatal: () => end.resolve(1) });
+  const watchdog =
+    options.watchdog && openWatchdog({ ...options.watchdog, isForPeople: isTerminal, log });
+  const activity = watchdog ?? UNWATCHED;
+  const app = await options.build({ log, activity, onFatal: () => end.resolve(1) });
+  // Behind the build, whose migrations may hold up the loop for long.
+  watchdog?.start();
   await app.start();
+  watchdog?.forget();
   try {
     const models = await app.operator.models.list();
     const { keys, notes, key_file = null, rescue = "" } = await options.welcome(app.operator);

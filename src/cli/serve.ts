@@ -9,7 +9,7 @@ import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../platform/settings/index.ts";
 import { listen } from "./listening.ts";
 import type { Output } from "./output.ts";
-import { nameData, openGivenSettings, placeData, placeSecretsKey } from "./settings.ts";
+import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
 import { type Given, hasFlag } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
@@ -23,7 +23,7 @@ const FIRST_KEY_RESCUE =
 export async function runServe(given: Given, output: Output): Promise<number> {
   const { settings, file } = openGivenSettings(given);
   const found = placeData(settings);
-  const { buildApp, WRITER } = await import("../app.ts");
+  const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
   const place = found.kind === "sqlite" ? { ...found, writer: WRITER } : found;
   const clock = createSystemClock();
   return listen({
@@ -32,6 +32,7 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     clock,
     output,
     storage: nameData(settings),
+    watchdog: { script: WATCHDOG, file: placeNote(settings) },
     build: (around) =>
       buildApp({
         settings,

@@ -15,6 +15,7 @@ import { type Given, readList, readNumber, readText, UsageProblem } from "./verb
 /** Where the settings are looked for unless `--config` says otherwise. */
 export const FILE = "wadi.toml";
 export const DATABASE_FILE = "wadi.db";
+const NOTE_FILE = "watchdog.json";
 /** Enough to keep two cores of a database server busy, few enough to share it. */
 const POSTGRES_CONNECTIONS_MAX = 16;
 
@@ -97,6 +98,11 @@ function openPlaces(settings: Settings, more: readonly AllowEntry[]): Settings {
 /** The file of the installation's secrets key; no backup holds it. */
 export function placeSecretsKey({ server }: Settings): string {
   return server.secrets_key_file || join(server.data, "secrets.key");
+}
+
+/** Where a server's watchdog leaves its note for the next start. */
+export function placeNote({ server }: Settings): string {
+  return join(server.data, NOTE_FILE);
 }
 
 /**

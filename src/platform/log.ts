@@ -24,6 +24,10 @@ export interface LogFields {
   trigger_id?: string;
   webhook_id?: string;
   tool?: string;
+  /** A tool call's id, or a round of a model. */
+  call?: string;
+  /** A count of runs. */
+  runs?: number;
   duration_ms?: number;
   /** Of bugs only: our own stack, no data of a caller's. */
   error?: unknown;
@@ -52,6 +56,8 @@ const ALLOWED = new Set<string>([
   "trigger_id",
   "webhook_id",
   "tool",
+  "call",
+  "runs",
   "duration_ms",
   "error",
 ] satisfies (keyof LogFields)[]);

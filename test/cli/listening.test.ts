@@ -24,6 +24,7 @@ function pretend(overrides: Partial<Listening> = {}) {
   const options: Listening = {
     settings: defaultSettings(),
     file: null,
+    watchdog: null,
     clock: createManualClock(),
     storage: "nowhere",
     output: { say: () => {}, print: (_, text) => void events.push(text.split("\n")[1]!) },
@@ -90,6 +91,7 @@ for (const [title, bug] of [
         file: null,
         clock: { now: () => 0 },
         output: { print() {} },
+        watchdog: null,
         build: async () => ({
           entrance: { url: "" },
           operator: { models: { list: async () => [] } },

@@ -1,6 +1,7 @@
 // What the cases of the store of runs do again and again.
 import type { FinalStatus } from "../../src/agents/runs/states.ts";
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
+import type { Finding } from "../../src/agents/runs/store/claim.ts";
 import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
 import { BEGIN, makeAdmission, makeRecord, makeStep } from "../support/runs.ts";
 import type { Houses } from "./cases.ts";
@@ -40,9 +41,11 @@ export const end = async (
   status: "succeeded" | "failed" = "succeeded",
 ) => houses.runs.finish(makeRecord(id), ended(status, `event of ${id}`));
 /** What recovery is told of a run whose process died, the nth time. */
-export const finding = (run_id: string, nth = 0) => ({
+export const finding = (run_id: string, nth = 0, more: Partial<Finding> = {}): Finding => ({
   run_id,
+  ...{ why: "crash", hung: null },
   fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),
+  ...more,
 });
 /** Of these the first three are read at once, the next alone, then the rest. */
 export const makeLongSteps = () =>

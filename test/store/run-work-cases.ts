@@ -1,5 +1,7 @@
 // What the store of runs must do for the process that executes them, on every engine.
 import { expect } from "bun:test";
+import { writeResult } from "../../src/agents/runs/calls/result.ts";
+import type { NewStep } from "../../src/agents/runs/step.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
 import { count, finding, start, startMany, takeUp } from "./run-acts.ts";
@@ -12,10 +14,20 @@ const TURN = [{ account_id: "a-1", runs_max: 100 }];
 const crash = async ({ runs, processes }: Houses, times: number) => {
   for (let i = 0; i < times; i++) {
     const epoch = await processes.register(BEGIN);
-    await runs.claim(epoch, TURN, BEGIN);
+    await claimAny(runs, epoch);
     await runs.recover([finding("r-1", i)], [epoch], BEGIN + i);
   }
 };
+const claimAny = async (runs: Houses["runs"], epoch: number) => {
+  await runs.claim(epoch, TURN, BEGIN);
+  await runs.claimSuspect(epoch);
+};
+const makeProgress = (id: string): NewStep => {
+  const given = { tool_call_id: "c-1", name: "calculator" };
+  const data = writeResult(given, { outcome: "ok", content: "4" });
+  return { id, kind: "tool_result", round: 1, data };
+};
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 const seqsOf = async ({ runs }: Houses, id = "r-1") =>
   (await runs.listSteps(id, 0, null)).map(({ seq }) => seq);
 
@@ -174,12 +186,12 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.recover",
-    title: "takes a run up five times, and ends it at the sixth",
+    title: "takes a run up five times without progress, and ends it at the sixth",
     async given(houses) {
       await start(houses, "r-1");
       await crash(houses, 5);
       expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 5, epoch: 0 });
-      await houses.runs.claim(await houses.processes.register(BEGIN), TURN, BEGIN);
+      await claimAny(houses.runs, await houses.processes.register(BEGIN));
     },
     act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
     async judge(_, houses) {
@@ -198,24 +210,108 @@ const claimCases: Case[] = [
     title: "closes what was asked of a person when it gives a run up",
     async given(houses) {
       await start(houses, "r-1");
-      await crash(houses, 5);
       const epoch = await houses.processes.register(BEGIN);
       await houses.runs.claim(epoch, TURN, BEGIN);
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
       await houses.runs.plan(makeRecord("r-1", { epoch }), requests);
     },
-    act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
+    act: ({ runs }) => runs.recover([finding("r-1", 5, { why: "bug" })], [1], BEGIN + 80),
     async judge(_, houses) {
       const run = await houses.runs.find("r-1", null);
-      expect(run).toMatchObject({ status: "failed", pending_approvals: [] });
+      const error = { code: "internal_error" };
+      expect(run).toMatchObject({ status: "failed", error, pending_approvals: [] });
       expect(await houses.ran.approvals()).toMatchObject([{ status: "closed" }]);
       const told: string[] = (await houses.outbox.list("a-1")).map(({ type }) => type);
       expect(told.toSorted()).toEqual(["approval.decided", "approval.requested", "run.failed"]);
-      expect((await houses.runs.listSteps("r-1", 5, null))[0]).toMatchObject({
+      expect((await houses.runs.listSteps("r-1", 0, null))[0]).toMatchObject({
         ...{ kind: "approval", data: { event: "closed" } },
       });
     },
   },
+  {
+    method: "runs.recover",
+    title: "counts crashes since the last step of model or tools, and says which call hung",
+    async given(houses) {
+      await start(houses, "r-1");
+      await crash(houses, 1);
+      const epoch = await houses.processes.register(BEGIN);
+      await houses.runs.claim(epoch, TURN, BEGIN);
+      const retried = { event: "model_retry" as const, message: "Again." };
+      const about = { id: "s-1", kind: "system" as const, round: 0, data: retried };
+      await houses.runs.note(makeRecord("r-1", { epoch, steps: [about] }));
+    },
+    act: async ({ runs, processes }) => {
+      const crashes: (number | undefined)[] = [];
+      const look = async () => crashes.push((await runs.find("r-1", null))?.crashes);
+      await look();
+      await runs.recover([finding("r-1", 7, { hung: "c-1" })], [2], BEGIN);
+      await look();
+      const epoch = await processes.register(BEGIN);
+      await claimAny(runs, epoch);
+      await runs.note(makeRecord("r-1", { epoch, steps: [makeProgress("s-2")] }));
+      await look();
+      await runs.recover([finding("r-1", 8, { why: "fall" })], [epoch], BEGIN);
+      await look();
+      return crashes;
+    },
+    async judge(answer, { runs }) {
+      expect(answer).toEqual([1, 2, 0, 0]);
+      expect(await runs.find("r-1", null)).toMatchObject({ recoveries: 3, last_seq: 5 });
+      const details = (await runs.listSteps("r-1", 0, null))
+        .map(({ data }) => (data as { detail?: unknown }).detail)
+        .filter((detail) => detail !== undefined);
+      expect(details).toEqual([
+        { recoveries: 1 },
+        { recoveries: 2, hung: "c-1" },
+        { recoveries: 3 },
+      ]);
+    },
+  },
 ];
 
-export const runWorkCases: readonly Case[] = [...heldCases, ...claimCases];
+const suspectCases: Case[] = [
+  {
+    method: "runs.claimSuspect",
+    title: "gives one run at a time of those that crashed twice, the fewest crashes first",
+    async given(houses) {
+      await start(houses, "r-1");
+      await crash(houses, 3);
+      await startMany(houses, ["r-2", "r-3"]);
+      for (const nth of [1, 2]) {
+        const epoch = await houses.processes.register(BEGIN);
+        await houses.runs.claim(epoch, TURN, BEGIN);
+        await houses.runs.recover([finding("r-2", nth), finding("r-3", nth)], [epoch], BEGIN);
+      }
+      await start(houses, "r-4");
+      await houses.processes.register(BEGIN);
+    },
+    act: async ({ runs }) => {
+      const waiting = [await runs.hasSuspect(), idsOf(await runs.claim(6, TURN, BEGIN))];
+      const first = await runs.claimSuspect(6);
+      return [...waiting, first?.id, await runs.claimSuspect(6), await runs.claimSuspect(7)];
+    },
+    async judge(answer, { runs }) {
+      expect(answer).toEqual([true, ["r-4"], "r-2", undefined, undefined]);
+      expect(await runs.find("r-2", null)).toMatchObject({ epoch: 6, status: "running" });
+      // With its progress, or its end, the next may begin.
+      await runs.note(makeRecord("r-2", { epoch: 6, steps: [makeProgress("s-1")] }));
+      expect((await runs.claimSuspect(6))?.id).toBe("r-3");
+      await runs.release(6, "r-3", 1);
+      expect((await runs.claimSuspect(6))?.id).toBe("r-3");
+      await runs.note(makeRecord("r-3", { epoch: 6, steps: [makeProgress("s-2")] }));
+      expect(await runs.hasSuspect()).toBe(true);
+      expect((await runs.claimSuspect(6))?.id).toBe("r-1");
+      expect(await runs.hasSuspect()).toBe(false);
+      expect(await runs.listWaiting()).toEqual([]);
+    },
+  },
+  {
+    method: "runs.hasSuspect",
+    title: "knows of none where all is well",
+    given: startOne,
+    act: ({ runs }) => runs.hasSuspect(),
+    judge: (answer) => expect(answer).toBe(false),
+  },
+];
+
+export const runWorkCases: readonly Case[] = [...heldCases, ...claimCases, ...suspectCases];

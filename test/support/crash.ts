@@ -50,10 +50,14 @@ export async function runProgram(args: string[], failPoint = "") {
 }
 
 /** Starts the program's test build. */
-export function startProgram(args: string[], failPoint = ""): Child {
+export function startProgram(
+  args: string[],
+  failPoint = "",
+  env: Record<string, string> = {},
+): Child {
   const program = executable({ failPoints: true });
   if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
-  return start([program, ...args], { WADI_FAIL_POINT: failPoint });
+  return start([program, ...args], { ...env, WADI_FAIL_POINT: failPoint });
 }
 
 /** Another process that holds the write lock of a SQLite file until it is let go. */

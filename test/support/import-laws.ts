@@ -41,6 +41,7 @@ const joints: Record<string, readonly string[]> = {
   main: ["cli", "platform"],
   writer: ["stores", "platform"],
   compute: ["agents", "models", "platform"],
+  watchdog: ["platform"],
   stores: [],
 };
 

@@ -1,9 +1,11 @@
 // Asks a model for a run until it answers, or nobody can expect that it will.
 import type { RoundAnswer, RoundAsk } from "../../gateway/index.ts";
+import { meetPoison } from "../../platform/failpoint.ts";
 import { drawFraction } from "../../platform/ids.ts";
 import { addCost } from "./cost.ts";
 import { createTelling } from "./counting.ts";
 import { fail, KEY_ENDED } from "./ending.ts";
+import { nameRound, watchCall } from "./hung-call.ts";
 import { type End, tell } from "./journal.ts";
 import { planRetry } from "./retrying.ts";
 import type { Work } from "./work.ts";
@@ -21,7 +23,10 @@ export async function askModel(work: Work, ask: RoundAsk): Promise<Asked> {
     const caller = await work.findCaller(state.row.started_by_key_id);
     if (!caller) return KEY_ENDED;
     const who = { caller, request_id: ids.uuid(), trace: null };
-    const reply = await inside.chat.ask(who, ask, signal);
+    const reply = await watchCall(work, nameRound(state), () => {
+      meetPoison("model", ask);
+      return inside.chat.ask(who, ask, signal);
+    });
     if (reply.ok) return reply;
     // agents.does.cost.1: something was made of which nobody says what it cost.
     if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };

@@ -1,10 +1,12 @@
 // One run from where it stands to its end: cancel? → budgets → model → steps → tools, and again.
 import type { RoundAnswer } from "../../gateway/index.ts";
+import { meetPoison } from "../../platform/failpoint.ts";
 import { type Asked, askModel } from "./asking.ts";
 import { judgeBudgets, judgeTime } from "./budget.ts";
 import { workCalls } from "./calls/working.ts";
 import { converse } from "./conversation.ts";
 import { CANCELLED, end, exceed, fail, KEY_ENDED } from "./ending.ts";
+import { hasHung, nameRound, watchCall } from "./hung-call.ts";
 import { Lost } from "./journal.ts";
 import { takeReply } from "./replying.ts";
 import { askForLess } from "./shortening.ts";
@@ -15,6 +17,11 @@ import type { Break, Fate, Turn, Work } from "./work.ts";
 const INVALID_ROUNDS_MAX = 3;
 /** A thread that is still too long after so many summaries is left to the model's server. */
 const SUMMARIES_A_ROUND_MAX = 4;
+
+const HUNG = fail(
+  "internal_error",
+  "The model's round stopped the service twice and is not asked again.",
+);
 
 /** Goes on with a run until it ends, waits for a person, or is let go. */
 export async function execute(work: Work): Promise<Fate> {
@@ -52,7 +59,9 @@ async function goOn(work: Work, maySummarise: boolean): Promise<Turn> {
 
 async function askOn(work: Work, maySummarise: boolean): Promise<Turn> {
   await work.refreshTools?.();
-  const conversation = converse(work, maySummarise);
+  const round = nameRound(work.state);
+  if (hasHung(work.state, round)) return end(work, HUNG);
+  const conversation = watchCall(work, round, () => converse(work, maySummarise));
   const asked = await askModel(work, conversation.ask);
   if (asked === "broken") return "broken";
   if (asked === "stopped") return release(work);
@@ -61,7 +70,11 @@ async function askOn(work: Work, maySummarise: boolean): Promise<Turn> {
     return isShortened ? "shortened" : end(work, asked);
   }
   const { needs_summary } = conversation;
-  return needs_summary ? takeSummary(work, needs_summary, asked) : takeReply(work, asked);
+  if (needs_summary) return takeSummary(work, needs_summary, asked);
+  return watchCall(work, round, () => {
+    meetPoison("reply", asked);
+    return takeReply(work, asked);
+  });
 }
 
 function isAnswer(asked: Exclude<Asked, string>): asked is RoundAnswer {

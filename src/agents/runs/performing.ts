@@ -1,6 +1,6 @@
 // Executes one run that was claimed: restored, leashed to its time and to what breaks it off.
 import { wait } from "../../platform/clock.ts";
-import { retryUnavailable } from "../../platform/database/index.ts";
+import { DatabaseUnusable, retryUnavailable } from "../../platform/database/index.ts";
 import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
 import { createFence } from "../tools/fence.ts";
@@ -27,7 +27,7 @@ export interface PerformanceOptions extends Pick<Work, "findCaller"> {
   onPlace(): void;
 }
 
-/** It never throws. */
+/** It never throws; `failed`: a bug of ours let the run fall. */
 export function createPerformance(options: PerformanceOptions) {
   const { around, store, findVersion, openToolset, findCaller, places, draining, onPlace } =
     options;
@@ -47,7 +47,7 @@ export function createPerformance(options: PerformanceOptions) {
     <A extends unknown[], R>(look: (...args: A) => Promise<R>) =>
     (...args: A) =>
       retryUnavailable(clock, () => look(...args));
-  return async ({ row, controller }: Executing): Promise<void> => {
+  return async ({ row, controller }: Executing): Promise<"done" | "failed"> => {
     const { signal } = controller;
     const left_ms = leftMs(row, row.worked_ms);
     const cancelTime =
@@ -68,9 +68,11 @@ export function createPerformance(options: PerformanceOptions) {
         leash: { signal, park: (wait_ms: number) => park(wait_ms, signal) },
         isDraining: () => draining.aborted,
       });
+      return "done";
     } catch (error) {
       // Its run is still ours, and executed by nobody: the next sign of life puts it back.
       log.error("a run failed on our side", { run_id: row.id, error });
+      return error instanceof DatabaseUnusable ? "done" : "failed";
     } finally {
       cancelTime?.();
     }

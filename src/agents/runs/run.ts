@@ -127,6 +127,8 @@ export const RunRow = Row(Run, {
   fired_by_key_id: maybe(Type.String()),
   /** Milliseconds of work, waiting not counted, as far as they are written. */
   worked_ms: Type.Integer(),
+  /** Crashes of its processes since its last progress. */
+  crashes: Type.Integer(),
 });
 export type RunRow = Static<typeof RunRow>;
 

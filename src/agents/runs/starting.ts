@@ -158,4 +158,5 @@ const START = {
   ...{ output: null, error: null, usage: UNUSED, pending_approvals: [], recoveries: 0 },
   ...{ started_at: null, finished_at: null },
   ...{ number: 0, epoch: 0, last_seq: 0, message_seq: 0, priced: 0, worked_ms: 0 },
+  crashes: 0,
 };

@@ -66,6 +66,8 @@ export interface RunState {
   readonly known: KnownAddresses | null;
   /** Models and tools without a price of which a step has told already. */
   readonly told_unpriced: Set<string>;
+  /** Calls in which processes of this run hung, and how often. */
+  readonly hung: Map<string, number>;
 }
 
 /** What a run is restored from: its log, and what its thread holds. */
@@ -115,6 +117,7 @@ export function restoreState(log: RunLog, fence: Fence): RunState {
     sources: [],
     known: recallAddresses(log, messages),
     told_unpriced: new Set(),
+    hung: new Map(),
   };
   if (isAskedBefore) hear(state, { ...NOTHING, role: "user", content: row.input.message });
   if (summary !== null) state.summary = { text: summary, until: isAskedBefore ? 1 : 0 };
@@ -201,6 +204,9 @@ function applyResult(state: RunState, seq: number, result: ToolResultData): void
 function applyEvent(state: RunState, { event, detail }: SystemData): void {
   if (event === "price_missing") {
     state.told_unpriced.add((detail as { name: string }).name);
+  } else if (event === "recovered") {
+    const { hung } = detail as { hung?: string };
+    if (hung !== undefined) state.hung.set(hung, (state.hung.get(hung) ?? 0) + 1);
   } else if (event === "model_retry") {
     const { room_tokens } = detail as { room_tokens?: number };
     if (room_tokens === undefined) return;

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { runCall } from "../../../src/agents/runs/calls/calling.ts";
 import type { ToolCallData } from "../../../src/agents/runs/step.ts";
 import type { Work } from "../../../src/agents/runs/work.ts";
+import { UNWATCHED } from "../../../src/platform/watchdog/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { caller } from "../tools/use.ts";
@@ -13,7 +14,12 @@ test("a call of which nothing says that it will be sent is not sent, though its 
   const tool = makeSender("pay", receiver, { risk: "write" });
   const row = { id: "r-1", cost: { prices: { tools: {} } } };
   const state = { row, version: { tools: [] }, told: { characters: 0, wholes: 0 } };
-  const around = { clock: createManualClock(), ids: createSeededIds(), log: console };
+  const around = {
+    clock: createManualClock(),
+    ids: createSeededIds(),
+    log: console,
+    activity: UNWATCHED,
+  };
   const work = { around, state, findTool: () => tool } as unknown as Work;
   const call: ToolCallData = {
     ...{ tool_call_id: "call_1", name: "pay", revision: 1, risk: "write", arguments: {} },

@@ -54,7 +54,8 @@ function cutBehind(judge: (write: Write) => Point["side"] | null) {
     const guarded = WRITES.map((method) => [method, guard(store[method], () => judge(method))]);
     // Others' runs are taken up by the living.
     const recover = guard(store.recover, () => null);
-    return { ...store, ...Object.fromEntries(guarded), recover } as RunStore;
+    const claimSuspect = guard(store.claimSuspect, () => null);
+    return { ...store, ...Object.fromEntries(guarded), recover, claimSuspect } as RunStore;
   };
   const wrapProcesses = (store: ProcessStore): ProcessStore => {
     const guarded = SIGNS.map((method) => [method, guard(store[method], () => null)]);

@@ -2,6 +2,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
+import type { RoundAsk } from "../../../src/gateway/index.ts";
+import { DatabaseUnusable } from "../../../src/platform/database/index.ts";
 import { createCut } from "./cut.ts";
 import { judgeLog, kindsOf, resultsOf } from "./log.ts";
 import {
@@ -129,15 +131,19 @@ describe("a stop", () => {
 });
 
 describe("a process that died", () => {
-  test("five times is taken up again; the sixth ends the run with crash_loop", async () => {
+  test("five times without progress is taken up again; the sixth ends the run with crash_loop", async () => {
     let id = "";
     for (let process = 0; process <= 5; process++) {
-      const cut = createCut(2);
-      const trial = await begin(() => call(add()), cut.wraps);
+      const cut = createCut();
+      const trial = await begin(() => {
+        cut.die();
+        return untilAborted(new AbortController().signal);
+      }, cut.wraps);
       await trial.engine.start();
       if (process === 0) id = await trial.run();
       await cut.reached.promise;
-      expect(await trial.find(id)).toMatchObject({ status: "running", recoveries: process });
+      const counted = { recoveries: process, crashes: process };
+      expect(await trial.find(id)).toMatchObject({ status: "running", ...counted });
     }
     const last = await begin(() => say("never"));
     await last.engine.start();
@@ -147,6 +153,51 @@ describe("a process that died", () => {
     await judgeLog(last, id);
     expect(last.asks).toHaveLength(0);
     expect((await last.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
+  });
+
+  test("eight times with progress between is taken up each time, and counted in all", async () => {
+    let id = "";
+    for (let process = 0; process < 8; process++) {
+      const cut = createCut(2);
+      const trial = await begin(() => call(add()), cut.wraps);
+      await trial.engine.start();
+      if (process === 0) id = await trial.run();
+      await cut.reached.promise;
+      expect(await trial.find(id)).toMatchObject({ recoveries: process, crashes: 0 });
+    }
+    const last = await begin(() => say("done"));
+    await last.engine.start();
+    expect(await last.ended(id)).toMatchObject({ status: "succeeded", recoveries: 8 });
+    await judgeLog(last, id);
+  });
+
+  test("again and again by one run takes no other with it: suspects run one at a time", async () => {
+    const isPoison = (ask: RoundAsk) => JSON.stringify(ask).includes("poison");
+    const ids: string[] = [];
+    let poison = "";
+    let crashes = 0;
+    const start = async () => {
+      const cut = createCut();
+      const trial = await begin((ask, signal) => {
+        if (!isPoison(ask)) return crashes < 2 ? untilAborted(signal) : say("done");
+        crashes += 1;
+        cut.die();
+        return untilAborted(signal);
+      }, cut.wraps);
+      await trial.engine.start();
+      return { trial, cut };
+    };
+    const first = await start();
+    for (let n = 0; n < 20; n++) ids.push(await first.trial.run("innocent"));
+    poison = await first.trial.run("poison");
+    await first.cut.reached.promise;
+    for (let process = 1; process <= 5; process++) await (await start()).cut.reached.promise;
+    const last = (await start()).trial;
+    expect(await last.ended(poison)).toMatchObject({ error: { code: "crash_loop" } });
+    for (const id of ids) {
+      expect(await last.ended(id)).toMatchObject({ status: "succeeded", recoveries: 2 });
+    }
+    expect(crashes).toBe(6);
   });
 
   test("is told of by its silence alone where others may use the database: ten seconds", async () => {
@@ -181,7 +232,7 @@ describe("a process that died", () => {
     const second = await begin(() => say("in time"), { isShared: true });
     await second.engine.start();
     await second.processes.end(1, 0);
-    const findings = [{ run_id: id, fresh: ["s-x"] }];
+    const findings = [{ run_id: id, fresh: ["s-x"], why: "crash", hung: null } as const];
     await second.store.recover(findings, [1], 0);
     expect(await second.ended(id)).toMatchObject({ output: { message: "in time" } });
     await first.clock.advance(2_000);
@@ -212,15 +263,45 @@ describe("a run that a bug lets fall", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
   });
 
-  test("each time ends with crash_loop, which tells of it", async () => {
+  test("twice without progress ends with internal_error", async () => {
     const trial = await begin(() => {
       throw new Error("a bug");
     });
     await trial.engine.start();
     const id = await trial.run();
     await trial.clock.advance(30_000);
-    expect(await trial.ended(id)).toMatchObject({ error: { code: "crash_loop" }, recoveries: 5 });
-    expect(trial.asks).toHaveLength(6);
+    expect(await trial.ended(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "internal_error" }, recoveries: 1, crashes: 0 },
+    });
+    expect(trial.asks).toHaveLength(2);
+    expect((await trial.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
+    await judgeLog(trial, id);
+  });
+
+  test("twice, with progress between, goes on", async () => {
+    const trial = await begin((_ask, _signal, turn) => {
+      if (turn === 0 || turn === 2) throw new Error("a bug");
+      return turn === 1 ? call(add()) : say("done");
+    });
+    await trial.engine.start();
+    const id = await trial.run();
+    await trial.clock.advance(30_000);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", recoveries: 2 });
+  });
+
+  test("as often as the database is away goes on", async () => {
+    let loads = 0;
+    const trial = await begin(() => say("done"), {
+      wrap: (store) => ({
+        ...store,
+        finish: (...given) =>
+          ++loads < 4 ? Promise.reject(new DatabaseUnusable("full")) : store.finish(...given),
+      }),
+    });
+    await trial.engine.start();
+    const id = await trial.run();
+    await trial.clock.advance(30_000);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", recoveries: 3 });
   });
 });
 

@@ -32,6 +32,7 @@ import { createProcess } from "../../../src/platform/processes/process.ts";
 import { processStore } from "../../../src/platform/processes/store.ts";
 import type { Code } from "../../../src/platform/refusal.ts";
 import { joinServices } from "../../../src/platform/service.ts";
+import { UNWATCHED } from "../../../src/platform/watchdog/index.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
@@ -123,6 +124,8 @@ export interface TrialOptions {
   seed?: number;
   /** The way out to addresses that tools name; left out: every request of it fails. */
   egress?: Around["egress"];
+  /** What the engine tells of its runs; left out: nobody watches. */
+  activity?: Around["activity"];
   /** Stands in front of the store: a database that fails, or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
   /** The same for what the process writes of itself, and of others that are dead. */
@@ -185,7 +188,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     } as never,
     egress:
       options.egress ?? createGuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
-    ...{ clock, ids, alias: "wadi" },
+    ...{ clock, ids, alias: "wadi", activity: options.activity ?? UNWATCHED },
     settings: () => ({ limits }) as never,
   };
   const notes = database.bind(noteStore);
@@ -322,7 +325,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
     fired_by_key_id: null,
     ...{ created_at: 0, started_at: null, finished_at: null, account_id: ACCOUNT, number: 0 },
     ...{ epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1", budgets: DEFAULT_BUDGETS },
-    ...{ priced: 0, worked_ms: 0 },
+    ...{ priced: 0, worked_ms: 0, crashes: 0 },
     ...fields,
   };
 }

@@ -2,10 +2,12 @@
 import type { Caller } from "../../../access/index.ts";
 import { abortAfter } from "../../../platform/clock.ts";
 import { DatabaseUnavailable, retryUnavailable } from "../../../platform/database/index.ts";
+import { meetPoison } from "../../../platform/failpoint.ts";
 import type { NoteEffect } from "../../notes/note.ts";
-import type { StoredOutput, Tool, ToolResult } from "../../tools/contract.ts";
+import type { StoredOutput, Tool, ToolResult, ToolUse } from "../../tools/contract.ts";
 import { cutOutput, type Room } from "../../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "../cost.ts";
+import { watchCall } from "../hung-call.ts";
 import type { RunState } from "../state.ts";
 import type { ToolCallData, ToolResultData } from "../step.ts";
 import type { Work } from "../work.ts";
@@ -48,6 +50,19 @@ export function writeDisabled(call: ToolCallData): Called {
 export function writeUnseen(call: ToolCallData): Called {
   const result = writeResult(call, { outcome: "outcome_unknown", content: "Nobody saw its end." });
   return { ...NOTHING, call, result, is_off: false };
+}
+
+/** Of a call in which the process hung repeatedly: once more would only repeat that. */
+export function writeHung(call: ToolCallData): Called {
+  const content = isSent(call)
+    ? "This call stopped the service twice and is not run again: it may have been done or not."
+    : "This call stopped the service twice and is not run again.";
+  return {
+    ...NOTHING,
+    call,
+    result: writeResult(call, { outcome: "error", content }),
+    is_off: false,
+  };
 }
 
 /** Of all results of a run together so much is shown by head and tail, and of more by less. */
@@ -117,7 +132,7 @@ async function useTool(
   const late = Promise.withResolvers<ToolResult>();
   const cancelLate = clock.after(tool.timeout_ms + GRACE_MS, () => late.resolve(LATE));
   try {
-    const ended = tool.run({
+    const use: ToolUse = {
       arguments: given as Record<string, unknown>,
       account_id: row.account_id,
       agent_id: row.agent_id,
@@ -131,6 +146,10 @@ async function useTool(
       isKnownAddress: async (url) => (await state.known?.has(url)) ?? false,
       now: clock.now,
       signal: time.signal,
+    };
+    const ended = watchCall({ around, state }, tool_call_id, () => {
+      meetPoison("tool", given);
+      return tool.run(use);
     });
     return await Promise.race([ended, late.promise]);
   } catch (error) {

@@ -1,11 +1,12 @@
 // What becomes of calls that have ended: results, marks and messages in one record.
 import type { NewMessage } from "../../threads/thread.ts";
 import { addCall, createTelling } from "../counting.ts";
+import { hasHung } from "../hung-call.ts";
 import { tell } from "../journal.ts";
 import type { NewStep, ToolCallData } from "../step.ts";
 import type { Request } from "../store/waiting.ts";
 import type { Turn, Work } from "../work.ts";
-import { type Called, writeUnseen } from "./calling.ts";
+import { type Called, writeHung, writeUnseen } from "./calling.ts";
 import type { OpenCall } from "./open-calls.ts";
 import { writeToolMessage } from "./result.ts";
 import { mayRepeat, tellUnknown } from "./unknown.ts";
@@ -13,7 +14,10 @@ import { mayRepeat, tellUnknown } from "./unknown.ts";
 /** Writes what has ended; the calls that are to be sent again by themselves. */
 export async function settle(work: Work, done: readonly Called[]): Promise<ToolCallData[]> {
   const isRepeated = (called: Called) =>
-    isUnknown(called) && !called.is_off && mayRepeat(called.call, work.findTool(called.call.name));
+    isUnknown(called) &&
+    !called.is_off &&
+    !hasHung(work.state, called.call.tool_call_id) &&
+    mayRepeat(called.call, work.findTool(called.call.name));
   const ended = done.filter((called) => !isRepeated(called));
   if (ended.length > 0) await writeEnded(work, ended);
   return done.filter(isRepeated).map(({ call }) => call);
@@ -28,6 +32,15 @@ export async function settleAdrift(work: Work, adrift: readonly OpenCall[]): Pro
   );
   state.open = state.open.map((one) =>
     repeated.includes(one.call) ? { call: one.call, standing: "ready", decided: null } : one,
+  );
+  return "next";
+}
+
+/** Calls in which the process hung repeatedly. */
+export async function settleHung(work: Work, hung: readonly OpenCall[]): Promise<Turn> {
+  await settle(
+    work,
+    hung.map(({ call }) => writeHung(call)),
   );
   return "next";
 }

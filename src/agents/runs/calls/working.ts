@@ -2,13 +2,14 @@
 // of which nobody knows what became of them.
 import type { Caller } from "../../../access/index.ts";
 import { end, KEY_ENDED } from "../ending.ts";
+import { hasHung } from "../hung-call.ts";
 import type { ToolCallData } from "../step.ts";
 import type { Turn, Work } from "../work.ts";
 import { allowCalls } from "./allowing.ts";
 import { type Called, runCall } from "./calling.ts";
 import { answerDenied } from "./denying.ts";
 import { prepareCall } from "./open-calls.ts";
-import { settle, settleAdrift } from "./settling.ts";
+import { settle, settleAdrift, settleHung } from "./settling.ts";
 
 /** So many calls of a round run side by side. */
 const CALLS_AT_ONCE = 8;
@@ -23,6 +24,8 @@ export async function workCalls(work: Work): Promise<Turn> {
   const denied = state.open.filter((one) => one.standing === "denied");
   if (denied.length > 0) return answerDenied(work, denied);
   const ready = state.open.filter((one) => one.standing === "ready");
+  const hung = ready.filter(({ call }) => hasHung(state, call.tool_call_id));
+  if (hung.length > 0) return settleHung(work, hung);
   // agents.states.running_tool_call_needs_approval
   if (ready.length === 0) return (await journal.wait()) ? "waiting" : "next";
   const caller = await work.findCaller(state.row.started_by_key_id);

@@ -5,7 +5,16 @@ import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { type Admission, findEarlier, type Idempotency, start } from "./admission.ts";
 import { cancel } from "./cancel.ts";
-import { claim, type Finding, recover, release, type Turn } from "./claim.ts";
+import {
+  CRASHES_OF_SUSPECT,
+  claim,
+  claimSuspect,
+  type Finding,
+  hasSuspect,
+  recover,
+  release,
+  type Turn,
+} from "./claim.ts";
 import type { FreshIds } from "./closing.ts";
 import { type Deciding, decide, expire, type Overdue } from "./decision.ts";
 import { type Ending, finish } from "./ending.ts";
@@ -24,7 +33,8 @@ const Held = Type.Object({
   id: Type.String(),
   epoch: Type.Integer(),
   pending_approvals: Type.Array(Type.String()),
-  recoveries: Type.Integer(),
+  last_seq: Type.Integer(),
+  crashes: Type.Integer(),
 });
 const Output = Type.Object({ content: Type.String() });
 
@@ -66,12 +76,13 @@ export const runStore = store(
               AND kind = 'approval' ORDER BY seq`,
       ),
     load: (db, run: RunRow) => loadLog(db, run),
-    /** Accounts of which a run waits for a process. */
+    /** Accounts of which a run waits for a process, suspects left out. */
     listWaiting: async (db) => {
       const rows = await db.all(
         Account,
         sql`SELECT DISTINCT account_id FROM runs
-            WHERE epoch = 0 AND status IN ('queued', 'running')`,
+            WHERE epoch = 0 AND status IN ('queued', 'running')
+              AND crashes < ${CRASHES_OF_SUSPECT}`,
       );
       return rows.map(({ account_id }) => account_id);
     },
@@ -83,11 +94,13 @@ export const runStore = store(
       );
       return rows.map(({ id }) => id);
     },
+    /** True: a run waits that may be the cause of crashes. */
+    hasSuspect: (db) => hasSuspect(db),
     /** Runs that processes have, those of the oldest first. */
     listHeld: (db) =>
       db.all(
         Held,
-        sql`SELECT id, epoch, pending_approvals, recoveries FROM runs
+        sql`SELECT id, epoch, pending_approvals, last_seq, crashes FROM runs
             WHERE epoch > 0 ORDER BY epoch`,
       ),
   },
@@ -96,6 +109,7 @@ export const runStore = store(
     cancel: (tx, id: string, account_id: string | null, fresh: FreshIds, now: number) =>
       cancel(tx, id, account_id, fresh, now),
     claim: (tx, epoch: number, turns: readonly Turn[], now: number) => claim(tx, epoch, turns, now),
+    claimSuspect: (tx, epoch: number) => claimSuspect(tx, epoch),
     release: (tx, epoch: number, run_id: string, worked_ms: number) =>
       release(tx, epoch, run_id, worked_ms),
     recover: (tx, findings: readonly Finding[], dead: readonly number[], now: number) =>

@@ -96,13 +96,19 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
   const place = await tx.one(
     Place,
     sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
-          message_seq = message_seq + ${messages.length}
+          message_seq = message_seq + ${messages.length},
+          crashes = crashes * ${isProgress(steps) ? 0 : 1}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
         RETURNING agent_id, thread_id, last_seq, message_seq, cancel_requested`,
   );
   if (!place) return null;
   await writeRecord(tx, given, place, "running");
   return place;
+}
+
+/** A step about the run itself, such as a repeated question, may precede every crash. */
+function isProgress(steps: Record["steps"]): boolean {
+  return steps.some(({ kind }) => kind !== "system");
 }
 
 /** The rows of a record, once it is known where they go. */

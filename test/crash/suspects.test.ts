@@ -1,0 +1,169 @@
+// The compiled program beside runs that kill or hang it: the others end well, and so does the rest.
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { dumpDatabase, startProgram } from "../support/crash.ts";
+
+const root = mkdtempSync(join(tmpdir(), "wadi-crash-suspects-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const INNOCENT = "Work.\n!delay 60ms\n!say Done.";
+/** Its arguments, and its question, hold what the fail point looks for. */
+const POISON = 'Work.\n!tool calculator {"expression":"4242 + 1"}\n!next\n!say Done.';
+const INNOCENTS = 20;
+const SETTINGS = join(root, "wadi.toml");
+writeFileSync(SETTINGS, "[limits]\nactive_runs = 100\nrequests_per_minute = 10000\n");
+/** Silence after which the watchdog of a test build ends it. */
+const SILENCE_MS = "1000";
+
+interface RunRow {
+  id: string;
+  status: string;
+  error: string | null;
+  recoveries: number;
+  input: string;
+}
+interface StepRow {
+  run_id: string;
+  kind: string;
+  data: string;
+}
+
+const rowsOf = (data: string) => {
+  const { runs, steps } = dumpDatabase(join(data, "wadi.db")) as unknown as {
+    runs: RunRow[];
+    steps: StepRow[];
+  };
+  const poison = runs.find(({ input }) => input.includes("4242"))!;
+  const innocents = runs.filter((run) => run !== poison);
+  const told = steps
+    .filter(({ run_id }) => run_id === poison.id)
+    .map(({ kind, data }) => ({ kind, data: JSON.parse(data) }));
+  return { poison, innocents, told };
+};
+
+/** Serves again and again until every run is final; how often it was killed, and what it logged. */
+async function serveUntilEnded(data: string, poison: string, failPoint = "") {
+  const env = { WADI_POISON: poison, WADI_SILENCE_MS: SILENCE_MS };
+  const args = ["serve", "--json", "--port", "0", "--data", data, "--config", SETTINGS];
+  let kills = 0;
+  let errors = "";
+  let secret = "";
+  let ids: string[] = [];
+  for (; kills < 12; kills++) {
+    // The fail point of a claim is met once: a process that is killed there comes no further.
+    const child = startProgram(args, kills === 2 ? failPoint : "", env);
+    const line = await child.next();
+    if (line !== undefined) {
+      const { url, keys } = JSON.parse(line) as { url: string; keys: string[] };
+      secret ||= keys[0] ?? "";
+      const ask: Ask = (method, path, body) =>
+        fetch(`${url}${path}`, {
+          method,
+          headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+          body: body && JSON.stringify(body),
+        });
+      if (ids.length === 0) ids = await startRuns(ask);
+      if (await hear(ask, ids)) {
+        child.terminate();
+        return { kills, errors: errors + (await child.ended).errors };
+      }
+    }
+    const ended = await child.ended;
+    expect(ended).toMatchObject({ signal: "SIGKILL" });
+    errors += ended.errors;
+  }
+  throw new Error("some runs have not ended");
+}
+
+type Ask = (method: string, path: string, body?: object) => Promise<Response>;
+
+/** Whether the server lives until all have ended: one after the other, as streams are limited. */
+async function hear(ask: Ask, ids: readonly string[]): Promise<boolean> {
+  try {
+    for (const id of ids) {
+      const told = await (await ask("GET", `/v1/runs/${id}/events`)).text();
+      if (!told.endsWith("data: [DONE]\n\n")) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function startRuns(ask: Ask): Promise<string[]> {
+  const agent = { name: "a", system_prompt: "Be brief.", tools: ["calculator"] };
+  const { id } = (await (await ask("POST", "/v1/agents", agent)).json()) as { id: string };
+  const start = async (message: string) => {
+    const reply = await ask("POST", `/v1/agents/${id}/runs`, { input: { message } });
+    expect(reply.status).toBe(202);
+    return ((await reply.json()) as { id: string }).id;
+  };
+  const innocents = await Promise.all(Array.from({ length: INNOCENTS }, () => start(INNOCENT)));
+  // Last, so that all others are under way.
+  return [...innocents, await start(POISON)];
+}
+
+function expectInnocents(data: string): void {
+  const { innocents } = rowsOf(data);
+  expect(innocents.map(({ status }) => status)).toEqual(Array(INNOCENTS).fill("succeeded"));
+  const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
+  expect(judgeRuns(join(data, "wadi.db"))).toEqual({ ...none, wrong_days: 0 });
+}
+
+test.each(["model", "reply", "tool"])(
+  "a run whose %s kills the process ends with crash_loop, and twenty others succeed",
+  async (place) => {
+    const data = join(root, `kill-${place}`);
+    const { kills } = await serveUntilEnded(data, `kill:${place}:4242`);
+    expect(kills).toBe(6);
+    const { poison } = rowsOf(data);
+    expect(poison).toMatchObject({ status: "failed", recoveries: 5 });
+    expect(JSON.parse(poison.error!)).toMatchObject({ code: "crash_loop" });
+    expectInnocents(data);
+  },
+);
+
+test.each(["before", "after"])(
+  "a server killed at runs.claimSuspect:%s leaves no run behind",
+  async (side) => {
+    const data = join(root, `claim-${side}`);
+    await serveUntilEnded(data, "kill:model:4242", `runs.claimSuspect:${side}`);
+    expect(rowsOf(data).poison).toMatchObject({ status: "failed" });
+    expectInnocents(data);
+  },
+);
+
+test("a call in which the process hangs is repeated once and then given up with an error", async () => {
+  const data = join(root, "hang-tool");
+  const { kills, errors } = await serveUntilEnded(data, "hang:tool:4242");
+  expect(kills).toBe(2);
+  const { poison, told } = rowsOf(data);
+  expect(poison).toMatchObject({ status: "succeeded", recoveries: 2 });
+  const call = told.find(({ kind }) => kind === "tool_call")!.data.tool_call_id;
+  const recovered = told.filter(({ data }) => data.event === "recovered");
+  expect(recovered.map(({ data }) => data.detail.hung)).toEqual([call, call]);
+  expect(told.find(({ kind }) => kind === "tool_result")!.data).toMatchObject({
+    ...{ tool_call_id: call, outcome: "error", content: expect.stringContaining("not run again") },
+  });
+  for (const message of ["the event loop hangs", "the process before this one hung"]) {
+    const lines = errors.split("\n").filter((line) => line.includes(message));
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject(
+      Array(2).fill({ run_id: poison.id, call, runs: expect.any(Number) }),
+    );
+  }
+  expect(existsSync(join(data, "watchdog.json"))).toBe(false);
+  expectInnocents(data);
+});
+
+test("a round of a model in which the process hangs twice ends its run", async () => {
+  const data = join(root, "hang-model");
+  const { kills } = await serveUntilEnded(data, "hang:model:4242");
+  expect(kills).toBe(2);
+  const { poison } = rowsOf(data);
+  expect(poison).toMatchObject({ status: "failed", recoveries: 2 });
+  expect(JSON.parse(poison.error!)).toMatchObject({ code: "internal_error" });
+  expectInnocents(data);
+});
