@@ -39,6 +39,7 @@ import { createProcess } from "./platform/processes/process.ts";
 import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
+import { createDiskSpace } from "./platform/storage/disk-space.ts";
 import { type Activity, UNWATCHED } from "./platform/watchdog/index.ts";
 import { stores } from "./stores.ts";
 import { openTriggers } from "./triggers/index.ts";
@@ -140,8 +141,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const hashUser = (await secrets.openHashes())("users in the log");
   const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
   const { inside } = serving;
-  const now = { settings: () => settings, egress: guarded, activity };
-  const service = openAgentHalf(agents, { ...around, ...now, access, inside, alias, secrets });
+  const { place } = options;
+  const now = { settings: () => settings, egress: guarded, activity, inside, place };
+  const service = openAgentHalf(agents, { ...around, ...now, access, alias, secrets });
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   const health = openHealth(options, { isReady, entrance, look: serving.look });
@@ -219,14 +221,19 @@ function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["se
 /** The agent service is several houses, which know of each other only what is handed to them. */
 function openAgentHalf(
   door: Door,
-  around: Omit<Parameters<typeof openAgents>[1], "process"> & Pick<AppOptions, "onFatal">,
+  given: Omit<Parameters<typeof openAgents>[1], "process" | "disk"> &
+    Pick<AppOptions, "onFatal" | "place">,
 ) {
-  const process = createProcess(around);
+  const process = createProcess(given);
+  const freeMin = () => given.settings().limits.free_disk_bytes;
+  const disk = createDiskSpace(given.place, given.clock, freeMin);
+  const around = { ...given, disk };
   const agents = openAgents(door, { ...around, process });
   const { prepareRun, listening, drain } = agents;
   const triggers = openTriggers(door, { ...around, prepareRun });
   const webhooks = openWebhooks(door, { ...around, process });
   const show = (metrics: Metrics) => {
+    disk.show(metrics);
     showRuns(metrics, agents.look);
     showWebhooks(metrics, webhooks.look);
   };

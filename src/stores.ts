@@ -15,11 +15,12 @@ import { unitStore } from "./models/unit/store.ts";
 import { outboxStore } from "./platform/outbox/store.ts";
 import { processStore } from "./platform/processes/store.ts";
 import { secretStore } from "./platform/secrets/store.ts";
+import { storageStore } from "./platform/storage/store.ts";
 import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore, secretStore],
+  ...[accountStore, keyStore, holdStore, secretStore, storageStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],

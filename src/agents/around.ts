@@ -10,6 +10,7 @@ import type { Log } from "../platform/log.ts";
 import type { Process } from "../platform/processes/process.ts";
 import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import type { DiskSpace } from "../platform/storage/disk-space.ts";
 import type { Activity } from "../platform/watchdog/index.ts";
 
 export interface Around {
@@ -25,6 +26,8 @@ export interface Around {
   /** What the watchdog of the event loop is told of runs. */
   activity: Activity;
   clock: Clock;
+  /** Refuses what is new while the disk is nearly full. */
+  disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
   /** Whatever is kept and secret lies in it. */

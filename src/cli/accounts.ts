@@ -17,7 +17,7 @@ export async function createAccount(given: Given, output: Output): Promise<numbe
 export async function listAccounts(given: Given, output: Output): Promise<number> {
   const found = await administer(given, ({ accounts }) => accounts.list());
   const accounts = found.map((account) => show(ListedAccount, account));
-  const columns = ["name", "id", "created_at", "held_since", "hold_reason"];
+  const columns = ["name", "id", "created_at", "stored_bytes", "held_since", "hold_reason"];
   output.print(accounts, drawTable(accounts, columns));
   return 0;
 }

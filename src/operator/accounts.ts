@@ -2,14 +2,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type Access, Account, type HoldRow } from "../access/index.ts";
 import { type Grants, needsGrant } from "../models/index.ts";
+import type { Bound } from "../platform/database/index.ts";
 import type { ModelSettings } from "../platform/settings/index.ts";
 import { maybe, Row, Timestamp } from "../platform/shape.ts";
+import type { storageStore } from "../platform/storage/store.ts";
 import { OperatorProblem, refuseUnknown, refuseUnknownModel } from "./problem.ts";
 
 /** An account and whether it is held. */
 export const ListedAccount = Row(Account, {
   held_since: maybe(Timestamp("Since when it is held; null: it is not.")),
   hold_reason: maybe(Type.String({ description: "Why it is held; null: no reason was given." })),
+  stored_bytes: Type.Integer({
+    description: "What it has stored, in bytes: `limits.stored_bytes` bounds it.",
+  }),
 });
 export type ListedAccount = Static<typeof ListedAccount>;
 
@@ -25,11 +30,12 @@ export async function nameAccounts({
 export interface AccountVerbsOptions {
   access: Pick<Access, "accounts" | "holds">;
   grants: Grants;
+  listStored: Bound<typeof storageStore>["list"];
   /** Only the models of the settings can be granted. */
   models: readonly ModelSettings[];
 }
 
-export function createAccountVerbs({ access, grants, models }: AccountVerbsOptions) {
+export function createAccountVerbs({ access, grants, models, listStored }: AccountVerbsOptions) {
   const { accounts, holds } = access;
   const ids = models.map((model) => model.id);
   const require = async (name: string): Promise<Account> => {
@@ -74,9 +80,13 @@ export function createAccountVerbs({ access, grants, models }: AccountVerbsOptio
     async list(): Promise<ListedAccount[]> {
       const held = (await holds.list()).filter(({ kind }) => kind === "account");
       const found = new Map(held.map((hold) => [hold.id, hold]));
+      const stored = new Map(
+        (await listStored()).map(({ account_id, bytes }) => [account_id, bytes]),
+      );
       return (await accounts.list()).map((account) => {
         const { since = null, reason = null } = found.get(account.id) ?? {};
-        return { ...account, held_since: since, hold_reason: reason };
+        const stored_bytes = stored.get(account.id) ?? 0;
+        return { ...account, held_since: since, hold_reason: reason, stored_bytes };
       });
     },
     async create(name: string): Promise<Account> {

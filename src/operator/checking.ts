@@ -19,12 +19,13 @@ import { createTrustedEgress, type TrustedEgress } from "../platform/egress/inde
 import type { Ids } from "../platform/ids.ts";
 import { explainKeyFile, readKeyFile } from "../platform/secrets/key-file.ts";
 import type { ModelSettings, ServiceName, Settings } from "../platform/settings/index.ts";
+import { readFreeBytes } from "../platform/storage/disk-space.ts";
 import { listServiceLooks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
 export interface CheckRow {
   /** `fail`: something would not serve. */
   status: "ok" | "warn" | "fail";
-  what: "settings" | "data" | "secrets key" | "model" | ServiceName | "clock";
+  what: "settings" | "data" | "disk" | "secrets key" | "model" | ServiceName | "clock";
   /** Which of them: a file, a model's id, a kind, a server. */
   name: string;
   /** The server that was asked. */
@@ -70,6 +71,7 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
     return [
       { status: "ok", what: "settings", name, says },
       data,
+      ...checkDisk(options),
       checkSecretsKey(options.secrets_key_file, key_id),
       ...servers,
       ...checkClock(servers),
@@ -99,6 +101,18 @@ async function checkData({ place, data_name: name }: CheckOptions) {
     return { row: row("fail", failure.message), key_id: null };
   }
 }
+
+/** Nothing where the data lies on another machine, or nowhere yet. */
+function checkDisk({ place, data_name: name, settings }: CheckOptions): CheckRow[] {
+  const free = readFreeBytes(place);
+  if (free === null) return [];
+  const { free_disk_bytes } = settings.limits;
+  const [room, bound] = [writeMegabytes(free), writeMegabytes(free_disk_bytes)];
+  const says = `${room} free; nothing new is accepted below ${bound} (limits.free_disk_bytes)`;
+  return [{ status: free < free_disk_bytes ? "fail" : "ok", what: "disk", name, says }];
+}
+
+const writeMegabytes = (bytes: number) => `${Math.floor(bytes / 1_048_576)} MB`;
 
 /** `sealed_with` is the name of the key that the stored secrets need; null: there are none. */
 function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {

@@ -13,6 +13,7 @@ import type { Database } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Secrets } from "../platform/secrets/secrets.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import { storageStore } from "../platform/storage/store.ts";
 import { createTriggerBook } from "../triggers/index.ts";
 import { createWebhookBook } from "../webhooks/index.ts";
 import { createAccountVerbs } from "./accounts.ts";
@@ -45,7 +46,10 @@ export function buildOperator(options: OperatorOptions) {
   const { settings, access, database, clock, ids, secrets } = options;
   const { models } = settings;
   const grants = createGrants(database, clock);
-  const { require: requireAccount, ...accounts } = createAccountVerbs({ access, grants, models });
+  const { require: requireAccount, ...accounts } = createAccountVerbs({
+    ...{ access, grants, models },
+    listStored: database.bind(storageStore).list,
+  });
   const book = createAgentBook(database);
   const runs = createRunBook(database);
   return {

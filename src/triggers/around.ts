@@ -7,6 +7,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import type { DiskSpace } from "../platform/storage/disk-space.ts";
 
 export interface Around {
   database: Database;
@@ -14,6 +15,8 @@ export interface Around {
   /** Judges a run that a fire is to start, all but what only its transaction can. */
   prepareRun: Starting["prepare"];
   clock: Clock;
+  /** Refuses what is new while the disk is nearly full. */
+  disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
   /** In it lie the secrets with which hooks are signed. */

@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { BEFORE, type Door, IdParams, readPlace, writePlace } from "../http/index.ts";
 import { CATALOGUE, type Code, type Refusal, refuse } from "../platform/refusal.ts";
 import { oneOf, show } from "../platform/shape.ts";
+import type { DiskSpace } from "../platform/storage/disk-space.ts";
 import { Fire, type FireOutcome, type FireRow, OUTCOMES } from "./fire.ts";
 import type { FireTrigger } from "./firing.ts";
 import type { Triggers } from "./triggers.ts";
@@ -22,9 +23,14 @@ const FiresQuery = Type.Object({
 });
 
 /** agents.endpoints.triggers.p1, agents.does.trigger */
-export function openFireRoutes(door: Door, triggers: Triggers, fire: FireTrigger): void {
+export function openFireRoutes(
+  door: Door,
+  triggers: Triggers,
+  fire: FireTrigger,
+  disk: Pick<DiskSpace, "require">,
+): void {
   openList(door, triggers);
-  openFiring(door, triggers, fire);
+  openFiring(door, triggers, fire, disk);
 }
 
 function openList(door: Door, triggers: Triggers): void {
@@ -63,7 +69,12 @@ function goOn(list: string, found: readonly FireRow[], rows: readonly FireRow[])
   return writePlace(list, { at, id });
 }
 
-function openFiring(door: Door, triggers: Triggers, fire: FireTrigger): void {
+function openFiring(
+  door: Door,
+  triggers: Triggers,
+  fire: FireTrigger,
+  disk: Pick<DiskSpace, "require">,
+): void {
   door.post(
     FIRES,
     {
@@ -83,7 +94,7 @@ function openFiring(door: Door, triggers: Triggers, fire: FireTrigger): void {
       refusals: [
         ...(["trigger_not_found", "trigger_paused", "agent_held", "thread_busy"] as const),
         ...(["active_runs_limit", "daily_runs_limit", "no_model_available"] as const),
-        ...(["thread_not_found", "thread_agent_mismatch"] as const),
+        ...(["thread_not_found", "thread_agent_mismatch", "storage_limit_reached"] as const),
       ],
       refusal_sentences: {
         trigger_paused:
@@ -95,6 +106,7 @@ function openFiring(door: Door, triggers: Triggers, fire: FireTrigger): void {
       const trigger = await triggers.require(params.id, account_id);
       // agents.errors.trigger_paused
       if (judgePause(trigger).status === "paused") throw refuse("trigger_paused");
+      disk.require();
       const fired = await fire({ trigger, source: "manual", fired_by_key_id: key_id });
       switch (fired.kind) {
         case "gone":

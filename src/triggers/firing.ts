@@ -6,7 +6,7 @@ import type { Bound } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { type Code, Refusal, refuse } from "../platform/refusal.ts";
 import type { FireSource } from "./fire.ts";
-import type { DueInstant, Fired, Prepared } from "./store/firing.ts";
+import { type DueInstant, type Fired, isLimit, type Prepared } from "./store/firing.ts";
 import type { triggerStore } from "./store/index.ts";
 import type { PausedReason, TriggerRow } from "./trigger.ts";
 
@@ -110,6 +110,7 @@ function refuseFor(code: Code, message: string, now: number): Prepared {
   const error = { code, message };
   // agents.errors.agent_held: it starts nothing, and goes on once it is released.
   if (code === "agent_held") return { ok: false, outcome: "held", error, pause: null };
+  if (isLimit(code)) return { ok: false, outcome: "limited", error, pause: null };
   const type = PAUSES[code];
   if (!type) return { ok: false, outcome: "failed", error, pause: null };
   const pause = { type, ...error, at: new Date(now).toISOString() };

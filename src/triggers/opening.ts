@@ -25,7 +25,7 @@ export function openTriggers(door: Door, around: Around): OpenedTriggers {
   const fire = createFiring({ triggers: store, findCaller, prepareRun, clock, ids });
   const triggers = createTriggers(around);
   openTriggerRoutes(door, triggers, around);
-  openFireRoutes(door, triggers, fire);
+  openFireRoutes(door, triggers, fire, around.disk);
   openHook(door, fire, around);
   const timekeeper = createTimekeeper({ ...around, fire });
   return { services: [createRetention(around), createArchiving(around), timekeeper] };

@@ -31,7 +31,7 @@ function showMade({ trigger, secret }: MadeTrigger, now: number) {
 }
 
 /** agents.does.trigger, agents.resources.trigger */
-function openCreation(door: Door, triggers: Triggers, { settings, clock }: Around): void {
+function openCreation(door: Door, triggers: Triggers, { disk, settings, clock }: Around): void {
   door.post(
     PATH,
     {
@@ -52,6 +52,7 @@ function openCreation(door: Door, triggers: Triggers, { settings, clock }: Aroun
     async ({ body, caller: { account_id, key_id } }) => {
       // agents.errors.permission_denied: nobody would own the trigger.
       if (account_id === null) throw refuse("permission_denied");
+      disk.require();
       const { triggers: triggers_max } = settings().limits;
       const made = await triggers.create({ account_id, key_id }, body, triggers_max);
       return [201, showMade(made, clock.now())];

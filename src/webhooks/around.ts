@@ -7,6 +7,7 @@ import type { Log } from "../platform/log.ts";
 import type { Process } from "../platform/processes/process.ts";
 import type { SecretBox } from "../platform/secrets/box.ts";
 import type { Settings } from "../platform/settings/index.ts";
+import type { DiskSpace } from "../platform/storage/disk-space.ts";
 
 export interface Around {
   database: Database;
@@ -15,6 +16,8 @@ export interface Around {
   /** This process among others: what is claimed is claimed under its number. */
   process: Pick<Process, "epoch" | "join">;
   clock: Clock;
+  /** Refuses what is new while the disk is nearly full. */
+  disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
   /** The secrets of endpoints lie in it. */

@@ -84,7 +84,10 @@ export function createDeliveries({
       };
     },
     test: (own: OwnEndpoint) =>
-      store.test(ask(own), { event_id: ids.uuid(), delivery_id: ids.uuid() }),
+      store.test(
+        { ...ask(own), stored_max: settings().limits.stored_bytes },
+        { event_id: ids.uuid(), delivery_id: ids.uuid() },
+      ),
     replay: (own: OwnEndpoint, id: string) => store.replay(id, ask(own)),
     /** How many are sent again: no more than may wait. */
     async recover(own: OwnEndpoint, span: Span): Promise<number> {

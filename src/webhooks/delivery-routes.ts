@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { type Door, IdParams, Uuid } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { Resource, show } from "../platform/shape.ts";
+import type { DiskSpace } from "../platform/storage/disk-space.ts";
 import { RecoverDeliveries, readSpan } from "./body.ts";
 import { type Deliveries, DeliveriesQuery, DeliveryDetail, DeliveryList } from "./deliveries.ts";
 import { Delivery } from "./delivery.ts";
@@ -32,6 +33,7 @@ interface DeliveryRoutes {
   endpoints: Endpoints;
   deliveries: Deliveries;
   clock: Clock;
+  disk: Pick<DiskSpace, "require">;
 }
 
 /** agents.endpoints.webhooks.p1, agents.endpoints.webhooks.p4 */
@@ -43,7 +45,7 @@ export function openDeliveryRoutes(door: Door, routes: DeliveryRoutes): void {
 }
 
 /** agents.events.webhook.1 */
-function openTest(door: Door, { endpoints, deliveries }: DeliveryRoutes): void {
+function openTest(door: Door, { endpoints, deliveries, disk }: DeliveryRoutes): void {
   door.post(
     `${ONE}/test`,
     {
@@ -53,10 +55,14 @@ function openTest(door: Door, { endpoints, deliveries }: DeliveryRoutes): void {
         "Sends an event `webhook.test`, whatever kinds of events are selected, and tries it once.",
       params: IdParams,
       replies: queued,
-      refusals: ["webhook_not_found", "endpoint_disabled", "deliveries_limit"],
+      refusals: [
+        ...(["webhook_not_found", "endpoint_disabled"] as const),
+        ...(["deliveries_limit", "storage_limit_reached"] as const),
+      ],
     },
     async ({ params, caller: { account_id } }) => {
       const own = await endpoints.require(params.id, account_id);
+      disk.require();
       return [202, show(Delivery, await deliveries.test(own))];
     },
   );

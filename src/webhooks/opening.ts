@@ -21,11 +21,12 @@ export interface Webhooks {
 /** agents.endpoints.webhooks.p1 */
 export function openWebhooks(door: Door, around: Around): Webhooks {
   const endpoints = createEndpoints(around);
-  openEndpointRoutes(door, endpoints);
+  openEndpointRoutes(door, endpoints, around.disk);
   openDeliveryRoutes(door, {
     endpoints,
     deliveries: createDeliveries(around),
     clock: around.clock,
+    disk: around.disk,
   });
   const dispatcher = createDispatcher({ around, store: around.database.bind(webhookStore) });
   const { change, look } = dispatcher;

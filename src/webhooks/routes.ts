@@ -4,6 +4,7 @@ import { type Door, IdParams } from "../http/index.ts";
 import { refuse } from "../platform/refusal.ts";
 import { Resource } from "../platform/shape.ts";
 import { RotateSecret, readOverlap } from "../platform/signing/rotation.ts";
+import type { DiskSpace } from "../platform/storage/disk-space.ts";
 import { NewWebhook, WebhookPatch } from "./body.ts";
 import { WebhookEndpoint } from "./endpoint.ts";
 import type { Endpoints, WithSecret } from "./endpoints.ts";
@@ -35,15 +36,19 @@ const WebhookEndpointSecret = Resource(
 );
 
 /** agents.endpoints.webhooks.p1 */
-export function openEndpointRoutes(door: Door, endpoints: Endpoints): void {
-  openCreation(door, endpoints);
+export function openEndpointRoutes(
+  door: Door,
+  endpoints: Endpoints,
+  disk: Pick<DiskSpace, "require">,
+): void {
+  openCreation(door, endpoints, disk);
   openReads(door, endpoints);
   openChanges(door, endpoints);
   openRotation(door, endpoints);
 }
 
 /** agents.does.webhook */
-function openCreation(door: Door, endpoints: Endpoints): void {
+function openCreation(door: Door, endpoints: Endpoints, disk: Pick<DiskSpace, "require">): void {
   door.post(
     PATH,
     {
@@ -60,6 +65,7 @@ function openCreation(door: Door, endpoints: Endpoints): void {
     async ({ body, caller: { account_id } }) => {
       // agents.errors.permission_denied: nobody would own the endpoint.
       if (account_id === null) throw refuse("permission_denied");
+      disk.require();
       return [201, showWithSecret(endpoints, await endpoints.create(account_id, body))];
     },
   );

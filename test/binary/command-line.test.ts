@@ -195,6 +195,7 @@ test("--json of each command is one document", async () => {
     ...account,
     held_since: null,
     hold_reason: null,
+    stored_bytes: 0,
   });
   const key = parse((await run("keys create --account json --json")).stdout);
   const { secret, ...shown } = key;

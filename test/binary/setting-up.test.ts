@@ -60,6 +60,7 @@ test("from nothing to a chat: init, probe --write, check, serve", async () => {
   expect(beside.filter(({ what }) => what !== "model").map(({ says }) => says)).toEqual([
     "1 model, qwen3-32b by default",
     "its schema is this program's",
+    expect.stringMatching(/^\d+ MB free; nothing new is accepted below 512 MB/),
     "it can be read",
     "calls answer 503 service_unavailable",
     "calls answer 503 service_unavailable",

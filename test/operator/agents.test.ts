@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inherit.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { OperatorProblem } from "../../src/operator/index.ts";
+import { AMPLE } from "../store/agent-cases.ts";
 import { type House, openHouse } from "./house.ts";
 
 let house: House;
@@ -29,6 +30,7 @@ async function createAgent(id: string, account: string): Promise<void> {
       created_by_key_id: null,
     },
     false,
+    AMPLE,
   );
 }
 

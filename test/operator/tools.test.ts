@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { OperatorProblem } from "../../src/operator/index.ts";
-import { makeRevision } from "../store/tool-cases.ts";
+import { makeRevision, within } from "../store/tool-cases.ts";
 import { type House, openHouse } from "./house.ts";
 
 let house: House;
@@ -16,8 +16,9 @@ async function register(account: string, name: string, revisions = 1): Promise<v
   const { id: account_id } = (await house.access.accounts.find(account))!;
   const store = house.database.bind(toolStore);
   const revision = makeRevision(name, { account_id });
-  await store.register(revision, "api.example.com", 1_000);
-  for (let n = 1; n < revisions; n++) await store.revise(revision, "api.example.com");
+  await store.register(revision, "api.example.com", within(1_000));
+  for (let n = 1; n < revisions; n++)
+    await store.revise(revision, "api.example.com", within(9).stored_bytes);
 }
 
 test("tools are listed with their owners, each in its latest revision, of all accounts or of one", async () => {

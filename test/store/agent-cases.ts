@@ -3,12 +3,20 @@ import { expect } from "bun:test";
 import type { HoldRow } from "../../src/access/index.ts";
 import type { AgentRow } from "../../src/agents/definitions/agent.ts";
 import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inherit.ts";
-import type { VersionWish } from "../../src/agents/definitions/store.ts";
+import type { DefinitionLimits, VersionWish } from "../../src/agents/definitions/store.ts";
 import { DEFAULT_POLICY, type VersionRow } from "../../src/agents/definitions/version.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
+
+/** More than any case needs. */
+const MANY = 1_000;
+export const AMPLE: DefinitionLimits = {
+  agents: MANY,
+  versions: MANY,
+  stored_bytes: 1e9,
+};
 
 const makeAgent = (id: string, fields: Partial<AgentRow> = {}): AgentRow => ({
   ...{ id, account_id: "a-1", name: `Agent ${id}`, slug: `slug-${id}`, description: null },
@@ -28,12 +36,13 @@ export const create = (
   id: string,
   fields: Partial<AgentRow> = {},
   isMade = false,
-) => agents.create(makeAgent(id, fields), makeVersion(id), isMade);
+  limits = AMPLE,
+) => agents.create(makeAgent(id, fields), makeVersion(id), isMade, limits);
 
-const wish = (fields: Partial<VersionWish> = {}): VersionWish => ({
+export const wish = (fields: Partial<VersionWish> = {}): VersionWish => ({
   ...{ agent_id: "g-1", account_id: "a-1", change: {}, agent_change: {}, expected_version: null },
   ...{ model: null, tool_revisions: makeVersion("g-1").tool_revisions },
-  ...{ created_by_key_id: "k-2", now: NOW + 9 },
+  ...{ created_by_key_id: "k-2", now: NOW + 9, limits: AMPLE },
   ...fields,
 });
 const hold = (kind: HoldRow["kind"], id: string): HoldRow => ({
@@ -258,15 +267,16 @@ const updateCases: Case[] = [
     title: "changes what is sent, and notes when an agent was archived",
     given: (houses) => create(houses, "g-1"),
     act: ({ agents }) =>
-      agents.update("g-1", "a-1", { status: "archived", metadata: {}, slug: "b" }, NOW + 7),
+      agents.update("g-1", "a-1", { status: "archived", metadata: {}, slug: "b" }, NOW + 7, MANY),
     async judge(answer, { agents }) {
       const changed = { slug: "b", metadata: {}, status: "archived" } as const;
       const agent = makeAgent("g-1", { ...changed, updated_at: NOW + 7, archived_at: NOW + 7 });
       expect(answer).toEqual({ agent, version: makeVersion("g-1"), hold: null });
       expect(await agents.find("g-1", "a-1")).toEqual(answer as never);
-      const again = await agents.update("g-1", "a-1", { status: "archived", name: "N" }, NOW + 8);
+      const renamed = { status: "archived", name: "N" } as const;
+      const again = await agents.update("g-1", "a-1", renamed, NOW + 8, MANY);
       expect(again!.agent).toMatchObject({ archived_at: NOW + 7, updated_at: NOW + 8, name: "N" });
-      const back = await agents.update("g-1", "a-1", { status: "active" }, NOW + 9);
+      const back = await agents.update("g-1", "a-1", { status: "active" }, NOW + 9, MANY);
       expect(back!.agent).toMatchObject({ archived_at: null, status: "active" });
     },
   },
@@ -278,10 +288,10 @@ const updateCases: Case[] = [
       await create(houses, "g-2");
     },
     act: async ({ agents }) => [
-      (await agents.update("g-1", "a-1", { name: "Agent g-1" }, NOW + 7))!.agent,
-      await agents.update("g-1", "a-2", { name: "Mine" }, NOW + 7),
-      await codeOf(agents.update("g-1", "a-1", { slug: "slug-g-2", name: "New" }, NOW + 7)),
-      (await agents.update("g-1", "a-1", { slug: "slug-g-1" }, NOW + 7))!.agent,
+      (await agents.update("g-1", "a-1", { name: "Agent g-1" }, NOW + 7, MANY))!.agent,
+      await agents.update("g-1", "a-2", { name: "Mine" }, NOW + 7, MANY),
+      await codeOf(agents.update("g-1", "a-1", { slug: "slug-g-2", name: "New" }, NOW + 7, MANY)),
+      (await agents.update("g-1", "a-1", { slug: "slug-g-1" }, NOW + 7, MANY))!.agent,
     ],
     async judge(answer, { agents }) {
       const agent = makeAgent("g-1");

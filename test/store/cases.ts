@@ -18,6 +18,7 @@ import type { Database } from "../../src/platform/database/index.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
+import { storageStore } from "../../src/platform/storage/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
@@ -25,6 +26,7 @@ import { readLedger } from "../support/ledger.ts";
 import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
+import { readStorage } from "../support/storage.ts";
 import { toolWrites } from "../support/tools.ts";
 import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
@@ -43,6 +45,7 @@ import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
+import { storageCases } from "./storage-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
 import { triggerArchivingCases } from "./trigger-archiving-cases.ts";
@@ -78,6 +81,8 @@ export function bindHouses(database: Database) {
     connections: database.bind(connectionStore),
     ran: readRuns(database),
     outbox: database.bind(outboxStore),
+    storage: database.bind(storageStore),
+    rows: readStorage(database),
     secrets: database.bind(secretStore),
     keeper: database.bind(keeperStore),
     triggers: database.bind(triggerStore),
@@ -653,6 +658,7 @@ export const cases: readonly Case[] = [
   ...connectionCases,
   ...noteCases,
   ...outboxCases,
+  ...storageCases,
   ...webhookCases,
   ...webhookDeliveryCases,
   ...webhookListCases,

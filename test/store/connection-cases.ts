@@ -8,6 +8,7 @@ import { makeRevision } from "./tool-cases.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const MANY = 100;
+const LIMITS = { tools: MANY, stored_bytes: 1e9 };
 const HOST = "api.example.com";
 
 const connection = (id: string, fields: Partial<ConnectionRow> = {}): ConnectionRow => ({
@@ -39,7 +40,7 @@ const fill = async (houses: Houses) => {
   await create(houses, "c-3", { account_id: "a-2" });
 };
 const register = ({ tools }: Houses, name: string, connection_id: string, host = HOST) =>
-  tools.register(makeRevision(name, { connection_id }), host, MANY);
+  tools.register(makeRevision(name, { connection_id }), host, LIMITS);
 const idsOf = (rows: readonly ConnectionRow[]) => rows.map(({ id }) => id);
 
 const creationCases: Case[] = [
@@ -247,7 +248,7 @@ const removalCases: Case[] = [
       await tools.disable("a-1", "send");
       await tools.enable("a-1", "send", MANY);
       const again = await remove();
-      await tools.revise(makeRevision("send", { connection_id: "c-2" }), HOST);
+      await tools.revise(makeRevision("send", { connection_id: "c-2" }), HOST, LIMITS.stored_bytes);
       return [first, again, await remove()];
     },
     async judge(answer, { connections }) {

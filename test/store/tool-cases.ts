@@ -7,6 +7,8 @@ import { codeOf } from "./run-acts.ts";
 const NOW = Date.UTC(2026, 10, 20);
 const HOST = "api.example.com";
 const MANY = 100;
+const BYTES = 1e9;
+export const within = (tools: number) => ({ tools, stored_bytes: BYTES });
 
 export const makeRevision = (
   name: string,
@@ -25,9 +27,9 @@ const shown = (name: string, fields: Partial<ToolRevisionRow> = {}): ToolRevisio
   ...fields,
 });
 const register = (houses: Houses, name: string, fields: Partial<StoredRevision> = {}) =>
-  houses.tools.register(makeRevision(name, fields), HOST, MANY);
+  houses.tools.register(makeRevision(name, fields), HOST, within(MANY));
 const revise = (houses: Houses, name: string, fields: Partial<StoredRevision> = {}) =>
-  houses.tools.revise(makeRevision(name, fields), HOST);
+  houses.tools.revise(makeRevision(name, fields), HOST, BYTES);
 const namesOf = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
 
 const registrationCases: Case[] = [
@@ -67,7 +69,7 @@ const registrationCases: Case[] = [
       await register(houses, "theirs", { account_id: "a-2" });
     },
     act: async ({ tools }) => {
-      const add = () => codeOf(tools.register(makeRevision("three"), HOST, 2));
+      const add = () => codeOf(tools.register(makeRevision("three"), HOST, within(2)));
       const first = await add();
       await tools.disable("a-1", "one");
       return [first, await add(), await add()];
@@ -82,13 +84,13 @@ const registrationCases: Case[] = [
     title: "refuses one name more than ten for each tool that may be enabled",
     async given({ tools }) {
       for (let i = 0; i < 10; i++) {
-        await tools.register(makeRevision(`tool_${i}`), HOST, 1);
+        await tools.register(makeRevision(`tool_${i}`), HOST, within(1));
         await tools.disable("a-1", `tool_${i}`);
       }
     },
     act: async ({ tools }) => [
-      await codeOf(tools.register(makeRevision("one_more"), HOST, 1)),
-      await codeOf(tools.register(makeRevision("one_more"), HOST, 2)),
+      await codeOf(tools.register(makeRevision("one_more"), HOST, within(1))),
+      await codeOf(tools.register(makeRevision("one_more"), HOST, within(2))),
       await codeOf(tools.enable("a-1", "tool_3", 2)),
     ],
     judge: (answer) => expect(answer).toEqual(["tool_limit_reached", "accepted", "accepted"]),
@@ -99,7 +101,7 @@ const registrationCases: Case[] = [
     act: ({ tools }) =>
       Promise.all(
         Array.from({ length: 8 }, (_, i) =>
-          codeOf(tools.register(makeRevision(`tool_${i}`), HOST, 3)),
+          codeOf(tools.register(makeRevision(`tool_${i}`), HOST, within(3))),
         ),
       ),
     async judge(answer, { tools }) {

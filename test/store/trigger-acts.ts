@@ -21,7 +21,7 @@ export const found = (row: TriggerRow): FoundTrigger => ({ ...row, agent_archive
 export const create = ({ triggers }: Houses, row: TriggerRow, triggers_max = MANY) =>
   triggers.create(row, row.kind === "webhook" ? sealTrigger(row) : null, triggers_max);
 export const archive = ({ agents }: Houses, id = "g-1") =>
-  agents.update(id, "a-1", { status: "archived" }, ARCHIVED);
+  agents.update(id, "a-1", { status: "archived" }, ARCHIVED, 1_000);
 export const pause = ({ triggers }: Houses, id: string) =>
   triggers.change(makeChange(id, { turn: { to: "paused", reason: manual } }));
 export const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);

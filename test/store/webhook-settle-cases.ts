@@ -313,7 +313,8 @@ const hopelessCases: Case[] = [
       await fillOne(houses);
       await take(houses);
       const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER + 8, waiting_max: 9 };
-      await houses.webhooks.test(asking, { event_id: "e-test", delivery_id: "d-test" });
+      const fresh = { event_id: "e-test", delivery_id: "d-test" };
+      await houses.webhooks.test({ ...asking, stored_max: 1e9 }, fresh);
     },
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {

@@ -51,7 +51,11 @@ export const readRuns = (database: Database) => database.bind(reader);
 /** 20 November 2026, midnight. */
 export const BEGIN = Date.UTC(2026, 10, 20);
 
-export const FREE: StartLimits = { active_runs: 1_000, daily_runs: 1_000 };
+export const FREE: StartLimits = {
+  active_runs: 1_000,
+  daily_runs: 1_000,
+  stored_bytes: 1e9,
+};
 
 export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
   return {

@@ -31,10 +31,11 @@ async function fireOnce(
     wishes.push(wish);
     return fired;
   };
+  const disk = { require() {} };
   const half = { half: "agents", isOpen: () => true, isEnabled: () => true } as const;
   const gate = { enforcesScope: () => false, limitAddress: () => {} };
   const agents = { ...half, ...gate, identify: async () => ({ ...caller, scopes: ["agents"] }) };
-  const hall = createHall((door) => openFireRoutes(door, triggers, fire), agents as never);
+  const hall = createHall((door) => openFireRoutes(door, triggers, fire, disk), agents as never);
   const headers = { authorization: "Bearer key" };
   const reply = await hall.ask("POST", `/v1/triggers/${ID}/fires`, { headers });
   return { reply, wishes, trigger };

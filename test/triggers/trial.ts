@@ -33,7 +33,7 @@ export interface KeeperOptions {
 
 export type Trial = Awaited<ReturnType<typeof openTrial>>;
 
-const LIMITS = { active_runs: 1_000_000, daily_runs: 1_000_000 };
+const LIMITS = { active_runs: 1_000_000, daily_runs: 1_000_000, stored_bytes: 1e9 };
 /** A look takes a few turns for each batch. */
 const TURNS = 40;
 const STEP_MS = 15_000;

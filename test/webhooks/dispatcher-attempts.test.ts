@@ -128,7 +128,7 @@ describe("a failure", () => {
     const trial = await open(() => reply(404));
     const { id } = await trial.listen();
     const fresh = { event_id: trial.ids.uuid(), delivery_id: trial.ids.uuid() };
-    await trial.store.test(asking(trial, id), fresh);
+    await trial.store.test({ ...asking(trial, id), stored_max: 1e9 }, fresh);
     await trial.settle();
     expect(await statuses(trial)).toEqual(["failed"]);
     expect(await trial.attempts()).toMatchObject([{ kind: "test", response_status: 404 }]);

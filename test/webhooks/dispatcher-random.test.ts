@@ -87,7 +87,7 @@ async function testOne(trial: Trial, webhook_id: string, told: Told): Promise<vo
   const asking = { webhook_id, account_id: ACCOUNT, now: trial.clock.now(), waiting_max: MANY };
   const event_id = trial.ids.uuid();
   const fresh = { event_id, delivery_id: trial.ids.uuid() };
-  const made = await trial.store.test(asking, fresh).catch(() => undefined);
+  const made = await trial.store.test({ ...asking, stored_max: 1e9 }, fresh).catch(() => undefined);
   if (made) told.set(event_id, [webhook_id]);
 }
 

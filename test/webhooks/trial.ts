@@ -112,7 +112,15 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
     return respond(one, sent.push(one));
   };
   const around: Around = {
-    ...{ database, clock, ids, log, secrets: box, process },
+    ...{
+      database,
+      clock,
+      ids,
+      log,
+      secrets: box,
+      process,
+      disk: { require() {} },
+    },
     egress: { request, judge: (text) => ({ ok: true, url: new URL(text) }) },
     settings: () => ({ limits, agents }) as never,
   };

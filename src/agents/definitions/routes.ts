@@ -12,7 +12,7 @@ import { AgentPatch, NewAgent, readAgentChange, readChange } from "./body.ts";
 import { DEFAULT_BEHAVIOUR, inherit } from "./inherit.ts";
 import { pinTools, requireGuarded, requireModel, requireToolUse, storeModel } from "./judging.ts";
 import { makeSlug } from "./slug.ts";
-import { agentStore, type FoundAgent } from "./store.ts";
+import { agentStore, type DefinitionLimits, type FoundAgent } from "./store.ts";
 import type { VersionRow } from "./version.ts";
 import { openVersionRoutes } from "./version-routes.ts";
 import { AgentCheck, AgentList, showAgent, showAgentDetail } from "./view.ts";
@@ -22,10 +22,11 @@ export interface DefinitionOptions {
 }
 
 /** What the routes of this room share. */
-export interface Definitions extends Pick<Around, "alias" | "clock"> {
+export interface Definitions extends Pick<Around, "alias" | "clock" | "disk"> {
   agents: Bound<typeof agentStore>;
   lookUpTools: LookUpTools;
   chat: Pick<Around["inside"]["chat"], "find" | "judge">;
+  limits(): DefinitionLimits;
   /** agents.authentication.6, agents.errors.agent_not_found: missing, or not the caller's. */
   require(id: string, caller: Caller): Promise<FoundAgent & { account_id: string }>;
 }
@@ -35,10 +36,11 @@ export function openDefinitionRoutes(
   around: Around,
   { lookUpTools }: DefinitionOptions,
 ): void {
-  const { database, inside, alias, clock } = around;
+  const { database, inside, alias, clock, disk } = around;
   const agents = database.bind(agentStore);
   const definitions: Definitions = {
-    ...{ agents, lookUpTools, chat: inside.chat, alias, clock },
+    ...{ agents, lookUpTools, chat: inside.chat, alias, clock, disk },
+    limits: () => around.settings().limits,
     async require(id, { account_id }) {
       const found = account_id === null ? undefined : await agents.find(id, account_id);
       if (!found) throw refuse("agent_not_found");
@@ -55,7 +57,7 @@ export function openDefinitionRoutes(
 /** agents.endpoints.agents.post_agents */
 function openCreation(
   door: Door,
-  { agents, lookUpTools, chat, alias, clock }: Definitions,
+  { agents, lookUpTools, chat, alias, clock, disk, limits }: Definitions,
   { ids }: Pick<Around, "ids">,
 ): void {
   door.post(
@@ -68,7 +70,8 @@ function openCreation(
       replies: { 201: { description: "The agent and its version 1.", schema: AgentDetail } },
       refusals: [
         ...(["invalid_request", "model_not_permitted", "model_not_found"] as const),
-        ...(["slug_taken", "no_model_available"] as const),
+        ...(["slug_taken", "agent_limit_reached", "storage_limit_reached"] as const),
+        "no_model_available",
       ],
     },
     async ({ body, caller }) => {
@@ -84,6 +87,7 @@ function openCreation(
       requireGuarded(findTool, guarded);
       const model = await requireModel(chat, behaviour.model, alias, caller);
       requireToolUse(model, behaviour.tools);
+      disk.require();
       const [id, now] = [ids.uuid(), clock.now()];
       const { name, slug, description = null, metadata = {} } = readAgentChange(body);
       const agent: AgentRow = {
@@ -96,7 +100,7 @@ function openCreation(
         ...{ agent_id: id, version: 1, tool_revisions },
         ...{ created_at: now, created_by_key_id: key_id },
       };
-      const found = await agents.create(agent, version, slug === undefined);
+      const found = await agents.create(agent, version, slug === undefined, limits());
       return [201, showAgentDetail(found, alias)];
     },
   );
@@ -131,7 +135,7 @@ function openReads(door: Door, { agents, alias, require }: Definitions): void {
   );
 }
 
-function openChange(door: Door, { agents, alias, clock }: Definitions): void {
+function openChange(door: Door, { agents, alias, clock, limits }: Definitions): void {
   door.patch(
     "/v1/agents/:id",
     {
@@ -141,14 +145,14 @@ function openChange(door: Door, { agents, alias, clock }: Definitions): void {
       params: IdParams,
       body: AgentPatch,
       replies: { 200: { description: "With its current version.", schema: AgentDetail } },
-      refusals: ["agent_not_found", "slug_taken"],
+      refusals: ["agent_not_found", "slug_taken", "agent_limit_reached"],
     },
     async ({ params, body, caller: { account_id } }) => {
       const change = readAgentChange(body);
       const found =
         account_id === null
           ? undefined
-          : await agents.update(params.id, account_id, change, clock.now());
+          : await agents.update(params.id, account_id, change, clock.now(), limits().agents);
       if (!found) throw refuse("agent_not_found");
       return [200, showAgentDetail(found, alias)];
     },

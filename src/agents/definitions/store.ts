@@ -5,6 +5,7 @@ import type { HoldRow } from "../../access/index.ts";
 import { type Db, into, none, sql, store, type Tx } from "../../platform/database/index.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { Row, spread } from "../../platform/shape.ts";
+import { countStored, measureWhole, storeDefinition } from "../../platform/storage/store.ts";
 import { AgentRow } from "./agent.ts";
 import { type Change, inherit, isPinnedAlike } from "./inherit.ts";
 import { numberSlug } from "./slug.ts";
@@ -28,6 +29,16 @@ export type AgentChange = Partial<
   Pick<AgentRow, "name" | "slug" | "description" | "metadata" | "status">
 >;
 
+/** How much an account may define. */
+export interface DefinitionLimits {
+  /** Agents that are not archived. */
+  agents: number;
+  /** Versions of an agent. */
+  versions: number;
+  /** Bytes that the account stores, of whatever kind. */
+  stored_bytes: number;
+}
+
 /** A new version, as far as it is known in front of the transaction that makes it. */
 export interface VersionWish {
   agent_id: string;
@@ -42,11 +53,13 @@ export interface VersionWish {
   tool_revisions: ToolPin[];
   created_by_key_id: string;
   now: number;
+  limits: DefinitionLimits;
 }
 
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
 const Owner = Type.Object({ account_id: Type.String() });
 const Slug = Type.Object({ slug: Type.String() });
+const Count = Type.Object({ count: Type.Integer() });
 
 export const agentStore = store(
   "agents",
@@ -84,7 +97,14 @@ export const agentStore = store(
   },
   {
     /** The agent with its first version; a slug that was made from its name may get a number. */
-    create: async (tx, agent: AgentRow, version: VersionRow, is_slug_made: boolean) => {
+    create: async (
+      tx,
+      agent: AgentRow,
+      version: VersionRow,
+      is_slug_made: boolean,
+      limits: DefinitionLimits,
+    ) => {
+      await requireRoom(tx, agent.account_id, limits.agents);
       const slug = is_slug_made ? await chooseSlug(tx, agent) : agent.slug;
       const row = { ...agent, slug };
       const made = await tx.run(
@@ -92,7 +112,7 @@ export const agentStore = store(
             ON CONFLICT (account_id, slug) DO NOTHING`,
       );
       if (made === 0) throw refuseSlug(slug);
-      await tx.run(sql`INSERT INTO agent_versions ${into(VersionRow, version)}`);
+      await addVersionRow(tx, agent.account_id, version, limits, measureWhole(AgentRow, row));
       return (await findAgent(tx, agent.id, agent.account_id))!;
     },
     /**
@@ -105,10 +125,11 @@ export const agentStore = store(
       const found = await findAgent(tx, agent_id, account_id);
       if (!found) return undefined;
       const { agent, version: old } = found;
-      const { expected_version } = wish;
+      const { expected_version, limits } = wish;
       if (expected_version !== null && expected_version !== agent.current_version) {
         throw refuseVersion(agent.current_version);
       }
+      if (agent.current_version >= limits.versions) throw refuseVersions(limits.versions);
       const behaviour = inherit(old, change);
       const pinned = tool_revisions.map(({ name }) => name);
       if (behaviour.model !== wish.model || behaviour.tools.join() !== pinned.join()) return null;
@@ -122,14 +143,23 @@ export const agentStore = store(
         ...{ created_at: wish.now, created_by_key_id: wish.created_by_key_id },
       };
       await changeAgent(tx, agent, wish.agent_change, version.version, wish.now);
-      await tx.run(sql`INSERT INTO agent_versions ${into(VersionRow, version)}`);
+      await addVersionRow(tx, account_id, version, limits);
       return version;
     },
     /** The agent as it is afterwards; undefined: there is no such agent. */
-    update: async (tx, id: string, account_id: string, change: AgentChange, now: number) => {
+    update: async (
+      tx,
+      id: string,
+      account_id: string,
+      change: AgentChange,
+      now: number,
+      agents_max: number,
+    ) => {
       const found = await findAgent(tx, id, account_id);
       if (!found) return undefined;
       const { agent } = found;
+      const isBack = agent.status === "archived" && change.status === "active";
+      if (isBack) await requireRoom(tx, account_id, agents_max);
       const changed = await changeAgent(tx, agent, change, agent.current_version, now);
       return { ...found, agent: changed };
     },
@@ -155,6 +185,31 @@ async function findAgent(db: Db, id: string, account_id: string): Promise<FoundA
   const { version, ...agent } = row;
   const holds = await findHolds(db, id, account_id);
   return { agent, version, hold: holds.agent ?? holds.account ?? null };
+}
+
+/** `more`: bytes of what is stored with it. */
+async function addVersionRow(
+  tx: Tx,
+  account_id: string,
+  version: VersionRow,
+  { stored_bytes }: DefinitionLimits,
+  more = 0,
+): Promise<void> {
+  const bytes = measureWhole(VersionRow, version) + more;
+  await storeDefinition(tx, account_id, bytes, stored_bytes);
+  await tx.run(sql`INSERT INTO agent_versions ${into(VersionRow, version)}`);
+}
+
+/** Archived agents do not count, since no agent can be deleted: their bytes do. */
+async function requireRoom(tx: Tx, account_id: string, agents_max: number): Promise<void> {
+  const found = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM agents
+        WHERE account_id = ${account_id} AND status = 'active'`,
+  );
+  if (found!.count < agents_max) return;
+  const message = `The account has ${agents_max} agents, and may have no more: archive one.`;
+  throw refuse("agent_limit_reached", { message });
 }
 
 function joinHolds(agents: readonly AgentRow[], holds: readonly HoldRow[]): HeldAgent[] {
@@ -192,6 +247,8 @@ async function changeAgent(
           updated_at = ${now}, archived_at = ${row.archived_at}
         WHERE id = ${agent.id}`,
   );
+  const grown = measureWhole(AgentRow, row) - measureWhole(AgentRow, agent);
+  await countStored(tx, agent.account_id, "definitions", grown);
   // What starts runs of it by itself is paused with it.
   if (row.status === "archived" && agent.status !== "archived") {
     tx.tell("agents.archived", row.id);
@@ -232,6 +289,11 @@ async function chooseSlug(tx: Tx, { account_id, slug }: AgentRow): Promise<strin
 function refuseSlug(slug: string) {
   const message = `An agent of the slug \`${slug}\` exists.`;
   return refuse("slug_taken", { param: "slug", message });
+}
+
+function refuseVersions(versions_max: number) {
+  const message = `The agent has ${versions_max} versions, and may have no more.`;
+  return refuse("version_limit_reached", { message });
 }
 
 function refuseVersion(current: number) {

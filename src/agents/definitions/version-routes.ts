@@ -74,7 +74,7 @@ export function openVersionRoutes(door: Door, definitions: Definitions): void {
       refusals: [
         ...(["invalid_request", "model_not_permitted", "agent_not_found"] as const),
         ...(["model_not_found", "slug_taken", "version_conflict"] as const),
-        "no_model_available",
+        ...(["version_limit_reached", "storage_limit_reached", "no_model_available"] as const),
       ],
     },
     async ({ params, body, caller }) => [
@@ -85,7 +85,7 @@ export function openVersionRoutes(door: Door, definitions: Definitions): void {
 }
 
 async function addVersion(
-  { agents, lookUpTools, chat, alias, clock, require }: Definitions,
+  { agents, lookUpTools, chat, alias, clock, disk, limits, require }: Definitions,
   agent_id: string,
   body: NewVersion,
   caller: Caller,
@@ -101,11 +101,13 @@ async function addVersion(
     const tool_revisions = pinTools(findTool, tools, inherited);
     requireGuarded(findTool, guarded);
     requireToolUse(await requireModel(chat, model, alias, caller), tools);
+    disk.require();
     const made = await agents.addVersion({
       ...{ agent_id, account_id, change, agent_change, model, tool_revisions },
       expected_version: body.expected_version ?? null,
       created_by_key_id: caller.key_id,
       now: clock.now(),
+      limits: limits(),
     });
     if (made) return made;
   }

@@ -1,9 +1,11 @@
 // The notes of agents: read by their tools, written with the results of their calls.
 import { Type } from "@sinclair/typebox";
 import { cleanText, into, sql, store, type Tx } from "../../platform/database/index.ts";
+import { countStored, measureRow, ROW_BYTES } from "../../platform/storage/store.ts";
 import { ListedNote, type NoteEffect, NoteRow } from "./note.ts";
 
 const Count = Type.Object({ count: Type.Integer() });
+const Size = Type.Object({ content_bytes: Type.Integer() });
 
 export const noteStore = store(
   "notes",
@@ -33,17 +35,22 @@ export const noteStore = store(
  */
 export async function applyNoteEffect(
   tx: Tx,
-  agent_id: string,
+  { account_id, agent_id }: { account_id: string; agent_id: string },
   effect: NoteEffect,
   external: boolean,
   now: number,
 ): Promise<void> {
+  const key = cleanText("delete" in effect ? effect.delete.key : effect.set.key);
+  const before = await tx.one(
+    Size,
+    sql`SELECT OCTET_LENGTH(content) AS content_bytes FROM notes
+        WHERE agent_id = ${agent_id} AND key = ${key}`,
+  );
+  const freed = before ? ROW_BYTES + before.content_bytes : 0;
   if ("delete" in effect) {
-    const key = cleanText(effect.delete.key);
     await tx.run(sql`DELETE FROM notes WHERE agent_id = ${agent_id} AND key = ${key}`);
-    return;
+    return countStored(tx, account_id, "runs", -freed);
   }
-  const key = cleanText(effect.set.key);
   const content = cleanText(effect.set.content);
   const row = { agent_id, key, content, external, created_at: now, updated_at: now };
   await tx.run(
@@ -51,4 +58,5 @@ export async function applyNoteEffect(
         ON CONFLICT (agent_id, key) DO UPDATE SET content = excluded.content,
           external = excluded.external, updated_at = excluded.updated_at`,
   );
+  await countStored(tx, account_id, "runs", measureRow(content) - freed);
 }

@@ -53,6 +53,7 @@ const START_REFUSALS: readonly Code[] = [
   ...(["agent_not_found", "agent_version_not_found", "model_not_found"] as const),
   ...(["thread_not_found", "thread_agent_mismatch", "thread_busy"] as const),
   ...(["agent_archived", "idempotency_conflict"] as const),
+  "storage_limit_reached",
   ...(["active_runs_limit", "daily_runs_limit", "admission_busy"] as const),
   "no_model_available",
 ];

@@ -62,7 +62,8 @@ export function createStarting(
     if (!version) throw refuse("agent_version_not_found");
     const budgets = lowerBudgets(version.budgets, wish.budgets);
     const model = await requireModel(inside.chat, version.model, alias, caller);
-    const { active_runs, daily_runs } = around.settings().limits;
+    around.disk.require();
+    const { active_runs, daily_runs, stored_bytes } = around.settings().limits;
     const thread_id = wish.thread_id ?? null;
     const run: RunRow = {
       ...START,
@@ -85,7 +86,7 @@ export function createStarting(
       model: model.id,
       budgets,
     };
-    const limits = { active_runs, daily_runs };
+    const limits = { active_runs, daily_runs, stored_bytes };
     const hook_message_id = run.external_content ? ids.uuid() : null;
     const message_ids = { message_id: ids.uuid(), hook_message_id };
     return { run, thread_id, ...message_ids, limits, idempotency: null };

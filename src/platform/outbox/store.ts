@@ -1,7 +1,8 @@
 // What happened, as it is told outside: written in the transaction of what it reports.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, into, sql, store, type Tx } from "../database/index.ts";
-import { Timestamp } from "../shape.ts";
+import { Row, Timestamp } from "../shape.ts";
+import { countStored, measureRow, sumBy } from "../storage/store.ts";
 import { writeEventData } from "./data.ts";
 
 /** agents.events.webhook.1 */
@@ -24,6 +25,12 @@ export const OutboxRow = Type.Object({
   is_pending: Type.Boolean(),
 });
 export type OutboxRow = Static<typeof OutboxRow>;
+
+const CountedOutboxRow = Row(OutboxRow, { stored_bytes: Type.Integer() });
+const Freed = Type.Object({
+  account_id: Type.String(),
+  stored_bytes: Type.Integer(),
+});
 
 /** An event before its data is a text. */
 export interface Happened {
@@ -54,8 +61,11 @@ export function tellOne(tx: Tx, happened: Happened): Promise<void> {
 }
 
 async function addEvent(tx: Tx, { data, at, ...event }: Happened, is_pending: boolean) {
-  const row: OutboxRow = { ...event, created_at: at, data: writeEventData(data), is_pending };
-  await tx.run(sql`INSERT INTO outbox ${into(OutboxRow, row)}`);
+  const text = writeEventData(data);
+  const stored_bytes = measureRow(text);
+  const row = { ...event, created_at: at, data: text, is_pending, stored_bytes };
+  await tx.run(sql`INSERT INTO outbox ${into(CountedOutboxRow, row)}`);
+  await countStored(tx, event.account_id, "events", stored_bytes);
 }
 
 /**
@@ -117,11 +127,18 @@ export const outboxStore = store(
      * Deletes up to `limit` events from before `until`; how many they were. What somebody has yet
      * to be given stays, however old: nobody would ever learn of it.
      */
-    sweep: (tx, until: number, limit: number) =>
-      tx.run(
+    sweep: async (tx, until: number, limit: number) => {
+      const freed = await tx.all(
+        Freed,
         sql`DELETE FROM outbox WHERE id IN
               (SELECT id FROM outbox WHERE created_at < ${until} AND is_pending = 0
-               ORDER BY created_at LIMIT ${limit})`,
-      ),
+               ORDER BY created_at LIMIT ${limit})
+            RETURNING account_id, stored_bytes`,
+      );
+      for (const [account_id, bytes] of sumBy(freed, (row) => row.account_id)) {
+        await countStored(tx, account_id, "events", -bytes);
+      }
+      return freed.length;
+    },
   },
 );

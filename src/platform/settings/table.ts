@@ -5,6 +5,8 @@ import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
 import { choice, duration, retention, text } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
+/** Maximum of a setting in bytes: 1 PiB. */
+const BYTES_MAX = 2 ** 50;
 
 export const Table = Type.Object(
   {
@@ -202,6 +204,36 @@ export const Table = Type.Object(
           default: 10_000,
           minimum: 1,
           maximum: 10_000_000,
+          reloads: true,
+        }),
+        agents: Type.Integer({
+          description: "Agents that an account may have beside those that are archived.",
+          default: 1_000,
+          minimum: 1,
+          maximum: 1_000_000,
+          reloads: true,
+        }),
+        versions: Type.Integer({
+          description: "Versions that an agent may have.",
+          default: 1_000,
+          minimum: 1,
+          maximum: 1_000_000,
+          reloads: true,
+        }),
+        stored_bytes: Type.Integer({
+          description:
+            "Bytes that an account may store: agents, tools, runs, threads, events, deliveries.",
+          default: 10_737_418_240,
+          minimum: 1_048_576,
+          maximum: BYTES_MAX,
+          reloads: true,
+        }),
+        free_disk_bytes: Type.Integer({
+          description:
+            "While the data directory's disk has less room, nothing new is accepted; 0: no bound.",
+          default: 536_870_912,
+          minimum: 0,
+          maximum: BYTES_MAX,
           reloads: true,
         }),
         hook_requests_per_minute: Type.Integer({

@@ -11,7 +11,7 @@ import type { triggerStore } from "../store/index.ts";
 import { judgePause } from "../view.ts";
 import type { Verified } from "./verifying.ts";
 
-export interface ReceivingOptions extends Pick<Around, "clock" | "settings"> {
+export interface ReceivingOptions extends Pick<Around, "clock" | "disk" | "settings"> {
   triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">;
   fire: FireTrigger;
 }
@@ -22,7 +22,8 @@ const HELD_RETRY_S = "60";
 /** Where a limit does not say when there is room again, such as a thread whose run is not over. */
 const LIMITED_RETRY_S = "10";
 
-export function createReceiving({ triggers, fire, clock, settings }: ReceivingOptions) {
+export function createReceiving(options: ReceivingOptions) {
+  const { triggers, fire, clock, disk, settings } = options;
   const claim = createClaims({ clock, settings });
   return async ({ trigger_id, webhook_id }: Verified, body: Uint8Array): Promise<Reply> => {
     const before = await triggers.findRequested(trigger_id, webhook_id);
@@ -40,6 +41,7 @@ export function createReceiving({ triggers, fire, clock, settings }: ReceivingOp
     const sent = parseBody(body);
     // agents.errors.invalid_request
     if ("fault" in sent) throw held ?? refuse("invalid_request", { message: sent.fault });
+    if (!held) disk.require();
     const fired = await fire({ trigger, source: "webhook", webhook_id, hook: sent.value });
     // Somebody else sent the same at the same time.
     if (fired.kind === "known") return [200, writeReceipt(fired.fire)];

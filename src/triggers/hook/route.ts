@@ -9,7 +9,7 @@ import { triggerStore } from "../store/index.ts";
 import { createReceiving } from "./receiving.ts";
 import { createVerifying } from "./verifying.ts";
 
-type HookAround = Pick<Around, "database" | "clock" | "secrets" | "settings">;
+type HookAround = Pick<Around, "database" | "clock" | "disk" | "secrets" | "settings">;
 
 /** agents.endpoints.triggers.p4 agents.limits.body_size */
 const BODY_BYTES_MAX = 64 * 1024;
@@ -49,11 +49,11 @@ const HOOK = {
 
 /** agents.endpoints.triggers.p3 */
 export function openHook(door: Door, fire: FireTrigger, around: HookAround): void {
-  const { database, clock, secrets, settings } = around;
+  const { database, clock, disk, secrets, settings } = around;
   const triggers = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
   const verify = createVerifying({ triggers, pairs, secrets, clock });
-  const receive = createReceiving({ triggers, fire, clock, settings });
+  const receive = createReceiving({ triggers, fire, clock, disk, settings });
   // agents.errors.triggers_unavailable
   const requireAble = () => secrets.require("trigger");
   door.signed(

@@ -31,7 +31,7 @@ export type Prepared =
   | { ok: true; admission: Admission }
   | {
       ok: false;
-      outcome: "held" | "refused" | "failed" | "missed";
+      outcome: "held" | "refused" | "failed" | "limited" | "missed";
       error: Fire["error"];
       /** null: the trigger goes on. */
       pause: PausedReason | null;
@@ -174,8 +174,16 @@ async function startRun(
 
 function judgeRefusal(code: string, overlap: TriggerRow["overlap"]): FireOutcome {
   if (code === "thread_busy") return overlap === "skip" ? "skipped" : "limited";
-  return code === "active_runs_limit" || code === "daily_runs_limit" ? "limited" : "failed";
+  return isLimit(code) ? "limited" : "failed";
 }
+
+const LIMITS = [
+  ...["active_runs_limit", "daily_runs_limit", "storage_limit_reached"],
+  // The disk is nearly full.
+  "service_unavailable",
+];
+/** What refuses a run now may allow a later one. */
+export const isLimit = (code: string) => LIMITS.includes(code);
 
 /** The same row as before where nothing has changed: a sender may try as often as it likes. */
 async function keepFire(

@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { type Db, none, type Sql, sql, type Tx } from "../../platform/database/index.ts";
 import { findEvent, type Happened, tellOne } from "../../platform/outbox/store.ts";
 import { refuse } from "../../platform/refusal.ts";
+import { requireStorage } from "../../platform/storage/store.ts";
 import {
   ATTEMPTS_MAX,
   AttemptRow,
@@ -12,7 +13,7 @@ import {
 } from "../delivery.ts";
 import { type EndpointRow, EVENT_TYPES, type WebhookEventType } from "../endpoint.ts";
 import { findOwn } from "./endpoints.ts";
-import { addDeliveries, addPending, makeDelivery } from "./fan-out.ts";
+import { addDeliveries, addPending, DELIVERY_BYTES, makeDelivery } from "./fan-out.ts";
 
 /** What of an endpoint's deliveries is wanted; null: whatever. */
 export interface DeliveryFilter {
@@ -30,6 +31,11 @@ export interface Asking extends Pick<EndpointRow, "account_id"> {
   now: number;
   /** Deliveries of the account that may wait. */
   waiting_max: number;
+}
+
+export interface TestAsking extends Asking {
+  /** Bytes that the account may store. */
+  stored_max: number;
 }
 
 /** From one moment to another, both included. */
@@ -102,10 +108,11 @@ export async function listAttempts(db: Db, delivery_id: string): Promise<Attempt
 /** agents.events.webhook.1: an event for one endpoint alone, and its delivery. */
 export async function testEndpoint(
   tx: Tx,
-  { webhook_id, account_id, now, waiting_max }: Asking,
+  { webhook_id, account_id, now, waiting_max, stored_max }: TestAsking,
   { event_id, delivery_id }: { event_id: string; delivery_id: string },
 ): Promise<DeliveryRow> {
   const { id, url } = await requireEnabled(tx, webhook_id, account_id);
+  await requireStorage(tx, account_id, DELIVERY_BYTES, stored_max);
   if ((await countRoom(tx, account_id, waiting_max)) === 0) throw refuse("deliveries_limit");
   const about = { id: event_id, account_id, type: "webhook.test" } as const;
   const event: Happened = { ...about, at: now, data: { webhook: { id, url } } };

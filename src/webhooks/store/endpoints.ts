@@ -4,6 +4,7 @@ import { type Db, into, none, sql, type Tx } from "../../platform/database/index
 import { listenOutside } from "../../platform/outbox/store.ts";
 import { refuse } from "../../platform/refusal.ts";
 import { dropSecret, putSecret, type SealedSecret } from "../../platform/secrets/store.ts";
+import { dropStored } from "../../platform/storage/store.ts";
 import { EndpointRow, type OwnEndpoint } from "../endpoint.ts";
 import { type FanOut, fanOutAccount } from "./fan-out.ts";
 import type { Hopeless } from "./settle.ts";
@@ -129,6 +130,7 @@ export async function removeEndpoint(tx: Tx, id: string, account_id: string): Pr
   if (!found) return false;
   await tx.run(sql`DELETE FROM webhook_endpoints WHERE id = ${id}`);
   await tx.run(sql`INSERT INTO webhook_endpoints_gone (id) VALUES (${id})`);
+  await dropStored(tx, account_id, `webhook ${id}`);
   await dropSecret(tx, "webhook", id);
   await listenFor(tx, account_id);
   tx.tell("webhooks.endpoint", id);

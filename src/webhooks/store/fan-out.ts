@@ -3,7 +3,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { createInsertion, splitRows, sql, type Tx } from "../../platform/database/index.ts";
 import { countOn } from "../../platform/ids.ts";
 import { listPending, type OutboxRow, settleEvent } from "../../platform/outbox/store.ts";
-import { writeRow } from "../../platform/shape.ts";
+import { Row, writeRow } from "../../platform/shape.ts";
+import { countStored, ROW_BYTES } from "../../platform/storage/store.ts";
 import { DeliveryRow, LOST } from "../delivery.ts";
 
 export interface FanOut {
@@ -88,12 +89,23 @@ function fail(delivery: DeliveryRow, last_error: string, now: number): DeliveryR
   return { ...delivery, status: "failed", next_attempt_at: null, last_error, completed_at: now };
 }
 
-const insertDeliveries = createInsertion(DeliveryRow, "INSERT INTO deliveries", "");
+/** A delivery stands in five indexes; its attempts are counted as they are made. */
+export const DELIVERY_BYTES = 3 * ROW_BYTES;
+const CountedRow = Row(DeliveryRow, { stored_bytes: Type.Integer() });
+const insertDeliveries = createInsertion(CountedRow, "INSERT INTO deliveries", "");
 
 /** A part: writes new deliveries, counts those that wait, and says that they are due. */
 export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promise<void> {
   for (const group of splitRows(rows)) {
-    await tx.run(insertDeliveries(group.map((row) => writeRow(DeliveryRow, row))));
+    const counted = group.map((row) => ({
+      ...row,
+      stored_bytes: DELIVERY_BYTES,
+    }));
+    await tx.run(insertDeliveries(counted.map((row) => writeRow(CountedRow, row))));
+  }
+  for (const [webhook_id, group] of Map.groupBy(rows, (row) => row.webhook_id)) {
+    const bytes = group.length * DELIVERY_BYTES;
+    await countStored(tx, group[0]!.account_id, `webhook ${webhook_id}`, bytes);
   }
   const waiting = new Map<string, number>();
   for (const { webhook_id, status } of rows) {

@@ -23,6 +23,7 @@ import {
   recoverDeliveries,
   replayDelivery,
   type Span,
+  type TestAsking,
   testEndpoint,
 } from "./deliveries.ts";
 import {
@@ -70,7 +71,7 @@ export const webhookStore = store(
     release: (tx, held: readonly Held[]) => release(tx, held),
     settle: (tx, all: readonly Settlement[], now: number) => settle(tx, all, now),
     pull: (tx, lanes: readonly FarLane[], now: number) => pull(tx, lanes, now),
-    test: (tx, asking: Asking, fresh: { event_id: string; delivery_id: string }) =>
+    test: (tx, asking: TestAsking, fresh: { event_id: string; delivery_id: string }) =>
       testEndpoint(tx, asking, fresh),
     replay: (tx, id: string, asking: Asking) => replayDelivery(tx, id, asking),
     recover: (tx, asking: Asking, span: Span, limit: number) =>

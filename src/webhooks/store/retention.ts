@@ -1,7 +1,13 @@
 // What of deliveries is deleted: those that are old, and those whose endpoint is gone.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { type Sql, sql, type Tx } from "../../platform/database/index.ts";
+import { releaseStored, sumBy } from "../../platform/storage/store.ts";
 
+const Freed = Type.Object({
+  webhook_id: Type.String(),
+  account_id: Type.String(),
+  stored_bytes: Type.Integer(),
+});
 const Id = Type.Object({ id: Type.String() });
 
 /** Up to `limit` that were over before `until`, the oldest first; how many they were. */
@@ -34,5 +40,19 @@ async function sweep(tx: Tx, which: Sql): Promise<number> {
     sql`DELETE FROM delivery_attempts
         WHERE delivery_id IN (SELECT id FROM deliveries WHERE ${which})`,
   );
-  return tx.run(sql`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ${which})`);
+  const freed = await tx.all(
+    Freed,
+    sql`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ${which})
+        RETURNING webhook_id, account_id, stored_bytes`,
+  );
+  await release(tx, freed);
+  return freed.length;
+}
+
+/** The counter of an endpoint that was deleted is gone by then. */
+async function release(tx: Tx, freed: readonly Static<typeof Freed>[]): Promise<void> {
+  const accounts = new Map(freed.map((row) => [row.webhook_id, row.account_id]));
+  for (const [webhook_id, bytes] of sumBy(freed, (row) => row.webhook_id)) {
+    await releaseStored(tx, accounts.get(webhook_id)!, `webhook ${webhook_id}`, bytes);
+  }
 }

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createInsertion, splitRows, sql, type Tx } from "../../platform/database/index.ts";
 import { writeRow } from "../../platform/shape.ts";
+import { measureRow, releaseStored } from "../../platform/storage/store.ts";
 import { ATTEMPTS_MAX, AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
 
@@ -62,6 +63,7 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
       sql`SELECT * FROM webhook_endpoints WHERE id = ${webhook_id}`,
     );
     let ended = 0;
+    let stored = 0;
     let reason: Hopeless["reason"] | null = null;
     for (const one of group) {
       const delivery = await tx.one(
@@ -72,14 +74,19 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
       const after = advance(delivery, one, now);
       if (delivery.status === "pending" && after.status !== "pending") ended++;
       if (after.status === "pending" && delivery.tries < 0) tx.tell("webhooks.due", webhook_id);
-      await update(tx, after);
+      const bytes = "attempt" in one ? measureAttempt(one.attempt, after) : 0;
+      stored += bytes;
+      await update(tx, after, bytes);
       if (!("attempt" in one)) continue;
       const { id: delivery_id, attempt_count: number } = after;
       attempts.push({ delivery_id, number, ...one.attempt });
       // Of the place that it had before it says nothing.
       if (endpoint?.url === one.url) reason = judgeEndpoint(endpoint, one, now) ?? reason;
     }
-    if (endpoint) await updateEndpoint(tx, endpoint, ended);
+    if (endpoint) {
+      await updateEndpoint(tx, endpoint, ended);
+      await releaseStored(tx, endpoint.account_id, `webhook ${webhook_id}`, -stored);
+    }
     const isEnabled = endpoint?.status === "enabled";
     if (reason !== null && isEnabled) {
       hopeless.push({ webhook_id, reason, updated_at: endpoint.updated_at });
@@ -87,6 +94,14 @@ export async function settle(tx: Tx, all: readonly Settlement[], now: number): P
   }
   await keepAttempts(tx, attempts);
   return hopeless;
+}
+
+/** Beyond the limit each one takes the place of another. */
+function measureAttempt(
+  { response_body, error }: Attempt,
+  { attempt_count }: Pick<DeliveryRow, "attempt_count">,
+): number {
+  return attempt_count > ATTEMPTS_MAX ? 0 : measureRow(response_body, error);
 }
 
 async function keepAttempts(tx: Tx, attempts: readonly AttemptRow[]): Promise<void> {
@@ -138,12 +153,14 @@ function end(delivery: DeliveryRow, status: DeliveryRow["status"], now: number):
   return { ...delivery, status, next_attempt_at: null, completed_at: now };
 }
 
-async function update(tx: Tx, row: DeliveryRow): Promise<void> {
+/** `bytes`: what it stores beside what it has stored. */
+async function update(tx: Tx, row: DeliveryRow, bytes: number): Promise<void> {
   await tx.run(
     sql`UPDATE deliveries SET status = ${row.status}, attempt_count = ${row.attempt_count},
           next_attempt_at = ${row.next_attempt_at}, last_error = ${row.last_error},
           last_response_status = ${row.last_response_status}, completed_at = ${row.completed_at},
-          kind = ${row.kind}, tries = ${row.tries}, lane = ${row.lane}, epoch = 0
+          kind = ${row.kind}, tries = ${row.tries}, lane = ${row.lane}, epoch = 0,
+          stored_bytes = stored_bytes + ${bytes}
         WHERE id = ${row.id}`,
   );
 }

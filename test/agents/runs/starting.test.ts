@@ -31,6 +31,7 @@ function open({ terms = TERMS, judged, start }: Doubles = {}) {
   const around = {
     ...{ clock: createManualClock(), ids: createSeededIds(), alias: "svc", inside: { chat } },
     settings: () => ({ limits }),
+    disk: { require() {} },
   };
   let reads = 0;
   const runs = {

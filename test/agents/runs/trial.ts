@@ -168,7 +168,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     },
   });
   const around: Around = {
-    ...{ database: seen, process, compute: inlineCompute, log },
+    ...{ database: seen, process, compute: inlineCompute, log, disk: { require() {} } },
     secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
@@ -268,7 +268,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       if (thread_id !== null) run.thread_id = thread_id;
       await bound.start({
         ...{ run, thread_id, message_id: `m-${id}`, hook_message_id: `h-${id}`, idempotency: null },
-        limits: { active_runs: 1_000_000, daily_runs: 1_000_000 },
+        limits: { active_runs: 1_000_000, daily_runs: 1_000_000, stored_bytes: 1e12 },
       });
       return id;
     },

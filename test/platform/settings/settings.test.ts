@@ -92,6 +92,10 @@ connections = 3
 triggers = 4
 endpoints = 5
 waiting_deliveries = 6
+agents = 8
+versions = 9
+stored_bytes = 1_048_576
+free_disk_bytes = 0
 hook_requests_per_minute = 7
 address_requests_per_minute = 60
 
@@ -199,6 +203,10 @@ describe("without a file", () => {
         triggers: 100,
         endpoints: 20,
         waiting_deliveries: 10_000,
+        agents: 1_000,
+        versions: 1_000,
+        stored_bytes: 10_737_418_240,
+        free_disk_bytes: 536_870_912,
         hook_requests_per_minute: 60,
         address_requests_per_minute: 1_200,
       },
@@ -297,6 +305,10 @@ describe("a file", () => {
       triggers: 4,
       endpoints: 5,
       waiting_deliveries: 6,
+      agents: 8,
+      versions: 9,
+      stored_bytes: 1_048_576,
+      free_disk_bytes: 0,
       hook_requests_per_minute: 7,
       address_requests_per_minute: 60,
     });

@@ -1,6 +1,7 @@
 // Versions: what they inherit, what they replace, and pages of them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { agentStore } from "../../../src/agents/definitions/store.ts";
+import { AMPLE } from "../../store/agent-cases.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -154,7 +155,8 @@ describe("POST /v1/agents/{id}/versions", () => {
     const found = await app.app.database.bind(agentStore).find(made.id, account_id);
     const [id, slug] = [crypto.randomUUID(), "of-an-older-release"];
     const older = { ...found!.version, agent_id: id, tools: ["gone"], tool_revisions: [gone] };
-    await app.app.database.bind(agentStore).create({ ...found!.agent, id, slug }, older, false);
+    const agent = { ...found!.agent, id, slug };
+    await app.app.database.bind(agentStore).create(agent, older, false, AMPLE);
     expect(await add(id)).toMatchObject({ version: 2, tools: ["gone"], tool_revisions: [gone] });
     const asked = await post(id, { tools: ["calculator", "gone"] });
     await expectRefusal(asked, 400, "invalid_request", "tools.1");

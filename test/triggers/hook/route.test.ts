@@ -46,7 +46,7 @@ beforeEach(async () => {
         wishes.push(wish);
         return fire(wish);
       };
-      openHook(door, note, around);
+      openHook(door, note, { ...around, disk: { require() {} } });
     },
     { half: "agents", clock },
   );

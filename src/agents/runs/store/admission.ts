@@ -2,9 +2,17 @@
 import { Type } from "@sinclair/typebox";
 import { cleanText, type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
+import { Row } from "../../../platform/shape.ts";
+import {
+  countStored,
+  refuseOverBudget,
+  requireStorage,
+  sumStored,
+} from "../../../platform/storage/store.ts";
 import { markThread } from "../../threads/store.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { listAsks, RunRow } from "../run.ts";
+import { measureStart } from "./stored-bytes.ts";
 
 export interface Admission {
   /** Complete but for what only the transaction knows: its number, place and mark. */
@@ -29,6 +37,8 @@ export interface StartLimits {
   active_runs: number;
   /** Runs that an account starts in any 24 hours. */
   daily_runs: number;
+  /** Bytes that an account stores. */
+  stored_bytes: number;
 }
 
 export interface Started {
@@ -51,7 +61,10 @@ const Counts = Type.Object({
   started: Type.Integer(),
   active: Type.Integer(),
   last_created_at: Type.Integer(),
+  stored_bytes: Type.Integer(),
 });
+/** A run as it is counted: `stored_bytes` go away with it. */
+const CountedRunRow = Row(RunRow, { stored_bytes: Type.Integer() });
 const At = Type.Object({ created_at: Type.Integer() });
 
 /**
@@ -67,9 +80,13 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   const seat = await judgeSeat(tx, given);
   const counts = await tx.one(
     Counts,
-    sql`SELECT started, active, last_created_at FROM run_counts
-        WHERE account_id = ${run.account_id}`,
+    sql`SELECT started, active, last_created_at, ${sumStored(run.account_id)} AS stored_bytes
+        FROM run_counts WHERE account_id = ${run.account_id}`,
   );
+  const { own, thread } = measureStart(run, given.thread_id === null);
+  // agents.errors: storage_limit_reached
+  if (counts) refuseOverBudget(counts.stored_bytes + own + thread, limits.stored_bytes);
+  else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
   await refuseLimits(tx, run, counts, limits);
   if (given.thread_id === null) await addThread(tx, run);
   // The body of a hook is stored here: what stands in a thread marks it.
@@ -88,7 +105,8 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
         ON CONFLICT (account_id) DO UPDATE SET started = run_counts.started + 1,
           active = run_counts.active + 1, last_created_at = excluded.last_created_at`,
   );
-  await tx.run(sql`INSERT INTO runs ${into(RunRow, row)}`);
+  await tx.run(sql`INSERT INTO runs ${into(CountedRunRow, { ...row, stored_bytes: own })}`);
+  await countStored(tx, run.account_id, "runs", own + thread);
   await addMessages(tx, row, given);
   // By the clock as it is, not as the account's runs have seen it: the same clock asks for it.
   if (idempotency) await remember(tx, run, idempotency);

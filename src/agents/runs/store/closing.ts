@@ -11,6 +11,7 @@ import type { RunRow } from "../run.ts";
 import type { Status } from "../states.ts";
 import type { NewStep, ToolCallData } from "../step.ts";
 import { addSteps, writeRecord } from "./record.ts";
+import { addBytes, measureRecord } from "./stored-bytes.ts";
 
 /** Ids that nobody has used, of which a write takes as many as it needs. */
 export type FreshIds = readonly string[];
@@ -51,10 +52,11 @@ export async function closeRun(
   const message_seq = run.message_seq + messages.length;
   await tx.run(
     sql`UPDATE runs SET last_seq = ${last_seq}, message_seq = ${message_seq},
-          usage_tool_calls = ${tool_calls}
+          usage_tool_calls = ${tool_calls},
+          ${addBytes(measureRecord({ steps, messages, outputs: [] }))}
         WHERE id = ${run.id}`,
   );
-  const place = { agent_id: run.agent_id, thread_id: run.thread_id, last_seq, message_seq };
+  const place = { ...run, last_seq, message_seq };
   const record = {
     run_id: run.id,
     at: now,

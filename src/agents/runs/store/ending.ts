@@ -7,6 +7,7 @@ import { Run, RunRow } from "../run.ts";
 import { ENDINGS, type FinalStatus, isActive, type Status, transit } from "../states.ts";
 import { closeApprovals, type FreshIds } from "./closing.ts";
 import { type Record, setProgress, writeRecord } from "./record.ts";
+import { addBytes, measureRecord, settleLast } from "./stored-bytes.ts";
 
 export interface Ending {
   status: FinalStatus;
@@ -25,7 +26,7 @@ export async function finish(tx: Tx, given: Record, ending: Ending): Promise<Run
     sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
           message_seq = message_seq + ${messages.length}, status = ${to},
           error = ${ending.error === null ? null : JSON.stringify(ending.error)},
-          finished_at = ${at}, epoch = 0
+          finished_at = ${at}, epoch = 0, ${addBytes(measureRecord(given))}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' RETURNING *`,
   );
   if (!row) return null;
@@ -42,6 +43,7 @@ export async function settleEnding(
   event_id: string,
   from: Status,
 ): Promise<void> {
+  await settleLast(tx, row.id);
   if (isActive(from)) await countActive(tx, row.account_id, -1);
   await addToDay(tx, row);
   await tellOutside(tx, {

@@ -14,6 +14,15 @@ import { markThread } from "../../threads/store.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
 import type { RunRow } from "../run.ts";
 import { type NewStep, StepRow } from "../step.ts";
+import {
+  addBytes,
+  countRunBytes,
+  measureRecord,
+  measureSteps,
+  SETTLED_AT_BYTES,
+  settleStored,
+  writeData,
+} from "./stored-bytes.ts";
 
 /** What the process that executes a run knows of it, and alone may write. */
 export type Progress = Pick<
@@ -63,9 +72,11 @@ export function setProgress({ cost, usage, ...progress }: Progress): Sql {
 }
 
 const Place = Type.Object({
+  account_id: Type.String(),
   agent_id: Type.String(),
   thread_id: Type.String(),
   ...Recorded.properties,
+  unsettled_bytes: Type.Integer(),
 });
 
 const StepPlace = Type.Object({ seq: Type.Integer() });
@@ -97,12 +108,14 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
     Place,
     sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
           message_seq = message_seq + ${messages.length},
-          crashes = crashes * ${isProgress(steps) ? 0 : 1}
+          crashes = crashes * ${isProgress(steps) ? 0 : 1}, ${addBytes(measureRecord(given))}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
-        RETURNING agent_id, thread_id, last_seq, message_seq, cancel_requested`,
+        RETURNING account_id, agent_id, thread_id, last_seq, message_seq, cancel_requested,
+          unsettled_bytes`,
   );
   if (!place) return null;
   await writeRecord(tx, given, place, "running");
+  if (place.unsettled_bytes >= SETTLED_AT_BYTES) await settleStored(tx, run_id);
   return place;
 }
 
@@ -111,19 +124,20 @@ function isProgress(steps: Record["steps"]): boolean {
   return steps.some(({ kind }) => kind !== "system");
 }
 
-/** The rows of a record, once it is known where they go. */
+/** The rows of a record, once it is known where they go; what they take is counted by then. */
 export async function writeRecord(
   tx: Tx,
   { run_id, at, steps, messages, outputs, effects, summary, progress }: Omit<Record, "epoch">,
   {
+    account_id,
     agent_id,
     thread_id,
     last_seq,
     message_seq,
-  }: Pick<RunRow, "agent_id" | "thread_id" | "last_seq" | "message_seq">,
+  }: Pick<RunRow, "account_id" | "agent_id" | "thread_id" | "last_seq" | "message_seq">,
   status: RunRow["status"],
 ): Promise<void> {
-  await addSteps(tx, run_id, steps, { last_seq, at, status });
+  await insertSteps(tx, run_id, steps, { last_seq, at, status });
   if (messages.length > 0) {
     const first = message_seq - messages.length + 1;
     const rows = messages.map(({ content, ...message }, i) =>
@@ -147,7 +161,7 @@ export async function writeRecord(
     );
   }
   for (const { effect, external } of effects) {
-    await applyNoteEffect(tx, agent_id, effect, external, at);
+    await applyNoteEffect(tx, { account_id, agent_id }, effect, external, at);
   }
   if (summary) {
     await tx.run(
@@ -162,23 +176,39 @@ export async function writeRecord(
 
 /** Its data is the text that is stored. */
 const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
-const insertSteps = createInsertion(StepText, "INSERT INTO steps", "");
+const insertStepRows = createInsertion(StepText, "INSERT INTO steps", "");
 const insertMessages = createInsertion(MessageRow, "INSERT INTO messages", "");
+
+interface StepsAt {
+  last_seq: number;
+  at: number;
+  status: RunRow["status"];
+}
 
 /** A part: the newest steps of a run, whose last has the number `last_seq`. */
 export async function addSteps(
   tx: Tx,
   run_id: string,
   steps: readonly (NewStep | WrittenStep)[],
-  { last_seq, at, status }: { last_seq: number; at: number; status: RunRow["status"] },
+  place: StepsAt,
+): Promise<void> {
+  await insertSteps(tx, run_id, steps, place);
+  await countRunBytes(tx, run_id, { own: measureSteps(steps), thread: 0 });
+}
+
+async function insertSteps(
+  tx: Tx,
+  run_id: string,
+  steps: readonly (NewStep | WrittenStep)[],
+  { last_seq, at, status }: StepsAt,
 ): Promise<void> {
   if (steps.length === 0) return;
   const first = last_seq - steps.length + 1;
   const rows = steps.map(({ id, kind, round, data }, i) =>
     writeRow(StepText, {
       ...{ id, run_id, seq: first + i, kind, round, created_at: at, status },
-      data: typeof data === "string" ? data : JSON.stringify(data),
+      data: writeData(data),
     }),
   );
-  await tx.run(insertSteps(rows));
+  await tx.run(insertStepRows(rows));
 }

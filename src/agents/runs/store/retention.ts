@@ -1,12 +1,18 @@
 // What of runs is deleted when it is old: finished runs with their steps, and keys of requests.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../platform/database/index.ts";
 import { maybe } from "../../../platform/shape.ts";
+import { countStored, sumBy } from "../../../platform/storage/store.ts";
 
 const Aged = Type.Object({
   id: Type.String(),
   created_at: Type.Integer(),
   finished_at: maybe(Type.Integer()),
+});
+
+const Freed = Type.Object({
+  account_id: Type.String(),
+  stored_bytes: Type.Integer(),
 });
 
 export interface Swept {
@@ -30,18 +36,25 @@ export async function sweepRuns(
     sql`SELECT id, created_at, finished_at FROM runs WHERE id > ${after_id}
         ORDER BY id LIMIT ${limit}`,
   );
-  let deleted = 0;
+  const freed: Static<typeof Freed>[] = [];
   for (const { id, finished_at } of rows) {
     if (finished_at === null || finished_at >= until) continue;
     await tx.run(sql`DELETE FROM steps WHERE run_id = ${id}`);
     await tx.run(sql`DELETE FROM tool_outputs WHERE run_id = ${id}`);
     await tx.run(sql`DELETE FROM approvals WHERE run_id = ${id}`);
-    await tx.run(sql`DELETE FROM runs WHERE id = ${id}`);
-    deleted++;
+    freed.push(
+      ...(await tx.all(
+        Freed,
+        sql`DELETE FROM runs WHERE id = ${id} RETURNING account_id, stored_bytes`,
+      )),
+    );
+  }
+  for (const [account_id, bytes] of sumBy(freed, (row) => row.account_id)) {
+    await countStored(tx, account_id, "runs", -bytes);
   }
   const last = rows.at(-1);
   const isDone = rows.length < limit || last!.created_at >= until;
-  return { deleted, after_id: isDone ? null : last!.id };
+  return { deleted: freed.length, after_id: isDone ? null : last!.id };
 }
 
 /** Keys of requests whose day is over. */

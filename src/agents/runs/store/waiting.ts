@@ -3,10 +3,12 @@ import { Type } from "@sinclair/typebox";
 import { into, sql, type Tx } from "../../../platform/database/index.ts";
 import { tellOutside } from "../../../platform/outbox/store.ts";
 import { show } from "../../../platform/shape.ts";
+import { measureRow } from "../../../platform/storage/store.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
 import { transit } from "../states.ts";
 import { countActive } from "./ending.ts";
 import { findRecorded, type Record, type Recorded, record } from "./record.ts";
+import { addBytes, settleStored } from "./stored-bytes.ts";
 
 /** An approval as it is asked for, and the id of the event that tells of it. */
 export interface Request {
@@ -41,7 +43,11 @@ async function requestApprovals(
   const run = await tx.one(Pending, sql`SELECT pending_approvals FROM runs WHERE id = ${run_id}`);
   const asked = requests.map(({ approval }) => approval.id);
   const pending = JSON.stringify([...run!.pending_approvals, ...asked]);
-  await tx.run(sql`UPDATE runs SET pending_approvals = ${pending} WHERE id = ${run_id}`);
+  const own = requests.reduce((sum, { approval }) => sum + measureApproval(approval), 0);
+  await tx.run(
+    sql`UPDATE runs SET pending_approvals = ${pending}, ${addBytes({ own, thread: 0 })}
+        WHERE id = ${run_id}`,
+  );
   for (const { approval, event_id } of requests) {
     await tx.run(sql`INSERT INTO approvals ${into(ApprovalRow, approval)}`);
     await tellOutside(tx, {
@@ -52,6 +58,10 @@ async function requestApprovals(
       data: { approval: show(Approval, approval) },
     });
   }
+}
+
+function measureApproval({ arguments: args, external_sources }: ApprovalRow): number {
+  return measureRow(JSON.stringify(args), JSON.stringify(external_sources));
 }
 
 const Owner = Type.Object({ account_id: Type.String() });
@@ -91,6 +101,7 @@ export async function beginWaiting(
     return asked.cancel_requested ? "cancelled" : "decided";
   }
   await countActive(tx, owner.account_id, -1);
+  await settleStored(tx, run_id);
   tx.tell("run", run_id);
   return "waits";
 }

@@ -14,7 +14,7 @@ const shown = { 200: { description: "Without its secret.", schema: Connection } 
 /** agents.endpoints.tools.p3: what creates or changes needs http tools to be on. */
 export function openConnectionRoutes(
   door: Door,
-  around: Pick<Around, "database" | "secrets" | "clock" | "ids" | "settings">,
+  around: Pick<Around, "database" | "secrets" | "clock" | "ids" | "disk" | "settings">,
 ): void {
   const connections = createConnections(around);
   openCreation(door, connections, around);
@@ -27,7 +27,7 @@ export function openConnectionRoutes(
 function openCreation(
   door: Door,
   connections: Connections,
-  { settings }: Pick<Around, "settings">,
+  { disk, settings }: Pick<Around, "disk" | "settings">,
 ): void {
   door.post(
     PATH,
@@ -51,6 +51,7 @@ function openCreation(
       const { header_name = null, allowed_hosts, ...sent } = body;
       const wish = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
       const { connections: connections_max } = settings().limits;
+      disk.require();
       const made = await connections.create(account_id, wish, connections_max);
       return [201, show(Connection, made)];
     },

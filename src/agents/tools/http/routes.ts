@@ -26,7 +26,7 @@ export function openRegistrationRoutes(door: Door, around: ToolsAround, judges: 
 
 /** agents.endpoints.tools.post_tools */
 function openRegistration(door: Door, around: ToolsAround, judges: Judges): void {
-  const { tools, catalog, clock, settings } = around;
+  const { tools, catalog, clock, disk, settings } = around;
   const isBuiltin = (name: string) => catalog.find(name) !== undefined;
   door.post(
     "/v1/tools",
@@ -40,7 +40,7 @@ function openRegistration(door: Door, around: ToolsAround, judges: Judges): void
       replies: { 201: { description: "Its first revision.", schema: ToolRevision } },
       refusals: [
         ...(["invalid_request", "url_refused", "connection_not_found"] as const),
-        ...(["tool_exists", "tool_limit_reached"] as const),
+        ...(["tool_exists", "tool_limit_reached", "storage_limit_reached"] as const),
       ],
     },
     async ({ body, caller: { account_id } }) => {
@@ -50,7 +50,8 @@ function openRegistration(door: Door, around: ToolsAround, judges: Judges): void
       judgeName(name, isBuiltin);
       const host = await judgeRevision(body, account_id, judges);
       const revision = readRevision(body, { account_id, name, created_at: clock.now() });
-      const made = await tools.register(revision, host, settings().limits.tools);
+      disk.require();
+      const made = await tools.register(revision, host, settings().limits);
       return [201, showRevision(made)];
     },
   );
@@ -58,7 +59,7 @@ function openRegistration(door: Door, around: ToolsAround, judges: Judges): void
 
 /** agents.endpoints.tools.p1 */
 function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
-  const { tools, clock } = around;
+  const { tools, clock, disk, settings } = around;
   door.post(
     "/v1/tools/:name/revisions",
     {
@@ -73,6 +74,7 @@ function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
       refusals: [
         ...(["invalid_request", "url_refused"] as const),
         ...(["tool_not_found", "connection_not_found", "tool_limit_reached"] as const),
+        "storage_limit_reached",
       ],
     },
     async ({ params: { name }, body, caller }) => {
@@ -80,8 +82,9 @@ function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
         // Before its fields: what is not there takes none.
         if (!(await tools.find(account_id, name))) return undefined;
         const host = await judgeRevision(body, account_id, judges);
-        const created_at = clock.now();
-        return tools.revise(readRevision(body, { account_id, name, created_at }), host);
+        disk.require();
+        const revision = readRevision(body, { account_id, name, created_at: clock.now() });
+        return tools.revise(revision, host, settings().limits.stored_bytes);
       };
       return [201, showRevision(await forOwner(around, name, caller, revise))];
     },

@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { type Db, into, none, sql, store, type Tx } from "../../../platform/database/index.ts";
 import { refuse } from "../../../platform/refusal.ts";
 import { oneOf } from "../../../platform/shape.ts";
+import { measureWhole, storeDefinition } from "../../../platform/storage/store.ts";
 import { bindHost } from "../connections/store.ts";
 import { RISKS } from "../contract.ts";
 import { StoredRevision, ToolRevisionRow } from "./revision.ts";
@@ -24,6 +25,13 @@ const Standing = Type.Object({
 export interface Pinned {
   name: string;
   revision: number;
+}
+
+export interface ToolLimits {
+  /** Enabled tools of an account. */
+  tools: number;
+  /** Bytes that an account stores. */
+  stored_bytes: number;
 }
 
 const Name = Type.Object({ name: Type.String() });
@@ -88,8 +96,9 @@ export const toolStore = store(
      * agents.endpoints.tools.post_tools: the first revision of a new name. Of at most so many
      * enabled tools; `host` is that of its endpoint, for its connection.
      */
-    register: async (tx, revision: StoredRevision, host: string, tools_max: number) => {
+    register: async (tx, revision: StoredRevision, host: string, limits: ToolLimits) => {
       const { account_id, name, created_at } = revision;
+      const { tools: tools_max, stored_bytes } = limits;
       if (await findHead(tx, account_id, name)) throw refuseName(name);
       await requireRoom(tx, account_id, tools_max);
       await requireNames(tx, account_id, tools_max * NAMES_A_PLACE);
@@ -97,10 +106,10 @@ export const toolStore = store(
         sql`INSERT INTO tools (account_id, name, status, revision, created_at)
             VALUES (${account_id}, ${name}, 'enabled', 1, ${created_at})`,
       );
-      return addRevision(tx, { ...revision, revision: 1 }, host);
+      return addRevision(tx, { ...revision, revision: 1 }, host, stored_bytes);
     },
     /** The next revision of a tool, in whatever status; undefined: there is no such tool. */
-    revise: async (tx, revision: StoredRevision, host: string) => {
+    revise: async (tx, revision: StoredRevision, host: string, stored_max: number) => {
       const { account_id, name } = revision;
       const head = await findHead(tx, account_id, name);
       if (!head) return undefined;
@@ -113,7 +122,7 @@ export const toolStore = store(
         sql`UPDATE tools SET revision = ${next.revision}
             WHERE account_id = ${account_id} AND name = ${name}`,
       );
-      return addRevision(tx, next, host);
+      return addRevision(tx, next, host, stored_max);
     },
     /** No run calls it any more. The latest revision; undefined: there is no such tool. */
     disable: (tx, account_id: string, name: string) => setStatus(tx, account_id, name, "disabled"),
@@ -151,8 +160,9 @@ function findLatest(db: Db, account_id: string, name: string) {
   );
 }
 
-async function addRevision(tx: Tx, revision: StoredRevision, host: string) {
+async function addRevision(tx: Tx, revision: StoredRevision, host: string, stored_max: number) {
   const { account_id, name, connection_id } = revision;
+  await storeDefinition(tx, account_id, measureWhole(StoredRevision, revision), stored_max);
   if (connection_id !== null) await bindHost(tx, connection_id, account_id, host);
   await tx.run(sql`INSERT INTO tool_revisions ${into(StoredRevision, revision)}`);
   return (await findLatest(tx, account_id, name))!;

@@ -10,10 +10,11 @@ import { events } from "./0008-events.ts";
 import { upkeep } from "./0009-upkeep.ts";
 import { commits } from "./0010-commits.ts";
 import { crashes } from "./0011-crashes.ts";
+import { storedBytes } from "./0012-stored-bytes.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, ledger],
   ...[holds, agents, tools, events],
-  ...[upkeep, commits, crashes],
+  ...[upkeep, commits, crashes, storedBytes],
 ];

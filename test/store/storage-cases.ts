@@ -1,0 +1,317 @@
+// What the counters of stored bytes must do, and the limits that they serve, on every engine.
+import { expect } from "bun:test";
+import { FREE, makeApproval, makeMessage, makeRecord, makeStep } from "../support/runs.ts";
+import { AMPLE, create, wish } from "./agent-cases.ts";
+import type { Case, Houses } from "./cases.ts";
+import { codeOf, count, end, start, takeUp } from "./run-acts.ts";
+import { makeRevision } from "./tool-cases.ts";
+import { addEndpoint, fillOne, LATER } from "./webhook-acts.ts";
+import { settleNext } from "./webhook-sending-acts.ts";
+
+const HOST = "api.example.com";
+const LONG = "ä".repeat(2_000);
+const KEPT = 768;
+
+/** A run that has ended behind steps, a result, messages and an approval. */
+const runOnce = async (houses: Houses, id: string) => {
+  await start(houses, id, { input: { message: LONG } });
+  await takeUp(houses);
+  const approval = makeApproval(`approval of ${id}`, id);
+  await houses.runs.plan(
+    makeRecord(id, {
+      steps: [makeStep(`plan of ${id}`, LONG)],
+      messages: [makeMessage(`reply of ${id}`, { content: LONG })],
+      outputs: [{ tool_call_id: "call-1", content: LONG }],
+    }),
+    [{ approval, event_id: `request of ${id}` }],
+  );
+  await end(houses, id);
+};
+
+const countingCases: Case[] = [
+  {
+    method: "storage.find",
+    title: "knows of nothing at first",
+    act: ({ storage }) => storage.find("a-1"),
+    judge: (answer) => expect(answer).toBe(0),
+  },
+  {
+    method: "storage.find",
+    title: "counts every row of runs that have ended, and nothing of another account",
+    async given(houses) {
+      await runOnce(houses, "r-1");
+      await runOnce(houses, "r-2");
+      await start(houses, "r-3", { account_id: "a-2" });
+      await houses.runs.cancel("r-3", null, ["event of r-3"], LATER);
+    },
+    act: ({ storage }) => Promise.all([storage.find("a-1"), storage.find("a-2")]),
+    judge: async (answer, { rows }) =>
+      expect(answer).toEqual([await rows.add("a-1"), await rows.add("a-2")]),
+  },
+  {
+    method: "storage.find",
+    title: "gives back what is swept: of a run its thread stays, of events nothing",
+    given: (houses) => runOnce(houses, "r-1"),
+    async act({ runs, outbox, storage }) {
+      const before = await storage.find("a-1");
+      await runs.sweep("", LATER, 100);
+      await outbox.sweep(LATER, 100);
+      return { before, after: await storage.find("a-1") };
+    },
+    async judge(answer, { rows }) {
+      const { before, after } = answer as { before: number; after: number };
+      expect(await rows.add("a-1")).toBe(after);
+      // Its message and the reply, two thousand letters of two bytes each.
+      expect(after).toBe(256 + 2 * (256 + 4_000));
+      expect(before).toBeGreaterThan(after + 3 * 4_000);
+    },
+  },
+  {
+    method: "storage.find",
+    title: "learns of a run that goes on a mebibyte at a time, and of one that waits at once",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+    },
+    async act({ runs, storage }) {
+      const seen: number[] = [];
+      for (const n of count(3)) {
+        const content = "x".repeat(450_000);
+        await runs.settle(makeRecord("r-1", { outputs: [{ tool_call_id: `c-${n}`, content }] }));
+        seen.push(await storage.find("a-1"));
+      }
+      const approval = makeApproval("p-1", "r-1");
+      await runs.plan(makeRecord("r-1"), [{ approval, event_id: "e-1" }]);
+      await runs.wait("r-1", 1, 5);
+      return seen;
+    },
+    async judge(answer, { rows, storage }) {
+      const [first, second, third] = answer as [number, number, number];
+      expect(second).toBe(first);
+      expect(third).toBeGreaterThan(first + 3 * 450_000);
+      expect(await storage.find("a-1")).toBe(await rows.add("a-1"));
+    },
+  },
+  {
+    method: "storage.find",
+    title: "counts notes as they are now",
+    async given({ noted }) {
+      const set = (key: string, content: string) =>
+        noted.apply("g-1", { set: { key, content } }, false, 0);
+      await set("a", LONG);
+      await set("a", "short");
+      await set("b", LONG);
+      await noted.apply("g-1", { delete: { key: "b" } }, false, 0);
+      await noted.apply("g-1", { delete: { key: "c" } }, false, 0);
+    },
+    act: ({ storage }) => storage.find("a-1"),
+    judge: (answer) => expect(answer).toBe(256 + 5),
+  },
+  {
+    method: "storage.find",
+    title:
+      "counts deliveries with their attempts, until they are swept or their endpoint is deleted",
+    async given(houses) {
+      await fillOne(houses);
+      await addEndpoint(houses, "w-2");
+    },
+    async act(houses) {
+      const { storage, webhooks, rows } = houses;
+      const seen: number[] = [];
+      const see = async () => seen.push((await storage.find("a-1")) - (await rows.add("a-1")));
+      await see();
+      await settleNext(houses, "delivered");
+      await see();
+      await webhooks.sweep(LATER * 2, 1);
+      await see();
+      await webhooks.remove("w-1", "a-1");
+      await see();
+      await webhooks.sweepGone(100);
+      await see();
+      return seen;
+    },
+    judge(answer) {
+      const [made, tried, swept, removed, gone] = answer as number[];
+      expect(made).toBe(5 * KEPT);
+      expect(tried).toBeGreaterThan(made! + 255);
+      expect(swept).toBe(4 * KEPT);
+      expect([removed, gone]).toEqual([0, 0]);
+    },
+  },
+  {
+    method: "storage.list",
+    title: "shows every account that has stored something",
+    async given(houses) {
+      await create(houses, "g-1");
+      await create(houses, "g-2", { account_id: "a-2" });
+    },
+    act: ({ storage }) => storage.list(),
+    judge: async (answer, { storage }) =>
+      expect(answer).toEqual([
+        { account_id: "a-1", bytes: await storage.find("a-1") },
+        { account_id: "a-2", bytes: await storage.find("a-2") },
+      ]),
+  },
+];
+
+const definitionCases: Case[] = [
+  {
+    method: "agents.create",
+    title: "makes as many agents as an account may have, of however many at once",
+    given: (houses) => create(houses, "theirs", { account_id: "a-2" }),
+    act: (houses) =>
+      Promise.all(
+        count(8).map((n) => codeOf(create(houses, `g-${n}`, {}, false, { ...AMPLE, agents: 3 }))),
+      ),
+    async judge(answer, { agents }) {
+      const codes = answer as string[];
+      expect(codes.filter((code) => code === "accepted")).toHaveLength(3);
+      expect(codes.filter((code) => code === "agent_limit_reached")).toHaveLength(5);
+      expect(await agents.list("a-1")).toHaveLength(3);
+    },
+  },
+  {
+    method: "agents.update",
+    title: "an archived agent leaves room for another, and comes back only where there is room",
+    given: (houses) => create(houses, "g-1"),
+    async act(houses) {
+      const { agents } = houses;
+      const turn = (id: string, status: "active" | "archived") =>
+        codeOf(agents.update(id, "a-1", { status }, LATER, 1));
+      const add = () => codeOf(create(houses, "g-2", {}, false, { ...AMPLE, agents: 1 }));
+      return [
+        await add(),
+        await turn("g-1", "archived"),
+        await add(),
+        await turn("g-1", "active"),
+        await turn("g-2", "archived"),
+        await turn("g-1", "active"),
+        // It counts already.
+        await turn("g-1", "active"),
+      ];
+    },
+    judge: (answer) =>
+      expect(answer).toEqual([
+        ...["agent_limit_reached", "accepted", "accepted", "agent_limit_reached"],
+        ...["accepted", "accepted", "accepted"],
+      ]),
+  },
+  {
+    method: "agents.addVersion",
+    title: "makes as many versions as an agent may have, of however many at once",
+    given: (houses) => create(houses, "g-1"),
+    act: ({ agents }) =>
+      Promise.all(
+        count(6).map(() => codeOf(agents.addVersion(wish({ limits: { ...AMPLE, versions: 3 } })))),
+      ),
+    async judge(answer, { agents }) {
+      const codes = (answer as string[]).toSorted();
+      expect(codes).toEqual([
+        ...["accepted", "accepted"],
+        ...Array.from({ length: 4 }, () => "version_limit_reached"),
+      ]);
+      expect(await agents.listVersions("g-1", 10, null)).toHaveLength(3);
+    },
+  },
+];
+
+/** A budget with this much room left. */
+const left = async ({ storage }: Houses, bytes: number) => (await storage.find("a-1")) + bytes;
+
+const budgetCases: Case[] = [
+  {
+    method: "agents.create",
+    title: "refuses what is over the account's budget, and leaves nothing of it",
+    given: (houses) => create(houses, "g-1"),
+    async act(houses) {
+      const stored_bytes = await left(houses, 300);
+      const limits = { ...AMPLE, stored_bytes };
+      return [
+        await codeOf(create(houses, "g-2", {}, false, limits)),
+        await codeOf(houses.agents.addVersion(wish({ limits }))),
+        await codeOf(create(houses, "g-3", { account_id: "a-2" }, false, limits)),
+        (await left(houses, 300)) - stored_bytes,
+      ];
+    },
+    judge: async (answer, { agents }) => {
+      expect(answer).toEqual(["storage_limit_reached", "storage_limit_reached", "accepted", 0]);
+      expect(await agents.find("g-2", "a-1")).toBeUndefined();
+      expect((await agents.find("g-1", "a-1"))!.agent.current_version).toBe(1);
+    },
+  },
+  {
+    method: "agents.addVersion",
+    title: "of many at once no more than fit into the account's budget are made",
+    given: (houses) => create(houses, "g-1"),
+    async act(houses) {
+      const before = await houses.storage.find("a-1");
+      await houses.agents.addVersion(wish());
+      const each = (await houses.storage.find("a-1")) - before;
+      const stored_bytes = await left(houses, 3 * each);
+      const made = await Promise.all(
+        count(9).map(() =>
+          codeOf(houses.agents.addVersion(wish({ limits: { ...AMPLE, stored_bytes } }))),
+        ),
+      );
+      return [made.filter((code) => code === "accepted").length, await left(houses, -stored_bytes)];
+    },
+    judge: (answer) => expect(answer).toEqual([3, 0]),
+  },
+  {
+    method: "tools.register",
+    title: "refuses tools and revisions that are over the account's budget",
+    given: ({ tools }) =>
+      tools.register(makeRevision("one"), HOST, { tools: 9, stored_bytes: 1e9 }),
+    async act(houses) {
+      const stored_bytes = await left(houses, 300);
+      const { tools } = houses;
+      return [
+        await codeOf(tools.register(makeRevision("two"), HOST, { tools: 9, stored_bytes })),
+        await codeOf(tools.revise(makeRevision("one"), HOST, stored_bytes)),
+        await codeOf(tools.revise(makeRevision("one"), HOST, stored_bytes + 10_000)),
+      ];
+    },
+    judge: (answer) =>
+      expect(answer).toEqual(["storage_limit_reached", "storage_limit_reached", "accepted"]),
+  },
+  {
+    method: "runs.start",
+    title: "refuses a run that is over the account's budget; what runs goes on and is counted",
+    async given(houses) {
+      await start(houses, "r-1");
+      await takeUp(houses);
+    },
+    async act(houses) {
+      await end(houses, "r-1");
+      const stored_bytes = await left(houses, 4_000);
+      const ask = (id: string, message: string) =>
+        codeOf(start(houses, id, { input: { message } }, { limits: { ...FREE, stored_bytes } }));
+      const first = await ask("r-2", LONG);
+      const others = await Promise.all(count(6).map((n) => ask(`of ${n}`, "Hi.")));
+      return [first, others.filter((code) => code === "accepted").length];
+    },
+    judge: (answer) => expect(answer).toEqual(["storage_limit_reached", 2]),
+  },
+  {
+    method: "runs.start",
+    title: "refuses the first run of an account whose definitions have used its budget up",
+    given: (houses) => create(houses, "g-1"),
+    act: (houses) => codeOf(start(houses, "r-1", {}, { limits: { ...FREE, stored_bytes: 1_600 } })),
+    judge: (answer) => expect(answer).toBe("storage_limit_reached"),
+  },
+  {
+    method: "webhooks.test",
+    title: "refuses a test that is over the account's budget",
+    given: fillOne,
+    async act(houses) {
+      const { webhooks } = houses;
+      const stored_max = await left(houses, 300);
+      const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER, waiting_max: 99 };
+      const fresh = { event_id: "e-test", delivery_id: "d-test" };
+      return codeOf(webhooks.test({ ...asking, stored_max }, fresh));
+    },
+    judge: (answer) => expect(answer).toBe("storage_limit_reached"),
+  },
+];
+
+export const storageCases: readonly Case[] = [...countingCases, ...definitionCases, ...budgetCases];
