@@ -40,8 +40,7 @@ export function createJournal(
   store: RunStore,
   state: RunState,
 ) {
-  const epoch = state.row.epoch;
-  const worked_before_ms = state.row.worked_ms;
+  const { epoch, worked_ms: worked_before_ms } = state.row;
   const begun_at = clock.monotonic();
   const countWorked = () => Math.round(worked_before_ms + clock.monotonic() - begun_at);
 
@@ -118,23 +117,31 @@ export function createJournal(
     async wait(): Promise<boolean> {
       const came = await retry(() => store.wait(state.row.id, epoch, countWorked()));
       if (came === "lost") throw new Lost();
-      if (came === "decided") await retry(() => takeDecisions(store, state));
+      if (came === "decided") await retry(() => takeLastDecisions(store, state));
       if (came === "cancelled") state.row = { ...state.row, cancel_requested: true };
       return came === "waits";
     },
+    takeDecisions: () => retry(() => takeDecisions(store, state)),
     release: () => retry(() => store.release(epoch, state.row.id, countWorked())),
   };
 }
 export type Journal = ReturnType<typeof createJournal>;
 
-/** What people decided while the run worked on other calls of its round. */
-async function takeDecisions(store: RunStore, state: RunState): Promise<void> {
-  const { id, usage } = state.row;
-  state.row = { ...state.row, pending_approvals: [] };
-  for (const step of await store.listDecisions(id, usage.rounds)) applyStep(state, step);
+/** Of a run that waits for nobody any more. */
+async function takeLastDecisions(store: RunStore, state: RunState): Promise<void> {
+  await takeDecisions(store, state);
   if (state.open.every(({ standing }) => standing === "asks")) {
     throw new Error("a run waits for approvals that nobody knows of");
   }
+}
+
+/** What people decided while the run worked on other calls of its round. */
+async function takeDecisions(store: RunStore, state: RunState): Promise<void> {
+  const { id, usage } = state.row;
+  for (const step of await store.listDecisions(id, usage.rounds)) applyStep(state, step);
+  const asking = state.open.filter(({ standing }) => standing === "asks");
+  const pending_approvals = asking.flatMap(({ call }) => call.approval_id ?? []);
+  state.row = { ...state.row, pending_approvals };
 }
 
 function writeStep({ id, round, kind, data }: NewStep): WrittenStep {

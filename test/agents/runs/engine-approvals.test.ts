@@ -69,6 +69,74 @@ describe("a call that is approved", () => {
     await judgeApprovals(trial, id);
   });
 
+  test("starts at once while others of its round work, and its run waits for what is left", async () => {
+    const [payments, looks] = [createReceiver(), createReceiver()];
+    const held = Promise.withResolvers<void>();
+    const look = makeSender("look", looks, { risk: "read" });
+    const slow: typeof look = {
+      ...look,
+      run: async (use) => {
+        await held.promise;
+        return look.run(use);
+      },
+    };
+    const pinned = pin([slow, makeSender("pay", payments, { risk: "irreversible" })], SHORT);
+    await open(script(call(["look", { n: 1 }], pay(1), pay(2), pay(3))), pinned);
+    const id = await trial.run();
+    const [first, second, third] = await trial.until(async () => {
+      const pending = await pendingOf(trial, id);
+      return pending.length === 3 && pending;
+    });
+    await decide(trial, first!.id, "approved");
+    await decide(trial, second!.id, "rejected");
+    await trial.until(async () => payments.arrivals.length === 1);
+    await trial.until(async () => (await outcomesOf(trial, id)).length === 1);
+    expect(payments.arrivals).toMatchObject([{ arguments: { sum: 1 } }]);
+    expect(await trial.find(id)).toMatchObject({
+      status: "running",
+      pending_approvals: [third!.id],
+    });
+    expect(looks.arrivals).toEqual([]);
+    held.resolve();
+    await trial.reaches(id, "waiting_approval");
+    expect(await outcomesOf(trial, id)).toEqual(["ok", "ok", "rejected"]);
+    await decide(trial, third!.id, "approved");
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 3 } });
+    expect(payments.arrivals.map((one) => one.arguments)).toEqual([{ sum: 1 }, { sum: 3 }]);
+    await judgeLog(trial, id);
+    await judgeApprovals(trial, id);
+  });
+
+  test("joins those that work, of which no more than eight do so at once", async () => {
+    const receiver = createReceiver();
+    const held = Promise.withResolvers<void>();
+    let [working, most] = [0, 0];
+    const hold = (tool: ReturnType<typeof makeSender>): typeof tool => ({
+      ...tool,
+      run: async (use) => {
+        most = Math.max(most, ++working);
+        await held.promise;
+        working--;
+        return tool.run(use);
+      },
+    });
+    const tools = [
+      makeSender("look", receiver, { risk: "read" }),
+      makeSender("pay", receiver, { risk: "irreversible" }),
+    ].map(hold);
+    const looks = Array.from({ length: 6 }, (_, n): Wish => ["look", { n }]);
+    const pays = Array.from({ length: 4 }, (_, n) => pay(n));
+    await open(script(call(...looks, ...pays)), pin(tools, SHORT));
+    const id = await trial.run();
+    await trial.until(async () => working === 6 && (await pendingOf(trial, id)).length === 4);
+    await decideAll(trial, id, "approved");
+    await trial.until(async () => working === 8);
+    held.resolve();
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 10 } });
+    expect([most, receiver.arrivals.length]).toEqual([8, 10]);
+    await judgeLog(trial, id);
+  });
+
   /** Restored from steps in which these kinds say another sum. */
   const openForged = (receiver: Receiver, ...kinds: StepRow["kind"][]) => {
     const forge = ({ data, ...step }: StepRow) => {
@@ -293,7 +361,7 @@ describe("several calls of one round", () => {
     await decide(trial, first!.id, "approved");
     await decide(trial, second!.id, "rejected");
     expect(await trial.find(id)).toMatchObject({ status: "running", pending_approvals: [] });
-    expect(receiver.arrivals).toHaveLength(1);
+    await trial.until(async () => receiver.arrivals.length === 2);
     going.resolve();
     await trial.ended(id);
     expect(receiver.arrivals).toMatchObject([{ tool: "look" }, { arguments: { sum: 1 } }]);
@@ -319,7 +387,7 @@ describe("several calls of one round", () => {
     going.resolve();
     await trial.reaches(id, "waiting_approval");
     expect(await trial.find(id)).toMatchObject({ pending_approvals: [second!.id] });
-    expect(receiver.arrivals).toHaveLength(1);
+    expect(receiver.arrivals).toHaveLength(2);
     await decide(trial, second!.id, "approved");
     await trial.ended(id);
     expect(receiver.times()).toEqual([1, 1, 1]);

@@ -18,6 +18,8 @@ export type OpenCall = { call: ToolCallData } & (
   | { standing: "denied"; event: "rejected" | "expired"; decided: Decided }
 );
 
+export type ReadyCall = Extract<OpenCall, { standing: "ready" }>;
+
 /** Only what changes something outside is written down before it is sent. */
 export function isSent({ attempt, risk }: ToolCallData): boolean {
   return attempt > 0 && risk !== "read";
@@ -46,7 +48,7 @@ export function applyDecision(open: OpenCall[], { event, approval }: ApprovalDat
 }
 
 /** A call as it will be sent: of an approved one with what was shown, and with nothing else. */
-export function prepareCall({ call, decided }: Extract<OpenCall, { standing: "ready" }>) {
+export function prepareCall({ call, decided }: ReadyCall) {
   if (decided === null) return call;
   if (hashArguments(decided.arguments) !== decided.arguments_sha256) {
     throw new Error("an approval's arguments are not those that were shown");

@@ -7,6 +7,7 @@ import type { ToolCallData } from "../step.ts";
 import type { Turn, Work } from "../work.ts";
 import { allowCalls } from "./allowing.ts";
 import { type Called, runCall } from "./calling.ts";
+import { watchDecisions } from "./decisions.ts";
 import { answerDenied } from "./denying.ts";
 import { prepareCall } from "./open-calls.ts";
 import { settle, settleAdrift, settleHung } from "./settling.ts";
@@ -14,7 +15,10 @@ import { settle, settleAdrift, settleHung } from "./settling.ts";
 /** So many calls of a round run side by side. */
 const CALLS_AT_ONCE = 8;
 
-/** What needs a person holds nothing up: it is waited for when all else is done. */
+/**
+ * What needs a person holds nothing up: it is waited for when all else is done, and starts at once
+ * where a person says so before.
+ */
 export async function workCalls(work: Work): Promise<Turn> {
   const { state, journal } = work;
   await work.refreshTools?.();
@@ -54,21 +58,26 @@ async function runSideBySide(
     });
     running.add(run);
   };
+  const decisions = watchDecisions(work);
   const broken = Promise.withResolvers<void>();
   const leave = () => broken.resolve();
   signal.addEventListener("abort", leave, { once: true });
   try {
     while (!signal.aborted && waiting.length + running.size + ready.length > 0) {
+      waiting.push(...(await decisions.takeApproved()).map(prepareCall));
       const allowed = await allowCalls(work, waiting.splice(0, CALLS_AT_ONCE - running.size));
       if (signal.aborted || state.row.cancel_requested) break;
       for (const call of allowed.calls) start(call);
       ready.push(...allowed.refused);
-      if (ready.length === 0) await Promise.race([broken.promise, ...running]);
+      if (ready.length === 0) {
+        await Promise.race([broken.promise, decisions.heard(), ...running]);
+      }
       const done = ready;
       ready = [];
       waiting = [...(await settle(work, done)), ...waiting];
     }
   } finally {
+    decisions.end();
     signal.removeEventListener("abort", leave);
     over.abort();
   }

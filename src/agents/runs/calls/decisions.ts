@@ -1,0 +1,44 @@
+// Decisions that people make while other calls of the round are at work.
+import type { Work } from "../work.ts";
+import type { OpenCall, ReadyCall } from "./open-calls.ts";
+
+export interface DecisionWatch {
+  /** Settles when something was written of the run: a decision may be among it. */
+  heard(): Promise<void>;
+  /** The calls that a person has allowed since the last look, and that nobody has started. */
+  takeApproved(): Promise<ReadyCall[]>;
+  end(): void;
+}
+
+/** An approval that comes while others work need not wait for them. */
+export function watchDecisions({ around, state, journal, refreshTools }: Work): DecisionWatch {
+  let news = Promise.withResolvers<void>();
+  // What was decided before anybody listened is told to nobody.
+  let isNew = true;
+  const end = around.database.listen("run", (id) => {
+    if (id !== null && id !== state.row.id) return;
+    isNew = true;
+    news.resolve();
+  });
+  return {
+    end,
+    heard: () => news.promise,
+    async takeApproved() {
+      if (!isNew) return [];
+      isNew = false;
+      news = Promise.withResolvers();
+      const asking = state.open.filter(({ standing }) => standing === "asks").map(nameOf);
+      if (asking.length === 0) return [];
+      await journal.takeDecisions();
+      const approved = state.open.filter((one): one is ReadyCall => {
+        return one.standing === "ready" && asking.includes(nameOf(one));
+      });
+      if (approved.length > 0) await refreshTools?.();
+      return approved;
+    },
+  };
+}
+
+function nameOf({ call }: OpenCall): string {
+  return call.tool_call_id;
+}
