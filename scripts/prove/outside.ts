@@ -1,12 +1,13 @@
 // All that comes from outside and must neither end the server nor hide what it does, in sections.
+import { proveCompute } from "./outside-compute.ts";
 import { proveData } from "./outside-data.ts";
 import type { Finding, Proof } from "./proof.ts";
 
-const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [proveData];
+const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [proveCompute, proveData];
 
 export const outside: Proof = {
   name: "outside",
-  about: "nothing outside ends the server unsaid, and what it lost is told",
+  about: "nothing outside ends the server unsaid or holds it up, and what it lost is told",
   async run(isLong) {
     const findings: Finding[] = [];
     for (const prove of sections) findings.push(...(await prove(isLong)));
