@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { findDamage } from "../../src/platform/database/index.ts";
@@ -122,4 +123,17 @@ put the right files in place, and start it again`;
     sentence,
   );
   expect((await failureOf(database.probe())).message).toBe(sentence);
+});
+
+test("where the database is a link, the log beside what it shows is looked at", async () => {
+  const place = await files.makePlace();
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  const real = join(dirname(place.file), "real.db");
+  mkdirSync(dirname(place.file));
+  symlinkSync(real, place.file);
+  const database = await openTestDatabase({ ...place, writer: WRITER }, true);
+  await database.bind(trialStore).create(makeTrial("t-0"));
+  rmSync(`${real}-wal`);
+  const { failure } = await database.failed;
+  expect((failure as Error).message).toStartWith(`${real}-wal was removed, moved or replaced`);
 });

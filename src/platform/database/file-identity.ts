@@ -1,12 +1,14 @@
 // Whether the files of an open SQLite database are still those that SQLite writes to.
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 
 /**
  * Notes which files lie there now, behind the first read of a connection; the returned function
  * names the first that is another or gone. SQLite goes on writing into a file without a name.
  */
 export function noteIdentities(file: string): () => string | null {
-  const noted = [file, `${file}-wal`, `${file}-shm`].map((path) => ({
+  // SQLite puts the other two beside what a link shows.
+  const real = realpathSync(file);
+  const noted = [file, `${real}-wal`, `${real}-shm`].map((path) => ({
     path,
     identity: identify(path),
   }));

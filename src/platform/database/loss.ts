@@ -1,6 +1,6 @@
 // What a SQLite database lacks of what was committed to it: looked at before anything writes to it.
 import { Database as Connection } from "bun:sqlite";
-import { constants, copyFileSync, existsSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, realpathSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readNotedCommits, readStoredCommits } from "./commit-counter.ts";
 
@@ -34,10 +34,14 @@ export function findLoss(file: string): Found {
 
 /** Copies the log of a database that lacks something: by the next opening SQLite may cut it. */
 export function keepLog(file: string, { noted }: Found): void {
-  const log = `${file}-wal`;
+  // SQLite puts it beside what a link shows.
+  const log = `${existsSync(file) ? realpathSync(file) : file}-wal`;
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   const kept = placeKeptLog(file, noted ?? 0);
-  if (size > 0 && !existsSync(kept)) copyFileSync(log, kept, constants.COPYFILE_EXCL);
+  if (size === 0 || existsSync(kept)) return;
+  // Under its own name only once it is whole: the disk may be full.
+  copyFileSync(log, `${kept}.part`);
+  renameSync(`${kept}.part`, kept);
 }
 
 const placeKeptLog = (file: string, noted: number): string => `${file}-wal.behind-${noted}`;
