@@ -139,7 +139,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openModelRoutes(gateway, registry);
   const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const { ledger, ...serving } = openGateway(gateway, { ...around, registry, running, hashUser });
+  const { ledger, ...serving } = openGateway(gateway, {
+    ...{ ...around, registry, running, hashUser, findCaller: access.findCaller },
+  });
   const { inside } = serving;
   const { place } = options;
   const now = { settings: () => settings, egress: guarded, activity, inside, place };

@@ -13,6 +13,7 @@ export { Account } from "./account.ts";
 export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
 export { Hold, type HoldRow } from "./holds/hold.ts";
 export { Key } from "./key.ts";
+export { createKeyWatch, type KeyWatch } from "./key-watch.ts";
 export type { RotatedKey } from "./keys.ts";
 export { type ChangingLimiter, createLimiter, type Limiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";

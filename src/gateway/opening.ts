@@ -1,4 +1,5 @@
 // Opens the whole gateway on its door: chat, embeddings, search, and the ledger behind them.
+import { createKeyWatch, type FindCaller } from "../access/index.ts";
 import type { Door } from "../http/index.ts";
 import { createTextCount, type ModelRegistry } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -22,6 +23,7 @@ export interface GatewayOptions {
   settings: Settings;
   registry: ModelRegistry;
   running: Running;
+  findCaller: FindCaller;
   database: Database;
   egress: TrustedEgress;
   compute: Compute;
@@ -60,8 +62,10 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
     meter: ledger.meter("chat"),
     thinking: () => settings.think,
   };
+  const keys = createKeyWatch(options);
   openChatRoutes(door, {
     ...chat,
+    keys,
     alias: settings.service.alias,
     status: settings.service.chat_status,
     changelogUrl: () =>
@@ -82,7 +86,11 @@ export function openGateway(door: Door, options: GatewayOptions): Gateway {
   return {
     ledger,
     inside: { chat: createChatInside(chat), search: search.inside },
-    services: [...shared.map(({ service }) => service), ...ledger.services],
+    services: [
+      ...shared.map(({ service }) => service),
+      ...ledger.services,
+      { name: "keys of streams", start() {}, stop: keys.stop },
+    ],
     look: () => shared.map(({ look }) => look()),
     change(other) {
       settings = other;

@@ -9,6 +9,9 @@ const WHY = "the program stopped before the answer was whole";
  */
 export const STOPPED: Failure = { ok: false, code: "upstream_error", elsewhere: false, why: WHY };
 
+/** How a stream ends whose key was revoked under way, or has expired: its caller reads in band. */
+export const REVOKED: Failure = { ...STOPPED, why: "its key was revoked or has expired" };
+
 export interface Running {
   /** `end` is called when the time of a stop is over; what it returns forgets it. */
   enter(end: () => void): () => void;
@@ -52,6 +55,11 @@ export function untilStop<E>(
     },
   );
   return promise;
+}
+
+/** True: the caller may not go on. */
+export function isRevoked({ why }: Failure): boolean {
+  return why === REVOKED.why;
 }
 
 /** True: nothing failed but the program's own time. */

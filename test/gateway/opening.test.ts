@@ -24,6 +24,7 @@ test("every route of it outlasts the server's patience, for it waits for others"
       // Asked by requests only.
       registry: {} as ModelRegistry,
       running: createRunning(),
+      findCaller: async () => undefined,
       database,
       egress: createTrustedEgress({ clock }),
       compute: inlineCompute,

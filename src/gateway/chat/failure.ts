@@ -2,6 +2,7 @@
 import { writeErrorFrame } from "../../http/index.ts";
 import type { Failure } from "../../models/index.ts";
 import { type Code, type Refusal, refuse } from "../../platform/refusal.ts";
+import { isRevoked } from "../running.ts";
 import type { Admitted } from "./admit.ts";
 import { explainLength } from "./fit.ts";
 import { refuseGone } from "./permit.ts";
@@ -15,6 +16,7 @@ export function refuseFailure(
   { ask, model, by }: Pick<Admitted, "ask" | "model" | "by">,
 ): Refusal {
   const { code } = failure;
+  if (isRevoked(failure)) return refuse("invalid_api_key");
   switch (code) {
     // gateway.errors.context_length_exceeded
     case "context_length_exceeded": {
@@ -31,7 +33,9 @@ export function refuseFailure(
 
 /** What is said of a refusal inside a stream. */
 export function nameInBand(refusal: Refusal): Refusal {
-  return IN_BAND.includes(refusal.code) ? refusal : refuse("upstream_error");
+  const { code, message } = refusal;
+  if (code === "invalid_api_key") return refuse("upstream_error", { message });
+  return IN_BAND.includes(code) ? refusal : refuse("upstream_error");
 }
 
 /** The frame of a refusal, where the status has gone out already. */

@@ -3,7 +3,7 @@ import type { Ask, Failure } from "../../models/index.ts";
 import type { Log } from "../../platform/log.ts";
 import { CATALOGUE } from "../../platform/refusal.ts";
 import { traceIdOf } from "../../platform/trace.ts";
-import { isStopped } from "../running.ts";
+import { isRevoked, isStopped } from "../running.ts";
 import type { Admitted } from "./admit.ts";
 
 /** `user`: the end user as a hash; undefined: none. */
@@ -20,7 +20,8 @@ export function noteFailure(
   // gateway.errors.client_closed_request: logged only, with the status that nobody receives.
   if (code === "client_closed_request")
     log.info(why, { ...fields, status: CATALOGUE[code].status });
-  else if (code === "context_length_exceeded" || isStopped(failure)) log.info(why, fields);
+  else if (code === "context_length_exceeded" || isStopped(failure) || isRevoked(failure))
+    log.info(why, fields);
   else log.warn(`the model server failed: ${why}`, fields);
 }
 

@@ -1,5 +1,5 @@
 // Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
-import { accountOf } from "../../access/index.ts";
+import { accountOf, type KeyWatch } from "../../access/index.ts";
 import { openEventStream, type Reply } from "../../http/index.ts";
 import type { Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -22,12 +22,14 @@ export interface RelayOptions {
   /** A keyed hash, so that a line of the log tells nobody who the end user is. */
   hashUser(text: string): string;
   running: Running;
+  /** Ends the stream of a key that was revoked, or has expired. */
+  keys: Pick<KeyWatch, "add">;
   /** gateway.endpoints.post_chat_completions: of a whole reply, and of a stream that has begun. */
   status: number;
 }
 
 export function createRelay(options: RelayOptions) {
-  const { alias, clock, ids, log, hashUser, running, status } = options;
+  const { alias, clock, ids, log, hashUser, running, keys, status } = options;
   const nameReply = () => ({
     id: `chatcmpl-${ids.token(24)}`,
     created: Math.floor(clock.now() / 1000),
@@ -67,7 +69,7 @@ export function createRelay(options: RelayOptions) {
       const failure = await writeStream(stream, admitted, {
         chunks,
         has_usage,
-        ...{ clock, running, status },
+        ...{ clock, running, keys, status },
         onFailure: (ending) => note(ending, admitted),
         onBug: (error) => log.error("a stream failed", { ...nameAsk(admitted.ask), error }),
       });

@@ -1,9 +1,10 @@
 // Writes one answer into an event stream: pieces, keep-alives, the end, errors after the status.
+import type { KeyWatch } from "../../access/index.ts";
 import { type EventStream, watchSilence } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { CATALOGUE, type Code, Refusal, refuse } from "../../platform/refusal.ts";
-import { type Running, STOPPED } from "../running.ts";
+import { REVOKED, type Running, STOPPED } from "../running.ts";
 import type { Admitted } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
@@ -13,6 +14,7 @@ export interface StreamOptions {
   has_usage: boolean;
   clock: Clock;
   running: Running;
+  keys: Pick<KeyWatch, "add">;
   status: number;
   onFailure(failure: Failure): void;
   onBug(failure: unknown): void;
@@ -91,21 +93,24 @@ export function writeStream(
     return send(chunks.piece(piece));
   };
   // Whoever answers breaks off as for a caller who left; but this one is there, and is told.
-  let isStopped = false;
-  const leave = options.running.enter(() => {
-    isStopped = true;
+  let broken: Failure | null = null;
+  const breakOff = (why: Failure) => {
+    broken ??= why;
     stream.breakOff();
-  });
+  };
+  const leave = options.running.enter(() => breakOff(STOPPED));
+  const forget = options.keys.add(admitted.caller.key_id, () => breakOff(REVOKED));
+  const end = (finish: () => void) => {
+    leave();
+    forget();
+    finish();
+  };
   answer(ask, hear, stream.left).then(
     (ending) => {
-      leave();
-      const isCut = isStopped && !ending.ok && ending.code === "client_closed_request";
-      finish(isCut ? { ...ending, ...STOPPED } : ending);
+      const isCut = broken && !ending.ok && ending.code === "client_closed_request";
+      end(() => finish(isCut ? { ...ending, ...broken } : ending));
     },
-    (failure) => {
-      leave();
-      fail(failure);
-    },
+    (failure) => end(() => fail(failure)),
   );
   return begun.promise;
 }

@@ -30,12 +30,13 @@ function open(answer: Answer) {
     { route: "chat", drawId: () => "e-1", clock, take: (entry) => void entries.push(entry) },
     { caller: KEY, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
-  const admitted = { ask: createAsk("Hello"), answer, tally } as Admitted;
+  const admitted = { ask: createAsk("Hello"), answer, tally, caller: KEY } as Admitted;
   const begun = writeStream(stream, admitted, {
     chunks: createChunkWriter("id", 7, "svc"),
     has_usage: false,
     clock,
     running,
+    keys: { add: () => () => {} },
     status: 201,
     onFailure: (failure) => void failures.push(failure),
     onBug: (bug) => void bugs.push(bug),

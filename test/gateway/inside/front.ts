@@ -63,7 +63,8 @@ export async function openInside(text = ""): Promise<InsideFront> {
     observe: null,
   });
   const hashUser = (user: string) => user;
-  const gateway = openGateway(door, { ...around, registry, running, hashUser });
+  const { findCaller } = access;
+  const gateway = openGateway(door, { ...around, registry, running, findCaller, hashUser });
   const secrets = openTestSecrets(database, clock);
   const operator = buildOperator({ settings, access, database, clock, ids, secrets });
   let isOpen = true;

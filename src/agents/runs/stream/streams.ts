@@ -1,7 +1,7 @@
 // Every event stream of this server: who listens to which run, how many, how long, and until when.
-import type { FindCaller } from "../../../access/index.ts";
+import { createKeyWatch, type FindCaller } from "../../../access/index.ts";
 import { type EventStream, watchSilence } from "../../../http/index.ts";
-import type { Cancel, Clock } from "../../../platform/clock.ts";
+import type { Clock } from "../../../platform/clock.ts";
 import type { Bound, Database } from "../../../platform/database/index.ts";
 import type { Log } from "../../../platform/log.ts";
 import { refuse } from "../../../platform/refusal.ts";
@@ -18,8 +18,6 @@ const PER_KEY_MAX = 20;
 const LIFETIME_MS = 3_600_000;
 /** Who has so much unread is too slow for what is told to all: it comes again and reads alone. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
-/** So long a key that was revoked may go unnoticed, where nobody tells of it. */
-const KEYS_EVERY_MS = 5_000;
 
 export interface StreamsOptions {
   runs: Bound<typeof runStore>;
@@ -91,10 +89,10 @@ export function createStreams(options: StreamsOptions): Streams {
       const stream = openStream();
       let leave = () => {};
       const open = watch(stream, clock, () => {
-        keys.delete(key_id, open);
+        forget();
         leave();
       });
-      keys.add(key_id, open);
+      const forget = keys.add(key_id, open.end);
       // Who left while the stream was opened.
       if (stream.left.aborted) open.end();
       follow(run, open, (tailLeave) => {
@@ -163,55 +161,5 @@ function watch(stream: EventStream, clock: Clock, onEnd: () => void): Open {
       return stream.pass(frames);
     },
     end,
-  };
-}
-
-/** The open streams of each key; those of a key that is no longer in force end. */
-function createKeyWatch({ database, findCaller, clock, log }: StreamsOptions) {
-  const keys = new Map<string, Set<Open>>();
-  let cancel: Cancel | null = null;
-
-  const endOf = (key_id: string) => {
-    for (const open of [...(keys.get(key_id) ?? [])]) open.end();
-  };
-  const check = async (key_id: string) => {
-    try {
-      if (!(await findCaller(key_id))) endOf(key_id);
-    } catch (error) {
-      log.error("a key with open streams could not be read", { error });
-    }
-  };
-  const checkAll = () => Promise.all([...keys.keys()].map(check));
-  /** A key can also expire, which nobody tells. */
-  const checkLater = () => {
-    cancel = clock.after(KEYS_EVERY_MS, async () => {
-      cancel = null;
-      await checkAll();
-      if (!cancel && keys.size > 0) checkLater();
-    });
-  };
-  const unlisten = database.listen("key", (key_id) => {
-    if (key_id === null) void checkAll();
-    else if (keys.has(key_id)) void check(key_id);
-  });
-  return {
-    count: (key_id: string) => keys.get(key_id)?.size ?? 0,
-    add(key_id: string, open: Open) {
-      const opens = keys.get(key_id) ?? new Set();
-      keys.set(key_id, opens.add(open));
-      if (!cancel) checkLater();
-    },
-    delete(key_id: string, open: Open) {
-      const opens = keys.get(key_id);
-      opens?.delete(open);
-      if (opens?.size === 0) keys.delete(key_id);
-      if (keys.size > 0) return;
-      cancel?.();
-      cancel = null;
-    },
-    stop() {
-      unlisten();
-      for (const key_id of [...keys.keys()]) endOf(key_id);
-    },
   };
 }
