@@ -30,3 +30,11 @@ export const atLeast = (what: string, value: number, least: number): Finding => 
   bound: `≥ ${least}`,
   isMet: value >= least,
 });
+
+/** A number that has no bound of its own, and without which others could not be read. */
+export const told = (what: string, value: number, unit = ""): Finding => ({
+  what,
+  figure: `${Math.round(value * 100) / 100}${unit}`,
+  bound: "–",
+  isMet: true,
+});

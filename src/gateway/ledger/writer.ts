@@ -7,8 +7,8 @@ import { type Entry, writeEntries } from "./entry.ts";
 import type { ledgerStore } from "./store.ts";
 
 /**
- * An entry waits so long for others. A `kill -9` may lose 100 ms: the rest of them are for a write
- * that is under way, and its own, on a machine that has much else to do.
+ * Least time between the beginnings of two writes: the first entry behind a pause goes at once, and
+ * others share a commit. A `kill -9` loses what came in that time and during the commits under way.
  */
 const GATHER_MS = 25;
 /** So many go in one write, and so many do not wait for more. */
@@ -30,8 +30,8 @@ export function createEntryWriter(
   const complaint = createComplaint(clock, log);
   const doubts = createDoubts();
   let waiting: Entry[] = [];
-  /** When the oldest of them came. */
-  let oldest_at = 0;
+  /** When the last write began. */
+  let begun_at = Number.NEGATIVE_INFINITY;
   /** How many are being written. */
   let writing = 0;
   /** 0: the last write succeeded. */
@@ -48,6 +48,7 @@ export function createEntryWriter(
   const write = () => {
     cancel?.();
     cancel = null;
+    begun_at = clock.monotonic();
     const group = waiting.splice(0, doubts.limit(ENTRIES_A_WRITE));
     writing = group.length;
     store.add(writeEntries(group), doubts.mayBeWritten(group)).then(
@@ -68,19 +69,18 @@ export function createEntryWriter(
       },
     );
   };
+  const findDelay = () => Math.max(0, begun_at + GATHER_MS - clock.monotonic());
   const goOn = () => {
     writing = 0;
     if (isOver) return;
     if (waiting.length === 0) return onDone?.();
     if (retry_ms > 0) return plan(retry_ms);
     const isDue = onDone !== null || waiting.length >= ENTRIES_A_WRITE;
-    const left_ms = isDue ? 0 : oldest_at + GATHER_MS - clock.monotonic();
-    if (left_ms <= 0) write();
-    else plan(left_ms);
+    return isDue || findDelay() === 0 ? write() : plan(findDelay());
   };
   return {
     add(entry: Entry): void {
-      if (waiting.push(entry) === 1) oldest_at = clock.monotonic();
+      waiting.push(entry);
       if (waiting.length > ENTRIES_MAX) {
         waiting.splice(0, DROPPED_AT_ONCE);
         lost += DROPPED_AT_ONCE;
@@ -89,7 +89,8 @@ export function createEntryWriter(
       // Behind a write comes the next by itself.
       if (writing > 0 || isOver) return;
       if (retry_ms === 0 && waiting.length >= ENTRIES_A_WRITE) write();
-      else plan(GATHER_MS);
+      // In a turn of its own: the caller's answer goes first.
+      else plan(findDelay());
     },
     look: () => ({ unwritten: waiting.length + writing, lost }),
     /** Resolves when all is written or the time is over, with how many are not. */

@@ -40,14 +40,30 @@ const fail = async ({ writes, clock }: Opened) => {
   await clock.advance(0);
 };
 
-test("entries of 25 ms are one write, in their order", async () => {
+test("behind a pause an entry is written at once, with those of its turn", async () => {
   const opened = open();
+  opened.add(2);
+  expect(opened.writes).toEqual([]);
+  await opened.clock.advance(0);
+  expect(opened.writes.map(({ ids }) => ids)).toEqual([["e-1", "e-2"]]);
+  await succeed(opened);
+  await opened.clock.advance(25);
+  opened.add(1);
+  await opened.clock.advance(0);
+  expect(sizesOf(opened)).toEqual([2, 1]);
+});
+
+test("writes begin 25 ms apart, and what comes in between shares one, in its order", async () => {
+  const opened = open();
+  opened.add(1);
+  await opened.clock.advance(0);
+  await succeed(opened);
   opened.add(2);
   await opened.clock.advance(24);
   opened.add(1);
-  expect(opened.writes).toEqual([]);
+  expect(opened.writes).toHaveLength(1);
   await opened.clock.advance(1);
-  expect(opened.writes.map(({ ids }) => ids)).toEqual([["e-1", "e-2", "e-3"]]);
+  expect(opened.writes[1]!.ids).toEqual(["e-2", "e-3", "e-4"]);
   await succeed(opened);
   expect(opened.clock.pending()).toBe(0);
 });
@@ -69,7 +85,8 @@ test("while one write is under way there is no other, and behind it the next has
   await succeed(opened);
   expect(sizesOf(opened)).toEqual([256, 256]);
   await succeed(opened);
-  // They have waited long enough.
+  expect(opened.writes).toHaveLength(2);
+  await opened.clock.advance(25);
   expect(sizesOf(opened)).toEqual([256, 256, 44]);
   opened.add(1);
   await opened.clock.advance(20);
