@@ -21,7 +21,7 @@ import {
   observeRequests,
 } from "./http/index.ts";
 import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./models/index.ts";
-import { buildOperator, type Operator } from "./operator/index.ts";
+import { buildOperator, listSweeps, type Operator } from "./operator/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import { type ComputeService, createComputePool } from "./platform/compute/index.ts";
 import {
@@ -37,9 +37,10 @@ import type { Log } from "./platform/log.ts";
 import { type Metrics, openMetrics, showProcess } from "./platform/metrics.ts";
 import { createProcess } from "./platform/processes/process.ts";
 import { createSecrets } from "./platform/secrets/secrets.ts";
-import { joinServices, type Services } from "./platform/service.ts";
+import { joinServices, type Service, type Services } from "./platform/service.ts";
 import type { Settings } from "./platform/settings/index.ts";
 import { createDiskSpace } from "./platform/storage/disk-space.ts";
+import { createSweeper } from "./platform/sweeps/sweeper.ts";
 import { type Activity, UNWATCHED } from "./platform/watchdog/index.ts";
 import { stores } from "./stores.ts";
 import { openTriggers } from "./triggers/index.ts";
@@ -160,8 +161,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
-    ...[compute, models.service, ...serving.services, ...service.services],
-    ...[health.checks, entrance, ...service.listening],
+    ...[await openSweeper({ ...around, ...now }), compute, models.service, ...serving.services],
+    ...[...service.services, health.checks, entrance, ...service.listening],
   ]);
   return {
     database,
@@ -191,6 +192,12 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       }
     },
   };
+}
+
+async function openSweeper(
+  around: Parameters<typeof listSweeps>[0] & Pick<AppOptions, "clock" | "log">,
+): Promise<Service> {
+  return createSweeper({ ...around, sweeps: await listSweeps(around) });
 }
 
 /** What is wrong with a disk or a server is a sentence; a stack would say nothing more. */

@@ -16,11 +16,12 @@ import { outboxStore } from "./platform/outbox/store.ts";
 import { processStore } from "./platform/processes/store.ts";
 import { secretStore } from "./platform/secrets/store.ts";
 import { storageStore } from "./platform/storage/store.ts";
+import { sweepStore } from "./platform/sweeps/store.ts";
 import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore, secretStore, storageStore],
+  ...[accountStore, keyStore, holdStore, secretStore, storageStore, sweepStore],
   ...[modelStore, unitStore, ledgerStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],

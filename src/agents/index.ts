@@ -10,6 +10,7 @@ export type { Decision } from "./approvals/decision-table.ts";
 export { type AgentBook, createAgentBook } from "./definitions/book.ts";
 export { showRuns } from "./figures.ts";
 export { openAgents } from "./opening.ts";
+export { createRunSweeps } from "./retention.ts";
 export { createRunBook, type RunBook } from "./runs/book.ts";
 export { Run } from "./runs/run.ts";
 export type { RunWish, Starting } from "./runs/starting.ts";

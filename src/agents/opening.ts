@@ -8,7 +8,6 @@ import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersions } from "./definitions/versions.ts";
 import { noteStore } from "./notes/store.ts";
-import { createRetention } from "./retention.ts";
 import { createRunsAround } from "./runs/around.ts";
 import { createEngine } from "./runs/engine.ts";
 import type { PriceOf } from "./runs/prices.ts";
@@ -77,7 +76,7 @@ export function openAgents(door: Door, around: Around): Agents {
   });
   return {
     prepareRun: starting.prepare,
-    services: [createRetention(around), createExpiry(around, runs), engine],
+    services: [createExpiry(around, runs), engine],
     listening: [streams.service],
     drain: engine.drain,
     look: engine.look,

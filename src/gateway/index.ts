@@ -6,6 +6,7 @@ export { openEmbedder } from "./embeddings/supply.ts";
 export type { InsideCaller } from "./inside.ts";
 export { showRequests } from "./ledger/figures.ts";
 export { readUsage } from "./ledger/opening.ts";
+export { createLedgerSweeps } from "./ledger/retention.ts";
 export type { UsageBy, UsageSum } from "./ledger/store.ts";
 export { type GatewayInside, openGateway } from "./opening.ts";
 export { createRunning } from "./running.ts";

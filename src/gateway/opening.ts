@@ -54,8 +54,7 @@ export interface Gateway {
 export function openGateway(door: Door, options: GatewayOptions): Gateway {
   const { database, egress, compute, clock, ids, log } = options;
   let { settings } = options;
-  const keepMs = () => settings.retention.request_log;
-  const ledger = openLedger({ database, clock, ids, log, keepMs });
+  const ledger = openLedger({ database, clock, ids, log });
   const chat = {
     ...options,
     countTexts: createTextCount(compute),

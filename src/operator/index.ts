@@ -27,6 +27,7 @@ export { OperatorProblem } from "./problem.ts";
 export { ListedRun } from "./runs.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export { listStandIns } from "./stand-ins.ts";
+export { listSweeps } from "./sweeps.ts";
 export { ListedTool } from "./tools.ts";
 export { ListedTrigger, OwnedTrigger } from "./triggers.ts";
 export type { UsageBy } from "./usage.ts";

@@ -26,6 +26,7 @@ import { createKeyVerbs } from "./keys.ts";
 import { createModelVerbs } from "./models.ts";
 import { createRunVerbs } from "./runs.ts";
 import { createSecretVerbs } from "./secrets.ts";
+import { createSweepVerbs } from "./sweeps.ts";
 import { createToolVerbs } from "./tools.ts";
 import { createTriggerVerbs } from "./triggers.ts";
 import { createUsageVerb } from "./usage.ts";
@@ -79,6 +80,7 @@ export function buildOperator(options: OperatorOptions) {
       agents: book,
     }),
     secrets: createSecretVerbs(secrets),
+    sweeps: createSweepVerbs({ database, clock, settings: () => settings }),
     tools: createToolVerbs({
       ...{ access, requireAccount },
       tools: createToolBook(database),

@@ -29,6 +29,11 @@ export interface LogFields {
   /** A count of runs. */
   runs?: number;
   duration_ms?: number;
+  /** Of a sweep: which kind of rows, and how many. */
+  what?: string;
+  rows?: number;
+  /** When something was written last. */
+  written_at?: string;
   /** Of bugs only: our own stack, no data of a caller's. */
   error?: unknown;
 }
@@ -59,6 +64,9 @@ const ALLOWED = new Set<string>([
   "call",
   "runs",
   "duration_ms",
+  "what",
+  "rows",
+  "written_at",
   "error",
 ] satisfies (keyof LogFields)[]);
 

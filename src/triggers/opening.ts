@@ -6,7 +6,6 @@ import type { Around } from "./around.ts";
 import { openFireRoutes } from "./fire-routes.ts";
 import { createFiring } from "./firing.ts";
 import { openHook } from "./hook/route.ts";
-import { createRetention } from "./retention.ts";
 import { openTriggerRoutes } from "./routes.ts";
 import { triggerStore } from "./store/index.ts";
 import { createTimekeeper } from "./timekeeper.ts";
@@ -28,5 +27,5 @@ export function openTriggers(door: Door, around: Around): OpenedTriggers {
   openFireRoutes(door, triggers, fire, around.disk);
   openHook(door, fire, around);
   const timekeeper = createTimekeeper({ ...around, fire });
-  return { services: [createRetention(around), createArchiving(around), timekeeper] };
+  return { services: [createArchiving(around), timekeeper] };
 }

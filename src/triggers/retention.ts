@@ -1,21 +1,28 @@
-// Deletes old fires: as long as a sender's request is known by its id, its fire is there.
-import type { Service } from "../platform/service.ts";
-import { createSweeping, sweepRows } from "../platform/sweeping.ts";
-import type { Around } from "./around.ts";
+// Which fires grow old: as long as a sender's request is known by its id, its fire is there.
+import type { Database } from "../platform/database/index.ts";
+import type { Settings } from "../platform/settings/index.ts";
+import { type Sweep, sweepRows } from "../platform/sweeps/sweep.ts";
 import { triggerStore } from "./store/index.ts";
 
 /** agents.endpoints.triggers.p6: so long a `webhook-id` is known at least. */
 const FIRES_KEPT_MS = 30 * 86_400_000;
 
-export function createRetention({ database, clock, log, settings }: Around): Service {
+export interface FireSweepOptions {
+  database: Database;
+  settings(): Pick<Settings, "retention">;
+}
+
+export function createFireSweeps({ database, settings }: FireSweepOptions): Sweep[] {
   const triggers = database.bind(triggerStore);
-  return createSweeping({
-    ...{ name: "retention of fires", what: "old fires", clock, log },
-    async sweep(isStopping) {
-      const { events } = settings().retention;
-      if (events === null) return;
-      const until = clock.now() - Math.max(events, FIRES_KEPT_MS);
-      await sweepRows(isStopping, (limit) => triggers.sweepFires(until, limit));
+  return [
+    {
+      what: "fires",
+      async run(now, isStopping) {
+        const { events } = settings().retention;
+        if (events === null) return 0;
+        const until = now - Math.max(events, FIRES_KEPT_MS);
+        return sweepRows(isStopping, (limit) => triggers.sweepFires(until, limit));
+      },
     },
-  });
+  ];
 }

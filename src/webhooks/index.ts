@@ -3,3 +3,4 @@ export { createWebhookBook, type WebhookBook } from "./book.ts";
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
 export { showWebhooks } from "./figures.ts";
 export { openWebhooks } from "./opening.ts";
+export { createDeliverySweeps } from "./retention.ts";

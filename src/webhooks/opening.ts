@@ -1,4 +1,4 @@
-// Opens the webhook house on the agent service's door: endpoints, deliveries, and what sweeps.
+// Opens the webhook house on the agent service's door: endpoints and deliveries.
 import type { Door } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
 import type { Around } from "./around.ts";
@@ -6,7 +6,6 @@ import { createDeliveries } from "./deliveries.ts";
 import { openDeliveryRoutes } from "./delivery-routes.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createEndpoints } from "./endpoints.ts";
-import { createRetention } from "./retention.ts";
 import { openEndpointRoutes } from "./routes.ts";
 import { webhookStore } from "./store/index.ts";
 
@@ -30,5 +29,5 @@ export function openWebhooks(door: Door, around: Around): Webhooks {
   });
   const dispatcher = createDispatcher({ around, store: around.database.bind(webhookStore) });
   const { change, look } = dispatcher;
-  return { services: [createRetention(around), dispatcher], change, look };
+  return { services: [dispatcher], change, look };
 }

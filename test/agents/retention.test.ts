@@ -1,22 +1,20 @@
 // What is deleted when it is old, and what stays.
 import { expect, test } from "bun:test";
-import type { Around } from "../../src/agents/around.ts";
-import { createRetention } from "../../src/agents/retention.ts";
+import { createRunSweeps } from "../../src/agents/retention.ts";
 import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { makeSteps, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Starts it, as the program does with these settings, and stops it behind its first sweep. */
+/** Sweeps, as the program does with these settings; how many runs, events and keys went. */
 async function sweep({ app, clock }: RunsFront, runs: number | null, events: number | null) {
   const { database } = app;
-  const log = { warn: (...line: unknown[]) => expect(line).toEqual([]) };
-  const settings = () => ({ retention: { runs, events } });
-  const retention = createRetention({ database, clock, log, settings } as unknown as Around);
-  await retention.start();
-  // The service waits for the sweep that is under way.
-  while (clock.pending() === 0) await clock.advance(0);
-  await retention.stop(0);
+  const settings = () => ({ retention: { runs, events, request_log: null } });
+  const rows: number[] = [];
+  for (const { run } of createRunSweeps({ database, settings })) {
+    rows.push(await run(clock.now(), () => false));
+  }
+  return rows;
 }
 
 test("finished runs go with their steps when they are old; messages, sums and what has not ended stay", async () => {
@@ -35,7 +33,7 @@ test("finished runs go with their steps when they are old; messages, sums and wh
 
   await sweep(front, null, null);
   expect((await front.get(`/v1/runs/${old.id}`)).status).toBe(200);
-  await sweep(front, 10 * DAY_MS - 1, null);
+  expect(await sweep(front, 10 * DAY_MS - 1, null)).toEqual([1, 0, 0]);
   expect((await front.get(`/v1/runs/${old.id}`)).status).toBe(404);
   expect(await front.store.listSteps(old.id, 0, null)).toEqual([]);
   expect(await front.store.findOutput(old.id, "c")).toBeUndefined();
@@ -85,7 +83,7 @@ test("events go after their time, and keys of requests after a day", async () =>
     );
   expect(await find()).toBe("idempotency_conflict");
   await front.clock.advance(2);
-  await sweep(front, null, DAY_MS);
+  expect(await sweep(front, null, DAY_MS)).toEqual([0, 1, 1]);
   expect(await outbox.list(front.account_id)).toEqual([]);
   expect(await find()).toBe("free");
 });

@@ -47,7 +47,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "runs.recover": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
 /**
- * Old runs are swept daily; a process that is alone with its database shows no sign of life to
+ * Old runs are swept at most once an hour; a process that is alone with its database shows no sign of life to
  * anybody.
  */
 const UNREACHED = ["runs.sweep", "runs.sweepStarts", "processes.beat"];

@@ -19,6 +19,7 @@ import { outboxStore } from "../../src/platform/outbox/store.ts";
 import { processStore } from "../../src/platform/processes/store.ts";
 import { secretStore } from "../../src/platform/secrets/store.ts";
 import { storageStore } from "../../src/platform/storage/store.ts";
+import { sweepStore } from "../../src/platform/sweeps/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
@@ -46,6 +47,7 @@ import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
 import { storageCases } from "./storage-cases.ts";
+import { sweepCases } from "./sweep-cases.ts";
 import { threadCases } from "./thread-cases.ts";
 import { toolCases } from "./tool-cases.ts";
 import { triggerArchivingCases } from "./trigger-archiving-cases.ts";
@@ -84,6 +86,7 @@ export function bindHouses(database: Database) {
     storage: database.bind(storageStore),
     rows: readStorage(database),
     secrets: database.bind(secretStore),
+    sweeps: database.bind(sweepStore),
     keeper: database.bind(keeperStore),
     triggers: database.bind(triggerStore),
     webhooks: database.bind(webhookStore),
@@ -647,6 +650,7 @@ export const cases: readonly Case[] = [
   ...holdCases,
   ...agentCases,
   ...approvalCases,
+  ...sweepCases,
   ...threadCases,
   ...processCases,
   ...runStartCases,

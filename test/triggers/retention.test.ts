@@ -1,22 +1,18 @@
 // Which fires are deleted when they are old, and what stays.
 import { expect, test } from "bun:test";
-import type { Around } from "../../src/triggers/around.ts";
-import { createRetention } from "../../src/triggers/retention.ts";
+import { createFireSweeps } from "../../src/triggers/retention.ts";
 import { readJson } from "../spec/agents/service.ts";
 import { PATH, startTriggers, type TriggersFront } from "../spec/agents/triggers-front.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Starts it, as the program does with this setting, and stops it behind its first sweep. */
+/** Sweeps, as the program does with this setting. */
 async function sweep({ app, clock }: TriggersFront, events: number | null) {
   const { database } = app;
-  const log = { warn: (...line: unknown[]) => expect(line).toEqual([]) };
-  const settings = () => ({ retention: { events } });
-  const retention = createRetention({ database, clock, log, settings } as unknown as Around);
-  await retention.start();
-  // The service waits for the sweep that is under way.
-  while (clock.pending() === 0) await clock.advance(0);
-  await retention.stop(0);
+  const settings = () => ({ retention: { events, runs: null, request_log: null } });
+  for (const { run } of createFireSweeps({ database, settings })) {
+    await run(clock.now(), () => false);
+  }
 }
 
 test("agents.endpoints.triggers.p6 fires are kept for thirty days at least, longer where events are, and those of a trigger that is gone as long", async () => {

@@ -12,6 +12,13 @@ export const upkeepVerbs: readonly Verb[] = [
     run: async (given, output) => (await import("../secrets.ts")).rotateSecrets(given, output),
   },
   {
+    name: "sweep",
+    args: [],
+    flags: { now: { help: "deletes now what `[retention]` no longer keeps, by this clock" } },
+    help: "deletes old rows, or says when it last did",
+    run: async (given, output) => (await import("../sweep.ts")).sweep(given, output),
+  },
+  {
     name: "usage",
     args: [],
     flags: {

@@ -1,27 +1,24 @@
-// Deletes entries of the ledger that are older than the settings want them kept; sums stay.
-import type { Clock } from "../../platform/clock.ts";
-import type { Bound } from "../../platform/database/index.ts";
-import type { Log } from "../../platform/log.ts";
-import type { Service } from "../../platform/service.ts";
-import { createSweeping, sweepRows } from "../../platform/sweeping.ts";
-import type { ledgerStore } from "./store.ts";
+// Which entries of the ledger are older than the settings want them kept; sums stay.
+import type { Database } from "../../platform/database/index.ts";
+import type { Settings } from "../../platform/settings/index.ts";
+import { type Sweep, sweepRows } from "../../platform/sweeps/sweep.ts";
+import { ledgerStore } from "./store.ts";
 
-export interface RetentionOptions {
-  store: Pick<Bound<typeof ledgerStore>, "sweep">;
-  clock: Clock;
-  log: Log;
-  /** How long, as it is wanted now; null: for ever. */
-  keepMs(): number | null;
+export interface LedgerSweepOptions {
+  database: Database;
+  settings(): Pick<Settings, "retention">;
 }
 
-export function createRetention({ store, clock, log, keepMs }: RetentionOptions): Service {
-  return createSweeping({
-    ...{ name: "retention", what: "old entries of the ledger", clock, log },
-    async sweep(isStopping) {
-      const keep_ms = keepMs();
-      if (keep_ms === null) return;
-      const until = clock.now() - keep_ms;
-      await sweepRows(isStopping, (limit) => store.sweep(until, limit));
+export function createLedgerSweeps({ database, settings }: LedgerSweepOptions): Sweep[] {
+  const store = database.bind(ledgerStore);
+  return [
+    {
+      what: "entries of the ledger",
+      async run(now, isStopping) {
+        const keep_ms = settings().retention.request_log;
+        if (keep_ms === null) return 0;
+        return sweepRows(isStopping, (limit) => store.sweep(now - keep_ms, limit));
+      },
     },
-  });
+  ];
 }

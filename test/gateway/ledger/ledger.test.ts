@@ -2,8 +2,10 @@
 import { expect, test } from "bun:test";
 import { nameValues, readEntries } from "../../../src/gateway/ledger/entry.ts";
 import { createLedger } from "../../../src/gateway/ledger/ledger.ts";
-import { createRetention } from "../../../src/gateway/ledger/retention.ts";
+import { createLedgerSweeps } from "../../../src/gateway/ledger/retention.ts";
+import type { Database } from "../../../src/platform/database/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
+import type { Settings } from "../../../src/platform/settings/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 
@@ -53,7 +55,7 @@ test("a stop waits for the requests that are under way, and writes them", async 
   await clock.advance(9_000);
   tallies[0]!.close(201, null, 1);
   await clock.advance(0);
-  expect([written, Bun.peek.status(stopped)]).toEqual([[], "pending"]);
+  expect([written, Bun.peek.status(stopped)]).toEqual([[201], "pending"] as never);
   tallies[1]!.close(499, "client_closed_request", 1);
   await stopped;
   expect(written).toEqual([201, 499] as never);
@@ -69,55 +71,24 @@ test("a stop waits for no longer than it may, and says what is lost", async () =
   expect(lines.at(-1)!.message).toBe("entries of the ledger that were never written: 1");
 });
 
-function keep(keep_ms: number | null, left: number[]) {
-  const around = { ...surround(), settings: { keep_ms } };
+test("old rows go with a write for each two thousand, and what is kept for ever stays", async () => {
+  const { clock } = surround();
   const sweeps: [number, number][] = [];
-  const store = {
-    async sweep(until: number, limit: number) {
-      sweeps.push([until, limit]);
-      const swept = left.shift();
-      if (swept === undefined) throw new Error("away");
-      return swept;
-    },
-  };
-  return {
-    ...around,
-    sweeps,
-    service: createRetention({ store, ...around, keepMs: () => around.settings.keep_ms }),
-  };
-}
-
-test("old rows go at the start and every hour, a write for each two thousand", async () => {
-  const { service, sweeps, clock } = keep(86_400_000, [2_000, 2_000, 7, 0]);
-  const until = clock.now() - 86_400_000;
-  service.start();
-  await clock.advance(0);
-  expect(sweeps).toEqual(Array.from({ length: 3 }, () => [until, 2_000]));
-  await clock.advance(3_599_999);
-  expect(sweeps).toHaveLength(3);
-  await clock.advance(1);
-  expect(sweeps[3]).toEqual([until + 3_600_000, 2_000]);
-  await service.stop(0);
-  expect(clock.pending()).toBe(0);
-});
-
-test("a sweep that fails is said, and tried again in an hour", async () => {
-  const { service, sweeps, clock, lines } = keep(86_400_000, []);
-  service.start();
-  await clock.advance(0);
-  expect(lines).toMatchObject([
-    { level: "warn", message: "old entries of the ledger could not be deleted" },
-  ]);
-  await clock.advance(3_600_000);
-  expect(sweeps).toHaveLength(2);
-});
-
-test("what is kept for ever is not swept, until the settings say otherwise", async () => {
-  const { service, sweeps, clock, settings } = keep(null, [0]);
-  service.start();
-  await clock.advance(86_400_000 - 1);
+  const left = [2_000, 2_000, 7];
+  const retention = { request_log: null as number | null };
+  const database = {
+    bind: () => ({
+      async sweep(until: number, limit: number) {
+        sweeps.push([until, limit]);
+        return left.shift()!;
+      },
+    }),
+  } as unknown as Database;
+  const settings = () => ({ retention }) as Pick<Settings, "retention">;
+  const [sweep] = createLedgerSweeps({ database, settings });
+  expect(await sweep!.run(clock.now(), () => false)).toBe(0);
   expect(sweeps).toEqual([]);
-  settings.keep_ms = 1_000;
-  await clock.advance(1);
-  expect(sweeps).toEqual([[clock.now() - 1_000, 2_000]]);
+  retention.request_log = 86_400_000;
+  expect(await sweep!.run(clock.now(), () => false)).toBe(4_007);
+  expect(sweeps).toEqual(Array.from({ length: 3 }, () => [clock.now() - 86_400_000, 2_000]));
 });

@@ -6,13 +6,14 @@ export const upkeep: Migration = {
   name: "upkeep",
   statements: ({ integer, text, strict }) => [
     `ALTER TABLE wadi_probe ADD COLUMN filler ${text} NOT NULL DEFAULT ''`,
-    // One row. Null: the next start dates it.
+    // One row, of number 1. Null: the next start dates it.
     `CREATE TABLE sweeps (
+      number ${integer} PRIMARY KEY,
       swept_at ${integer},
       witnessed_at ${integer}
     )${strict}`,
     // In an older database its newest row says when the program last wrote.
-    `INSERT INTO sweeps SELECT NULL, NULLIF(MAX(at), 0) FROM (
+    `INSERT INTO sweeps SELECT 1, NULL, NULLIF(MAX(at), 0) FROM (
       SELECT MAX(started_at) AS at FROM processes
       UNION ALL SELECT MAX(ended_at) FROM processes
       UNION ALL SELECT MAX(at) FROM ledger
