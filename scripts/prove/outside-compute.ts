@@ -1,4 +1,5 @@
 // Hostile calculations, pages, schemas, arguments and texts: none holds the event loop for long.
+import { createKnownAddresses } from "../../src/agents/tools/address-memory.ts";
 import { createArgumentsCheck } from "../../src/agents/tools/arguments.ts";
 import { createCalculator } from "../../src/agents/tools/builtin/calculator.ts";
 import { createReadPage } from "../../src/agents/tools/builtin/read-page.ts";
@@ -11,6 +12,7 @@ import {
   hostileArguments,
   hostileCalculations,
   hostileChecks,
+  hostileResults,
   hostileSchemas,
   hostileTexts,
 } from "../../test/agents/tools/hostile-inputs.ts";
@@ -22,6 +24,9 @@ import { atLeast, atMost, type Finding } from "./proof.ts";
 const TURN_MS_MAX = 50;
 const TURN = { account: "stranger" };
 const URL_OF_PAGE = "https://camels.example.com/";
+
+/** Of a user's message, and of a call's arguments. */
+const INPUT_CHARACTERS = 250_000;
 
 const clock = createSystemClock();
 const readCpuMs = () => {
@@ -47,6 +52,13 @@ const meterTurns = async (run: () => Promise<unknown>): Promise<number> => {
   isOver = true;
   await metering;
   return longest;
+};
+
+const readAddresses = (text: string) => {
+  const known = createKnownAddresses();
+  known.addInput(text.slice(0, INPUT_CHARACTERS));
+  known.add(text, text.slice(0, INPUT_CHARACTERS));
+  return known.has("https://camels.example.com/unknown");
 };
 
 type Input = readonly [name: string, run: () => Promise<unknown>];
@@ -104,6 +116,8 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
       () => countTexts([text], Number.POSITIVE_INFINITY, TURN),
     ]),
   };
+  // Not computed in a Worker, for they are known to a run that goes on, but in many turns.
+  inputs.results = hostileResults.map(([name, text]) => [name, () => readAddresses(text)]);
   return { inputs, stop: () => compute.stop(0), countCut: () => cut };
 };
 

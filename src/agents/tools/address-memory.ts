@@ -7,6 +7,8 @@ const ADDRESSES_MAX = 5_000;
 const ADDRESSES_CHARACTERS_MAX = 500_000;
 /** Results of which nobody has asked yet: what comes before them brings nothing any more. */
 const UNREAD_CHARACTERS_MAX = 4_194_304;
+/** Some of 2,000 characters take a tenth of a millisecond each. */
+const PLACES_A_TURN = 128;
 /** Who says more addresses to one tool does not look for an answer: then it brings none. */
 const INVENTED_MAX = 100;
 
@@ -31,7 +33,7 @@ interface Unread {
 /**
  * Remembers the latest 5,000 to 10,000 addresses of results, and 5,000 of the user. What is beyond
  * is unknown again: whoever floods a run with addresses closes doors and opens none. Texts are read
- * when somebody asks, each in a turn of the event loop: most runs never do, and a thread may hold
+ * when somebody asks, in turns of the event loop: most runs never do, and a thread may hold
  * megabytes of them.
  */
 export function createKnownAddresses(): KnownAddresses {
@@ -44,10 +46,10 @@ export function createKnownAddresses(): KnownAddresses {
   let reading: Promise<void> = Promise.resolve();
 
   const isKnown = (address: string) => input.has(address) || young.has(address) || old.has(address);
-  const remember = ({ text, asked }: Unread) => {
-    const invented = asked === null ? [] : listInvented(asked, isKnown);
+  const remember = async ({ text, asked }: Unread) => {
+    const invented = asked === null ? [] : await listInvented(asked, isKnown);
     if (invented.length > INVENTED_MAX) return;
-    for (const address of listAddresses(text)) {
+    for await (const address of readInTurns(listAddresses(text))) {
       if (young.has(address) || invented.some((one) => address.startsWith(one))) continue;
       if (young.isFull) {
         old = young;
@@ -58,14 +60,12 @@ export function createKnownAddresses(): KnownAddresses {
   };
   const readAll = async () => {
     for (const text of inputs.splice(0)) {
-      await standInLine();
-      for (const address of listAddresses(text)) input.add(address);
-      for (const address of listBareAddresses(text)) input.add(address);
+      for await (const address of readInTurns(listAddresses(text))) input.add(address);
+      for await (const address of readInTurns(listBareAddresses(text))) input.add(address);
     }
     for (let next = unread.shift(); next; next = unread.shift()) {
       characters -= next.text.length;
-      await standInLine();
-      remember(next);
+      await remember(next);
     }
   };
   return {
@@ -92,15 +92,27 @@ export function createKnownAddresses(): KnownAddresses {
  * What a model made up and said to a tool: should the tool say it again, with or without something
  * behind it, it still came from the model. `example.com/page` may become an address on the way.
  */
-function listInvented(asked: string, isKnown: (address: string) => boolean): string[] {
+async function listInvented(
+  asked: string,
+  isKnown: (address: string) => boolean,
+): Promise<string[]> {
   const invented = new Set<string>();
   for (const list of [listAddresses, listBareAddresses]) {
-    for (const address of list(asked)) {
+    for await (const address of readInTurns(list(asked))) {
       if (!isKnown(address)) invented.add(address);
       if (invented.size > INVENTED_MAX) return [...invented];
     }
   }
   return [...invented];
+}
+
+/** The addresses of some places in each turn of the event loop. */
+async function* readInTurns(places: Iterable<readonly string[]>): AsyncGenerator<string> {
+  let count = 0;
+  for (const addresses of places) {
+    if (count++ % PLACES_A_TURN === 0) await standInLine();
+    yield* addresses;
+  }
 }
 
 class Generation {

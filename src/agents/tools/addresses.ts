@@ -43,21 +43,23 @@ export function normalizeAddress(text: string): string | null {
 /**
  * Every http and https address in a text, in the form in which they are compared, some twice; of
  * an http address also its https twin, since that is how it can be opened. Where an address ends
- * is a matter of taste, so each likely end makes one: all of them stand in the text.
+ * is a matter of taste, so each likely end makes one: all of them stand in the text. Those of one
+ * place come together, so that whoever reads them can let others work between two places.
  */
-export function* listAddresses(text: string): Iterable<string> {
+export function* listAddresses(text: string): Iterable<readonly string[]> {
   const hasRoom = createRoom(text);
   for (const reading of readEscapes(text)) {
     for (const token of listTokens(reading)) {
       if (!hasRoom(token)) return;
-      for (const candidate of listEnds(token)) {
-        const address = normalizeAddress(candidate);
-        if (address === null) continue;
-        yield address;
-        if (address.startsWith("http:")) yield `https:${address.slice("http:".length)}`;
-      }
+      const addresses = normalizeAll(listEnds(token));
+      const plain = addresses.filter((address) => address.startsWith("http:"));
+      yield [...addresses, ...plain.map((address) => `https:${address.slice("http:".length)}`)];
     }
   }
+}
+
+function normalizeAll(candidates: Iterable<string>): string[] {
+  return [...candidates].map(normalizeAddress).filter((address) => address !== null);
 }
 
 /** What says whether one more place of a text may be looked at. */
@@ -189,17 +191,14 @@ const LABEL = String.raw`[\p{L}\p{N}][\p{L}\p{N}-]{0,62}`;
 const ENDING = String.raw`\p{L}[\p{L}\p{N}-]{1,62}(?::\d{1,5})?(?![\p{L}\p{N}@-])`;
 const BARE = new RegExp(String.raw`(?<![\p{L}\p{N}@._/:-])(?:${LABEL}\.){1,8}${ENDING}`, "gu");
 
-/** What people write for an address: a name with a dot, with or without a path. */
-export function* listBareAddresses(text: string): Iterable<string> {
+/** What people write for an address, by place: a name with a dot, with or without a path. */
+export function* listBareAddresses(text: string): Iterable<readonly string[]> {
   const hasRoom = createRoom(text);
   for (const { 0: host, index } of text.matchAll(BARE)) {
     const rest = text.slice(index + host.length, index + URL_CHARACTERS_MAX);
     const end = /^[/?]/.test(rest) ? rest.search(END) : 0;
     const token = `https://${host}${rest.slice(0, end === -1 ? rest.length : end)}`;
     if (!hasRoom(token)) return;
-    for (const candidate of listEnds(token)) {
-      const address = normalizeAddress(candidate);
-      if (address !== null) yield address;
-    }
+    yield normalizeAll(listEnds(token));
   }
 }

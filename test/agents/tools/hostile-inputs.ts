@@ -132,6 +132,18 @@ export const hostileArguments: readonly [name: string, text: string][] = [
   ["half a string", `{"a":"${"\\".repeat(ARGUMENTS_CHARACTERS)}`],
 ];
 
+const RESULT_CHARACTERS = 1_000_000;
+/** Results in which addresses are looked for. */
+export const hostileResults: readonly [name: string, text: string][] = [
+  ...["x", "&amp;", "(", ")", ".", "é", ",", "/..", "\\u002f"].map((unit) => {
+    const address = `https://a.b/${fill(unit, 800)}`;
+    return [`addresses of many ${unit}`, fill(address, RESULT_CHARACTERS)] as [string, string];
+  }),
+  ["short addresses", fill("https://a.b/c,x(;é ", RESULT_CHARACTERS)],
+  ["names", fill("a.com/x,", RESULT_CHARACTERS)],
+  ["schemes", fill("https://", RESULT_CHARACTERS)],
+];
+
 const TEXT_CHARACTERS = 240_000;
 /** Texts that a tokenizer takes long for. */
 export const hostileTexts: readonly [name: string, text: string][] = [

@@ -16,7 +16,7 @@ const open = () => {
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   pool = createComputePool({ script, clock, log });
 };
-afterEach(() => pool.stop(0));
+afterEach(() => pool?.stop(0));
 
 test("a task's result comes back as data", async () => {
   open();
@@ -94,3 +94,17 @@ test("a stopped pool computes nothing more", async () => {
   pool.stop(0);
   expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: false, why: "busy" });
 });
+
+test.skipIf(process.platform === "win32")(
+  "no Worker is started where descriptors are scarce, since that would end the process",
+  async () => {
+    const program = Bun.fileURLToPath(new URL("../../support/compute-scarce.ts", import.meta.url));
+    const limited = `ulimit -n 200; exec "${process.execPath}" "${program}"`;
+    const child = Bun.spawn(["sh", "-c", limited], { stderr: "inherit" });
+    expect(await new Response(child.stdout).json()).toEqual([
+      { ok: false, why: "busy" },
+      { ok: true, value: "free" },
+    ]);
+    expect(await child.exited).toBe(0);
+  },
+);

@@ -1,0 +1,23 @@
+// A process without free descriptors that is asked to compute, and asked again when some are free.
+import { closeSync, openSync } from "node:fs";
+import { createSystemClock } from "../../src/platform/clock.ts";
+import { createComputePool } from "../../src/platform/compute/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { ECHO } from "./compute-worker.ts";
+
+const clock = createSystemClock();
+const log = createLog(clock, () => undefined, false);
+const script = new URL("./compute-worker.ts", import.meta.url);
+const pool = createComputePool({ script, clock, log });
+const turn = { account: "a-1" };
+const opened: number[] = [];
+try {
+  for (;;) opened.push(openSync("/dev/null", "r"));
+} catch {
+  // None is free any more.
+}
+const scarce = await pool.run(ECHO, "scarce", turn);
+for (const descriptor of opened) closeSync(descriptor);
+const free = await pool.run(ECHO, "free", turn);
+pool.stop(0);
+console.log(JSON.stringify([scarce, free]));
