@@ -1,9 +1,14 @@
 // All that comes from outside and must neither end the server nor hide what it does, in sections.
 import { proveCompute } from "./outside-compute.ts";
 import { proveData } from "./outside-data.ts";
+import { provePaths } from "./outside-paths.ts";
 import type { Finding, Proof } from "./proof.ts";
 
-const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [proveCompute, proveData];
+const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [
+  proveCompute,
+  proveData,
+  provePaths,
+];
 
 export const outside: Proof = {
   name: "outside",

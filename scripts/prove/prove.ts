@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
 import { calls } from "./calls.ts";
+import { desync } from "./desync.ts";
 import { egress } from "./egress.ts";
 import { events } from "./events.ts";
 import { killKeys } from "./kill-keys.ts";
@@ -14,6 +15,7 @@ import { unit } from "./unit.ts";
 
 const proofs: readonly Proof[] = [
   calls,
+  desync,
   egress,
   events,
   killKeys,

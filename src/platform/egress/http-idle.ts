@@ -8,8 +8,9 @@ const IDLE_MS = 30_000;
 const ORIGIN_MAX = 2_048;
 const IDLE_MAX = 4_096;
 /**
- * Shortest and longest rest before the next request. What a server sends too much comes soon, or
- * after as long as a reply takes: then nobody has asked yet, and it reaches nobody.
+ * Shortest and longest rest before the next request; in between twice the slowest reply. What comes
+ * too much comes soon; and a reply whose place it has taken comes when replies do. Either is seen
+ * while nobody has asked yet.
  */
 const REST_MS = 20;
 const REST_MAX_MS = 1_000;
@@ -103,7 +104,7 @@ export class IdleConnections {
   #wake(): void {
     const now = this.#clock.monotonic();
     for (const member of this.#resting) {
-      const rest_ms = Math.min(REST_MAX_MS, Math.max(REST_MS, member.slowest_ms));
+      const rest_ms = Math.min(REST_MAX_MS, Math.max(REST_MS, 2 * member.slowest_ms));
       if (now - member.unused_since < rest_ms) continue;
       this.#resting.delete(member);
       const name = nameList(member.origin, member.account);

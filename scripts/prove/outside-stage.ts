@@ -1,0 +1,259 @@
+// Serves with everything outside at a place that fails, and tries each way out: a child of its proof.
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { launch, makeKey, makeScratch, readUntil } from "../bench/stage.ts";
+import { type Failure, listFailures } from "./outside-failures.ts";
+import type { PathsResult, Tried } from "./outside-paths.ts";
+
+/** A place that is not given back would hold the third for longer than it is waited for. */
+const TIMES = 3;
+const PATIENCE_MS = 20_000;
+const CONNECT_MS = 300;
+/** A unit's start that failed is not tried again for a while. */
+const RETRY_MS = 100;
+
+interface Reply {
+  status: number;
+  body: string;
+}
+
+interface Ground {
+  pid: number;
+  host: string;
+  exited: Promise<number>;
+  ask(method: string, path: string, body?: object): Promise<Reply>;
+  /** Of the agents' half, which must say yes. */
+  make(path: string, body: object): Promise<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+const writeModel = (id: string, host: string, upstream: string): string => `
+[[models]]
+id = "${id}"
+self_hosted = true
+context_window = 4096
+capabilities = ["streaming"]
+
+[models.upstream]
+kind = "openai"
+urls = ["http://${host}/v1"]
+max_in_flight = 1
+connect_timeout = "${CONNECT_MS}ms"
+first_token_timeout = "2s"
+${upstream}
+`;
+
+const writeStart = (host: string, how: string): string => `health_every = "0s"
+[models.upstream.start]
+${how}
+health = "http://${host}/asleep"
+timeout = "2s"
+`;
+
+const writeSettings = (host: string): string => `
+[limits]
+requests_per_minute = 1000000
+address_requests_per_minute = 1000000
+
+[agents]
+open = true
+
+[egress]
+allow = ["${host}"]
+
+[service]
+default_model = "stub"
+
+[[models]]
+id = "stub"
+self_hosted = true
+capabilities = ["tools", "streaming"]
+upstream = { kind = "stub" }
+
+${writeModel("chat", host, 'health_every = "0s"')}
+${writeModel("watched", host, 'health_every = "1s"')}
+${writeModel("asked", host, writeStart(host, `request = "POST http://${host}/start"`))}
+${writeModel("commanded", host, writeStart(host, 'command = ["/bin/false"]'))}
+
+[embeddings]
+kind = "openai"
+urls = ["http://${host}/v1"]
+connect_timeout = "${CONNECT_MS}ms"
+health_every = "0s"
+
+[search]
+kind = "searxng"
+url = "http://${host}"
+connect_timeout = "${CONNECT_MS}ms"
+`;
+
+const openGround = async (program: string, host: string): Promise<Ground> => {
+  const directory = makeScratch();
+  const config = join(directory, "wadi.toml");
+  await Bun.write(config, writeSettings(host));
+  const at = ["--config", config, "--data", join(directory, "data")];
+  const key = await makeKey(program, at, ["agents", "embeddings", "search", "think"]);
+  const child = launch([program, "serve", "--port", "0", ...at]);
+  const port = Number(await readUntil(child, /http:\/\/127\.0\.0\.1:(\d+)/));
+  // One connection, made before anything fails: none can be made without descriptors.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const ask = (method: string, path: string, body?: object) =>
+    new Promise<Reply>((resolve, reject) => {
+      const to = { host: "127.0.0.1", port, method, path, headers, agent, timeout: PATIENCE_MS };
+      const asked = request(to, (reply) => {
+        const pieces: Buffer[] = [];
+        reply.on("data", (piece) => pieces.push(piece));
+        reply.on("end", () => {
+          resolve({ status: reply.statusCode!, body: Buffer.concat(pieces).toString() });
+        });
+      });
+      asked.on("timeout", () => asked.destroy(new Error("no answer")));
+      asked.on("error", reject);
+      asked.end(body && JSON.stringify(body));
+    });
+  return {
+    pid: child.pid,
+    host,
+    exited: child.exited,
+    ask,
+    async make(path, body) {
+      const reply = await ask("POST", path, body);
+      if (reply.status > 299) throw new Error(`${path}: ${reply.status} ${reply.body}`);
+      return JSON.parse(reply.body);
+    },
+    async stop() {
+      agent.destroy();
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+};
+
+/** Of an error its code, of a stream that of its frame, of anything else its status. */
+const readCode = ({ status, body }: Reply): string =>
+  /"code":\s*"(\w+)"/.exec(body)?.[1] ?? `${status} ${body.slice(0, 80)}`;
+
+const chat = async ({ ask }: Ground, model: string, more: object = {}): Promise<string> => {
+  const messages = [{ role: "user", content: "Hello" }];
+  const body = { model, messages, max_tokens: 64, ...more };
+  return readCode(await ask("POST", "/v1/chat/completions", body));
+};
+
+/** What a condition waits for comes in a turn of some server's; no longer than the patience. */
+const waitFor = async (read: () => Promise<string | null>): Promise<string> => {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await read();
+    if (found !== null) return found;
+    if (performance.now() > until) return "nothing in time";
+    await Bun.sleep(RETRY_MS);
+  }
+};
+
+/** What became of the call of a tool in a run that goes on behind it. */
+const callTool = async (
+  { ask, make }: Ground,
+  agent: string,
+  name: string,
+  given: object,
+): Promise<string> => {
+  const script = ["Go.", `!tool ${name} ${JSON.stringify(given)}`, "!next", "!say Done."];
+  const run = await make(`/v1/agents/${agent}/runs`, { input: { message: script.join("\n") } });
+  const status = await waitFor(async () => {
+    const { status } = JSON.parse((await ask("GET", `/v1/runs/${run.id}`)).body);
+    return ["succeeded", "failed", "canceled"].includes(status) ? status : null;
+  });
+  const steps = (await ask("GET", `/v1/runs/${run.id}/steps`)).body;
+  return `${/"outcome":\s*"(\w+)"/.exec(steps)?.[1]}, run ${status}`;
+};
+
+const sendWebhook = async ({ ask, make }: Ground, id: string): Promise<string> => {
+  const made = await make(`/v1/webhooks/${id}/test`, {});
+  return waitFor(async () => {
+    const { data } = JSON.parse((await ask("GET", `/v1/webhooks/${id}/deliveries`)).body);
+    const one = data.find((delivery: { id: string }) => delivery.id === made.id);
+    return one.status === "pending" ? null : one.status;
+  });
+};
+
+type Way = [path: string, right: RegExp, go: (ground: Ground) => Promise<string>];
+
+const CHAT = /^(upstream_error|upstream_timeout|model_offline)$/;
+const OFFLINE = /^(model_offline|upstream_timeout)$/;
+const SHARED = /^(service_unavailable|upstream_error|upstream_timeout)$/;
+const LONG = "word ".repeat(800);
+
+/** What has to be registered is registered before anything fails. */
+const listWays = async ({ host, make }: Ground): Promise<Way[]> => {
+  const tool = { name: "call", description: "Calls.", parameters: { type: "object" } };
+  const endpoint = `http://${host}/call`;
+  await make("/v1/tools", { ...tool, risk: "read", endpoint, timeout_ms: 2_000 });
+  const body = { name: "One", system_prompt: "Be brief.", tools: ["call", "read_page"] };
+  const { id: agent } = await make("/v1/agents", body);
+  const hook = { url: `http://${host}/hook`, events: ["run.completed"] };
+  const { id: webhook } = await make("/v1/webhooks", hook);
+  const messages = [{ role: "user", content: LONG }];
+  return [
+    ["chat JSON", CHAT, (ground) => chat(ground, "chat")],
+    ["chat SSE", CHAT, (ground) => chat(ground, "chat", { stream: true })],
+    ["think", CHAT, (ground) => chat(ground, "chat", { think: true })],
+    ["token count", CHAT, (ground) => chat(ground, "chat", { messages })],
+    ["health", /^model_offline$/, waitUnhealthy],
+    ["embeddings", SHARED, embed],
+    ["search", SHARED, search],
+    [
+      "HTTP tool",
+      /^(error|timeout), run succeeded$/,
+      (ground) => callTool(ground, agent!, "call", {}),
+    ],
+    ["webhook", /^failed$/, (ground) => sendWebhook(ground, webhook!)],
+    ["read_page", /^(error|timeout), run succeeded$/, (ground) => readPage(ground, agent!)],
+    ["start request", OFFLINE, (ground) => chat(ground, "asked")],
+    ["start command", OFFLINE, (ground) => chat(ground, "commanded")],
+  ];
+};
+
+const readPage = (ground: Ground, agent: string): Promise<string> =>
+  callTool(ground, agent, "read_page", { url: `http://${ground.host}/page` });
+
+const waitUnhealthy = (ground: Ground): Promise<string> =>
+  waitFor(async () => {
+    const code = await chat(ground, "watched");
+    return code === "model_offline" ? code : null;
+  });
+
+const embed = async ({ ask }: Ground): Promise<string> =>
+  readCode(await ask("POST", "/v1/embeddings", { model: "bge-m3", input: "Hello" }));
+
+const search = async ({ ask }: Ground): Promise<string> =>
+  readCode(await ask("POST", "/v1/search", { query: "Hello" }));
+
+const tryAll = async (program: string, failure: Failure, result: PathsResult): Promise<void> => {
+  const ground = await openGround(program, failure.host);
+  const ways = await listWays(ground);
+  failure.begin?.(ground.pid);
+  for (const [path, right, go] of ways) {
+    const tried: Tried = { path, failure: failure.name, told: "", isRight: true };
+    for (let time = 0; time < TIMES && tried.isRight; time++) {
+      tried.told = await go(ground).catch((error) => `${error}`);
+      tried.isRight = right.test(tried.told);
+    }
+    result.tried.push(tried);
+    process.stderr.write(`outside: ${failure.name}: ${path}: ${tried.told}\n`);
+  }
+  failure.end?.(ground.pid);
+  const last = await ground.ask("GET", "/healthz").catch(() => null);
+  const isOver = await Promise.race([
+    ground.exited.then(() => true),
+    Bun.sleep(0).then(() => false),
+  ]);
+  if (isOver || last?.status !== 200) result.ended.push(failure.name);
+  await ground.stop();
+};
+
+const [program, alone] = process.argv.slice(2);
+const result: PathsResult = { tried: [], ended: [] };
+for (const failure of listFailures(alone !== undefined)) await tryAll(program!, failure, result);
+console.log(JSON.stringify(result));
+process.exit(0);
