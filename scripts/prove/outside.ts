@@ -1,4 +1,6 @@
 // All that comes from outside and must neither end the server nor hide what it does, in sections.
+
+import { proveClockAndDisk } from "./outside-clock-disk.ts";
 import { proveCompute } from "./outside-compute.ts";
 import { proveData } from "./outside-data.ts";
 import { provePaths } from "./outside-paths.ts";
@@ -8,6 +10,7 @@ const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [
   proveCompute,
   proveData,
   provePaths,
+  proveClockAndDisk,
 ];
 
 export const outside: Proof = {

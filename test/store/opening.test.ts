@@ -190,6 +190,7 @@ test.each([
   ["SQLITE_READONLY_DBMOVED", "cannot be written to"],
   ["ENOSPC", "is full: make room"],
   ["SQLITE_FULL", "is full: make room"],
+  ["SQLITE_IOERR_SHMSIZE", "is full: make room"],
   ["SQLITE_CORRUPT", "is damaged: restore a backup"],
   ["SQLITE_BUSY", "locked: wait for it or end it"],
   ["SQLITE_IOERR_FSYNC", "fails to read or write"],

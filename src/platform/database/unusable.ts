@@ -56,7 +56,10 @@ export function explainSqlite(file: string, failure: unknown): unknown {
       /^(ENOTDIR|EEXIST|ENOENT|ELOOP|ENAMETOOLONG)$/,
       `${directory} cannot be a data directory: choose another`,
     ],
-    [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, `the disk of ${directory} is full: make room`],
+    [
+      /^(ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/,
+      `the disk of ${directory} is full: make room`,
+    ],
     [
       /^SQLITE_NOTADB/,
       `${file} is no database of SQLite: move it away, or choose another data directory`,
