@@ -1,7 +1,7 @@
 // What the stub model has to say to an ask, token by token, within its budget and stops.
 import { splitTokens } from "../tokens.ts";
 import type { Ask, Message, Piece, Tool } from "./contract.ts";
-import { writeArguments } from "./stub-arguments.ts";
+import { writeArguments, writeDocument } from "./stub-arguments.ts";
 import { readScript, type Step } from "./stub-script.ts";
 
 /** One token, or one of the things that happen between tokens. */
@@ -33,7 +33,8 @@ export function planReply(ask: Ask, newCallId: () => string): Plan {
  * The results of tools come first, then a script, then a call of a tool, then the echo. A script of
  * several rounds comes before results for as long as it lasts.
  */
-function chooseSteps({ messages, tools, tool_choice }: Ask): Step[] {
+function chooseSteps(ask: Ask): Step[] {
+  const { messages, tools, tool_choice, response_format } = ask;
   const asked_at = messages.findLastIndex(({ role }) => role === "user");
   const asked = messages[asked_at];
   const text = readText(asked?.content ?? "");
@@ -41,14 +42,17 @@ function chooseSteps({ messages, tools, tool_choice }: Ask): Step[] {
   if (rounds) {
     const round = messages.slice(asked_at + 1).filter(({ role }) => role === "assistant").length;
     const script = rounds[round];
-    if (script) return hasVoice(script) ? script : [...script, echo(text, asked)];
+    if (script) return hasVoice(script) ? script : [...script, reply(text, asked, response_format)];
   }
   const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
-  if (results.length > 0) return [{ do: "say", text: tellResults(results, messages) }];
+  if (results.length > 0) {
+    const told = tellResults(results, messages);
+    return [{ do: "say", text: writeForm(response_format, told) ?? told }];
+  }
   const script = rounds ? null : readScript(text);
-  if (script) return hasVoice(script) ? script : [...script, echo(text, asked)];
+  if (script) return hasVoice(script) ? script : [...script, reply(text, asked, response_format)];
   const tool = chooseTool(tools, tool_choice, text);
-  if (!tool) return [echo(text, asked)];
+  if (!tool) return [reply(text, asked, response_format)];
   const { name, parameters } = tool.function;
   return [{ do: "call", name, arguments: writeArguments(parameters, text) }];
 }
@@ -68,6 +72,24 @@ function readRounds(text: string): Step[][] | null {
 /** False for a script that only says how to speak. */
 function hasVoice(script: Step[]): boolean {
   return script.some((step) => ["say", "fill", "call", "stall", "fail"].includes(step.do));
+}
+
+/** A document of the form that is asked for, else an echo. */
+function reply(text: string, asked: Message | undefined, form: Ask["response_format"]): Step {
+  const document = writeForm(form, text);
+  return document === null ? echo(text, asked) : { do: "say", text: document };
+}
+
+/** The reply as the form wants it; null: any text will do. */
+function writeForm(form: Ask["response_format"], text: string): string | null {
+  switch (form?.type) {
+    case "json_schema":
+      return writeDocument(form.json_schema.schema as Record<string, unknown>, text);
+    case "json_object":
+      return JSON.stringify({ text });
+    default:
+      return null;
+  }
 }
 
 function echo(text: string, asked: Message | undefined): Step {

@@ -134,7 +134,7 @@ export const Table = Type.Object(
           provider: "wadi",
           self_hosted: true,
           context_window: 32_768,
-          capabilities: ["tools", "streaming", "reasoning", "vision"],
+          capabilities: ["tools", "streaming", "reasoning", "vision", "structured_outputs"],
           price: { prompt: "1.00", completion: "2.00" },
           upstream: { kind: "stub" },
         },

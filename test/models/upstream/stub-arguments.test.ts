@@ -33,7 +33,10 @@ test.each([
   [{ items: { type: "integer" } }, [1]],
   [{ properties: { y: { type: "string" } }, required: ["y"] }, { y: "please" }],
   [{ type: "object", properties: { y: { type: "string" } } }, {}],
-  [{ type: "object", anyOf: [{ required: ["y"] }], required: ["z"] }, { z: "please" }],
+  [
+    { type: "object", anyOf: [{ required: ["y"] }], required: ["z"] },
+    { y: "please", z: "please" },
+  ],
 ])("a property of %j is filled with %j", (schema, value) => {
   expect(fill(schema)).toEqual(value);
 });

@@ -142,7 +142,7 @@ describe("without a file", () => {
           context_window: 32_768,
           max_output_tokens: 8_192,
           default_max_tokens: 1_024,
-          capabilities: ["tools", "streaming", "reasoning", "vision"],
+          capabilities: ["tools", "streaming", "reasoning", "vision", "structured_outputs"],
           system_prompt: "",
           frequency_penalty: 0,
           think: "optional",

@@ -103,6 +103,22 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
     }
   });
 
+  test("gets a document that fits from the stub, whole and in pieces, and behind tools", async () => {
+    await using app = await startStub();
+    const own = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    const fields = {
+      response_format: { type: "json_schema", json_schema: { name: "a", schema: own } },
+    };
+    const reply = await app.chat("Take 7", fields);
+    expect(reply.headers.get("x-wadi-ignored")).toBeNull();
+    const { choices } = (await reply.json()) as { choices: { message: { content: string } }[] };
+    expect(JSON.parse(choices[0]!.message.content)).toEqual({ n: 7 });
+    const chunks = await readChunks(await app.chat("Take 7", { ...fields, stream: true }));
+    expect(chunks.map(({ choices: [one] }) => one?.delta.content ?? "").join("")).toBe('{"n":7}');
+    const object = await app.chat("Take 7", { response_format: { type: "json_object" } });
+    expect(await object.text()).toContain(JSON.stringify(JSON.stringify({ text: "Take 7" })));
+  });
+
   test("that counts for nothing is named in a header, of replies and of streams", async () => {
     const more = 'capabilities = ["streaming", "structured_outputs"]';
     await using able = await startFront({ model: more });

@@ -1,0 +1,157 @@
+// A short text that a pattern matches, made by reading the pattern: nothing ever runs it.
+
+const LENGTH_MAX = 1_000;
+/** Longer patterns are not read. */
+const PATTERN_MAX = 500;
+const DEPTH_MAX = 16;
+/** What stands for the classes of characters, `\d` and its like. */
+const CLASSES: Readonly<Record<string, string>> = {
+  d: "0",
+  w: "a",
+  s: " ",
+  D: "a",
+  W: " ",
+  S: "a",
+};
+const CONTROLS: Readonly<Record<string, string>> = {
+  ...{ n: "\n", t: "\t", r: "\r", f: "\f", v: "\v", "0": "\0", b: "", B: "" },
+};
+/** One of these lies outside of almost every class that names what is forbidden. */
+const OTHERS = "a0A _-.é";
+
+/** What a pattern has that no text can be made of here. */
+class Unreadable extends Error {}
+
+/** null: the pattern holds what is not read here, such as a look ahead. */
+export function writeMatch(pattern: string, length_min = 0): string | null {
+  if (pattern.length > PATTERN_MAX) return null;
+  try {
+    return new PatternReader(pattern).write(length_min);
+  } catch (failure) {
+    if (failure instanceof Unreadable) return null;
+    throw failure;
+  }
+}
+
+class PatternReader {
+  readonly #text: string;
+  #at = 0;
+  /** Where one more of a character may stand, and how many of it. */
+  #stretch = { at: 0, character: "", room: 0 };
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  write(length_min: number): string {
+    const text = this.#readChoice(0);
+    if (this.#at < this.#text.length) throw new Unreadable();
+    const { at, character, room } = this.#stretch;
+    const missing = Math.min(length_min - text.length, room, LENGTH_MAX);
+    if (missing <= 0) return text;
+    return text.slice(0, at) + character.repeat(missing) + text.slice(at);
+  }
+
+  /** The first of the alternatives; the others are read over. */
+  #readChoice(depth: number): string {
+    if (depth > DEPTH_MAX) throw new Unreadable();
+    const first = this.#readSequence(depth, depth === 0);
+    while (this.#take("|")) this.#readSequence(depth, false);
+    return first;
+  }
+
+  #readSequence(depth: number, mayStretch: boolean): string {
+    let text = "";
+    while (this.#at < this.#text.length && !"|)".includes(this.#text[this.#at]!)) {
+      const one = this.#readOne(depth);
+      const [least, most] = this.#readCount();
+      if (text.length + one.length * least > LENGTH_MAX) throw new Unreadable();
+      text += one.repeat(least);
+      if (mayStretch && one.length === 1 && most > least) {
+        this.#stretch = { at: text.length, character: one, room: most - least };
+      }
+    }
+    return text;
+  }
+
+  #readOne(depth: number): string {
+    const character = this.#text[this.#at++]!;
+    switch (character) {
+      case "^":
+      case "$":
+        return "";
+      case ".":
+        return "a";
+      case "(":
+        return this.#readGroup(depth);
+      case "[":
+        return this.#readClass();
+      case "\\":
+        return this.#readEscape();
+      default:
+        return character;
+    }
+  }
+
+  #readGroup(depth: number): string {
+    const head = /\?(?::|<[A-Za-z_]\w{0,63}>)/y;
+    head.lastIndex = this.#at;
+    const found = head.exec(this.#text);
+    if (found) this.#at += found[0].length;
+    else if (this.#text[this.#at] === "?") throw new Unreadable();
+    const text = this.#readChoice(depth + 1);
+    if (!this.#take(")")) throw new Unreadable();
+    return text;
+  }
+
+  #readClass(): string {
+    const isNegated = this.#take("^");
+    const ranges: [from: string, to: string][] = [];
+    while (!this.#take("]")) {
+      if (this.#at >= this.#text.length) throw new Unreadable();
+      const from = this.#readMember();
+      const isRange = this.#text[this.#at] === "-" && this.#text[this.#at + 1] !== "]";
+      if (isRange) this.#at++;
+      ranges.push([from, isRange ? this.#readMember() : from]);
+    }
+    if (!isNegated && ranges.length > 0) return ranges[0]![0];
+    const isIn = (one: string) => ranges.some(([from, to]) => from <= one && one <= to);
+    const other = isNegated ? [...OTHERS].find((one) => !isIn(one)) : undefined;
+    if (other === undefined) throw new Unreadable();
+    return other;
+  }
+
+  #readMember(): string {
+    const character = this.#text[this.#at++]!;
+    return character === "\\" ? this.#readEscape() : character;
+  }
+
+  #readEscape(): string {
+    const character = this.#text[this.#at++] ?? "";
+    if (character in CLASSES) return CLASSES[character]!;
+    if (character in CONTROLS) return CONTROLS[character]!;
+    if (/[1-9kpPcux]/.test(character)) throw new Unreadable();
+    return character;
+  }
+
+  /** How often what stands in front is wanted at least, and may stand at most. */
+  #readCount(): [least: number, most: number] {
+    const count = /[*+?]|\{([0-9]{1,6})(,?)([0-9]{0,6})\}/y;
+    count.lastIndex = this.#at;
+    const found = count.exec(this.#text);
+    if (!found) return [1, 1];
+    this.#at += found[0].length;
+    this.#take("?");
+    const [sign, least, comma, most] = found;
+    if (sign === "?") return [0, 1];
+    if (least === undefined) return [sign === "+" ? 1 : 0, Number.POSITIVE_INFINITY];
+    if (comma === "") return [Number(least), Number(least)];
+    return [Number(least), most === "" ? Number.POSITIVE_INFINITY : Number(most)];
+  }
+
+  #take(character: string): boolean {
+    if (this.#text[this.#at] !== character) return false;
+    this.#at++;
+    return true;
+  }
+}
