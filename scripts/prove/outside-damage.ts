@@ -84,6 +84,8 @@ const tryDamage = async (ground: Ground, all: Stored, trials: LogTrials): Promis
   const hadLog = existsSync(`${ground.file}-wal`) && Bun.file(`${ground.file}-wal`).size > 0;
   const complaint = await refuseToServe(ground);
   const told = Number(/lacks the last (\d+) of \d+ commits/.exec(complaint ?? "")?.[1] ?? 0);
+  // The counter is judged by what callers made, one commit each.
+  if (all.accounts - stored.accounts > missing) trials.unnoticed++;
   if (missing === 0 && complaint !== null) trials.mistaken++;
   if (missing > 0) {
     trials.lossy++;
