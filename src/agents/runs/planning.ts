@@ -22,10 +22,11 @@ const CALLS_WRITTEN_MAX = 128;
 const REASON_CHARACTERS_MAX = 64;
 /** As long as a tool's name may be; a model can write anything there. */
 const NAME_CHARACTERS_MAX = 128;
-/** Longer than any arguments that are taken: a model's own text, which nobody bounds. */
-const ARGUMENTS_CHARACTERS_MAX = 262_144;
-/** Of all calls of a reply together: each is stored twice, and a run has hundreds of rounds. */
-const ARGUMENTS_OF_REPLY_MAX = 1_048_576;
+/**
+ * Of all calls of a reply together, and as long as the longest arguments that are taken: a model's
+ * own text, which nobody bounds. All of it is read and written in a few turns of the event loop.
+ */
+const ARGUMENTS_OF_REPLY_MAX = 262_144;
 /** Reading longer ones takes milliseconds: each such call has a turn of its own. */
 const ARGUMENTS_AT_ONCE = 4_096;
 /** More than any model writes in one reply; what is beyond would come back with every page. */
@@ -47,7 +48,7 @@ export function readReply(reply: RoundAnswer, cost: number | null, ids: Ids): As
   const calls = reply.tool_calls.slice(0, CALLS_WRITTEN_MAX);
   let left = ARGUMENTS_OF_REPLY_MAX;
   const cutArguments = (text: string) => {
-    const cut = text.slice(0, Math.min(left, ARGUMENTS_CHARACTERS_MAX));
+    const cut = text.slice(0, left);
     left -= cut.length;
     return cleanText(cut);
   };

@@ -75,7 +75,7 @@ describe("what nobody bounds in a reply", () => {
     expect(read.tool_calls).toHaveLength(128);
     expect(read.tool_calls.every(({ name }) => name.length === 128)).toBe(true);
     const lengths = read.tool_calls.map(({ arguments: text }) => text.length);
-    expect(lengths.slice(0, 5)).toEqual([262_144, 262_144, 262_144, 262_144, 0]);
-    expect(Math.max(...lengths.slice(5))).toBe(0);
+    expect(lengths[0]).toBe(262_144);
+    expect(Math.max(...lengths.slice(1))).toBe(0);
   });
 });

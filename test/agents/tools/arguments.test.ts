@@ -35,6 +35,10 @@ test.each([
   ['"query"', "The arguments must be a JSON object."],
   [`{"a":${"[".repeat(64)}${"]".repeat(64)}}`, "The arguments are nested deeper than 64."],
   [`{"a":${"[".repeat(100_000)}`, "The arguments are nested deeper than 64."],
+  [
+    `{"a":[${Array(20_000).fill("{}")}]}`,
+    "The arguments must hold at most 20000 objects and lists.",
+  ],
   [`{"a":"${"x".repeat(262_144)}"}`, "The arguments are longer than 262144 bytes."],
   [`{"a":"${"م".repeat(131_072)}"}`, "The arguments are longer than 262144 bytes."],
 ])("%.30s is told in one sentence", (text, fault) => {
