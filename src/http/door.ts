@@ -1,6 +1,7 @@
 // The one door for all routes: who, how often, what for and in what form, judged in one order.
 import { type TSchema, Type } from "@sinclair/typebox";
 import { type Identify, isInternal, type Limiter, requireScope } from "../access/index.ts";
+import { contain } from "../platform/contain.ts";
 import { refuse } from "../platform/refusal.ts";
 import { type AnsweringOptions, createAnswer, noteLeaving, type Visit } from "./answering.ts";
 import { readJson, refuseLength } from "./body.ts";
@@ -115,7 +116,7 @@ function createJudge(
     if (!check) refuseLength(request, bytes_max);
     const checked = check?.(await readBody(visit));
     const body = takes_none ? undefined : checked;
-    const release = spec.is_slow ? holdOpenLater(options, request) : undefined;
+    const release = spec.is_slow ? holdOpenLater(options, visit) : undefined;
     try {
       return await handler({ caller, params, query, body, request, request_id, trace, tally });
     } finally {
@@ -125,11 +126,18 @@ function createJudge(
   };
 }
 
-function holdOpenLater({ clock, holdOpen }: DoorOptions, request: Request): () => void {
+function holdOpenLater(
+  { clock, holdOpen, log }: DoorOptions,
+  { request, request_id }: Visit,
+): () => void {
   let release: (() => void) | undefined;
-  const cancel = clock.after(LATE_MS, () => {
+  // Its answer goes on, and may still arrive in time.
+  const onBug = (error: unknown) =>
+    log.error("a connection could not be held open", { request_id, error });
+  const hold = contain(onBug, () => {
     release = holdOpen(request);
   });
+  const cancel = clock.after(LATE_MS, hold);
   return () => {
     cancel();
     release?.();

@@ -23,7 +23,9 @@ export interface LongListAround {
  */
 export function answerInParts(parts: Parts, around: LongListAround): Response {
   const { request, request_id, log } = around;
-  const stream = openEventStream(request.signal, HEADERS);
+  const onFailure = (error: unknown) =>
+    log.error("a list was cut off in the middle", { request_id, error });
+  const stream = openEventStream(request.signal, onFailure, HEADERS);
   const tell = async () => {
     let between = '{"data":[';
     for (;;) {
@@ -35,8 +37,6 @@ export function answerInParts(parts: Parts, around: LongListAround): Response {
       between = ",";
     }
   };
-  const onFailure = (error: unknown) =>
-    log.error("a list was cut off in the middle", { request_id, error });
   void tell().catch(onFailure).finally(stream.close);
   return stream.answer(200, { "x-request-id": request_id });
 }

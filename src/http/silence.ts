@@ -7,12 +7,15 @@ const KEEP_ALIVE_MS = 15_000;
 /** Calls `run` whenever nothing was sent for the time of a keep-alive; `end` tells of a sending. */
 export function watchSilence(clock: Clock, run: () => void) {
   let broken_at = clock.monotonic();
+  let isOver = false;
   // One timer that looks again, rather than a new one for each chunk.
   const look = () => {
     if (clock.monotonic() - broken_at >= KEEP_ALIVE_MS) {
       run();
       broken_at = clock.monotonic();
     }
+    // What it called may have ended it.
+    if (isOver) return;
     cancel = clock.after(broken_at + KEEP_ALIVE_MS - clock.monotonic(), look);
   };
   let cancel = clock.after(KEEP_ALIVE_MS, look);
@@ -20,6 +23,9 @@ export function watchSilence(clock: Clock, run: () => void) {
     end() {
       broken_at = clock.monotonic();
     },
-    stop: () => cancel(),
+    stop() {
+      isOver = true;
+      cancel();
+    },
   };
 }

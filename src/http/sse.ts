@@ -1,4 +1,5 @@
 // Server-sent events out, to one caller; who does not read holds the source back.
+import { contain } from "../platform/contain.ts";
 
 /** What may wait unread for one caller before the source is held back. */
 const UNREAD_MAX = 64 * 1024;
@@ -33,10 +34,12 @@ export interface EventStream {
 
 /**
  * Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. Other
- * headers make it one of other text, of which `pass` alone is of use.
+ * headers make it one of other text, of which `pass` alone is of use. `onBug` hears what a callback
+ * of Bun's throws, by which the stream ends: of a direct stream's `pull` nobody else does.
  */
 export function openEventStream(
   request_signal: AbortSignal,
+  onBug: (bug: unknown) => void,
   stream_headers: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
 ): EventStream {
   const leaving = new AbortController();
@@ -62,7 +65,11 @@ export function openEventStream(
     over.resolve();
     breakOff();
   };
-  const flush = () => {
+  const fail = (bug: unknown) => {
+    onBug(bug);
+    leave();
+  };
+  const flush = contain(fail, () => {
     if (isFull || !isOpen || unsent === "") return;
     written_bytes = Buffer.byteLength(unsent);
     sent_bytes += written_bytes;
@@ -76,7 +83,7 @@ export function openEventStream(
       void sink!.flush();
       resume();
     }
-  };
+  });
   const goOn = () => {
     isFull = false;
     unsent === "" ? resume() : flush();
@@ -86,15 +93,12 @@ export function openEventStream(
     sink?.close();
     if (sink) over.resolve();
   };
-  // Bun fires one or the other, depending on how far the reply has come.
-  if (request_signal.aborted) leave();
-  request_signal.addEventListener("abort", leave, { once: true });
-  const body = openBody(leave, (given) => {
+  hearLeaving(request_signal, leave);
+  const begin = contain(fail, (given: ReadableStreamDirectController) => {
     sink = given;
-    if (isOpen) goOn();
-    else end();
-    return over.promise;
+    isOpen ? goOn() : end();
   });
+  const body = openBody(leave, over.promise, begin);
   const write = (text: string): void | Promise<void> => {
     if (!isOpen) return;
     if (unsent === "") queueMicrotask(flush);
@@ -113,7 +117,7 @@ export function openEventStream(
       isOpen = false;
       sent_bytes += Buffer.byteLength(unsent);
       resume();
-      end();
+      contain(fail, end)();
     },
     breakOff,
     left: leaving.signal,
@@ -125,6 +129,12 @@ export function openEventStream(
 /** One event as it stands in a stream. */
 export function writeFrame(json: string): string {
   return `data: ${json}\n\n`;
+}
+
+/** Bun fires this or the body's cancel, depending on how far the reply has come. */
+function hearLeaving(request_signal: AbortSignal, leave: () => void): void {
+  if (request_signal.aborted) leave();
+  request_signal.addEventListener("abort", leave, { once: true });
 }
 
 /** Those who wait until the caller has read. */
@@ -145,7 +155,12 @@ function createDrain() {
 /** Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs. */
 function openBody(
   cancel: () => void,
-  pull: (sink: ReadableStreamDirectController) => Promise<void>,
+  over: Promise<void>,
+  begin: (sink: ReadableStreamDirectController) => void,
 ): ReadableStream {
+  const pull = (sink: ReadableStreamDirectController) => {
+    begin(sink);
+    return over;
+  };
   return new ReadableStream({ type: "direct", pull, cancel });
 }

@@ -28,6 +28,43 @@ export interface WaitingLine<Found> {
 interface Entry<Found> {
   waiting: Waiting<Found>;
   settle(outcome: Found | Unserved): void;
+  /** `failed`: by a bug of its own, which is no concern of whoever made room. */
+  find(): Found | null | "failed";
+}
+
+/** `remove` takes it out of the line. */
+function openEntry<Found>(
+  clock: Clock,
+  waiting: Waiting<Found>,
+  remove: (entry: Entry<Found>) => void,
+) {
+  const { signal, timeout_ms } = waiting;
+  const { promise: outcome, resolve, reject } = Promise.withResolvers<Found | Unserved>();
+  const forget = () => {
+    cancel();
+    signal.removeEventListener("abort", leave);
+    remove(entry);
+  };
+  const entry: Entry<Found> = {
+    waiting,
+    settle(outcome) {
+      forget();
+      resolve(outcome);
+    },
+    find() {
+      try {
+        return waiting.find();
+      } catch (bug) {
+        forget();
+        reject(bug);
+        return "failed";
+      }
+    },
+  };
+  const leave = () => entry.settle("left");
+  const cancel = clock.after(timeout_ms, () => entry.settle("late"));
+  signal.addEventListener("abort", leave, { once: true });
+  return { entry, outcome };
 }
 
 /** At most `waiting_max` wait: in a full line the newest of the longest account gives way. */
@@ -68,7 +105,8 @@ export function createWaitingLine<Found>(clock: Clock, waiting_max: number): Wai
   const serveNext = (): boolean => {
     for (const [account, line] of accounts) {
       for (const entry of line) {
-        const found = entry.waiting.find();
+        const found = entry.find();
+        if (found === "failed") return true;
         if (found === null) {
           if (entry.waiting.isPicky) continue;
           return false;
@@ -84,24 +122,12 @@ export function createWaitingLine<Found>(clock: Clock, waiting_max: number): Wai
 
   return {
     wait(waiting) {
-      const { account, signal, timeout_ms } = waiting;
+      const { account, signal } = waiting;
       if (signal.aborted) return Promise.resolve("left");
       if (size >= size_max && !makeRoom(account)) return Promise.resolve("full");
-      const { promise, resolve } = Promise.withResolvers<Found | Unserved>();
-      const entry: Entry<Found> = {
-        waiting,
-        settle(outcome) {
-          cancel();
-          signal.removeEventListener("abort", leave);
-          remove(entry);
-          resolve(outcome);
-        },
-      };
-      const leave = () => entry.settle("left");
-      const cancel = clock.after(timeout_ms, () => entry.settle("late"));
-      signal.addEventListener("abort", leave, { once: true });
+      const { entry, outcome } = openEntry(clock, waiting, remove);
       add(entry);
-      return promise;
+      return outcome;
     },
     serve() {
       while (size > 0 && serveNext());

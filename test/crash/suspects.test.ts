@@ -1,6 +1,6 @@
 // The compiled program beside runs that kill or hang it: the others end well, and so does the rest.
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
@@ -57,8 +57,8 @@ async function serveUntilEnded(data: string, poison: string, failPoint = "") {
     const child = startProgram(args, kills === 2 ? failPoint : "", env);
     const line = await child.next();
     if (line !== undefined) {
-      const { url, keys } = JSON.parse(line) as { url: string; keys: string[] };
-      secret ||= keys[0] ?? "";
+      const { url, key_file } = JSON.parse(line) as { url: string; key_file: string | null };
+      if (key_file !== null) secret = readFileSync(key_file, "utf8").trim();
       const ask: Ask = (method, path, body) =>
         fetch(`${url}${path}`, {
           method,

@@ -305,3 +305,26 @@ test("the agent half leaves the code of a failed schema out", async () => {
     },
   ]);
 });
+
+test("a connection that cannot be held open is told of, and its request is answered", async () => {
+  const release = Promise.withResolvers<void>();
+  const hall = createHall(
+    (door) =>
+      door.get("/v1/late", { ...describeRoute<never>(), is_slow: true }, async () => {
+        await release.promise;
+        return [200, { done: true }];
+      }),
+    {
+      holdOpen() {
+        throw new Error("a bug");
+      },
+    },
+  );
+  const reply = hall.ask("GET", "/v1/late");
+  await hall.clock.advance(10_000);
+  release.resolve();
+  expect((await reply).status).toBe(200);
+  expect(hall.lines).toMatchObject([
+    { message: "a connection could not be held open", error: expect.stringContaining("a bug") },
+  ]);
+});

@@ -11,6 +11,9 @@ const HOST = "Host: localhost\r\n";
 const GET = "GET /v1/things HTTP/1.1\r\n";
 const POST = "POST /v1/things HTTP/1.1\r\n";
 
+const failOnBug = (bug: unknown) => {
+  throw bug;
+};
 /** Signals of the requests that wait in `/v1/slow`. */
 let slow: PromiseWithResolvers<AbortSignal>;
 let release: PromiseWithResolvers<void>;
@@ -39,7 +42,7 @@ function createTrialHall(): Hall {
         "/v1/stream",
         { ...describeRoute<never>(), is_slow: true },
         ({ request: { signal } }) => {
-          const stream = openEventStream(signal);
+          const stream = openEventStream(signal, failOnBug);
           stream.send("first");
           slow.resolve(stream.left);
           return stream.answer(200, {});

@@ -1,10 +1,13 @@
 // Server-sent events to one caller: bytes, back-pressure, and a caller that leaves.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { type EventStream, openEventStream } from "../../src/http/sse.ts";
 import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { openRaw } from "./raw-client.ts";
 
 const KB = 1_024;
+const failOnBug = (bug: unknown) => {
+  throw bug;
+};
 /** A frame of this many bytes. */
 const makeFrame = (bytes: number) => "x".repeat(bytes - "data: \n\n".length);
 
@@ -19,7 +22,7 @@ async function isPending(promise: void | Promise<void>): Promise<boolean> {
 }
 
 test("gateway.events.1 frames and comments go out as they stand, in their order", async () => {
-  const stream = openEventStream(new AbortController().signal);
+  const stream = openEventStream(new AbortController().signal, failOnBug);
   stream.send('{"a":"ü"}');
   stream.comment("keep-alive");
   stream.send("[DONE]");
@@ -37,7 +40,7 @@ test("gateway.events.1 frames and comments go out as they stand, in their order"
 
 describe("a caller that does not read", () => {
   test("holds the source back from 64 KB on, and lets it go on once it reads", async () => {
-    const stream = openEventStream(new AbortController().signal);
+    const stream = openEventStream(new AbortController().signal, failOnBug);
     const reader = stream.answer(200, {}).body!.getReader();
     expect(stream.send(makeFrame(63 * KB))).toBeUndefined();
     const first = stream.send(makeFrame(KB));
@@ -51,7 +54,7 @@ describe("a caller that does not read", () => {
   });
 
   test("lets the source go when it leaves, and is told nothing more", async () => {
-    const stream = openEventStream(new AbortController().signal);
+    const stream = openEventStream(new AbortController().signal, failOnBug);
     const reader = stream.answer(200, {}).body!.getReader();
     const held = stream.send(makeFrame(64 * KB));
     expect(await isPending(held)).toBe(true);
@@ -68,7 +71,7 @@ describe("a caller that does not read", () => {
 describe("a caller that leaves", () => {
   test("before the reply has begun is noticed by its request's signal", () => {
     const request = new AbortController();
-    const stream = openEventStream(request.signal);
+    const stream = openEventStream(request.signal, failOnBug);
     expect(stream.left.aborted).toBe(false);
     request.abort();
     expect(stream.left.aborted).toBe(true);
@@ -77,7 +80,7 @@ describe("a caller that leaves", () => {
   });
 
   test("before the stream was opened has left", () => {
-    const stream = openEventStream(AbortSignal.abort());
+    const stream = openEventStream(AbortSignal.abort(), failOnBug);
     expect(stream.left.aborted).toBe(true);
     expect(stream.send("late")).toBeUndefined();
     stream.close();
@@ -85,7 +88,7 @@ describe("a caller that leaves", () => {
 
   test("after the end is no longer noticed", () => {
     const request = new AbortController();
-    const stream = openEventStream(request.signal);
+    const stream = openEventStream(request.signal, failOnBug);
     stream.close();
     request.abort();
     expect(stream.left.aborted).toBe(false);
@@ -94,6 +97,7 @@ describe("a caller that leaves", () => {
 });
 
 describe("over a socket", () => {
+  const bugs: unknown[] = [];
   let hall: Hall;
   let opened: PromiseWithResolvers<EventStream>;
   /** The reply goes out once this resolves. */
@@ -106,7 +110,7 @@ describe("over a socket", () => {
         "/v1/events",
         { ...describeRoute<never>(), is_slow: true },
         async ({ request, request_id }) => {
-          const stream = openEventStream(request.signal);
+          const stream = openEventStream(request.signal, (bug) => void bugs.push(bug));
           opened.resolve(stream);
           await answered.promise;
           return stream.answer(200, { "x-request-id": request_id });
@@ -124,6 +128,41 @@ describe("over a socket", () => {
     client.write(request);
     return { client, stream: await opened.promise };
   };
+  test.each(["the pull of its reply", "the end of a turn"])(
+    "a bug in %s is told, and ends that stream alone",
+    async (when) => {
+      const { client, stream } = await ask();
+      const bug = new Error("a bug");
+      const breakFlush = () =>
+        spyOn(Buffer, "byteLength").mockImplementationOnce(() => {
+          throw bug;
+        });
+      if (when === "the pull of its reply") {
+        stream.send("first");
+        // Written once the socket asks for it.
+        await Promise.resolve();
+        breakFlush();
+        answered.resolve();
+      } else {
+        answered.resolve();
+        stream.send("first");
+        while (stream.countSent() === 0) await new Promise((resolve) => setImmediate(resolve));
+        breakFlush();
+        stream.send("second");
+      }
+      await hasLeft(stream);
+      expect(bugs.splice(0)).toEqual([bug]);
+      expect(stream.send("more")).toBeUndefined();
+      client.leave();
+      const other = await ask();
+      answered.resolve();
+      other.stream.send("unharmed");
+      other.stream.close();
+      expect(await other.client.read()).toMatchObject({ body: "data: unharmed\n\n" });
+      other.client.leave();
+    },
+  );
+
   const hasLeft = (stream: EventStream) =>
     new Promise<void>((resolve) => {
       if (stream.left.aborted) resolve();

@@ -45,6 +45,19 @@ describe("whose turn it is", () => {
     expect(outcomes).toEqual(["a1 found", "a2 found", "b1 found"]);
   });
 
+  test("a bug of one is its own: the others are served", async () => {
+    const { wait, serve, outcomes, line, clock } = openLine(10);
+    const bug = new Error("a bug");
+    const fail = () => {
+      throw bug;
+    };
+    const broken = wait("a", "a1", { find: fail }).catch((failure) => failure);
+    wait("b", "b1");
+    await serve(1);
+    expect(await broken).toBe(bug);
+    expect([outcomes, line.count(), clock.pending()]).toEqual([["b1 found"], 0, 0]);
+  });
+
   test("nobody is served without a place, and one place serves one", async () => {
     const { line, wait, serve, outcomes } = openLine(10);
     wait("a");

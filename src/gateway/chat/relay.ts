@@ -65,13 +65,15 @@ export function createRelay(options: RelayOptions) {
     async stream(admitted: Admitted, signal: AbortSignal, has_usage: boolean): Promise<Reply> {
       const { id, created, model } = nameReply();
       const chunks = createChunkWriter(id, created, model);
-      const stream = openEventStream(signal);
+      const onBug = (error: unknown) =>
+        log.error("a stream failed", { ...nameAsk(admitted.ask), error });
+      const stream = openEventStream(signal, onBug);
       const failure = await writeStream(stream, admitted, {
         chunks,
         has_usage,
         ...{ clock, running, keys, status },
         onFailure: (ending) => note(ending, admitted),
-        onBug: (error) => log.error("a stream failed", { ...nameAsk(admitted.ask), error }),
+        onBug,
       });
       if (failure) throw refuseFailure(failure, admitted);
       return stream.answer(status, {

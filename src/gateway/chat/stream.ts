@@ -3,6 +3,7 @@ import type { KeyWatch } from "../../access/index.ts";
 import { type EventStream, watchSilence } from "../../http/index.ts";
 import type { Ear, Ending, Failure } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { contain } from "../../platform/contain.ts";
 import { CATALOGUE, type Code, Refusal, refuse } from "../../platform/refusal.ts";
 import { REVOKED, type Running, STOPPED } from "../running.ts";
 import type { Admitted } from "./admit.ts";
@@ -39,10 +40,12 @@ export function writeStream(
     begun.resolve(null);
   };
   // gateway.events.2, gateway.limits.keep_alive
-  const silence = watchSilence(clock, () => {
+  const keepAlive = () => {
     begin();
     stream.comment("keep-alive");
-  });
+  };
+  const failLater = (bug: unknown) => giveIn(bug);
+  const silence = watchSilence(clock, contain(failLater, keepAlive));
   const send = (json: string) => {
     silence.end();
     return stream.send(json);
@@ -87,6 +90,11 @@ export function writeStream(
     stream.close();
     tell();
   };
+  /** A bug in telling the end, behind which nothing more can be told. */
+  const giveIn = (bug: unknown) => {
+    if (isBegun) options.onBug(bug);
+    giveUp(() => begun.reject(bug));
+  };
   const hear: Ear = (piece) => {
     if (!isBegun) begin();
     tally.hear();
@@ -100,17 +108,11 @@ export function writeStream(
   };
   const leave = options.running.enter(() => breakOff(STOPPED));
   const forget = options.keys.add(admitted.caller.key_id, () => breakOff(REVOKED));
-  const end = (finish: () => void) => {
-    leave();
-    forget();
-    finish();
+  const work = async () => {
+    const ending = await answer(ask, hear, stream.left);
+    const isCut = broken && !ending.ok && ending.code === "client_closed_request";
+    return isCut ? { ...ending, ...broken } : ending;
   };
-  answer(ask, hear, stream.left).then(
-    (ending) => {
-      const isCut = broken && !ending.ok && ending.code === "client_closed_request";
-      end(() => finish(isCut ? { ...ending, ...broken } : ending));
-    },
-    (failure) => end(() => fail(failure)),
-  );
+  work().finally(leave).finally(forget).then(finish).catch(fail).catch(giveIn);
   return begun.promise;
 }

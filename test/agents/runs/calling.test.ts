@@ -32,3 +32,20 @@ test("a call of which nothing says that it will be sent is not sent, though its 
   expect((await run(1)).result.outcome).toBe("ok");
   expect(receiver.arrivals).toHaveLength(1);
 });
+
+test("a tool whose result is none is an error of its call, and of nothing else", async () => {
+  const lines: unknown[] = [];
+  const log = { error: (...line: unknown[]) => void lines.push(line) };
+  const row = { id: "r-1", cost: { prices: { tools: {} } } };
+  const state = { row, version: { tools: [] }, told: { characters: 0, wholes: 0 } };
+  const around = { clock: createManualClock(), ids: createSeededIds(), log, activity: UNWATCHED };
+  const tool = { name: "look", timeout_ms: 1_000, run: async () => ({ outcome: "ok" }) };
+  const work = { around, state, findTool: () => tool } as unknown as Work;
+  const call: ToolCallData = {
+    ...{ tool_call_id: "call_1", name: "look", revision: 1, risk: "read", arguments: {} },
+    ...{ decision: "auto", why: [], approval_id: null, attempt: 0 },
+  };
+  const { result } = await runCall(work, call, caller, new AbortController().signal);
+  expect(result).toMatchObject({ outcome: "error", content: "The tool failed on our side." });
+  expect(lines).toMatchObject([["a tool failed", { run_id: "r-1", tool: "look" }]]);
+});

@@ -18,16 +18,20 @@ const DONE: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
 
 const KEY = { account_id: null, key_id: "key-1" } as Caller;
 
-function open(answer: Answer) {
+function open(answer: Answer, take = (_: Omit<Entry, "id">) => {}) {
   const clock = createManualClock();
   const running = createRunning();
   const caller = new AbortController();
-  const stream = openEventStream(caller.signal);
+  const stream = openEventStream(caller.signal, (bug) => void bugs.push(bug));
   const failures: Failure[] = [];
   const bugs: unknown[] = [];
   const entries: Omit<Entry, "id">[] = [];
+  const keep = (entry: Omit<Entry, "id">) => {
+    entries.push(entry);
+    take(entry);
+  };
   const tally = new RequestTally(
-    { route: "chat", drawId: () => "e-1", clock, take: (entry) => void entries.push(entry) },
+    { route: "chat", drawId: () => "e-1", clock, take: keep },
     { caller: KEY, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
   const admitted = { ask: createAsk("Hello"), answer, tally, caller: KEY } as Admitted;
@@ -42,7 +46,7 @@ function open(answer: Answer) {
     onBug: (bug) => void bugs.push(bug),
   });
   const body = stream.answer(201, {});
-  return { clock, caller, running, begun, failures, bugs, entries, body };
+  return { clock, caller, running, begun, failures, bugs, entries, body, stream };
 }
 
 describe("a caller who does not read", () => {
@@ -108,6 +112,40 @@ describe("what a bug throws", () => {
     expect(done).toBe("data: [DONE]");
     expect(bugs).toEqual([bug]);
     expect(entries).toMatchObject([{ status: 201, code: "upstream_error", prompt_tokens: null }]);
+  });
+
+  test("at once, before anything was sent, is the door's to answer, too", async () => {
+    const { begun, bugs, clock } = open(() => {
+      throw bug;
+    });
+    await expect(begun).rejects.toBe(bug);
+    expect([bugs, clock.pending()]).toEqual([[], 0]);
+  });
+
+  test("while the end is told is told to the log, and ends the stream", async () => {
+    const fail = () => {
+      throw bug;
+    };
+    const { begun, bugs, body, clock } = open(async (_ask, ear) => {
+      await ear({ kind: "text", text: "a" });
+      return DONE;
+    }, fail);
+    expect(await begun).toBeNull();
+    expect(await body.text()).toEndWith("data: [DONE]\n\n");
+    expect(bugs).toEqual([bug]);
+    expect(clock.pending()).toBe(0);
+  });
+
+  test("in a keep-alive is told to the log, and ends the stream", async () => {
+    const left = Promise.withResolvers<Ending>();
+    const { begun, bugs, clock, stream } = open(async () => left.promise);
+    stream.comment = () => {
+      throw bug;
+    };
+    await clock.advance(15_000);
+    expect(await begun).toBeNull();
+    expect(bugs).toEqual([bug]);
+    expect(clock.pending()).toBe(0);
   });
 
   test("a refusal from within, before anything was sent, goes on as it is", async () => {

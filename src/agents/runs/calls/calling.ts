@@ -151,7 +151,9 @@ async function useTool(
       meetPoison("tool", given);
       return tool.run(use);
     });
-    return await Promise.race([ended, late.promise]);
+    const result = await Promise.race([ended, late.promise]);
+    if (typeof result.content !== "string") throw new Error("a tool's result has no content");
+    return result;
   } catch (error) {
     // A tool reads what it needs before it sends anything: nothing has happened yet.
     if (error instanceof DatabaseUnavailable) throw error;

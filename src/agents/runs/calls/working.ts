@@ -56,6 +56,8 @@ async function runSideBySide(
       // What was broken off has no result: it is looked at anew, or ends with its run.
       if (!signal.aborted) ready.push(called);
     });
+    // Seen by whoever waits for it, which may be after it has failed.
+    run.catch(() => undefined);
     running.add(run);
   };
   const decisions = watchDecisions(work);

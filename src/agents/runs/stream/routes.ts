@@ -52,7 +52,9 @@ export function openEventRoute(door: Door, { findRun }: RunsAround, streams: Str
     },
     async ({ caller, params, request, request_id }) => {
       const run = await findRun(caller, params.id);
-      const stream = streams.open(caller.key_id, run, () => openEventStream(request.signal));
+      const stream = streams.open(caller.key_id, run, (onBug) =>
+        openEventStream(request.signal, onBug),
+      );
       return stream.answer(STREAM, { "x-request-id": request_id });
     },
   );

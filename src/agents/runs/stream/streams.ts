@@ -2,6 +2,7 @@
 import { createKeyWatch, type FindCaller } from "../../../access/index.ts";
 import { type EventStream, watchSilence } from "../../../http/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
+import { contain } from "../../../platform/contain.ts";
 import type { Bound, Database } from "../../../platform/database/index.ts";
 import type { Log } from "../../../platform/log.ts";
 import { refuse } from "../../../platform/refusal.ts";
@@ -29,7 +30,11 @@ export interface StreamsOptions {
 
 export interface Streams {
   /** Tells a run to a stream, in the background; refuses what is one too many. */
-  open(key_id: string, run: RunRow, openStream: () => EventStream): EventStream;
+  open(
+    key_id: string,
+    run: RunRow,
+    openStream: (onBug: (bug: unknown) => void) => EventStream,
+  ): EventStream;
   service: Service;
 }
 
@@ -76,7 +81,12 @@ export function createStreams(options: StreamsOptions): Streams {
       else void open.pass(frames);
     };
     const told = { status: run.status, seq: run.last_seq };
-    const listener: Listener = { told, pass, end: open.end };
+    // One listener's bug ends no other's stream.
+    const fail = (bug: unknown) => {
+      onFailure(bug);
+      open.end();
+    };
+    const listener: Listener = { told, pass: contain(fail, pass), end: open.end };
     onLeave(() => tail.leave(listener));
     tail.join(listener);
   };
@@ -86,7 +96,7 @@ export function createStreams(options: StreamsOptions): Streams {
       if (isStopping) throw refuse("service_unavailable");
       // agents.errors.too_many_streams, agents.events.stream.p5
       if (keys.count(key_id) >= PER_KEY_MAX) throw refuse("too_many_streams");
-      const stream = openStream();
+      const stream = openStream(onFailure);
       let leave = () => {};
       const open = watch(stream, clock, () => {
         forget();

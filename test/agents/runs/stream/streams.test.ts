@@ -116,6 +116,20 @@ test("who has a megabyte unread is cut off, and the others are not", async () =>
   expect([quick.isOpen, countSteps(quick)]).toEqual([true, 2]);
 });
 
+test("a bug in one stream is told, and ends that stream alone", async () => {
+  const { streams, row, write, log } = openRun();
+  const [broken, sound] = [openStream(), openStream()];
+  for (const { stream } of [broken, sound]) streams.open("k", row() as never, () => stream);
+  await turn();
+  broken.stream.countUnread = () => {
+    throw new Error("a bug");
+  };
+  await write(1);
+  await write(1);
+  expect([broken.isOpen, sound.isOpen, countSteps(sound)]).toEqual([false, true, 2]);
+  expect(log).toHaveLength(1);
+});
+
 test("a step is read once for all who listen, and not at all when nobody does", async () => {
   const { streams, row, write, reads } = openRun();
   await write(1);
