@@ -35,8 +35,12 @@ const WRITES_LOST = 2;
 const RECENT_MS = 2_000;
 
 const SETTINGS = `
+[agents]
+open = true
+
 [limits]
 requests_per_minute = 1000000
+address_requests_per_minute = 1000000
 
 [[models]]
 id = "stub-1"
@@ -161,24 +165,30 @@ const call = async (run: Run, url: string, answered: Map<string, number>): Promi
 const observeWrites = (run: Run, url: string) => {
   const writes: { begun_at: number; ended_at: number }[] = [];
   const headers = { authorization: `Bearer ${run.key}`, "content-type": "application/json" };
-  const send = async (method: string, path: string, body: object): Promise<{ id: string }> => {
+  /** null: the server is gone. */
+  const send = async (method: string, path: string, body: object): Promise<string | null> => {
     const write = { begun_at: performance.now(), ended_at: Number.POSITIVE_INFINITY };
     writes.push(write);
     const init = { method, headers, body: JSON.stringify(body) };
-    const reply = await fetch(`${url}${path}`, init);
-    const answer = (await reply.json()) as { id: string };
-    if (!reply.ok) throw new Error(`a write was answered ${reply.status}`);
+    const reply = await fetch(`${url}${path}`, init).catch(() => null);
+    const text = await reply?.text().catch(() => null);
+    if (!reply || typeof text !== "string") return null;
+    // At a stop whoever comes late is told so.
+    if (reply.status === 503) return null;
+    if (!reply.ok) throw new Error(`a write was answered ${reply.status}: ${text}`);
     write.ended_at = performance.now();
-    return answer;
+    return (JSON.parse(text) as { id: string }).id;
   };
   const writeOn = async () => {
-    run.agent_id ??= (await send("POST", "/v1/agents", { name: "busy", system_prompt: "" })).id;
-    for (let n = 0; ; n++)
-      await send("PATCH", `/v1/agents/${run.agent_id}`, { description: `${n}` });
+    const about = { name: "Busy", system_prompt: "Be brief." };
+    let id = run.agent_id ?? (await send("POST", "/v1/agents", about));
+    for (let n = 0; id !== null; n++) {
+      run.agent_id = id;
+      id = await send("PATCH", `/v1/agents/${id}`, { description: `${n}` });
+    }
   };
   return {
-    // The server is gone.
-    ended: writeOn().catch(() => undefined),
+    ended: writeOn(),
     findLongest: (killed_at: number) => {
       const recent = writes.filter(
         ({ begun_at, ended_at }) => begun_at < killed_at && ended_at > killed_at - RECENT_MS,

@@ -1,7 +1,7 @@
 // Whether the database can be relied on: after which failures it cannot, and what proves it can again.
 import { expect, test } from "bun:test";
 import { guardEngine } from "../../../src/platform/database/health.ts";
-import { DatabaseUnavailable } from "../../../src/platform/database/index.ts";
+import { DatabaseUnavailable, type Place } from "../../../src/platform/database/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { failureOf, openFiles, openTestDatabase } from "../../support/database.ts";
 import { makeTrial, trialStore } from "../../support/trial.ts";
@@ -58,6 +58,26 @@ test("a full disk becomes a sentence, for writes and for reads, and a bug stays 
   trial.failure = bug;
   expect(await failureOf(engine.write("runs", "note", []))).toBe(bug);
 });
+
+test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", "57P01", "53100"])(
+  "a PostgreSQL that is away is told from a bug by %s",
+  async (code) => {
+    const failure = Object.assign(new Error("secret"), { code });
+    const place = { kind: "postgres", url: "postgres://ann:secret@db/wadi", connections_max: 2 };
+    const answer = () => Promise.reject(failure);
+    const { engine } = guardEngine(
+      { name: "postgres", read: answer, write: answer, close: async () => {} },
+      place as Place,
+      { clock: createManualClock(), onFailure() {} },
+    );
+    const said = await failureOf(engine.read(async () => 1));
+    expect(said).toBeInstanceOf(DatabaseUnavailable);
+    expect(said.message).toStartWith("PostgreSQL at db ");
+    await engine.close();
+    // Behind the end nothing comes back, so that nobody tries again.
+    expect(await failureOf(engine.read(async () => 1))).toBe(failure);
+  },
+);
 
 test("failures are reported once a second, however many there are", async () => {
   const failing = createTrial();
