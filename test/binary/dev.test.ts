@@ -117,6 +117,7 @@ test("--json prints the start as one document on one line", async () => {
       { name: "search", kind: "stub" },
     ],
     keys: ["k", ...ENDINGS.map((ending) => `k${ending}`)],
+    key_file: null,
   });
   expect((await server.chat("Hello")).status).toBe(201);
 });
