@@ -4,7 +4,9 @@ import { isatty } from "node:tty";
 import type { Operator } from "../operator/index.ts";
 import { writeAllowEntry } from "../platform/allow-entry.ts";
 import type { Clock } from "../platform/clock.ts";
+import { type ConnectionGuardOptions, guardConnections } from "../platform/connection-guard.ts";
 import { createLog, type Log } from "../platform/log.ts";
+import { openOwnSockets } from "../platform/own-sockets.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../platform/settings/index.ts";
@@ -23,7 +25,10 @@ import { VERSION } from "./version.ts";
 /** What is needed of an app here. */
 export interface Serving extends Services, Changing {
   readonly operator: Operator;
-  entrance: { readonly url: string };
+  entrance: {
+    readonly url: string;
+    callers: { list: ConnectionGuardOptions["listCallers"] };
+  };
 }
 
 export interface Welcome {
@@ -105,6 +110,7 @@ export async function listen(options: Listening): Promise<number> {
       stop();
     };
     reloading.start(app);
+    guardApp(app, { reloading, clock, log });
     const banner = writeBanner(start, notes);
     if (rescue) printOnce(output, start, banner, rescue);
     else output.print(start, banner);
@@ -114,6 +120,24 @@ export async function listen(options: Listening): Promise<number> {
     throw failure;
   }
   return end.promise;
+}
+
+/** A URL leaves it out. */
+const HTTP_PORT = 80;
+
+/** Where the system does not tell of connections, only the idle timeout closes them. */
+function guardApp(
+  { entrance }: Serving,
+  { reloading, clock, log }: { reloading: Reloading; clock: Clock; log: Log },
+): void {
+  const sockets = openOwnSockets();
+  if (!sockets) return;
+  guardConnections({
+    ...{ sockets, clock, log },
+    port: Number(new URL(entrance.url).port || HTTP_PORT),
+    rules: () => reloading.settings.server,
+    listCallers: entrance.callers.list,
+  });
 }
 
 /** The first signal lets what runs end, the second does not wait. */

@@ -60,7 +60,7 @@ function readEntry(text: string): Address | null {
 }
 
 /** An IPv4 address within IPv6 is that IPv4 address. */
-function readPeer(text: string): Address | null {
+export function readPeer(text: string): Address | null {
   const address = readAddress(text);
   if (!address || !isWithin(address, MAPPED)) return address;
   return { bits: 32, value: address.value & 0xffff_ffffn };

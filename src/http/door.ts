@@ -5,6 +5,7 @@ import { contain } from "../platform/contain.ts";
 import { refuse } from "../platform/refusal.ts";
 import { type AnsweringOptions, createAnswer, noteLeaving, type Visit } from "./answering.ts";
 import { readJson, refuseLength } from "./body.ts";
+import type { Callers } from "./callers.ts";
 import { chooseRules, type HalfOptions, type HalfRules } from "./half-rules.ts";
 import { listUuids, lowerUuids } from "./identifier.ts";
 import { compileParameters } from "./parameters.ts";
@@ -30,6 +31,8 @@ interface CommonOptions extends Omit<AnsweringOptions, "half"> {
   limiter: Limiter;
   /** Lets a request be answered late, until what it returns is called. */
   holdOpen(request: Request): () => void;
+  /** Left out: no connections are closed. */
+  callers?: Pick<Callers, "add" | "delete">;
 }
 
 /**
@@ -104,6 +107,7 @@ function createJudge(
     }
     // gateway.limits.rate, agents.limits.request_rate, agents.limits.retry_after
     options.limiter.take(rules.nameCounter(caller, route));
+    options.callers?.add(request);
     const tally = spec.meter?.open({ caller, request_id, trace, started_at: visit.started_at });
     visit.tally = tally;
     // gateway.authentication.4, agents.errors.scope_required
@@ -118,7 +122,10 @@ function createJudge(
     const body = takes_none ? undefined : checked;
     const release = spec.is_slow ? holdOpenLater(options, visit) : undefined;
     try {
-      return await handler({ caller, params, query, body, request, request_id, trace, tally });
+      const ask = { caller, params, query, body, request, request_id, trace, tally };
+      const reply = await handler(ask);
+      if (!(reply instanceof Response)) options.callers?.delete(request);
+      return reply;
     } finally {
       // A stream has begun by now: its comments keep it open, and who stops reading is cut off.
       release?.();

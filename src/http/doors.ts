@@ -11,7 +11,7 @@ import type { Entrance } from "./entrance.ts";
 export interface DoorsOptions {
   settings: Settings;
   identify: Identify;
-  entrance: Pick<Entrance, "addressOf" | "holdOpen">;
+  entrance: Pick<Entrance, "addressOf" | "holdOpen" | "callers">;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -44,7 +44,8 @@ export function createDoors(options: DoorsOptions): Doors {
 
   const { alias } = settings.service;
   const { identify, ids, log, observe } = options;
-  const common = { alias, identify, clock, ids, log, holdOpen: entrance.holdOpen, observe };
+  const { holdOpen, callers } = entrance;
+  const common = { alias, identify, clock, ids, log, holdOpen, callers, observe };
   return {
     gateway: createDoor({ half: "gateway", limiter: accounts, ...common }),
     agents: createDoor({

@@ -5,6 +5,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { type Refusal, refuse } from "../platform/refusal.ts";
 import type { Service } from "../platform/service.ts";
+import { type Callers, createCallers } from "./callers.ts";
 import { refuseListening } from "./cannot-listen.ts";
 import { createNameClient } from "./client-address.ts";
 import type { Door } from "./door.ts";
@@ -53,6 +54,8 @@ export interface Entrance extends Service {
   holdOpen(request: Request): () => void;
   /** The name of the client that sent a request: who has another is another. */
   addressOf(request: Request): string;
+  /** Whose requests are under way and had a good key: their connections are not closed. */
+  callers: Callers;
   /** True: new requests are refused. */
   isStopping(): boolean;
   /** Where it listens, once started: `http://127.0.0.1:8080`. */
@@ -76,9 +79,12 @@ export function createEntrance(options: EntranceOptions): Entrance {
     answerRefused,
   });
 
+  const callers = createCallers(intake.findSent, (request) => server?.requestIP(request) ?? null);
+
   return {
     name: "http",
     app,
+    callers,
     open(doors, pages) {
       // It covers only what is registered after it.
       app.onError({ as: "global" }, ({ code, error, request }) => {

@@ -28,6 +28,10 @@ export interface LogFields {
   call?: string;
   /** A count of runs. */
   runs?: number;
+  /** A count of connections. */
+  connections?: number;
+  /** How many files are open, of how many that may be. */
+  descriptors?: string;
   duration_ms?: number;
   /** Of a sweep: which kind of rows, and how many. */
   what?: string;
@@ -63,6 +67,8 @@ const ALLOWED = new Set<string>([
   "tool",
   "call",
   "runs",
+  "connections",
+  "descriptors",
   "duration_ms",
   "what",
   "rows",

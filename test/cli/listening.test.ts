@@ -15,7 +15,7 @@ function pretend(overrides: Partial<Listening> = {}) {
   const events: string[] = [];
   let fail = () => {};
   const serving: Serving = {
-    entrance: { url: "http://127.0.0.1:1" },
+    entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
     operator: { models: { list: async () => [] as unknown } } as Serving["operator"],
     start: async () => void events.push("start"),
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
@@ -89,11 +89,11 @@ for (const [title, bug] of [
       process.exit(await listen({
         settings: defaultSettings(),
         file: null,
-        clock: { now: () => 0 },
+        clock: { now: () => 0, after: () => () => {} },
         output: { print() {} },
         watchdog: null,
         build: async () => ({
-          entrance: { url: "" },
+          entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
           operator: { models: { list: async () => [] } },
           start() { ${bug}; },
           stop() {},

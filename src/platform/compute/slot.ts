@@ -1,5 +1,6 @@
 // One compute Worker, and the job that it carries out.
 import type { Clock } from "../clock.ts";
+import { openWorker } from "../descriptors.ts";
 import type { ComputeOrder, ComputeReply } from "./worker.ts";
 
 /** `timeout`: the job was cut off, and its Worker with it. `ended`: its Worker ended by itself. */
@@ -20,7 +21,7 @@ export interface SlotOptions {
 }
 
 export function openSlot({ script, clock, onEnd }: SlotOptions): Slot {
-  const worker = new Worker(script);
+  const worker = openWorker(script);
   // An idle Worker keeps no process alive.
   worker.unref();
   let settle: (end: JobEnd) => void = () => {};

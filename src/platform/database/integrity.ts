@@ -1,5 +1,6 @@
 // Whether the pages of a SQLite database are sound: `quick_check`, in a thread of its own.
 import { Database as Connection } from "bun:sqlite";
+import { openWorker } from "../descriptors.ts";
 import { explainSqlite } from "./unusable.ts";
 
 /** More of them say nothing more. */
@@ -31,7 +32,7 @@ export function findDamageInWorker(
   file: string,
   signal: AbortSignal,
 ): Promise<string | null | undefined> {
-  const worker = new Worker(script);
+  const worker = openWorker(script);
   const result = Promise.withResolvers<string | null | undefined>();
   worker.onmessage = ({ data }: { data: { damage: string | null } }) => result.resolve(data.damage);
   worker.onerror = ({ message }) => result.reject(new Error(`the check broke off: ${message}`));

@@ -2,8 +2,13 @@
 import { isIP } from "node:net";
 import type { Cancel, Clock } from "../clock.ts";
 import { contain } from "../contain.ts";
+import { hasFreeDescriptors } from "../descriptors.ts";
 import { explainFetchFailure, type FetchFailure } from "./failure.ts";
 import { Connection, type ConnectionOwner } from "./http-connection.ts";
+
+/** Whoever takes the last descriptor loses it again, soon. */
+const TRY_AGAIN_MS = 50;
+const TRIES_MAX = 40;
 
 export interface Target {
   /** As `URL.hostname` writes it. */
@@ -36,6 +41,7 @@ export function dial(target: Target, options: DialOptions): Cancel {
   let connection: Connection | null = null;
   let isOver = false;
   let hasEnded = false;
+  let tries = 0;
   /** Over TLS: it stands, and the other side has not proved its name yet. */
   let unproved: Bun.Socket | null = null;
   const end = (): boolean => {
@@ -78,6 +84,9 @@ export function dial(target: Target, options: DialOptions): Cancel {
     options.onOpen(connection);
   };
   const failAttempt = (error: unknown) => {
+    // Bun says the same of an address that refuses: it is tried again until one is free.
+    const isScarce = !isOver && tries++ < TRIES_MAX && !hasFreeDescriptors(1);
+    if (isScarce) return void options.clock.after(TRY_AGAIN_MS, own(begin));
     endAttempt();
     fail(explainFetchFailure(error));
   };

@@ -64,6 +64,24 @@ export const Table = Type.Object(
             reloads: false,
           },
         ),
+        connections_per_address: Type.Integer({
+          description:
+            "Connections of one client address (IPv6: of a /64); beyond, idle ones are closed. " +
+            "Loopback and trusted proxies have no limit.",
+          default: 1_000,
+          minimum: 1,
+          maximum: 1_000_000,
+          reloads: true,
+        }),
+        reserved_descriptors: Type.Integer({
+          description:
+            "File descriptors kept free for the server's own work, at most a quarter of all: " +
+            "idle connections are closed for them.",
+          default: 64,
+          minimum: 0,
+          maximum: 100_000,
+          reloads: true,
+        }),
         cors_origins: Type.Array(
           text("origin", { description: "An origin such as https://app.example.com." }),
           {

@@ -19,6 +19,8 @@ database_env = "DATABASE"
 secrets_key_file = "/etc/wadi/secrets.key"
 metrics_token_env = "METRICS_TOKEN"
 trusted_proxies = ["10.0.0.0/8", "fd00::1"]
+connections_per_address = 200
+reserved_descriptors = 128
 cors_origins = ["https://app.example", "http://localhost:3000"]
 public_url = "https://acme.example"
 stop_timeout = "90s"
@@ -122,6 +124,8 @@ describe("without a file", () => {
         metrics_token_env: "",
         metrics_token: null,
         trusted_proxies: [],
+        connections_per_address: 1_000,
+        reserved_descriptors: 64,
         cors_origins: [],
         public_url: "",
         stop_timeout_ms: 30_000,
@@ -235,6 +239,8 @@ describe("a file", () => {
       metrics_token_env: "METRICS_TOKEN",
       metrics_token: "t-1",
       trusted_proxies: ["10.0.0.0/8", "fd00::1"],
+      connections_per_address: 200,
+      reserved_descriptors: 128,
       cors_origins: ["https://app.example", "http://localhost:3000"],
       public_url: "https://acme.example",
       stop_timeout_ms: 90_000,

@@ -94,6 +94,8 @@ test("the settings with one place in the file are those that a variable can over
     "server.secrets_key_file",
     "server.metrics_token_env",
     "server.trusted_proxies",
+    "server.connections_per_address",
+    "server.reserved_descriptors",
     "server.cors_origins",
     "server.public_url",
     "server.stop_timeout",
