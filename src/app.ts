@@ -28,6 +28,7 @@ import {
   createPageChecks,
   type Database,
   DatabaseUnusable,
+  omitUnavailable,
   openDatabase,
   type Place,
 } from "./platform/database/index.ts";
@@ -90,7 +91,8 @@ export interface App extends Services {
 }
 
 /** Builds everything on a database; nothing listens before the start. */
-export async function buildApp(options: AppOptions): Promise<App> {
+export async function buildApp(given: AppOptions): Promise<App> {
+  const options = { ...given, log: omitUnavailable(given.log) };
   const { place, clock, log } = options;
   const database = await openDatabase({
     place,

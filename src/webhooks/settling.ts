@@ -1,5 +1,5 @@
 // Writes what attempts came to: whatever is ready together, one write at a time, until it is kept.
-import { type Bound, DatabaseUnavailable } from "../platform/database/index.ts";
+import type { Bound } from "../platform/database/index.ts";
 import type { Around } from "./around.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { Hopeless, Settlement } from "./store/settle.ts";
@@ -36,10 +36,7 @@ export function createSettling({ around, store, onSettled }: SettlingOptions): S
       writing = 0;
       onSettled(group, hopeless);
     } catch (error) {
-      // A disk or a server that fails is reported where it is noticed.
-      if (!(error instanceof DatabaseUnavailable)) {
-        log.error("what webhooks came to could not be written", { error });
-      }
+      log.error("what webhooks came to could not be written", { error });
       // One that can never be written must hold up no other: in the end each goes alone.
       group_max = Math.max(1, Math.floor(group.length / 2));
       writing = 0;

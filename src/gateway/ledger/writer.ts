@@ -117,7 +117,8 @@ function createComplaint(clock: Clock, log: Log) {
     if (now - said_at < COMPLAIN_EVERY_MS) return;
     said_at = now;
     const loss = dropped === 0 ? "its entries wait" : `${dropped} entries are lost`;
-    log.error(`the ledger cannot be written: ${loss}`, { error });
+    // What is lost is told whatever the reason.
+    log.error(`the ledger cannot be written: ${loss}`, dropped === 0 ? { error } : {});
     dropped = 0;
   };
   return {

@@ -1,5 +1,6 @@
 // Whether the database can be relied on now: the one state that readiness reads and callers meet.
 import type { Clock } from "../clock.ts";
+import type { Log, LogFields } from "../log.ts";
 import type { Place } from "./opening.ts";
 import { probeStore } from "./probe.ts";
 import type { Engine } from "./store.ts";
@@ -35,6 +36,8 @@ export function guardEngine(engine: Engine, place: Place, options: HealthOptions
   let isFailing = false;
   let isClosed = false;
   let reported_at = Number.NEGATIVE_INFINITY;
+  /** A report of failure was made, and none of recovery since. */
+  let isReported = false;
 
   const fail = (failure: unknown): never => {
     const explained = isClosed ? failure : explain(place, failure);
@@ -45,14 +48,15 @@ export function guardEngine(engine: Engine, place: Place, options: HealthOptions
     const now = clock.monotonic();
     if (now - reported_at >= REPORT_EVERY_MS) {
       reported_at = now;
+      isReported = true;
       onFailure(unavailable);
     }
     throw unavailable;
   };
   const recover = () => {
     isFailing = false;
-    reported_at = Number.NEGATIVE_INFINITY;
-    onRecovery?.();
+    if (isReported) onRecovery?.();
+    isReported = false;
   };
   const write = async (name: string, method: string, args: unknown[]) => {
     try {
@@ -85,6 +89,16 @@ export function guardEngine(engine: Engine, place: Place, options: HealthOptions
       await write(probeStore.name, "touch", [clock.now()]);
       if (wasFailing && isFailing) recover();
     },
+  };
+}
+
+/** A log without what meets a failing database: that is reported once a second, in one place. */
+export function omitUnavailable(log: Log): Log {
+  const isOther = (fields?: LogFields) => !(fields?.error instanceof DatabaseUnavailable);
+  return {
+    info: log.info,
+    warn: (message, fields) => void (isOther(fields) && log.warn(message, fields)),
+    error: (message, fields) => void (isOther(fields) && log.error(message, fields)),
   };
 }
 

@@ -15,6 +15,7 @@ export {
   type FullTextPage,
   PART_CHARACTERS_MAX,
 } from "./full-text.ts";
+export { omitUnavailable } from "./health.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
 export { findDamage } from "./integrity.ts";
 export { lockFile } from "./lock.ts";

@@ -1,7 +1,11 @@
 // Whether the database can be relied on: after which failures it cannot, and what proves it can again.
 import { expect, test } from "bun:test";
 import { guardEngine } from "../../../src/platform/database/health.ts";
-import { DatabaseUnavailable, type Place } from "../../../src/platform/database/index.ts";
+import {
+  DatabaseUnavailable,
+  omitUnavailable,
+  type Place,
+} from "../../../src/platform/database/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { failureOf, openFiles, openTestDatabase } from "../../support/database.ts";
 import { makeTrial, trialStore } from "../../support/trial.ts";
@@ -78,6 +82,19 @@ test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", 
     expect(await failureOf(engine.read(async () => 1))).toBe(failure);
   },
 );
+
+test("what a failing database meets is not told again, and all else is", () => {
+  const lines: string[] = [];
+  const tell = (message: string) => void lines.push(message);
+  const log = omitUnavailable({ info: tell, warn: tell, error: tell });
+  const error = new DatabaseUnavailable("the disk is full");
+  log.warn("a sweep failed", { error });
+  log.error("runs could not be claimed", { error });
+  log.error("a bug", { error: new TypeError("a bug") });
+  log.error("the database failed", { error: error.message });
+  log.info("it works again");
+  expect(lines).toEqual(["a bug", "the database failed", "it works again"]);
+});
 
 test("failures are reported once a second, however many there are", async () => {
   const failing = createTrial();
