@@ -15,6 +15,7 @@ const SLOWEST = {
   "test/crash/calls.test.ts": 10_000,
   "test/crash/events.test.ts": 10_000,
   "test/crash/runs.test.ts": 9_000,
+  "test/crash/suspects.test.ts": 27_000,
   "test/binary/reload.test.ts": 8_000,
   "test/store/pglite.test.ts": 9_000,
   "test/crash/writes.test.ts": 7_000,

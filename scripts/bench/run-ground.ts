@@ -138,6 +138,8 @@ export const look = <T>(
   ...values: string[]
 ): T[] => {
   using connection = new Connection(file, { readonly: true });
+  // A server that starts behind a kill reads its log first.
+  connection.run("PRAGMA busy_timeout = 1000");
   return connection.query(query).all(...values) as T[];
 };
 

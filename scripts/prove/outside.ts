@@ -3,6 +3,7 @@
 import { proveClockAndDisk } from "./outside-clock-disk.ts";
 import { proveCompute } from "./outside-compute.ts";
 import { proveData } from "./outside-data.ts";
+import { proveInnocents } from "./outside-innocents.ts";
 import { provePaths } from "./outside-paths.ts";
 import type { Finding, Proof } from "./proof.ts";
 
@@ -11,6 +12,7 @@ const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [
   proveData,
   provePaths,
   proveClockAndDisk,
+  proveInnocents,
 ];
 
 export const outside: Proof = {
