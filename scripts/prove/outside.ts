@@ -2,6 +2,7 @@
 
 import { proveClockAndDisk } from "./outside-clock-disk.ts";
 import { proveCompute } from "./outside-compute.ts";
+import { proveConnections } from "./outside-connections.ts";
 import { proveData } from "./outside-data.ts";
 import { proveInnocents } from "./outside-innocents.ts";
 import { provePaths } from "./outside-paths.ts";
@@ -13,6 +14,7 @@ const sections: readonly ((isLong: boolean) => Promise<Finding[]>)[] = [
   provePaths,
   proveClockAndDisk,
   proveInnocents,
+  proveConnections,
 ];
 
 export const outside: Proof = {

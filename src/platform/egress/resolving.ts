@@ -1,9 +1,12 @@
 // Finds the addresses of a URL's host, and waits for them no longer than it should.
 import type { Clock } from "../clock.ts";
+import { hasFreeDescriptors } from "../descriptors.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import { hasIpHost } from "./url.ts";
 
 const DNS_TIMEOUT_MS = 5_000;
+/** Whoever takes the last descriptor loses it again, soon. */
+const RETRY_MS = 50;
 
 /** Every address of a name, IPv4 and IPv6. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
@@ -29,11 +32,20 @@ export function findAddresses(
   const giveUp = () => found.resolve([]);
   const cancelTimer = clock.after(DNS_TIMEOUT_MS, giveUp);
   const forget = limit.onEnd(giveUp);
-  resolve(url.hostname)
-    .then((addresses) => [...new Set(addresses)])
-    .then(found.resolve, giveUp);
+  let cancelRetry = () => {};
+  const ask = () => {
+    resolve(url.hostname)
+      .then((addresses) => [...new Set(addresses)])
+      .then(found.resolve, () => {
+        // The look-up itself needs some, and does not say what it lacked.
+        if (hasFreeDescriptors(1)) return giveUp();
+        cancelRetry = clock.after(RETRY_MS, ask);
+      });
+  };
+  ask();
   return found.promise.finally(() => {
     cancelTimer();
+    cancelRetry();
     forget();
   });
 }
