@@ -1,7 +1,7 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess } from "./access/index.ts";
-import { openAgents, showRuns } from "./agents/index.ts";
+import { Approval, openAgents, Run, showRuns } from "./agents/index.ts";
 import {
   createChangesPage,
   createRunning,
@@ -44,8 +44,8 @@ import { createDiskSpace } from "./platform/storage/disk-space.ts";
 import { createSweeper } from "./platform/sweeps/sweeper.ts";
 import { type Activity, UNWATCHED } from "./platform/watchdog/index.ts";
 import { stores } from "./stores.ts";
-import { openTriggers } from "./triggers/index.ts";
-import { openWebhooks, showWebhooks } from "./webhooks/index.ts";
+import { Fire, openTriggers, TriggerName } from "./triggers/index.ts";
+import { documentEvents, openWebhooks, showWebhooks } from "./webhooks/index.ts";
 
 /** Workers' scripts: only from here their addresses hold both from source and in the binary. */
 export const WRITER = new URL("./writer.ts", import.meta.url);
@@ -89,6 +89,15 @@ export interface App extends Services {
    */
   change(settings: Settings): Promise<void>;
 }
+
+/** agents.events.webhook.4: what the agent service tells of outside. */
+const EVENTS = documentEvents({
+  "run.completed": { run: Run },
+  "run.failed": { run: Run },
+  "approval.requested": { approval: Approval },
+  "approval.decided": { approval: Approval },
+  "trigger.fired": { trigger: TriggerName, fire: Fire },
+});
 
 /** Builds everything on a database; nothing listens before the start. */
 export async function buildApp(given: AppOptions): Promise<App> {
@@ -158,7 +167,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     ...(figures?.pages ?? []),
     ...health.pages,
     createChangesPage(alias),
-    createDocumentPage(entrance.app, halves, options.version),
+    createDocumentPage(entrance.app, { doors: halves, version: options.version, events: EVENTS }),
   ]);
 
   let operator = buildOperator({ settings, access, database, clock, ids, secrets });

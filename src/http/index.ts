@@ -1,5 +1,6 @@
 // The entrance hall: what houses need to open routes.
 export { parseBody } from "./body.ts";
+export type { DocumentedEvent } from "./document-events.ts";
 export type { Door } from "./door.ts";
 export { createDoors } from "./doors.ts";
 export { createEntrance, type Entrance, type Page } from "./entrance.ts";

@@ -1,11 +1,16 @@
 // The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
-import type { TObject, TSchema } from "@sinclair/typebox";
+import type { TObject } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
 import { CATALOGUE, type Code, type Half, shownCode } from "../platform/refusal.ts";
+import { type DocumentedEvent, describeEvents } from "./document-events.ts";
+import { type DocumentedHeader, HEADERS, PARAMETERS } from "./document-headers.ts";
+import { collect, refer, strip } from "./document-schemas.ts";
 import type { Door } from "./door.ts";
+import { ERROR_NAMES, ERROR_SCHEMAS } from "./error-schemas.ts";
 import { NOT_OPEN } from "./half-rules.ts";
-import { REQUEST_ID } from "./request-id.ts";
+import { findOperation, TAGS } from "./operations.ts";
 import type { RouteSpec } from "./route.ts";
+import { shareResponses } from "./shared-responses.ts";
 
 type Json = Record<string, unknown>;
 
@@ -14,63 +19,6 @@ const EVERYWHERE: Code[] = ["rate_limit_exceeded", "service_unavailable"];
 const WITH_KEY: Code[] = [
   ...(["missing_api_key", "invalid_api_key", "permission_denied", "internal_error"] as const),
 ];
-
-const ERROR_SCHEMAS: Record<Half, Json> = {
-  gateway: {
-    type: "object",
-    description: "The gateway's error envelope. Branch on `error.code`, never on the message.",
-    required: ["error", "request_id", "statusCode", "message", "code"],
-    properties: {
-      error: {
-        type: "object",
-        description: "What went wrong.",
-        required: ["message", "type", "code"],
-        properties: {
-          message: { type: "string", description: "A sentence for people." },
-          type: { type: "string", description: "The kind of error, which follows the status." },
-          code: { type: "string", description: "What went wrong; codes are only ever added." },
-          param: {
-            type: ["string", "null"],
-            description:
-              "The first offending field; null: none; absent where the route itself needs a scope.",
-          },
-        },
-      },
-      request_id: { type: "string", description: "Repeats the x-request-id header." },
-      statusCode: { type: "integer", description: "For older clients only: the HTTP status." },
-      message: {
-        type: "array",
-        items: { type: "string" },
-        description: "For older clients only: the message.",
-      },
-      code: { type: "string", description: "For older clients only: the code." },
-    },
-  },
-  agents: {
-    type: "object",
-    description: "The agent service's error envelope.",
-    required: ["error"],
-    properties: {
-      error: {
-        type: "object",
-        description: "What went wrong.",
-        required: ["message", "type"],
-        properties: {
-          message: { type: "string", description: "A sentence for people." },
-          type: { type: "string", description: "The kind of error, which follows the status." },
-          code: {
-            type: "string",
-            description:
-              "What went wrong; absent where the status says it all: validation, 401, 413, the " +
-              "request limit, 500.",
-          },
-          param: { type: ["string", "null"], description: "The field at fault; null: none." },
-        },
-      },
-    },
-  },
-};
-const ERROR_NAMES: Record<Half, string> = { gateway: "GatewayError", agents: "AgentError" };
 
 /** What Elysia keeps beside a route for the document. */
 export function documentRoute(spec: RouteSpec, half: Half): Json {
@@ -89,12 +37,14 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   for (const [status, lines] of groupByStatus(spec, half)) {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[half]}` };
     const content = { "application/json": { schema } };
-    const names: DocumentedHeader[] = ["x-request-id"];
-    if (status === 429) names.push("retry-after");
-    names.push(...(spec.refusal_headers?.[status] ?? []));
-    responses[status] = { description: lines.join("\n"), content, headers: referHeaders(names) };
+    const names = new Set<DocumentedHeader>(["x-request-id"]);
+    // Of the agent half a nearly full disk says when to try again.
+    if (status === 429 || (status === 503 && half === "agents")) names.add("retry-after");
+    for (const name of spec.refusal_headers?.[status] ?? []) names.add(name);
+    const headers = referHeaders([...names]);
+    responses[status] = { description: lines.join("\n"), content, headers };
   }
-  const detail: Json = { summary: spec.summary, tags: [half], responses };
+  const detail: Json = { summary: spec.summary, responses };
   // agents.authentication.1
   if (spec.is_signed) detail.security = [];
   // gateway.authentication.4
@@ -109,92 +59,6 @@ export function documentRoute(spec: RouteSpec, half: Half): Json {
   }
   return detail;
 }
-
-const HEADERS = {
-  "x-request-id": {
-    description: "The id that the caller sent where it is well formed, else a fresh one.",
-    schema: { type: "string" },
-  },
-  "retry-after": {
-    description:
-      "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
-      "`active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and `agent_held` always, " +
-      "with `service_unavailable` where they are known, and never with `upstream_rate_limited` " +
-      "and `too_many_streams`.",
-    schema: { type: "integer", minimum: 1 },
-  },
-  "x-should-retry": {
-    description: "`false`: the work was spent, or the wait is long; do not retry by yourself.",
-    schema: { type: "string", const: "false" },
-  },
-  deprecation: {
-    description:
-      "Since when the unknown model id of this request is deprecated, as `@` and Unix seconds; " +
-      "absent where the id is known.",
-    schema: { type: "string" },
-  },
-  link: {
-    description: "With `deprecation`: the page that tells of it, with `rel=deprecation`.",
-    schema: { type: "string" },
-  },
-  sunset: {
-    description: "With `deprecation`, from 26 November 2026: the date of its end.",
-    schema: { type: "string" },
-  },
-  "server-timing": {
-    description:
-      "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the answer of " +
-      "a server or of what stands in for it, `total` since the request was here.",
-    schema: { type: "string" },
-  },
-  "x-wadi-ignored": {
-    description:
-      "Unlisted fields of the request that asked for something and were ignored, separated by " +
-      "commas: `n` (of 1 nothing is lost), `max_completion_tokens`, and `response_format` where " +
-      "it is malformed or the model lacks the capability `structured_outputs`. Absent: none.",
-    schema: { type: "string" },
-  },
-} satisfies Json;
-export type DocumentedHeader = keyof typeof HEADERS;
-
-const header = (name: string, description: string, pattern: string) => ({
-  ...{ name, in: "header", required: true, description },
-  schema: { type: "string", pattern },
-});
-
-const PARAMETERS = {
-  "x-request-id": {
-    name: "x-request-id",
-    in: "header",
-    description: "An id of the caller's for this request; any other text is replaced.",
-    schema: { type: "string", pattern: REQUEST_ID.source },
-  },
-  "idempotency-key": {
-    name: "Idempotency-Key",
-    in: "header",
-    description:
-      "The caller's own word for this request: within 24 hours the same word with the same body " +
-      "is answered with what it made the first time, and with another body refused.",
-    schema: { type: "string", pattern: "^[ -~]{1,128}$" },
-  },
-  "webhook-id": header(
-    "webhook-id",
-    "The sender's own word for this message, the same each time that it is sent again.",
-    "^[ -~]{1,128}$",
-  ),
-  "webhook-timestamp": header(
-    "webhook-timestamp",
-    "When it was signed, in whole seconds since 1970: within 300 seconds of this clock.",
-    "^[0-9]{1,15}$",
-  ),
-  "webhook-signature": header(
-    "webhook-signature",
-    "`v1,` and the HMAC-SHA256, in base64, of `ID.TIMESTAMP.BODY`; several with spaces between.",
-    "v1,[A-Za-z0-9+/]{43}=",
-  ),
-} satisfies Json;
-/** What a route reads of a request's head, beside what every route does. */
-export type RequestHeader = Exclude<keyof typeof PARAMETERS, "x-request-id">;
 
 /** The generator knows those in the path only, and nothing of what they are. */
 function listParameters({ params, query, request_headers = [] }: RouteSpec): Json[] {
@@ -248,21 +112,33 @@ function groupByStatus(spec: RouteSpec, half: Half): Map<number, string[]> {
   return groups;
 }
 
+export interface DocumentOptions {
+  doors: readonly Door[];
+  version: string;
+  /** Left out: nobody is sent any. */
+  events?: readonly DocumentedEvent[];
+}
+
 /**
  * agents.p4, agents.versioning.4: the whole document. The generator is loaded at first need, since
  * few starts ever ask for it.
  */
-async function writeDocument(app: Elysia, doors: readonly Door[], version: string) {
+async function writeDocument(app: Elysia, { doors, version, events = [] }: DocumentOptions) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
   const schemas: Json = {};
   for (const { verb, path, spec, half } of doors.flatMap((door) => door.routes)) {
     const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, Json>;
-    operations[verb.toLowerCase()]!.parameters = listParameters(spec);
+    const operation = operations[verb.toLowerCase()]!;
+    const named = findOperation(verb, path);
+    if (named) Object.assign(operation, { operationId: named.id, tags: [named.group] });
+    operation.parameters = listParameters(spec);
     schemas[ERROR_NAMES[half]] = ERROR_SCHEMAS[half];
     const replies = Object.values(spec.replies).flatMap(({ schema, stream }) => [schema, stream]);
     for (const schema of [spec.body, ...replies]) if (schema) collect(schema, schemas);
   }
+  for (const { schema } of events) collect(schema, schemas);
+  const responses = shareResponses(paths);
   return {
     openapi: "3.1.0",
     // agents.versioning.1: a preview, whose version is the program's.
@@ -273,9 +149,12 @@ async function writeDocument(app: Elysia, doors: readonly Door[], version: strin
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],
+    tags: TAGS,
     paths,
+    ...(events.length > 0 && { webhooks: describeEvents(events) }),
     components: {
       schemas,
+      responses,
       headers: HEADERS,
       parameters: PARAMETERS,
       securitySchemes: { key: { type: "http", scheme: "bearer", description: "An API key." } },
@@ -284,9 +163,9 @@ async function writeDocument(app: Elysia, doors: readonly Door[], version: strin
 }
 
 /** The page of the document; it is written once, at the first request. */
-export function createDocumentPage(app: Elysia, doors: readonly Door[], version: string) {
+export function createDocumentPage(app: Elysia, options: DocumentOptions) {
   let written: Promise<string> | undefined;
-  const write = async () => JSON.stringify(await writeDocument(app, doors, version));
+  const write = async () => JSON.stringify(await writeDocument(app, options));
   return {
     path: "/openapi.json",
     async answer() {
@@ -294,44 +173,4 @@ export function createDocumentPage(app: Elysia, doors: readonly Door[], version:
       return new Response(await written, { headers: { "content-type": "application/json" } });
     },
   };
-}
-
-/** A schema in which every named one is a `$ref`; plain JSON, without our own marks. */
-function refer(schema: TSchema): Json {
-  if (!schema.$id) return strip(schema);
-  const { $id, description } = schema;
-  return { $ref: `#/components/schemas/${$id}`, ...(description && { description }) };
-}
-
-/** How TypeBox writes a map with any names, where generators read the other spelling. */
-const ANY_NAME = "^(.*)$";
-
-function strip(schema: TSchema): Json {
-  const walk = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(walk);
-    if (typeof value !== "object" || value === null) return value;
-    const inner = value as TSchema;
-    if (inner.$id && inner !== schema) return refer(inner);
-    const { $id, ...rest } = inner;
-    const { patternProperties, ...others } = rest;
-    const named = patternProperties?.[ANY_NAME]
-      ? { ...others, additionalProperties: patternProperties[ANY_NAME] }
-      : rest;
-    return Object.fromEntries(Object.entries(named).map(([name, one]) => [name, walk(one)]));
-  };
-  return walk(schema) as Json;
-}
-
-/** Adds every named schema below one to the components. */
-function collect(schema: TSchema, schemas: Json): void {
-  const walk = (value: unknown): void => {
-    if (typeof value !== "object" || value === null) return;
-    const { $id } = value as TSchema;
-    if ($id && !Array.isArray(value)) {
-      if ($id in schemas) return;
-      schemas[$id] = strip(value as TSchema);
-    }
-    for (const one of Object.values(value)) walk(one);
-  };
-  walk(schema);
 }

@@ -2,7 +2,7 @@
 import type { Ids } from "../platform/ids.ts";
 
 /** gateway.limits.request_id */
-export const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** gateway.errors.headers.x_request_id */
 export function chooseRequestId(request: Request, ids: Ids): string {

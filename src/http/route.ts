@@ -3,8 +3,8 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
 import type { Code, Half } from "../platform/refusal.ts";
 import type { Trace } from "../platform/trace.ts";
+import type { DocumentedHeader, RequestHeader } from "./document-headers.ts";
 import type { Meter, Tally } from "./meter.ts";
-import type { DocumentedHeader, RequestHeader } from "./openapi.ts";
 
 export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /**
@@ -20,9 +20,9 @@ export type Feature = "http_tools" | "triggers" | "webhooks";
 interface DocumentedReply {
   description: string;
   /** Left out: it has no body. */
-  schema?: TObject;
+  schema?: TSchema;
   /** Server-sent events beside JSON. */
-  stream?: TObject;
+  stream?: TSchema;
   /** Beside those of every reply. */
   headers?: readonly DocumentedHeader[];
 }

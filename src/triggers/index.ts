@@ -3,5 +3,5 @@ export { createTriggerBook, type TriggerBook } from "./book.ts";
 export { Fire } from "./fire.ts";
 export { openTriggers } from "./opening.ts";
 export { createFireSweeps } from "./retention.ts";
-export { Trigger } from "./trigger.ts";
+export { Trigger, TriggerName } from "./trigger.ts";
 export type { DescribedTrigger } from "./view.ts";

@@ -116,12 +116,16 @@ export const TriggerRow = Type.Object({
 export type TriggerRow = Static<typeof TriggerRow>;
 
 /** What an event says of the trigger that fired. */
-export const TriggerName = Resource("TriggerName", {
-  id: Trigger.properties.id,
-  name: Trigger.properties.name,
-  kind: Trigger.properties.kind,
-  agent_id: Trigger.properties.agent_id,
-});
+export const TriggerName = Resource(
+  "TriggerName",
+  {
+    id: Trigger.properties.id,
+    name: Trigger.properties.name,
+    kind: Trigger.properties.kind,
+    agent_id: Trigger.properties.agent_id,
+  },
+  "The trigger that fired.",
+);
 
 /** With the agent's own state, which pauses it too. */
 export const FoundTrigger = Row(TriggerRow, {

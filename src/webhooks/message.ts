@@ -21,7 +21,7 @@ export const WebhookEvent = Type.Object(
       ),
     ),
   },
-  { description: "An event, as it is sent." },
+  { $id: "WebhookEvent", description: "An event, as it is sent." },
 );
 export type WebhookEvent = Static<typeof WebhookEvent>;
 

@@ -18,7 +18,7 @@ import { readIdempotency } from "./idempotency.ts";
 import { AgentRunsQuery, RunPage, RunsQuery, readListing, tellPage, writePage } from "./listing.ts";
 import { Run } from "./run.ts";
 import type { Starting } from "./starting.ts";
-import { Step, type StepRow } from "./step.ts";
+import { RunStep, Step, type StepRow } from "./step.ts";
 import { StartRun } from "./wish.ts";
 
 /** agents.limits.steps */
@@ -42,7 +42,7 @@ const StepsQuery = Type.Object({
   ),
 });
 const StepList = Type.Object(
-  { data: Type.Array(Step, { description: "Steps in the order of `seq`." }) },
+  { data: Type.Array(RunStep, { description: "Steps in the order of `seq`." }) },
   { $id: "RunStepList", description: "Steps of a run." },
 );
 

@@ -26,7 +26,7 @@ export const AssistantData = Type.Object(
     cost,
     duration_ms: Type.Integer({ description: "Milliseconds from question to whole reply." }),
   },
-  { description: "Of `assistant`." },
+  { $id: "AssistantData", description: "Of `assistant`." },
 );
 export type AssistantData = Static<typeof AssistantData>;
 
@@ -53,7 +53,7 @@ export const ToolCallData = Type.Object(
         "unless it is refused.",
     }),
   },
-  { description: "Of `tool_call`." },
+  { $id: "ToolCallData", description: "Of `tool_call`." },
 );
 export type ToolCallData = Static<typeof ToolCallData>;
 
@@ -88,7 +88,7 @@ export const ToolResultData = Type.Object(
     external: Type.Boolean({ description: "true: content from outside the platform." }),
     cost,
   },
-  { description: "Of `tool_result`." },
+  { $id: "ToolResultData", description: "Of `tool_result`." },
 );
 export type ToolResultData = Static<typeof ToolResultData>;
 
@@ -97,7 +97,7 @@ const ApprovalData = Type.Object(
     event: oneOf(["requested", "approved", "rejected", "expired", "closed"], "What happened."),
     approval: Approval,
   },
-  { description: "Of `approval`: the approval as it was then." },
+  { $id: "ApprovalData", description: "Of `approval`: the approval as it was then." },
 );
 /** With the approval as it is shown: its times are texts. */
 export interface ApprovalData {
@@ -121,7 +121,7 @@ export const SystemData = Type.Object(
     message: text("A sentence for people."),
     detail: Type.Optional(maybe(Type.Unknown({ description: "By the kind of event." }))),
   },
-  { description: "Of `system`." },
+  { $id: "SystemData", description: "Of `system`." },
 );
 export type SystemData = Static<typeof SystemData>;
 
@@ -129,6 +129,13 @@ export type SystemData = Static<typeof SystemData>;
 export const KINDS = ["assistant", "tool_call", "tool_result", "system", "approval"] as const;
 export type Kind = (typeof KINDS)[number];
 
+const STEP_NAMES: Readonly<Record<Kind, string>> = {
+  assistant: "AssistantStep",
+  tool_call: "ToolCallStep",
+  tool_result: "ToolResultStep",
+  system: "SystemStep",
+  approval: "ApprovalStep",
+};
 const DATA: Readonly<Record<Kind, TObject>> = {
   assistant: AssistantData,
   tool_call: ToolCallData,
@@ -137,19 +144,38 @@ const DATA: Readonly<Record<Kind, TObject>> = {
   approval: ApprovalData,
 };
 
+const FIELDS = {
+  id: Type.String({ format: "uuid", description: "Identifier." }),
+  run_id: Type.String({ format: "uuid", description: "Its run." }),
+  seq: Type.Integer({ description: "From 1, per run, without gaps." }),
+  kind: oneOf(KINDS, "What kind of step it is; it decides the form of `data`."),
+  round: Type.Integer({ description: "The model round it belongs to; 0: before the first." }),
+  created_at: Timestamp("When it was written."),
+};
+
 /** agents.does.step, agents.resources.step */
 export const Step = Resource(
   "RunStep",
   {
-    id: Type.String({ format: "uuid", description: "Identifier." }),
-    run_id: Type.String({ format: "uuid", description: "Its run." }),
-    seq: Type.Integer({ description: "From 1, per run, without gaps." }),
-    kind: oneOf(KINDS, "What kind of step it is; it decides the form of `data`."),
-    round: Type.Integer({ description: "The model round it belongs to; 0: before the first." }),
-    created_at: Timestamp("When it was written."),
+    ...FIELDS,
     data: Type.Union(Object.values(DATA), { description: "What happened, by its kind." }),
   },
   "What a run did; it never changes.",
+);
+/** The same for the document, where `kind` tells the form of `data`. */
+export const RunStep = Type.Union(
+  KINDS.map((kind) =>
+    Resource(
+      STEP_NAMES[kind],
+      {
+        ...FIELDS,
+        kind: Type.Literal(kind, { description: FIELDS.kind.description }),
+        data: DATA[kind],
+      },
+      `A step of the kind \`${kind}\`.`,
+    ),
+  ),
+  { $id: "RunStep", discriminator: "kind", description: "What a run did; it never changes." },
 );
 export type Step = Static<typeof Step>;
 

@@ -6,20 +6,27 @@ const always = <const T extends string>(value: T) =>
   Type.Literal(value, { description: `Always \`${value}\`.` });
 
 /** Further keys of parts, messages, tools and calls are ignored: popular clients send some. */
-const TextPart = Type.Object({
-  type: always("text"),
-  text: Type.String({ description: "The text." }),
-});
-const ImagePart = Type.Object({
-  type: always("image_url"),
-  image_url: Type.Object(
-    {
-      url: Type.String({ description: "An address that the model server can reach, or `data:`." }),
-      detail: Type.Optional(Type.String({ description: "How closely to look; omitted: its own." })),
-    },
-    { description: "The image." },
-  ),
-});
+const TextPart = Type.Object(
+  { type: always("text"), text: Type.String({ description: "The text." }) },
+  { $id: "ChatTextPart", description: "A text." },
+);
+const ImagePart = Type.Object(
+  {
+    type: always("image_url"),
+    image_url: Type.Object(
+      {
+        url: Type.String({
+          description: "An address that the model server can reach, or `data:`.",
+        }),
+        detail: Type.Optional(
+          Type.String({ description: "How closely to look; omitted: its own." }),
+        ),
+      },
+      { description: "The image." },
+    ),
+  },
+  { $id: "ChatImagePart", description: "An image, for a model with `vision`." },
+);
 
 /** gateway.resources.message.content */
 const Text = Type.Union([Type.String(), Type.Array(TextPart)], {
@@ -62,31 +69,46 @@ const unused = { tool_calls: unusedCalls, tool_call_id: unusedId };
 /** gateway.resources.message.role: a variant each, so that a fault is found in the right one. */
 export const ChatMessage = Type.Union(
   [
-    Type.Object({ role: always("system"), content: Text, ...unused }),
-    Type.Object({ role: always("user"), content: TextOrImages, ...unused }),
-    Type.Object({
-      role: always("assistant"),
-      content: Type.Optional(
-        Type.Union([Text, Type.Null()], {
-          description: "The same; null or omitted: the message only carries tool calls.",
-        }),
-      ),
-      tool_calls: ToolCalls({ minItems: 1 }, "The calls that the model asked for."),
-      tool_call_id: unusedId,
-    }),
-    Type.Object({
-      role: always("assistant"),
-      content: Text,
-      tool_calls: Type.Optional(maybe(ToolCalls({}, "None. Null: none, too."))),
-      tool_call_id: unusedId,
-    }),
-    Type.Object({
-      role: always("tool"),
-      content: Text,
-      /** gateway.resources.message.tool_call_id */
-      tool_call_id: Type.String({ description: "The id of the call being answered." }),
-      tool_calls: unusedCalls,
-    }),
+    Type.Object(
+      { role: always("system"), content: Text, ...unused },
+      { $id: "ChatSystemMessage", description: "What holds for the whole conversation." },
+    ),
+    Type.Object(
+      { role: always("user"), content: TextOrImages, ...unused },
+      { $id: "ChatUserMessage", description: "What a person says." },
+    ),
+    Type.Object(
+      {
+        role: always("assistant"),
+        content: Type.Optional(
+          Type.Union([Text, Type.Null()], {
+            description: "The same; null or omitted: the message only carries tool calls.",
+          }),
+        ),
+        tool_calls: ToolCalls({ minItems: 1 }, "The calls that the model asked for."),
+        tool_call_id: unusedId,
+      },
+      { $id: "ChatToolCallsMessage", description: "What the model asked to be called." },
+    ),
+    Type.Object(
+      {
+        role: always("assistant"),
+        content: Text,
+        tool_calls: Type.Optional(maybe(ToolCalls({}, "None. Null: none, too."))),
+        tool_call_id: unusedId,
+      },
+      { $id: "ChatAssistantMessage", description: "What the model said." },
+    ),
+    Type.Object(
+      {
+        role: always("tool"),
+        content: Text,
+        /** gateway.resources.message.tool_call_id */
+        tool_call_id: Type.String({ description: "The id of the call being answered." }),
+        tool_calls: unusedCalls,
+      },
+      { $id: "ChatToolMessage", description: "What a call came to." },
+    ),
   ],
   { $id: "ChatMessage" },
 );

@@ -31,7 +31,7 @@ const ReplyMessage = Type.Object(
       Type.Array(ToolCall, { description: "The calls to answer; left out: none." }),
     ),
   },
-  { description: "What the model says." },
+  { $id: "ChatReplyMessage", description: "What the model says." },
 );
 
 /** gateway.resources.reply.p1 */
@@ -41,28 +41,34 @@ export const ChatReply = Resource("ChatReply", {
   created: Type.Integer({ description: "Unix seconds of the reply." }),
   model: Type.String({ description: "Always the alias, whatever was requested." }),
   choices: Type.Array(
-    Type.Object({
-      index: Type.Integer({ description: "Always 0." }),
-      message: ReplyMessage,
-      finish_reason: FinishReason,
-    }),
+    Type.Object(
+      {
+        index: Type.Integer({ description: "Always 0." }),
+        message: ReplyMessage,
+        finish_reason: FinishReason,
+      },
+      { $id: "ChatChoice", description: "The reply's message." },
+    ),
     { description: "Exactly one." },
   ),
   usage: Usage,
 });
 
-const CallPiece = Type.Object({
-  index: Type.Integer({ description: "Pieces with the same index are one call." }),
-  id: Type.Optional(Type.String({ description: "In a call's first piece." })),
-  type: Type.Optional(Type.Literal("function", { description: "In a call's first piece." })),
-  function: Type.Object(
-    {
-      name: Type.Optional(Type.String({ description: "In a call's first piece." })),
-      arguments: Type.String({ description: "The next piece of the JSON text." }),
-    },
-    { description: "What is called." },
-  ),
-});
+const CallPiece = Type.Object(
+  {
+    index: Type.Integer({ description: "Pieces with the same index are one call." }),
+    id: Type.Optional(Type.String({ description: "In a call's first piece." })),
+    type: Type.Optional(Type.Literal("function", { description: "In a call's first piece." })),
+    function: Type.Object(
+      {
+        name: Type.Optional(Type.String({ description: "In a call's first piece." })),
+        arguments: Type.String({ description: "The next piece of the JSON text." }),
+      },
+      { description: "What is called." },
+    ),
+  },
+  { $id: "ChatToolCallPiece", description: "A piece of a call; its index says of which." },
+);
 
 /** gateway.resources.chunk.p1 */
 export const ChatChunk = Type.Object(
@@ -82,7 +88,7 @@ export const ChatChunk = Type.Object(
               Type.Array(CallPiece, { description: "The next piece of one call." }),
             ),
           },
-          { description: "What is new; empty beside the reason." },
+          { $id: "ChatDelta", description: "What is new; empty beside the reason." },
         ),
         finish_reason: maybe(FinishReason),
       }),

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import manifest from "../../../package.json" with { type: "json" };
+import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import { writeMessage } from "../../../src/webhooks/message.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
@@ -16,8 +18,10 @@ import {
 } from "./routes.ts";
 import { createWebhook, type Json, readJson, startService } from "./service.ts";
 
+/** The variants of a step, each a resource of its own. */
+const STEPS = ["AssistantStep", "ToolCallStep", "ToolResultStep", "SystemStep", "ApprovalStep"];
 /** Of those that the spec has resources of, the ones that this version shows. */
-const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "RunStep", "Thread", "Message"];
+const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "Thread", "Message", ...STEPS];
 const MORE_RESOURCES = [
   ...["Approval", "ToolRevision", "Connection", "Trigger", "Fire"],
   ...["WebhookEndpoint", "WebhookEndpointSecret", "Delivery", "DeliveryDetail", "DeliveryAttempt"],
@@ -159,6 +163,46 @@ describe("agents.p4 agents.versioning.4", () => {
   });
 });
 
+const STEP_OF: Record<string, string> = {
+  ...{ assistant: "AssistantStep", tool_call: "ToolCallStep", tool_result: "ToolResultStep" },
+  ...{ system: "SystemStep", approval: "ApprovalStep" },
+};
+
+describe("agents.events.webhook.1", () => {
+  const bodyOf = (type: string) => {
+    const { requestBody } = document.webhooks[type]!.post;
+    return requestBody!.content["application/json"]!.schema;
+  };
+
+  test("agents.events.webhook.1 agents.events.webhook.2 the document has each kind of event, with the body that is sent", async () => {
+    expect(Object.keys(document.webhooks)).toEqual([
+      ...["run.completed", "run.failed", "approval.requested", "approval.decided"],
+      ...["trigger.fired", "webhook.test"],
+    ]);
+    for (const [type, { post }] of Object.entries(document.webhooks)) {
+      expect([type, post.security, post.tags]).toEqual([type, [], ["webhooks"]]);
+      const refs = post.parameters.map(({ $ref }) => $ref!.split("/").at(-1)!);
+      expect(refs).toEqual(["webhook-id", "webhook-timestamp", "webhook-signature"]);
+    }
+    const owner = (await app.app.access.accounts.find("dev"))!;
+    const told = await app.app.database.bind(outboxStore).list(owner.id);
+    const types = new Set(told.map(({ type }) => type));
+    expect(types.size).toBeGreaterThan(4);
+    for (const event of told) {
+      const body = JSON.parse(writeMessage(event));
+      expect([event.type, findBreach(document, bodyOf(event.type), body)]).toEqual([
+        event.type,
+        [],
+      ]);
+    }
+    // The judge sees what is wrong.
+    const [first] = told;
+    expect(
+      findBreach(document, bodyOf("webhook.test"), JSON.parse(writeMessage(first!))),
+    ).not.toEqual([]);
+  });
+});
+
 describe("agents.resources.p1", () => {
   /** Every resource that was answered, by the name of its schema. */
   const listShown = async (): Promise<[name: string, value: Json][]> => {
@@ -174,7 +218,7 @@ describe("agents.resources.p1", () => {
       ["Thread", mine.thread],
       ["Run", await readJson(cancelled)],
       ...[mine.run, mine.queued, frames.at(-1).run].map((one): [string, Json] => ["Run", one]),
-      ...steps.map((one): [string, Json] => ["RunStep", one]),
+      ...steps.map((one): [string, Json] => [STEP_OF[one.kind]!, one]),
       ...messages.map((one): [string, Json] => ["Message", one]),
       ["ToolRevision", mine.tool],
       ["Connection", mine.connection],
@@ -234,6 +278,7 @@ describe("agents.resources.p1", () => {
       new Set(["run.status", "step.completed", "run.completed"]),
     );
     for (const frame of frames) expect(breaches("RunEvent", frame)).toEqual([]);
+    for (const step of mine.steps) expect(breaches("RunStep", step)).toEqual([]);
     // The judge sees what is wrong.
     expect(breaches("RunEvent", { type: "run.status", status: "done" })).not.toEqual([]);
   });

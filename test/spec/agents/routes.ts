@@ -1,6 +1,14 @@
 // The routes of the agent service as the document tells of them, and how one of them is asked.
 import type { AskOptions, TestApp } from "../../support/app.ts";
-import { type Document, followRef, type Operation, type Schema } from "../gateway/document.ts";
+import {
+  type Document,
+  followRef,
+  isGateway,
+  type Operation,
+  type Schema,
+} from "../gateway/document.ts";
+
+export { readDocument } from "../gateway/document.ts";
 
 export interface Route {
   method: string;
@@ -9,10 +17,6 @@ export interface Route {
   operation: Operation;
   /** undefined: it takes no body. */
   body: Schema | undefined;
-}
-
-export async function readDocument(app: TestApp): Promise<Document> {
-  return (await (await app.get("/openapi.json", { key: null })).json()) as Document;
 }
 
 /** Those that need a key. */
@@ -28,7 +32,7 @@ export function listSigned(document: Document): Route[] {
 function listAll(document: Document): Route[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
-      if (operation.tags[0] !== "agents") return [];
+      if (isGateway(path)) return [];
       const sent = operation.requestBody?.content["application/json"]?.schema;
       const body = sent?.$ref ? (followRef(document, sent.$ref) as Schema) : sent;
       return [{ method: method.toUpperCase(), path, operation, body }];

@@ -1,4 +1,5 @@
 // The OpenAPI document as tests read it, and the judge of whether a value fits one of its schemas.
+import type { TestApp } from "../../support/app.ts";
 
 export interface Schema {
   $ref?: string;
@@ -8,7 +9,11 @@ export interface Schema {
   required?: string[];
   items?: Schema;
   anyOf?: Schema[];
+  /** Named variants, of which one field tells which it is. */
+  oneOf?: Schema[];
+  discriminator?: { propertyName: string; mapping: Record<string, string> };
   const?: unknown;
+  enum?: unknown[];
   additionalProperties?: Schema | boolean;
   examples?: unknown[];
   pattern?: string;
@@ -35,7 +40,7 @@ export interface Operation {
   summary?: string;
   description?: string;
   operationId?: string;
-  /** The half whose route it is. */
+  /** The group that it belongs to. */
   tags: string[];
   /** Empty: it needs no key; left out: it does. */
   security?: object[];
@@ -47,8 +52,29 @@ export interface Document {
   openapi: string;
   info: { version: string };
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter> };
+  webhooks: Record<string, { post: Operation }>;
+  components: {
+    schemas: Record<string, Schema>;
+    responses: Record<string, object>;
+    parameters: Record<string, Parameter>;
+  };
 }
+
+/** The document as it is served; `isWhole`: refusals that operations share stand in each of them. */
+export async function readDocument(app: TestApp, isWhole = true): Promise<Document> {
+  const document = (await (await app.get("/openapi.json", { key: null })).json()) as Document;
+  const operations = Object.values(document.paths).flatMap((one) => Object.values(one));
+  for (const { responses } of isWhole ? operations : []) {
+    for (const [status, response] of Object.entries(responses)) {
+      const { $ref } = response as { $ref?: string };
+      if ($ref) responses[status] = followRef(document, $ref) as Operation["responses"][string];
+    }
+  }
+  return document;
+}
+
+/** Whether a path is one of the gateway's. */
+export const isGateway = (path: string) => /^\/v1\/(chat|models|embeddings|search)\b/.test(path);
 
 /** What a `$ref` leads to; undefined: nothing. */
 export const followRef = (document: Document, ref: string): unknown =>
@@ -70,6 +96,13 @@ export function findBreach(
     const all = schema.anyOf.map((one) => judge(one, value, place));
     return all.some((one) => one.length === 0) ? [] : all[0]!;
   }
+  if (schema.oneOf) {
+    const { propertyName, mapping } = schema.discriminator!;
+    const word = (value as Record<string, string> | null)?.[propertyName];
+    const found = word === undefined ? undefined : mapping[word];
+    return found ? judge({ $ref: found }, value, place) : [`${place}.${propertyName}`];
+  }
+  if (schema.enum) return schema.enum.includes(value) ? [] : [place];
   if ("const" in schema) return schema.const === value ? [] : [place];
   const types = [schema.type ?? []].flat();
   const isObject = typeof value === "object" && value !== null;

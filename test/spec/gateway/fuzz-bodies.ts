@@ -100,6 +100,7 @@ const pick = <T>(list: readonly T[], draw: Draw): T => list[draw(list.length)]!;
 function drawValue(document: Document, given: Schema, draw: Draw): unknown {
   const schema = given.$ref ? (followRef(document, given.$ref) as Schema) : given;
   if (schema.anyOf) return drawValue(document, pick(schema.anyOf, draw), draw);
+  if (schema.enum) return pick(schema.enum, draw);
   if ("const" in schema) return schema.const;
   const { minItems = 0, maxItems = LENGTH_MAX, minimum = -1000, maximum = 1000 } = schema;
   switch (schema.type) {

@@ -2,13 +2,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
-import { type Document, findBreach, followRef, type Operation, type Schema } from "./document.ts";
+import {
+  type Document,
+  findBreach,
+  followRef,
+  isGateway,
+  type Operation,
+  readDocument,
+  type Schema,
+} from "./document.ts";
 
 let app: TestApp;
 let document: Document;
 beforeAll(async () => {
   app = await startApp();
-  document = (await (await app.get("/openapi.json", { key: null })).json()) as Document;
+  document = await readDocument(app);
 });
 afterAll(() => app.stop());
 
@@ -17,8 +25,7 @@ const listOperations = () =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
 
-const listOfGateway = () =>
-  listOperations().filter(({ operation }) => operation.tags[0] === "gateway");
+const listOfGateway = () => listOperations().filter(({ path }) => isGateway(path));
 
 /** Every schema below one, itself included, with where it stands. */
 function listSchemas(schema: Schema, place: string): [place: string, schema: Schema][] {
@@ -79,16 +86,77 @@ test("every route has a summary, an id of its own and replies with a request id"
   expect(ids.has("")).toBe(false);
 });
 
+test("an operation has a verb and a noun for its name, and one group, which is described", async () => {
+  const { tags } = (await (await app.get("/openapi.json", { key: null })).json()) as {
+    tags: { name: string; description: string }[];
+  };
+  const groups = new Set<string>();
+  for (const { path, operation } of listOperations()) {
+    const [group, ...others] = operation.tags ?? [];
+    groups.add(group!);
+    const named = [path, operation.operationId, others];
+    expect(named).toEqual([path, expect.stringMatching(/^[a-z]+([A-Z][a-z]+)+$/), []]);
+  }
+  expect([...groups].toSorted()).toEqual(tags.map(({ name }) => name).toSorted());
+  for (const { description } of tags) expect(description).toMatch(/^[A-Z].+\.$/);
+});
+
+test("one of several words is an `enum`, and named variants tell by a word which they are", () => {
+  const text = JSON.stringify(document);
+  // Nothing is one of several constants.
+  expect(text).not.toMatch(/"anyOf":\[\{"const"/);
+  expect(document.components.schemas.Run!.properties!.status).toMatchObject({
+    type: "string",
+    enum: expect.arrayContaining(["queued", "succeeded"]),
+  });
+  for (const name of ["RunStep", "RunEvent"]) {
+    const { oneOf, discriminator } = document.components.schemas[name]!;
+    const { propertyName, mapping } = discriminator!;
+    expect(Object.values(mapping)).toEqual(oneOf!.map(({ $ref }) => $ref!));
+    for (const [word, $ref] of Object.entries(mapping)) {
+      const variant = follow($ref) as Schema;
+      expect([$ref, variant.properties![propertyName]!.const]).toEqual([$ref, word]);
+      expect(variant.required).toContain(propertyName);
+    }
+  }
+});
+
+test("gateway.resources.message.role each kind of message and part has a name", () => {
+  const { ChatMessage } = document.components.schemas;
+  const names = ChatMessage!.anyOf!.map(({ $ref }) => $ref?.split("/").at(-1));
+  expect(names).toEqual([
+    ...["ChatSystemMessage", "ChatUserMessage", "ChatToolCallsMessage"],
+    ...["ChatAssistantMessage", "ChatToolMessage"],
+  ]);
+  const user = JSON.stringify(document.components.schemas.ChatUserMessage);
+  for (const part of ["ChatTextPart", "ChatImagePart"]) expect(user).toContain(`/${part}"`);
+});
+
+test("gateway.errors.headers.x_request_id any text may be sent as the id of a request", () => {
+  expect(document.components.parameters["x-request-id"]!.schema).toEqual({ type: "string" });
+});
+
+test("refusals that are alike stand in the document once", async () => {
+  const raw = await readDocument(app, false);
+  const names = Object.keys(raw.components.responses);
+  expect(names).toContain("AgentError401");
+  for (const name of names) {
+    const count = JSON.stringify(raw.paths).split(`"#/components/responses/${name}"`).length - 1;
+    expect([name, count > 1]).toEqual([name, true]);
+  }
+  expect(JSON.stringify(raw).length).toBeLessThan(JSON.stringify(document).length * 0.85);
+});
+
 const isSigned = ({ security }: Operation) => security?.length === 0;
 
 test("every route documents what any route can refuse with, and only bodies those of bodies", () => {
-  for (const { operation } of listOperations()) {
+  for (const { path, operation } of listOperations()) {
     const statuses = Object.keys(operation.responses);
     // Nobody who is verified by a signature lacks a right.
     const refused = isSigned(operation) ? ["401", "429", "500"] : ["401", "403", "429", "500"];
     expect(statuses).toEqual(expect.arrayContaining(refused));
     // agents.errors.p9: there, a query is refused as well.
-    const has_invalid = Boolean(operation.requestBody) || operation.tags[0] === "agents";
+    const has_invalid = Boolean(operation.requestBody) || !isGateway(path);
     expect(statuses.includes("400")).toBe(has_invalid);
     expect(statuses.includes("413")).toBe(Boolean(operation.requestBody));
     expect(statuses).not.toContain("422");
@@ -170,8 +238,8 @@ test("schemas hold no mark of ours and forbid fields in bodies of the agent serv
   const names = new Set(strict.map(([place]) => place.split(/[.|[{]/)[0]!));
   // A hook takes whatever its sender sends.
   const listed = listOperations().filter(({ operation }) => !isSigned(operation));
-  const sent = listed.flatMap(({ operation: { tags, requestBody } }) =>
-    tags[0] === "agents" && requestBody
+  const sent = listed.flatMap(({ path, operation: { requestBody } }) =>
+    !isGateway(path) && requestBody
       ? [requestBody.content["application/json"]!.schema.$ref!.split("/").at(-1)!]
       : [],
   );

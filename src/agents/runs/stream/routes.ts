@@ -1,36 +1,38 @@
 // GET /v1/runs/:id/events.
-import { Type } from "@sinclair/typebox";
+import { type TProperties, Type } from "@sinclair/typebox";
 import { type Door, IdParams, openEventStream } from "../../../http/index.ts";
+import { oneOf } from "../../../platform/shape.ts";
 import { Approval } from "../../approvals/approval.ts";
 import type { RunsAround } from "../around.ts";
 import { Run } from "../run.ts";
 import { STATUSES } from "../states.ts";
-import { Step } from "../step.ts";
+import { RunStep } from "../step.ts";
 import type { Streams } from "./streams.ts";
 
-const FRAMES = [
-  ...["run.status", "step.completed", "approval.requested", "approval.decided"],
-  ...["run.completed", "run.failed"],
-];
+const frame = (type: string, name: string, fields: TProperties, description: string) =>
+  Type.Object(
+    { type: Type.Literal(type, { description: `Always \`${type}\`.` }), ...fields },
+    { $id: name, description },
+  );
+const status = oneOf(STATUSES, "Where the run stands.");
 
 /** One frame, by its `type`; the stream of a final run ends with `[DONE]`. */
-const RunEvent = Type.Object(
-  {
-    type: Type.Union(
-      FRAMES.map((frame) => Type.Literal(frame)),
-      { description: "What the frame tells; it decides which field follows." },
+const RunEvent = Type.Union(
+  [
+    frame("run.status", "RunStatusFrame", { status }, "The first, and every change of status."),
+    frame("step.completed", "StepFrame", { step: RunStep }, "A step, in the order of `seq`."),
+    frame(
+      ...(["approval.requested", "ApprovalRequestedFrame"] as const),
+      ...([{ approval: Approval }, "Behind a step that asks for a person."] as const),
     ),
-    status: Type.Optional(
-      Type.Union(
-        STATUSES.map((status) => Type.Literal(status)),
-        { description: "Of `run.status`: where the run stands." },
-      ),
+    frame(
+      ...(["approval.decided", "ApprovalDecidedFrame"] as const),
+      ...([{ approval: Approval }, "Behind a step that closes an approval."] as const),
     ),
-    step: Type.Optional(Step),
-    approval: Type.Optional(Approval),
-    run: Type.Optional(Run),
-  },
-  { $id: "RunEvent", description: "One frame of a run's stream." },
+    frame("run.completed", "RunCompletedFrame", { run: Run }, "The run succeeded."),
+    frame("run.failed", "RunFailedFrame", { run: Run }, "The run ended otherwise."),
+  ],
+  { $id: "RunEvent", discriminator: "type", description: "One frame of a run's stream." },
 );
 
 const STREAM = 200;

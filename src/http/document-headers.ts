@@ -1,0 +1,91 @@
+// Headers that the document describes once: of requests and of replies.
+
+type Json = Record<string, unknown>;
+
+export const HEADERS = {
+  "x-request-id": {
+    description: "The id that the caller sent where it is well formed, else a fresh one.",
+    schema: { type: "string" },
+  },
+  "retry-after": {
+    description:
+      "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
+      "`active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and `agent_held` always, " +
+      "with `service_unavailable` where they are known, and never with `upstream_rate_limited` " +
+      "and `too_many_streams`.",
+    schema: { type: "integer", minimum: 1 },
+  },
+  "x-should-retry": {
+    description: "`false`: the work was spent, or the wait is long; do not retry by yourself.",
+    schema: { type: "string", const: "false" },
+  },
+  deprecation: {
+    description:
+      "Since when the unknown model id of this request is deprecated, as `@` and Unix seconds; " +
+      "absent where the id is known.",
+    schema: { type: "string" },
+  },
+  link: {
+    description: "With `deprecation`: the page that tells of it, with `rel=deprecation`.",
+    schema: { type: "string" },
+  },
+  sunset: {
+    description: "With `deprecation`, from 26 November 2026: the date of its end.",
+    schema: { type: "string" },
+  },
+  "server-timing": {
+    description:
+      "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the answer of " +
+      "a server or of what stands in for it, `total` since the request was here.",
+    schema: { type: "string" },
+  },
+  "x-wadi-ignored": {
+    description:
+      "Unlisted fields of the request that asked for something and were ignored, separated by " +
+      "commas: `n` (of 1 nothing is lost), `max_completion_tokens`, and `response_format` where " +
+      "it is malformed or the model lacks the capability `structured_outputs`. Absent: none.",
+    schema: { type: "string" },
+  },
+} satisfies Json;
+export type DocumentedHeader = keyof typeof HEADERS;
+
+const header = (name: string, description: string, pattern: string) => ({
+  ...{ name, in: "header", required: true, description },
+  schema: { type: "string", pattern },
+});
+
+export const PARAMETERS = {
+  "x-request-id": {
+    name: "x-request-id",
+    in: "header",
+    description:
+      "An id of the caller's for this request: 1 to 128 of letters, digits, `._:-`; " +
+      "any other text is replaced.",
+    schema: { type: "string" },
+  },
+  "idempotency-key": {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "The caller's own word for this request: within 24 hours the same word with the same body " +
+      "is answered with what it made the first time, and with another body refused.",
+    schema: { type: "string", pattern: "^[ -~]{1,128}$" },
+  },
+  "webhook-id": header(
+    "webhook-id",
+    "The sender's own word for this message, the same each time that it is sent again.",
+    "^[ -~]{1,128}$",
+  ),
+  "webhook-timestamp": header(
+    "webhook-timestamp",
+    "When it was signed, in whole seconds since 1970: within 300 seconds of this clock.",
+    "^[0-9]{1,15}$",
+  ),
+  "webhook-signature": header(
+    "webhook-signature",
+    "`v1,` and the HMAC-SHA256, in base64, of `ID.TIMESTAMP.BODY`; several with spaces between.",
+    "v1,[A-Za-z0-9+/]{43}=",
+  ),
+} satisfies Json;
+/** What a route reads of a request's head, beside what every route does. */
+export type RequestHeader = Exclude<keyof typeof PARAMETERS, "x-request-id">;

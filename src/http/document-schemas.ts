@@ -1,0 +1,83 @@
+// Schemas as the document shows them: named ones by reference, without our own marks.
+import type { TSchema } from "@sinclair/typebox";
+
+type Json = Record<string, unknown>;
+
+/** A schema in which every named one is a `$ref`. */
+export function refer(schema: TSchema): Json {
+  if (!schema.$id) return strip(schema);
+  const { $id, description } = schema;
+  return { ...referTo($id), ...(description && { description }) };
+}
+
+const referTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+/** The same of a schema's own content, whatever its name. */
+export function strip(schema: TSchema): Json {
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== "object" || value === null) return value;
+    const inner = value as TSchema;
+    if (inner.$id && inner !== schema) return refer(inner);
+    const { $id, ...rest } = spell(inner);
+    return Object.fromEntries(Object.entries(rest).map(([name, one]) => [name, walk(one)]));
+  };
+  return walk(schema) as Json;
+}
+
+/** How TypeBox writes a map with any names, where generators read the other spelling. */
+const ANY_NAME = "^(.*)$";
+
+/** In the words that generators of clients understand. */
+function spell(schema: TSchema): TSchema {
+  const { patternProperties, ...others } = schema;
+  if (patternProperties?.[ANY_NAME]) {
+    return { ...others, additionalProperties: patternProperties[ANY_NAME] } as TSchema;
+  }
+  // A generator of Python writes a number beside a word, where one of an `enum` is apart.
+  if (typeof schema.const === "number") {
+    const { const: value, ...rest } = schema;
+    return { ...rest, enum: [value] } as unknown as TSchema;
+  }
+  if (!Array.isArray(schema.anyOf)) return schema;
+  return "discriminator" in schema ? spellDiscriminated(schema) : spellWords(schema);
+}
+
+const isWord = (schema: TSchema) => "const" in schema && schema.type === "string";
+
+/** One of several words is an `enum`, also beside what else a field may be. */
+function spellWords(schema: TSchema): TSchema {
+  const { anyOf, ...others } = schema;
+  const variants = anyOf as TSchema[];
+  const words = variants.filter(isWord).map((one) => one.const as string);
+  if (words.length < 2) return schema;
+  const rest = variants.filter((one) => !isWord(one));
+  const word = { type: "string", enum: words };
+  return (rest.length === 0
+    ? { ...word, ...others }
+    : { anyOf: [word, ...rest], ...others }) as unknown as TSchema;
+}
+
+/** Named variants of which one field, a word in each of them, tells which it is. */
+function spellDiscriminated(schema: TSchema): TSchema {
+  const { anyOf, discriminator: propertyName, ...others } = schema;
+  const variants = anyOf as TSchema[];
+  const mapping = Object.fromEntries(
+    variants.map(({ $id, properties }) => [properties[propertyName].const, referTo($id!).$ref]),
+  );
+  return { ...others, oneOf: variants, discriminator: { propertyName, mapping } } as TSchema;
+}
+
+/** Adds every named schema below one to the components. */
+export function collect(schema: TSchema, schemas: Json): void {
+  const walk = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { $id } = value as TSchema;
+    if ($id && !Array.isArray(value)) {
+      if ($id in schemas) return;
+      schemas[$id] = strip(value as TSchema);
+    }
+    for (const one of Object.values(value)) walk(one);
+  };
+  walk(schema);
+}

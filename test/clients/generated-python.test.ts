@@ -1,0 +1,72 @@
+// A client that `openapi-python-client` makes of the document: nothing of it is left out, and it asks
+// a server. It needs a Python that has the package: WADI_TEST_PYTHON, else the one of the path.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KEY, startApp, type TestApp } from "../support/app.ts";
+
+const PYTHON = process.env.WADI_TEST_PYTHON ?? "python3";
+const GENERATOR = [PYTHON, "-m", "openapi_python_client"];
+
+function has(command: string[]): boolean {
+  try {
+    return Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
+  } catch {
+    return false;
+  }
+}
+const isThere = has([...GENERATOR, "--version"]);
+if (!isThere) {
+  console.log("openapi-python-client is not there: the client that it generates is not tried.");
+}
+
+let app: TestApp;
+let directory: string;
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "wadi-client-"));
+  app = await startApp({ listens: true });
+});
+afterAll(async () => {
+  await app.stop();
+  rmSync(directory, { recursive: true });
+});
+
+async function run(command: string[], env: Record<string, string> = {}) {
+  const child = Bun.spawn(command, {
+    cwd: directory,
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, ...env },
+  });
+  const [out, problem] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code: await child.exited, out, problem };
+}
+
+test.skipIf(!isThere)("it is generated whole, chats, and reads runs and steps", async () => {
+  const document = await (await app.get("/openapi.json", { key: null })).text();
+  writeFileSync(join(directory, "openapi.json"), document);
+  // It would format what it writes by a tool that need not be there.
+  writeFileSync(join(directory, "config.yml"), "post_hooks: []\n");
+  const where = ["--path", "openapi.json", "--output-path", "client", "--config", "config.yml"];
+  const made = await run([
+    ...GENERATOR,
+    "generate",
+    ...where,
+    "--meta",
+    "none",
+    "--fail-on-warning",
+  ]);
+  expect([made.code, made.problem, made.out.trim()]).toEqual([0, "", "Generating client"]);
+
+  const program = join(import.meta.dir, "generated_client.py");
+  const asked = await run([PYTHON, program, app.url, KEY], { PYTHONPATH: directory });
+  expect([asked.code, asked.problem]).toEqual([0, ""]);
+  expect(JSON.parse(asked.out)).toEqual({
+    ...{ said: "You said: Hello", status: "succeeded", runs: 1 },
+    steps: ["says", "calls calculator", "calculator came to ok", "says"],
+  });
+});
