@@ -20,6 +20,13 @@ export const hostileCalculations: readonly string[] = [
   ...["asin(.9)", "acos(.5)", "e^e", "2^.5", "sin(9e29)", "ln(7e-9999)", "log(7e9999,1+1e-79)"].map(
     (term) => Array.from({ length: 16 }, () => term).join("+"),
   ),
+  // The longest that are computed on the loop itself.
+  ...[
+    `${fill("7/3*", 198)}7`,
+    `${"9".repeat(80)}/${fill("1/", 110)}7`,
+    fill("(", 200),
+    fill("-", 200),
+  ],
   ...["999!", "1.1^9e4", "mod(9e9999,7e-9999)", "0.9^-9e3", "sqrt(2)", "cbrt(2)"].map(sum),
   ...FUNCTIONS.flatMap((name) => EXTREMES.map((number) => `${name}(${number})`)),
   ...EXTREMES.flatMap((base) => EXTREMES.map((exponent) => `(${base})^(${exponent})`)),

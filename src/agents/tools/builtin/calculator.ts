@@ -1,6 +1,7 @@
 // The tool `calculator`: exact decimals, from a grammar of its own that evaluates no code.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compute } from "../../../platform/compute/index.ts";
+import type { Answer } from "../calculation/calculate.ts";
 import { CALCULATION, UNCOMPUTED } from "../compute-tasks.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 
@@ -39,12 +40,29 @@ export function createCalculator(compute: Compute): BuiltinTool {
   };
 }
 
+/** A hundred operations of plain numbers: some milliseconds, and less than a Worker costs. */
+const PLAIN = /^[\d\s.+*/()-]{1,200}$/;
+
 async function calculate(compute: Compute, use: ToolUse): Promise<ToolResult> {
   const { expression } = use.arguments as Static<typeof Parameters>;
-  const { account_id: account, signal } = use;
-  const computed = await compute.run(CALCULATION, expression, { account, signal });
-  const { ok, text } = computed.ok
-    ? computed.value
-    : { ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` };
+  const { ok, text } = PLAIN.test(expression)
+    ? await calculateHere(expression)
+    : await calculateAside(compute, expression, use);
   return { outcome: ok ? "ok" : "error", content: text, external: false };
+}
+
+async function calculateHere(expression: string): Promise<Answer> {
+  // Loaded at the first calculation: most starts never need it.
+  const { answerCalculation } = await import("../calculation/calculate.ts");
+  return answerCalculation(expression);
+}
+
+async function calculateAside(
+  compute: Compute,
+  expression: string,
+  { account_id: account, signal }: ToolUse,
+): Promise<Answer> {
+  const computed = await compute.run(CALCULATION, expression, { account, signal });
+  if (computed.ok) return computed.value;
+  return { ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` };
 }

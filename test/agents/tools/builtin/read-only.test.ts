@@ -48,8 +48,22 @@ describe("calculator", () => {
     ],
   ] as const)("that comes to no end (%s) is an error", async (why, content) => {
     const cut = createCalculator({ run: async () => ({ ok: false, why }) });
-    const result = await cut.run(createUse({ expression: "1" }));
+    const result = await cut.run(createUse({ expression: "1^1" }));
     expect(result).toEqual({ outcome: "error", content, external: false });
+  });
+
+  test("asks no Worker for the four operations of plain numbers, and one for all else", async () => {
+    const asked: unknown[] = [];
+    const watched = createCalculator({
+      run: async (_, input) => {
+        asked.push(input);
+        return { ok: false, why: "busy" };
+      },
+    });
+    const plain = ["80 * 12.5 / 100", "(1.1+2.2)*-3", "1/0", "1+".repeat(99)];
+    const others = ["2^2", "3!", "sin(1)", "1e9", "1+".repeat(101)];
+    for (const expression of [...plain, ...others]) await watched.run(createUse({ expression }));
+    expect(asked).toEqual(others);
   });
 
   test("tells a value, or what is wrong", async () => {
