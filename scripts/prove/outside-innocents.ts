@@ -1,5 +1,5 @@
-// One poisonous run of each kind beside twenty innocent ones: as it comes, killing its process, and
-// hanging it. The twenty succeed.
+// One poisonous run of each kind beside twenty innocent ones: as it comes, throwing, killing its
+// process, and hanging it. The twenty succeed.
 import { hostileChecks } from "../../test/agents/tools/hostile-inputs.ts";
 import { hostilePages } from "../../test/agents/tools/page/hostile-pages.ts";
 import {
@@ -26,7 +26,7 @@ const STARTS_MAX = 12;
 const END_MS_MAX = 60_000;
 
 /** How a run is poisonous, and how often its process may end by that. */
-const EFFECTS = { "as it comes": 0, kill: 6, hang: 2 } as const;
+const EFFECTS = { "as it comes": 0, throw: 0, kill: 6, hang: 2 } as const;
 type Effect = keyof typeof EFFECTS;
 
 interface Kind {

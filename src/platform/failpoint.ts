@@ -20,12 +20,16 @@ export function reachFailPoint(name: string): void {
   if (armed.passes_left === 0) process.kill(process.pid, "SIGKILL");
 }
 
-/** `WADI_POISON=kill:tool:TEXT` dies at a tool whose arguments hold TEXT; `hang:` never returns. */
+/**
+ * `WADI_POISON=kill:tool:TEXT` dies at a tool whose arguments hold TEXT; `hang:` never returns, and
+ * `throw:` throws.
+ */
 const [effect, place, text = ""] = (readTestVariable("WADI_POISON") ?? "").split(":");
 
 /** What a run works on, where the armed poison may be in it. */
 export function meetPoison(at: "model" | "reply" | "tool", value: unknown): void {
   if (!isTestBuild || at !== place || !JSON.stringify(value).includes(text)) return;
   if (effect === "kill") process.kill(process.pid, "SIGKILL");
+  if (effect === "throw") throw new Error("poison");
   while (effect === "hang");
 }
