@@ -1,5 +1,6 @@
 // A caller without manners: writes bytes as they stand and reads replies off the same connection.
 import { connect, type Socket } from "node:net";
+import type { ManualClock } from "../support/clock.ts";
 
 export interface RawReply {
   status: number;
@@ -13,6 +14,8 @@ export interface RawClient {
   write(text: string): void;
   /** The next whole reply, or null when the connection ended without one. */
   read(): Promise<RawReply | null>;
+  /** Resolves with the first byte of a reply, or with the end of the connection. */
+  begun: Promise<void>;
   /** Resolves when the server has ended the connection. */
   closed: Promise<void>;
   /** Leaves without a word. */
@@ -27,17 +30,20 @@ export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const ended = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
   let received = "";
   let isEnded = false;
   let wake = () => {};
   socket.on("data", (bytes) => {
     received += bytes.toString("latin1");
+    begun.resolve();
     wake();
   });
   // A reset is an end like any other.
   socket.on("error", () => {});
   socket.on("close", () => {
     isEnded = true;
+    begun.resolve();
     ended.resolve();
     wake();
   });
@@ -48,6 +54,7 @@ export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
 
   return {
     socket,
+    begun: begun.promise,
     closed: ended.promise,
     rest: () => received,
     write: (text) => void socket.write(Buffer.from(text, "latin1")),
@@ -70,6 +77,26 @@ export async function sendRaw(url: string, text: string): Promise<RawReply | nul
   const client = await openRaw(url, text.split(" ", 1)[0]);
   client.write(text);
   const reply = await client.read();
+  client.leave();
+  return reply;
+}
+
+/**
+ * Writes a request whose body never ends, and reads its reply: that comes at once, and ends when the
+ * server has waited long enough for what is left of the body.
+ */
+export async function sendUnended(
+  { url, clock }: { url: string; clock: ManualClock },
+  ...texts: string[]
+): Promise<RawReply | null> {
+  const client = await openRaw(url);
+  for (const text of texts) client.write(text);
+  let isOver = false;
+  const reply = client.read().finally(() => {
+    isOver = true;
+  });
+  await client.begun;
+  while (!isOver) await clock.advance(1_000);
   client.leave();
   return reply;
 }

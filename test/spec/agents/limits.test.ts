@@ -1,6 +1,6 @@
 // Spec 001, "Limits": how often a key and an address may ask, and how long a body may be.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { openRaw } from "../../http/raw-client.ts";
+import { sendUnended } from "../../http/raw-client.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { readRefusal } from "./refusal.ts";
@@ -134,16 +134,13 @@ describe("agents.limits.body_size", () => {
       `DELETE /v1/webhooks/${gone}`,
     ];
     for (const line of lines) {
-      const client = await openRaw(app.url);
-      client.write(
+      const head =
         `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
-          "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-      );
-      const chunk = " ".repeat(64 * 1024);
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+      const spaces = " ".repeat(64 * 1024);
+      const chunk = `${spaces.length.toString(16)}\r\n${spaces}\r\n`;
       // The fifth is beyond, and no end is ever sent.
-      for (let i = 0; i < 5; i++) client.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
-      const reply = (await client.read())!;
-      client.leave();
+      const reply = (await sendUnended(app, head, chunk.repeat(5)))!;
       expect([line, reply.status, JSON.parse(reply.body).error]).toEqual([
         ...[line, 413],
         { message: expect.any(String), type: "invalid_request_error", param: null },
@@ -153,13 +150,10 @@ describe("agents.limits.body_size", () => {
 
   test("agents.limits.body_size a length that is announced as too long is refused before a byte of it", async () => {
     for (const path of ["/v1/agents", "/v1/runs/01920000-0000-7000-8000-00000000dead/cancel"]) {
-      const client = await openRaw(app.url);
-      client.write(
+      const head =
         `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${BYTES_MAX + 1}\r\n\r\n`,
-      );
-      expect([path, (await client.read())!.status]).toEqual([path, 413]);
-      client.leave();
+        `Content-Type: application/json\r\nContent-Length: ${BYTES_MAX + 1}\r\n\r\n`;
+      expect([path, (await sendUnended(app, head))!.status]).toEqual([path, 413]);
     }
   });
 

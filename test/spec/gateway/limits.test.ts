@@ -1,6 +1,6 @@
 // Spec 000, "Limits": how often, how much, and what happens exactly at the bounds.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { openRaw, sendRaw } from "../../http/raw-client.ts";
+import { sendRaw, sendUnended } from "../../http/raw-client.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { allow, createKey } from "./keys.ts";
 import { readRefusal } from "./refusal.ts";
@@ -194,20 +194,18 @@ describe("gateway.limits.body_size", () => {
 
   test("gateway.limits.body_size what announces too much is refused before any of it is sent", async () => {
     for (const length of [LIMIT + 1, 10 ** 9, 10 ** 15]) {
-      const reply = await sendRaw(app.url, `${HEAD}Content-Length: ${length}\r\n\r\n`);
+      const reply = await sendUnended(app, `${HEAD}Content-Length: ${length}\r\n\r\n`);
       expect([length, ...codeOf(reply)]).toEqual([length, ...tooLarge]);
     }
   });
 
   test("gateway.limits.body_size what comes in chunks is refused before its end, whatever its host", async () => {
     for (const host of ["localhost", "llm", "x"]) {
-      const client = await openRaw(app.url);
       const head = HEAD.replace(/Host: [^\r]*/i, `Host: ${host}`);
       const body = fill(LIMIT + 1);
-      client.write(`${head}Transfer-Encoding: chunked\r\n\r\n`);
-      client.write(`${body.length.toString(16)}\r\n${body}\r\n`);
-      expect(codeOf(await client.read())).toEqual(tooLarge);
-      client.leave();
+      const chunk = `${body.length.toString(16)}\r\n${body}\r\n`;
+      const reply = await sendUnended(app, `${head}Transfer-Encoding: chunked\r\n\r\n`, chunk);
+      expect(codeOf(reply)).toEqual(tooLarge);
     }
   });
 
@@ -219,7 +217,7 @@ describe("gateway.limits.body_size", () => {
 
   test("gateway.limits.body_size a key is asked for first", async () => {
     const head = HEAD.replace(KEY, "x");
-    const reply = await sendRaw(app.url, `${head}Content-Length: ${LIMIT + 1}\r\n\r\n`);
+    const reply = await sendUnended(app, `${head}Content-Length: ${LIMIT + 1}\r\n\r\n`);
     expect(codeOf(reply)).toEqual([401, "invalid_api_key"]);
   });
 
