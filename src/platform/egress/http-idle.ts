@@ -7,13 +7,13 @@ const IDLE_MS = 30_000;
 /** Maximum kept connections to one origin, and in all; the longest unused ones are closed. */
 const ORIGIN_MAX = 2_048;
 const IDLE_MAX = 4_096;
-/**
- * Shortest and longest rest before the next request; in between twice the slowest reply. What comes
- * too much comes soon; and a reply whose place it has taken comes when replies do. Either is seen
- * while nobody has asked yet.
- */
+/** Shortest rest before the next request: what a server sends too much mostly comes at once. */
 const REST_MS = 20;
-const REST_MAX_MS = 1_000;
+/**
+ * A reply too many may come in the turn of the next request, and end it soon. Its own reply comes
+ * when replies usually do, with a half more to be sure: until then nobody else asks.
+ */
+const USUAL_FACTOR = 1.5;
 /** Maximum requests and age of one connection: whatever is wrong with it ends with it. */
 const REQUESTS_MAX = 1_000;
 const AGE_MAX_MS = 600_000;
@@ -27,9 +27,10 @@ export interface Member {
   opened_at: number;
   requests: number;
   asked_at: number;
-  /** The longest time that one of its replies took. */
-  slowest_ms: number;
+  /** What its replies take; one that took longer counts at once, one that was quicker by half. */
+  usual_ms: number;
   unused_since: number;
+  rests_until: number;
 }
 
 /** All of them, of every server. */
@@ -63,8 +64,11 @@ export class IdleConnections {
       member.connection.close();
       return;
     }
-    member.slowest_ms = Math.max(member.slowest_ms, now - member.asked_at);
+    const took_ms = now - member.asked_at;
+    const { usual_ms } = member;
     member.unused_since = now;
+    member.rests_until = now + Math.max(REST_MS, USUAL_FACTOR * usual_ms - took_ms);
+    member.usual_ms = Math.max(took_ms, (usual_ms + took_ms) / 2);
     const count = (this.#counts.get(origin) ?? 0) + 1;
     this.#counts.set(origin, count);
     this.#all.add(member);
@@ -104,8 +108,7 @@ export class IdleConnections {
   #wake(): void {
     const now = this.#clock.monotonic();
     for (const member of this.#resting) {
-      const rest_ms = Math.min(REST_MAX_MS, Math.max(REST_MS, 2 * member.slowest_ms));
-      if (now - member.unused_since < rest_ms) continue;
+      if (now < member.rests_until) continue;
       this.#resting.delete(member);
       const name = nameList(member.origin, member.account);
       const list = this.#rested.get(name);

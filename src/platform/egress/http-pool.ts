@@ -189,6 +189,6 @@ function createMember(
   account: string,
   now: number,
 ): Member {
-  const fresh = { requests: 0, asked_at: now, slowest_ms: 0, unused_since: now };
+  const fresh = { requests: 0, asked_at: now, usual_ms: 0, unused_since: now, rests_until: now };
   return { connection, origin, account, opened_at: now, ...fresh };
 }
