@@ -98,15 +98,13 @@ export class Connection implements ReplyEar {
     this.#listener?.onBody(bytes);
   }
 
-  /** The socket has read these bytes. */
+  /** The socket has read these bytes; what is thrown then is caught here, at the least cost. */
   takeBytes(bytes: Buffer): void {
-    // Nobody asked.
-    if (!this.#listener && !this.#isGone) this.#owner.onSurplus(this);
-    const state = this.#reader?.take(bytes);
-    // Here it may have been cut meanwhile.
-    if (!this.#listener) this.#breakOff();
-    else if (state === "whole") this.#finish();
-    else if (state === "broken") this.end();
+    try {
+      this.#read(bytes);
+    } catch (bug) {
+      this.takeBug(bug);
+    }
   }
 
   /** The socket has room again. */
@@ -127,6 +125,16 @@ export class Connection implements ReplyEar {
     const listener = this.#forget();
     this.#breakOff();
     (listener ?? this.#owner).onBug(bug);
+  }
+
+  #read(bytes: Buffer): void {
+    // Nobody asked.
+    if (!this.#listener && !this.#isGone) this.#owner.onSurplus(this);
+    const state = this.#reader?.take(bytes);
+    // Here it may have been cut meanwhile.
+    if (!this.#listener) this.#breakOff();
+    else if (state === "whole") this.#finish();
+    else if (state === "broken") this.end();
   }
 
   #write(bytes: Buffer): void {

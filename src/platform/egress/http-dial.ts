@@ -102,7 +102,7 @@ export function dial(target: Target, options: DialOptions): Cancel {
       fail("tls");
       socket.terminate();
     }),
-    data: own((_, bytes) => connection?.takeBytes(bytes)),
+    data: (_, bytes) => connection?.takeBytes(bytes),
     drain: own(() => connection?.takeDrain()),
     error: own((_, error) => {
       const failure = explainFetchFailure(error);
