@@ -12,7 +12,7 @@ const SERVERS_AT_ONCE = 5;
 /** Of each account, to each server: callers who ask one after another, and how often. */
 const CALLERS = 2;
 const TURNS = 5;
-/** Longer than a connection rests. */
+/** Between two requests of a caller, on average. */
 const PAUSE_MS = 50;
 const REPLY_MS = [1, 10, 30];
 const FAILED_MAX = 0.1;

@@ -7,41 +7,46 @@ const IDLE_MS = 30_000;
 /** Maximum kept connections to one origin, and in all; the longest unused ones are closed. */
 const ORIGIN_MAX = 2_048;
 const IDLE_MAX = 4_096;
-/** Shortest rest before the next request: what a server sends too much mostly comes at once. */
-const REST_MS = 20;
-/**
- * A reply too many may come in the turn of the next request, and end it soon. Its own reply comes
- * when replies usually do, with a half more to be sure: until then nobody else asks.
- */
-const USUAL_FACTOR = 1.5;
 /** Maximum requests and age of one connection: whatever is wrong with it ends with it. */
 const REQUESTS_MAX = 1_000;
 const AGE_MAX_MS = 600_000;
+/**
+ * Share of the shortest reply time of a server. A reply that comes sooner may have been sent before
+ * its request: its connection is closed, since the request's own reply is still to come.
+ */
+const QUICK_SHARE = 0.5;
 
-/** A connection and what its pool knows of it. */
-export interface Member {
+/** The idle connections to one server, and how quickly it replies. */
+export interface IdleOrigin {
+  /** By account; the last used last. Empty lists are forgotten. */
+  rested: Map<string, IdleMember[]>;
+  count: number;
+  shortestReplyMs: number;
+}
+
+/** A connection and what is known of its use. */
+export interface IdleMember {
   connection: Connection;
-  origin: string;
+  origin: IdleOrigin;
   /** Whose requests alone it carries. */
   account: string;
-  opened_at: number;
+  openedAt: number;
   requests: number;
-  asked_at: number;
-  /** What its replies take; one that took longer counts at once, one that was quicker by half. */
-  usual_ms: number;
-  unused_since: number;
-  rests_until: number;
+  askedAt: number;
+  unusedSince: number;
+  state: "used" | "resting" | "rested";
+}
+
+export function createIdleOrigin(): IdleOrigin {
+  return { rested: new Map(), count: 0, shortestReplyMs: 0 };
 }
 
 /** All of them, of every server. */
 export class IdleConnections {
   readonly #clock: Clock;
   /** The longest unused first. */
-  readonly #all = new Set<Member>();
-  readonly #counts = new Map<string, number>();
-  readonly #resting = new Set<Member>();
-  /** By origin and account; the last used last. Empty lists are forgotten. */
-  readonly #rested = new Map<string, Member[]>();
+  readonly #all = new Set<IdleMember>();
+  #resting: IdleMember[] = [];
   #cancelSweep: Cancel | null = null;
   #cancelWake: Cancel | null = null;
 
@@ -49,100 +54,103 @@ export class IdleConnections {
     this.#clock = clock;
   }
 
-  /** One that may be used: the last that was, so that a rush's surplus can go. */
-  take(origin: string, account: string): Member | undefined {
-    const member = this.#rested.get(nameList(origin, account))?.at(-1);
+  /** One that may be used: the last that was, so that the others of a burst can be closed. */
+  take(origin: IdleOrigin, account: string): IdleMember | undefined {
+    const member = origin.rested.get(account)?.at(-1);
     if (member) this.drop(member);
     return member;
   }
 
   /** Its reply is whole: it is kept for a next request, or closed. */
-  keep(member: Member): void {
+  keep(member: IdleMember): void {
     const now = this.#clock.monotonic();
-    const { origin, opened_at, requests } = member;
-    if (requests >= REQUESTS_MAX || now - opened_at >= AGE_MAX_MS) {
+    const { origin, openedAt, requests } = member;
+    const isSpent = requests >= REQUESTS_MAX || now - openedAt >= AGE_MAX_MS;
+    if (isSpent || !countReply(member, now)) {
       member.connection.close();
       return;
     }
-    const took_ms = now - member.asked_at;
-    const { usual_ms } = member;
-    member.unused_since = now;
-    member.rests_until = now + Math.max(REST_MS, USUAL_FACTOR * usual_ms - took_ms);
-    member.usual_ms = Math.max(took_ms, (usual_ms + took_ms) / 2);
-    const count = (this.#counts.get(origin) ?? 0) + 1;
-    this.#counts.set(origin, count);
+    member.unusedSince = now;
+    member.state = "resting";
+    origin.count++;
     this.#all.add(member);
-    this.#resting.add(member);
+    this.#resting.push(member);
     this.#cancelSweep ??= this.#clock.after(IDLE_MS, () => this.#sweep());
-    this.#cancelWake ??= this.#clock.after(REST_MS, () => this.#wake());
-    if (count > ORIGIN_MAX) this.#closeLongest((one) => one.origin === origin);
+    this.#cancelWake ??= this.#clock.after(0, () => this.#wake());
+    if (origin.count > ORIGIN_MAX) this.#closeLongest((one) => one.origin === origin);
     else if (this.#all.size > IDLE_MAX) this.#closeLongest(() => true);
   }
 
   /** It is used, or closed. */
-  drop(member: Member): void {
-    if (!this.#all.delete(member)) return;
-    const { origin, account } = member;
-    const left = this.#counts.get(origin)! - 1;
-    if (left > 0) this.#counts.set(origin, left);
-    else this.#counts.delete(origin);
-    if (this.#resting.delete(member)) return;
-    const name = nameList(origin, account);
-    const list = this.#rested.get(name)!;
-    list.splice(list.lastIndexOf(member), 1);
-    if (list.length === 0) this.#rested.delete(name);
+  drop(member: IdleMember): void {
+    const { origin, account, state } = member;
+    if (state === "used") return;
+    member.state = "used";
+    this.#all.delete(member);
+    origin.count--;
+    if (state === "resting") return;
+    const list = origin.rested.get(account)!;
+    if (list.at(-1) === member) list.pop();
+    else list.splice(list.indexOf(member), 1);
+    if (list.length === 0) origin.rested.delete(account);
   }
 
-  closeOrigin(origin: string): void {
+  closeOrigin(origin: IdleOrigin): void {
     for (const member of [...this.#all]) if (member.origin === origin) this.#close(member);
     if (this.#all.size > 0) return;
     this.#cancelSweep?.();
     this.#cancelWake?.();
     this.#cancelSweep = this.#cancelWake = null;
+    this.#resting = [];
   }
 
   /**
    * A timer fires behind what was read in its turn. So whatever a server had sent by then was seen,
-   * also where the process had stood still for longer than any rest.
+   * also where the process had stood still.
    */
   #wake(): void {
-    const now = this.#clock.monotonic();
-    for (const member of this.#resting) {
-      if (now < member.rests_until) continue;
-      this.#resting.delete(member);
-      const name = nameList(member.origin, member.account);
-      const list = this.#rested.get(name);
+    const resting = this.#resting;
+    this.#resting = [];
+    this.#cancelWake = null;
+    for (const member of resting) {
+      if (member.state !== "resting") continue;
+      member.state = "rested";
+      const { rested } = member.origin;
+      const list = rested.get(member.account);
       if (list) list.push(member);
-      else this.#rested.set(name, [member]);
+      else rested.set(member.account, [member]);
     }
-    const isDone = this.#resting.size === 0;
-    this.#cancelWake = isDone ? null : this.#clock.after(REST_MS, () => this.#wake());
   }
 
   #sweep(): void {
     const now = this.#clock.monotonic();
     this.#cancelSweep = null;
     for (const member of this.#all) {
-      const left_ms = member.unused_since + IDLE_MS - now;
-      if (left_ms > 0) {
-        this.#cancelSweep = this.#clock.after(left_ms, () => this.#sweep());
+      const leftMs = member.unusedSince + IDLE_MS - now;
+      if (leftMs > 0) {
+        this.#cancelSweep = this.#clock.after(leftMs, () => this.#sweep());
         return;
       }
       this.#close(member);
     }
   }
 
-  #closeLongest(isMeant: (member: Member) => boolean): void {
+  #closeLongest(isMeant: (member: IdleMember) => boolean): void {
     const longest = this.#all.values().find(isMeant);
     if (longest) this.#close(longest);
   }
 
-  #close(member: Member): void {
+  #close(member: IdleMember): void {
     this.drop(member);
     member.connection.close();
   }
 }
 
-function nameList(origin: string, account: string): string {
-  return `${origin} ${account}`;
+/** False: the reply came too soon. The first request of a connection has none before it. */
+function countReply({ origin, requests, askedAt }: IdleMember, now: number): boolean {
+  const tookMs = now - askedAt;
+  const { shortestReplyMs } = origin;
+  if (requests > 1 && tookMs < shortestReplyMs * QUICK_SHARE) return false;
+  if (shortestReplyMs === 0 || tookMs < shortestReplyMs) origin.shortestReplyMs = tookMs;
+  return true;
 }

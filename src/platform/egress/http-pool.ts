@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import type { Connection, ReplyListener } from "./http-connection.ts";
 import { dial, type Target } from "./http-dial.ts";
 import type { ReplyHead } from "./http-head.ts";
-import type { IdleConnections, Member } from "./http-idle.ts";
+import { createIdleOrigin, type IdleConnections, type IdleMember } from "./http-idle.ts";
 
 /** A connection that was closed while it was idle tells so within a round trip. */
 const STALE_MS = 500;
@@ -26,7 +26,7 @@ export interface Exchange {
 }
 
 /** One request as its pool sees it. */
-export interface Parcel {
+export interface PooledRequest {
   bytes: Buffer;
   /** Whose connections it may use; "": the program's own. */
   account: string;
@@ -44,7 +44,7 @@ export interface PoolOptions {
 export class Pool {
   readonly #target: Target;
   readonly #options: PoolOptions;
-  readonly #origin: string;
+  readonly #origin = createIdleOrigin();
   readonly #open = new Set<Connection>();
   #isClosed = false;
   #dials = 0;
@@ -52,30 +52,29 @@ export class Pool {
   /** It sends a request's id back with its reply. */
   #echoes = false;
 
-  constructor(origin: string, target: Target, options: PoolOptions) {
-    this.#origin = origin;
+  constructor(target: Target, options: PoolOptions) {
     this.#target = target;
     this.#options = options;
   }
 
   /** Sends a request; its listener hears nothing before this has returned. */
-  send(parcel: Parcel, listener: ReplyListener): Exchange {
+  send(request: PooledRequest, listener: ReplyListener): Exchange {
     const { clock, idle } = this.#options;
     let connection: Connection | null = null;
     let cancelDial: Cancel | null = null;
     const sendAnew = () => {
       connection = null;
-      cancelDial = this.#dial(parcel, listener, (made) => {
+      cancelDial = this.#dial(request, listener, (made) => {
         connection = made;
       });
     };
-    const member = idle.take(this.#origin, parcel.account);
+    const member = idle.take(this.#origin, request.account);
     if (member) {
       ({ connection } = member);
       // The server may have closed it just as it was taken up. A connection of its own cannot
       // fail for that reason again. Later it has had the request, and may have worked on it.
-      this.#sendOver(member, parcel, listener, () => {
-        if (clock.monotonic() - member.asked_at < STALE_MS) sendAnew();
+      this.#sendOver(member, request, listener, () => {
+        if (clock.monotonic() - member.askedAt < STALE_MS) sendAnew();
         else listener.onFailure("reset");
       });
     } else sendAnew();
@@ -96,7 +95,7 @@ export class Pool {
     for (const connection of [...this.#open]) connection.end();
   }
 
-  #dial(parcel: Parcel, listener: ReplyListener, take: (made: Connection) => void): Cancel {
+  #dial(request: PooledRequest, listener: ReplyListener, take: (made: Connection) => void): Cancel {
     const { clock, log, idle } = this.#options;
     if (this.#dials >= DIALS_MAX) {
       const refuse = () => listener.onFailure("timeout");
@@ -106,19 +105,19 @@ export class Pool {
       );
     }
     this.#dials += 1;
-    let member: Member | null = null;
+    let member: IdleMember | null = null;
     return dial(this.#target, {
       clock,
-      timeout_ms: parcel.connect_timeout_ms,
+      timeout_ms: request.connect_timeout_ms,
       onOpen: (connection) => {
         if (this.#isClosed) {
           connection.close();
           return listener.onFailure("other");
         }
-        member = createMember(connection, this.#origin, parcel.account, clock.monotonic());
+        member = createMember(connection, this.#origin, request.account, clock.monotonic());
         this.#open.add(connection);
         take(connection);
-        this.#sendOver(member, parcel, listener);
+        this.#sendOver(member, request, listener);
       },
       onFailure: (failure) => listener.onFailure(failure),
       onEnd: () => {
@@ -141,12 +140,12 @@ export class Pool {
   }
 
   #sendOver(
-    member: Member,
-    { bytes, id }: Parcel,
+    member: IdleMember,
+    { bytes, id }: PooledRequest,
     listener: ReplyListener,
     onStale?: () => void,
   ): void {
-    member.asked_at = this.#options.clock.monotonic();
+    member.askedAt = this.#options.clock.monotonic();
     member.requests += 1;
     const isReused = member.requests > 1;
     const isExpected =
@@ -185,10 +184,10 @@ export class Pool {
 
 function createMember(
   connection: Connection,
-  origin: string,
+  origin: IdleMember["origin"],
   account: string,
   now: number,
-): Member {
-  const fresh = { requests: 0, asked_at: now, usual_ms: 0, unused_since: now, rests_until: now };
-  return { connection, origin, account, opened_at: now, ...fresh };
+): IdleMember {
+  const fresh = { openedAt: now, requests: 0, askedAt: now, unusedSince: now };
+  return { connection, origin, account, state: "used", ...fresh };
 }

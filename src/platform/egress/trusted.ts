@@ -60,7 +60,7 @@ export function createTrustedEgress({ clock, log, ca }: TrustedOptions): Trusted
     const known = pools.get(origin);
     if (known) return known;
     const target = { hostname, port: Number(port || (isSecure ? 443 : 80)), isSecure, ca };
-    const pool = new Pool(origin, target, { clock, log, idle });
+    const pool = new Pool(target, { clock, log, idle });
     pools.set(origin, pool);
     return pool;
   };

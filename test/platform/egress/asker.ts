@@ -42,8 +42,8 @@ export function createAsker(options: Omit<Partial<TrustedOptions>, "clock"> = {}
   return {
     clock,
     egress,
-    /** So long a connection rests at least before its next request. */
-    rest: () => clock.advance(20),
+    /** Ends the turn that a connection rests before its next request. */
+    rest: () => clock.advance(1),
     ask(url: string, options: AskerOptions = {}): Asked {
       const begun = Promise.withResolvers<ReplyHead>();
       const first = Promise.withResolvers<void>();
