@@ -51,7 +51,6 @@ export async function runDev(given: Given, output: Output): Promise<number> {
       buildApp({
         settings,
         place,
-        clock,
         ids: createSystemIds(),
         version: VERSION,
         secrets_key_file: data === undefined ? null : placeSecretsKey(settings),

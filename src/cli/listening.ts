@@ -3,7 +3,7 @@
 import { isatty } from "node:tty";
 import type { Operator } from "../operator/index.ts";
 import { writeAllowEntry } from "../platform/allow-entry.ts";
-import type { Clock } from "../platform/clock.ts";
+import { type Clock, containTimers } from "../platform/clock.ts";
 import { type ConnectionGuardOptions, guardConnections } from "../platform/connection-guard.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { openOwnSockets } from "../platform/own-sockets.ts";
@@ -42,6 +42,15 @@ export interface Welcome {
   rescue?: string;
 }
 
+/** What an app is built with. */
+interface Around {
+  /** Its timers end nothing but themselves. */
+  clock: Clock;
+  log: Log;
+  activity: Activity;
+  onFatal: () => void;
+}
+
 export interface Listening {
   settings: Settings;
   /** What they were read from, and are read from again; null: there is no such file. */
@@ -52,18 +61,23 @@ export interface Listening {
   storage: string;
   /** Its script, and the file of its note; null: nobody watches the event loop. */
   watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
-  build(around: { log: Log; activity: Activity; onFatal: () => void }): Promise<Serving>;
+  build(around: Around): Promise<Serving>;
   /** What a person needs to begin; runs once it listens, so that no key is made and not shown. */
   welcome(operator: Operator): Promise<Welcome>;
 }
 
 /** Serves until a signal or a failure that cannot be survived ends it; the exit code. */
 export async function listen(options: Listening): Promise<number> {
-  const { settings, file, clock, output } = options;
+  const { settings, file, output } = options;
   // Whoever reads the log may go away, and the server stays.
   process.stderr.on("error", () => {});
   const isTerminal = process.stderr.isTTY === true;
-  const log = createLog(clock, (line) => void process.stderr.write(line), isTerminal);
+  const write = (line: string) => void process.stderr.write(line);
+  const log = createLog(options.clock, write, isTerminal);
+  // Whoever waits for a timer contains its own; what is left is told, and others go on.
+  const clock = containTimers(options.clock, (error) =>
+    log.error("a bug in a timer's callback", { error }),
+  );
   const end = Promise.withResolvers<number>();
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error) => {
@@ -80,7 +94,7 @@ export async function listen(options: Listening): Promise<number> {
   const watchdog =
     options.watchdog && openWatchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
-  const app = await options.build({ log, activity, onFatal: () => end.resolve(1) });
+  const app = await options.build({ clock, log, activity, onFatal: () => end.resolve(1) });
   // Behind the build, whose migrations may hold up the loop for long.
   watchdog?.start();
   await app.start();

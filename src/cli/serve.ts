@@ -37,7 +37,6 @@ export async function runServe(given: Given, output: Output): Promise<number> {
       buildApp({
         settings,
         place,
-        clock,
         ids: createSystemIds(),
         version: VERSION,
         secrets_key_file: placeSecretsKey(settings),

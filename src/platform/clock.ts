@@ -1,5 +1,6 @@
 // Time as a thing that is handed in: wall clock, monotonic clock and timers, so that tests can move
 // them.
+import { contain } from "./contain.ts";
 
 /** Stops a timer; calling it again, or after the timer fired, does nothing. */
 export type Cancel = () => void;
@@ -24,6 +25,11 @@ export function createSystemClock(offset_ms = 0): Clock {
       return () => clearTimeout(timer);
     },
   };
+}
+
+/** The same clock: what a timer's callback throws goes to `onBug` instead of ending the process. */
+export function containTimers(clock: Clock, onBug: (bug: unknown) => void): Clock {
+  return { ...clock, after: (delay_ms, run) => clock.after(delay_ms, contain(onBug, run)) };
 }
 
 /**

@@ -84,7 +84,7 @@ export function createClaiming(options: ClaimingOptions): Claiming {
     setTimer();
     if (turns.length === 0) return;
     isClaiming = true;
-    void claim(turns);
+    claim(turns).catch((error) => log.error("what follows a claim broke off", { error }));
   };
   return {
     look,

@@ -84,6 +84,7 @@ export function createPump({ around, store, agenda }: PumpOptions): Pump {
       settling.add(settlement);
       look();
     },
+    onBug: (error) => around.log.error("the sending of a webhook broke off", { error }),
   });
   const claiming = createClaiming({
     ...{ around, store, places, soonest: agenda.soonest },

@@ -15,6 +15,8 @@ export interface SendingOptions {
   attempt: Attempting;
   /** Its place is free already. */
   onOver(attempted: Attempted): void;
+  /** A delivery broke off by a bug: the others are sent all the same. */
+  onBug(error: unknown): void;
 }
 
 export interface Sending {
@@ -25,7 +27,7 @@ export interface Sending {
   see(): DispatcherSight;
 }
 
-export function createSending({ places, attempt, onOver }: SendingOptions): Sending {
+export function createSending({ places, attempt, onOver, onBug }: SendingOptions): Sending {
   const underway = new Map<Seat, AbortController>();
   const attempts = { delivered: 0, rejected: 0, timeout: 0, unreachable: 0 };
 
@@ -42,7 +44,7 @@ export function createSending({ places, attempt, onOver }: SendingOptions): Send
   };
   return {
     begin() {
-      for (let seat = places.take(); seat; seat = places.take()) void send(seat);
+      for (let seat = places.take(); seat; seat = places.take()) send(seat).catch(onBug);
     },
     breakOff() {
       for (const controller of underway.values()) controller.abort();

@@ -78,6 +78,47 @@ test("a start that fails after it listens is stopped at once", async () => {
   expect(events).toEqual(["start", "stop 0"]);
 });
 
+test("a bug in a timer's callback is one line of the log, and ends nothing", async () => {
+  const script = `
+    import { listen } from "${import.meta.dir}/../../src/cli/listening.ts";
+    import { createSystemClock } from "${import.meta.dir}/../../src/platform/clock.ts";
+    import { defaultSettings } from "${import.meta.dir}/../../src/platform/settings/index.ts";
+    process.exit(await listen({
+      settings: defaultSettings(),
+      file: null,
+      clock: createSystemClock(),
+      output: { print() {} },
+      watchdog: null,
+      async build({ clock, onFatal }) {
+        clock.after(0, () => { throw new Error("bug 7"); });
+        clock.after(1, () => setTimeout(onFatal, 1));
+        return {
+          entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          operator: { models: { list: async () => [] } },
+          start() {},
+          stop() {},
+        };
+      },
+      welcome: async () => ({ keys: [], notes: [] }),
+    }));`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe" });
+  const log = await child.stderr.text();
+  expect(
+    log
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([
+    {
+      level: "error",
+      message: "a bug in a timer's callback",
+      error: expect.stringContaining("bug 7"),
+    },
+  ]);
+  // Somebody keeps it going until it is ended.
+  expect(await child.exited).toBe(1);
+});
+
 for (const [title, bug] of [
   ["an exception that nobody caught", "setImmediate(() => { throw new Error('bug 7'); })"],
   ["a rejection that nobody handled", "Promise.reject(new Error('bug 7'))"],

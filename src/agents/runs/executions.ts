@@ -7,7 +7,7 @@ import { breakOff, type Executing } from "./watching.ts";
 import type { Break } from "./work.ts";
 
 export interface ExecutionsOptions {
-  around: Pick<Around, "activity">;
+  around: Pick<Around, "activity" | "log">;
   places: Places;
   perform: ReturnType<typeof createPerformance>;
   /** An execution is over; its slot is free. */
@@ -15,7 +15,7 @@ export interface ExecutionsOptions {
 }
 
 export function createExecutions({ around, places, perform, onOver }: ExecutionsOptions) {
-  const { activity } = around;
+  const { activity, log } = around;
   const executing = new Map<string, Executing>();
   /** Asked to stop while a claim was under way: it may be one of those that come. */
   const cancelled = new Set<string>();
@@ -31,7 +31,7 @@ export function createExecutions({ around, places, perform, onOver }: Executions
       executing.set(row.id, run);
       places.take();
       activity.enter(row.id);
-      void perform(run).then((fate) => {
+      const over = perform(run).then((fate) => {
         if (fate === "failed") failed.add(row.id);
         else failed.delete(row.id);
         // A process that has lost the run may have it again already.
@@ -42,6 +42,7 @@ export function createExecutions({ around, places, perform, onOver }: Executions
         places.give();
         onOver();
       });
+      over.catch((error) => log.error("the end of a run broke off", { run_id: row.id, error }));
     },
     breakAll(why: Break) {
       for (const run of executing.values()) breakOff(run, why);

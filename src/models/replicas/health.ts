@@ -37,7 +37,10 @@ export interface HealthOptions {
   /** It was seen to be there. */
   onAlive(): void;
   onTurn(isHealthy: boolean): void;
-  /** What a look threw: it says nothing of the replica, and the next one is not given up. */
+  /**
+   * What a look threw, or whoever was told of it: it says nothing of the replica, and the next
+   * one is not given up.
+   */
   onBug(error: unknown): void;
 }
 
@@ -73,18 +76,23 @@ export function createHealth(options: HealthOptions): Health {
     isHealthy = is;
     onTurn(is);
   };
+  const lookOnce = async (stopped: AbortSignal) => {
+    const heard = countHeard();
+    const limit = abortAfter(clock, TIMEOUT_MS, stopped);
+    try {
+      const seen = await look(limit.signal);
+      if (!stopped.aborted) judge(seen, countHeard() > heard);
+    } catch (error) {
+      onBug(error);
+    } finally {
+      limit.cancel();
+    }
+  };
   const watch = async (stopped: AbortSignal) => {
     cancelNext = null;
     looked_at = clock.monotonic();
-    const heard = countHeard();
-    const limit = abortAfter(clock, TIMEOUT_MS, stopped);
-    const seen = await look(limit.signal).catch((error) => {
-      onBug(error);
-      return null;
-    });
-    limit.cancel();
+    await lookOnce(stopped);
     if (stopped.aborted) return;
-    if (seen !== null) judge(seen, countHeard() > heard);
     const next_ms = misses === 0 ? every_ms : Math.min(DOUBT_MS, every_ms);
     cancelNext = clock.after(next_ms, () => void watch(stopped));
   };

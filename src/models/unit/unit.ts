@@ -93,7 +93,7 @@ export class Unit {
     this.#listeners.add(listener);
     if (this.isUp) listener.onUp();
     if (this.#listeners.size > 1) return;
-    if (this.#state === "asleep") void this.#find();
+    if (this.#state === "asleep") this.#begin(this.#find());
     this.#watch();
     if (this.isUp) this.#guardIdleness();
   }
@@ -121,7 +121,7 @@ export class Unit {
       if (!this.#waiters.makeRoom(account, full)) return full;
     }
     const joined = this.#waiters.join(account, signal);
-    if (this.#state !== "starting" && this.#state !== "stopping") void this.#start();
+    if (this.#state !== "starting" && this.#state !== "stopping") this.#begin(this.#start());
     return joined;
   }
 
@@ -235,6 +235,11 @@ export class Unit {
     return this.#recalled;
   }
 
+  /** Nobody waits for it: a bug in it is told, and ends nothing else. */
+  #begin(work: Promise<void>): void {
+    work.catch((error) => this.#log.error("what a unit does broke off", { ...this.#name, error }));
+  }
+
   #note(): Promise<void> {
     return this.#memory.note(this.#state, this.#isPutDown);
   }
@@ -256,8 +261,8 @@ export class Unit {
     if (why !== null && !deadline.signal.aborted) this.#isPutDown = false;
     this.#enterState(this.#isPutDown ? "stopped" : "asleep");
     void this.#note();
-    if (this.#waiters.size > 0) void this.#start();
-    else if (!this.#isPutDown) void this.#find();
+    if (this.#waiters.size > 0) this.#begin(this.#start());
+    else if (!this.#isPutDown) this.#begin(this.#find());
   }
 
   #enterState(state: UnitState): void {
@@ -283,7 +288,7 @@ export class Unit {
     this.#cancelLook();
     const isWatched = ["up", "stopped", "failed"].includes(this.#state);
     if (!isWatched || this.#listeners.size === 0) return;
-    this.#cancelLook = this.#clock.after(LOOK_EVERY_MS, () => void this.#lookAgain());
+    this.#cancelLook = this.#clock.after(LOOK_EVERY_MS, () => this.#begin(this.#lookAgain()));
   }
 
   async #lookAgain(): Promise<void> {
@@ -306,7 +311,7 @@ export class Unit {
     this.#idleness.rest();
     const { idle_stop_ms, stop } = this.#plan;
     if (idle_stop_ms === 0 || !stop || this.#listeners.size === 0) return;
-    this.#idleness.guard(this.#plan, () => void this.#stop(stop));
+    this.#idleness.guard(this.#plan, () => this.#begin(this.#stop(stop)));
   }
 }
 

@@ -173,3 +173,25 @@ test("a server is alive with any status below 500, as with 404 where it has no s
   expect(await look(signal)).toBe("refused");
   expect(await look(AbortSignal.abort())).toBe("silent");
 });
+
+test("a bug of whoever is told of a turn is told, and it looks on", async () => {
+  const clock = createManualClock();
+  const bug = new Error("bug 7");
+  const bugs: unknown[] = [];
+  let looks = 0;
+  const health = createHealth({
+    ...{ clock, every_ms: 10_000, countHeard: () => 0, onAlive() {} },
+    async look() {
+      looks++;
+      return "refused";
+    },
+    onTurn() {
+      throw bug;
+    },
+    onBug: (error) => bugs.push(error),
+  });
+  health.start();
+  await clock.advance(4_000);
+  expect([looks, bugs]).toEqual([3, [bug]]);
+  health.stop();
+});

@@ -446,3 +446,19 @@ test("a unit whose state cannot be kept serves nevertheless", async () => {
   expect(bench.ended).toEqual(["1 up"]);
   expect(bench.lines[0]).toStartWith("error a unit's state could not be kept");
 });
+
+test("a bug of whoever is told of a unit is told, and ends nothing else", async () => {
+  await using bench = await openBench();
+  const bug = new Error("bug 7");
+  bench.unit.hold({
+    onUp() {
+      throw bug;
+    },
+    onDown() {},
+  });
+  bench.server.isHealthy = true;
+  void bench.call(1);
+  await bench.clock.advance(1_000);
+  expect(bench.lines.join("\n")).toContain("what a unit does broke off upstream=gpu:8000");
+  expect(bench.lines.join("\n")).toContain("bug 7");
+});
