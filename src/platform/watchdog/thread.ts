@@ -3,6 +3,7 @@
 import { createSystemClock } from "../clock.ts";
 import { createLog } from "../log.ts";
 import { STDERR, writeText } from "../process.ts";
+import { takesLine } from "../writable.ts";
 import { createMemoryReader } from "./memory.ts";
 import { type Note, writeNote } from "./note.ts";
 
@@ -45,8 +46,9 @@ function report(orders: Orders, reader: ReturnType<typeof createMemoryReader>): 
   const hung = reader.readCall();
   const at = new Date(clock.now()).toISOString();
   const note: Note = { at, hung, runs: reader.listRuns() };
-  // First the note: whoever reads the log may be gone, and hold up whoever writes to it.
   if (orders.file !== null) writeNote(orders.file, note);
+  // Whoever reads the log may read no more, and would hold up the thread as well.
+  if (!takesLine(STDERR)) return;
   const log = createLog(clock, (line) => writeText(STDERR, line), orders.isForPeople);
   log.error("watchdog: the event loop hangs; the process is ended", {
     ...(hung && { run_id: hung.run_id, call: hung.call }),
