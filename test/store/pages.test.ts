@@ -1,6 +1,6 @@
 // Damaged pages of a SQLite database are found in the background, and said everywhere.
 import { afterAll, expect, test } from "bun:test";
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { findDamage } from "../../src/platform/database/index.ts";
 import { createPageChecks } from "../../src/platform/database/page-checks.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -103,4 +103,22 @@ test("what is inside a text is not noticed: no sum is kept of it", async () => {
   const file = await makeFile();
   spoil(file, findText(file) + 500);
   expect(findDamage(file)).toBeNull();
+});
+
+test("a file that cannot be read now says nothing of its pages, and is looked at again in a minute", async () => {
+  const file = await makeFile();
+  const { checks, clock, next, lines } = openChecks(file);
+  renameSync(file, `${file}.away`);
+  expect(() => findDamage(file)).toThrow("cannot be written to");
+  await checks.start();
+  await clock.advance(10_000);
+  const line = await next();
+  expect(line.message).toBe("the database's pages could not be checked");
+  expect(line.error).toBeString();
+  expect(checks.look()).toEqual([]);
+  renameSync(`${file}.away`, file);
+  await clock.advance(60_000);
+  expect((await next()).message).toBe("the database's pages are sound");
+  expect(lines).toHaveLength(2);
+  await checks.stop(0);
 });

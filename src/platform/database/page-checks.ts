@@ -5,6 +5,7 @@ import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { findDamageInWorker } from "./integrity.ts";
 import type { Place } from "./opening.ts";
+import { DatabaseUnusable } from "./unusable.ts";
 
 /** A start has other work first. */
 const FIRST_AFTER_MS = 10_000;
@@ -49,9 +50,10 @@ export function createPageChecks({ place, clock, log }: PageChecksOptions): Page
           error: damage,
         });
       plan(EVERY_MS);
-    } catch (error) {
+    } catch (failure) {
+      const error = failure instanceof DatabaseUnusable ? failure.message : failure;
       log.error("the database's pages could not be checked", { error });
-      plan(EVERY_MS);
+      plan(RETRY_AFTER_MS);
     }
   };
   return {

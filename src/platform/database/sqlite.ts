@@ -56,6 +56,24 @@ function switchToWal(connection: Connection): void {
   }
 }
 
+/**
+ * Says at each call whether a connection other than this one has committed since the last; the
+ * first call says so for what was written before. A disk that fails at the look tells nothing.
+ */
+export function watchVersion(connection: Connection): () => boolean {
+  const version = connection.query("PRAGMA data_version");
+  let seen: unknown;
+  return () => {
+    const before = seen;
+    try {
+      seen = version.values()[0]?.[0];
+    } catch {
+      return false;
+    }
+    return seen !== before;
+  };
+}
+
 /** SQLite's name of a failure, such as SQLITE_BUSY_SNAPSHOT; empty for any other error. */
 export function codeOf(failure: unknown): string {
   const code = (failure as { code?: unknown } | null)?.code;

@@ -5,9 +5,9 @@ import { type CommitCounter, openCommitCounter } from "./commit-counter.ts";
 import { type Packed, pack, unpack } from "./crossing.ts";
 import { noteIdentities } from "./file-identity.ts";
 import { type Call, commitGroup, GROUP_CALLS_MAX, type Outcome } from "./group.ts";
-import { findDamage } from "./integrity.ts";
+import { type Inspected, inspectPages } from "./integrity.ts";
 import { createReads } from "./reads.ts";
-import { createExecutor, openConnection } from "./sqlite.ts";
+import { createExecutor, openConnection, watchVersion } from "./sqlite.ts";
 import type { Engine, Store, Told } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
 import { DatabaseLost } from "./unusable.ts";
@@ -31,7 +31,7 @@ type FromWorker =
   | { foreign: true }
   /** The path of a file that is no longer the one that was opened. */
   | { lost: string }
-  | { damage: string | null }
+  | Inspected
   | { closed: true };
 
 /** The Worker's side: serves the writes of `stores`; called by the binary's second entry point. */
@@ -66,18 +66,13 @@ export function serveWrites(stores: readonly Store[]): void {
   };
   const watch = () => {
     const findLost = noteIdentities(connection.filename);
-    const version = connection.query("PRAGMA data_version");
-    // Nothing yet: the first look wakes everybody, for what was written before this connection.
-    let seen: unknown;
+    const findForeign = watchVersion(connection);
     setInterval(() => {
       if (isClosing || isLost) return;
       const lost = findLost();
       isLost = lost !== null;
       if (lost !== null) return port.postMessage({ lost });
-      // It changes only when a connection other than this one has committed.
-      const now = version.values()[0]?.[0];
-      if (now !== seen) port.postMessage({ foreign: true });
-      seen = now;
+      if (findForeign()) port.postMessage({ foreign: true });
     }, LOOK_EVERY_MS);
   };
   port.onmessage = ({ data }) => {
@@ -88,7 +83,7 @@ export function serveWrites(stores: readonly Store[]): void {
       watch();
     } else if ("check" in data) {
       // A thread of its own, which writes nothing.
-      port.postMessage({ damage: findDamage(data.check) });
+      port.postMessage(inspectPages(data.check));
     } else if ("calls" in data) {
       waiting.push(...unpack(data.calls));
       // Behind the messages that have arrived by now, so that their calls share one fsync.
