@@ -1,9 +1,12 @@
 // The two pages that balancers and supervisors ask: alive, and ready.
-import type { Clock } from "../platform/clock.ts";
+import { type Clock, endsWithin } from "../platform/clock.ts";
 import type { Page } from "./entrance.ts";
 
 /** Anybody may ask: a burst of questions must not become a burst of database writes. */
 const ANSWER_KEPT_MS = 1_000;
+
+/** A database that has not answered for so long is frozen, or its network is. */
+const PATIENCE_MS = 5_000;
 
 /** What stands beside chat; it decides nothing, so that its outage takes no chat away. */
 export interface Beside {
@@ -30,6 +33,20 @@ export function createHealthPages({
 }: HealthOptions): Page[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
+  /** null: nothing is being asked. One question at a time: each waits for a connection. */
+  let asking: Promise<boolean> | null = null;
+  const ask = async () => {
+    asking ??= isReady()
+      .catch(() => false)
+      .finally(() => {
+        asking = null;
+      });
+    let isGood = false;
+    const heard = asking.then((is) => {
+      isGood = is;
+    });
+    return (await endsWithin(clock, PATIENCE_MS, heard)) && isGood;
+  };
   return [
     { path: "/healthz", answer: () => writeLines(["ok"], 200) },
     {
@@ -37,7 +54,7 @@ export function createHealthPages({
       async answer() {
         if (clock.monotonic() - asked_at >= ANSWER_KEPT_MS) {
           asked_at = clock.monotonic();
-          answer = isReady().catch(() => false);
+          answer = ask();
         }
         const beside = listBeside().map(({ name, state }) => `${name} ${state}`);
         return (await answer) && !isStopping()

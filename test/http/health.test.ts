@@ -58,3 +58,24 @@ test("what stands beside chat has a line each and decides nothing", async () => 
   const sick = createTrial(async () => false, beside);
   expect(await sick.ask("/readyz")).toEqual([503, "not ready\nembeddings on\nsearch off\n"]);
 });
+
+test("who asks of what never answers is told not ready in five seconds, and it is asked once", async () => {
+  let asked = 0;
+  const answer = Promise.withResolvers<boolean>();
+  const { clock, ask } = createTrial(() => {
+    asked++;
+    return answer.promise;
+  });
+  const first = ask("/readyz");
+  await clock.advance(4_999);
+  const second = ask("/readyz");
+  await clock.advance(1);
+  expect(await first).toEqual([503, "not ready\n"]);
+  await clock.advance(5_000);
+  expect(await second).toEqual([503, "not ready\n"]);
+  expect(asked).toBe(1);
+  answer.resolve(true);
+  await clock.advance(1_000);
+  expect(await ask("/readyz")).toEqual([200, "ready\n"]);
+  expect(asked).toBe(2);
+});
