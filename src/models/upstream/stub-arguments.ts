@@ -34,6 +34,8 @@ const NAMES_IN_ALL_MAX = 3_000;
 const TEXT_MAX = 1_000;
 /** No text is made longer than this, whatever its schema wants. */
 const LENGTH_MAX = 10_000;
+/** Characters of all values together: a schema may name a long one in many places. */
+const CHARACTERS_IN_ALL_MAX = 262_144;
 /** Numbers that stand by themselves: neither the 2 of "add2" nor the 11 of "2026-11". */
 const NUMBERS = /(?<![\w.-])-?[0-9]{1,15}(?:\.[0-9]{1,15})?/g;
 
@@ -70,6 +72,7 @@ function createFiller(root: Schema, message: string, style: Style) {
   const { depth_max, values_max, items_min, beyond } = style;
   let values = 0;
   let names = 0;
+  let characters = 0;
 
   const open = (given: unknown): Schema => {
     if (names > NAMES_IN_ALL_MAX) return {};
@@ -77,12 +80,18 @@ function createFiller(root: Schema, message: string, style: Style) {
     names += listRequired(schema).length;
     return schema;
   };
+  /** What the schema names itself may be long, and stand in many places. */
+  const weigh = (value: unknown): unknown => {
+    characters += JSON.stringify(value).length;
+    return characters > CHARACTERS_IN_ALL_MAX ? beyond : value;
+  };
   const fill = (given: unknown, depth: number): unknown => {
     if (++values > values_max || depth > depth_max || names > NAMES_IN_ALL_MAX) return beyond;
+    if (characters > CHARACTERS_IN_ALL_MAX) return beyond;
     const schema = open(given);
-    if ("const" in schema) return schema.const;
-    if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[0];
-    if ("default" in schema) return schema.default;
+    if ("const" in schema) return weigh(schema.const);
+    if (Array.isArray(schema.enum) && schema.enum.length > 0) return weigh(schema.enum[0]);
+    if ("default" in schema) return weigh(schema.default);
     const variants = [schema.anyOf, schema.oneOf].find(Array.isArray);
     return variants ? fillVariant(schema, variants, depth) : fillType(schema, depth);
   };
@@ -115,7 +124,7 @@ function createFiller(root: Schema, message: string, style: Style) {
       case "null":
         return null;
       default:
-        return fitText(text, schema);
+        return weigh(fitText(text, schema));
     }
   };
   const fillObject = (schema: Schema, depth: number) => {

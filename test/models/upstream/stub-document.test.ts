@@ -1,7 +1,7 @@
 // Holds the documents of the stub model to the schemas that are asked for, and to bounded work.
 import { expect, test } from "bun:test";
 import { findFaults } from "../../../src/agents/tools/schema/parameters.ts";
-import { writeDocument } from "../../../src/models/upstream/stub-arguments.ts";
+import { writeArguments, writeDocument } from "../../../src/models/upstream/stub-arguments.ts";
 import { writeMatch } from "../../../src/models/upstream/stub-pattern.ts";
 
 const BOUNDS = { bytes: 10_000, faults_max: 5 };
@@ -68,6 +68,17 @@ test("a schema that nothing fits, or that is too large, ends in bounded work", (
     expect(writeDocument(schema, "x").length).toBeLessThan(100_000);
   }
   expect(writeDocument({ type: "string", minLength: 1e12 }, "x").length).toBeLessThan(20_000);
+});
+
+test("what a schema names itself is not repeated without end", () => {
+  const long = "v".repeat(100_000);
+  for (const item of [{ const: long }, { enum: [[long]] }, { default: long }, { minLength: 1e4 }]) {
+    for (const write of [writeDocument, writeArguments]) {
+      const list = { type: "array", minItems: 400, items: { type: "string", ...item } };
+      const schema = { type: "object", required: ["list"], properties: { list } };
+      expect(write(schema, "x").length).toBeLessThan(400_000);
+    }
+  }
 });
 
 test("a pattern is read and never run", () => {
