@@ -41,7 +41,6 @@ const listenReset = (): string => {
   return `127.0.0.1:${listener.port}`;
 };
 
-const HOLE_PORT = 45_817;
 const AF_INET = 2;
 const SOCK_STREAM = 1;
 
@@ -51,18 +50,21 @@ const listenDeaf = (): string => {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
     listen: { args: ["i32", "i32"], returns: "i32" },
+    getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
   });
   const address = new Uint8Array(16);
   const view = new DataView(address.buffer);
   view.setUint16(0, AF_INET, true);
-  view.setUint16(2, HOLE_PORT);
   address.set([127, 0, 0, 1], 4);
   const hole = libc.socket(AF_INET, SOCK_STREAM, 0);
-  if (libc.bind(hole, address, address.length) !== 0) throw new Error("the hole's port is taken");
+  if (libc.bind(hole, address, address.length) !== 0) throw new Error("no port is free");
   libc.listen(hole, 0);
+  // The system has chosen a port.
+  libc.getsockname(hole, address, new Uint32Array([address.length]));
+  const port = view.getUint16(2);
   const socket = { data: () => undefined };
-  Bun.connect({ hostname: "127.0.0.1", port: HOLE_PORT, socket }).catch(() => undefined);
-  return `127.0.0.1:${HOLE_PORT}`;
+  Bun.connect({ hostname: "127.0.0.1", port, socket }).catch(() => undefined);
+  return `127.0.0.1:${port}`;
 };
 
 const limitDescriptors = (pid: number, most: number): void => {
