@@ -114,7 +114,7 @@ export async function listen(options: Listening): Promise<number> {
       key_file,
     };
     // Before the start is said: whoever has read it may already send a signal.
-    const stop = createStop(app, reloading, log, end.resolve);
+    const stop = createStop(app, { reloading, clock, log }, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     hangUp = () => {
@@ -154,11 +154,19 @@ function guardApp(
   });
 }
 
+interface Stopping {
+  reloading: Reloading;
+  clock: Clock;
+  log: Log;
+}
+
+/** Behind the deadline of what runs: a database that is frozen would hold up a stop for ever. */
+const STOP_GRACE_MS = 10_000;
+
 /** The first signal lets what runs end, the second does not wait. */
 function createStop(
   app: Services,
-  reloading: Reloading,
-  log: Log,
+  { reloading, clock, log }: Stopping,
   end: (code: number) => void,
 ): () => void {
   let isStopping = false;
@@ -167,7 +175,12 @@ function createStop(
     isStopping = true;
     log.info("stopping once running requests have ended; a second signal does not wait");
     reloading.stop();
-    app.stop(reloading.settings.server.stop_timeout_ms).then(
+    const { stop_timeout_ms } = reloading.settings.server;
+    clock.after(stop_timeout_ms + STOP_GRACE_MS, () => {
+      log.error("the stop is not over in time, and is not waited for");
+      end(1);
+    });
+    app.stop(stop_timeout_ms).then(
       () => end(0),
       (error) => {
         log.error("the stop was not clean", { error });

@@ -78,6 +78,29 @@ test("a start that fails after it listens is stopped at once", async () => {
   expect(events).toEqual(["start", "stop 0"]);
 });
 
+test("a stop that does not come to its end is not waited for", async () => {
+  const clock = createManualClock();
+  const { options } = pretend({ clock });
+  const listening = Promise.withResolvers<void>();
+  const code = listen({
+    ...options,
+    output: { ...options.output, print: () => listening.resolve() },
+    build: async (around) => ({
+      ...(await options.build(around)),
+      stop: () => new Promise(() => {}),
+    }),
+  });
+  await listening.promise;
+  process.emit("SIGTERM");
+  const ended: number[] = [];
+  const heard = code.then((is) => void ended.push(is));
+  await clock.advance(options.settings.server.stop_timeout_ms + 9_999);
+  expect(ended).toEqual([]);
+  await clock.advance(1);
+  await heard;
+  expect(ended).toEqual([1]);
+});
+
 test("a bug in a timer's callback is one line of the log, and ends nothing", async () => {
   const script = `
     import { listen } from "${import.meta.dir}/../../src/cli/listening.ts";
