@@ -69,16 +69,13 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const nameClient = createNameClient(options.trusted_proxies ?? []);
   let server: Bun.Server<undefined> | undefined;
   let isStopping = false;
+  const answerPages: Record<string, typeof intake.answer> = {};
 
   const answerRefused = (refusal: Refusal, request: Request) =>
     answerRefusal(refusal, halfOfPath(pathOf(request.url)), chooseRequestId(request, ids));
 
-  const intake = createIntake({
-    ...options,
-    route: (request) => app.fetch(request),
-    answerRefused,
-  });
-
+  const route = (request: Request) => app.fetch(request);
+  const intake = createIntake({ ...options, route, answerRefused });
   const callers = createCallers(intake.findSent, (request) => server?.requestIP(request) ?? null);
 
   return {
@@ -99,6 +96,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
         app.route(verb, path, open, { parse: "none", detail });
       }
       for (const { path, answer } of pages) {
+        answerPages[path] = intake.answer;
         const hidden = { parse: "none", detail: { hide: true } } as const;
         app.get(path, ({ request }) => withRequestId(request, answer, ids), hidden);
       }
@@ -126,8 +124,8 @@ export function createEntrance(options: EntranceOptions): Entrance {
           idleTimeout: IDLE_TIMEOUT_S,
           maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
           // By the path as it was sent: the URL of a request no longer shows it.
-          routes: { "/v1/*": intake.answerVersioned },
-          fetch: intake.answer,
+          routes: { "/v1/*": intake.answerVersioned, ...answerPages },
+          fetch: intake.answerUnknown,
           error: (error) => {
             log.error("a request failed outside of every route", { error });
             return answerRefusal(refuse("internal_error"), "gateway", ids.uuid());
@@ -145,10 +143,13 @@ export function createEntrance(options: EntranceOptions): Entrance {
     isStopping: () => isStopping,
     get url() {
       if (!server) throw new Error("the server has not been started");
-      const host = options.host.includes(":") ? `[${options.host}]` : options.host;
-      return `http://${host}:${server.port}`;
+      return writeUrl(options.host, server);
     },
   };
+}
+
+function writeUrl(host: string, { port }: Bun.Server<undefined>): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 async function withRequestId(request: Request, answer: Page["answer"], ids: Ids) {

@@ -21,6 +21,8 @@ export interface Intake {
   answer(request: Request): Response | Promise<Response>;
   /** Of what was sent below /v1, whatever its dots lead to. */
   answerVersioned(request: Request): Response | Promise<Response>;
+  /** Of what was sent to any other path, whatever its dots lead to. */
+  answerUnknown(request: Request): Response | Promise<Response>;
   /** The request that the socket knows, of one that a route was given. */
   findSent(request: Request): Request;
 }
@@ -45,24 +47,25 @@ export function createIntake(options: IntakeOptions): Intake {
     preflight.headers.set("x-request-id", chooseRequestId(request, ids));
     return preflight;
   };
-  const judge = (request: Request): Response | Promise<Response> => {
-    const refusal = origins.judge(request);
-    if (refusal) return answerRefused(refusal, request);
+  const answerFound = (request: Request): Response | Promise<Response> => {
     const origin = origins.match(request);
     return origin === null ? route(request) : answerOpened(request, origin);
   };
-  const answer = (sent: Request): Response | Promise<Response> => {
+  const answerBy = (answerJudged: Intake["answer"]) => (sent: Request) => {
     const request = normalizeRequest(sent, rebuilt);
-    const reply = judge(request);
+    const refusal = origins.judge(request);
+    const reply = refusal ? answerRefused(refusal, request) : answerJudged(request);
     return isBounded(request) ? reply : closeBehind(request, reply, clock);
   };
+  const answer = answerBy(answerFound);
+  const answerUnknown = answerBy((request) => answerRefused(refuse("not_found"), request));
   return {
     answer,
     answerVersioned(request) {
       // A proxy that lets /v1 through means nothing else, and Bun has resolved the dots.
-      if (pathOf(request.url).startsWith("/v1/")) return answer(request);
-      return answerRefused(refuse("not_found"), request);
+      return pathOf(request.url).startsWith("/v1/") ? answer(request) : answerUnknown(request);
     },
+    answerUnknown,
     findSent: (request) => rebuilt.get(request) ?? request,
   };
 }

@@ -24,6 +24,8 @@ export async function closeBehind(
   clock: Clock,
 ): Promise<Response> {
   const response = await reply;
+  // Bun hands no body of a GET or HEAD over, and would read it to its end.
+  if (!request.body) response.headers.set("connection", "close");
   // What succeeded has read its body. A reader that was not let go has read it to its end.
   if (response.ok || !request.body || request.body.locked) return response;
   response.headers.set("connection", "close");

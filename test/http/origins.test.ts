@@ -62,8 +62,7 @@ describe("where everybody knows the keys", () => {
     test(`the Host "${host}" is refused on every path`, async () => {
       for (const path of ["/v1/things", "/page", "/v1/unknown", "/v1/../page"]) {
         const reply = await send(hall, `GET ${path}`, `Host: ${host}`, "x-request-id: mine");
-        if (path === "/v1/../page") expect([403, 404]).toContain(reply!.status);
-        else expect(reply).toMatchObject({ status: 403, headers: { "x-request-id": "mine" } });
+        expect(reply).toMatchObject({ status: 403, headers: { "x-request-id": "mine" } });
         expect(reply!.body).not.toContain('things"');
       }
       const { body } = (await send(hall, "GET /v1/things", `Host: ${host}`))!;

@@ -49,6 +49,8 @@ describe("a refused body is not read to its end", () => {
     ["too large", "POST /v1/things", KEY, 413],
     ["for no route", "POST /v1/unknown", KEY, 404],
     ["for another method", "PUT /v1/things", KEY, 404],
+    ["for a path that leads out of /v1", "POST /v1/../page", KEY, 404],
+    ["of a method without one", "GET /v1/unknown", KEY, 404],
   ];
   for (const [how, header, piece] of endless) {
     for (const [what, line, key, status] of refused) {
