@@ -10,24 +10,33 @@ export interface DecisionWatch {
   end(): void;
 }
 
-/** An approval that comes while others work need not wait for them. */
+/**
+ * An approval that comes while others work need not wait for them. Only a round with a call that
+ * asks listens, since each write of a run wakes every listener.
+ */
 export function watchDecisions({ around, state, journal, refreshTools }: Work): DecisionWatch {
   let news = Promise.withResolvers<void>();
-  // What was decided before anybody listened is told to nobody.
-  let isNew = true;
-  const end = around.database.listen("run", (id) => {
-    if (id !== null && id !== state.row.id) return;
-    isNew = true;
-    news.resolve();
-  });
+  let isNew = false;
+  let stop: (() => void) | undefined;
+  const listen = () =>
+    around.database.listen("run", (id) => {
+      if (id !== null && id !== state.row.id) return;
+      isNew = true;
+      news.resolve();
+    });
   return {
-    end,
+    end: () => stop?.(),
     heard: () => news.promise,
     async takeApproved() {
+      const asking = state.open.filter(({ standing }) => standing === "asks").map(nameOf);
+      if (asking.length > 0 && !stop) {
+        stop = listen();
+        // Nobody is told of what was decided before.
+        isNew = true;
+      }
       if (!isNew) return [];
       isNew = false;
       news = Promise.withResolvers();
-      const asking = state.open.filter(({ standing }) => standing === "asks").map(nameOf);
       if (asking.length === 0) return [];
       await journal.takeDecisions();
       const approved = state.open.filter((one): one is ReadyCall => {
