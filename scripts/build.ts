@@ -40,7 +40,7 @@ export const compile = async (build: Build = {}): Promise<string> => {
   try {
     await Bun.build({
       // All lie in one folder: a Worker's is found beside main.ts in the executable as in src/.
-      entrypoints: ["main", "writer", "compute", "watchdog"].map((name) =>
+      entrypoints: ["main", "writer-worker", "compute-worker", "watchdog-worker"].map((name) =>
         join(root, `src/${name}.ts`),
       ),
       compile: {

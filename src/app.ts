@@ -1,60 +1,60 @@
 // The composition root: builds every house in order and joins them; the only file that knows
 // everyone.
 import { type Access, buildAccess } from "./access/index.ts";
-import { Approval, openAgents, Run, showRuns } from "./agents/index.ts";
-import {
-  createChangesPage,
-  createRunning,
-  openGateway,
-  showRequests,
-  showShared,
-} from "./gateway/index.ts";
-import {
-  type Beside,
-  createDocumentPage,
-  createDoors,
-  createEntrance,
-  createHealthPages,
-  createMetricsPage,
-  type Door,
-  type Entrance,
-  observeRequests,
-} from "./http/index.ts";
-import { buildModels, type OpenSupply, openModelRoutes, showModels } from "./models/index.ts";
-import { buildOperator, listSweeps, type Operator } from "./operator/index.ts";
-import type { Clock } from "./platform/clock.ts";
-import { type ComputeService, createComputePool } from "./platform/compute/index.ts";
+import { type Admin, buildAdmin, listSweeps } from "./admin/index.ts";
+import { Approval, createAgents, Run, showRuns } from "./agents/index.ts";
+import { type Activity, createProcess, UNWATCHED } from "./cluster/index.ts";
+import { type ComputeService, createComputePool } from "./compute/index.ts";
+import { createSecrets } from "./crypto/index.ts";
 import {
   createPageChecks,
   type Database,
+  type DatabaseLocation,
   DatabaseUnusable,
   omitUnavailable,
   openDatabase,
-  type Place,
-} from "./platform/database/index.ts";
-import { createGuardedEgress, createTrustedEgress } from "./platform/egress/index.ts";
+} from "./database/index.ts";
+import { createDocsPages } from "./docs/index.ts";
+import {
+  createGateway,
+  createInFlight,
+  showRequests,
+  showShared,
+  writeChanges,
+} from "./gateway/index.ts";
+import {
+  createDocumentPage,
+  createHealthPages,
+  createHttpServer,
+  createMetricsPage,
+  createRouters,
+  type HttpServer,
+  observeRequests,
+  type Router,
+  type ServiceHealth,
+} from "./http/index.ts";
+import { buildModels, type OpenBackend, openModelRoutes, showModels } from "./models/index.ts";
+import { createGuardedEgress, createTrustedEgress } from "./net/index.ts";
+import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { type Metrics, openMetrics, showProcess } from "./platform/metrics.ts";
-import { createProcess } from "./platform/processes/process.ts";
-import { createSecrets } from "./platform/secrets/secrets.ts";
 import { joinServices, type Service, type Services } from "./platform/service.ts";
-import type { Settings } from "./platform/settings/index.ts";
-import { createDiskSpace } from "./platform/storage/disk-space.ts";
-import { createSweeper } from "./platform/sweeps/sweeper.ts";
-import { type Activity, UNWATCHED } from "./platform/watchdog/index.ts";
+import { createSweeper } from "./retention/index.ts";
+import type { Settings } from "./settings/index.ts";
+import { createDiskSpace } from "./storage/index.ts";
 import { stores } from "./stores.ts";
-import { Fire, openTriggers, TriggerName } from "./triggers/index.ts";
-import { documentEvents, openWebhooks, showWebhooks } from "./webhooks/index.ts";
+import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
+import { documentEvents, openWebhooks, registerWebhookMetrics } from "./webhooks/index.ts";
 
 /** Workers' scripts: only from here their addresses hold both from source and in the binary. */
-export const WRITER = new URL("./writer.ts", import.meta.url);
-const COMPUTE = new URL("./compute.ts", import.meta.url);
-export const WATCHDOG = new URL("./watchdog.ts", import.meta.url);
+export const WRITER = new URL("./writer-worker.ts", import.meta.url);
+const COMPUTE = new URL("./compute-worker.ts", import.meta.url);
+export const WATCHDOG = new URL("./watchdog-worker.ts", import.meta.url);
 
 export interface AppOptions {
   settings: Settings;
-  place: Place;
+  place: DatabaseLocation;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -64,7 +64,7 @@ export interface AppOptions {
   /** Where what could hold the event loop is computed; left out: Workers of the program. */
   compute?: ComputeService;
   /** What stands behind the models; left out: what the settings say. */
-  openSupply?: OpenSupply;
+  openSupply?: OpenBackend;
   /** true: a database that lacks what was committed to it is served all the same. */
   accepts_loss?: boolean;
   /** true: /metrics needs no token. */
@@ -73,6 +73,8 @@ export interface AppOptions {
   is_local_only?: boolean;
   /** Who watches the event loop; left out: nobody. */
   activity?: Activity;
+  /** Writes the reference of the command line for the documentation; left out: an empty page. */
+  writeCommands?(): Promise<string>;
   /** Called when nothing can be kept any more: the process has to go. */
   onFatal(failure: unknown): void;
 }
@@ -81,8 +83,8 @@ export interface App extends Services {
   database: Database;
   access: Access;
   /** Of the settings in force: it is asked for anew rather than kept. */
-  readonly operator: Operator;
-  entrance: Entrance;
+  readonly admin: Admin;
+  entrance: HttpServer;
   /**
    * Serves what other settings say from the next request on; when it rejects, nothing has changed.
    * Requests under way end as they began. What needs a restart must be as it was. One at a time.
@@ -134,14 +136,14 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   // What strangers name goes another way than what the operator's own file names.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
-  const running = createRunning();
+  const running = createInFlight();
   const origins = chooseOrigins(options, () => settings.server);
   const listening = { ...settings.server, origins, endRunning: running.end };
-  const entrance = createEntrance({ ...listening, clock, ids, log });
+  const entrance = createHttpServer({ ...listening, clock, ids, log });
   const figures = await openFigures(options);
   const observe = figures && observeRequests(figures.metrics);
   const { identify } = access;
-  const doors = createDoors({ settings, identify, entrance, clock, ids, log, observe });
+  const doors = createRouters({ settings, identify, entrance, clock, ids, log, observe });
   const { gateway, agents } = doors;
 
   const ways = { egress, compute, open: options.openSupply };
@@ -151,7 +153,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openModelRoutes(gateway, registry);
   const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const { ledger, ...serving } = openGateway(gateway, {
+  const { ledger, ...serving } = createGateway(gateway, {
     ...{ ...around, registry, running, hashUser, findCaller: access.findCaller },
   });
   const { inside } = serving;
@@ -166,11 +168,11 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   entrance.open(halves, [
     ...(figures?.pages ?? []),
     ...health.pages,
-    createChangesPage(alias),
+    ...openDocs(options, () => settings),
     createDocumentPage(entrance.app, { doors: halves, version: options.version, events: EVENTS }),
   ]);
 
-  let operator = buildOperator({ settings, access, database, clock, ids, secrets });
+  let admin = buildAdmin({ settings, access, database, clock, ids, secrets });
   const services = joinServices([
     ...[await openSweeper({ ...around, ...now }), compute, models.service, ...serving.services],
     ...[...service.services, health.checks, entrance, ...service.listening],
@@ -178,8 +180,8 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   return {
     database,
     access,
-    get operator() {
-      return operator;
+    get admin() {
+      return admin;
     },
     entrance,
     async change(other) {
@@ -189,7 +191,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       doors.change(other);
       serving.change(other);
       service.change();
-      operator = buildOperator({ settings, access, database, clock, ids, secrets });
+      admin = buildAdmin({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
     /** Sockets first; what was opened when it was built is closed also when it never started. */
@@ -219,7 +221,7 @@ function describeFailure(failure: unknown): unknown {
 /** Readiness, and the checks of the database's pages that it tells of. */
 function openHealth(
   options: AppOptions,
-  around: { isReady(): Promise<boolean>; entrance: Entrance; look(): Beside[] },
+  around: { isReady(): Promise<boolean>; entrance: HttpServer; look(): ServiceHealth[] },
 ) {
   const { isReady, entrance, look } = around;
   const { isStopping } = entrance;
@@ -227,6 +229,12 @@ function openHealth(
   const listBeside = () => [...look(), ...checks.look()];
   const { clock } = options;
   return { checks, pages: createHealthPages({ clock, isReady, isStopping, listBeside }) };
+}
+
+function openDocs({ version, writeCommands = async () => "" }: AppOptions, now: () => Settings) {
+  const publicUrl = () => now().server.public_url;
+  const changes = writeChanges(now().service.alias);
+  return createDocsPages({ version, writeCommands, changes, publicUrl });
 }
 
 /** As the settings say now. */
@@ -240,22 +248,22 @@ function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["se
 
 /** The agent service is several houses, which know of each other only what is handed to them. */
 function openAgentHalf(
-  door: Door,
-  given: Omit<Parameters<typeof openAgents>[1], "process" | "disk"> &
+  door: Router,
+  given: Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
     Pick<AppOptions, "onFatal" | "place">,
 ) {
   const process = createProcess(given);
   const freeMin = () => given.settings().limits.free_disk_bytes;
   const disk = createDiskSpace(given.place, given.clock, freeMin);
   const around = { ...given, disk };
-  const agents = openAgents(door, { ...around, process });
+  const agents = createAgents(door, { ...around, process });
   const { prepareRun, listening, drain } = agents;
-  const triggers = openTriggers(door, { ...around, prepareRun });
+  const triggers = createTriggersModule(door, { ...around, prepareRun });
   const webhooks = openWebhooks(door, { ...around, process });
   const show = (metrics: Metrics) => {
     disk.show(metrics);
     showRuns(metrics, agents.look);
-    showWebhooks(metrics, webhooks.look);
+    registerWebhookMetrics(metrics, webhooks.stats);
   };
   // What runs tell of as they are let go is sent by what stops behind them.
   const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
@@ -281,7 +289,7 @@ async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
 }
 
 /** Whose figures are shown. */
-interface Shown extends Pick<ReturnType<typeof openGateway>, "ledger" | "look"> {
+interface Shown extends Pick<ReturnType<typeof createGateway>, "ledger" | "look"> {
   registry: Parameters<typeof showModels>[1];
   service: { show(metrics: Metrics): void };
 }

@@ -9,20 +9,20 @@ import { threadStore } from "./agents/threads/store.ts";
 import { connectionStore } from "./agents/tools/connections/store.ts";
 import { toolStore } from "./agents/tools/http/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
-import { ledgerStore } from "./gateway/ledger/store.ts";
+import { processStore } from "./cluster/store.ts";
+import { secretStore } from "./crypto/store.ts";
+import { requestLogStore } from "./gateway/request-log/store.ts";
+import { managedServerStore } from "./models/autostart/store.ts";
 import { modelStore } from "./models/store.ts";
-import { unitStore } from "./models/unit/store.ts";
-import { outboxStore } from "./platform/outbox/store.ts";
-import { processStore } from "./platform/processes/store.ts";
-import { secretStore } from "./platform/secrets/store.ts";
-import { storageStore } from "./platform/storage/store.ts";
-import { sweepStore } from "./platform/sweeps/store.ts";
+import { outboxStore } from "./outbox/store.ts";
+import { sweepStore } from "./retention/store.ts";
+import { storageStore } from "./storage/store.ts";
 import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
   ...[accountStore, keyStore, holdStore, secretStore, storageStore, sweepStore],
-  ...[modelStore, unitStore, ledgerStore],
+  ...[modelStore, managedServerStore, requestLogStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
   ...[triggerStore, webhookStore],

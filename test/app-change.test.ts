@@ -1,6 +1,6 @@
 // Other settings in the whole app: from the next request on, and never under one that runs.
 import { expect, test } from "bun:test";
-import { readSettings } from "../src/platform/settings/index.ts";
+import { readSettings } from "../src/settings/index.ts";
 import { startApp } from "./support/app.ts";
 import { readLedger } from "./support/ledger.ts";
 import { answerText, startUpstream, writeSettings } from "./support/upstream.ts";
@@ -46,7 +46,7 @@ ${writeModel("one", "max_output_tokens = 1")}${writeModel("two")}`),
 test("the operator of a running server sees them, too", async () => {
   const app = await startApp({ settings: writeModel("one") });
   await app.app.change(read(writeModel("two")));
-  const { models } = app.app.operator;
+  const { models } = app.app.admin;
   expect((await models.list()).map(({ id }) => id)).toEqual(["two"]);
   await expect(models.turn("one", "off")).rejects.toThrow();
   await models.turn("two", "off");
@@ -106,7 +106,7 @@ test("what cannot be noted in the database changes nothing", async () => {
   await app.app.database.close();
   const other = read(`${writeModel("two")}[limits]\nrequests_per_minute = 1\n`);
   await expect(app.app.change(other)).rejects.toThrow();
-  await expect(app.app.operator.models.turn("two", "off")).rejects.toThrow('"two"');
+  await expect(app.app.admin.models.turn("two", "off")).rejects.toThrow('"two"');
   await app.stop().catch(() => {});
 });
 

@@ -1,7 +1,7 @@
 // Embeddings and search under other settings: from the next request on, and no more is exchanged
 // than has changed.
 import { afterEach, expect, test } from "bun:test";
-import { readSettings } from "../src/platform/settings/index.ts";
+import { readSettings } from "../src/settings/index.ts";
 import { startApp, type TestApp } from "./support/app.ts";
 import { startModelServer } from "./support/model-servers.ts";
 

@@ -1,48 +1,68 @@
-// Holds every file of src/ to the laws of the house, and the map of the street to the files.
+// Holds every file of src/ to the rules, src/README.md to the imports, and the language to its budget.
 
 import { describe, expect, test } from "bun:test";
-import { fileLaws } from "./support/file-laws.ts";
-import { importLaws, mayImport } from "./support/import-laws.ts";
-import type { Law } from "./support/law.ts";
+import { join } from "node:path";
+import { findBreaches, readSources } from "../scripts/language.ts";
+import { fileRules } from "./support/file-rules.ts";
+import { importRules, mayImport } from "./support/import-rules.ts";
+import languageBudget from "./support/language-budget.json" with { type: "json" };
 import {
-  buildStreet,
-  drawStreet,
-  readDrawing,
-  readStreet,
-  type Street,
-  writeDrawing,
-} from "./support/street.ts";
+  buildGraph,
+  drawGraph,
+  type ModuleGraph,
+  readGraph,
+  readSection,
+  writeImportTable,
+  writeSection,
+} from "./support/module-graph.ts";
+import type { Rule } from "./support/rule.ts";
 
-const laws = [...importLaws, ...fileLaws];
+const rules = [...importRules, ...fileRules];
 
-const judgeStreet = (law: Law, street: Street): string[] =>
-  [...street.values()].flatMap((file) =>
-    law.judge(file, street).map(([line, says]) => `${file.path}:${line} ${says}`),
+const check = (rule: Rule, graph: ModuleGraph): string[] =>
+  [...graph.values()].flatMap((file) =>
+    rule.check(file, graph).map(([line, says]) => `${file.path}:${line} ${says}`),
   );
 
-const street = await readStreet();
+const graph = await readGraph();
 
-describe("the laws of src/", () => {
-  for (const law of laws) {
-    test(law.says, () => {
-      expect(judgeStreet(law, street)).toEqual([]);
+describe("the rules of src/", () => {
+  for (const rule of rules) {
+    test(rule.says, () => {
+      expect(check(rule, graph)).toEqual([]);
     });
   }
 
-  for (const law of laws) {
-    test(`what breaks the law is seen: ${law.says}`, () => {
-      for (const texts of law.refuses) {
-        expect([texts, judgeStreet(law, buildStreet(texts))]).not.toEqual([texts, []]);
+  for (const rule of rules) {
+    test(`a breach is found: ${rule.says}`, () => {
+      for (const texts of rule.refuses) {
+        expect([texts, check(rule, buildGraph(texts))]).not.toEqual([texts, []]);
       }
-      for (const texts of law.allows ?? []) {
-        expect([texts, judgeStreet(law, buildStreet(texts))]).toEqual([texts, []]);
+      for (const texts of rule.allows ?? []) {
+        expect([texts, check(rule, buildGraph(texts))]).toEqual([texts, []]);
       }
     });
   }
 
-  test("the street in src/README.md is the one that the imports draw", async () => {
-    const drawing = drawStreet(street, Object.keys(mayImport));
-    if (process.env.UPDATE_STREET) await writeDrawing(drawing);
-    expect(await readDrawing(), "draw it anew with UPDATE_STREET=1").toBe(drawing);
-  });
+  const generated = {
+    graph: drawGraph(graph, Object.keys(mayImport)),
+    table: writeImportTable(mayImport),
+  };
+  for (const [name, content] of Object.entries(generated)) {
+    test(`the ${name} in src/README.md is generated from the imports`, async () => {
+      if (process.env.UPDATE_MAP) await writeSection(name, content);
+      expect(await readSection(name), "write it with UPDATE_MAP=1").toBe(content);
+    });
+  }
+});
+
+// A budget only falls.
+describe("the language of src/", async () => {
+  const findings = findBreaches(await readSources(join(import.meta.dir, "..")));
+  const budget: Record<string, number> = languageBudget;
+  for (const [name, places] of Object.entries(findings)) {
+    test(`${name} keep to their budget`, () => {
+      expect(places.length, `${name}:\n${places.join("\n")}`).toBeLessThanOrEqual(budget[name]!);
+    });
+  }
 });

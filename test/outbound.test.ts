@@ -1,9 +1,9 @@
 // Every way out against every way in which Bun can fail to connect: a code, and nothing is left.
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { createLook } from "../src/models/replicas/health.ts";
-import { planUnit } from "../src/models/unit/actions.ts";
-import { createTrustedEgress } from "../src/platform/egress/index.ts";
-import { guard, ask as guardedAsk } from "./platform/egress/guard.ts";
+import { createStartPlan } from "../src/models/autostart/actions.ts";
+import { createHealthCheck } from "../src/models/replicas/health.ts";
+import { createTrustedEgress } from "../src/net/index.ts";
+import { guard, ask as guardedAsk } from "./net/guard.ts";
 import { startApp, type TestApp } from "./support/app.ts";
 import { createManualClock, type ManualClock } from "./support/clock.ts";
 
@@ -136,7 +136,7 @@ for (const [title, kind, fail] of FAILURES) {
       const egress = createTrustedEgress({ clock });
       const url = "http://127.0.0.1:9/health";
       const { signal } = new AbortController();
-      const look = createLook(egress.open(url, { headers: {}, connect_timeout_ms: 1_000 }));
+      const look = createHealthCheck(egress.open(url, { headers: {}, connect_timeout_ms: 1_000 }));
       expect(await pass(clock, look(signal))).toBe(kind === "refused" ? "refused" : "silent");
       const times = { timeout_ms: 9_000, idle_stop_ms: 0, min_up_ms: 0 };
       const start = {
@@ -146,7 +146,7 @@ for (const [title, kind, fail] of FAILURES) {
         stop_command: [],
         health: url,
       };
-      const plan = planUnit({ ...start, ...times }, { egress, clock });
+      const plan = createStartPlan({ ...start, ...times }, { egress, clock });
       expect(await pass(clock, plan.look())).toBe(false);
       expect(await pass(clock, plan.start!(signal))).toBeString();
       egress.close();

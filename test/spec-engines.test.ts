@@ -6,7 +6,7 @@ import { bundle } from "./support/bundle.ts";
 const ENGINES = { sqlite: true, postgres: Boolean(process.env.WADI_TEST_POSTGRES) };
 const TIMEOUT_MS = 600_000;
 /** Each app on SQLite starts one. */
-const [WRITER] = await bundle(new URL("../src/writer.ts", import.meta.url));
+const [WRITER] = await bundle(new URL("../src/writer-worker.ts", import.meta.url));
 
 for (const [engine, isReachable] of Object.entries(ENGINES)) {
   test.skipIf(!isReachable)(

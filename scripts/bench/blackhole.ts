@@ -160,7 +160,7 @@ const nameScene = ({ callers, stream }: Outcome["scene"]): string =>
 
 /** What a caller feels: the first piece of a stream, or the whole reply. */
 const readFelt = ({ scene }: Outcome, measured: Measured) =>
-  scene.stream ? measured.first_ms : measured.whole_ms;
+  scene.stream ? measured.firstMs : measured.whole_ms;
 
 /** Each round against the same round beside a slow server; a void one is left out. */
 const compare = (outcome: Outcome, neighbour: Condition, p: "p50" | "p99") =>

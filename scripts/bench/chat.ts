@@ -164,8 +164,8 @@ const writeTable = (outcome: Outcome, candidates: readonly Candidate[]): Table =
       name,
       cell(({ whole_ms }) => whole_ms.p50),
       cell(({ whole_ms }) => whole_ms.p99),
-      ...(scene.stream ? [cell(({ first_ms }) => first_ms.p50)] : []),
-      ...(scene.stream ? [cell(({ first_ms }) => first_ms.p99)] : []),
+      ...(scene.stream ? [cell(({ firstMs }) => firstMs.p50)] : []),
+      ...(scene.stream ? [cell(({ firstMs }) => firstMs.p99)] : []),
       cell(({ replies, seconds }) => replies / seconds),
       cost("replies"),
       ...(scene.stream ? [cost("pieces")] : []),
@@ -219,7 +219,7 @@ const listFigures = (outcomes: Outcome[]): Figure[] => {
   }
   const paced = find(200, true);
   if (paced) {
-    const added = compare(paced, "wadi", "direct", (a, b) => a.first_ms.p99 - b.first_ms.p99);
+    const added = compare(paced, "wadi", "direct", (a, b) => a.firstMs.p99 - b.firstMs.p99);
     add("added time to first token, 200 streams, p99", "ms", added, "≤", 1);
   }
   return figures;

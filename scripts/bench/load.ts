@@ -51,7 +51,7 @@ export interface Measured {
   /** Milliseconds from the request to the whole reply. */
   whole_ms: Quantiles;
   /** Milliseconds from the request to the first piece of text. */
-  first_ms: Quantiles;
+  firstMs: Quantiles;
   /** Milliseconds on a core, by the names of the order's pids, and `load` for this process. */
   cpu_ms: Record<string, number>;
 }
@@ -99,7 +99,7 @@ const quantilesOf = (values: number[]): Quantiles => {
 const measure = async (order: Order): Promise<Measured> => {
   const requests = writeRequests(order);
   const whole_ms: number[] = [];
-  const first_ms: number[] = [];
+  const firstMs: number[] = [];
   let pieces = 0;
   let complaint: string | undefined;
   let phase: "warm" | "measure" | "over" = "warm";
@@ -121,7 +121,7 @@ const measure = async (order: Order): Promise<Measured> => {
           ? Math.ceil(Math.random() * order.stream!.chunks * 0.5)
           : Number.POSITIVE_INFINITY,
       onFirst() {
-        if (phase === "measure") first_ms.push(performance.now() - asked_at);
+        if (phase === "measure") firstMs.push(performance.now() - asked_at);
       },
       onReply(count) {
         if (phase === "measure") {
@@ -155,7 +155,7 @@ const measure = async (order: Order): Promise<Measured> => {
     replies: whole_ms.length,
     pieces,
     whole_ms: quantilesOf(whole_ms),
-    first_ms: quantilesOf(first_ms),
+    firstMs: quantilesOf(firstMs),
     cpu_ms: Object.fromEntries(before.map(([name, ms]) => [name, after.get(name)! - ms])),
   };
 };

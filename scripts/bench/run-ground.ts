@@ -147,12 +147,12 @@ export const look = <T>(
 export const waitUntil = async (
   what: string,
   is: () => boolean | Promise<boolean>,
-  limit_ms = 60_000,
-  every_ms = 5,
+  limitMs = 60_000,
+  everyMs = 5,
 ): Promise<void> => {
-  const until = performance.now() + limit_ms;
+  const until = performance.now() + limitMs;
   while (!(await is())) {
-    if (performance.now() > until) throw new Error(`${what}: not within ${limit_ms} ms`);
-    await Bun.sleep(every_ms);
+    if (performance.now() > until) throw new Error(`${what}: not within ${limitMs} ms`);
+    await Bun.sleep(everyMs);
   }
 };

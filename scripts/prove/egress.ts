@@ -1,11 +1,11 @@
 // Attacks the guarded way out: every address and URL of the tests' tables, and replies without end.
 import { readFileSync, writeFileSync } from "node:fs";
-import { readAllowEntry } from "../../src/platform/allow-entry.ts";
+import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { createGuardedEgress, type GuardedEgress } from "../../src/net/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
-import { createGuardedEgress, type GuardedEgress } from "../../src/platform/egress/index.ts";
-import { guard, pretendInternet } from "../../test/platform/egress/guard.ts";
-import { hostileAddresses } from "../../test/platform/egress/hostile-addresses.ts";
-import { refusedUrls } from "../../test/platform/egress/hostile-urls.ts";
+import { guard, pretendInternet } from "../../test/net/guard.ts";
+import { hostileAddresses } from "../../test/net/hostile-addresses.ts";
+import { refusedUrls } from "../../test/net/hostile-urls.ts";
 import { launch, readUntil } from "../bench/stage.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 

@@ -3,10 +3,10 @@ import { createKnownAddresses } from "../../src/agents/tools/address-memory.ts";
 import { createArgumentsCheck } from "../../src/agents/tools/arguments.ts";
 import { createCalculator } from "../../src/agents/tools/builtin/calculator.ts";
 import { createReadPage } from "../../src/agents/tools/builtin/read-page.ts";
-import { createSchemaCheck } from "../../src/agents/tools/schema/check.ts";
+import { createSchemaCheck } from "../../src/agents/tools/json-schema/check.ts";
+import { createComputePool } from "../../src/compute/index.ts";
 import { createTextCount } from "../../src/models/index.ts";
 import { createSystemClock, nextTurn } from "../../src/platform/clock.ts";
-import { createComputePool } from "../../src/platform/compute/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import {
   hostileArguments,
@@ -67,7 +67,7 @@ type Input = readonly [name: string, run: () => Promise<unknown>];
 const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut(): number } => {
   let cut = 0;
   const log = createLog(clock, (line) => void (line.includes("cut off") && cut++), false);
-  const script = new URL("../../src/compute.ts", import.meta.url);
+  const script = new URL("../../src/compute-worker.ts", import.meta.url);
   const compute = createComputePool({ script, clock, log });
   const calculator = createCalculator(compute);
   const checkSchema = createSchemaCheck(compute);

@@ -1,7 +1,7 @@
 // Damages a stopped server's log and pages in many places: what was lost is told, or said not to be.
 import { Database as Connection } from "bun:sqlite";
 import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { findDamage } from "../../src/platform/database/index.ts";
+import { findDamage } from "../../src/database/index.ts";
 import { launch, runWadi } from "../bench/stage.ts";
 import { type Ground, makeGround, refuseToServe, serve } from "./data-ground.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";

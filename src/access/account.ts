@@ -1,6 +1,6 @@
 // An account owns keys and all that is made with them.
 import { type Static, Type } from "@sinclair/typebox";
-import { Resource, Timestamp } from "../platform/shape.ts";
+import { Resource, Timestamp } from "../platform/schema.ts";
 
 export const Account = Resource("Account", {
   id: Type.String({ format: "uuid", description: "Identifier." }),

@@ -1,10 +1,10 @@
 // Makes and lists accounts.
-import type { Bound } from "../platform/database/index.ts";
+import type { Bound } from "../database/index.ts";
 import type { Account } from "./account.ts";
-import { type Making, makeKey, type NewKey } from "./keys.ts";
+import { type KeyContext, makeKey, type NewKey } from "./keys.ts";
 import type { accountStore } from "./store.ts";
 
-export function createAccounts(store: Bound<typeof accountStore>, making: Making) {
+export function createAccounts(store: Bound<typeof accountStore>, making: KeyContext) {
   const make = (name: string): Account => ({
     id: making.ids.uuid(),
     name,

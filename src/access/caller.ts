@@ -1,7 +1,8 @@
 // Who sends a request: from the Authorization header to the key that stands behind it.
+
+import type { Bound } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Bound } from "../platform/database/index.ts";
-import { refuse } from "../platform/refusal.ts";
+import { apiError } from "../platform/errors.ts";
 import { hashSecret, isInForce, type Key } from "./key.ts";
 import type { Scope } from "./scopes.ts";
 import type { keyStore } from "./store.ts";
@@ -33,12 +34,12 @@ export function createIdentify(keys: Pick<Bound<typeof keyStore>, "find">, clock
   return async (authorization) => {
     const secret = BEARER.exec(authorization ?? "")?.[1];
     // gateway.errors.missing_api_key
-    if (secret === undefined) throw refuse("missing_api_key");
+    if (secret === undefined) throw apiError("missing_api_key");
     // gateway.errors.invalid_api_key: the same bytes, whatever is wrong with it.
-    if (secret.length > SECRET_CHARACTERS_MAX) throw refuse("invalid_api_key");
+    if (secret.length > SECRET_CHARACTERS_MAX) throw apiError("invalid_api_key");
     const key = await keys.find(hashSecret(secret));
     if (!key || !isInForce(key, key.secret_expires_at, clock.now()))
-      throw refuse("invalid_api_key");
+      throw apiError("invalid_api_key");
     return describeCaller(key);
   };
 }

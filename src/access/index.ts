@@ -1,6 +1,7 @@
 // Accounts, keys, who a caller is, and how often one may ask.
+
+import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Database } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { createAccounts } from "./accounts.ts";
 import { createFindCaller, createIdentify } from "./caller.ts";
@@ -13,9 +14,9 @@ export { Account } from "./account.ts";
 export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
 export { Hold, type HoldRow } from "./holds/hold.ts";
 export { Key } from "./key.ts";
-export { createKeyWatch, type KeyWatch } from "./key-watch.ts";
+export { createKeyRevocations, type KeyRevocations } from "./key-revocation.ts";
 export type { RotatedKey } from "./keys.ts";
-export { type ChangingLimiter, createLimiter, type Limiter } from "./rate-limit.ts";
+export { createLimiter, type Limiter, type ReloadableLimiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";
 
 export interface AccessOptions {

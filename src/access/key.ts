@@ -1,7 +1,7 @@
 // A key: its fields, the form of its secret, and what a request that carries it may do.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Ids, writeBase62 } from "../platform/ids.ts";
-import { maybe, Resource, Timestamp } from "../platform/shape.ts";
+import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import { ScopeSchema } from "./scopes.ts";
 
 export const Key = Resource("Key", {

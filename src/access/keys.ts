@@ -1,6 +1,7 @@
 // Makes, lists, rotates and revokes keys; a secret is returned once and never again.
+
+import type { Bound } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Bound } from "../platform/database/index.ts";
 import type { Ids } from "../platform/ids.ts";
 import { hashSecret, isInForce, type Key, type KeySecret, makeSecret } from "./key.ts";
 import type { keyStore } from "./store.ts";
@@ -19,14 +20,14 @@ export interface RotatedKey {
   previous_until: number | null;
 }
 
-export interface Making {
+export interface KeyContext {
   clock: Clock;
   ids: Ids;
   alias: string;
 }
 
 /** A key and its secret as they are stored, and the secret itself. */
-export function makeKey({ clock, ids, alias }: Making, wish: NewKey) {
+export function makeKey({ clock, ids, alias }: KeyContext, wish: NewKey) {
   const { secret = makeSecret(ids, alias), ...chosen } = wish;
   const created_at = clock.now();
   // gateway.authentication.9: no scopes, no model list, no output cap unless asked for.
@@ -49,7 +50,7 @@ function storeSecret(secret: string, key_id: string, created_at: number): KeySec
   return { hash: hashSecret(secret), key_id, created_at, expires_at: null };
 }
 
-export function createKeys(store: Bound<typeof keyStore>, making: Making) {
+export function createKeys(store: Bound<typeof keyStore>, making: KeyContext) {
   return {
     /** The key, and its secret for the only time. */
     async create(wish: NewKey): Promise<{ key: Key; secret: string }> {

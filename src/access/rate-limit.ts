@@ -1,13 +1,13 @@
 // The limiter in memory: so many requests in any window, and closed for a while once exceeded.
 import type { Clock } from "../platform/clock.ts";
-import { refuse } from "../platform/refusal.ts";
+import { apiError } from "../platform/errors.ts";
 
 export interface LimitRule {
   /** Requests in any `window_ms`. */
   requests_max: number;
   window_ms: number;
   /** After a request too many the counter stays closed this long; 0: it slides on. */
-  closing_ms: number;
+  closingMs: number;
   /** Of more, those who asked longest ago are forgotten; left out: no stranger makes names. */
   names_max?: number;
 }
@@ -18,40 +18,40 @@ export interface Limiter {
 }
 
 /** Of whom one can also learn how long to wait, rather than be refused. */
-export interface PatientLimiter extends Limiter {
+export interface WaitingLimiter extends Limiter {
   /** 0: one request of `name` was counted; else none was, and so long from now on none will be. */
   claim(name: string): number;
 }
 
-export interface ChangingLimiter extends PatientLimiter {
+export interface ReloadableLimiter extends WaitingLimiter {
   /** Another most, in force from the next request on; what was counted stays counted. */
   change(requests_max: number): void;
 }
 
 interface Counter {
   /** When the last requests were taken, as a ring; `next` is the oldest. */
-  taken_at: Float64Array;
+  takenAt: Float64Array;
   next: number;
-  closed_until: number;
+  closedUntil: number;
 }
 
 /** A ring grows with what is taken: most accounts never come near the most that they may. */
 const RING_LEAST = 16;
 
 /** Twice as long, but no longer than `requests_max`; what was never taken is the oldest. */
-function growRing({ taken_at, next }: Counter, requests_max: number): Float64Array<ArrayBuffer> {
-  const length = Math.min(requests_max, Math.max(RING_LEAST, 2 * taken_at.length));
+function growRing({ takenAt, next }: Counter, requests_max: number): Float64Array<ArrayBuffer> {
+  const length = Math.min(requests_max, Math.max(RING_LEAST, 2 * takenAt.length));
   const grown = new Float64Array(length).fill(Number.NEGATIVE_INFINITY);
-  grown.set(taken_at.subarray(next), length - taken_at.length);
-  grown.set(taken_at.subarray(0, next), length - next);
+  grown.set(takenAt.subarray(next), length - takenAt.length);
+  grown.set(takenAt.subarray(0, next), length - next);
   return grown;
 }
 
 /** When the last but `requests_max` was taken: a ring from a time of more holds older ones too. */
-function oldestThatCounts({ taken_at, next }: Counter, requests_max: number): number {
-  const { length } = taken_at;
+function oldestThatCounts({ takenAt, next }: Counter, requests_max: number): number {
+  const { length } = takenAt;
   const back = Math.min(length, requests_max);
-  return taken_at[(next - back + length) % length]!;
+  return takenAt[(next - back + length) % length]!;
 }
 
 /** What is left of names that were too many. */
@@ -64,8 +64,8 @@ const SWEEP_EVERY = 10_000;
  * gateway.limits.rate, gateway.limits.after_exceeding; gateway.limits.tokens_per_minute_daily:
  * nothing but requests is counted.
  */
-export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
-  const { window_ms, closing_ms, names_max = Number.POSITIVE_INFINITY } = rule;
+export function createLimiter(clock: Clock, rule: LimitRule): ReloadableLimiter {
+  const { window_ms, closingMs, names_max = Number.POSITIVE_INFINITY } = rule;
   const isBounded = names_max < Number.POSITIVE_INFINITY;
   const counters = new Map<string, Counter>();
   let { requests_max } = rule;
@@ -73,9 +73,9 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
 
   const sweep = (now: number) => {
     for (const [name, counter] of counters) {
-      const { length } = counter.taken_at;
-      const is_idle = counter.taken_at[(counter.next + length - 1) % length]! <= now - window_ms;
-      if (is_idle && counter.closed_until <= now) counters.delete(name);
+      const { length } = counter.takenAt;
+      const isIdle = counter.takenAt[(counter.next + length - 1) % length]! <= now - window_ms;
+      if (isIdle && counter.closedUntil <= now) counters.delete(name);
     }
   };
   /** Many at once: each time, a map looks for its first name behind all that were deleted. */
@@ -87,9 +87,9 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
   };
   const find = (name: string): Counter => {
     const counter = counters.get(name) ?? {
-      taken_at: new Float64Array(0),
+      takenAt: new Float64Array(0),
       next: 0,
-      closed_until: 0,
+      closedUntil: 0,
     };
     // A map keeps its names in the order in which they came: who asks goes to its end.
     if (isBounded) counters.delete(name);
@@ -97,7 +97,7 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
     if (counters.size > names_max) forgetIdlest();
     return counter;
   };
-  const limiter: ChangingLimiter = {
+  const limiter: ReloadableLimiter = {
     take(name) {
       const wait_ms = limiter.claim(name);
       if (wait_ms > 0) throw exceed(wait_ms);
@@ -106,30 +106,30 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
       const now = clock.monotonic();
       if (++takes % SWEEP_EVERY === 0) sweep(now);
       const counter = (isBounded ? undefined : counters.get(name)) ?? find(name);
-      if (counter.closed_until > now) return counter.closed_until - now;
+      if (counter.closedUntil > now) return counter.closedUntil - now;
       // Only what lies in the window counts: a ring that is too short for it grows.
-      const { length } = counter.taken_at;
-      const isFull = length === 0 || counter.taken_at[counter.next]! + window_ms > now;
+      const { length } = counter.takenAt;
+      const isFull = length === 0 || counter.takenAt[counter.next]! + window_ms > now;
       if (isFull && length < requests_max) {
-        counter.taken_at = growRing(counter, requests_max);
+        counter.takenAt = growRing(counter, requests_max);
         counter.next = 0;
       }
-      const free_at = oldestThatCounts(counter, requests_max) + window_ms;
-      if (free_at > now) {
-        if (closing_ms === 0) return free_at - now;
+      const freeAt = oldestThatCounts(counter, requests_max) + window_ms;
+      if (freeAt > now) {
+        if (closingMs === 0) return freeAt - now;
         // Refused requests do not prolong the closing: clients that retry early would never get in.
-        counter.closed_until = now + closing_ms;
-        return closing_ms;
+        counter.closedUntil = now + closingMs;
+        return closingMs;
       }
-      counter.taken_at[counter.next] = now;
-      counter.next = (counter.next + 1) % counter.taken_at.length;
+      counter.takenAt[counter.next] = now;
+      counter.next = (counter.next + 1) % counter.takenAt.length;
       return 0;
     },
-    change(other_max) {
-      const isMore = other_max > requests_max;
-      requests_max = other_max;
+    change(otherMax) {
+      const isMore = otherMax > requests_max;
+      requests_max = otherMax;
       // Who was closed for too many was so by the old measure.
-      if (isMore) for (const counter of counters.values()) counter.closed_until = 0;
+      if (isMore) for (const counter of counters.values()) counter.closedUntil = 0;
     },
   };
   return limiter;
@@ -139,5 +139,5 @@ export function createLimiter(clock: Clock, rule: LimitRule): ChangingLimiter {
 function exceed(wait_ms: number) {
   // gateway.errors.rate_limit_exceeded
   const seconds = Math.max(1, Math.ceil(wait_ms / 1000));
-  return refuse("rate_limit_exceeded", { headers: { "retry-after": String(seconds) } });
+  return apiError("rate_limit_exceeded", { headers: { "retry-after": String(seconds) } });
 }

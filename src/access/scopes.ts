@@ -1,6 +1,6 @@
 // The scopes a key may carry; a key starts with none of them (gateway.authentication.9).
 import { Type } from "@sinclair/typebox";
-import { refuse } from "../platform/refusal.ts";
+import { apiError } from "../platform/errors.ts";
 
 export const SCOPES = [
   "reasoning",
@@ -16,7 +16,7 @@ export type Scope = (typeof SCOPES)[number];
 /** gateway.authentication.4, agents.errors.scope_required: of a route as a whole. */
 export function requireScope({ scopes }: { scopes: readonly Scope[] }, scope: Scope): void {
   if (scopes.includes(scope)) return;
-  throw refuse("scope_required", { message: `This route needs the scope ${scope}.` });
+  throw apiError("scope_required", { message: `This route needs the scope ${scope}.` });
 }
 
 export const ScopeSchema = Type.Union(

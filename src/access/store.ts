@@ -1,7 +1,7 @@
 // Accounts, keys and their secrets in the database.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, store, type Tx } from "../platform/database/index.ts";
-import { maybe, Row, Timestamp } from "../platform/shape.ts";
+import { type Db, into, none, sql, store, type Tx } from "../database/index.ts";
+import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { Account } from "./account.ts";
 import { isInForce, Key, KeySecret } from "./key.ts";
 

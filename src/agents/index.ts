@@ -5,22 +5,22 @@ export {
   REASON_CHARACTERS_MAX,
   STATUSES as APPROVAL_STATUSES,
 } from "./approvals/approval.ts";
-export { type ApprovalBook, createApprovalBook } from "./approvals/book.ts";
 export type { Decision } from "./approvals/decision-table.ts";
-export { type AgentBook, createAgentBook } from "./definitions/book.ts";
-export { showRuns } from "./figures.ts";
-export { openAgents } from "./opening.ts";
+export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
+export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
+export { showRuns } from "./metrics.ts";
+export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
-export { createRunBook, type RunBook } from "./runs/book.ts";
+export { createRunQueries, type RunQueries } from "./runs/queries.ts";
 export { Run } from "./runs/run.ts";
-export type { RunWish, Starting } from "./runs/starting.ts";
-export { FINAL, STATUSES, type Status } from "./runs/states.ts";
+export type { RunRequest, RunStarter } from "./runs/start.ts";
 export { Step } from "./runs/step.ts";
-export { createToolBook, type ToolBook } from "./tools/book.ts";
+export { FINAL, STATUSES, type Status } from "./runs/transitions.ts";
 export {
   CONNECTION_KINDS,
-  Connection,
   type ConnectionKind,
+  ToolConnection,
 } from "./tools/connections/connection.ts";
 export { type Connections, createConnections } from "./tools/connections/connections.ts";
+export { createToolQueries, type ToolQueries } from "./tools/queries.ts";
 export { ToolRevision } from "./tools/tool.ts";

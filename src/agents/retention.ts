@@ -1,16 +1,16 @@
 // Which rows of the agent service grow old: finished runs, events that were told, keys of requests.
 // Sums and messages stay.
-import { outboxStore } from "../platform/outbox/store.ts";
-import { type Sweep, sweepRows } from "../platform/sweeps/sweep.ts";
-import type { Around } from "./around.ts";
+import { outboxStore } from "../outbox/index.ts";
+import { type Sweep, sweepRows } from "../retention/index.ts";
+import type { AgentsDeps } from "./deps.ts";
 import { IDEMPOTENCY_MS } from "./runs/store/admission.ts";
 import { runStore } from "./runs/store/index.ts";
 
 /** A run has many rows beside it: a write of so many takes milliseconds all the same. */
 const RUNS_AT_ONCE = 100;
 
-type SweepDeps = Pick<Around, "database"> & {
-  settings(): Pick<ReturnType<Around["settings"]>, "retention">;
+type SweepDeps = Pick<AgentsDeps, "database"> & {
+  settings(): Pick<ReturnType<AgentsDeps["settings"]>, "retention">;
 };
 
 export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
@@ -20,11 +20,11 @@ export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
     {
       what: "finished runs",
       async run(now, isStopping) {
-        const keep_ms = settings().retention.runs;
-        if (keep_ms === null) return 0;
+        const keepMs = settings().retention.runs;
+        if (keepMs === null) return 0;
         let rows = 0;
         for (let after: string | null = ""; after !== null && !isStopping(); ) {
-          const swept = await runs.sweep(after, now - keep_ms, RUNS_AT_ONCE);
+          const swept = await runs.sweep(after, now - keepMs, RUNS_AT_ONCE);
           rows += swept.deleted;
           after = swept.after_id;
         }
@@ -34,9 +34,9 @@ export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
     {
       what: "events",
       async run(now, isStopping) {
-        const keep_ms = settings().retention.events;
-        if (keep_ms === null) return 0;
-        return sweepRows(isStopping, (limit) => outbox.sweep(now - keep_ms, limit));
+        const keepMs = settings().retention.events;
+        if (keepMs === null) return 0;
+        return sweepRows(isStopping, (limit) => outbox.sweep(now - keepMs, limit));
       },
     },
     {

@@ -1,5 +1,4 @@
-// The verbs of `wadi approvals`: what waits for a person, all of it before they decide, and the
-// decision.
+// `wadi approvals`: calls that wait for a person, what they would do, and the decision.
 import {
   APPROVAL_STATUSES,
   Approval,
@@ -7,13 +6,22 @@ import {
   type Decision,
   ListedApproval,
   REASON_CHARACTERS_MAX,
-} from "../operator/index.ts";
-import { show } from "../platform/shape.ts";
+} from "../admin/index.ts";
+import { show } from "../platform/schema.ts";
 import { nameUser } from "../platform/user.ts";
-import { administer } from "./administration.ts";
+import { administer } from "./admin.ts";
+import {
+  account,
+  type Command,
+  type CommandInput,
+  limit,
+  readLimit,
+  readText,
+  readWord,
+  UsageError,
+} from "./command.ts";
 import { drawLines, drawRow, drawTable, type Output } from "./output.ts";
 import { drawJson, quote, quoteWhole } from "./quotation.ts";
-import { type Given, readLimit, readText, readWord, UsageProblem } from "./verb.ts";
 
 const COLUMNS = [
   ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
@@ -28,21 +36,21 @@ const WHY: Readonly<Record<string, string>> = {
     "it was sent before and nobody knows whether it was done: approving sends it again",
 };
 
-export async function listApprovals(given: Given, output: Output): Promise<number> {
-  const wish = {
-    account: readText(given, "account") ?? null,
-    status: readWord(given, "status", APPROVAL_STATUSES),
-    limit: readLimit(given),
+export async function listApprovals(input: CommandInput, output: Output): Promise<number> {
+  const request = {
+    account: readText(input, "account") ?? null,
+    status: readWord(input, "status", APPROVAL_STATUSES),
+    limit: readLimit(input),
   };
-  const found = await administer(given, ({ approvals }) => approvals.list(wish));
+  const found = await administer(input, ({ approvals }) => approvals.list(request));
   const rows = found.map((one) => show(ListedApproval, one));
   output.print(rows, drawTable(rows, COLUMNS));
   return 0;
 }
 
-export async function showApproval(given: Given, output: Output): Promise<number> {
-  const found = await administer(given, ({ approvals }) => approvals.show(given.args[0]!));
-  const approval = show(Approval, found.approval) as Shown;
+export async function showApproval(input: CommandInput, output: Output): Promise<number> {
+  const found = await administer(input, ({ approvals }) => approvals.show(input.args[0]!));
+  const approval = show(Approval, found.approval) as ShownApproval;
   const setting = show(ApprovalSetting, found.setting) as Setting;
   output.print({ approval, ...setting }, drawApproval(approval, setting));
   if (approval.status === "pending") output.say(sayHow(approval.id));
@@ -50,20 +58,20 @@ export async function showApproval(given: Given, output: Output): Promise<number
 }
 
 export async function decideApproval(
-  given: Given,
+  input: CommandInput,
   output: Output,
   decision: Decision,
 ): Promise<number> {
-  const reason = readText(given, "reason") ?? null;
+  const reason = readText(input, "reason") ?? null;
   if (reason !== null && [...reason].length > REASON_CHARACTERS_MAX) {
-    throw new UsageProblem(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
+    throw new UsageError(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
   }
-  const wish = { decision, reason, by: nameUser() };
-  const { approval, was_decided } = await administer(given, ({ approvals }) =>
-    approvals.decide(given.args[0]!, wish),
+  const request = { decision, reason, by: nameUser() };
+  const { approval, was_decided } = await administer(input, ({ approvals }) =>
+    approvals.decide(input.args[0]!, request),
   );
   if (was_decided) output.say(`it was ${decision} already, and stays as it was`);
-  const shown = show(Approval, approval) as Shown;
+  const shown = show(Approval, approval) as ShownApproval;
   output.print(shown, drawRow(summarise(shown)));
   return 0;
 }
@@ -76,7 +84,7 @@ export function sayHow(id: string): string {
   );
 }
 
-interface Shown extends Record<string, unknown> {
+interface ShownApproval extends Record<string, unknown> {
   id: string;
   status: string;
   why: readonly string[];
@@ -91,7 +99,7 @@ type Setting = Record<"account", string> &
     string | null
   >;
 
-function drawApproval(approval: Shown, setting: Setting): string {
+function drawApproval(approval: ShownApproval, setting: Setting): string {
   const { risk, revision, run_id, agent_id, requested_at, expires_at } = approval;
   const { tool_description, tool_endpoint } = setting;
   const head = drawRow({
@@ -109,7 +117,7 @@ function drawApproval(approval: Shown, setting: Setting): string {
   return `${head}\nwhy a person is asked:\n${why}${read}${sent}`;
 }
 
-function summarise({ id, tool, status, reason, decided_by, decided_at }: Shown) {
+function summarise({ id, tool, status, reason, decided_by, decided_at }: ShownApproval) {
   return {
     ...{ id, tool, status },
     ...(status !== "pending" && {
@@ -119,7 +127,7 @@ function summarise({ id, tool, status, reason, decided_by, decided_at }: Shown) 
   };
 }
 
-function drawSources({ external_sources, why }: Shown): string {
+function drawSources({ external_sources, why }: ShownApproval): string {
   if (external_sources.length > 0) {
     const lines = external_sources.map(({ seq, tool, url }) => [
       `  step ${seq}`,
@@ -133,3 +141,40 @@ function drawSources({ external_sources, why }: Shown): string {
 }
 
 const quoteKnown = (text: string | null) => (text === null ? null : quote(text));
+
+/** One of the two ways to decide. */
+function createDecisionCommand(name: string, decision: Decision, help: string): Command {
+  return {
+    name: `approvals ${name}`,
+    args: ["ID"],
+    flags: { reason: { takes: "TEXT", help: "reason to record; the model reads a rejection's" } },
+    help,
+    example: `wadi approvals ${name} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
+    run: (input, output) => decideApproval(input, output, decision),
+  };
+}
+
+export const commands: readonly Command[] = [
+  {
+    name: "approvals list",
+    args: [],
+    flags: {
+      account,
+      status: { takes: "NAME", help: "status of the approvals, such as pending" },
+      limit,
+    },
+    help: "List the newest calls that need a person's approval",
+    example: "wadi approvals list --status pending",
+    run: listApprovals,
+  },
+  {
+    name: "approvals show",
+    args: ["ID"],
+    flags: {},
+    help: "Show everything needed to decide",
+    example: "wadi approvals show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    run: showApproval,
+  },
+  createDecisionCommand("approve", "approved", "Approve a call with the arguments shown"),
+  createDecisionCommand("reject", "rejected", "Reject a call; its run continues without it"),
+];

@@ -14,7 +14,7 @@ export interface Start {
   egress: { open: readonly string[] };
   /** Secrets that are shown now, the first one first; empty: there are keys already. */
   keys: readonly string[];
-  /** The file that holds a key which is not shown; null: there is none. */
+  /** File of a key that is not shown. */
   key_file: string | null;
 }
 

@@ -1,12 +1,22 @@
-// `wadi dev`: everything on, in memory, on loopback, with fixed keys: a stub to develop against.
+// `wadi dev`: a local stub in memory with fixed keys; may record or replay model servers.
 import { join } from "node:path";
-import { createSystemClock } from "../platform/clock.ts";
-import type { Place } from "../platform/database/index.ts";
+import { loadRecording, type OpenSupply } from "../admin/index.ts";
+import type { DatabaseLocation } from "../database/index.ts";
+import type { References } from "../docs/index.ts";
+import { type Clock, createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
-import { SERVICES, type Settings, type StandIn } from "../platform/settings/index.ts";
-import { listen } from "./listening.ts";
+import type { Log } from "../platform/log.ts";
+import { SERVICES, type ServiceStandIn, type Settings } from "../settings/index.ts";
+import {
+  allowEgress,
+  type Command,
+  type CommandInput,
+  portFlag,
+  readText,
+  UsageError,
+} from "./command.ts";
 import type { Output } from "./output.ts";
-import { isReplay, openRecording } from "./recording.ts";
+import { listen } from "./server.ts";
 import {
   DATABASE_FILE,
   openGivenSettings,
@@ -14,7 +24,6 @@ import {
   placeSecretsKey,
   readGivenSettings,
 } from "./settings.ts";
-import { type Given, readText, UsageProblem } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
 const FIRST_KEY = "svc_sk_dev";
@@ -22,24 +31,28 @@ const FIRST_KEY = "svc_sk_dev";
 const KEY = /^[A-Za-z0-9._~+/=-]{1,200}$/;
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{3})?)?Z)?$/;
 
-export async function runDev(given: Given, output: Output): Promise<number> {
-  const first = readFirstKey(given);
-  const clock = createSystemClock(readOffset(given));
+export async function runDev(
+  input: CommandInput,
+  output: Output,
+  references: References,
+): Promise<number> {
+  const first = readFirstKey(input);
+  const clock = createSystemClock(readOffset(input));
   // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
   const fixed = { "server.host": "127.0.0.1" };
-  const isOffline = isReplay(given);
-  const stand_in: StandIn = isOffline ? "offline" : "unnamed";
+  const isOffline = isReplay(input);
+  const stand_in: ServiceStandIn = isOffline ? "offline" : "unnamed";
   const reading = { fixed, wants_api_keys: !isOffline, stand_in };
-  const { settings, file } = openGivenSettings(given, reading);
-  const data = readText(given, "data");
-  const offline = isOffline ? explainOffline(given, settings) : [];
+  const { settings, file } = openGivenSettings(input, reading);
+  const data = readText(input, "data");
+  const offline = isOffline ? explainOffline(input, settings) : [];
   const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
   // Kept data may be administered from beside: only with a writer is that heard of.
-  const place: Place =
+  const place: DatabaseLocation =
     data === undefined
       ? { kind: "memory" }
       : { kind: "sqlite", file: join(data, DATABASE_FILE), writer: WRITER };
-  const recording = await openRecording(given, settings, { clock, output });
+  const recording = await openRecording(input, settings, { clock, output });
   const serving = listen({
     settings,
     file,
@@ -47,21 +60,22 @@ export async function runDev(given: Given, output: Output): Promise<number> {
     output,
     storage: data ?? "in memory, gone at exit",
     watchdog: { script: WATCHDOG, file: data === undefined ? null : placeNote(settings) },
-    build: (around) =>
+    build: (deps) =>
       buildApp({
         settings,
         place,
         ids: createSystemIds(),
         version: VERSION,
+        writeCommands: references.writeCommands,
         secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
-        openSupply: recording.open(around.log),
+        openSupply: recording.open(deps.log),
         has_open_metrics: true,
         is_local_only: true,
-        ...around,
+        ...deps,
       }),
-    async welcome(operator) {
-      const others = await operator.createDevKeys(first);
-      await operator.grantDevModels();
+    async welcome(admin) {
+      const others = await admin.createDevKeys(first);
+      await admin.grantDevModels();
       const endings = others.map((key) => key.slice(first.length)).join(" ");
       const note = `keys      ${first}, and with these endings: ${endings}`;
       const notes = [note, ...recording.notes, ...offline];
@@ -72,28 +86,92 @@ export async function runDev(given: Given, output: Output): Promise<number> {
 }
 
 /** Of a replay: what the settings name beside the models is not asked either. */
-function explainOffline(given: Given, settings: Settings): string[] {
-  const named = readGivenSettings(given, { wants_api_keys: false, stand_in: "unnamed" });
+function explainOffline(input: CommandInput, settings: Settings): string[] {
+  const named = readGivenSettings(input, { wants_api_keys: false, stand_in: "unnamed" });
   const off = SERVICES.filter((name) => named[name].kind !== settings[name].kind);
   if (off.length === 0) return [];
   return [`          ${off.join(" and ")} off: what the settings name is not asked either`];
 }
 
-function readFirstKey(given: Given): string {
-  const key = readText(given, "key") ?? FIRST_KEY;
+function readFirstKey(input: CommandInput): string {
+  const key = readText(input, "key") ?? FIRST_KEY;
   if (KEY.test(key)) return key;
-  throw new UsageProblem("--key takes 1 to 200 of A-Z, a-z, 0-9 and . _ ~ + / = -");
+  throw new UsageError("--key takes 1 to 200 of A-Z, a-z, 0-9 and . _ ~ + / = -");
 }
 
 /** How far the program's wall clock is ahead, so that callers can see what a date brings. */
-function readOffset(given: Given): number {
-  const text = readText(given, "now");
+function readOffset(input: CommandInput): number {
+  const text = readText(input, "now");
   if (text === undefined) return 0;
   const now = DATE.test(text) ? Date.parse(text) : Number.NaN;
   // 30 February would be read as 2 March.
   const isDay = !Number.isNaN(now) && new Date(now).toISOString().startsWith(text.slice(0, 10));
   if (isDay) return now - createSystemClock().now();
-  throw new UsageProblem(
+  throw new UsageError(
     `--now takes a date such as 2027-01-05 or 2027-01-05T09:30Z, but is "${text}"`,
   );
 }
+
+interface Recording {
+  /** Lines for the banner. */
+  notes: readonly string[];
+  /** What serves the models instead of the settings' servers. */
+  open(log: Log): OpenSupply | undefined;
+  close(): Promise<void>;
+}
+
+const MODELS_SHOWN_MAX = 5;
+
+/** Whether a recording answers instead of the model servers. */
+function isReplay(input: CommandInput): boolean {
+  if (readText(input, "replay") === undefined) return false;
+  if (readText(input, "record") === undefined) return true;
+  throw new UsageError("--record and --replay exclude each other: what is played is recorded");
+}
+
+/** Opens what the flags name; the caller closes it. */
+async function openRecording(
+  input: CommandInput,
+  settings: Settings,
+  { clock, output }: { clock: Clock; output: Output },
+): Promise<Recording> {
+  const [to, from] = [readText(input, "record"), readText(input, "replay")];
+  if (to !== undefined) {
+    const { openRecorder } = await loadRecording();
+    const recorder = await openRecorder(to, clock);
+    return { notes: [`recording ${to}, which will hold prompts and replies`], ...recorder };
+  }
+  if (from !== undefined) {
+    const { openReplay } = await loadRecording();
+    const { requests, models, open } = openReplay(from);
+    const strange = [...models.difference(new Set(settings.models.map(({ id }) => id)))];
+    if (strange.length > 0) output.say(explainStrange(from, strange));
+    const count = `${requests} ${requests === 1 ? "request" : "requests"}`;
+    return { notes: [`replaying ${from} (${count})`], open: () => open, async close() {} };
+  }
+  return { notes: [], open: () => undefined, async close() {} };
+}
+
+function explainStrange(file: string, models: readonly string[]): string {
+  const more = models.length > MODELS_SHOWN_MAX ? " …" : "";
+  const shown = models.slice(0, MODELS_SHOWN_MAX).join(" ");
+  return `${file} holds requests of models that the settings do not have: ${shown}${more}`;
+}
+
+export const commands: readonly Command[] = [
+  {
+    name: "dev",
+    args: [],
+    flags: {
+      port: portFlag,
+      key: { takes: "TEXT", help: "first key (default svc_sk_dev)" },
+      record: { takes: "FILE", help: "new file that keeps what the model servers answer" },
+      replay: { takes: "FILE", help: "file of --record to answer from" },
+      "allow-egress": allowEgress,
+      now: { takes: "DATE", help: "date to run at, such as 2027-01-05" },
+    },
+    help: "Serve a local stub in memory with fixed keys",
+    example: "wadi dev --port 8080",
+    run: runDev,
+  },
+];

@@ -1,26 +1,92 @@
-// The help: every verb on one page, and each verb's flags on its own.
+// Help pages: one screen of families, one page a family, one page a command, and the documentation.
+import { isatty } from "node:tty";
+import { STDOUT } from "../platform/process.ts";
 import { COMMON, writeUsage } from "./arguments.ts";
-import type { Verb } from "./verb.ts";
+import type { Command } from "./command.ts";
+import { FAMILIES, type Family, findFamily, loadAllCommands } from "./families.ts";
 
-/** The page of these verbs. */
-export function writeHelp(verbs: readonly Verb[]): string {
-  const rows = verbs.map((verb): Row => [`wadi ${writeUsage(verb)}`, verb.help]);
-  return `Serves language models and runs agents durably.\n\n${align(rows)}\nEach takes --help.\n`;
-}
+/** Maximum columns to which a terminal's text is wrapped. */
+const COLUMNS_MAX = 100;
 
-/** The page of one verb. */
-export function writeVerbHelp(verb: Verb): string {
-  // A verb may have its own word for what all of them understand.
-  const flags = Object.entries({ ...verb.flags, ...COMMON, ...verb.flags });
-  const rows = flags.map(([name, { takes, help }]): Row => {
-    return [takes ? `--${name} ${takes}` : `--${name}`, help];
+/** The first page: at most 24 lines of 80 columns. */
+export function writeHelp(families: readonly Family[] = FAMILIES): string {
+  const rows = families.map(({ group, name, summary }, i) => {
+    return [group === families[i - 1]?.group ? "" : group, name, summary];
   });
-  return `wadi ${writeUsage(verb)}\n${verb.help}\n\n${align(rows)}`;
+  return `Serves language models and runs agents durably.
+
+${align(rows)}
+\`wadi COMMAND --help\` explains a command, \`wadi help topics\` lists all topics.
+`;
 }
 
-type Row = [left: string, right: string];
+/** The page of a family: its commands. */
+export function writeFamilyHelp(family: Family, commands: readonly Command[]): string {
+  const rows = commands.map((command) => ["", `wadi ${writeUsage(command)}`, command.help]);
+  return `${family.summary}\n\n${align(rows)}\nEach takes --help.\n`;
+}
 
-function align(rows: readonly Row[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join("");
+/** The page of a command: summary, options, one example. */
+export function writeCommandHelp(command: Command): string {
+  // A command may describe a common option in its own words.
+  const flags = Object.entries({ ...command.flags, ...COMMON, ...command.flags });
+  const rows = flags.map(([name, { takes, help }]) => {
+    return ["", takes ? `--${name} ${takes}` : `--${name}`, help];
+  });
+  return `wadi ${writeUsage(command)}
+${command.help}
+
+${align(rows)}
+Example: ${command.example}
+`;
+}
+
+/** Returns the text of a topic; undefined for an unknown one. */
+export async function readHelpTopic(name: string): Promise<string | undefined> {
+  const { listTopics } = await import("../docs/index.ts");
+  const topics = listTopics({ writeCommands });
+  if (name === "topics") {
+    const rows = topics.map((topic) => ["", topic.name, topic.summary]);
+    return `Topics of \`wadi help TOPIC\`:\n\n${align(rows)}`;
+  }
+  const topic = topics.find((one) => one.name === name);
+  if (!topic) return undefined;
+  const commands = findFamily(name) ? `\nIts commands: \`wadi ${name} --help\`.\n` : "";
+  const text = `${await topic.read()}${commands}`;
+  if (!isatty(STDOUT) || process.env.NO_COLOR) return text;
+  return writeForTerminal(text, Math.min(process.stdout.columns || COLUMNS_MAX, COLUMNS_MAX));
+}
+
+const DIM = "\u001b\\[2m";
+const RESET = "\u001b\\[0m";
+/** The frame that Bun draws around code. People would paste it with the commands inside. */
+const FRAME_EDGE = new RegExp(`^${DIM}(?:┌─ |└─${RESET}).*\\n`, "gm");
+const FRAME_SIDE = new RegExp(`^${DIM}│ ${RESET}`, "gm");
+
+/** Renders Markdown for a terminal of so many columns. */
+export function writeForTerminal(text: string, columns: number): string {
+  return Bun.markdown.ansi(text, { columns }).replace(FRAME_EDGE, "").replace(FRAME_SIDE, "  ");
+}
+
+/** Returns the reference of the command line as Markdown. */
+export async function writeCommands(): Promise<string> {
+  const pages = (await loadAllCommands()).map((command) => {
+    return `## wadi ${command.name}\n\n\`\`\`text\n${writeCommandHelp(command).trim()}\n\`\`\`\n`;
+  });
+  return `# Command line
+
+\`wadi --help\` lists the commands, \`wadi COMMAND --help\` the options of one.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+With \`--json\` a command prints one JSON document on stdout and nothing else.
+Commands change the database directly, also while a server runs on it. The change counts at once.
+
+${pages.join("\n")}`;
+}
+
+function align(rows: readonly (readonly string[])[]): string {
+  const width = (i: number) => Math.max(...rows.map((row) => row[i]!.length));
+  const [group, name] = [width(0), width(1)];
+  const line = ([first = "", second = "", third = ""]: readonly string[]) =>
+    `  ${group === 0 ? "" : `${first.padEnd(group)}  `}${second.padEnd(name)}  ${third}\n`;
+  return rows.map(line).join("");
 }

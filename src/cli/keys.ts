@@ -1,28 +1,37 @@
-// The verbs of `wadi keys`.
-import { Key, type KeyWish } from "../operator/index.ts";
+// `wadi keys`: API keys; a secret is printed once, when it is made.
+import { Key, type KeyRequest } from "../admin/index.ts";
 import { parseDuration } from "../platform/duration.ts";
-import { show } from "../platform/shape.ts";
-import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output, printOnce, type Row } from "./output.ts";
-import { type Given, hasFlag, readList, readNumber, readText, UsageProblem } from "./verb.ts";
+import { show } from "../platform/schema.ts";
+import { administer } from "./admin.ts";
+import {
+  account,
+  type Command,
+  type CommandInput,
+  hasFlag,
+  readList,
+  readNumber,
+  readText,
+  UsageError,
+} from "./command.ts";
+import { drawRow, drawTable, type Output, type OutputRow, printOnce } from "./output.ts";
 
 /** Long enough to carry the new secret everywhere within a working day. */
 const OVERLAP_MS = 86_400_000;
 
 const COLUMNS = ["id", "account", "name", "kind", "scopes", "models", "expires_at", "revoked_at"];
 
-export async function createKey(given: Given, output: Output): Promise<number> {
-  const wish = readWish(given);
-  const { key, secret } = await administer(given, ({ keys }) => keys.create(wish));
+export async function createKey(input: CommandInput, output: Output): Promise<number> {
+  const request = readRequest(input);
+  const { key, secret } = await administer(input, ({ keys }) => keys.create(request));
   output.say(`key ${key.id} created; it is shown only now:`);
   printSecret(output, { ...show(Key, key), secret }, key.id);
   return 0;
 }
 
 /** The same key with a new secret, beside which the old one works for a while. */
-export async function rotateKey(given: Given, output: Output): Promise<number> {
-  const overlap_ms = readDuration(given, "overlap") ?? OVERLAP_MS;
-  const rotated = await administer(given, ({ keys }) => keys.rotate(given.args[0]!, overlap_ms));
+export async function rotateKey(input: CommandInput, output: Output): Promise<number> {
+  const overlap_ms = readDuration(input, "overlap") ?? OVERLAP_MS;
+  const rotated = await administer(input, ({ keys }) => keys.rotate(input.args[0]!, overlap_ms));
   const { key, secret, previous_until } = rotated;
   const previous = previous_until && new Date(previous_until).toISOString();
   const old = previous ? `the old one works until ${previous}` : "the old one is refused";
@@ -32,52 +41,97 @@ export async function rotateKey(given: Given, output: Output): Promise<number> {
   return 0;
 }
 
-export async function listKeys(given: Given, output: Output): Promise<number> {
-  const account = readText(given, "account") ?? null;
-  const found = await administer(given, ({ keys }) => keys.list(account));
+export async function listKeys(input: CommandInput, output: Output): Promise<number> {
+  const account = readText(input, "account") ?? null;
+  const found = await administer(input, ({ keys }) => keys.list(account));
   const keys = found.map((key) => ({ ...show(Key, key), account: key.account }));
   output.print(keys, drawTable(keys, COLUMNS));
   return 0;
 }
 
-export async function revokeKey(given: Given, output: Output): Promise<number> {
-  const revoked = await administer(given, ({ keys }) => keys.revoke(given.args[0]!));
+export async function revokeKey(input: CommandInput, output: Output): Promise<number> {
+  const revoked = await administer(input, ({ keys }) => keys.revoke(input.args[0]!));
   const key = show(Key, revoked);
   output.print(key, drawRow(key));
   return 0;
 }
 
-function readWish(given: Given): KeyWish {
-  const account = readText(given, "account");
-  if ((account === undefined) !== hasFlag(given, "no-account")) {
-    throw new UsageProblem("keys create takes either --account NAME or --no-account");
+function readRequest(input: CommandInput): KeyRequest {
+  const account = readText(input, "account");
+  if ((account === undefined) !== hasFlag(input, "no-account")) {
+    throw new UsageError("keys create takes either --account NAME or --no-account");
   }
-  const models = readList(given, "model");
+  const models = readList(input, "model");
   return {
     account: account ?? null,
-    name: readText(given, "name") ?? null,
-    is_internal: hasFlag(given, "internal"),
-    scopes: readList(given, "scope"),
+    name: readText(input, "name") ?? null,
+    is_internal: hasFlag(input, "internal"),
+    scopes: readList(input, "scope"),
     models: models.length === 0 ? null : models,
-    max_output_tokens: readNumber(given, "max-output-tokens") ?? null,
-    lifetime_ms: readDuration(given, "expires") ?? null,
+    max_output_tokens: readNumber(input, "max-output-tokens") ?? null,
+    lifetime_ms: readDuration(input, "expires") ?? null,
   };
 }
 
-/** Milliseconds; undefined: the flag is not there. */
-function readDuration(given: Given, name: string): number | undefined {
-  const text = readText(given, name);
+function readDuration(input: CommandInput, name: string): number | undefined {
+  const text = readText(input, name);
   try {
     return text === undefined ? undefined : parseDuration(text);
   } catch (failure) {
-    throw new UsageProblem(`--${name} ${(failure as Error).message}`);
+    throw new UsageError(`--${name} ${(failure as Error).message}`);
   }
 }
 
 /** The secret stands alone on stdout, so that `KEY=$(wadi keys create …)` works. */
-function printSecret(output: Output, row: Row & { secret: string }, id: string): void {
+function printSecret(output: Output, row: OutputRow & { secret: string }, id: string): void {
   const rescue =
     `the secret is lost, and key ${id} in force: \`wadi keys rotate ${id} --overlap 0s\` gives ` +
     `it another in place of all it has, \`wadi keys revoke ${id}\` ends it`;
   printOnce(output, row, `${row.secret}\n`, rescue);
 }
+
+export const commands: readonly Command[] = [
+  {
+    name: "keys create",
+    args: [],
+    flags: {
+      account,
+      "no-account": { help: "key without an owner, which starts no runs" },
+      internal: { help: "platform-internal key, which may not call the API" },
+      name: { takes: "TEXT", help: "name for people" },
+      scope: { takes: "NAME", multiple: true, help: "scope to grant; repeatable" },
+      model: { takes: "ID", multiple: true, help: "model it may call (default all); repeatable" },
+      "max-output-tokens": { takes: "N", help: "maximum tokens of a reply" },
+      expires: { takes: "90d", help: "lifetime, such as 12h (default unlimited)" },
+    },
+    help: "Create an API key and print it once",
+    example: "wadi keys create --account acme --scope agents --expires 90d",
+    run: createKey,
+  },
+  {
+    name: "keys list",
+    args: [],
+    flags: { account },
+    help: "List keys without their secrets",
+    example: "wadi keys list --account acme",
+    run: listKeys,
+  },
+  {
+    name: "keys revoke",
+    args: ["KEY_ID"],
+    flags: {},
+    help: "Revoke a key from its next request on",
+    example: "wadi keys revoke 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    run: revokeKey,
+  },
+  {
+    name: "keys rotate",
+    args: ["KEY_ID"],
+    flags: {
+      overlap: { takes: "24h", help: "time the old secret keeps working (default 24h)" },
+    },
+    help: "Give a key a new secret and print it once",
+    example: "wadi keys rotate 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --overlap 1h",
+    run: rotateKey,
+  },
+];

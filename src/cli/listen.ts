@@ -1,10 +1,10 @@
-// `wadi listen`: stands in for a receiver of webhooks on this machine, and prints what arrives.
-import { type Arrival, openListener } from "../operator/index.ts";
+// `wadi listen`: a local receiver that verifies webhooks and prints them.
+import { openListener, type ReceivedWebhook } from "../admin/index.ts";
+import { validateSigningSecret } from "../crypto/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
-import { judgeSigningSecret } from "../platform/signing/secret.ts";
+import { type Command, type CommandInput, readList, readNumber, UsageError } from "./command.ts";
 import { drawLines, type Output } from "./output.ts";
 import { quote, quoteWhole } from "./quotation.ts";
-import { type Given, readList, readNumber, UsageProblem } from "./verb.ts";
 
 const PORT = 4400;
 const PORT_MAX = 65_535;
@@ -13,17 +13,17 @@ const STATUS = 204;
 const STATUSES = { first: 200, last: 599 };
 /** What people see of an event's data. */
 const DATA_CHARACTERS = 400;
-/** What a type and an id look like; whatever else is quoted. */
+/** Form of types and ids; other texts are quoted. */
 const WORD = /^[\w.:+-]{1,128}$/;
 
 /** Prints until a signal ends it. */
-export async function runListen(given: Given, output: Output): Promise<number> {
-  const secrets = readSecrets(given);
+export async function runListen(input: CommandInput, output: Output): Promise<number> {
+  const secrets = readSecrets(input);
   const end = Promise.withResolvers<number>();
   const receiver = openListener({
-    port: readWithin(given, "port", 0, PORT_MAX) ?? PORT,
+    port: readWithin(input, "port", 0, PORT_MAX) ?? PORT,
     secrets,
-    status: readWithin(given, "status", STATUSES.first, STATUSES.last) ?? STATUS,
+    status: readWithin(input, "status", STATUSES.first, STATUSES.last) ?? STATUS,
     clock: createSystemClock(),
     onArrival: (arrival) => output.print(arrival, drawArrival(arrival)),
     onFailure: end.reject,
@@ -38,20 +38,25 @@ export async function runListen(given: Given, output: Output): Promise<number> {
   }
 }
 
-/** Not said again where it is wrong: it may be another one, typed in the wrong place. */
-function readSecrets(given: Given): readonly string[] {
-  const secrets = readList(given, "secret");
+/** Never echoes a wrong secret: it may be another one, typed in the wrong place. */
+function readSecrets(input: CommandInput): readonly string[] {
+  const secrets = readList(input, "secret");
   for (const secret of secrets) {
-    const why = judgeSigningSecret(secret);
-    if (why !== null) throw new UsageProblem(`--secret ${why}`);
+    const why = validateSigningSecret(secret);
+    if (why !== null) throw new UsageError(`--secret ${why}`);
   }
   return secrets;
 }
 
-function readWithin(given: Given, name: string, first: number, last: number): number | undefined {
-  const number = readNumber(given, name);
+function readWithin(
+  input: CommandInput,
+  name: string,
+  first: number,
+  last: number,
+): number | undefined {
+  const number = readNumber(input, name);
   if (number === undefined || (number >= first && number <= last)) return number;
-  throw new UsageProblem(`--${name} takes ${first} to ${last}, but is ${number}`);
+  throw new UsageError(`--${name} takes ${first} to ${last}, but is ${number}`);
 }
 
 function drawStart(url: string, secrets: number): string {
@@ -63,7 +68,7 @@ function drawStart(url: string, secrets: number): string {
 }
 
 /** `2026-11-22T10:00:00.000Z  verified  run.completed  0198…`, and below it the data, cut. */
-export function drawArrival(arrival: Arrival): string {
+export function drawArrival(arrival: ReceivedWebhook): string {
   const { at, path, verdict, why, webhook_id, times, type, answered, body } = arrival;
   // Of what was refused the verdict says it.
   const isAsked = verdict !== "refused" && answered >= 300;
@@ -80,7 +85,7 @@ export function drawArrival(arrival: Arrival): string {
 
 const writeWord = (text: string) => (WORD.test(text) ? text : quote(text));
 
-/** What the event tells; of anything else all of it. */
+/** The data of an event; the whole body of anything else. */
 function findData(body: unknown): unknown {
   return typeof body === "object" && body !== null && "data" in body ? body.data : body;
 }
@@ -89,3 +94,19 @@ function cut(line: string): string {
   if (line.length <= DATA_CHARACTERS) return line;
   return `${line.slice(0, DATA_CHARACTERS).toWellFormed()}…`;
 }
+
+export const commands: readonly Command[] = [
+  {
+    name: "listen",
+    args: [],
+    flags: {
+      port: { takes: "N", help: "port to listen on (default 4400; 0 picks a free one)" },
+      secret: { takes: "whsec_…", multiple: true, help: "signing secret; repeatable" },
+      status: { takes: "N", help: "HTTP status to answer with, such as 503 (default 204)" },
+      json: { help: "one JSON document a line: the address, then each event" },
+    },
+    help: "Receive, verify and print webhooks on this machine",
+    example: "wadi listen --port 4400 --secret whsec_…",
+    run: runListen,
+  },
+];

@@ -2,17 +2,17 @@
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
-import { defaultSettings } from "../platform/settings/index.ts";
+import { defaultSettings } from "../settings/index.ts";
+import type { Command, CommandInput } from "./command.ts";
 import type { Output } from "./output.ts";
 import { readNamedSettings } from "./settings.ts";
-import type { Given } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
-export async function writeOpenapi(given: Given, output: Output): Promise<number> {
+export async function writeOpenapi(input: CommandInput, output: Output): Promise<number> {
   const { buildApp } = await import("../app.ts");
   const clock = createSystemClock();
   const app = await buildApp({
-    settings: readNamedSettings(given) ?? defaultSettings(),
+    settings: readNamedSettings(input) ?? defaultSettings(),
     place: { kind: "memory" },
     clock,
     ids: createSystemIds(),
@@ -27,3 +27,14 @@ export async function writeOpenapi(given: Given, output: Output): Promise<number
   await app.stop(0);
   return 0;
 }
+
+export const commands: readonly Command[] = [
+  {
+    name: "openapi",
+    args: [],
+    flags: {},
+    help: "Print the OpenAPI 3.1.0 document",
+    example: "wadi openapi > openapi.json",
+    run: writeOpenapi,
+  },
+];

@@ -1,4 +1,4 @@
-// What a verb prints: text for people or one JSON document, and messages beside it on stderr.
+// What a command prints: text for people or one JSON document, and messages beside it on stderr.
 import { quoteWhole } from "./quotation.ts";
 
 export interface Output {
@@ -8,7 +8,7 @@ export interface Output {
   print(value: unknown, text: string): void;
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type OutputRow = Readonly<Record<string, unknown>>;
 
 export function createOutput(
   isJson: boolean,
@@ -36,7 +36,7 @@ export function printOnce(output: Output, value: unknown, text: string, rescue: 
 }
 
 /** Several things, a line each, in the columns named. */
-export function drawTable(rows: readonly Row[], columns: readonly string[]): string {
+export function drawTable(rows: readonly OutputRow[], columns: readonly string[]): string {
   const lines = [columns.map((column) => column.toUpperCase())];
   for (const row of rows) lines.push(columns.map((column) => writeCell(row[column])));
   return drawLines(lines);
@@ -52,7 +52,7 @@ export function drawLines(lines: readonly (readonly string[])[]): string {
 }
 
 /** One thing, a line for each field. */
-export function drawRow(row: Row): string {
+export function drawRow(row: OutputRow): string {
   const fields = Object.entries(row);
   return fields.map(([name, value]) => `${name}: ${writeCell(value)}\n`).join("");
 }

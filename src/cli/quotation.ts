@@ -21,7 +21,7 @@ export function quoteWhole(value: unknown): string {
   return escapeHidden(JSON.stringify(value));
 }
 
-/** A value as JSON for people, on several lines: it parses to exactly the same value. */
+/** A value as indented JSON, which parses to the same value. */
 export function drawJson(value: unknown): string {
   const lines = JSON.stringify(value, null, 2).split("\n");
   return `${lines.map(escapeHidden).join("\n")}\n`;

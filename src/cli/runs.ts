@@ -1,32 +1,40 @@
-// The verbs of `wadi runs`: a list, a run with its timeline, and one that is followed live.
-import { ListedRun, Run, STATUSES, Step } from "../operator/index.ts";
-import { show } from "../platform/shape.ts";
-import { administer } from "./administration.ts";
+// `wadi runs`: lists of runs, one run with its steps, one run live.
+import { ListedRun, Run, STATUSES, Step } from "../admin/index.ts";
+import { show } from "../platform/schema.ts";
+import { administer } from "./admin.ts";
 import { sayHow } from "./approvals.ts";
+import {
+  account,
+  type Command,
+  type CommandInput,
+  limit,
+  readLimit,
+  readText,
+  readWord,
+} from "./command.ts";
 import { drawRow, drawTable, type Output } from "./output.ts";
 import { quote, quoteWhole } from "./quotation.ts";
-import { type Given, readLimit, readText, readWord } from "./verb.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
   ...["created_at", "finished_at"],
 ];
 
-export async function listRuns(given: Given, output: Output): Promise<number> {
-  const wish = {
-    account: readText(given, "account") ?? null,
-    agent: readText(given, "agent") ?? null,
-    status: readWord(given, "status", STATUSES),
-    limit: readLimit(given),
+export async function listRuns(input: CommandInput, output: Output): Promise<number> {
+  const request = {
+    account: readText(input, "account") ?? null,
+    agent: readText(input, "agent") ?? null,
+    status: readWord(input, "status", STATUSES),
+    limit: readLimit(input),
   };
-  const found = await administer(given, ({ runs }) => runs.list(wish));
+  const found = await administer(input, ({ runs }) => runs.list(request));
   const rows = found.map((run) => show(ListedRun, run));
   output.print(rows, drawTable(rows, COLUMNS));
   return 0;
 }
 
-export async function showRun(given: Given, output: Output): Promise<number> {
-  const found = await administer(given, ({ runs }) => runs.show(given.args[0]!));
+export async function showRun(input: CommandInput, output: Output): Promise<number> {
+  const found = await administer(input, ({ runs }) => runs.show(input.args[0]!));
   const run = show(Run, found.run);
   const steps = found.steps.map((step) => show(Step, step as never));
   const lines = steps.map(drawStep).join("");
@@ -36,13 +44,13 @@ export async function showRun(given: Given, output: Output): Promise<number> {
 }
 
 /** A line for each step as it comes, then the run; as JSON one document on each line. */
-export async function followRun(given: Given, output: Output): Promise<number> {
+export async function followRun(input: CommandInput, output: Output): Promise<number> {
   const onStep = (row: unknown) => {
     const step = show(Step, row as never);
     output.print({ step }, drawStep(step));
   };
-  const ended = await administer(given, ({ runs }) =>
-    runs.follow(given.args[0]!, { onStep, onWaiting: (ids) => sayThatItWaits(output, ids) }),
+  const ended = await administer(input, ({ runs }) =>
+    runs.follow(input.args[0]!, { onStep, onWaiting: (ids) => sayThatItWaits(output, ids) }),
   );
   const run = show(Run, ended);
   output.print({ run }, `\n${drawRun(run)}`);
@@ -55,10 +63,10 @@ function sayThatItWaits(output: Output, approvals: readonly string[]): void {
   for (const id of approvals) output.say(sayHow(id));
 }
 
-type Shown = Record<string, unknown>;
+type ShownRow = Record<string, unknown>;
 
-function drawRun(run: Shown): string {
-  const { input, output, error, usage, cost, ...rest } = run as Record<string, Shown | null>;
+function drawRun(run: ShownRow): string {
+  const { input, output, error, usage, cost, ...rest } = run as Record<string, ShownRow | null>;
   return drawRow({
     ...rest,
     metadata: quoteWhole(rest.metadata),
@@ -73,13 +81,13 @@ function drawRun(run: Shown): string {
 }
 
 /** `3  2026-11-20T17:42:00.000Z  tool_result  calculator ok "42"` */
-function drawStep(step: Shown): string {
+function drawStep(step: ShownRow): string {
   const kind = String(step.kind);
-  const says = SUMMARIES[kind]?.(step.data as Shown) ?? "";
+  const says = SUMMARIES[kind]?.(step.data as ShownRow) ?? "";
   return `${[String(step.seq).padStart(4), step.created_at, kind.padEnd(11), says].join("  ")}\n`;
 }
 
-const SUMMARIES: Record<string, (data: Shown) => string> = {
+const SUMMARIES: Record<string, (data: ShownRow) => string> = {
   assistant({ content, tool_calls, finish_reason }) {
     const names = (tool_calls as { name: string }[]).map(({ name }) => quote(name));
     const calls = names.length > 0 ? ` calls ${names.join(", ")}` : "";
@@ -89,7 +97,39 @@ const SUMMARIES: Record<string, (data: Shown) => string> = {
     `${quote(name)} ${decision} ${quote(JSON.stringify(given))}`,
   tool_result: ({ name, outcome, content }) => `${quote(name)} ${outcome} ${quote(content)}`,
   approval({ event, approval }) {
-    return `${event} ${(approval as Shown).id} ${quote((approval as Shown).tool)}`;
+    return `${event} ${(approval as ShownRow).id} ${quote((approval as ShownRow).tool)}`;
   },
   system: ({ event, message }) => `${event} ${message}`,
 };
+
+export const commands: readonly Command[] = [
+  {
+    name: "runs list",
+    args: [],
+    flags: {
+      account,
+      agent: { takes: "ID", help: "agent of the runs" },
+      status: { takes: "NAME", help: "status of the runs, such as failed" },
+      limit,
+    },
+    help: "List the newest runs",
+    example: "wadi runs list --account acme --status failed",
+    run: listRuns,
+  },
+  {
+    name: "runs show",
+    args: ["RUN_ID"],
+    flags: {},
+    help: "Show a run and its steps",
+    example: "wadi runs show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    run: showRun,
+  },
+  {
+    name: "runs follow",
+    args: ["RUN_ID"],
+    flags: { json: { help: "one JSON document a line: each step, then the run" } },
+    help: "Print a run's steps live until it ends",
+    example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    run: followRun,
+  },
+];

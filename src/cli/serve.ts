@@ -1,16 +1,17 @@
-// `wadi serve`: what wadi.toml says, on a data directory or a database server, until it is stopped.
+// `wadi serve`: serves wadi.toml on a data directory or a database server until it is stopped.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
-import { needsGrant } from "../operator/index.ts";
+import { needsGrant } from "../admin/index.ts";
+import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { STDOUT } from "../platform/process.ts";
-import type { Settings } from "../platform/settings/index.ts";
-import { listen } from "./listening.ts";
+import type { Settings } from "../settings/index.ts";
+import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
 import type { Output } from "./output.ts";
+import { listen } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
-import { type Given, hasFlag } from "./verb.ts";
 import { VERSION } from "./version.ts";
 
 const FIRST_KEY_FILE = "first-key";
@@ -20,8 +21,12 @@ const FIRST_KEY_RESCUE =
   "the first key was made and its secret is lost: `wadi keys list` shows its id, " +
   "`wadi keys rotate KEY_ID` gives it another";
 
-export async function runServe(given: Given, output: Output): Promise<number> {
-  const { settings, file } = openGivenSettings(given);
+export async function runServe(
+  input: CommandInput,
+  output: Output,
+  references: References,
+): Promise<number> {
+  const { settings, file } = openGivenSettings(input);
   const found = placeData(settings);
   const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
   const place = found.kind === "sqlite" ? { ...found, writer: WRITER } : found;
@@ -33,18 +38,19 @@ export async function runServe(given: Given, output: Output): Promise<number> {
     output,
     storage: nameData(settings),
     watchdog: { script: WATCHDOG, file: placeNote(settings) },
-    build: (around) =>
+    build: (deps) =>
       buildApp({
         settings,
         place,
         ids: createSystemIds(),
         version: VERSION,
+        writeCommands: references.writeCommands,
         secrets_key_file: placeSecretsKey(settings),
-        accepts_loss: hasFlag(given, "accept-loss"),
-        ...around,
+        accepts_loss: hasFlag(input, "accept-loss"),
+        ...deps,
       }),
-    async welcome(operator) {
-      const key = await operator.welcome();
+    async welcome(admin) {
+      const key = await admin.createFirstKey();
       if (key === undefined) return { keys: [], notes: [] };
       const advice = adviseGrant(settings);
       const rescue = FIRST_KEY_RESCUE;
@@ -82,3 +88,19 @@ function adviseGrant({ models, service }: Settings): string[] {
     `          it may not call ${model.id} before \`wadi accounts grant default ${model.id}\``,
   ];
 }
+
+export const commands: readonly Command[] = [
+  {
+    name: "serve",
+    args: [],
+    flags: {
+      host: { takes: "HOST", help: "address to listen on (default 127.0.0.1)" },
+      port: portFlag,
+      "allow-egress": allowEgress,
+      "accept-loss": { help: "start on data that lacks commits, and report how many" },
+    },
+    help: "Serve what wadi.toml says",
+    example: "wadi serve --config wadi.toml",
+    run: runServe,
+  },
+];

@@ -1,16 +1,16 @@
 // From the command line's flags to the settings and the place of the data.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type AllowEntry, readAllowEntry, writeAllowEntry } from "../platform/allow-entry.ts";
-import type { Place } from "../platform/database/index.ts";
+import type { DatabaseLocation } from "../database/index.ts";
+import { type AllowEntry, readAllowEntry, writeAllowEntry } from "../net/index.ts";
 import { MISSING, readStamp } from "../platform/file-watch.ts";
 import {
   loadSettings,
+  type ServiceStandIn,
   type Settings,
   SettingsError,
-  type StandIn,
-} from "../platform/settings/index.ts";
-import { type Given, readList, readNumber, readText, UsageProblem } from "./verb.ts";
+} from "../settings/index.ts";
+import { type CommandInput, readList, readNumber, readText, UsageError } from "./command.ts";
 
 /** Where the settings are looked for unless `--config` says otherwise. */
 export const FILE = "wadi.toml";
@@ -19,14 +19,14 @@ const NOTE_FILE = "watchdog.json";
 /** Enough to keep two cores of a database server busy, few enough to share it. */
 const POSTGRES_CONNECTIONS_MAX = 16;
 
-interface Reading {
+interface SettingsReadOptions {
   /** Goes over all, by the path of the setting. */
   fixed?: Record<string, unknown>;
-  /** false: no model server will be asked, so that its key need not be at hand. */
+  /** Whether keys of model servers must be set: not where none is asked. */
   wants_api_keys?: boolean;
-  /** What stands in for embeddings and search; left out: nothing beside named models. */
-  stand_in?: StandIn;
-  /** true: the file has to be there, also where no flag names it. */
+  /** Stub for embeddings and search. */
+  stand_in?: ServiceStandIn;
+  /** Whether a missing file is an error without --config too. */
   must_exist?: boolean;
 }
 
@@ -39,28 +39,31 @@ export interface SettingsFile {
   read(): Settings;
 }
 
-/** The settings as readGivenSettings, and their file; null: there is none. */
-export function openGivenSettings(given: Given, reading: Reading = {}) {
-  const path = readText(given, "config") ?? FILE;
+/** Reads like readGivenSettings; returns the file too. */
+export function openGivenSettings(input: CommandInput, reading: SettingsReadOptions = {}) {
+  const path = readText(input, "config") ?? FILE;
   const stamp = readStamp(path);
-  const settings = readGivenSettings(given, reading);
-  const read = () => readGivenSettings(given, { ...reading, must_exist: true });
+  const settings = readGivenSettings(input, reading);
+  const read = () => readGivenSettings(input, { ...reading, must_exist: true });
   const file: SettingsFile | null = stamp === MISSING ? null : { path, stamp, read };
   return { settings, file };
 }
 
 /**
  * The settings of `--config`, or of ./wadi.toml where it is there; other flags go over them. Throws
- * a SettingsError, or a UsageProblem where a flag is at fault.
+ * a SettingsError, or a UsageError where a flag is at fault.
  */
-export function readGivenSettings(given: Given, reading: Reading = {}): Settings {
+export function readGivenSettings(
+  input: CommandInput,
+  reading: SettingsReadOptions = {},
+): Settings {
   const { fixed, wants_api_keys, stand_in } = reading;
-  const file = readText(given, "config");
-  const allow = readAllowed(given);
+  const file = readText(input, "config");
+  const allow = readAllowed(input);
   const flags: Record<string, unknown> = {
-    "server.data": readText(given, "data"),
-    "server.host": readText(given, "host"),
-    "server.port": readNumber(given, "port"),
+    "server.data": readText(input, "data"),
+    "server.host": readText(input, "host"),
+    "server.port": readNumber(input, "port"),
     ...fixed,
   };
   try {
@@ -70,18 +73,18 @@ export function readGivenSettings(given: Given, reading: Reading = {}): Settings
     return openPlaces(loadSettings(source), allow);
   } catch (failure) {
     const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];
-    throw failure instanceof SettingsError && flag ? new UsageProblem(`--${flag}`) : failure;
+    throw failure instanceof SettingsError && flag ? new UsageError(`--${flag}`) : failure;
   }
 }
 
 /** What `--allow-egress` opens. */
-function readAllowed(given: Given): AllowEntry[] {
-  return readList(given, "allow-egress").map((text) => {
+function readAllowed(input: CommandInput): AllowEntry[] {
+  return readList(input, "allow-egress").map((text) => {
     try {
       return readAllowEntry(text);
     } catch (failure) {
       if (!(failure instanceof RangeError)) throw failure;
-      throw new UsageProblem(`--allow-egress ${failure.message}, but is "${text}"`);
+      throw new UsageError(`--allow-egress ${failure.message}, but is "${text}"`);
     }
   });
 }
@@ -106,12 +109,12 @@ export function placeNote({ server }: Settings): string {
 }
 
 /**
- * For a verb that works without settings, also where ./wadi.toml is broken: those of `--config`,
+ * For a command that works without settings, also where ./wadi.toml is broken: those of `--config`,
  * which is refused like anywhere else; undefined: none were named.
  */
-export function readNamedSettings(given: Given): Settings | undefined {
-  if (readText(given, "config") === undefined) return undefined;
-  return readGivenSettings(given, { wants_api_keys: false });
+export function readNamedSettings(input: CommandInput): Settings | undefined {
+  if (readText(input, "config") === undefined) return undefined;
+  return readGivenSettings(input, { wants_api_keys: false });
 }
 
 /** Whether the settings' own place holds them; without, the defaults hold. */
@@ -120,7 +123,7 @@ export function hasSettingsFile(): boolean {
 }
 
 /** Where the data of these settings lies. */
-export function placeData({ server }: Settings): Exclude<Place, { kind: "memory" }> {
+export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
   return { kind: "postgres", url: server.database, connections_max: POSTGRES_CONNECTIONS_MAX };
 }

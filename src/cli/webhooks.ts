@@ -1,11 +1,20 @@
-// The verbs of `wadi webhooks`: endpoints, what is sent to them, and what is sent once more.
-import { DELIVERY_STATUSES, Delivery } from "../operator/index.ts";
+// `wadi webhooks`: endpoints, their deliveries, and sending these again.
+import { DELIVERY_STATUSES, Delivery } from "../admin/index.ts";
 import { readDay, readInstant } from "../platform/calendar.ts";
-import { show } from "../platform/shape.ts";
-import { administer } from "./administration.ts";
-import { drawRow, drawTable, type Output, type Row } from "./output.ts";
+import { show } from "../platform/schema.ts";
+import { administer } from "./admin.ts";
+import {
+  account,
+  type Command,
+  type CommandInput,
+  limit,
+  readLimit,
+  readText,
+  readWord,
+  UsageError,
+} from "./command.ts";
+import { drawRow, drawTable, type Output, type OutputRow } from "./output.ts";
 import { quote, quoteWhole } from "./quotation.ts";
-import { type Given, readLimit, readText, readWord, UsageProblem } from "./verb.ts";
 
 const COLUMNS = [
   ...["id", "account", "url", "events", "status", "disabled_reason", "failing_since"],
@@ -16,55 +25,98 @@ const DELIVERY_COLUMNS = [
   ...["completed_at", "last_response_status", "last_error"],
 ];
 
-export async function listEndpoints(given: Given, output: Output): Promise<number> {
-  const account = readText(given, "account") ?? null;
-  const rows: Row[] = await administer(given, ({ webhooks }) => webhooks.list(account));
+export async function listEndpoints(input: CommandInput, output: Output): Promise<number> {
+  const account = readText(input, "account") ?? null;
+  const rows: OutputRow[] = await administer(input, ({ webhooks }) => webhooks.list(account));
   // A caller's text.
   const lines = rows.map((row) => ({ ...row, url: quoteWhole(row.url) }));
   output.print(rows, drawTable(lines, COLUMNS));
   return 0;
 }
 
-export async function listDeliveries(given: Given, output: Output): Promise<number> {
-  const wish = { status: readWord(given, "status", DELIVERY_STATUSES), limit: readLimit(given) };
-  const found = await administer(given, ({ webhooks }) =>
-    webhooks.listDeliveries(given.args[0]!, wish),
+export async function listDeliveries(input: CommandInput, output: Output): Promise<number> {
+  const request = { status: readWord(input, "status", DELIVERY_STATUSES), limit: readLimit(input) };
+  const found = await administer(input, ({ webhooks }) =>
+    webhooks.listDeliveries(input.args[0]!, request),
   );
   const rows = found.map((delivery) => show(Delivery, delivery));
   output.print(rows, drawTable(rows.map(quoteError), DELIVERY_COLUMNS));
   return 0;
 }
 
-export async function replayDelivery(given: Given, output: Output): Promise<number> {
-  const found = await administer(given, ({ webhooks }) => webhooks.replay(given.args[0]!));
+export async function replayDelivery(input: CommandInput, output: Output): Promise<number> {
+  const found = await administer(input, ({ webhooks }) => webhooks.replay(input.args[0]!));
   const delivery = show(Delivery, found);
   output.print(delivery, drawRow(quoteError(delivery)));
   return 0;
 }
 
-export async function recoverDeliveries(given: Given, output: Output): Promise<number> {
-  const since = readTime(given, "since");
-  if (since === null) throw new UsageProblem("webhooks recover takes --since TIME");
-  const wish = { since, until: readTime(given, "until") };
-  const queued = await administer(given, ({ webhooks }) => webhooks.recover(given.args[0]!, wish));
+export async function recoverDeliveries(input: CommandInput, output: Output): Promise<number> {
+  const since = readTime(input, "since");
+  if (since === null) throw new UsageError("webhooks recover takes --since TIME");
+  const request = { since, until: readTime(input, "until") };
+  const queued = await administer(input, ({ webhooks }) =>
+    webhooks.recover(input.args[0]!, request),
+  );
   const row = { queued };
   output.print(row, drawRow(row));
   return 0;
 }
 
-/** Milliseconds since 1970; null: the flag is not there. */
-function readTime(given: Given, name: string): number | null {
-  const text = readText(given, name);
+/** Milliseconds since 1970. */
+function readTime(input: CommandInput, name: string): number | null {
+  const text = readText(input, name);
   if (text === undefined) return null;
   const time_ms = readDay(text) ?? readInstant(text);
   if (time_ms !== null) return time_ms;
-  throw new UsageProblem(
+  throw new UsageError(
     `--${name} takes a time such as 2027-01-05 or 2027-01-05T09:30:00Z, but is "${text}"`,
   );
 }
 
 /** What an endpoint answered may stand in it. */
-function quoteError(row: Row): Row {
+function quoteError(row: OutputRow): OutputRow {
   const { last_error } = row;
   return { ...row, last_error: last_error === null ? null : quote(last_error) };
 }
+
+export const commands: readonly Command[] = [
+  {
+    name: "webhooks list",
+    args: [],
+    flags: { account },
+    help: "List endpoints and their health",
+    example: "wadi webhooks list --account acme",
+    run: listEndpoints,
+  },
+  {
+    name: "webhooks deliveries",
+    args: ["ID"],
+    flags: {
+      status: { takes: "NAME", help: "status of the deliveries, such as failed" },
+      limit,
+    },
+    help: "List an endpoint's newest deliveries",
+    example: "wadi webhooks deliveries 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --status failed",
+    run: listDeliveries,
+  },
+  {
+    name: "webhooks replay",
+    args: ["ID"],
+    flags: {},
+    help: "Send a delivery again with its webhook-id",
+    example: "wadi webhooks replay 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    run: replayDelivery,
+  },
+  {
+    name: "webhooks recover",
+    args: ["ID"],
+    flags: {
+      since: { takes: "TIME", help: "time of the first one, such as 2027-01-05T09:30:00Z" },
+      until: { takes: "TIME", help: "time of the last one (default now)" },
+    },
+    help: "Send the deliveries again that an endpoint lost",
+    example: "wadi webhooks recover 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --since 2027-01-05",
+    run: recoverDeliveries,
+  },
+];

@@ -1,16 +1,20 @@
 // The gateway: what callers reach of chats, embeddings and web search, and the ledger behind them.
-export { createChangesPage } from "./chat/changes-page.ts";
-export type { RoundAnswer, RoundAsk, RoundFailure } from "./chat/inside.ts";
+export { writeChanges } from "./chat/changes-page.ts";
+export type {
+  InternalChatError,
+  InternalChatRequest,
+  InternalCompletion,
+} from "./chat/internal-client.ts";
+export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
-export { openEmbedder } from "./embeddings/supply.ts";
-export type { InsideCaller } from "./inside.ts";
-export { showRequests } from "./ledger/figures.ts";
-export { readUsage } from "./ledger/opening.ts";
-export { createLedgerSweeps } from "./ledger/retention.ts";
-export type { UsageBy, UsageSum } from "./ledger/store.ts";
-export { type GatewayInside, openGateway } from "./opening.ts";
-export { createRunning } from "./running.ts";
+export { createInFlight } from "./in-flight.ts";
+export type { InternalCaller } from "./internal-caller.ts";
+export { showShared } from "./metered/metrics.ts";
+export type { MeteredBackendOptions } from "./metered/service.ts";
+export { createGateway, type GatewayInternal } from "./module.ts";
+export { showRequests } from "./request-log/metrics.ts";
+export { createUsageReader } from "./request-log/module.ts";
+export { createRequestLogSweeps } from "./request-log/retention.ts";
+export type { GatewayUsage, UsageGrouping } from "./request-log/store.ts";
+export { openSearchEngine } from "./search/backend.ts";
 export { readWish, SEARCH_FIELDS } from "./search/request.ts";
-export { openSearchEngine } from "./search/supply.ts";
-export { showShared } from "./shared/figures.ts";
-export type { SharedSupplyOptions } from "./shared/service.ts";

@@ -1,8 +1,8 @@
 // The header in which a JSON reply tells where its time went.
 
 /** `wait;dur=0, upstream;dur=812.4, total;dur=813.1`: what is left of the total is our own. */
-export function writeServerTiming(total_ms: number, answer_ms: number, waited_ms = 0): string {
-  const upstream = round(Math.max(0, answer_ms - waited_ms));
+export function writeServerTiming(total_ms: number, answerMs: number, waited_ms = 0): string {
+  const upstream = round(Math.max(0, answerMs - waited_ms));
   return `wait;dur=${round(waited_ms)}, upstream;dur=${upstream}, total;dur=${round(total_ms)}`;
 }
 

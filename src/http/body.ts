@@ -1,7 +1,7 @@
 // Reads a body within its limits of bytes and time, and JSON within those of depth.
 import type { Clock } from "../platform/clock.ts";
-import { Refusal, refuse } from "../platform/refusal.ts";
-import type { Tally } from "./meter.ts";
+import { ApiError, apiError } from "../platform/errors.ts";
+import type { RequestRecorder } from "./request-recorder.ts";
 import { shorten } from "./validation.ts";
 
 /** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
@@ -13,7 +13,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]{1,64}\+)?json[ \t]*(?:;|$)/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Who wants to know how large a body is, or was when it broke off. */
-type Counted = Pick<Tally, "request_bytes">;
+type Counted = Pick<RequestRecorder, "request_bytes">;
 
 /** The parsed body, `{}` where none was sent; refuses what is too large, late, deep or no JSON. */
 export async function readJson(
@@ -26,12 +26,12 @@ export async function readJson(
   if (bytes.length === 0) return {};
   const type = request.headers.get("content-type");
   if (type !== null && !JSON_TYPE.test(type)) {
-    throw refuse("validation", { message: "The content type must be application/json." });
+    throw apiError("validation", { message: "The content type must be application/json." });
   }
   const parsed = parseBody(bytes);
   if (!("fault" in parsed)) return parsed.value;
   const { fault: message, param } = parsed;
-  throw refuse("validation", {
+  throw apiError("validation", {
     message,
     ...(param !== undefined && { param }),
   });
@@ -73,7 +73,7 @@ export async function readBytes(
   const whole = announced === null ? readPieces(reader, bytes_max, counted) : request.bytes();
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(BODY_TIMEOUT_MS, () => {
-    late.reject(refuse("validation", { message: "The body did not arrive in time." }));
+    late.reject(apiError("validation", { message: "The body did not arrive in time." }));
   });
   try {
     return await Promise.race([whole, late.promise]);
@@ -81,7 +81,7 @@ export async function readBytes(
     // What is left of it is thrown away behind the reply.
     reader?.releaseLock();
     // The connection is gone: this refusal reaches nobody.
-    throw failure instanceof Refusal ? failure : refuse("client_closed_request");
+    throw failure instanceof ApiError ? failure : apiError("client_closed_request");
   } finally {
     cancel();
   }
@@ -122,9 +122,9 @@ async function readPieces(
 }
 
 /** gateway.errors.request_too_large, agents.errors.p10 */
-function tooLarge(bytes_max: number): Refusal {
+function tooLarge(bytes_max: number): ApiError {
   const message = `The body is larger than ${bytes_max / 1024} KB.`;
-  return refuse("request_too_large", { message });
+  return apiError("request_too_large", { message });
 }
 
 /**

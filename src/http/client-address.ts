@@ -1,11 +1,5 @@
 // Where a request comes from: its peer, or what the operator's own proxies say of theirs.
-import {
-  type Address,
-  isWithin,
-  type Network,
-  readAddress,
-  readNetwork,
-} from "../platform/network.ts";
+import { type Address, isWithin, type Network, readAddress, readNetwork } from "../net/index.ts";
 
 /** Of a request whose socket is gone, or that never had one. */
 const NOWHERE = "nowhere";

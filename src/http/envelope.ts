@@ -1,5 +1,11 @@
 // The only writer of error JSON: a refusal in the envelope of its half.
-import { type Code, type Half, type Refusal, shownCode, typeOf } from "../platform/refusal.ts";
+import {
+  type ApiError,
+  type ErrorCode,
+  publicCode,
+  type Surface,
+  typeOf,
+} from "../platform/errors.ts";
 
 /** First segments below /v1 that belong to the agent service; every other path is the gateway's. */
 const AGENT_SEGMENTS = new Set([
@@ -14,7 +20,7 @@ const AGENT_SEGMENTS = new Set([
 ]);
 
 /** The half whose envelope answers a path, known or not. */
-export function halfOfPath(path: string): Half {
+export function surfaceOfPath(path: string): Surface {
   const [, version, segment = ""] = path.split(/[?#]/, 1)[0]!.split("/", 3);
   return version === "v1" && AGENT_SEGMENTS.has(segment) ? "agents" : "gateway";
 }
@@ -27,34 +33,40 @@ interface ErrorBody {
 }
 
 /** The `error` object of a refusal; `status` decides its type. */
-function describeError(code: Code, half: Half, status: number, message: string, param?: string) {
+function describeError(
+  code: ErrorCode,
+  surface: Surface,
+  status: number,
+  message: string,
+  param?: string,
+) {
   const error: ErrorBody = { message, type: typeOf(status) };
-  const shown = shownCode(code, half);
+  const shown = publicCode(code, surface);
   if (shown !== null) error.code = shown;
   // gateway.authentication.4: `param` is absent when the route itself needs the scope.
-  const isRouteScope = half === "gateway" && code === "scope_required" && param === undefined;
+  const isRouteScope = surface === "gateway" && code === "scope_required" && param === undefined;
   if (!isRouteScope) error.param = param ?? null;
   return error;
 }
 
 /** gateway.errors.p1, gateway.errors.p5, agents.errors.p1: a reply, in its half's envelope. */
-export function answerRefusal(refusal: Refusal, half: Half, request_id: string): Response {
-  return sendRefusal(refusal, writeEnvelope(refusal, half, request_id), request_id);
+export function respondError(refusal: ApiError, surface: Surface, request_id: string): Response {
+  return sendError(refusal, writeEnvelope(refusal, surface, request_id), request_id);
 }
 
 /** The body of a refusal's reply. */
-export function writeEnvelope(refusal: Refusal, half: Half, request_id: string): string {
+export function writeEnvelope(refusal: ApiError, surface: Surface, request_id: string): string {
   const { code, message, say, status } = refusal;
-  const error = describeError(code, half, status, message, say.param);
+  const error = describeError(code, surface, status, message, say.param);
   // gateway.resources.envelope.p1, gateway.versioning.2: the legacy fields stand beside `error`.
   const body =
-    half === "gateway"
+    surface === "gateway"
       ? { error, request_id, statusCode: status, message: [message], code: error.code }
       : { error };
   return JSON.stringify(body);
 }
 
-export function sendRefusal({ say, status }: Refusal, body: string, request_id: string): Response {
+export function sendError({ say, status }: ApiError, body: string, request_id: string): Response {
   return new Response(body, {
     status,
     headers: {
@@ -66,7 +78,12 @@ export function sendRefusal({ say, status }: Refusal, body: string, request_id: 
 }
 
 /** gateway.events.4: the frame of a failure inside a stream, without the legacy fields. */
-export function writeErrorFrame(code: Code, message: string, request_id: string, param?: string) {
+export function writeErrorFrame(
+  code: ErrorCode,
+  message: string,
+  request_id: string,
+  param?: string,
+) {
   // gateway.errors.p6: `server_error`, unless it is the caller's part.
   const status = code === "context_length_exceeded" ? 400 : 502;
   const error = describeError(code, "gateway", status, message, param);

@@ -1,6 +1,6 @@
 // The two pages that balancers and supervisors ask: alive, and ready.
 import { type Clock, endsWithin } from "../platform/clock.ts";
-import type { Page } from "./entrance.ts";
+import type { StaticPage } from "./server.ts";
 
 /** Anybody may ask: a burst of questions must not become a burst of database writes. */
 const ANSWER_KEPT_MS = 1_000;
@@ -9,19 +9,19 @@ const ANSWER_KEPT_MS = 1_000;
 const PATIENCE_MS = 5_000;
 
 /** What stands beside chat; it decides nothing, so that its outage takes no chat away. */
-export interface Beside {
+export interface ServiceHealth {
   name: string;
   state: "on" | "down" | "off" | "damaged";
 }
 
-export interface HealthOptions {
+export interface HealthPageOptions {
   clock: Clock;
   /** Whether requests can be served. */
   isReady(): Promise<boolean>;
   /** True: no new ones are. */
   isStopping(): boolean;
   /** As it stands now. */
-  listBeside(): readonly Beside[];
+  listBeside(): readonly ServiceHealth[];
 }
 
 /** Strangers are told words, and no detail. */
@@ -30,7 +30,7 @@ export function createHealthPages({
   isReady,
   isStopping,
   listBeside,
-}: HealthOptions): Page[] {
+}: HealthPageOptions): StaticPage[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
   /** null: nothing is being asked. One question at a time: each waits for a connection. */

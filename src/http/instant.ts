@@ -1,7 +1,7 @@
 // Instants as callers write them, in a query or a body.
 import { type TString, Type } from "@sinclair/typebox";
 import { readInstant } from "../platform/calendar.ts";
-import { refuse } from "../platform/refusal.ts";
+import { apiError } from "../platform/errors.ts";
 
 const CHARACTERS_MAX = 40;
 const EXAMPLE = "2026-11-20T17:42:00.000Z";
@@ -21,5 +21,5 @@ export function requireInstant(param: string, text: string): number {
   if (time_ms !== null) return time_ms;
   const message = `\`${param}\` must be an instant such as ${EXAMPLE}.`;
   // agents.errors.invalid_request
-  throw refuse("invalid_request", { param, message });
+  throw apiError("invalid_request", { param, message });
 }

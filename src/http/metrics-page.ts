@@ -1,10 +1,10 @@
 // The page that Prometheus asks: figures of the whole program, for whoever holds its token.
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Metrics } from "../platform/metrics.ts";
-import type { Page } from "./entrance.ts";
+import type { StaticPage } from "./server.ts";
 
 /** `token` null: anybody may look, which only `dev` allows. */
-export function createMetricsPage(metrics: Metrics, token: string | null): Page {
+export function createMetricsPage(metrics: Metrics, token: string | null): StaticPage {
   return {
     path: "/metrics",
     async answer(request) {

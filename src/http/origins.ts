@@ -1,5 +1,5 @@
 // Decides which web pages may ask: by the Host and Origin of a request, and by CORS.
-import { type Refusal, refuse } from "../platform/refusal.ts";
+import { type ApiError, apiError } from "../platform/errors.ts";
 
 export interface OriginRules {
   /** True: everybody knows the keys, so that only names of this machine are answered. */
@@ -12,7 +12,7 @@ export interface OriginRules {
 
 export interface Origins {
   /** Of a request that another website may have had sent; null: it goes on. */
-  judge(request: Request): Refusal | null;
+  judge(request: Request): ApiError | null;
   /** The opened origin that a request names; null: it is answered without CORS. */
   match(request: Request): string | null;
   /** The answer to a browser that asks whether it may ask; null: it is an ordinary request. */
@@ -62,12 +62,12 @@ export function createOrigins({ isLocalOnly, publicUrl, corsOrigins }: OriginRul
       if (!isLocalOnly) return null;
       const { headers } = request;
       if (!isOwn(headers.get("host") ?? undefined)) {
-        return refuse("permission_denied", { message: NOT_THIS_HOST });
+        return apiError("permission_denied", { message: NOT_THIS_HOST });
       }
       const origin = headers.get("origin");
       if (origin === null || isOwn(ORIGIN.exec(origin)?.[1])) return null;
       if (match(request) !== null) return null;
-      return refuse("permission_denied", { message: NOT_THIS_PAGE });
+      return apiError("permission_denied", { message: NOT_THIS_PAGE });
     },
     answerPreflight({ method, headers }, origin) {
       if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return null;

@@ -1,7 +1,7 @@
 // Cursors of pages: where a list went on, as a text that only the same list takes back.
 import { Type } from "@sinclair/typebox";
-import { type Refusal, refuse } from "../platform/refusal.ts";
-import { maybe } from "../platform/shape.ts";
+import { type ApiError, apiError } from "../platform/errors.ts";
+import { maybe } from "../platform/schema.ts";
 
 type Position = readonly (string | number)[];
 
@@ -24,7 +24,7 @@ export const NEXT_BEFORE = maybe(
 );
 
 /** What a list takes as `before` to go on behind `position`. */
-export function writeCursor(list: string, position: Position): string {
+export function encodeCursor(list: string, position: Position): string {
   const json = JSON.stringify(position);
   const checksum = new Bun.CryptoHasher("sha256").update(`${list}\n${json}`).digest();
   const bytes = Buffer.concat([checksum.subarray(0, CHECKSUM_BYTES), Buffer.from(json)]);
@@ -34,36 +34,36 @@ export function writeCursor(list: string, position: Position): string {
 }
 
 /** agents.errors.p9: anything but what `writeCursor` wrote for the same list is refused. */
-export function readCursor(list: string, text: string): (string | number)[] {
+export function decodeCursor(list: string, text: string): (string | number)[] {
   const position = text.length <= CHARACTERS_MAX ? decode(text) : null;
   // Written again it must be the same: checksum, list and spelling are all judged by that.
-  if (position && writeCursor(list, position) === text) return position;
-  throw refuseCursor();
+  if (position && encodeCursor(list, position) === text) return position;
+  throw cursorError();
 }
 
 /** The place of an item in a list that is in the order of an instant and then of ids. */
-export interface Place {
+export interface ListPosition {
   /** In milliseconds since 1970. */
   at: number;
   id: string;
 }
 
-export function writePlace(list: string, { at, id }: Place): string {
-  return writeCursor(list, [at, id]);
+export function encodePosition(list: string, { at, id }: ListPosition): string {
+  return encodeCursor(list, [at, id]);
 }
 
 /** Its checksum keeps no secret: who computes one for other values is refused all the same. */
-export function readPlace(list: string, text: string): Place {
-  const [at, id, ...others] = readCursor(list, text);
+export function decodePosition(list: string, text: string): ListPosition {
+  const [at, id, ...others] = decodeCursor(list, text);
   const isPlace = Number.isSafeInteger(at) && typeof id === "string" && ID.test(id);
-  if (!isPlace || others.length > 0) throw refuseCursor();
+  if (!isPlace || others.length > 0) throw cursorError();
   return { at: at as number, id: id as string };
 }
 
 /** Also of a list whose cursor holds something else: its checksum keeps no secret. */
-export function refuseCursor(): Refusal {
+export function cursorError(): ApiError {
   const message = "`before` must be a `next_before` of this list.";
-  return refuse("validation", { param: "before", message });
+  return apiError("validation", { param: "before", message });
 }
 
 function decode(text: string): (string | number)[] | null {

@@ -1,12 +1,12 @@
 // Reads what stands in a URL beside its route: parameters of the path and those behind it.
 import type { TObject } from "@sinclair/typebox";
-import { type Refusal, refuse } from "../platform/refusal.ts";
+import { type ApiError, apiError } from "../platform/errors.ts";
 import { listUuids, lowerUuids } from "./identifier.ts";
 import type { Path, RouteSpec } from "./route.ts";
 import { compileCheck, shorten } from "./validation.ts";
 
 type Values = Record<string, unknown>;
-export interface Parameters {
+export interface RouteParameters {
   params: unknown;
   query: unknown;
 }
@@ -21,15 +21,15 @@ const WHOLE_NUMBER = /^-?[0-9]{1,15}$/;
 export function compileParameters(
   path: Path,
   spec: Pick<RouteSpec, "params" | "query" | "ignores_unknown_query">,
-  refuses_query: boolean,
-): (url: string) => Parameters {
+  refusesQuery: boolean,
+): (url: string) => RouteParameters {
   const { params, query, ignores_unknown_query } = spec;
   const readParams = params && compileParams(path, params);
   const readQuery = query && compileQuery(query, ignores_unknown_query === true);
   return (url) => {
     const found = readParams?.(url);
     if (readQuery) return { params: found, query: readQuery(queryOf(url)) };
-    if (refuses_query) refuseQuery(queryOf(url));
+    if (refusesQuery) refuseQuery(queryOf(url));
     return { params: found, query: undefined };
   };
 }
@@ -78,7 +78,7 @@ function decodeStep(text: string): string {
 }
 
 /** agents.errors.p9: a query that fails validation, or has an unknown field. */
-function compileQuery(schema: TObject, ignores_unknown: boolean): (query: string) => Values {
+function compileQuery(schema: TObject, ignoresUnknown: boolean): (query: string) => Values {
   const check = compileCheck(schema);
   const uuids = listUuids(schema);
   const fields = new Map(Object.entries(schema.properties));
@@ -92,7 +92,7 @@ function compileQuery(schema: TObject, ignores_unknown: boolean): (query: string
       else values[name] = field.type === "integer" ? readWhole(text) : text;
     }
     check(values);
-    if (unknown !== undefined && !ignores_unknown) throw refuseUnknown(unknown);
+    if (unknown !== undefined && !ignoresUnknown) throw refuseUnknown(unknown);
     lowerUuids(values, uuids);
     return values;
   };
@@ -108,10 +108,10 @@ function refuseQuery(query: string): void {
   for (const name of new URLSearchParams(query).keys()) throw refuseUnknown(name);
 }
 
-function refuseUnknown(name: string): Refusal {
+function refuseUnknown(name: string): ApiError {
   return refuseParameter(shorten(name), "is not a parameter of this route");
 }
 
-function refuseParameter(param: string, says: string): Refusal {
-  return refuse("validation", { param, message: `\`${param}\` ${says}.` });
+function refuseParameter(param: string, says: string): ApiError {
+  return apiError("validation", { param, message: `\`${param}\` ${says}.` });
 }

@@ -1,12 +1,12 @@
 // What a route says of itself, what its handler is asked, and what it answers.
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
-import type { Code, Half } from "../platform/refusal.ts";
+import type { ErrorCode, Surface } from "../platform/errors.ts";
 import type { Trace } from "../platform/trace.ts";
-import type { DocumentedHeader, RequestHeader } from "./document-headers.ts";
-import type { Meter, Tally } from "./meter.ts";
+import type { DocumentedHeader, RequestHeader } from "./openapi/headers.ts";
+import type { RecorderFactory, RequestRecorder } from "./request-recorder.ts";
 
-export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /**
  * gateway.p4, gateway.p5, gateway.versioning.1, agents.p3, agents.versioning.3: every route lies
  * below the version.
@@ -30,7 +30,7 @@ interface DocumentedReply {
 /** Enough to judge a request, and to document it. */
 export interface RouteSpec<
   B extends TSchema = TSchema,
-  T extends Tally = Tally,
+  T extends RequestRecorder = RequestRecorder,
   P extends TObject = TObject,
   Q extends TObject = TObject,
 > {
@@ -39,7 +39,7 @@ export interface RouteSpec<
   /** The scope that the route itself needs; left out: none. */
   scope?: Scope;
   /** agents.authentication.3: the scope is asked for in the grace period, too. */
-  is_scope_certain?: true;
+  isScopeCertain?: true;
   /** Needs no key: it is asked for a signature. */
   is_signed?: true;
   /** Where it is switched off, the route refuses whatever it is asked. */
@@ -62,20 +62,20 @@ export interface RouteSpec<
   /** The reply may take as long as a model takes: the connection is not closed for being idle. */
   is_slow?: boolean;
   /** Keeps accounts of its requests; left out: nobody does. */
-  meter?: Meter<T>;
+  meter?: RecorderFactory<T>;
   replies: Record<number, DocumentedReply>;
   /** The codes that this route can refuse with, beside those of every route. */
-  refusals: readonly Code[];
+  refusals: readonly ErrorCode[];
   /** What they say, for the document, where it is not the catalogue's sentence. */
-  refusal_sentences?: Readonly<Partial<Record<Code, string>>>;
+  refusal_sentences?: Readonly<Partial<Record<ErrorCode, string>>>;
   /** What the refusals of a status carry, beside what those of every route do. */
   refusal_headers?: Readonly<Record<number, readonly DocumentedHeader[]>>;
 }
 
 /** The value of a schema; undefined: the route has none. */
-export type Read<S extends TSchema> = [S] extends [never] ? undefined : Static<S>;
+export type Decoded<S extends TSchema> = [S] extends [never] ? undefined : Static<S>;
 
-export interface Ask<B, T = unknown, P = unknown, Q = unknown> {
+export interface HandlerContext<B, T = unknown, P = unknown, Q = unknown> {
   caller: Caller;
   params: P;
   query: Q;
@@ -84,40 +84,40 @@ export interface Ask<B, T = unknown, P = unknown, Q = unknown> {
   request_id: string;
   trace: Trace | null;
   /** Of a metered route: the handler closes it when it answers with a `Response` of its own. */
-  tally: T;
+  recorder: T;
 }
 
 /** A ready response, or a status and the value that becomes its JSON body (of 204: null). */
-export type Reply =
+export type HandlerReply =
   | Response
   | readonly [status: number, value: unknown, headers?: Record<string, string>];
 export type Handler<B, T = unknown, P = unknown, Q = unknown> = (
-  ask: Ask<B, T, P, Q>,
-) => Promise<Reply> | Reply;
+  ask: HandlerContext<B, T, P, Q>,
+) => Promise<HandlerReply> | HandlerReply;
 
 /** Makes a route of a verb that carries a body. */
 export type Register = <
   B extends TSchema = never,
-  T extends Tally = Tally,
+  T extends RequestRecorder = RequestRecorder,
   P extends TObject = never,
   Q extends TObject = never,
 >(
   path: Path,
   spec: RouteSpec<B, T, P, Q>,
-  handler: Handler<Read<B>, T, Read<P>, Read<Q>>,
+  handler: Handler<Decoded<B>, T, Decoded<P>, Decoded<Q>>,
 ) => void;
 
 /** Makes a route of a verb that carries none. */
 export type RegisterBodiless = <P extends TObject = never, Q extends TObject = never>(
   path: Path,
-  spec: RouteSpec<never, Tally, P, Q>,
-  handler: Handler<undefined, Tally, Read<P>, Read<Q>>,
+  spec: RouteSpec<never, RequestRecorder, P, Q>,
+  handler: Handler<undefined, RequestRecorder, Decoded<P>, Decoded<Q>>,
 ) => void;
 
 export interface Route {
-  verb: Verb;
+  method: HttpMethod;
   path: Path;
-  half: Half;
+  surface: Surface;
   spec: RouteSpec;
   answer(request: Request): Promise<Response>;
 }

@@ -1,5 +1,5 @@
 // Server-sent events out, to one caller; who does not read holds the source back.
-import { contain } from "../platform/contain.ts";
+import { guardCallback } from "../platform/error-boundary.ts";
 
 /** What may wait unread for one caller before the source is held back. */
 const UNREAD_MAX = 64 * 1024;
@@ -40,7 +40,7 @@ export interface EventStream {
 export function openEventStream(
   request_signal: AbortSignal,
   onBug: (bug: unknown) => void,
-  stream_headers: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
+  streamHeaders: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
 ): EventStream {
   const leaving = new AbortController();
   const over = Promise.withResolvers<void>();
@@ -53,7 +53,7 @@ export function openEventStream(
   let unsent = "";
   let sent_bytes = 0;
   /** Of the last of it. */
-  let written_bytes = 0;
+  let writtenBytes = 0;
   const { resume, waitForRoom } = createDrain();
 
   const breakOff = () => {
@@ -69,10 +69,10 @@ export function openEventStream(
     onBug(bug);
     leave();
   };
-  const flush = contain(fail, () => {
+  const flush = guardCallback(fail, () => {
     if (isFull || !isOpen || unsent === "") return;
-    written_bytes = Buffer.byteLength(unsent);
-    sent_bytes += written_bytes;
+    writtenBytes = Buffer.byteLength(unsent);
+    sent_bytes += writtenBytes;
     // It is taken in any case; a promise says that the caller has to read before there is more.
     const taken = sink!.write(unsent);
     unsent = "";
@@ -94,7 +94,7 @@ export function openEventStream(
     if (sink) over.resolve();
   };
   hearLeaving(request_signal, leave);
-  const begin = contain(fail, (given: ReadableStreamDirectController) => {
+  const begin = guardCallback(fail, (given: ReadableStreamDirectController) => {
     sink = given;
     isOpen ? goOn() : end();
   });
@@ -107,7 +107,7 @@ export function openEventStream(
   };
   return {
     answer: (status, headers) =>
-      new Response(body, { status, headers: { ...headers, ...stream_headers } }),
+      new Response(body, { status, headers: { ...headers, ...streamHeaders } }),
     send: (json) => write(writeFrame(json)),
     pass: write,
     comment: (text) => void write(`: ${text}\n\n`),
@@ -117,12 +117,12 @@ export function openEventStream(
       isOpen = false;
       sent_bytes += Buffer.byteLength(unsent);
       resume();
-      contain(fail, end)();
+      guardCallback(fail, end)();
     },
     breakOff,
     left: leaving.signal,
     countSent: () => sent_bytes,
-    countUnread: () => (isFull ? written_bytes : 0) + unsent.length,
+    countUnread: () => (isFull ? writtenBytes : 0) + unsent.length,
   };
 }
 

@@ -6,7 +6,7 @@ const UNREAD_BYTES_MAX = 256 * 1024;
 const UNREAD_MS_MAX = 5_000;
 const SILENT_MS_MAX = 1_000;
 
-type Rest = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
+type UnreadRest = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
 
 /** Whether no more than that can be left of the body, whatever became of the request. */
 export function isBounded({ headers }: Request): boolean {
@@ -18,7 +18,7 @@ export function isBounded({ headers }: Request): boolean {
  * Sends a reply at once and closes the connection behind it, as soon as the body has ended or
  * enough of it was thrown away. Closed sooner, its sender would see a reset and not the reply.
  */
-export async function closeBehind(
+export async function closeAfterReply(
   request: Request,
   reply: Response | Promise<Response>,
   clock: Clock,
@@ -46,13 +46,13 @@ export async function closeBehind(
 }
 
 /** Until it ends, was enough, took too long or nobody sends it any more. */
-async function throwAway(rest: Rest, signal: AbortSignal, clock: Clock): Promise<void> {
+async function throwAway(rest: UnreadRest, signal: AbortSignal, clock: Clock): Promise<void> {
   const over = Promise.withResolvers<null>();
   const end = () => over.resolve(null);
-  const began_at = clock.monotonic();
+  const beganAt = clock.monotonic();
   let length = 0;
   const look = (before: number) => {
-    const isLate = clock.monotonic() - began_at >= UNREAD_MS_MAX;
+    const isLate = clock.monotonic() - beganAt >= UNREAD_MS_MAX;
     if (isLate || length === before) return end();
     cancel = clock.after(SILENT_MS_MAX, () => look(length));
   };

@@ -1,10 +1,10 @@
 // From a TypeBox schema to its check, and from a value that fails it to the first field at fault.
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { refuse } from "../platform/refusal.ts";
-import { rulesOf } from "../platform/shape.ts";
+import { apiError } from "../platform/errors.ts";
+import { rulesOf } from "../platform/schema.ts";
 
-export interface Fault {
+export interface FieldError {
   /** Path of the field, such as `messages.0.role`; empty: the body itself. */
   param: string;
   /** A sentence for people. */
@@ -37,10 +37,10 @@ export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => 
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema);
     if (compiled.Check(value) && rules.every((judge) => judge(value) === null)) return value;
-    const fault = findFault(schema, value, "");
+    const fault = findFieldError(schema, value, "");
     // The walk counts code points where the compiled check counts UTF-16 units: it is the judge.
     if (!fault) return value as Static<S>;
-    throw refuse("validation", fault.param ? fault : { message: fault.message });
+    throw apiError("validation", fault.param ? fault : { message: fault.message });
   };
 }
 
@@ -65,7 +65,7 @@ function requireKnownKeywords(schema: TSchema): void {
 }
 
 /** The first field in declared order that breaks the schema; null: none does. */
-export function findFault(schema: TSchema, value: unknown, path: string): Fault | null {
+export function findFieldError(schema: TSchema, value: unknown, path: string): FieldError | null {
   if (schema.anyOf) return findUnionFault(listVariants(schema), value, path);
   if ("const" in schema) {
     return value === schema.const ? null : explain(path, `must be ${nameWanted([schema])}`, value);
@@ -90,14 +90,14 @@ export function findFault(schema: TSchema, value: unknown, path: string): Fault 
   }
 }
 
-function findObjectFault(schema: TObject, value: unknown, path: string): Fault | null {
+function findObjectFault(schema: TObject, value: unknown, path: string): FieldError | null {
   if (!isOfType(schema, value)) return explain(path, "must be an object", value);
   const fields = value as Record<string, unknown>;
   const rules = rulesOf(schema);
   for (const [name, inner] of Object.entries(schema.properties)) {
     const place = join(path, name);
     if (Object.hasOwn(fields, name)) {
-      const fault = findFault(inner, fields[name], place);
+      const fault = findFieldError(inner, fields[name], place);
       const isOptional = !schema.required?.includes(name);
       if (fault && isOptional && fields[name] === null) return explainNull(fault);
       if (fault) return fault;
@@ -113,7 +113,7 @@ function findObjectFault(schema: TObject, value: unknown, path: string): Fault |
   return explain(join(path, shorten(unknown)), "is not a field of this request");
 }
 
-function findArrayFault(schema: TSchema, value: unknown, path: string): Fault | null {
+function findArrayFault(schema: TSchema, value: unknown, path: string): FieldError | null {
   if (!Array.isArray(value)) return explain(path, "must be a list", value);
   const { minItems, maxItems } = schema;
   if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length)) {
@@ -122,7 +122,7 @@ function findArrayFault(schema: TSchema, value: unknown, path: string): Fault | 
   for (let i = 0; i < value.length; i++) {
     // Thousands of items may stand in front of the one at fault: they are not walked.
     if (isAccepted(schema.items, value[i])) continue;
-    const fault = findFault(schema.items, value[i], join(path, String(i)));
+    const fault = findFieldError(schema.items, value[i], join(path, String(i)));
     if (fault) return fault;
   }
   return null;
@@ -139,7 +139,7 @@ function isAccepted(items: TSchema, value: unknown): boolean {
   return compiled.Check(value);
 }
 
-function findStringFault(schema: TSchema, value: unknown, path: string): Fault | null {
+function findStringFault(schema: TSchema, value: unknown, path: string): FieldError | null {
   const quoted = UNQUOTED in schema ? undefined : value;
   if (typeof value !== "string") return explain(path, "must be a string", quoted);
   const { minLength, maxLength, pattern } = schema;
@@ -163,18 +163,20 @@ function isLengthOutside(value: string, min: number, max: number): boolean {
   return length < min || length > max;
 }
 
-function findNumberFault(schema: TSchema, value: unknown, path: string): Fault | null {
+function findNumberFault(schema: TSchema, value: unknown, path: string): FieldError | null {
   const { minimum, maximum } = schema;
-  const number = value as number;
-  const isInside = (minimum ?? number) <= number && number <= (maximum ?? number);
-  if (isOfType(schema, value) && isInside) return null;
+  // The type is judged first: to compare an object, its own `toString` would be called.
+  if (isOfType(schema, value)) {
+    const number = value as number;
+    if ((minimum ?? number) <= number && number <= (maximum ?? number)) return null;
+  }
   const bounds = nameBounds(minimum, maximum);
   const link = bounds.startsWith("at") ? " of " : " from ";
   return explain(path, `must be ${nameWanted([schema])}${bounds && link + bounds}`, value);
 }
 
-function findUnionFault(variants: TSchema[], value: unknown, path: string): Fault | null {
-  const faults = variants.map((variant) => findFault(variant, value, path));
+function findUnionFault(variants: TSchema[], value: unknown, path: string): FieldError | null {
+  const faults = variants.map((variant) => findFieldError(variant, value, path));
   if (faults.includes(null)) return null;
   // The variant that is meant: the first whose marks the value carries, else the one of its type.
   const tagged = variants.findIndex((variant) => carriesTag(variant, value));
@@ -187,10 +189,10 @@ function findUnionFault(variants: TSchema[], value: unknown, path: string): Faul
 }
 
 /** No variant's tag is carried: the tag itself is at fault, such as a message's role. */
-function findTagFault(variants: TSchema[], value: unknown, path: string): Fault {
+function findTagFault(variants: TSchema[], value: unknown, path: string): FieldError {
   const fields = Object.entries((variants[0] as TObject).properties ?? {});
   const tag = fields.find(([, inner]) => "const" in inner)?.[0];
-  if (tag === undefined) return findFault(variants[0]!, value, path)!;
+  if (tag === undefined) return findFieldError(variants[0]!, value, path)!;
   const place = join(path, tag);
   if (!Object.hasOwn(value as object, tag)) return explain(place, "is required");
   const choices = variants.map((variant) => (variant as TObject).properties[tag]!);
@@ -269,14 +271,14 @@ function join(path: string, name: string): string {
   return path ? `${path}.${name}` : name;
 }
 
-function explain(path: string, rule: string, value?: unknown): Fault {
+function explain(path: string, rule: string, value?: unknown): FieldError {
   const place = path ? `\`${path}\`` : "The body";
   const found = value === undefined ? "" : `, but is ${quote(value)}`;
   return { param: path, message: `${place} ${rule}${found}.` };
 }
 
 /** Many clients write null for what they do not set. */
-function explainNull({ param, message }: Fault): Fault {
+function explainNull({ param, message }: FieldError): FieldError {
   return { param, message: `${message.slice(0, -1)}: leave it out instead.` };
 }
 

@@ -1,6 +1,6 @@
 // What an answer costs by the price of its model.
-import type { ModelSettings } from "../platform/settings/index.ts";
-import type { Usage } from "./upstream/contract.ts";
+import type { ModelSettings } from "../settings/index.ts";
+import type { TokenUsage } from "./providers/contract.ts";
 
 const PRICED_TOKENS = 1_000_000;
 
@@ -9,7 +9,7 @@ const PRICED_TOKENS = 1_000_000;
  * unknown, or the amount beyond any that can be written.
  */
 export function costOf(
-  { prompt_tokens, completion_tokens }: Usage,
+  { prompt_tokens, completion_tokens }: TokenUsage,
   price: ModelSettings["price"],
 ): number | null {
   if (price === null) return null;

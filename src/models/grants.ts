@@ -1,6 +1,7 @@
 // Grants as the operator gives and takes them: the permission of an account for one model.
+
+import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Database } from "../platform/database/index.ts";
 import { modelStore } from "./store.ts";
 
 /** In force from the account's next request on (gateway.authentication.6). */

@@ -1,46 +1,56 @@
 // Models: from the settings to what can be called, by whom, and what answers.
-import type { Database } from "../platform/database/index.ts";
+import type { Database } from "../database/index.ts";
 import type { Service } from "../platform/service.ts";
-import type { ModelSettings, Settings } from "../platform/settings/index.ts";
+import type { ModelSettings, Settings } from "../settings/index.ts";
+import { createManagedServers } from "./autostart/managed-servers.ts";
+import { type Backend, type BackendOptions, type OpenBackend, openBackend } from "./backend.ts";
 import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
-import { type OpenSupply, openSupply, type Supply, type SupplyOptions } from "./supply.ts";
-import { createUnits } from "./unit/units.ts";
 
+export { isServerUp } from "./autostart/actions.ts";
+export {
+  createManagedServerStatuses,
+  type ManagedServerStatus,
+  type ManagedServerStatuses,
+} from "./autostart/status.ts";
+export type { OpenBackend } from "./backend.ts";
 export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
 export { costOf } from "./cost.ts";
-export { showModels } from "./figures.ts";
 export { createGrants, type Grants } from "./grants.ts";
+export { showModels } from "./metrics.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export { needsGrant } from "./permission.ts";
-export { type Probed, probeServer, type Report } from "./probing/probe.ts";
-export { checkReplica, type ReplicaSight } from "./probing/replica.ts";
-export type { Judgement, ModelRegistry, Named } from "./registry.ts";
-export { createLook, isWatched, nameHealth } from "./replicas/health.ts";
-export { joinReplicas } from "./replicas/replicas.ts";
+export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.ts";
+export { checkReplica, type ReplicaCheck } from "./probe/replica.ts";
+export { rootOf } from "./providers/address.ts";
+export { parseObject } from "./providers/body.ts";
+export type * from "./providers/contract.ts";
+export { fetchText } from "./providers/fetch-text.ts";
+export { classifyError, connectionError, timeoutError } from "./providers/openai/errors.ts";
+export { writeHeaders, writeRequestHeaders } from "./providers/openai/request.ts";
+export type { ModelAccess, ModelRegistry, NamedModel } from "./registry.ts";
+export { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
+export { createReplicas } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
-export type { Standing } from "./store.ts";
-export type { OpenSupply } from "./supply.ts";
-export { createSwitches, type State, type Switches, stateOf, type Turn } from "./switches.ts";
+export type { ModelStatus } from "./store.ts";
+export {
+  createSwitches,
+  type ModelState,
+  type ModelSwitch,
+  type Switches,
+  stateOf,
+} from "./switches.ts";
 export { countImages, estimateTokens, listTexts, splitTokens } from "./tokens.ts";
-export { isUnitUp } from "./unit/actions.ts";
-export { createUnitStandings, type UnitStanding, type UnitStandings } from "./unit/standings.ts";
-export { rootOf } from "./upstream/address.ts";
-export { parseObject } from "./upstream/body.ts";
-export type * from "./upstream/contract.ts";
-export { explainBreak, explainCut, judgeError } from "./upstream/openai-failure.ts";
-export { writeHeaders, writeRequestHeaders } from "./upstream/openai-request.ts";
-export { askWhole } from "./upstream/whole.ts";
 
 /** Loaded by who records or plays only. */
 export const loadRecording = () => import("./recording/index.ts");
 
-export interface ModelsOptions extends Omit<SupplyOptions, "units"> {
+export interface ModelsOptions extends Omit<BackendOptions, "units"> {
   settings: Settings;
   database: Database;
   /** Left out: as the settings say. */
-  open?: OpenSupply;
+  open?: OpenBackend;
 }
 
 export interface Models {
@@ -52,10 +62,10 @@ export interface Models {
 }
 
 /** Opens every model of the settings, and notes in the database those seen for the first time. */
-export async function buildModels({ open = openSupply, ...options }: ModelsOptions) {
+export async function buildModels({ open = openBackend, ...options }: ModelsOptions) {
   const { settings, database, ...rest } = options;
   const store = database.bind(modelStore);
-  const around = { ...rest, units: createUnits({ ...rest, database }) };
+  const around = { ...rest, units: createManagedServers({ ...rest, database }) };
   let isStarted = false;
   const read = async ({ models, service }: Settings, before: readonly ServedModel[]) => {
     const ids = models.map((model) => model.id);
@@ -70,7 +80,7 @@ export async function buildModels({ open = openSupply, ...options }: ModelsOptio
         settings: model,
         created: Math.floor(seen.get(model.id)! / 1000),
         upstream_revision: model.self_hosted ? null : fingerprint(model),
-        supply: findSupply(model, before) ?? open(model, around),
+        backend: findSupply(model, before) ?? open(model, around),
       }),
     );
     return { models: served, default_model: service.default_model };
@@ -84,18 +94,19 @@ export async function buildModels({ open = openSupply, ...options }: ModelsOptio
       name: "models",
       start() {
         isStarted = true;
-        for (const { supply } of offer.models) supply.start();
+        for (const { backend: supply } of offer.models) supply.start();
       },
       stop() {
         isStarted = false;
-        for (const { supply } of offer.models) supply.stop();
+        for (const { backend: supply } of offer.models) supply.stop();
       },
     },
     async change(settings) {
       const before = offer.models;
       offer = await read(settings, before);
       registry.offer(offer);
-      const supplies = (served: readonly ServedModel[]) => new Set(served.map((one) => one.supply));
+      const supplies = (served: readonly ServedModel[]) =>
+        new Set(served.map((one) => one.backend));
       if (!isStarted) return;
       for (const supply of supplies(offer.models).difference(supplies(before))) supply.start();
       for (const supply of supplies(before).difference(supplies(offer.models))) supply.stop();
@@ -105,12 +116,12 @@ export async function buildModels({ open = openSupply, ...options }: ModelsOptio
 }
 
 /** What stands behind a model keeps what it knows for as long as nothing of it changes. */
-function findSupply(model: ModelSettings, before: readonly ServedModel[]): Supply | undefined {
+function findSupply(model: ModelSettings, before: readonly ServedModel[]): Backend | undefined {
   const essence = ({ id, self_hosted, capabilities, upstream }: ModelSettings) => {
     return { id, self_hosted, capabilities, upstream };
   };
   const same = before.find(({ settings }) => Bun.deepEquals(essence(settings), essence(model)));
-  return same?.supply;
+  return same?.backend;
 }
 
 /** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */

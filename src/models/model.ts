@@ -1,8 +1,8 @@
 // A model as callers see it, and as the gateway serves it.
 import { type Static, Type } from "@sinclair/typebox";
-import type { ModelSettings } from "../platform/settings/index.ts";
-import { maybe, Resource } from "../platform/shape.ts";
-import type { Supply } from "./supply.ts";
+import { maybe, Resource } from "../platform/schema.ts";
+import type { ModelSettings } from "../settings/index.ts";
+import type { Backend } from "./backend.ts";
 
 export const Model = Resource("Model", {
   /** gateway.resources.model.id */
@@ -62,17 +62,17 @@ export interface ServedModel {
   created: number;
   /** null for a self-hosted model. */
   upstream_revision: string | null;
-  supply: Supply;
+  backend: Backend;
 }
 
 /** gateway.limits.output_budget_ceiling */
 const OUTPUT_TOKENS_CEILING = 8_192;
 
 /** gateway.endpoints.chat_completions.6: the smallest of model, key and ceiling. */
-export function capOutput(settings: ModelSettings, key_cap: number | null): number {
+export function capOutput(settings: ModelSettings, keyCap: number | null): number {
   return Math.min(
     settings.max_output_tokens,
-    key_cap ?? Number.POSITIVE_INFINITY,
+    keyCap ?? Number.POSITIVE_INFINITY,
     OUTPUT_TOKENS_CEILING,
   );
 }

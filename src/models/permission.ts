@@ -1,19 +1,19 @@
 // Whether a key may call a model, may only know of it, or may not even see it.
 import type { Caller } from "../access/index.ts";
-import type { ModelSettings } from "../platform/settings/index.ts";
+import type { ModelSettings } from "../settings/index.ts";
 
 /**
  * `hidden`: answered as if the model did not exist; `refused`: visible, but not permitted;
  * `unscoped`: permitted, but of no use to a key without the scope `think`.
  */
-export type Verdict = "allowed" | "unscoped" | "refused" | "hidden";
+export type ModelPermission = "allowed" | "unscoped" | "refused" | "hidden";
 
 /** What of a caller and a model decides; `granted`: the account has a grant for this model. */
-export function judgePermission(
+export function authorizeModel(
   settings: Pick<ModelSettings, "id" | "visibility" | "self_hosted" | "think">,
   caller: Pick<Caller, "models" | "scopes">,
   granted: boolean,
-): Verdict {
+): ModelPermission {
   // gateway.authentication.8: internal models nobody sees, private ones only with a grant.
   if (settings.visibility === "internal") return "hidden";
   if (settings.visibility === "private" && !granted) return "hidden";

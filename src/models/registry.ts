@@ -1,58 +1,58 @@
 // Every model of the settings by its id, the alias of the default one, and who may call which.
 import type { Caller } from "../access/index.ts";
-import type { Bound } from "../platform/database/index.ts";
-import { listAliases } from "../platform/settings/index.ts";
+import type { Bound } from "../database/index.ts";
+import { listAliases } from "../settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
-import { judgePermission, type Verdict } from "./permission.ts";
-import type { modelStore, Standing } from "./store.ts";
-import { type State, stateOf } from "./switches.ts";
+import { authorizeModel, type ModelPermission } from "./permission.ts";
+import type { ModelStatus, modelStore } from "./store.ts";
+import { type ModelState, stateOf } from "./switches.ts";
 
 /** What is served: the models in the order of the settings, and the default one's id. */
-export interface Offer {
+export interface ModelOffer {
   models: readonly ServedModel[];
   default_model: string;
 }
 
 export interface RegistryOptions {
   alias: string;
-  offer: Offer;
+  offer: ModelOffer;
   /** Looked at for every request: what the command line changes counts at once. */
   store: Pick<Bound<typeof modelStore>, "find" | "list">;
 }
 
 /** What becomes of a call: what the key may, and then what the operator switched. */
-export type Judgement = Verdict | Exclude<State, "on">;
+export type ModelAccess = ModelPermission | Exclude<ModelState, "on">;
 
 /** What a request's `model` names. */
-export type Named =
+export type NamedModel =
   | { model: ServedModel; by: "id" | "alias" }
   /** gateway.versioning.3: an id that nobody knows. */
   | { model: ServedModel; by: "unknown" };
 
 export function createRegistry({ alias, offer, store }: RegistryOptions) {
   const aliases = listAliases(alias);
-  let { models, by_id, fallback } = arrange(offer);
+  let { models, byId, fallback } = arrange(offer);
 
   return {
     alias,
     /** Other settings, in force from the next request on. */
-    offer(other: Offer): void {
-      ({ models, by_id, fallback } = arrange(other));
+    offer(other: ModelOffer): void {
+      ({ models, byId, fallback } = arrange(other));
     },
     /** In the order of the settings. */
     served: (): readonly ServedModel[] => models,
     /** gateway.does.4: no name and the alias mean the default model. */
-    name(sent: string | undefined): Named {
+    name(sent: string | undefined): NamedModel {
       if (sent === undefined || aliases.includes(sent)) return { model: fallback, by: "alias" };
-      const model = by_id.get(sent);
+      const model = byId.get(sent);
       return model ? { model, by: "id" } : { model: fallback, by: "unknown" };
     },
-    async judge(model: ServedModel, caller: Caller): Promise<Judgement> {
+    async judge(model: ServedModel, caller: Caller): Promise<ModelAccess> {
       return judge(model, caller, await store.find(model.settings.id, caller.account_id));
     },
     /** False: whoever names no model is refused, so that a balancer had better ask elsewhere. */
     async isDefaultServable(): Promise<boolean> {
-      const { settings, supply } = fallback;
+      const { settings, backend: supply } = fallback;
       const standing = await store.find(settings.id, null);
       return standing !== undefined && stateOf(standing) === "on" && !supply.isDown();
     },
@@ -74,11 +74,11 @@ export function createRegistry({ alias, offer, store }: RegistryOptions) {
 }
 export type ModelRegistry = ReturnType<typeof createRegistry>;
 
-function arrange({ models, default_model }: Offer) {
-  const by_id = new Map(models.map((model) => [model.settings.id, model]));
-  const fallback = by_id.get(default_model);
+function arrange({ models, default_model }: ModelOffer) {
+  const byId = new Map(models.map((model) => [model.settings.id, model]));
+  const fallback = byId.get(default_model);
   if (!fallback) throw new Error(`the default model ${default_model} is not among the models`);
-  return { models, by_id, fallback };
+  return { models, byId, fallback };
 }
 
 /**
@@ -86,12 +86,12 @@ function arrange({ models, default_model }: Offer) {
  * runs, and is not sent into retries that can never succeed.
  */
 function judge(
-  { settings, supply }: ServedModel,
+  { settings, backend: supply }: ServedModel,
   caller: Caller,
-  standing: Standing | undefined,
-): Judgement {
+  standing: ModelStatus | undefined,
+): ModelAccess {
   if (!standing) throw new Error(`the model ${settings.id} was not noted when the server started`);
-  const verdict = judgePermission(settings, caller, standing.is_granted);
+  const verdict = authorizeModel(settings, caller, standing.is_granted);
   if (verdict !== "allowed") return verdict;
   const state = stateOf(standing);
   if (state !== "on") return state;

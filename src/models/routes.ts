@@ -1,11 +1,11 @@
 // GET /v1/models: the models that the calling key may call.
-import type { Door } from "../http/index.ts";
-import { show } from "../platform/shape.ts";
+import type { Router } from "../http/index.ts";
+import { show } from "../platform/schema.ts";
 import { ModelList } from "./model.ts";
 import type { ModelRegistry } from "./registry.ts";
 
 /** gateway.does.2, gateway.endpoints.get_models, gateway.endpoints.models.p1 */
-export function openModelRoutes(door: Door, registry: ModelRegistry): void {
+export function openModelRoutes(door: Router, registry: ModelRegistry): void {
   door.get(
     "/v1/models",
     {

@@ -1,10 +1,10 @@
 // Models by their ids: when one was first seen, what the operator switched, whom it was granted.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, type Sql, sql, store, type Tx } from "../platform/database/index.ts";
-import { Timestamp } from "../platform/shape.ts";
+import { type Db, type Sql, sql, store, type Tx } from "../database/index.ts";
+import { Timestamp } from "../platform/schema.ts";
 
 /** How a model stands with the operator and with one account. */
-const Standing = Type.Object({
+const ModelStatus = Type.Object({
   id: Type.String(),
   first_seen_at: Timestamp("When it was first seen."),
   is_off: Type.Boolean(),
@@ -12,7 +12,7 @@ const Standing = Type.Object({
   /** false where no account is asked about. */
   is_granted: Type.Boolean(),
 });
-export type Standing = Static<typeof Standing>;
+export type ModelStatus = Static<typeof ModelStatus>;
 
 export const modelStore = store(
   "models",
@@ -20,7 +20,7 @@ export const modelStore = store(
     /** One read for one request; undefined: no server has had it in its settings yet. */
     find: (db, id: string, account_id: string | null) => findStanding(db, id, account_id),
     list: (db, account_id: string | null) =>
-      db.all(Standing, sql`${selectStanding(account_id)} ORDER BY id`),
+      db.all(ModelStatus, sql`${selectStanding(account_id)} ORDER BY id`),
   },
   {
     /** Notes models that the settings name for the first time. */
@@ -60,7 +60,7 @@ function selectStanding(account_id: string | null): Sql {
 }
 
 function findStanding(db: Db, id: string, account_id: string | null) {
-  return db.one(Standing, sql`${selectStanding(account_id)} WHERE models.id = ${id}`);
+  return db.one(ModelStatus, sql`${selectStanding(account_id)} WHERE models.id = ${id}`);
 }
 
 async function seeModel(tx: Tx, id: string, now: number): Promise<void> {

@@ -1,9 +1,10 @@
 // The operator's two switches of a model, the state that follows from them, and who turns them.
-import type { Clock } from "../platform/clock.ts";
-import type { Database } from "../platform/database/index.ts";
-import { modelStore, type Standing } from "./store.ts";
 
-export type State = "on" | "off" | "blocked";
+import type { Database } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { type ModelStatus, modelStore } from "./store.ts";
+
+export type ModelState = "on" | "off" | "blocked";
 
 /** What each verb does to which switch; doing it again changes nothing. */
 const TURNS = {
@@ -12,13 +13,16 @@ const TURNS = {
   block: { switch: "is_blocked", to: true },
   unblock: { switch: "is_blocked", to: false },
 } as const;
-export type Turn = keyof typeof TURNS;
+export type ModelSwitch = keyof typeof TURNS;
 
 /**
  * Blocked wins. They are two switches and not one state, so that whoever lifts a block does not
  * start a model that somebody else had switched off meanwhile.
  */
-export function stateOf({ is_off, is_blocked }: Pick<Standing, "is_off" | "is_blocked">): State {
+export function stateOf({
+  is_off,
+  is_blocked,
+}: Pick<ModelStatus, "is_off" | "is_blocked">): ModelState {
   if (is_blocked) return "blocked";
   return is_off ? "off" : "on";
 }
@@ -28,8 +32,8 @@ export function createSwitches(database: Database, clock: Clock) {
   const store = database.bind(modelStore);
   return {
     /** Every model that this installation has seen, also those no longer in the settings. */
-    list: (): Promise<Standing[]> => store.list(null),
-    turn: (id: string, turn: Turn): Promise<Standing> =>
+    list: (): Promise<ModelStatus[]> => store.list(null),
+    turn: (id: string, turn: ModelSwitch): Promise<ModelStatus> =>
       store.turn(id, TURNS[turn].switch, TURNS[turn].to, clock.now()),
   };
 }

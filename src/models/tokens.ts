@@ -1,5 +1,5 @@
 // The tokenizer that the stub speaks in, and an estimate where a server tells no usage.
-import type { Ask } from "./upstream/contract.ts";
+import type { ModelRequest } from "./providers/contract.ts";
 
 /** A token is at most so many white-space characters and then so many others. */
 const CODE_POINTS_MAX = 4;
@@ -49,21 +49,21 @@ export function estimateTokens(text: string): number {
 }
 
 /** Tokens of everything that the model reads: messages, their images and calls, and the tools. */
-export function countPromptTokens(ask: Ask, count = countTokens): number {
-  let tokens = MESSAGE_TOKENS * ask.messages.length + IMAGE_TOKENS * countImages(ask);
-  tokens += countTools(ask.tools, count);
-  for (const text of listMessageTexts(ask.messages)) tokens += count(text);
+export function countPromptTokens(request: ModelRequest, count = countTokens): number {
+  let tokens = MESSAGE_TOKENS * request.messages.length + IMAGE_TOKENS * countImages(request);
+  tokens += countTools(request.tools, count);
+  for (const text of listMessageTexts(request.messages)) tokens += count(text);
   return tokens;
 }
 
 /** Everything that the model reads as text. */
-export function listTexts({ messages, tools }: Ask): string[] {
+export function listTexts({ messages, tools }: ModelRequest): string[] {
   const texts = listMessageTexts(messages);
   if (tools.length > 0) texts.push(writeTools(tools).text);
   return texts;
 }
 
-function listMessageTexts(messages: Ask["messages"]): string[] {
+function listMessageTexts(messages: ModelRequest["messages"]): string[] {
   const texts: string[] = [];
   for (const { content, tool_calls } of messages) {
     for (const { function: called } of tool_calls ?? []) texts.push(called.name, called.arguments);
@@ -73,7 +73,7 @@ function listMessageTexts(messages: Ask["messages"]): string[] {
   return texts;
 }
 
-type Tools = Ask["tools"];
+type Tools = ModelRequest["tools"];
 
 /** The same tools are asked with round after round: their text is long, and made once. */
 const written = new WeakMap<Tools, { text: string; counts: Map<typeof countTokens, number> }>();
@@ -98,7 +98,7 @@ function countTools(tools: Tools, count: typeof countTokens): number {
   return tokens;
 }
 
-export function countImages({ messages }: Ask): number {
+export function countImages({ messages }: ModelRequest): number {
   let images = 0;
   for (const { content } of messages) {
     if (!Array.isArray(content)) continue;

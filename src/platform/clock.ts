@@ -1,6 +1,6 @@
 // Time as a thing that is handed in: wall clock, monotonic clock and timers, so that tests can move
 // them.
-import { contain } from "./contain.ts";
+import { guardCallback } from "./error-boundary.ts";
 
 /** Stops a timer; calling it again, or after the timer fired, does nothing. */
 export type Cancel = () => void;
@@ -14,10 +14,10 @@ export interface Clock {
   after(delay_ms: number, run: () => void): Cancel;
 }
 
-/** The machine's clock; `offset_ms` shifts the wall clock only (`wadi dev --now`). */
-export function createSystemClock(offset_ms = 0): Clock {
+/** The machine's clock; `offsetMs` shifts the wall clock only (`wadi dev --now`). */
+export function createSystemClock(offsetMs = 0): Clock {
   return {
-    now: () => Date.now() + offset_ms,
+    now: () => Date.now() + offsetMs,
     monotonic: () => performance.now(),
     after(delay_ms, run) {
       const timer = setTimeout(run, delay_ms);
@@ -29,7 +29,7 @@ export function createSystemClock(offset_ms = 0): Clock {
 
 /** The same clock: what a timer's callback throws goes to `onBug` instead of ending the process. */
 export function containTimers(clock: Clock, onBug: (bug: unknown) => void): Clock {
-  return { ...clock, after: (delay_ms, run) => clock.after(delay_ms, contain(onBug, run)) };
+  return { ...clock, after: (delay_ms, run) => clock.after(delay_ms, guardCallback(onBug, run)) };
 }
 
 /**

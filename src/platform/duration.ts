@@ -14,8 +14,8 @@ const DURATION = /^(\d+)(ms|s|m|h|d)$/;
 /** Milliseconds of a duration such as "90d"; else a RangeError whose message is "must be …". */
 export function parseDuration(text: string): number {
   const [, count, name] = DURATION.exec(text) ?? [];
-  const unit_ms = UNITS.find(([unit]) => unit === name)?.[1];
-  const duration_ms = unit_ms === undefined ? Number.NaN : Number(count) * unit_ms;
+  const unitMs = UNITS.find(([unit]) => unit === name)?.[1];
+  const duration_ms = unitMs === undefined ? Number.NaN : Number(count) * unitMs;
   if (!Number.isSafeInteger(duration_ms)) {
     throw new RangeError('must be a duration such as "500ms", "5s", "10m", "24h" or "90d"');
   }
@@ -28,6 +28,6 @@ export function formatDuration(duration_ms: number): string {
     throw new RangeError(`no duration: ${duration_ms}`);
   }
   if (duration_ms === 0) return "0s";
-  const [name, unit_ms] = UNITS.find(([, ms]) => duration_ms % ms === 0)!;
-  return `${duration_ms / unit_ms}${name}`;
+  const [name, unitMs] = UNITS.find(([, ms]) => duration_ms % ms === 0)!;
+  return `${duration_ms / unitMs}${name}`;
 }

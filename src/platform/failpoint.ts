@@ -27,7 +27,7 @@ export function reachFailPoint(name: string): void {
 const [effect, place, text = ""] = (readTestVariable("WADI_POISON") ?? "").split(":");
 
 /** What a run works on, where the armed poison may be in it. */
-export function meetPoison(at: "model" | "reply" | "tool", value: unknown): void {
+export function reachPoison(at: "model" | "reply" | "tool", value: unknown): void {
   if (!isTestBuild || at !== place || !JSON.stringify(value).includes(text)) return;
   if (effect === "kill") process.kill(process.pid, "SIGKILL");
   if (effect === "throw") throw new Error("poison");

@@ -33,6 +33,15 @@ export function readStamp(path: string): string {
   }
 }
 
+/** A pipe nobody writes to holds up whoever opens it, and with it the whole process. */
+export function isPipe(path: string): boolean {
+  try {
+    return statSync(path).isFIFO();
+  } catch {
+    return false;
+  }
+}
+
 /** The stamp of a file that is not there. */
 export const MISSING = "ENOENT";
 

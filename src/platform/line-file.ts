@@ -31,7 +31,7 @@ const CHUNK_BYTES = 1_048_576;
 export async function createLineFile(file: string, options: LineFileOptions): Promise<LineFile> {
   const handle = await open(file, "wx", 0o600);
   const head = `${options.head}\n`;
-  let kept_bytes = 0;
+  let keptBytes = 0;
   let waiting: (() => string)[] = [];
   let writing: Promise<void> | null = null;
   let isOver = false;
@@ -44,14 +44,14 @@ export async function createLineFile(file: string, options: LineFileOptions): Pr
   };
   const put = async (text: string) => {
     const bytes = Buffer.byteLength(text);
-    if (kept_bytes + bytes > options.bytes_max) return end("too large");
+    if (keptBytes + bytes > options.bytes_max) return end("too large");
     try {
       await handle.writeFile(text);
-      kept_bytes += bytes;
+      keptBytes += bytes;
     } catch (failure) {
       end((failure as NodeJS.ErrnoException).code ?? "unknown error");
       // Half a line would spoil the whole file.
-      await handle.truncate(kept_bytes).catch(() => undefined);
+      await handle.truncate(keptBytes).catch(() => undefined);
     }
   };
   const drain = async () => {
@@ -65,7 +65,7 @@ export async function createLineFile(file: string, options: LineFileOptions): Pr
   };
   try {
     await handle.writeFile(head);
-    kept_bytes = Buffer.byteLength(head);
+    keptBytes = Buffer.byteLength(head);
   } catch (failure) {
     await handle.close();
     await rm(file, { force: true });
@@ -83,7 +83,7 @@ export async function createLineFile(file: string, options: LineFileOptions): Pr
         await writing;
         isOver = true;
         await handle.close();
-        if (kept_bytes === Buffer.byteLength(head)) await rm(file, { force: true });
+        if (keptBytes === Buffer.byteLength(head)) await rm(file, { force: true });
       };
       await Promise.race([finish(), wait(options.clock, CLOSE_MS)]);
     },

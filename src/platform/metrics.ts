@@ -1,26 +1,26 @@
 // Figures for Prometheus, which asks for all of them as one text.
 import type { Counter, Histogram } from "prom-client";
 
-interface Words<Label extends string> {
+interface MetricSpec<Label extends string> {
   name: string;
   help: string;
   labels?: readonly Label[];
 }
 
 /** What a gauge shows now: a value for each set of labels. */
-export type Look<Label extends string> = (
+export type ReadGauge<Label extends string> = (
   set: (value: number, labels?: Readonly<Record<Label, string>>) => void,
 ) => void;
 
 export interface Metrics {
-  counter<Label extends string>(words: Words<Label>): Pick<Counter<Label>, "inc">;
+  counter<Label extends string>(words: MetricSpec<Label>): Pick<Counter<Label>, "inc">;
   histogram<Label extends string>(
-    words: Words<Label> & { buckets: readonly number[] },
+    words: MetricSpec<Label> & { buckets: readonly number[] },
   ): Pick<Histogram<Label>, "observe">;
   /** Looked at whenever somebody asks, and at no other time. */
-  gauge<Label extends string>(words: Words<Label>, look: Look<Label>): void;
+  gauge<Label extends string>(words: MetricSpec<Label>, look: ReadGauge<Label>): void;
   /** Like a gauge, of what only grows. */
-  total<Label extends string>(words: Words<Label>, look: Look<Label>): void;
+  total<Label extends string>(words: MetricSpec<Label>, look: ReadGauge<Label>): void;
   /** All of them in the Prometheus text format. */
   write(): Promise<string>;
 }
@@ -36,13 +36,13 @@ export async function openMetrics(): Promise<Metrics> {
       import("prom-client/lib/histogram.js"),
     ]);
   const registry = new Registry();
-  const shape = <L extends string>({ name, help, labels = [] }: Words<L>) => {
+  const shape = <L extends string>({ name, help, labels = [] }: MetricSpec<L>) => {
     return { name, help, labelNames: labels, registers: [registry] };
   };
   return {
     counter: (words) => new Counter(shape(words)),
     histogram: (words) => new Histogram({ ...shape(words), buckets: [...words.buckets] }),
-    gauge<L extends string>(words: Words<L>, look: Look<L>) {
+    gauge<L extends string>(words: MetricSpec<L>, look: ReadGauge<L>) {
       new Gauge<L>({
         ...shape(words),
         collect() {
@@ -51,7 +51,7 @@ export async function openMetrics(): Promise<Metrics> {
         },
       });
     },
-    total<L extends string>(words: Words<L>, look: Look<L>) {
+    total<L extends string>(words: MetricSpec<L>, look: ReadGauge<L>) {
       new Counter<L>({
         ...shape(words),
         collect() {

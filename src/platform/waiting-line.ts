@@ -2,9 +2,9 @@
 import type { Clock } from "./clock.ts";
 
 /** Why nothing was found: the caller left, the line is full, or the time to wait is over. */
-export type Unserved = "left" | "full" | "late";
+export type NotServed = "left" | "full" | "late";
 
-export interface Waiting<Found> {
+export interface QueuedRequest<Found> {
   account: string;
   /** Takes a place if there is one; null: there is none for it. */
   find(): Found | null;
@@ -14,9 +14,9 @@ export interface Waiting<Found> {
   signal: AbortSignal;
 }
 
-export interface WaitingLine<Found> {
+export interface FairQueue<Found> {
   /** What was found, or why it is no longer waited for. */
-  wait(waiting: Waiting<Found>): Promise<Found | Unserved>;
+  wait(waiting: QueuedRequest<Found>): Promise<Found | NotServed>;
   /** A place may have become free: whoever's turn it is takes it, at once. */
   serve(): void;
   /** How many wait. */
@@ -25,9 +25,9 @@ export interface WaitingLine<Found> {
   change(waiting_max: number): void;
 }
 
-interface Entry<Found> {
-  waiting: Waiting<Found>;
-  settle(outcome: Found | Unserved): void;
+interface QueueEntry<Found> {
+  waiting: QueuedRequest<Found>;
+  settle(outcome: Found | NotServed): void;
   /** `failed`: by a bug of its own, which is no concern of whoever made room. */
   find(): Found | null | "failed";
 }
@@ -35,17 +35,17 @@ interface Entry<Found> {
 /** `remove` takes it out of the line. */
 function openEntry<Found>(
   clock: Clock,
-  waiting: Waiting<Found>,
-  remove: (entry: Entry<Found>) => void,
+  waiting: QueuedRequest<Found>,
+  remove: (entry: QueueEntry<Found>) => void,
 ) {
   const { signal, timeout_ms } = waiting;
-  const { promise: outcome, resolve, reject } = Promise.withResolvers<Found | Unserved>();
+  const { promise: outcome, resolve, reject } = Promise.withResolvers<Found | NotServed>();
   const forget = () => {
     cancel();
     signal.removeEventListener("abort", leave);
     remove(entry);
   };
-  const entry: Entry<Found> = {
+  const entry: QueueEntry<Found> = {
     waiting,
     settle(outcome) {
       forget();
@@ -68,20 +68,20 @@ function openEntry<Found>(
 }
 
 /** At most `waiting_max` wait: in a full line the newest of the longest account gives way. */
-export function createWaitingLine<Found>(clock: Clock, waiting_max: number): WaitingLine<Found> {
+export function createFairQueue<Found>(clock: Clock, waiting_max: number): FairQueue<Found> {
   /** Who waits for each account, in the order in which they came; the next account stands first. */
-  const accounts = new Map<string, Set<Entry<Found>>>();
+  const accounts = new Map<string, Set<QueueEntry<Found>>>();
   let size = 0;
-  let size_max = waiting_max;
+  let sizeMax = waiting_max;
 
-  const add = (entry: Entry<Found>) => {
+  const add = (entry: QueueEntry<Found>) => {
     const { account } = entry.waiting;
     const line = accounts.get(account);
     if (line) line.add(entry);
     else accounts.set(account, new Set([entry]));
     size += 1;
   };
-  const remove = (entry: Entry<Found>) => {
+  const remove = (entry: QueueEntry<Found>) => {
     const { account } = entry.waiting;
     const line = accounts.get(account);
     if (!line?.delete(entry)) return;
@@ -124,7 +124,7 @@ export function createWaitingLine<Found>(clock: Clock, waiting_max: number): Wai
     wait(waiting) {
       const { account, signal } = waiting;
       if (signal.aborted) return Promise.resolve("left");
-      if (size >= size_max && !makeRoom(account)) return Promise.resolve("full");
+      if (size >= sizeMax && !makeRoom(account)) return Promise.resolve("full");
       const { entry, outcome } = openEntry(clock, waiting, remove);
       add(entry);
       return outcome;
@@ -133,8 +133,8 @@ export function createWaitingLine<Found>(clock: Clock, waiting_max: number): Wai
       while (size > 0 && serveNext());
     },
     count: () => size,
-    change(other_max) {
-      size_max = other_max;
+    change(otherMax) {
+      sizeMax = otherMax;
     },
   };
 }

@@ -1,18 +1,18 @@
 // The routes of a trigger's fires: pages of them, and one more by hand.
 import { Type } from "@sinclair/typebox";
-import { BEFORE, type Door, IdParams, readPlace, writePlace } from "../http/index.ts";
-import { CATALOGUE, type Code, type Refusal, refuse } from "../platform/refusal.ts";
-import { oneOf, show } from "../platform/shape.ts";
-import type { DiskSpace } from "../platform/storage/disk-space.ts";
+import { BEFORE, decodePosition, encodePosition, IdParams, type Router } from "../http/index.ts";
+import { type ApiError, apiError, ERROR_CODES, type ErrorCode } from "../platform/errors.ts";
+import { oneOf, show } from "../platform/schema.ts";
+import type { DiskSpace } from "../storage/index.ts";
 import { Fire, type FireOutcome, type FireRow, OUTCOMES } from "./fire.ts";
-import type { FireTrigger } from "./firing.ts";
+import type { FireTrigger } from "./fire-run.ts";
 import type { Triggers } from "./triggers.ts";
 import { FiredByHand, FirePage, judgePause } from "./view.ts";
 
 const FIRES = "/v1/triggers/:id/fires";
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
 /** agents.authentication.3: a key without `agents` is always refused here. */
-const scoped = { scope: "agents", is_scope_certain: true } as const;
+const scoped = { scope: "agents", isScopeCertain: true } as const;
 
 const FiresQuery = Type.Object({
   outcome: Type.Optional(oneOf(OUTCOMES, "Only fires of which this came.")),
@@ -24,7 +24,7 @@ const FiresQuery = Type.Object({
 
 /** agents.endpoints.triggers.p1, agents.does.trigger */
 export function openFireRoutes(
-  door: Door,
+  door: Router,
   triggers: Triggers,
   fire: FireTrigger,
   disk: Pick<DiskSpace, "require">,
@@ -33,7 +33,7 @@ export function openFireRoutes(
   openFiring(door, triggers, fire, disk);
 }
 
-function openList(door: Door, triggers: Triggers): void {
+function openList(door: Router, triggers: Triggers): void {
   door.get(
     FIRES,
     {
@@ -51,7 +51,7 @@ function openList(door: Door, triggers: Triggers): void {
       const { limit = LIMIT.default } = query;
       // Another filter is another list.
       const list = `fires ${trigger_id} ${outcome}`;
-      const before = query.before === undefined ? null : readPlace(list, query.before);
+      const before = query.before === undefined ? null : decodePosition(list, query.before);
       // One more than is shown tells whether there is more.
       const found = await triggers.listFires({ trigger_id, outcome, before, limit: limit + 1 });
       const rows = found.slice(0, limit);
@@ -66,11 +66,11 @@ function openList(door: Door, triggers: Triggers): void {
 function goOn(list: string, found: readonly FireRow[], rows: readonly FireRow[]): string | null {
   if (found.length === rows.length) return null;
   const { created_at: at, id } = rows.at(-1)!;
-  return writePlace(list, { at, id });
+  return encodePosition(list, { at, id });
 }
 
 function openFiring(
-  door: Door,
+  door: Router,
   triggers: Triggers,
   fire: FireTrigger,
   disk: Pick<DiskSpace, "require">,
@@ -105,14 +105,14 @@ function openFiring(
     async ({ params, caller: { account_id, key_id } }) => {
       const trigger = await triggers.require(params.id, account_id);
       // agents.errors.trigger_paused
-      if (judgePause(trigger).status === "paused") throw refuse("trigger_paused");
+      if (judgePause(trigger).status === "paused") throw apiError("trigger_paused");
       disk.require();
       const fired = await fire({ trigger, source: "manual", fired_by_key_id: key_id });
       switch (fired.kind) {
         case "gone":
-          throw refuse("trigger_not_found");
+          throw apiError("trigger_not_found");
         case "paused":
-          throw refuse("trigger_paused");
+          throw apiError("trigger_paused");
         default: {
           const refusal = judgeFire(fired.fire, "retry_after" in fired ? fired.retry_after : null);
           if (refusal) throw refusal;
@@ -124,15 +124,19 @@ function openFiring(
 }
 
 /** What who fires by hand is told where no run was started; null: one was, or one runs already. */
-function judgeFire({ outcome, error }: FireRow, retry_after: string | null): Refusal | null {
+function judgeFire({ outcome, error }: FireRow, retry_after: string | null): ApiError | null {
   if (outcome === "started" || outcome === "skipped") return null;
   const message = error?.message;
   // agents.states.p12
   if (outcome === "refused") {
-    return refuse("trigger_paused", {
+    return apiError("trigger_paused", {
       message: `The fire was refused, which pauses it: ${message}`,
     });
   }
-  const code = error !== null && error.code in CATALOGUE ? (error.code as Code) : "internal_error";
-  return refuse(code, { message, ...(retry_after && { headers: { "retry-after": retry_after } }) });
+  const code =
+    error !== null && error.code in ERROR_CODES ? (error.code as ErrorCode) : "internal_error";
+  return apiError(code, {
+    message,
+    ...(retry_after && { headers: { "retry-after": retry_after } }),
+  });
 }

@@ -1,6 +1,6 @@
 // A fire: one time that a trigger went off, and what came of it.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/shape.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/schema.ts";
 
 export const SOURCES = ["cron", "webhook", "manual"] as const;
 export type FireSource = (typeof SOURCES)[number];

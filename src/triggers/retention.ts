@@ -1,7 +1,7 @@
 // Which fires grow old: as long as a sender's request is known by its id, its fire is there.
-import type { Database } from "../platform/database/index.ts";
-import type { Settings } from "../platform/settings/index.ts";
-import { type Sweep, sweepRows } from "../platform/sweeps/sweep.ts";
+import type { Database } from "../database/index.ts";
+import { type Sweep, sweepRows } from "../retention/index.ts";
+import type { Settings } from "../settings/index.ts";
 import { triggerStore } from "./store/index.ts";
 
 /** agents.endpoints.triggers.p6: so long a `webhook-id` is known at least. */

@@ -1,9 +1,10 @@
 // The routes of triggers: made, listed, read, changed, deleted, and given another secret.
-import { answerList, type Door, IdParams, type Parts } from "../http/index.ts";
-import { refuse } from "../platform/refusal.ts";
-import { RotateSecret, readOverlap } from "../platform/signing/rotation.ts";
-import type { Around } from "./around.ts";
-import { NewTrigger, TriggerPatch } from "./body.ts";
+
+import { RotateSecret, readOverlap } from "../crypto/index.ts";
+import { answerList, IdParams, type ListParts, type Router } from "../http/index.ts";
+import { apiError } from "../platform/errors.ts";
+import type { TriggersDeps } from "./deps.ts";
+import { NewTrigger, TriggerPatch } from "./input.ts";
 import type { TriggerFilter } from "./store/lists.ts";
 import { Trigger } from "./trigger.ts";
 import type { MadeTrigger, Triggers } from "./triggers.ts";
@@ -15,14 +16,14 @@ const ONE = `${PATH}/:id` as const;
 const TRIGGERS_AT_ONCE = 20;
 const shown = { 200: { description: "Without its secret.", schema: Trigger } };
 /** agents.authentication.3: a key without `agents` is always refused here. */
-const scoped = { scope: "agents", is_scope_certain: true } as const;
+const scoped = { scope: "agents", isScopeCertain: true } as const;
 
 /** agents.endpoints.triggers.p1 */
-export function openTriggerRoutes(door: Door, triggers: Triggers, around: Around): void {
-  openCreation(door, triggers, around);
-  openReads(door, triggers, around);
-  openChanges(door, triggers, around);
-  openRotation(door, triggers, around);
+export function openTriggerRoutes(door: Router, triggers: Triggers, deps: TriggersDeps): void {
+  openCreation(door, triggers, deps);
+  openReads(door, triggers, deps);
+  openChanges(door, triggers, deps);
+  openRotation(door, triggers, deps);
 }
 
 function showMade({ trigger, secret }: MadeTrigger, now: number) {
@@ -31,7 +32,11 @@ function showMade({ trigger, secret }: MadeTrigger, now: number) {
 }
 
 /** agents.does.trigger, agents.resources.trigger */
-function openCreation(door: Door, triggers: Triggers, { disk, settings, clock }: Around): void {
+function openCreation(
+  door: Router,
+  triggers: Triggers,
+  { disk, settings, clock }: TriggersDeps,
+): void {
   door.post(
     PATH,
     {
@@ -51,7 +56,7 @@ function openCreation(door: Door, triggers: Triggers, { disk, settings, clock }:
     },
     async ({ body, caller: { account_id, key_id } }) => {
       // agents.errors.permission_denied: nobody would own the trigger.
-      if (account_id === null) throw refuse("permission_denied");
+      if (account_id === null) throw apiError("permission_denied");
       disk.require();
       const { triggers: triggers_max } = settings().limits;
       const made = await triggers.create({ account_id, key_id }, body, triggers_max);
@@ -60,8 +65,8 @@ function openCreation(door: Door, triggers: Triggers, { disk, settings, clock }:
   );
 }
 
-function openReads(door: Door, triggers: Triggers, { clock, log }: Around): void {
-  async function* tell(account_id: string): Parts {
+function openReads(door: Router, triggers: Triggers, { clock, log }: TriggersDeps): void {
+  async function* tell(account_id: string): ListParts {
     let before: TriggerFilter["before"] = null;
     for (;;) {
       const rows = await triggers.list({ account_id, before, limit: TRIGGERS_AT_ONCE });
@@ -100,7 +105,7 @@ function openReads(door: Door, triggers: Triggers, { clock, log }: Around): void
   );
 }
 
-function openChanges(door: Door, triggers: Triggers, { clock }: Around): void {
+function openChanges(door: Router, triggers: Triggers, { clock }: TriggersDeps): void {
   door.patch(
     ONE,
     {
@@ -138,7 +143,7 @@ function openChanges(door: Door, triggers: Triggers, { clock }: Around): void {
   );
 }
 
-function openRotation(door: Door, triggers: Triggers, { clock }: Around): void {
+function openRotation(door: Router, triggers: Triggers, { clock }: TriggersDeps): void {
   door.post(
     `${ONE}/rotate-secret`,
     {

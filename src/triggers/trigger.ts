@@ -1,9 +1,9 @@
 // A trigger: what starts an agent's runs by itself, as its owner sees it and as it is stored.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/shape.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/schema.ts";
 
 export const TRIGGER_KINDS = ["cron", "webhook"] as const;
-export type TriggerKind = (typeof TRIGGER_KINDS)[number];
+export type TriggerType = (typeof TRIGGER_KINDS)[number];
 export const OVERLAPS = ["skip", "allow"] as const;
 export const TRIGGER_STATUSES = ["active", "paused"] as const;
 const PAUSES = ["manual", "key", "agent", "model"] as const;

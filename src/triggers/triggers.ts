@@ -1,20 +1,19 @@
 // Makes, changes, rotates and deletes triggers, and keeps the secrets of their hooks in the box.
 import type { Caller } from "../access/index.ts";
+import { createSecretPairs, makeSigningSecret } from "../crypto/index.ts";
+import type { Bound } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Bound } from "../platform/database/index.ts";
-import { refuse } from "../platform/refusal.ts";
-import { makeSigningSecret } from "../platform/signing/secret.ts";
-import { createSecretPairs } from "../platform/signing/secret-pair.ts";
-import type { Around } from "./around.ts";
-import type { NewTrigger, TriggerPatch } from "./body.ts";
-import { readTimed, readTimedChange, requireOwnSecret } from "./judging.ts";
-import { findNext } from "./next.ts";
-import type { TriggerChange, TriggerFields } from "./store/changing.ts";
+import { apiError } from "../platform/errors.ts";
+import type { TriggersDeps } from "./deps.ts";
+import type { NewTrigger, TriggerPatch } from "./input.ts";
+import { findNext } from "./next-fire.ts";
+import type { TriggerChange, TriggerFields } from "./store/change.ts";
 import { triggerStore } from "./store/index.ts";
 import type { FoundTrigger, PausedReason, TriggerRow } from "./trigger.ts";
+import { readTimed, readTimedChange, requireOwnSecret } from "./validation.ts";
 
 /** Whose a trigger becomes, and the key that its runs act for. */
-export interface Owner {
+export interface TriggerOwner {
   account_id: string;
   key_id: string;
 }
@@ -36,14 +35,13 @@ export function createTriggers({
   secrets,
   clock,
   ids,
-}: Pick<Around, "database" | "secrets" | "clock" | "ids">) {
+}: Pick<TriggersDeps, "database" | "secrets" | "clock" | "ids">) {
   const store = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
-
   /** agents.errors.trigger_not_found, agents.authentication.6 */
   const require = async (id: string, account_id: string | null): Promise<FoundTrigger> => {
     const found = await store.find(id);
-    if (!found || found.account_id !== account_id) throw refuse("trigger_not_found");
+    if (!found || found.account_id !== account_id) throw apiError("trigger_not_found");
     return found;
   };
   return {
@@ -51,7 +49,11 @@ export function createTriggers({
     list: store.list,
     listFires: store.listFires,
     /** agents.does.trigger, agents.resources.trigger */
-    async create(owner: Owner, body: NewTrigger, triggers_max: number): Promise<MadeTrigger> {
+    async create(
+      owner: TriggerOwner,
+      body: NewTrigger,
+      triggers_max: number,
+    ): Promise<MadeTrigger> {
       const timed = readTimed(body);
       requireOwnSecret(body.kind, body.secret ?? null);
       const [id, now] = [ids.uuid(), clock.now()];
@@ -83,7 +85,7 @@ export function createTriggers({
       if (body.input !== undefined) fields.input = readInput(body.input);
       const { status = null } = body;
       const wish = { status, fields, key_id, reason: BY_ITS_OWNER };
-      return turnTrigger({ store, clock }, found, wish);
+      return changeStatus({ store, clock }, found, wish);
     },
     /** Two at once: one secret holds beside the other, and none is lost. */
     async rotate(
@@ -95,7 +97,7 @@ export function createTriggers({
         const found = await require(id, account_id);
         if (found.kind === "cron") {
           const message = "Only a trigger of the kind `webhook` has a secret.";
-          throw refuse("invalid_request", { message });
+          throw apiError("invalid_request", { message });
         }
         const secret = makeSigningSecret();
         const about = describeSecret(found, clock.now());
@@ -108,18 +110,18 @@ export function createTriggers({
         );
         if (trigger) return { trigger, secret };
         // Somebody else's came first: what this one found in the box is not current any more.
-        if (trigger === undefined) throw refuse("trigger_not_found");
+        if (trigger === undefined) throw apiError("trigger_not_found");
       }
     },
     async remove(id: string, account_id: string | null): Promise<void> {
-      const { account_id: owner_id } = await require(id, account_id);
-      if (!(await store.remove(id, owner_id))) throw refuse("trigger_not_found");
+      const { account_id: ownerId } = await require(id, account_id);
+      if (!(await store.remove(id, ownerId))) throw apiError("trigger_not_found");
     },
   };
 }
 export type Triggers = ReturnType<typeof createTriggers>;
 
-export interface TurnWish {
+export interface StatusChange {
   /** null: as it is. */
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
@@ -130,10 +132,10 @@ export interface TurnWish {
 }
 
 /** Changes, pauses or resumes a trigger: its next fire is then reckoned from now. */
-export async function turnTrigger(
+export async function changeStatus(
   { store, clock }: { store: Pick<Bound<typeof triggerStore>, "change" | "find">; clock: Clock },
   trigger: FoundTrigger,
-  { status, fields, key_id, reason }: TurnWish,
+  { status, fields, key_id, reason }: StatusChange,
 ): Promise<FoundTrigger> {
   const { id, account_id } = trigger;
   for (let found: FoundTrigger | undefined = trigger; found; found = await store.find(id)) {
@@ -151,7 +153,7 @@ export async function turnTrigger(
     if (changed) return changed;
     if (changed === undefined) break;
   }
-  throw refuse("trigger_not_found");
+  throw apiError("trigger_not_found");
 }
 
 /** agents.states.p12 */

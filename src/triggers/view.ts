@@ -1,9 +1,9 @@
 // A trigger as its owner sees it: with what is made of other fields, and of its agent's state.
 import { Type } from "@sinclair/typebox";
 import { NEXT_BEFORE } from "../http/index.ts";
-import { Resource, show } from "../platform/shape.ts";
+import { Resource, show } from "../platform/schema.ts";
 import { Fire } from "./fire.ts";
-import { listUpcoming } from "./next.ts";
+import { listUpcoming } from "./next-fire.ts";
 import { explainArchived, type FoundTrigger, Trigger } from "./trigger.ts";
 
 export const TriggerList = Resource(

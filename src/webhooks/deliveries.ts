@@ -1,24 +1,32 @@
-// Shows deliveries, and asks for them: a test, one again, or all that were lost in a while.
+// Lists deliveries, and queues them: a test, a replay, or all that failed in a time range.
 import { type Static, Type } from "@sinclair/typebox";
-import { BEFORE, NEXT_BEFORE, readPlace, writePlace } from "../http/index.ts";
-import { refuse } from "../platform/refusal.ts";
-import { maybe, oneOf, Resource, show } from "../platform/shape.ts";
-import type { Around } from "./around.ts";
+import type { Bound } from "../database/index.ts";
+import {
+  BEFORE,
+  decodePosition,
+  encodePosition,
+  Instant,
+  NEXT_BEFORE,
+  requireInstant,
+} from "../http/index.ts";
+import { apiError } from "../platform/errors.ts";
+import { maybe, oneOf, Resource, show } from "../platform/schema.ts";
 import { DELIVERY_STATUSES, Delivery, DeliveryAttempt, type DeliveryRow } from "./delivery.ts";
+import type { WebhookDeps } from "./deps.ts";
 import { EVENT_TYPES, type OwnEndpoint } from "./endpoint.ts";
-import { showMessage, WebhookEvent } from "./message.ts";
-import type { Asking, DeliveryFilter, Span } from "./store/deliveries.ts";
+import { WebhookEvent, writeEvent } from "./event.ts";
+import type { DeliveryFilter, DeliveryRequest, TimeRange } from "./store/deliveries.ts";
 import { webhookStore } from "./store/index.ts";
 
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
-/** Asked for again in one transaction, which takes some milliseconds. */
-const RECOVERED_AT_ONCE = 500;
+/** Maximum deliveries of one transaction, which takes some milliseconds. */
+const RECOVERED_A_WRITE = 500;
 
 export const DeliveriesQuery = Type.Object({
-  status: Type.Optional(oneOf(DELIVERY_STATUSES, "Only deliveries that are in it.")),
-  type: Type.Optional(oneOf(EVENT_TYPES, "Only deliveries of such events.")),
+  status: Type.Optional(oneOf(DELIVERY_STATUSES, "Status of the deliveries.")),
+  type: Type.Optional(oneOf(EVENT_TYPES, "Type of their events.")),
   limit: Type.Optional(
-    Type.Integer({ ...LIMIT, description: "Deliveries of a page: 1 to 200; left out: 50." }),
+    Type.Integer({ ...LIMIT, description: "Deliveries of a page, 1 to 200; 50 by default." }),
   ),
   before: BEFORE,
 });
@@ -39,83 +47,120 @@ export const DeliveryDetail = Resource(
   {
     ...Delivery.properties,
     attempts: Type.Array(DeliveryAttempt, {
-      description: "Every attempt, in order; of more than 100 the last 100.",
+      description: "Its last 100 attempts, in order.",
     }),
     event: maybe(WebhookEvent),
   },
-  "A delivery with every attempt at it, and its event; null: that is no longer kept.",
+  "A delivery with its attempts and its event, which is null once no longer kept.",
 );
 
-export function createDeliveries({
-  database,
-  clock,
-  ids,
-  settings,
-}: Pick<Around, "database" | "clock" | "ids" | "settings">) {
-  const store = database.bind(webhookStore);
-  const ask = ({ id, account_id }: OwnEndpoint): Asking => ({
-    ...{ webhook_id: id, account_id, now: clock.now() },
-    waiting_max: settings().limits.waiting_deliveries,
-  });
-  return {
-    async page(webhook_id: string, query: DeliveriesQuery) {
-      const filter = readListing(webhook_id, query);
-      // One more than is shown tells whether there is more.
-      const found = await store.listDeliveries({ ...filter, limit: filter.limit + 1 });
-      const rows = found.slice(0, filter.limit);
-      return {
-        data: rows.map((row) => show(Delivery, row)),
-        next_before: found.length > rows.length ? writeNext(filter, rows.at(-1)!) : null,
-      };
-    },
-    /** With its attempts and its event; refuses where it is not this endpoint's. */
-    async detail(webhook_id: string, id: string) {
-      const row = await store.findDelivery(id);
-      // agents.errors.delivery_not_found
-      if (row?.webhook_id !== webhook_id) throw refuse("delivery_not_found");
-      // One may have been added since the delivery was read: it belongs to what that is by now.
-      const listed = await store.listAttempts(id);
-      const attempts = listed.filter(({ number }) => number <= row.attempt_count);
-      const event = await store.findEvent(row.event_id);
-      return {
-        ...show(Delivery, row),
-        attempts: attempts.map((attempt) => show(DeliveryAttempt, attempt)),
-        event: event ? showMessage(event) : null,
-      };
-    },
-    test: (own: OwnEndpoint) =>
-      store.test(
-        { ...ask(own), stored_max: settings().limits.stored_bytes },
-        { event_id: ids.uuid(), delivery_id: ids.uuid() },
-      ),
-    replay: (own: OwnEndpoint, id: string) => store.replay(id, ask(own)),
-    /** How many are sent again: no more than may wait. */
-    async recover(own: OwnEndpoint, span: Span): Promise<number> {
-      for (let queued = 0; ; ) {
-        const given = await store.recover(ask(own), span, RECOVERED_AT_ONCE);
-        queued += given.queued;
-        if (given.is_done || (given.is_full && queued > 0)) return queued;
-        // agents.errors.deliveries_limit
-        if (given.is_full) throw refuse("deliveries_limit");
-      }
-    },
-  };
-}
-export type Deliveries = ReturnType<typeof createDeliveries>;
+export const RecoverDeliveries = Type.Object(
+  {
+    since: Instant("Earliest creation time."),
+    until: Type.Optional(maybe(Instant("Latest creation time; now by default."))),
+  },
+  {
+    additionalProperties: false,
+    $id: "RecoverDeliveries",
+    description: "Creation times of the failed and cancelled deliveries to send again.",
+    examples: [{ since: "2026-11-20T00:00:00.000Z" }],
+  },
+);
+type RecoverDeliveries = Static<typeof RecoverDeliveries>;
 
-function readListing(webhook_id: string, query: DeliveriesQuery): DeliveryFilter {
-  const { status = null, type = null, limit = LIMIT.default } = query;
-  const filter = { webhook_id, status, type, before: null, limit };
+/** agents.errors.invalid_request */
+export function readTimeRange(
+  { since: from, until: to }: RecoverDeliveries,
+  now: number,
+): TimeRange {
+  const since = requireInstant("since", from);
+  if (to === undefined || to === null) return { since, until: Math.max(since, now) };
+  const until = requireInstant("until", to);
+  if (since <= until) return { since, until };
+  const message = "`until` must not be before `since`.";
+  throw apiError("invalid_request", { param: "until", message });
+}
+
+export class Deliveries {
+  readonly #deps: Pick<WebhookDeps, "clock" | "ids" | "settings">;
+  readonly #store: Bound<typeof webhookStore>;
+
+  constructor(deps: Pick<WebhookDeps, "database" | "clock" | "ids" | "settings">) {
+    this.#deps = deps;
+    this.#store = deps.database.bind(webhookStore);
+  }
+
+  async list(webhookId: string, query: DeliveriesQuery) {
+    const filter = readFilter(webhookId, query);
+    // One more than is shown tells whether there is more.
+    const found = await this.#store.listDeliveries({ ...filter, limit: filter.limit + 1 });
+    const rows = found.slice(0, filter.limit);
+    return {
+      data: rows.map((row) => show(Delivery, row)),
+      next_before: found.length > rows.length ? writeNext(filter, rows.at(-1)!) : null,
+    };
+  }
+
+  /** Finds a delivery of the endpoint, with its attempts and its event. */
+  async get(webhookId: string, id: string) {
+    const row = await this.#store.findDelivery(id);
+    // agents.errors.delivery_not_found
+    if (row?.webhook_id !== webhookId) throw apiError("delivery_not_found");
+    // Omit attempts that were added after the delivery was read.
+    const listed = await this.#store.listAttempts(id);
+    const attempts = listed.filter(({ number }) => number <= row.attempt_count);
+    const event = await this.#store.findEvent(row.event_id);
+    return {
+      ...show(Delivery, row),
+      attempts: attempts.map((attempt) => show(DeliveryAttempt, attempt)),
+      event: event ? (JSON.parse(writeEvent(event)) as object) : null,
+    };
+  }
+
+  test(own: OwnEndpoint): Promise<DeliveryRow> {
+    const { ids, settings } = this.#deps;
+    return this.#store.test(this.#request(own), {
+      eventId: ids.uuid(),
+      deliveryId: ids.uuid(),
+      storedMax: settings().limits.stored_bytes,
+    });
+  }
+
+  replay(own: OwnEndpoint, id: string): Promise<DeliveryRow> {
+    return this.#store.replay(id, this.#request(own));
+  }
+
+  /** Replays what failed or was cancelled, up to the account's limit; counts the deliveries. */
+  async recover(own: OwnEndpoint, range: TimeRange): Promise<number> {
+    for (let queued = 0; ; ) {
+      const batch = await this.#store.recover(this.#request(own), range, RECOVERED_A_WRITE);
+      queued += batch.queued;
+      if (batch.rest === "none" || (batch.rest === "full" && queued > 0)) return queued;
+      // agents.errors.deliveries_limit
+      if (batch.rest === "full") throw apiError("deliveries_limit");
+    }
+  }
+
+  #request({ id, account_id }: OwnEndpoint): DeliveryRequest {
+    const { clock, settings } = this.#deps;
+    const waitingMax = settings().limits.waiting_deliveries;
+    return { webhookId: id, accountId: account_id, now: clock.now(), waitingMax };
+  }
+}
+
+function readFilter(webhookId: string, query: DeliveriesQuery): DeliveryFilter {
+  const { status, type, limit = LIMIT.default } = query;
+  const filter = { webhookId, status, type, limit };
   return query.before === undefined
     ? filter
-    : { ...filter, before: readPlace(nameList(filter), query.before) };
+    : { ...filter, before: decodePosition(nameList(filter), query.before) };
 }
 
 function writeNext(filter: DeliveryFilter, { created_at: at, id }: DeliveryRow): string {
-  return writePlace(nameList(filter), { at, id });
+  return encodePosition(nameList(filter), { at, id });
 }
 
-/** Another filter is another list. */
-function nameList({ webhook_id, status, type }: DeliveryFilter): string {
-  return `deliveries ${[webhook_id, status, type].join(" ")}`;
+/** Binds a cursor to the filter that it was made with. */
+function nameList({ webhookId, status, type }: DeliveryFilter): string {
+  return `deliveries ${[webhookId, status, type].join(" ")}`;
 }

@@ -1,6 +1,6 @@
 // A delivery: one event to one endpoint, with every attempt at it.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/shape.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/schema.ts";
 import { EVENT_TYPES } from "./endpoint.ts";
 
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
@@ -21,46 +21,43 @@ export const Delivery = Resource(
     webhook_id: Type.String({ format: "uuid", description: "The endpoint." }),
     event_id: Type.String({
       format: "uuid",
-      description: "The event: the `webhook-id` of every attempt and replay.",
+      description: "The event; `webhook-id` of every attempt and replay.",
     }),
-    event_type: oneOf(EVENT_TYPES, "The kind of the event."),
+    event_type: oneOf(EVENT_TYPES, "Type of the event."),
     status: oneOf(
       DELIVERY_STATUSES,
-      "`pending`: it waits for its next attempt; `delivered`: the endpoint took it; `failed`: no " +
-        "attempt is left; `cancelled`: the endpoint was disabled.",
+      "`pending`: waits for its next attempt; `delivered`: the endpoint answered 2xx; `failed`: " +
+        "no attempt is left; `cancelled`: the endpoint was disabled.",
     ),
-    attempt_count: Type.Integer({ description: "Attempts so far, replays with them." }),
-    next_attempt_at: maybe(Timestamp("When it is tried next; null: it is not pending.")),
+    attempt_count: Type.Integer({ description: "Attempts so far, including replays." }),
+    next_attempt_at: maybe(Timestamp("Time of the next attempt; null unless pending.")),
     last_response_status: maybe(
       Type.Integer({
-        description: "HTTP status of the last attempt; null: no answer to it, or no attempt yet.",
+        description: "HTTP status of the last attempt; null without a response.",
       }),
     ),
     last_error: maybe(
       Type.String({
-        description:
-          "What went wrong last, for people; null: its last attempt arrived, or none was made.",
+        description: "Error of the last attempt, for people; null after a success.",
       }),
     ),
-    created_at: Timestamp("When it was made."),
-    completed_at: maybe(Timestamp("When it was delivered, failed or cancelled; null: pending.")),
+    created_at: Timestamp("Time of creation."),
+    completed_at: maybe(
+      Timestamp("When it was delivered, failed or cancelled; null while pending."),
+    ),
   },
-  "One event to one endpoint.",
+  "Delivery of one event to one endpoint.",
 );
 export type Delivery = Static<typeof Delivery>;
 
 export const DeliveryRow = Row(Delivery, {
   account_id: Type.String(),
-  /** What its next attempt is. */
   kind: oneOf(ATTEMPT_KINDS, ""),
-  /**
-   * Attempts since it was made, or asked for again: its place in the schedule. -1: it was asked for
-   * again while a process has it; whatever that attempt comes to, it is due once more after it.
-   */
+  /** Position in the retry schedule; -1: replayed while it is claimed, so it is sent once more. */
   tries: Type.Integer(),
-  /** 0: it has not been tried since then; 1: it is a retry. */
+  /** Queue: 0 for first attempts and replays, 1 for retries. */
   lane: Type.Integer(),
-  /** The process that has it; 0: none. */
+  /** Process that has claimed it, or 0. */
   epoch: Type.Integer(),
 });
 export type DeliveryRow = Static<typeof DeliveryRow>;
@@ -68,28 +65,26 @@ export type DeliveryRow = Static<typeof DeliveryRow>;
 export const DeliveryAttempt = Resource(
   "DeliveryAttempt",
   {
-    number: Type.Integer({ description: "From 1 on, in the order in which they were made." }),
+    number: Type.Integer({ description: "Number of the attempt, from 1." }),
     kind: oneOf(
       ATTEMPT_KINDS,
-      "`scheduled`: by itself; `replay`: asked for again; `test`: of a test event.",
+      "`scheduled`: first attempt or retry; `replay`: after a replay; `test`: of a test event.",
     ),
-    started_at: Timestamp("When it began."),
-    duration_ms: Type.Integer({ description: "How long it took, in milliseconds." }),
-    response_status: maybe(
-      Type.Integer({ description: "HTTP status of the answer; null: there was none." }),
-    ),
+    started_at: Timestamp("Time of its start."),
+    duration_ms: Type.Integer({ description: "Duration in milliseconds." }),
+    response_status: maybe(Type.Integer({ description: "HTTP status; null without a response." })),
     response_body: maybe(
       Type.String({
-        description: "The beginning of the answer, at most 4 KiB; null: there was none.",
+        description: "First 4 KiB of the response body; null if there is none.",
       }),
     ),
-    error: maybe(Type.String({ description: "Why it failed, for people; null: it did not." })),
+    error: maybe(Type.String({ description: "Error, for people; null after a success." })),
   },
   "One attempt at a delivery.",
 );
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
-/** Whoever replays without end keeps the latest, of which each may be 4 KiB long. */
+/** Maximum attempts of a delivery that are kept, each up to 4 KiB long. */
 export const ATTEMPTS_MAX = 100;
 
 export const AttemptRow = Row(DeliveryAttempt, { delivery_id: Type.String() });

@@ -1,14 +1,29 @@
-// A webhook endpoint: where an account's events are sent, as its owner sees it and as it is stored.
+// A webhook endpoint: as its owner sees it, as it is stored, and as callers create and change it.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/shape.ts";
+import { URL_CHARACTERS_MAX } from "../net/index.ts";
+import {
+  maybe,
+  oneOf,
+  Resource,
+  Row,
+  TEXT_PATTERN,
+  Timestamp,
+  withRules,
+} from "../platform/schema.ts";
 
-/** agents.events.webhook.1: the kinds of events, the last of which only tests an endpoint. */
+const DESCRIPTION_CHARACTERS_MAX = 500;
+
+/** agents.events.webhook.1: the last kind only tests an endpoint. */
 export const EVENT_TYPES = [
-  ...(["run.completed", "run.failed", "approval.requested", "approval.decided"] as const),
-  ...(["trigger.fired", "webhook.test"] as const),
+  "run.completed",
+  "run.failed",
+  "approval.requested",
+  "approval.decided",
+  "trigger.fired",
+  "webhook.test",
 ] as const;
 export type WebhookEventType = (typeof EVENT_TYPES)[number];
-export const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;
+const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;
 const DISABLED_REASONS = ["manual", "failing", "gone"] as const;
 
 /** agents.does.webhook, agents.resources.webhook_endpoint */
@@ -16,36 +31,36 @@ export const WebhookEndpoint = Resource(
   "WebhookEndpoint",
   {
     id: Type.String({ format: "uuid", description: "Identifier." }),
-    url: Type.String({ description: "Where events are sent, by POST." }),
-    events: Type.Array(oneOf(EVENT_TYPES, "A kind of event."), {
-      description: "The kinds of events that are sent; tests are sent whatever stands here.",
+    url: Type.String({ description: "Receives events by POST." }),
+    events: Type.Array(oneOf(EVENT_TYPES, "Type of event."), {
+      description: "Types of events that are sent; tests are always sent.",
     }),
-    description: maybe(Type.String({ description: "For people; null: none." })),
+    description: maybe(Type.String({ description: "For people." })),
     status: oneOf(ENDPOINT_STATUSES, "Nothing is sent to a disabled one."),
     disabled_reason: maybe(
       oneOf(
         DISABLED_REASONS,
-        "`manual`: its owner disabled it; `failing`: nothing arrived for 120 hours; `gone`: it " +
-          "answered 410; null: it is enabled.",
+        "`manual`: by its owner; `failing`: nothing arrived for 120 hours; `gone`: it answered " +
+          "410; null while enabled.",
       ),
     ),
-    disabled_at: maybe(Timestamp("When it was disabled; null: it is enabled.")),
+    disabled_at: maybe(Timestamp("When it was disabled; null while enabled.")),
     failing_since: maybe(
       Timestamp(
-        "The first failure since its last success, or since it was enabled or got another url; " +
-          "null: none since then.",
+        "First failure since its last success, or since it was enabled or its url changed; null " +
+          "if there is none.",
       ),
     ),
-    last_success_at: maybe(Timestamp("When it last took an event; null: never.")),
-    last_failure_at: maybe(Timestamp("When an attempt last failed; null: never.")),
+    last_success_at: maybe(Timestamp("Last time it answered 2xx; null if never.")),
+    last_failure_at: maybe(Timestamp("Last time an attempt failed; null if never.")),
     previous_secret_expires_at: maybe(
-      Timestamp("Until when the secret before the last rotation also signs; null: it does not."),
+      Timestamp("End of the overlap in which the former secret signs, too; null outside one."),
     ),
-    pending_deliveries: Type.Integer({ description: "Deliveries that wait to be sent." }),
-    created_at: Timestamp("When it was created."),
-    updated_at: Timestamp("When it was last changed, enabled or disabled."),
+    pending_deliveries: Type.Integer({ description: "Number of pending deliveries." }),
+    created_at: Timestamp("Time of creation."),
+    updated_at: Timestamp("Time of the last change."),
   },
-  "Receives the events that its owner selects, signed with its secret.",
+  "Receives the selected events of its owner, signed with its secret.",
 );
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
@@ -53,9 +68,80 @@ export const EndpointRow = Row(WebhookEndpoint, {
   account_id: Type.String(),
   /** Failed attempts since the last success. */
   failures: Type.Integer(),
-  /** Rises with each rotation: of two at once the second sees that it came too late. */
+  /** Rises with each rotation, so that the second of two at once sees that it is stale. */
   secret_number: Type.Integer(),
 });
 export type EndpointRow = Static<typeof EndpointRow>;
-/** One of an account's own: whoever names another's finds none. */
+/** An endpoint named with its owner: another account's is not found. */
 export type OwnEndpoint = Pick<EndpointRow, "id" | "account_id">;
+
+const url = Type.String({
+  description:
+    "Receives events by POST: an https URL with a public DNS name, or one that the operator " +
+    "allows.",
+  minLength: 1,
+  maxLength: URL_CHARACTERS_MAX,
+  examples: ["https://hooks.example.com/wadi"],
+});
+const events = Type.Array(oneOf(EVENT_TYPES, "Type of event."), {
+  description: "Types of events that are sent, each once.",
+  minItems: 1,
+  maxItems: EVENT_TYPES.length,
+});
+const description = Type.Optional(
+  maybe(
+    Type.String({
+      description: "For people, at most 500 characters.",
+      maxLength: DESCRIPTION_CHARACTERS_MAX,
+      pattern: TEXT_PATTERN,
+    }),
+  ),
+);
+
+const validateEvents = ({ events = [] }: { events?: readonly WebhookEventType[] }) =>
+  new Set(events).size === events.length ? null : "must name each kind once";
+
+/** agents.resources.webhook_endpoint */
+export const NewWebhook = withRules(
+  Type.Object(
+    { url, events, description },
+    {
+      additionalProperties: false,
+      $id: "NewWebhook",
+      description: "A new endpoint, which receives events from now on.",
+      examples: [
+        {
+          url: "https://hooks.example.com/wadi",
+          events: ["run.completed", "run.failed"],
+          description: "The order desk.",
+        },
+      ],
+    },
+  ),
+  { events: validateEvents },
+);
+export type NewWebhook = Static<typeof NewWebhook>;
+
+export const WebhookPatch = withRules(
+  Type.Object(
+    {
+      url: Type.Optional(url),
+      events: Type.Optional(events),
+      description,
+      status: Type.Optional(
+        oneOf(
+          ENDPOINT_STATUSES,
+          "`disabled` cancels pending deliveries; `enabled` sends events from now on.",
+        ),
+      ),
+    },
+    {
+      additionalProperties: false,
+      $id: "WebhookPatch",
+      description: "Fields to change.",
+      examples: [{ events: ["run.failed"] }],
+    },
+  ),
+  { events: validateEvents },
+);
+export type WebhookPatch = Static<typeof WebhookPatch>;

@@ -1,113 +1,161 @@
-// Makes, changes and deletes endpoints, and keeps their secrets in the box.
-import { refuse } from "../platform/refusal.ts";
-import type { SecretAbout } from "../platform/secrets/store.ts";
-import { show } from "../platform/shape.ts";
-import { makeSigningSecret } from "../platform/signing/secret.ts";
-import { createSecretPairs } from "../platform/signing/secret-pair.ts";
-import type { Around } from "./around.ts";
-import { type NewWebhook, requireUrl, type WebhookPatch } from "./body.ts";
-import { type EndpointRow, type OwnEndpoint, WebhookEndpoint } from "./endpoint.ts";
-import { createFans, giveFirst } from "./fanning.ts";
+// Creates, changes and deletes endpoints, and keeps their secrets sealed.
+
+import {
+  createSecretPairs,
+  makeSigningSecret,
+  type SecretOwner,
+  type SecretPairs,
+} from "../crypto/index.ts";
+import type { Bound } from "../database/index.ts";
+import { apiError } from "../platform/errors.ts";
+import { show } from "../platform/schema.ts";
+import type { WebhookDeps } from "./deps.ts";
+import {
+  type EndpointRow,
+  type NewWebhook,
+  type OwnEndpoint,
+  WebhookEndpoint,
+  type WebhookPatch,
+} from "./endpoint.ts";
+import { type BatchFactory, createBatchFactory, fanOutFirst } from "./fan-out.ts";
 import { webhookStore } from "./store/index.ts";
 
-export type EndpointsAround = Pick<
-  Around,
+export type EndpointsDeps = Pick<
+  WebhookDeps,
   "database" | "secrets" | "clock" | "ids" | "settings" | "egress"
 >;
 
-/** Where an endpoint is shown together with a secret that was just made. */
-export interface WithSecret {
+/** An endpoint with the secret that was just made. */
+export interface EndpointWithSecret {
   row: EndpointRow;
   secret: string;
 }
 
-/** `account_id` null, of a key without an owner: nothing is its own. */
-export function createEndpoints(around: EndpointsAround) {
-  const { database, clock, ids, settings, egress } = around;
-  const store = database.bind(webhookStore);
-  const pairs = createSecretPairs(around.secrets);
-  const makeFan = createFans(around);
-  const aboutOf = ({ id, account_id }: OwnEndpoint): SecretAbout => ({
-    ...{ kind: "webhook", row_id: id, account_id, set_at: clock.now() },
-  });
+export class Endpoints {
+  readonly #deps: EndpointsDeps;
+  readonly #store: Bound<typeof webhookStore>;
+  readonly #secrets: SecretPairs;
+  readonly #createBatch: BatchFactory;
 
-  /** agents.errors.webhook_not_found, agents.authentication.6 */
-  const require = async (id: string, account_id: string | null): Promise<EndpointRow> => {
-    const found = await store.find(id);
-    if (!found || found.account_id !== account_id) throw refuse("webhook_not_found");
+  constructor(deps: EndpointsDeps) {
+    this.#deps = deps;
+    this.#store = deps.database.bind(webhookStore);
+    this.#secrets = createSecretPairs(deps.secrets);
+    this.#createBatch = createBatchFactory(deps);
+  }
+
+  /** agents.errors.webhook_not_found, agents.authentication.6; a key without owner finds none. */
+  async require(id: string, accountId: string | null): Promise<EndpointRow> {
+    const found = await this.#store.find(id);
+    if (!found || found.account_id !== accountId) throw apiError("webhook_not_found");
     return found;
-  };
-  return {
-    require,
-    /** Newest first; of one account, or of all where it is null. */
-    list: store.list,
-    async create(account_id: string, wish: NewWebhook): Promise<WithSecret> {
-      requireUrl(wish.url, egress.judge);
-      const row = makeEndpoint(ids.uuid(), account_id, wish, clock.now());
-      const secret = makeSigningSecret();
-      const endpoints_max = settings().limits.endpoints;
-      // agents.errors.webhooks_unavailable: the box refuses.
-      await pairs.store(aboutOf(row), secret, (sealed) =>
-        giveFirst(() => store.create(row, sealed, { ...makeFan(), endpoints_max })),
+  }
+
+  list(accountId: string): Promise<EndpointRow[]> {
+    return this.#store.list(accountId);
+  }
+
+  async create(accountId: string, body: NewWebhook): Promise<EndpointWithSecret> {
+    const { ids, clock, settings } = this.#deps;
+    this.#requireUrl(body.url);
+    const row = makeEndpoint(ids.uuid(), accountId, body, clock.now());
+    const secret = makeSigningSecret();
+    const endpointsMax = settings().limits.endpoints;
+    // agents.errors.webhooks_unavailable: thrown where secrets cannot be sealed.
+    await this.#secrets.store(this.#describeSecret(row), secret, (sealed) =>
+      fanOutFirst(() => this.#store.create(row, sealed, { ...this.#createBatch(), endpointsMax })),
+    );
+    return { row, secret };
+  }
+
+  async change(id: string, accountId: string | null, body: WebhookPatch): Promise<EndpointRow> {
+    const row = await this.require(id, accountId);
+    const { description, ...change } = body;
+    if (change.url !== undefined) this.#requireUrl(change.url);
+    const cleaned = description === undefined ? {} : { description: cleanText(description) };
+    const written = await fanOutFirst(() =>
+      this.#store.update(row, { ...change, ...cleaned }, this.#createBatch()),
+    );
+    if (written.kind === "not_found") throw apiError("webhook_not_found");
+    return written.row;
+  }
+
+  /** For `overlapMs` the former secret signs, too. */
+  async rotate(
+    id: string,
+    accountId: string | null,
+    overlapMs: number,
+  ): Promise<EndpointWithSecret> {
+    const secret = makeSigningSecret();
+    for (;;) {
+      const row = await this.require(id, accountId);
+      const { secret_number: seenNumber } = row;
+      const rotated = await this.#secrets.rotate(
+        this.#describeSecret(row),
+        { secret, overlap_ms: overlapMs },
+        (sealed, previousExpiresAt) =>
+          this.#store.rotate(row, { secret: sealed, seenNumber, previousExpiresAt }),
       );
-      return { row, secret };
-    },
-    async change(id: string, account_id: string | null, wish: WebhookPatch): Promise<EndpointRow> {
-      const row = await require(id, account_id);
-      const { description, ...rest } = wish;
-      if (rest.url !== undefined) requireUrl(rest.url, egress.judge);
-      const said = description === undefined ? {} : { description: cleanDescription(description) };
-      const changed = await giveFirst(() => store.update(row, { ...rest, ...said }, makeFan()));
-      if (!changed) throw refuse("webhook_not_found");
-      return changed;
-    },
-    /** For `overlap_ms` the secret before signs, too. */
-    async rotate(id: string, account_id: string | null, overlap_ms: number): Promise<WithSecret> {
-      const secret = makeSigningSecret();
-      for (;;) {
-        const row = await require(id, account_id);
-        const { secret_number: seen_number } = row;
-        const wish = { secret, overlap_ms };
-        const rotated = await pairs.rotate(aboutOf(row), wish, (sealed, previous_expires_at) =>
-          store.rotate(row, { secret: sealed, seen_number, previous_expires_at }),
-        );
-        if (rotated === undefined) throw refuse("webhook_not_found");
-        // Of two at once the second begins anew beside what the first one made.
-        if (rotated !== null) return { row: rotated, secret };
-      }
-    },
-    async remove(id: string, account_id: string | null): Promise<void> {
-      const row = await require(id, account_id);
-      if (!(await store.remove(id, row.account_id))) throw refuse("webhook_not_found");
-    },
-    /** As its owner sees it now. */
-    show: (row: EndpointRow) => showEndpoint(row, clock.now()),
-  };
+      if (rotated.kind === "not_found") throw apiError("webhook_not_found");
+      // The second of two rotations at once begins again from what the first one wrote.
+      if (rotated.kind === "ok") return { row: rotated.row, secret };
+    }
+  }
+
+  async remove(id: string, accountId: string | null): Promise<void> {
+    const row = await this.require(id, accountId);
+    if (!(await this.#store.remove(id, row.account_id))) throw apiError("webhook_not_found");
+  }
+
+  show(row: EndpointRow) {
+    return showEndpoint(row, this.#deps.clock.now());
+  }
+
+  /** agents.errors.url_refused agents.endpoints.webhooks.p3 */
+  #requireUrl(url: string): void {
+    const checked = this.#deps.egress.judge(url);
+    if (!checked.ok) throw apiError("url_refused", { param: "url", message: checked.why });
+  }
+
+  #describeSecret({ id, account_id }: OwnEndpoint): SecretOwner {
+    return { kind: "webhook", row_id: id, account_id, set_at: this.#deps.clock.now() };
+  }
 }
-export type Endpoints = ReturnType<typeof createEndpoints>;
 
 function makeEndpoint(
   id: string,
-  account_id: string,
+  accountId: string,
   { url, events, description = null }: NewWebhook,
   now: number,
 ): EndpointRow {
   return {
-    ...{ id, account_id, url, events, description: cleanDescription(description) },
-    ...{ status: "enabled", disabled_reason: null, disabled_at: null, failing_since: null },
-    ...{ last_success_at: null, last_failure_at: null, previous_secret_expires_at: null },
-    ...{ pending_deliveries: 0, failures: 0, secret_number: 1 },
-    ...{ created_at: now, updated_at: now },
+    id,
+    account_id: accountId,
+    url,
+    events,
+    description: cleanText(description),
+    status: "enabled",
+    disabled_reason: null,
+    disabled_at: null,
+    failing_since: null,
+    last_success_at: null,
+    last_failure_at: null,
+    previous_secret_expires_at: null,
+    pending_deliveries: 0,
+    failures: 0,
+    secret_number: 1,
+    created_at: now,
+    updated_at: now,
   };
 }
 
-function cleanDescription(text: string | null): string | null {
+function cleanText(text: string | null): string | null {
   return text === null ? null : text.toWellFormed();
 }
 
-/** A secret whose time is over signs nothing more, whatever the row says. */
+/** An expired former secret is not shown, though the row still names its end. */
 export function showEndpoint(row: EndpointRow, now: number) {
-  const { previous_secret_expires_at: expires_at } = row;
-  const isOver = expires_at !== null && expires_at <= now;
+  const { previous_secret_expires_at: expiresAt } = row;
+  const isOver = expiresAt !== null && expiresAt <= now;
   return show(WebhookEndpoint, isOver ? { ...row, previous_secret_expires_at: null } : row);
 }

@@ -1,7 +1,5 @@
-// Webhooks: where an account's events are sent, and what became of each.
-export { createWebhookBook, type WebhookBook } from "./book.ts";
+// Webhooks: endpoints that receive an account's events, and the delivery of each.
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
-export { documentEvents } from "./event-document.ts";
-export { showWebhooks } from "./figures.ts";
-export { openWebhooks } from "./opening.ts";
-export { createDeliverySweeps } from "./retention.ts";
+export { documentEvents } from "./event.ts";
+export { createDeliverySweeps, openWebhooks, registerWebhookMetrics } from "./module.ts";
+export { createWebhookQueries, type WebhookQueries } from "./queries.ts";

@@ -1,26 +1,43 @@
-// The routes of endpoints: made, listed, read, changed, deleted, and given another secret.
+// The routes of webhooks: endpoints with their secrets, and deliveries.
 import { Type } from "@sinclair/typebox";
-import { type Door, IdParams } from "../http/index.ts";
-import { refuse } from "../platform/refusal.ts";
-import { Resource } from "../platform/shape.ts";
-import { RotateSecret, readOverlap } from "../platform/signing/rotation.ts";
-import type { DiskSpace } from "../platform/storage/disk-space.ts";
-import { NewWebhook, WebhookPatch } from "./body.ts";
-import { WebhookEndpoint } from "./endpoint.ts";
-import type { Endpoints, WithSecret } from "./endpoints.ts";
+import { RotateSecret, readOverlap } from "../crypto/index.ts";
+import { IdParams, type Router, Uuid } from "../http/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { apiError } from "../platform/errors.ts";
+import { Resource, show } from "../platform/schema.ts";
+import type { DiskSpace } from "../storage/index.ts";
+import {
+  type Deliveries,
+  DeliveriesQuery,
+  DeliveryDetail,
+  DeliveryList,
+  RecoverDeliveries,
+  readTimeRange,
+} from "./deliveries.ts";
+import { Delivery } from "./delivery.ts";
+import { NewWebhook, WebhookEndpoint, WebhookPatch } from "./endpoint.ts";
+import type { Endpoints, EndpointWithSecret } from "./endpoints.ts";
 
-const PATH = "/v1/webhooks";
-const ONE = `${PATH}/:id` as const;
+const ENDPOINTS = "/v1/webhooks";
+const ENDPOINT = `${ENDPOINTS}/:id` as const;
+const DELIVERIES = `${ENDPOINT}/deliveries` as const;
+const DELIVERY = `${DELIVERIES}/:delivery_id` as const;
+const DeliveryParams = Type.Object({
+  ...IdParams.properties,
+  delivery_id: Uuid("The id of the delivery."),
+});
+
 /** agents.authentication.3: a key without the scope is always refused here. */
-const route = { scope: "agents", is_scope_certain: true } as const;
-/** agents.errors.not_enabled: what creates or changes needs webhooks to be on. */
+const route = { scope: "agents", isScopeCertain: true } as const;
+/** agents.errors.not_enabled: what creates, changes or sends needs webhooks to be on. */
 const changing = { ...route, feature: "webhooks" } as const;
 const shown = { 200: { description: "Without its secret.", schema: WebhookEndpoint } };
+const queued = { 202: { description: "It is due at once.", schema: Delivery } };
 
 const WebhookEndpointList = Resource(
   "WebhookEndpointList",
   { data: Type.Array(WebhookEndpoint, { description: "Newest first." }) },
-  "The webhook endpoints of the account.",
+  "Webhook endpoints of the account.",
 );
 
 /** agents.resources.webhook_endpoint */
@@ -29,51 +46,64 @@ const WebhookEndpointSecret = Resource(
   {
     ...WebhookEndpoint.properties,
     secret: Type.String({
-      description: "`whsec_` and base64: what every event is signed with. It is shown only here.",
+      description: "Signs every event: `whsec_` and base64. Shown only in this response.",
     }),
   },
-  "An endpoint with the secret that was just made.",
+  "An endpoint with its new secret.",
 );
 
-/** agents.endpoints.webhooks.p1 */
-export function openEndpointRoutes(
-  door: Door,
-  endpoints: Endpoints,
-  disk: Pick<DiskSpace, "require">,
-): void {
-  openCreation(door, endpoints, disk);
-  openReads(door, endpoints);
-  openChanges(door, endpoints);
-  openRotation(door, endpoints);
+const RecoveredDeliveries = Resource(
+  "RecoveredDeliveries",
+  { queued: Type.Integer({ description: "Number of deliveries that are sent again." }) },
+  "Result of a recovery.",
+);
+
+interface WebhookRoutes {
+  endpoints: Endpoints;
+  deliveries: Deliveries;
+  clock: Clock;
+  disk: Pick<DiskSpace, "require">;
+}
+
+/** agents.endpoints.webhooks.p1, agents.endpoints.webhooks.p4 */
+export function openWebhookRoutes(door: Router, routes: WebhookRoutes): void {
+  openCreation(door, routes);
+  openEndpointReads(door, routes);
+  openChanges(door, routes);
+  openRotation(door, routes);
+  openTest(door, routes);
+  openDeliveryReads(door, routes);
+  openReplay(door, routes);
+  openRecovery(door, routes);
 }
 
 /** agents.does.webhook */
-function openCreation(door: Door, endpoints: Endpoints, disk: Pick<DiskSpace, "require">): void {
+function openCreation(door: Router, { endpoints, disk }: WebhookRoutes): void {
   door.post(
-    PATH,
+    ENDPOINTS,
     {
       ...changing,
       summary: "Create a webhook endpoint",
       description:
-        "It is sent the events that you select, by POST and signed as Standard Webhooks has it, " +
-        "from then on. Only a 2xx within 15 seconds takes an event; else it is tried again, ten " +
-        "times in some three days. Its secret is shown in this answer only.",
+        "Sends the selected events from now on by POST, signed by Standard Webhooks. Only a 2xx " +
+        "within 15 seconds is a success; ten attempts are made over about three days. The secret " +
+        "is shown only in this response.",
       body: NewWebhook,
       replies: { 201: { description: "With its secret.", schema: WebhookEndpointSecret } },
       refusals: ["url_refused", "endpoints_limit", "webhooks_unavailable"],
     },
     async ({ body, caller: { account_id } }) => {
       // agents.errors.permission_denied: nobody would own the endpoint.
-      if (account_id === null) throw refuse("permission_denied");
+      if (account_id === null) throw apiError("permission_denied");
       disk.require();
       return [201, showWithSecret(endpoints, await endpoints.create(account_id, body))];
     },
   );
 }
 
-function openReads(door: Door, endpoints: Endpoints): void {
+function openEndpointReads(door: Router, { endpoints }: WebhookRoutes): void {
   door.get(
-    PATH,
+    ENDPOINTS,
     {
       ...route,
       summary: "List webhook endpoints",
@@ -84,11 +114,11 @@ function openReads(door: Door, endpoints: Endpoints): void {
     },
     async ({ caller: { account_id } }) => {
       const found = account_id === null ? [] : await endpoints.list(account_id);
-      return [200, { data: found.map(endpoints.show) }];
+      return [200, { data: found.map((row) => endpoints.show(row)) }];
     },
   );
   door.get(
-    ONE,
+    ENDPOINT,
     {
       ...route,
       summary: "Read a webhook endpoint",
@@ -103,16 +133,15 @@ function openReads(door: Door, endpoints: Endpoints): void {
   );
 }
 
-function openChanges(door: Door, endpoints: Endpoints): void {
+function openChanges(door: Router, { endpoints }: WebhookRoutes): void {
   door.patch(
-    ONE,
+    ENDPOINT,
     {
       ...changing,
       summary: "Change a webhook endpoint",
       description:
-        "Disabling it cancels what waits for it; enabled again it is sent what happens from then " +
-        "on, and what was cancelled can be recovered. Other kinds of events are sent of what " +
-        "happens from the change on.",
+        "Disabling cancels pending deliveries, which can be recovered later. Newly selected " +
+        "types apply to events from the change on.",
       params: IdParams,
       body: WebhookPatch,
       replies: shown,
@@ -124,13 +153,13 @@ function openChanges(door: Door, endpoints: Endpoints): void {
     ],
   );
   door.delete(
-    ONE,
+    ENDPOINT,
     {
       ...route,
       summary: "Delete a webhook endpoint",
-      description: "Its secret and its deliveries go with it; what waits is not sent.",
+      description: "Deletes its secret and its deliveries, too; pending ones are not sent.",
       params: IdParams,
-      replies: { 204: { description: "It is gone." } },
+      replies: { 204: { description: "Deleted." } },
       refusals: ["webhook_not_found"],
     },
     async ({ params, caller: { account_id } }) => {
@@ -140,15 +169,15 @@ function openChanges(door: Door, endpoints: Endpoints): void {
   );
 }
 
-function openRotation(door: Door, endpoints: Endpoints): void {
+function openRotation(door: Router, { endpoints }: WebhookRoutes): void {
   door.post(
-    `${ONE}/rotate-secret`,
+    `${ENDPOINT}/rotate-secret`,
     {
       ...changing,
       summary: "Rotate a webhook endpoint's secret",
       description:
-        "For a while every event carries two signatures, one of each secret, so that a receiver " +
-        "can change over at any moment of it.",
+        "During the overlap every event carries two signatures, one of each secret, so that the " +
+        "receiver can switch at any time.",
       params: IdParams,
       body: RotateSecret,
       replies: { 200: { description: "With its new secret.", schema: WebhookEndpointSecret } },
@@ -161,6 +190,114 @@ function openRotation(door: Door, endpoints: Endpoints): void {
   );
 }
 
-function showWithSecret(endpoints: Endpoints, { row, secret }: WithSecret) {
+/** agents.events.webhook.1 */
+function openTest(door: Router, { endpoints, deliveries, disk }: WebhookRoutes): void {
+  door.post(
+    `${ENDPOINT}/test`,
+    {
+      ...changing,
+      summary: "Test a webhook endpoint",
+      description: "Sends a `webhook.test` event once, whatever types are selected.",
+      params: IdParams,
+      replies: queued,
+      refusals: [
+        "webhook_not_found",
+        "endpoint_disabled",
+        "deliveries_limit",
+        "storage_limit_reached",
+      ],
+    },
+    async ({ params, caller: { account_id } }) => {
+      const own = await endpoints.require(params.id, account_id);
+      disk.require();
+      return [202, show(Delivery, await deliveries.test(own))];
+    },
+  );
+}
+
+function openDeliveryReads(door: Router, { endpoints, deliveries }: WebhookRoutes): void {
+  door.get(
+    DELIVERIES,
+    {
+      ...route,
+      summary: "List an endpoint's deliveries",
+      params: IdParams,
+      query: DeliveriesQuery,
+      replies: {
+        200: { description: "A page of deliveries, newest first.", schema: DeliveryList },
+      },
+      refusals: ["webhook_not_found"],
+    },
+    async ({ params, query, caller: { account_id } }) => {
+      const { id } = await endpoints.require(params.id, account_id);
+      return [200, await deliveries.list(id, query)];
+    },
+  );
+  door.get(
+    DELIVERY,
+    {
+      ...route,
+      summary: "Read a delivery",
+      params: DeliveryParams,
+      replies: { 200: { description: "With its attempts and its event.", schema: DeliveryDetail } },
+      refusals: ["webhook_not_found", "delivery_not_found"],
+    },
+    async ({ params, caller: { account_id } }) => {
+      const { id } = await endpoints.require(params.id, account_id);
+      return [200, await deliveries.get(id, params.delivery_id)];
+    },
+  );
+}
+
+/** agents.events.webhook.3 */
+function openReplay(door: Router, { endpoints, deliveries }: WebhookRoutes): void {
+  door.post(
+    `${DELIVERY}/replay`,
+    {
+      ...changing,
+      summary: "Send a delivery again",
+      description:
+        "Sends the same event with the same `webhook-id`, and retries it like a new delivery. A " +
+        "pending one becomes due at once.",
+      params: DeliveryParams,
+      replies: queued,
+      refusals: [
+        "webhook_not_found",
+        "delivery_not_found",
+        "endpoint_disabled",
+        "event_expired",
+        "deliveries_limit",
+      ],
+    },
+    async ({ params, caller: { account_id } }) => {
+      const own = await endpoints.require(params.id, account_id);
+      return [202, show(Delivery, await deliveries.replay(own, params.delivery_id))];
+    },
+  );
+}
+
+function openRecovery(door: Router, { endpoints, deliveries, clock }: WebhookRoutes): void {
+  door.post(
+    DELIVERIES,
+    {
+      ...changing,
+      summary: "Send lost deliveries again",
+      description:
+        "Sends failed and cancelled deliveries again, the oldest first, up to the limit of " +
+        "pending ones; repeat the call for the rest. Tests are left out.",
+      params: IdParams,
+      body: RecoverDeliveries,
+      replies: { 202: { description: "They are due at once.", schema: RecoveredDeliveries } },
+      refusals: ["invalid_request", "webhook_not_found", "endpoint_disabled", "deliveries_limit"],
+    },
+    async ({ params, body, caller: { account_id } }) => {
+      const own = await endpoints.require(params.id, account_id);
+      const range = readTimeRange(body, clock.now());
+      return [202, { queued: await deliveries.recover(own, range) }];
+    },
+  );
+}
+
+function showWithSecret(endpoints: Endpoints, { row, secret }: EndpointWithSecret) {
   return { ...endpoints.show(row), secret };
 }

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createFindCaller, createIdentify } from "../../src/access/caller.ts";
 import { hashSecret } from "../../src/access/key.ts";
 import type { FoundKey } from "../../src/access/store.ts";
-import type { Refusal } from "../../src/platform/refusal.ts";
+import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const key: FoundKey = {
@@ -32,7 +32,7 @@ function createTrial(found: FoundKey = key, secret = "secret") {
   const refusalOf = async (header: string | null) => {
     const failure = await identify(header).then(
       () => undefined,
-      (one: Refusal) => one,
+      (one: ApiError) => one,
     );
     return failure?.code;
   };

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Access, buildAccess, SCOPES } from "../../src/access/index.ts";
 import { WRITER } from "../../src/app.ts";
-import { type Database, openDatabase, type Place } from "../../src/platform/database/index.ts";
+import { type Database, type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
@@ -17,7 +17,7 @@ let ground: TestPlace;
 let database: Database;
 let access: Access;
 
-async function open(place: Place): Promise<[Database, Access]> {
+async function open(place: DatabaseLocation): Promise<[Database, Access]> {
   const opened = await openDatabase({
     place,
     stores,

@@ -1,10 +1,10 @@
 // The limiter alone: the sliding window, the closing, and how long a caller is told to wait.
 import { describe, expect, test } from "bun:test";
 import { createLimiter, type Limiter } from "../../src/access/rate-limit.ts";
-import type { Refusal } from "../../src/platform/refusal.ts";
+import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
 
-const rule = { requests_max: 3, window_ms: 60_000, closing_ms: 60_000 };
+const rule = { requests_max: 3, window_ms: 60_000, closingMs: 60_000 };
 
 /** undefined: the request was counted; otherwise the seconds of Retry-After. */
 function take(limiter: Limiter, name = "a"): string | undefined {
@@ -12,14 +12,14 @@ function take(limiter: Limiter, name = "a"): string | undefined {
     limiter.take(name);
     return undefined;
   } catch (failure) {
-    expect((failure as Refusal).code).toBe("rate_limit_exceeded");
-    return (failure as Refusal).say.headers?.["retry-after"];
+    expect((failure as ApiError).code).toBe("rate_limit_exceeded");
+    return (failure as ApiError).say.headers?.["retry-after"];
   }
 }
 
 test("gateway.limits.rate the window slides: a place is free again 60 s after it was taken", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, { ...rule, closing_ms: 0 });
+  const limiter = createLimiter(clock, { ...rule, closingMs: 0 });
   expect(take(limiter)).toBeUndefined();
   await clock.advance(20_000);
   expect([take(limiter), take(limiter)]).toEqual([undefined, undefined]);
@@ -35,7 +35,7 @@ test("gateway.limits.rate the window slides: a place is free again 60 s after it
 
 test("who has time is told exactly how long it takes, and counts only when it is let in", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, { ...rule, requests_max: 2, closing_ms: 0 });
+  const limiter = createLimiter(clock, { ...rule, requests_max: 2, closingMs: 0 });
   expect(limiter.claim("a")).toBe(0);
   await clock.advance(500);
   expect([limiter.claim("a"), limiter.claim("a"), limiter.claim("b")]).toEqual([0, 59_500, 0]);
@@ -98,7 +98,7 @@ test("the wall clock has no say", () => {
 
 test("counters that matter outlive the sweep for those that do not", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, { requests_max: 1, window_ms: 1_000, closing_ms: 5_000 });
+  const limiter = createLimiter(clock, { requests_max: 1, window_ms: 1_000, closingMs: 5_000 });
   take(limiter, "closed");
   expect(take(limiter, "closed")).toBe("5");
   await clock.advance(4_500);
@@ -112,7 +112,7 @@ test("counters that matter outlive the sweep for those that do not", async () =>
 });
 
 describe("where names are a stranger's", () => {
-  const strange = { ...rule, requests_max: 1, closing_ms: 0, names_max: 10 };
+  const strange = { ...rule, requests_max: 1, closingMs: 0, names_max: 10 };
 
   test("agents.limits.request_rate of too many those who asked longest ago are forgotten", async () => {
     const clock = createManualClock();
@@ -140,7 +140,7 @@ describe("where names are a stranger's", () => {
 
 test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {
   const clock = createManualClock();
-  const rule = { requests_max: 50, window_ms: 1_000, closing_ms: 0 };
+  const rule = { requests_max: 50, window_ms: 1_000, closingMs: 0 };
   const limiter = createLimiter(clock, rule);
   const taken: number[] = [];
   for (let at = 0; at < 3_000; at++) {
@@ -162,7 +162,7 @@ test("gateway.limits.rate a counter that grows takes exactly what a list of all 
 });
 
 describe("another most while serving", () => {
-  const open = { ...rule, closing_ms: 0 };
+  const open = { ...rule, closingMs: 0 };
   test("a smaller one counts what was taken before it", async () => {
     const limiter = createLimiter(createManualClock(), { ...open, requests_max: 40 });
     for (let n = 0; n < 30; n++) expect(take(limiter)).toBeUndefined();

@@ -1,7 +1,7 @@
 // What is deleted when it is old, and what stays.
 import { expect, test } from "bun:test";
 import { createRunSweeps } from "../../src/agents/retention.ts";
-import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { outboxStore } from "../../src/outbox/store.ts";
 import { makeSteps, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
 
 const DAY_MS = 86_400_000;

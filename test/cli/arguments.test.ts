@@ -1,12 +1,12 @@
 // Reads command lines into verbs, arguments and flags, and says what is wrong with the others.
 import { describe, expect, test } from "bun:test";
-import { findVerb, readArguments } from "../../src/cli/arguments.ts";
-import { UsageProblem } from "../../src/cli/verb.ts";
-import { VERBS } from "../../src/cli/verbs.ts";
+import { findCommand, readArguments } from "../../src/cli/arguments.ts";
+import { UsageError } from "../../src/cli/command.ts";
+import { loadAllCommands } from "../../src/cli/families.ts";
 
 const read = async (line: string) => {
   const argv = line.split(" ").filter(Boolean);
-  const verb = await findVerb(argv);
+  const verb = await findCommand(argv);
   const given = await readArguments(verb, argv.slice(verb.name.split(" ").length));
   return { name: verb.name, ...given };
 };
@@ -15,7 +15,7 @@ const refuse = async (line: string) => {
     () => expect.unreachable(),
     (failure) => failure,
   );
-  expect(problem).toBeInstanceOf(UsageProblem);
+  expect(problem).toBeInstanceOf(UsageError);
   return problem.message;
 };
 
@@ -55,6 +55,7 @@ test("an unknown command is refused with the nearest, or those of its noun", asy
   expect(await refuse("keys")).toBe(
     'there is no command "keys": there are keys create, keys list, keys revoke, keys rotate',
   );
+  expect(await refuse("kyes frobnicate")).toContain("did you mean `wadi keys`?");
   expect(await refuse("fly away")).toBe('there is no command "fly away": `wadi` alone lists them');
   expect(await refuse("constructor")).toContain('"constructor"');
 });
@@ -73,7 +74,7 @@ describe("wrong flags are refused", () => {
     ["dev --port", "--port needs a value: --port N"],
     ["dev --port --json", "--port needs a value"],
     ["dev --port=", "--port needs a value"],
-    ["keys create --scope", "--scope needs a value: --scope S"],
+    ["keys create --scope", "--scope needs a value: --scope NAME"],
     ["dev --json=1", "--json takes no value"],
     ["keys list --no-json", "takes no --no-json"],
     ["keys revoke", "usage: wadi keys revoke KEY_ID"],
@@ -87,9 +88,10 @@ describe("wrong flags are refused", () => {
   }
 });
 
-test("no verb's name begins with another's, so that the first words name one", () => {
-  for (const { name } of VERBS) {
-    const others = VERBS.filter((verb) => verb.name !== name);
+test("no verb's name begins with another's, so that the first words name one", async () => {
+  const verbs = await loadAllCommands();
+  for (const { name } of verbs) {
+    const others = verbs.filter((verb) => verb.name !== name);
     expect(others.filter((verb) => verb.name.startsWith(`${name} `))).toEqual([]);
   }
 });

@@ -1,21 +1,42 @@
-// The help names every verb and every flag.
+// The help fits one screen; pages of families and verbs name every verb and every option.
 import { expect, test } from "bun:test";
 import { COMMON } from "../../src/cli/arguments.ts";
-import { writeHelp, writeVerbHelp } from "../../src/cli/help.ts";
-import { VERBS } from "../../src/cli/verbs.ts";
+import { FAMILIES, loadAllCommands, loadCommands } from "../../src/cli/families.ts";
+import { writeCommandHelp, writeFamilyHelp, writeHelp } from "../../src/cli/help.ts";
 
-test("the first page has a line for each verb, and fits a terminal", () => {
-  const page = writeHelp(VERBS);
-  for (const { name, help } of VERBS) {
-    expect(page).toContain(`  wadi ${name}`);
-    expect(page).toContain(help);
+const VERBS = await loadAllCommands();
+
+test("the first page has a line for each family, and fits one screen", () => {
+  const lines = writeHelp().trimEnd().split("\n");
+  expect(lines.length).toBeLessThanOrEqual(24);
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  for (const { name, summary } of FAMILIES) {
+    expect(
+      lines.filter((line) => line.includes(` ${name} `) && line.endsWith(summary)),
+    ).toHaveLength(1);
   }
-  for (const line of page.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test("a family's page has a line for each of its verbs, and every verb has a family", async () => {
+  for (const family of FAMILIES) {
+    const verbs = await loadCommands(family);
+    expect(verbs).not.toEqual([]);
+    const page = writeFamilyHelp(family, verbs);
+    for (const { name, help } of verbs) {
+      expect(page).toContain(`  wadi ${name}`);
+      expect(page).toContain(`  ${help}\n`);
+    }
+    for (const line of page.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+  }
+});
+
+test("a verb's example is a line that the verb takes", async () => {
+  for (const { name, example } of VERBS) expect(`${example} `).toStartWith(`wadi ${name} `);
 });
 
 test("a verb's page has a line for each flag, its own first", () => {
   for (const verb of VERBS) {
-    const page = writeVerbHelp(verb);
+    const page = writeCommandHelp(verb);
     const flags = Object.keys({ ...verb.flags, ...COMMON });
     const shown = [...page.matchAll(/^ {2}--([\w-]+)/gm)].map(([, name]) => name!);
     expect(shown).toEqual(flags);
@@ -25,7 +46,7 @@ test("a verb's page has a line for each flag, its own first", () => {
 
 test("what is followed live is no one document, and its page says so", () => {
   const follow = VERBS.find(({ name }) => name === "runs follow")!;
-  const page = writeVerbHelp(follow);
-  expect(page).toContain("--json         a JSON document a line");
+  const page = writeCommandHelp(follow);
+  expect(page).toContain("--json         one JSON document a line");
   expect(page).not.toContain(COMMON.json!.help);
 });

@@ -1,9 +1,9 @@
 // What `wadi listen` shows of what came: a few lines, with nothing in them that a terminal obeys.
 import { expect, test } from "bun:test";
+import type { ReceivedWebhook } from "../../src/admin/index.ts";
 import { drawArrival } from "../../src/cli/listen.ts";
-import type { Arrival } from "../../src/operator/index.ts";
 
-const ARRIVAL: Arrival = {
+const ARRIVAL: ReceivedWebhook = {
   ...{ at: "2026-11-22T10:00:00.000Z", path: "/", verdict: "verified", why: null, times: 1 },
   ...{ webhook_id: "0198f0c2-9d3c-7e10-8f63-5a0f5a6f1c2d", type: "webhook.test", answered: 204 },
   body: { id: "x", type: "webhook.test", data: { webhook: { url: "http://127.0.0.1:4400" } } },

@@ -1,7 +1,7 @@
 // A secret on standard input is read whole, up to a bound.
 import { expect, test } from "bun:test";
-import { readAll } from "../../src/cli/secret-input.ts";
-import { UsageProblem } from "../../src/cli/verb.ts";
+import { UsageError } from "../../src/cli/command.ts";
+import { readAll } from "../../src/cli/connections.ts";
 
 async function* say(...parts: string[]) {
   for (const part of parts) yield new TextEncoder().encode(part);
@@ -21,6 +21,6 @@ test("what never ends is not waited for", async () => {
   async function* endless() {
     for (; ; pieces++) yield new Uint8Array(1_024);
   }
-  await expect(readAll(endless())).rejects.toBeInstanceOf(UsageProblem);
+  await expect(readAll(endless())).rejects.toBeInstanceOf(UsageError);
   expect(pieces).toBeLessThan(20);
 });

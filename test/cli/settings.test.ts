@@ -3,16 +3,16 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type CommandInput, UsageError } from "../../src/cli/command.ts";
 import { openGivenSettings, readGivenSettings } from "../../src/cli/settings.ts";
-import { type Given, UsageProblem } from "../../src/cli/verb.ts";
-import { writeAllowEntry } from "../../src/platform/allow-entry.ts";
-import type { Settings } from "../../src/platform/settings/index.ts";
+import { writeAllowEntry } from "../../src/net/allow-entry.ts";
+import type { Settings } from "../../src/settings/index.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-given-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const config = join(directory, "wadi.toml");
-const given = (...places: string[]): Given => ({
+const given = (...places: string[]): CommandInput => ({
   args: [],
   flags: { config, "allow-egress": places },
 });
@@ -45,7 +45,7 @@ test("a place that a flag does not name well is a fault of the command line", ()
     ["a.com:70000", "must have a port up to 65535"],
   ] as const) {
     expect(() => readGivenSettings(given("receiver:80", place))).toThrow(
-      new UsageProblem(`--allow-egress ${must}, but is "${place}"`),
+      new UsageError(`--allow-egress ${must}, but is "${place}"`),
     );
   }
 });

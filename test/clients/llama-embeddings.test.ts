@@ -7,7 +7,7 @@
 //   python3 -m llama_cpp.server --model MODEL.gguf --embedding true --n_ctx 8192 --n_batch 8192
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { connect, expectFailure, expectGood } from "../gateway/embeddings/upstream/connect.ts";
+import { connect, expectFailure, expectGood } from "../gateway/embeddings/provider/connect.ts";
 
 const server = process.env.WADI_TEST_LLAMA_EMBEDDINGS ?? "";
 

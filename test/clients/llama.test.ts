@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { checkInstallation, probeModel } from "../../src/operator/index.ts";
+import { checkInstallation, probeModel } from "../../src/admin/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { createSystemIds } from "../../src/platform/ids.ts";
-import { readSettings } from "../../src/platform/settings/index.ts";
+import { readSettings } from "../../src/settings/index.ts";
 import { KEY, startApp, type TestApp } from "../support/app.ts";
 import { writeSettings } from "../support/upstream.ts";
 

@@ -1,5 +1,5 @@
-// How each client library asks for deep thinking, as README says, and that it gets the usage of all
-// attempts; the npm package `openai` gets what search finds, too.
+// How each client library asks for deep thinking, as the page on chat says: each gets the usage of
+// all attempts. The npm package `openai` gets search results too.
 import { expect, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ChatOpenAI } from "@langchain/openai";

@@ -19,7 +19,7 @@ import {
   sign,
 } from "../../scripts/prove/event-receiver.ts";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
-import { outboxStore } from "../../src/platform/outbox/store.ts";
+import { outboxStore } from "../../src/outbox/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { type Child, startProgram } from "../support/crash.ts";

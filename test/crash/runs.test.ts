@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
-import { processStore } from "../../src/platform/processes/store.ts";
+import { processStore } from "../../src/cluster/store.ts";
 import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));

@@ -1,7 +1,7 @@
 // Every write of every store, killed in front of its commit and behind it: nothing is half there.
 import { afterAll, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
-import { createRegistry, listWrites } from "../../src/platform/database/index.ts";
+import { createRegistry, listWrites } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
 import { bindHouses, cases, type Houses } from "../store/cases.ts";
 import { bundle } from "../support/bundle.ts";

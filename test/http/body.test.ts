@@ -1,7 +1,7 @@
 // Bodies on their way in: bytes, time, text and depth, before any field is looked at.
 import { describe, expect, test } from "bun:test";
 import { readJson } from "../../src/http/body.ts";
-import type { Refusal } from "../../src/platform/refusal.ts";
+import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const BYTES_MAX = 1_000;
@@ -30,7 +30,7 @@ function makeRequest(chunks: (string | Uint8Array)[], hasLength: boolean, type?:
 async function read(body: string | Uint8Array, type?: string): Promise<unknown> {
   const both = [true, false].map((hasLength) =>
     readJson(makeRequest([body], hasLength, type), BYTES_MAX, clock).catch(
-      ({ code, message }: Refusal) => `${code}: ${message}`,
+      ({ code, message }: ApiError) => `${code}: ${message}`,
     ),
   );
   const [announced, chunked] = await Promise.all(both);
@@ -110,7 +110,7 @@ describe("a body that drips", () => {
       });
       const headers: Record<string, string> = hasLength ? { "content-length": "5" } : {};
       const request = new Request("http://localhost/", { method: "POST", headers, body });
-      let refusal: Refusal | undefined;
+      let refusal: ApiError | undefined;
       const reading = readJson(request, BYTES_MAX, clock).catch((failure) => (refusal = failure));
       await started.promise;
       await clock.advance(29_999);
@@ -239,7 +239,7 @@ describe("depth", () => {
     ] as const;
     for (const [body, param] of cases) {
       const reading = readJson(makeRequest([body], true), BYTES_MAX, clock);
-      const refusal = (await reading.catch((failure) => failure)) as Refusal;
+      const refusal = (await reading.catch((failure) => failure)) as ApiError;
       expect([refusal.message, refusal.say.param]).toEqual([
         refusalOf(param).slice("validation: ".length),
         param,

@@ -1,15 +1,15 @@
 // An entrance hall with a door of the tests' own routes, for one caller whose key is "key".
 import type { TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../src/access/index.ts";
-import { createDoor, type Door, type DoorOptions } from "../../src/http/door.ts";
+import { createRouter, type Router, type RouterOptions } from "../../src/http/router.ts";
 import {
-  createEntrance,
-  type Entrance,
-  type EntranceOptions,
-  type Page,
-} from "../../src/http/entrance.ts";
+  createHttpServer,
+  type HttpServer,
+  type HttpServerOptions,
+  type StaticPage,
+} from "../../src/http/server.ts";
+import { apiError } from "../../src/platform/errors.ts";
 import { createLog } from "../../src/platform/log.ts";
-import { refuse } from "../../src/platform/refusal.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 
@@ -23,8 +23,8 @@ export const caller: Caller = {
 };
 
 export interface Hall {
-  entrance: Entrance;
-  door: Door;
+  entrance: HttpServer;
+  door: Router;
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
@@ -35,27 +35,27 @@ export interface Hall {
 
 /** `open` adds the routes; options of the door may be replaced. */
 export function createHall(
-  open: (door: Door) => void,
-  options: Partial<DoorOptions> = {},
-  pages: readonly Page[] = [],
-  at: Partial<EntranceOptions> = {},
+  open: (door: Router) => void,
+  options: Partial<RouterOptions> = {},
+  pages: readonly StaticPage[] = [],
+  at: Partial<HttpServerOptions> = {},
 ): Hall {
   const clock = createManualClock();
   const ids = createSeededIds();
   const lines: Hall["lines"] = [];
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  const entrance = createEntrance({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
+  const entrance = createHttpServer({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
   const given = {
     observe: null,
-    half: "gateway" as const,
+    surface: "gateway" as const,
     isOpen: () => true,
     isEnabled: () => true,
     enforcesScope: () => true,
     limitAddress() {},
     alias: "svc",
     async identify(authorization: string | null) {
-      if (authorization !== "Bearer key") throw refuse("invalid_api_key");
+      if (authorization !== "Bearer key") throw apiError("invalid_api_key");
       return caller;
     },
     limiter: { take: (name: string) => void taken.push(name) },
@@ -65,7 +65,7 @@ export function createHall(
     holdOpen: entrance.holdOpen,
     ...options,
   };
-  const door = createDoor(given as DoorOptions);
+  const door = createRouter(given as RouterOptions);
   open(door);
   entrance.open([door], pages);
   return {

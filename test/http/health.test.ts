@@ -1,11 +1,11 @@
 // The pages that balancers and supervisors ask.
 import { expect, test } from "bun:test";
-import { type Beside, createHealthPages } from "../../src/http/health.ts";
+import { createHealthPages, type ServiceHealth } from "../../src/http/health.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const request = new Request("http://localhost/");
 
-function createTrial(isReady: () => Promise<boolean>, beside: readonly Beside[] = []) {
+function createTrial(isReady: () => Promise<boolean>, beside: readonly ServiceHealth[] = []) {
   const clock = createManualClock();
   const isStopping = () => false;
   const pages = createHealthPages({ clock, isReady, isStopping, listBeside: () => beside });
@@ -46,7 +46,7 @@ test("a burst of questions is one question, and a second later it is asked again
 });
 
 test("what stands beside chat has a line each and decides nothing", async () => {
-  const beside: Beside[] = [
+  const beside: ServiceHealth[] = [
     { name: "embeddings", state: "on" },
     { name: "search", state: "down" },
   ];

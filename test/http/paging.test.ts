@@ -1,15 +1,20 @@
 // Cursors: what a list wrote it reads again, and nothing else.
 import { expect, test } from "bun:test";
-import { readCursor, readPlace, writeCursor, writePlace } from "../../src/http/paging.ts";
-import type { Refusal } from "../../src/platform/refusal.ts";
+import {
+  decodeCursor,
+  decodePosition,
+  encodeCursor,
+  encodePosition,
+} from "../../src/http/paging.ts";
+import type { ApiError } from "../../src/platform/errors.ts";
 
 const ID = "01920000-0000-7000-8000-00000000000a";
 
 function read(list: string, text: string) {
   try {
-    return readCursor(list, text);
+    return decodeCursor(list, text);
   } catch (failure) {
-    const { code, say } = failure as Refusal;
+    const { code, say } = failure as ApiError;
     return [code, say.param];
   }
 }
@@ -17,20 +22,20 @@ const REFUSED = ["validation", "before"];
 
 test("a list reads the position that it wrote, from a text fit for a URL", () => {
   for (const position of [[], [1_795_269_600_000, ID], ["é\n\"'", -1, 0.5], [0]]) {
-    const text = writeCursor("runs", position);
+    const text = encodeCursor("runs", position);
     expect(text).toMatch(/^[A-Za-z0-9_-]{1,128}$/);
-    expect(readCursor("runs", text)).toEqual(position);
+    expect(decodeCursor("runs", text)).toEqual(position);
   }
 });
 
 test("agents.errors.p9 the cursor of another list is none of this one", () => {
-  const text = writeCursor("runs", [1, ID]);
+  const text = encodeCursor("runs", [1, ID]);
   expect(read("threads", text)).toEqual(REFUSED);
-  expect(read("runs", writeCursor("threads", [1, ID]))).toEqual(REFUSED);
+  expect(read("runs", encodeCursor("threads", [1, ID]))).toEqual(REFUSED);
 });
 
 test("agents.errors.p9 a cursor that was touched anywhere is refused", () => {
-  const text = writeCursor("runs", [1_795_269_600_000, ID]);
+  const text = encodeCursor("runs", [1_795_269_600_000, ID]);
   for (let at = 0; at < text.length; at++) {
     const other = text[at] === "A" ? "B" : "A";
     expect(read("runs", text.slice(0, at) + other + text.slice(at + 1))).toEqual(REFUSED);
@@ -52,21 +57,21 @@ test("agents.errors.p9 what was never a cursor is refused", () => {
 
 test("agents.errors.p9 what nobody of us writes is refused, although its checksum is right", () => {
   for (const place of [{}, null, true, [1]]) {
-    const text = writeCursor("runs", [1, place] as never);
+    const text = encodeCursor("runs", [1, place] as never);
     expect(read("runs", text)).toEqual(REFUSED);
   }
 });
 
 test("a position too long for a cursor is a bug of ours", () => {
-  expect(() => writeCursor("runs", ["x".repeat(100)])).toThrow("too long");
+  expect(() => encodeCursor("runs", ["x".repeat(100)])).toThrow("too long");
 });
 
 test("agents.errors.p9 a place is an instant and an id, whoever wrote the cursor", () => {
   const place = { at: 1_795_269_600_000, id: ID };
-  expect(readPlace("threads", writePlace("threads", place))).toEqual(place);
+  expect(decodePosition("threads", encodePosition("threads", place))).toEqual(place);
   for (const position of [[], [ID, 1], [1], [0.5, ID], [1, "x"], [1, ID, 2], [1, `${ID}'`]]) {
     const refused = { code: "validation", say: { param: "before" } };
-    expect(() => readPlace("threads", writeCursor("threads", position))).toThrow(
+    expect(() => decodePosition("threads", encodeCursor("threads", position))).toThrow(
       expect.objectContaining({ ...refused, say: expect.objectContaining(refused.say) }),
     );
   }

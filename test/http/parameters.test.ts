@@ -43,7 +43,7 @@ function createTrial(ignores_unknown_query?: true) {
       });
       door.get("/v1/threads", spec, () => [200, {}]);
     },
-    { half: "agents" },
+    { surface: "agents" },
   );
   const get = async (path: string) => {
     const response = await ask("GET", path);
@@ -192,7 +192,7 @@ test("an id in a body is handed over in lower case as well", async () => {
   const Body = Type.Object({ thread_id: Type.Optional(Type.Union([Uuid("It."), Type.Null()])) });
   const { ask } = createHall(
     (door) => door.post("/v1/runs", describeRoute(Body), ({ body }) => [200, body]),
-    { half: "agents" },
+    { surface: "agents" },
   );
   for (const [sent, got] of [
     [{ thread_id: ID.toUpperCase() }, { thread_id: ID }],

@@ -3,13 +3,14 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest } from "../../src/gateway/chat/request.ts";
-import { compileCheck, findFault, unquoted } from "../../src/http/validation.ts";
-import type { Refusal } from "../../src/platform/refusal.ts";
-import { withRules } from "../../src/platform/shape.ts";
+import { compileCheck, findFieldError, unquoted } from "../../src/http/validation.ts";
+import type { ApiError } from "../../src/platform/errors.ts";
+import { withRules } from "../../src/platform/schema.ts";
 import { createDraw } from "./draw.ts";
 
 /** The sentence about a value; null: it fits. */
-const say = (schema: TSchema, value: unknown) => findFault(schema, value, "f")?.message ?? null;
+const say = (schema: TSchema, value: unknown) =>
+  findFieldError(schema, value, "f")?.message ?? null;
 
 test("what no message may say again is not quoted, whatever its type, also where it may be left out", () => {
   const secret = unquoted(Type.String({ maxLength: 8, pattern: "^[a-z]+$" }));
@@ -107,7 +108,7 @@ test("gateway.errors.invalid_request of several fields at fault the first in dec
     { a: Type.String(), b: Type.Object({ c: Type.String(), d: Type.String() }), e: Type.String() },
     { additionalProperties: false },
   );
-  const paramOf = (value: unknown) => findFault(schema, value, "")?.param;
+  const paramOf = (value: unknown) => findFieldError(schema, value, "")?.param;
   expect(paramOf({ z: 1, e: 1, b: {}, a: 1 })).toBe("a");
   expect(paramOf({ z: 1, e: 1, b: {} })).toBe("a");
   expect(paramOf({ z: 1, e: 1, b: { d: 1 }, a: "" })).toBe("b.c");
@@ -122,7 +123,7 @@ test("of null in a field that can be left out it is said what to do instead", ()
     a: Type.Number(),
     b: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
   });
-  const sayOf = (value: unknown) => findFault(schema, value, "")?.message;
+  const sayOf = (value: unknown) => findFieldError(schema, value, "")?.message;
   expect(sayOf({ a: 1, b: null })).toBe(
     "`b` must be a number from 0 to 2, but is null: leave it out instead.",
   );
@@ -141,7 +142,7 @@ test("the body itself has no path", () => {
       check(body);
       expect.unreachable();
     } catch (failure) {
-      expect((failure as Refusal).say).toEqual({ message: says });
+      expect((failure as ApiError).say).toEqual({ message: says });
     }
   }
 });
@@ -151,10 +152,10 @@ test("names that every object has are not taken for fields that were sent", () =
     { constructor: Type.String(), __proto__: Type.String() },
     { additionalProperties: false },
   );
-  expect(findFault(schema, {}, "")?.param).toBe("constructor");
+  expect(findFieldError(schema, {}, "")?.param).toBe("constructor");
   const strict = Type.Object({ a: Type.Optional(Type.String()) }, { additionalProperties: false });
-  expect(findFault(strict, JSON.parse('{"__proto__":1}'), "")?.param).toBe("__proto__");
-  expect(findFault(strict, JSON.parse('{"toString":1}'), "")?.param).toBe("toString");
+  expect(findFieldError(strict, JSON.parse('{"__proto__":1}'), "")?.param).toBe("__proto__");
+  expect(findFieldError(strict, JSON.parse('{"toString":1}'), "")?.param).toBe("toString");
 });
 
 test("lengths are counted in code points", () => {
@@ -181,13 +182,21 @@ describe("a message is short whatever was sent", () => {
   for (const text of hostile) {
     test(`${JSON.stringify(text.slice(0, 2))}, many times`, () => {
       for (const value of [{ role: text }, { role: "a", [text]: 1 }, text]) {
-        const { param, message } = findFault(schema, value, "")!;
+        const { param, message } = findFieldError(schema, value, "")!;
         expect(param.length).toBeLessThanOrEqual(70);
         expect(message.length).toBeLessThanOrEqual(300);
         expect([param, message].every((one) => one.isWellFormed())).toBe(true);
       }
     });
   }
+
+  test("an object that stands for a number is never asked for its text", () => {
+    for (const value of [{ toString: 1, valueOf: 2 }, [{ toString: 1 }]]) {
+      const found = Array.isArray(value) ? "a list" : "an object";
+      const wanted = `\`f\` must be a whole number of at least 1, but is ${found}.`;
+      expect(say(Type.Integer({ minimum: 1 }), value)).toBe(wanted);
+    }
+  });
 
   test("64 characters of a value are quoted, and never half of one", () => {
     const message = say(Type.Integer(), `xx${"😀".repeat(40)}`)!;
@@ -211,11 +220,11 @@ test("of thousands of items only the one at fault is spelled out", () => {
   for (const [body, param] of bodies) {
     // Each sentence about a union writes its literals with it; compiling does too, some hundred.
     const spelled = spyOn(JSON, "stringify");
-    let refusal: Refusal | undefined;
+    let refusal: ApiError | undefined;
     try {
       check(body);
     } catch (failure) {
-      refusal = failure as Refusal;
+      refusal = failure as ApiError;
     }
     const count = spelled.mock.calls.length;
     spelled.mockRestore();
@@ -321,7 +330,7 @@ describe("random changes of a chat request", () => {
       let body: unknown = structuredClone(valid);
       for (let times = draw(4); times >= 0; times--) body = change(body, draw);
       const isValid = Value.Check(ChatRequest, body) && !isAtOdds(body);
-      const fault = findFault(ChatRequest, body, "");
+      const fault = findFieldError(ChatRequest, body, "");
       if ((fault === null) !== isValid) expect({ body, fault, isValid }).toBe(undefined as never);
       if (!fault) continue;
       refused++;

@@ -1,12 +1,12 @@
 // Who may call which model: every combination of what decides.
 import { describe, expect, test } from "bun:test";
 import type { Scope } from "../../src/access/index.ts";
-import { judgePermission, needsGrant, type Verdict } from "../../src/models/permission.ts";
+import { authorizeModel, type ModelPermission, needsGrant } from "../../src/models/permission.ts";
 
 type Visibility = "public" | "private" | "internal";
 
 // [visibility, self-hosted, granted] → [without a list, on the list, not on the list]
-const TABLE: [Visibility, boolean, boolean, Verdict, Verdict, Verdict][] = [
+const TABLE: [Visibility, boolean, boolean, ModelPermission, ModelPermission, ModelPermission][] = [
   ["public", true, false, "allowed", "allowed", "refused"],
   ["public", true, true, "allowed", "allowed", "refused"],
   ["public", false, false, "refused", "refused", "refused"],
@@ -29,7 +29,7 @@ describe("a model that is", () => {
       const judge = (think: "optional" | "required", scopes: readonly Scope[]) =>
         lists.map((models) => {
           const settings = { id: "m-1", visibility, self_hosted, think };
-          return judgePermission(settings, { models, scopes }, granted);
+          return authorizeModel(settings, { models, scopes }, granted);
         });
       expect(judge("optional", [])).toEqual(verdicts);
       // gateway.endpoints.chat_completions.7
@@ -45,7 +45,7 @@ test("a grant is needed exactly where it can change the verdict", () => {
     for (const self_hosted of [true, false]) {
       const settings = { id: "m-1", visibility, self_hosted, think: "optional" } as const;
       const caller = { models: null, scopes: [] as Scope[] };
-      const judge = (granted: boolean) => judgePermission(settings, caller, granted);
+      const judge = (granted: boolean) => authorizeModel(settings, caller, granted);
       if (judge(true) !== judge(false)) expect(needsGrant(settings)).toBe(true);
     }
   }

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import type { ServedModel } from "../../src/models/model.ts";
 import { createRegistry } from "../../src/models/registry.ts";
-import type { Standing } from "../../src/models/store.ts";
-import type { ModelSettings } from "../../src/platform/settings/index.ts";
+import type { ModelStatus } from "../../src/models/store.ts";
+import type { ModelSettings } from "../../src/settings/index.ts";
 
 const SETTINGS: ModelSettings = {
   id: "",
@@ -26,7 +26,7 @@ function serve(id: string, some: Partial<ModelSettings> = {}): ServedModel {
   const settings = { ...SETTINGS, id, ...some };
   const answer = () => Promise.reject(new Error("nobody asks"));
   const supply = { answer, count: async () => null, isDown: () => false, start() {}, stop() {} };
-  return { settings, created: 7, upstream_revision: null, supply };
+  return { settings, created: 7, upstream_revision: null, backend: supply };
 }
 
 interface Stored {
@@ -37,7 +37,7 @@ interface Stored {
 
 function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
   const asked: string[] = [];
-  const stand = (id: string, account_id: string | null): Standing => ({
+  const stand = (id: string, account_id: string | null): ModelStatus => ({
     id,
     first_seen_at: 7_000,
     is_off: stored.off?.includes(id) ?? false,

@@ -1,12 +1,12 @@
 // The operator's two switches and the state that follows from them, turn by turn.
 import { expect, test } from "bun:test";
-import { createSwitches, type Turn } from "../../src/models/index.ts";
+import { createSwitches, type ModelSwitch } from "../../src/models/index.ts";
 import { stateOf } from "../../src/models/switches.ts";
 import { createManualClock } from "../support/clock.ts";
 import { openTestDatabase } from "../support/database.ts";
 
 // A walk from "on", and the state after each step.
-const WALKS: [turns: Turn[], states: string[]][] = [
+const WALKS: [turns: ModelSwitch[], states: string[]][] = [
   [
     ["off", "off", "on", "on"],
     ["off", "off", "on", "on"],

@@ -1,7 +1,7 @@
 // The waiting line alone: whose turn it is, who gives way, and how waiting ends.
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { createWaitingLine, type Waiting } from "../../src/platform/waiting-line.ts";
+import { createFairQueue, type QueuedRequest } from "../../src/platform/waiting-line.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const LATE_MS = 10_000;
@@ -9,10 +9,10 @@ const LATE_MS = 10_000;
 /** A line before places that a test frees, and everyone's outcome by name. */
 function openLine(waiting_max: number) {
   const clock = createManualClock();
-  const line = createWaitingLine<string>(clock, waiting_max);
+  const line = createFairQueue<string>(clock, waiting_max);
   const outcomes: string[] = [];
   let free = 0;
-  const wait = (account: string, name = account, given: Partial<Waiting<string>> = {}) => {
+  const wait = (account: string, name = account, given: Partial<QueuedRequest<string>> = {}) => {
     const find = () => (free-- > 0 ? "found" : null);
     const signal = new AbortController().signal;
     const waiting = { account, find, isPicky: false, timeout_ms: LATE_MS, signal, ...given };

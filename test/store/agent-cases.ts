@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import type { HoldRow } from "../../src/access/index.ts";
 import type { AgentRow } from "../../src/agents/definitions/agent.ts";
-import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inherit.ts";
-import type { DefinitionLimits, VersionWish } from "../../src/agents/definitions/store.ts";
+import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inheritance.ts";
+import type { DefinitionLimits, NewVersionPlan } from "../../src/agents/definitions/store.ts";
 import { DEFAULT_POLICY, type VersionRow } from "../../src/agents/definitions/version.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
@@ -39,7 +39,7 @@ export const create = (
   limits = AMPLE,
 ) => agents.create(makeAgent(id, fields), makeVersion(id), isMade, limits);
 
-export const wish = (fields: Partial<VersionWish> = {}): VersionWish => ({
+export const wish = (fields: Partial<NewVersionPlan> = {}): NewVersionPlan => ({
   ...{ agent_id: "g-1", account_id: "a-1", change: {}, agent_change: {}, expected_version: null },
   ...{ model: null, tool_revisions: makeVersion("g-1").tool_revisions },
   ...{ created_by_key_id: "k-2", now: NOW + 9, limits: AMPLE },

@@ -1,6 +1,6 @@
 // What the store must do where people decide, and where calls are sent, on every engine.
 import { expect } from "bun:test";
-import type { Deciding } from "../../src/agents/runs/store/decision.ts";
+import type { DecisionInput } from "../../src/agents/runs/store/decision.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf, start, takeUp } from "./run-acts.ts";
@@ -21,7 +21,7 @@ const ask = async (houses: Houses, run_id: string, ids: readonly string[]) => {
 const askTwo = (houses: Houses) => ask(houses, "r-1", ["p-1", "p-2"]);
 const askOne = (houses: Houses) => ask(houses, "r-1", ["p-1"]);
 
-const deciding = (approval_id: string, fields: Partial<Deciding> = {}): Deciding => ({
+const deciding = (approval_id: string, fields: Partial<DecisionInput> = {}): DecisionInput => ({
   ...{ approval_id, account_id: "a-1", decision: "approved", reason: null },
   decided_by: { kind: "key", id: "k-2" },
   ...{ step_id: `step ${approval_id}`, event_id: `event ${approval_id}`, now: BEGIN + 50 },

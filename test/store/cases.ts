@@ -11,15 +11,15 @@ import { threadStore } from "../../src/agents/threads/store.ts";
 import { connectionStore } from "../../src/agents/tools/connections/store.ts";
 import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
-import { ledgerStore } from "../../src/gateway/ledger/store.ts";
-import { modelStore, type Standing } from "../../src/models/store.ts";
-import { type UnitRow, unitStore } from "../../src/models/unit/store.ts";
-import type { Database } from "../../src/platform/database/index.ts";
-import { outboxStore } from "../../src/platform/outbox/store.ts";
-import { processStore } from "../../src/platform/processes/store.ts";
-import { secretStore } from "../../src/platform/secrets/store.ts";
-import { storageStore } from "../../src/platform/storage/store.ts";
-import { sweepStore } from "../../src/platform/sweeps/store.ts";
+import { processStore } from "../../src/cluster/store.ts";
+import { secretStore } from "../../src/crypto/store.ts";
+import type { Database } from "../../src/database/index.ts";
+import { requestLogStore } from "../../src/gateway/request-log/store.ts";
+import { type ManagedServerRow, managedServerStore } from "../../src/models/autostart/store.ts";
+import { type ModelStatus, modelStore } from "../../src/models/store.ts";
+import { outboxStore } from "../../src/outbox/store.ts";
+import { sweepStore } from "../../src/retention/store.ts";
+import { storageStore } from "../../src/storage/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
@@ -65,8 +65,8 @@ export function bindHouses(database: Database) {
     accounts: database.bind(accountStore),
     keys: database.bind(keyStore),
     models: database.bind(modelStore),
-    units: database.bind(unitStore),
-    ledger: database.bind(ledgerStore),
+    units: database.bind(managedServerStore),
+    ledger: database.bind(requestLogStore),
     holds: database.bind(holdStore),
     held: readHolds(database),
     written: readLedger(database),
@@ -426,7 +426,7 @@ const rotationCases: Case[] = [
 ];
 
 /** A model as it stands with nobody's grant, unless said otherwise. */
-const standing = (id: string, fields: Partial<Standing> = {}): Standing => ({
+const standing = (id: string, fields: Partial<ModelStatus> = {}): ModelStatus => ({
   id,
   first_seen_at: NOW,
   is_off: false,
@@ -571,7 +571,7 @@ const modelCases: Case[] = [
   },
 ];
 
-const unit = (fields: Partial<UnitRow> = {}): UnitRow => ({
+const unit = (fields: Partial<ManagedServerRow> = {}): ManagedServerRow => ({
   id: "u-1",
   state: "up",
   is_put_down: false,

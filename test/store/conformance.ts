@@ -1,6 +1,6 @@
 // One suite for every engine: each store method, and what every engine promises whatever the store.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Refusal } from "../../src/platform/refusal.ts";
+import { ApiError } from "../../src/platform/errors.ts";
 import { stores } from "../../src/stores.ts";
 import {
   failureOf,
@@ -77,7 +77,7 @@ function testWrites(on: On): void {
     on(async (database) => {
       const trials = database.bind(trialStore);
       const failure = await failureOf(trials.refuse(makeTrial("t-1")));
-      expect(failure).toBeInstanceOf(Refusal);
+      expect(failure).toBeInstanceOf(ApiError);
       expect(failure).toMatchObject({
         code: "thread_busy",
         say: { param: "thread_id", headers: { "retry-after": "7" } },

@@ -1,7 +1,7 @@
 // What the store of connections must do, on every engine.
 import { expect } from "bun:test";
 import type { ConnectionRow } from "../../src/agents/tools/connections/connection.ts";
-import type { SealedSecret } from "../../src/platform/secrets/store.ts";
+import type { SealedSecret } from "../../src/crypto/store.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 import { makeRevision } from "./tool-cases.ts";

@@ -1,6 +1,6 @@
 // What the store of triggers must do by the clock, on every engine: each instant fires once.
 import { expect } from "bun:test";
-import type { Fired } from "../../src/triggers/store/firing.ts";
+import type { Fired } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import {

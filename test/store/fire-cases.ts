@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
 import type { FireRow } from "../../src/triggers/fire.ts";
-import type { Fired, Firing, Prepared } from "../../src/triggers/store/firing.ts";
+import type { Fired, FireInput, PreparedFire } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN, FREE, makeAdmission, makeRun } from "../support/runs.ts";
 import { makeFiring, makeHook, makeTimedFiring, makeTrigger } from "../support/triggers.ts";
@@ -11,7 +11,7 @@ import { start } from "./run-acts.ts";
 import { addAgents, create, fill, listFires } from "./trigger-acts.ts";
 
 const MINUTE_MS = 60_000;
-const fireAll = async ({ triggers }: Houses, firings: readonly Firing[]): Promise<Fired[]> => {
+const fireAll = async ({ triggers }: Houses, firings: readonly FireInput[]): Promise<Fired[]> => {
   const fired: Fired[] = [];
   for (const firing of firings) fired.push(await triggers.fire(firing));
   return fired;
@@ -28,7 +28,7 @@ const eventsOf = async ({ outbox }: Houses, account_id = "a-1") =>
     ...event,
     data: JSON.parse(data),
   }));
-const prepareRun = (id: string, more: Partial<Admission> = {}, run: object = {}): Prepared => ({
+const prepareRun = (id: string, more: Partial<Admission> = {}, run: object = {}): PreparedFire => ({
   ok: true,
   admission: makeAdmission(`run of ${id}`, { fire_id: id, trigger_id: "t-1", ...run }, more),
 });
@@ -36,7 +36,7 @@ const refuseAs = (
   outcome: "held" | "refused" | "failed",
   code: string,
   type: "key" | "agent" | "model" | null = null,
-): Prepared => {
+): PreparedFire => {
   const error = { code, message: `It is ${code}.` };
   const at = new Date(BEGIN + 5).toISOString();
   return { ok: false, outcome, error, pause: type && { type, ...error, at } };
@@ -50,7 +50,7 @@ const addAllowed = async (houses: Houses, fields: Partial<TriggerRow> = {}) => {
   await create(houses, allowed("t-1", fields));
 };
 /** A request to the hook t-2, the how many-th time that it comes. */
-const request = (nth: number, fields: Partial<Firing> = {}, webhook_id = "msg_1") =>
+const request = (nth: number, fields: Partial<FireInput> = {}, webhook_id = "msg_1") =>
   makeFiring(`f-${nth}`, "t-2", {
     ...{ source: "webhook", webhook_id, fired_by_key_id: null, now: BEGIN + nth },
     ...fields,
@@ -284,7 +284,7 @@ const outcomeCases: Case[] = [
     given: fill,
     act: ({ triggers }) => {
       const late = { scheduled_at: BEGIN + 9 * MINUTE_MS, missed_count: 9, is_missed: true };
-      const prepared: Prepared = { ok: false, outcome: "missed", error: null, pause: null };
+      const prepared: PreparedFire = { ok: false, outcome: "missed", error: null, pause: null };
       const next_fire_at = BEGIN + 100 * MINUTE_MS;
       return triggers.fire(makeTimedFiring("f-1", "t-1", { ...late, next_fire_at }, { prepared }));
     },

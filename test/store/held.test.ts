@@ -11,9 +11,9 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { findDamage } from "../../src/platform/database/index.ts";
-import { findDamageInWorker } from "../../src/platform/database/integrity.ts";
-import { DatabaseLost } from "../../src/platform/database/unusable.ts";
+import { DatabaseLost } from "../../src/database/errors.ts";
+import { findDamage } from "../../src/database/index.ts";
+import { findDamageInWorker } from "../../src/database/integrity.ts";
 import { start } from "../support/crash.ts";
 import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";

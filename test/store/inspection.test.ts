@@ -1,13 +1,13 @@
 // A database is looked at without being changed: what is there, and of what schema.
 import { expect, test } from "bun:test";
+import { secretStore } from "../../src/crypto/store.ts";
 import {
+  type DatabaseLocation,
   inspectDatabase,
   NewerDatabase,
   openDatabase,
-  type Place,
-} from "../../src/platform/database/index.ts";
-import { migrations } from "../../src/platform/database/migrations/index.ts";
-import { secretStore } from "../../src/platform/secrets/store.ts";
+} from "../../src/database/index.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { failureOf, openFiles, openTestDatabase } from "../support/database.ts";
 import { openPostgres } from "../support/pglite.ts";
@@ -17,9 +17,9 @@ const engines = [
   ["PostgreSQL", openPostgres],
 ] as const;
 
-const look = async (place: Exclude<Place, { kind: "memory" }>) =>
+const look = async (place: Exclude<DatabaseLocation, { kind: "memory" }>) =>
   (await inspectDatabase(place)).schema;
-const open = (place: Place, more = {}) =>
+const open = (place: DatabaseLocation, more = {}) =>
   openDatabase({
     ...{ place, stores: [], clock: createManualClock(), ...more },
     onFailure(failure) {

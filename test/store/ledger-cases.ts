@@ -1,12 +1,12 @@
 // What the ledger's store must do, on every engine.
 import { expect } from "bun:test";
-import { type Entry, writeEntries } from "../../src/gateway/ledger/entry.ts";
-import type { UsageSum } from "../../src/gateway/ledger/store.ts";
+import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
+import type { GatewayUsage } from "../../src/gateway/request-log/store.ts";
 import { makeEntry, NOON, REFUSED } from "../support/ledger.ts";
 import type { Case, Houses } from "./cases.ts";
 
 const DAY_MS = 86_400_000;
-const add = ({ ledger }: Houses, entries: Entry[], isAgain = false) =>
+const add = ({ ledger }: Houses, entries: LogEntry[], isAgain = false) =>
   ledger.add(writeEntries(entries), isAgain);
 const idsOf = async ({ written }: Houses) => (await written.entries()).map(({ id }) => id);
 
@@ -22,7 +22,7 @@ const MANY = [
   makeEntry("e-3", { at: NOON + DAY_MS, key_id: "k-3", cost: 5 }),
   makeEntry("e-4", REFUSED),
 ];
-const sum = (name: string, requests: number, failed: number, used: Used): UsageSum => {
+const sum = (name: string, requests: number, failed: number, used: Used): GatewayUsage => {
   const [prompt_tokens, completion_tokens, cost, unpriced] = used;
   return { name, requests, failed, prompt_tokens, completion_tokens, cost, unpriced };
 };

@@ -13,8 +13,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { DatabaseUnusable, openDatabase } from "../../src/platform/database/index.ts";
-import { migrations } from "../../src/platform/database/migrations/index.ts";
+import { DatabaseUnusable, openDatabase } from "../../src/database/index.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { start } from "../support/crash.ts";
 import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";

@@ -2,17 +2,17 @@
 import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { modelStore } from "../../src/models/store.ts";
+import { explainPostgres, explainSqlite } from "../../src/database/errors.ts";
 import {
   DatabaseInUse,
+  type DatabaseLocation,
   DatabaseUnusable,
   NewerDatabase,
   openDatabase,
-  type Place,
-} from "../../src/platform/database/index.ts";
-import { lockDatabase } from "../../src/platform/database/lock.ts";
-import { migrations } from "../../src/platform/database/migrations/index.ts";
-import { explainPostgres, explainSqlite } from "../../src/platform/database/unusable.ts";
+} from "../../src/database/index.ts";
+import { lockDatabase } from "../../src/database/lock.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
+import { modelStore } from "../../src/models/store.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
 import { holdWriteLock, start } from "../support/crash.ts";
@@ -20,7 +20,7 @@ import { failureOf, memory, openFiles, openTestDatabase } from "../support/datab
 import { openPostgres } from "../support/pglite.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
 
-const DATABASE = new URL("../../src/platform/database/index.ts", import.meta.url).pathname;
+const DATABASE = new URL("../../src/database/index.ts", import.meta.url).pathname;
 
 const files = openFiles();
 afterAll(() => files.release());
@@ -28,7 +28,7 @@ const { directory } = files;
 
 const newest = migrations.at(-1)!.number;
 
-const open = (place: Place, more = {}) =>
+const open = (place: DatabaseLocation, more = {}) =>
   openDatabase({ place, stores: [], clock: createManualClock(), onFailure: fail, ...more });
 const openFile = (file: string, more = {}) => open({ kind: "sqlite", file }, more);
 function fail(failure: unknown): never {
@@ -230,7 +230,7 @@ stop it, or give this one another database`,
 });
 
 test("a server that was killed holds its data directory no longer", async () => {
-  const lock = new URL("../../src/platform/database/lock.ts", import.meta.url).pathname;
+  const lock = new URL("../../src/database/lock.ts", import.meta.url).pathname;
   const file = join(directory, "held.db");
   const script = `
     const release = (await import("${lock}")).lockDatabase(${JSON.stringify(file)});

@@ -21,7 +21,7 @@ const listen = async (houses: Houses, account_ids: readonly string[]) => {
   await houses.secrets.claim("k-1");
   for (const account_id of account_ids) {
     const row = makeEndpoint(`w of ${account_id}`, { account_id });
-    await houses.webhooks.create(row, sealOf(row), { ...makeFan(0), endpoints_max: MANY });
+    await houses.webhooks.create(row, sealOf(row), { ...makeFan(0), endpointsMax: MANY });
   }
 };
 

@@ -1,8 +1,8 @@
 // Damaged pages of a SQLite database are found in the background, and said everywhere.
 import { afterAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
-import { findDamage } from "../../src/platform/database/index.ts";
-import { createPageChecks } from "../../src/platform/database/page-checks.ts";
+import { findDamage } from "../../src/database/index.ts";
+import { createPageChecks } from "../../src/database/page-checks.ts";
 import { createManualClock } from "../support/clock.ts";
 import { openFiles, openTestDatabase, WRITER } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";

@@ -1,7 +1,11 @@
 // The conformance suite on a real PostgreSQL where one is given, and what only that can show.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { DatabaseInUse, DatabaseUnusable, type Place } from "../../src/platform/database/index.ts";
+import {
+  DatabaseInUse,
+  type DatabaseLocation,
+  DatabaseUnusable,
+} from "../../src/database/index.ts";
 import {
   failureOf,
   type Ground,
@@ -24,7 +28,7 @@ if (address) {
 
 function testServers(server: string): void {
   let ground: Ground;
-  let place: Place & { kind: "postgres" };
+  let place: DatabaseLocation & { kind: "postgres" };
   beforeAll(async () => {
     ground = openServer(server);
     const made = await ground.makePlace();

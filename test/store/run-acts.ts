@@ -1,8 +1,9 @@
 // What the cases of the store of runs do again and again.
-import type { FinalStatus } from "../../src/agents/runs/states.ts";
+
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
-import type { Finding } from "../../src/agents/runs/store/claim.ts";
+import type { RecoveryFinding } from "../../src/agents/runs/store/claim.ts";
 import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
+import type { FinalStatus } from "../../src/agents/runs/transitions.ts";
 import { BEGIN, makeAdmission, makeRecord, makeStep } from "../support/runs.ts";
 import type { Houses } from "./cases.ts";
 
@@ -41,7 +42,11 @@ export const end = async (
   status: "succeeded" | "failed" = "succeeded",
 ) => houses.runs.finish(makeRecord(id), ended(status, `event of ${id}`));
 /** What recovery is told of a run whose process died, the nth time. */
-export const finding = (run_id: string, nth = 0, more: Partial<Finding> = {}): Finding => ({
+export const finding = (
+  run_id: string,
+  nth = 0,
+  more: Partial<RecoveryFinding> = {},
+): RecoveryFinding => ({
   run_id,
   ...{ why: "crash", hung: null },
   fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),

@@ -1,6 +1,6 @@
 // What the store of runs must do with what an executing run writes, on every engine.
 import { expect } from "bun:test";
-import type { Record } from "../../src/agents/runs/store/record.ts";
+import type { RunRecord } from "../../src/agents/runs/store/record.ts";
 import {
   BEGIN,
   makeApproval,
@@ -19,7 +19,7 @@ const startOne = async (houses: Houses) => {
 const THREAD = "thread of r-1";
 
 /** A round as it is written: the reply with its call, and what came of it. */
-const FULL: Partial<Record> = {
+const FULL: Partial<RunRecord> = {
   progress: makeProgress(2, { output: { message: "so far" }, external_content: true }),
   steps: [makeStep("s-1"), makeStep("s-2")],
   messages: [

@@ -19,7 +19,7 @@ export const runStartCases: Case[] = [
     act: (houses) => start(houses, "r-1", {}, again()),
     async judge(answer, { runs, ran }) {
       const run = makeRun("r-1", { number: 1, message_seq: 1 });
-      expect(answer).toEqual({ run, is_new: true });
+      expect(answer).toEqual({ run, isNew: true });
       expect(await runs.find("r-1", "a-1")).toEqual(run);
       expect(await ran.counts()).toEqual([{ account_id: "a-1", started: 1, active: 1 }]);
       const { thread_id } = run;
@@ -157,17 +157,17 @@ export const runStartCases: Case[] = [
     given: (houses) => start(houses, "r-1", {}, again()),
     act: (houses) => start(houses, "r-2", { created_at: BEGIN + DAY_MS - 1 }, again()),
     async judge(answer, houses) {
-      expect(answer).toMatchObject({ run: { id: "r-1", number: 1 }, is_new: false });
+      expect(answer).toMatchObject({ run: { id: "r-1", number: 1 }, isNew: false });
       const late = { created_at: BEGIN + DAY_MS };
       expect(await codeOf(start(houses, "r-3", {}, again("h-2")))).toBe("idempotency_conflict");
       // Of another agent or account it is another request.
       expect(await start(houses, "r-4", { agent_id: "g-2" }, again("h-2"))).toMatchObject({
-        is_new: true,
+        isNew: true,
       });
       expect(await start(houses, "r-5", { account_id: "a-2" }, again("h-2"))).toMatchObject({
-        is_new: true,
+        isNew: true,
       });
-      expect(await start(houses, "r-6", late, again("h-2"))).toMatchObject({ is_new: true });
+      expect(await start(houses, "r-6", late, again("h-2"))).toMatchObject({ isNew: true });
       expect(await start(houses, "r-7", late, again("h-2"))).toMatchObject({ run: { id: "r-6" } });
     },
   },
@@ -177,9 +177,9 @@ export const runStartCases: Case[] = [
     act: (houses) =>
       Promise.all(Array.from({ length: 12 }, (_, i) => start(houses, `r-${i}`, {}, again()))),
     async judge(answer, { ran }) {
-      const started = answer as { run: { id: string }; is_new: boolean }[];
+      const started = answer as { run: { id: string }; isNew: boolean }[];
       expect(new Set(started.map(({ run }) => run.id)).size).toBe(1);
-      expect(started.filter(({ is_new }) => is_new)).toHaveLength(1);
+      expect(started.filter(({ isNew }) => isNew)).toHaveLength(1);
       expect(await ran.counts()).toMatchObject([{ started: 1, active: 1 }]);
     },
   },
@@ -274,7 +274,7 @@ export const runStartCases: Case[] = [
     title: "takes a message with what no column keeps",
     act: (houses) => start(houses, "r-1", { input: { message: "a\0b\ud800c" } }),
     async judge(answer, { runs, ran }) {
-      expect((answer as { is_new: boolean }).is_new).toBe(true);
+      expect((answer as { isNew: boolean }).isNew).toBe(true);
       expect((await runs.find("r-1", "a-1"))!.input.message).toBeString();
       const [message] = await ran.messages("thread of r-1");
       expect(message!.content).toBe("a\ufffdb\ufffdc");

@@ -1,6 +1,6 @@
 // What the store of secrets must do, on every engine.
 import { expect } from "bun:test";
-import type { SealedSecret } from "../../src/platform/secrets/store.ts";
+import type { SealedSecret } from "../../src/crypto/store.ts";
 import { failureOf } from "../support/database.ts";
 import type { Case, Houses } from "./cases.ts";
 

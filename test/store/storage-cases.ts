@@ -305,10 +305,10 @@ const budgetCases: Case[] = [
     given: fillOne,
     async act(houses) {
       const { webhooks } = houses;
-      const stored_max = await left(houses, 300);
-      const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER, waiting_max: 99 };
-      const fresh = { event_id: "e-test", delivery_id: "d-test" };
-      return codeOf(webhooks.test({ ...asking, stored_max }, fresh));
+      const storedMax = await left(houses, 300);
+      const request = { webhookId: "w-1", accountId: "a-1", now: LATER, waitingMax: 99 };
+      const fresh = { eventId: "e-test", deliveryId: "d-test", storedMax };
+      return codeOf(webhooks.test(request, fresh));
     },
     judge: (answer) => expect(answer).toBe("storage_limit_reached"),
   },

@@ -1,6 +1,6 @@
 // What the store of triggers must do when they are made, changed and deleted, on every engine.
 import { expect } from "bun:test";
-import type { TriggerChange } from "../../src/triggers/store/changing.ts";
+import type { TriggerChange } from "../../src/triggers/store/change.ts";
 import type { FoundTrigger, PausedReason } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeChange, makeFiring, makeHook, makeTrigger, sealTrigger } from "../support/triggers.ts";

@@ -1,5 +1,5 @@
 // What the cases of the store of webhooks do again and again.
-import type { Happened } from "../../src/platform/outbox/store.ts";
+import type { OutboxEvent } from "../../src/outbox/store.ts";
 import type { EndpointRow } from "../../src/webhooks/endpoint.ts";
 import { BEGIN } from "../support/runs.ts";
 import { MANY, makeEndpoint, makeFan, makeHappened, sealOf } from "../support/webhooks.ts";
@@ -12,7 +12,7 @@ export const addEndpoint = (
   given: Partial<Parameters<Houses["webhooks"]["create"]>[2]> = {},
 ) => {
   const row = makeEndpoint(id, fields);
-  return webhooks.create(row, sealOf(row), { ...makeFan(9), endpoints_max: MANY, ...given });
+  return webhooks.create(row, sealOf(row), { ...makeFan(9), endpointsMax: MANY, ...given });
 };
 
 /** Endpoints w-1 and w-2 of one account, the second for more kinds of events, and w-3 of another. */
@@ -23,7 +23,7 @@ export const fill = async (houses: Houses) => {
   await addEndpoint(houses, "w-3", { account_id: "a-2" });
 };
 
-export const tell = ({ sent }: Houses, id: string, fields: Partial<Happened> = {}) =>
+export const tell = ({ sent }: Houses, id: string, fields: Partial<OutboxEvent> = {}) =>
   sent.tell(makeHappened(id, fields));
 
 /** Events e-1 up to e-`count`, each a millisecond later, given to whoever selected them. */

@@ -11,9 +11,9 @@ const statusOf = async ({ webhooks }: Houses, id = "w-1") => {
   return [status, disabled_reason, disabled_at, pending_deliveries];
 };
 
-/** What an attempt found of an endpoint that nobody has changed since it was made. */
-const hopeless = (webhook_id: string, reason: "gone" | "failing", updated_at = BEGIN) => ({
-  ...{ webhook_id, reason, updated_at },
+/** An endpoint that failed, unchanged since it was made. */
+const failed = (webhookId: string, reason: "gone" | "failing", updatedAt = BEGIN) => ({
+  ...{ webhookId, reason, updatedAt },
 });
 
 const creationCases: Case[] = [
@@ -24,7 +24,7 @@ const creationCases: Case[] = [
     act: (houses) => addEndpoint(houses, "w-1", { description: "The order desk." }),
     async judge(answer, { webhooks, secrets, sent }) {
       const row = makeEndpoint("w-1", { description: "The order desk." });
-      expect(answer).toEqual(row);
+      expect(answer).toEqual({ kind: "ok", row });
       expect(await webhooks.find("w-1")).toEqual(row);
       expect(await secrets.find("webhook", "w-1")).toEqual(sealOf(row));
       expect(await sent.listeners()).toEqual(["a-1"]);
@@ -35,8 +35,8 @@ const creationCases: Case[] = [
     title: "refuses one more than an account may have, and keeps no secret then",
     given: fill,
     act: async (houses) => [
-      await codeOf(addEndpoint(houses, "w-4", {}, { endpoints_max: 2 })),
-      await codeOf(addEndpoint(houses, "w-5", { account_id: "a-2" }, { endpoints_max: 2 })),
+      await codeOf(addEndpoint(houses, "w-4", {}, { endpointsMax: 2 })),
+      await codeOf(addEndpoint(houses, "w-5", { account_id: "a-2" }, { endpointsMax: 2 })),
     ],
     async judge(answer, { webhooks, secrets }) {
       expect(answer).toEqual(["endpoints_limit", "accepted"]);
@@ -71,11 +71,12 @@ const creationCases: Case[] = [
     },
     act: (houses) => addEndpoint(houses, "w-4", {}, { limit: 2 }),
     async judge(answer, houses) {
-      expect(answer).toBeNull();
+      expect(answer).toEqual({ kind: "backlog" });
       expect(await houses.webhooks.find("w-4")).toBeUndefined();
       expect(await houses.secrets.find("webhook", "w-4")).toBeUndefined();
       expect(await look(houses)).toHaveLength(4);
-      expect(await addEndpoint(houses, "w-4", {}, { ...makeFan(3), limit: 2 })).not.toBeNull();
+      const made = await addEndpoint(houses, "w-4", {}, { ...makeFan(3), limit: 2 });
+      expect(made.kind).toBe("ok");
       expect(await look(houses)).toHaveLength(6);
     },
   },
@@ -103,13 +104,14 @@ const changeCases: Case[] = [
       const row = makeEndpoint("w-1", {
         ...{ url: "https://new.example.com", updated_at: BEGIN + 100 },
       });
-      expect(answer).toEqual(row);
+      expect(answer).toEqual({ kind: "ok", row });
       expect(await webhooks.find("w-1")).toEqual(row);
       const again = { url: "https://new.example.com", status: "enabled" } as const;
       const later = makeFan(2, { now: BEGIN + 200 });
-      expect(await webhooks.update(own("w-1"), again, later)).toEqual(row);
-      expect(await webhooks.update(own("w-1", "a-2"), again, later)).toBeUndefined();
-      expect(await webhooks.update(own("w-9"), again, later)).toBeUndefined();
+      const nothing = { kind: "not_found" } as const;
+      expect(await webhooks.update(own("w-1"), again, later)).toEqual({ kind: "ok", row });
+      expect(await webhooks.update(own("w-1", "a-2"), again, later)).toEqual(nothing);
+      expect(await webhooks.update(own("w-9"), again, later)).toEqual(nothing);
     },
   },
   {
@@ -139,10 +141,12 @@ const changeCases: Case[] = [
     },
     act: ({ webhooks }) => webhooks.update(own("w-1"), { description: "x" }, makeFan(1)),
     async judge(answer, { webhooks, sent }) {
-      expect(answer).toMatchObject({ description: "x" });
+      expect(answer).toMatchObject({ kind: "ok", row: { description: "x" } });
       expect(await sent.waiting()).toHaveLength(2);
       const one = makeFan(1, { limit: 1 });
-      expect(await webhooks.update(own("w-1"), { events: ["run.failed"] }, one)).toBeNull();
+      expect(await webhooks.update(own("w-1"), { events: ["run.failed"] }, one)).toEqual({
+        kind: "backlog",
+      });
       expect(await sent.waiting()).toHaveLength(1);
       expect((await webhooks.find("w-1"))!.events).toEqual(["run.completed"]);
     },
@@ -157,7 +161,7 @@ const changeCases: Case[] = [
     },
     act: ({ webhooks }) => webhooks.update(own("w-1"), { status: "disabled" }, makeFan(3)),
     async judge(answer, houses) {
-      expect(answer).toMatchObject({ status: "disabled", pending_deliveries: 0 });
+      expect(answer).toMatchObject({ row: { status: "disabled", pending_deliveries: 0 } });
       expect(await statusOf(houses)).toEqual(["disabled", "manual", BEGIN + 100, 0]);
       const all = await houses.sent.deliveries();
       for (const one of all.filter(({ webhook_id }) => webhook_id === "w-1")) {
@@ -201,7 +205,7 @@ const changeCases: Case[] = [
     act: ({ webhooks }) =>
       webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(1)),
     async judge(answer, { webhooks }) {
-      expect(answer).toMatchObject({ failures: 0, failing_since: null });
+      expect(answer).toMatchObject({ row: { failures: 0, failing_since: null } });
       await webhooks.update(own("w-2"), { description: "x" }, makeFan(2));
       expect(await webhooks.find("w-2")).toMatchObject({ failures: 9, failing_since: BEGIN + 5 });
     },
@@ -215,9 +219,9 @@ const changeCases: Case[] = [
         ...{ id: "e-1", account_id: "a-2", type: "run.completed", at: BEGIN, data: {} },
       });
     },
-    act: ({ webhooks }) => webhooks.disable(hopeless("w-3", "gone"), makeFan(1)),
+    act: ({ webhooks }) => webhooks.disable(failed("w-3", "gone"), makeFan(1)),
     async judge(answer, houses) {
-      expect(answer).toBe(true);
+      expect(answer).toEqual({ kind: "ok" });
       expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
       expect(await look(houses)).toEqual(["e-1 to w-3: cancelled"]);
       expect(await houses.sent.listeners()).toEqual(["a-1"]);
@@ -225,8 +229,8 @@ const changeCases: Case[] = [
       const { webhooks } = houses;
       const later = makeFan(2, { now: BEGIN + 500 });
       const disabled_at = BEGIN + 100;
-      for (const one of [hopeless("w-3", "failing", disabled_at), hopeless("w-9", "failing")]) {
-        expect(await webhooks.disable(one, later)).toBe(false);
+      for (const one of [failed("w-3", "failing", disabled_at), failed("w-9", "failing")]) {
+        expect(await webhooks.disable(one, later)).toEqual({ kind: "stale" });
       }
       expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
     },
@@ -238,12 +242,12 @@ const changeCases: Case[] = [
       await fill(houses);
       for (const id of ["e-1", "e-2"]) await tell(houses, id);
     },
-    act: ({ webhooks }) => webhooks.disable(hopeless("w-1", "failing"), makeFan(1, { limit: 1 })),
+    act: ({ webhooks }) => webhooks.disable(failed("w-1", "failing"), makeFan(1, { limit: 1 })),
     async judge(answer, houses) {
-      expect(answer).toBeNull();
+      expect(answer).toEqual({ kind: "backlog" });
       expect(await statusOf(houses)).toEqual(["enabled", null, null, 1]);
       const next = makeFan(2, { limit: 2 });
-      expect(await houses.webhooks.disable(hopeless("w-1", "failing"), next)).toBe(true);
+      expect(await houses.webhooks.disable(failed("w-1", "failing"), next)).toEqual({ kind: "ok" });
       expect(await statusOf(houses)).toEqual(["disabled", "failing", BEGIN + 100, 0]);
     },
   },
@@ -253,18 +257,18 @@ const changeCases: Case[] = [
     given: fill,
     async act({ webhooks }) {
       await webhooks.update(own("w-1"), { description: "mended" }, makeFan(1));
-      return webhooks.disable(hopeless("w-1", "gone"), makeFan(2));
+      return webhooks.disable(failed("w-1", "gone"), makeFan(2));
     },
     async judge(answer, houses) {
-      expect(answer).toBe(false);
+      expect(answer).toEqual({ kind: "stale" });
       expect(await statusOf(houses)).toEqual(["enabled", null, null, 0]);
     },
   },
 ];
 
 const rotation = (fields: object = {}) => ({
-  ...{ secret: { ...sealOf(own("w-1"), "another"), set_at: BEGIN + 7 }, seen_number: 1 },
-  ...{ previous_expires_at: BEGIN + 70, ...fields },
+  ...{ secret: { ...sealOf(own("w-1"), "another"), set_at: BEGIN + 7 }, seenNumber: 1 },
+  ...{ previousExpiresAt: BEGIN + 70, ...fields },
 });
 
 const secretCases: Case[] = [
@@ -277,13 +281,13 @@ const secretCases: Case[] = [
       const row = makeEndpoint("w-1", {
         ...{ secret_number: 2, previous_secret_expires_at: BEGIN + 70, updated_at: BEGIN + 7 },
       });
-      expect(answer).toEqual(row);
+      expect(answer).toEqual({ kind: "ok", row });
       expect(await webhooks.find("w-1")).toEqual(row);
       expect(await secrets.find("webhook", "w-1")).toEqual(rotation().secret);
       // Without an overlap nothing of the one before is left.
-      const second = rotation({ seen_number: 2, previous_expires_at: null });
+      const second = rotation({ seenNumber: 2, previousExpiresAt: null });
       expect(await webhooks.rotate(own("w-1"), second)).toMatchObject({
-        ...{ secret_number: 3, previous_secret_expires_at: null },
+        row: { secret_number: 3, previous_secret_expires_at: null },
       });
     },
   },
@@ -296,11 +300,12 @@ const secretCases: Case[] = [
     },
     act: async ({ webhooks }) => [
       await webhooks.rotate(own("w-1"), rotation()),
-      await webhooks.rotate(own("w-1", "a-2"), rotation({ seen_number: 2 })),
+      await webhooks.rotate(own("w-1", "a-2"), rotation({ seenNumber: 2 })),
       await webhooks.rotate(own("w-9"), rotation()),
     ],
     async judge(answer, { webhooks }) {
-      expect(answer).toEqual([null, undefined, undefined]);
+      const kinds = (answer as { kind: string }[]).map(({ kind }) => kind);
+      expect(kinds).toEqual(["stale", "not_found", "not_found"]);
       expect((await webhooks.find("w-1"))!.secret_number).toBe(2);
     },
   },

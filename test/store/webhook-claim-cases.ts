@@ -25,10 +25,9 @@ const claimCases: Case[] = [
         ...{ id: row.id, webhook_id: "w-1", event_id: "e-1", account_id: "a-1" },
         ...{ kind: "scheduled", tries: 0, lane: 0, epoch: 1 },
       });
-      expect(one).toMatchObject({ next_at: FANNED, webhook_id: "w-1", lane: 0 });
-      expect([two!.rows.length, two!.next_at]).toEqual([3, null]);
-      expect([three!.rows.length, three!.next_at]).toEqual([0, null]);
-      expect(one!.standing).toEqual({ failing_since: null, last_success_at: null });
+      expect(one).toMatchObject({ nextDueAt: FANNED, webhookId: "w-1", queue: 0 });
+      expect([two!.rows.length, two!.nextDueAt]).toEqual([3, null]);
+      expect([three!.rows.length, three!.nextDueAt]).toEqual([0, null]);
       const epochs = (await deliveriesOf(houses, "w-1")).map(({ epoch }) => epoch);
       expect(epochs).toEqual([1, 1, 0]);
     },
@@ -55,7 +54,7 @@ const claimCases: Case[] = [
   {
     method: "webhooks.claim",
     title:
-      "gives nothing that is due later, is of another lane, or of an endpoint that is disabled",
+      "gives nothing that is due later, is of another queue, or of an endpoint that is disabled",
     async given(houses) {
       await fillOne(houses);
       await houses.processes.register(BEGIN);
@@ -68,12 +67,11 @@ const claimCases: Case[] = [
       return [...early, ...other, ...(await webhooks.claim(1, [turn(9)], LATER))];
     },
     judge(answer) {
-      const known = { failing_since: null, last_success_at: null };
-      const about = { webhook_id: "w-1", rows: [] };
+      const about = { webhookId: "w-1", rows: [] };
       expect(answer).toEqual([
-        { ...about, lane: 0, next_at: FANNED, standing: known },
-        { ...about, lane: 1, next_at: null, standing: known },
-        { ...about, lane: 0, next_at: null, standing: null },
+        { ...about, queue: 0, nextDueAt: FANNED },
+        { ...about, queue: 1, nextDueAt: null },
+        { ...about, queue: 0, nextDueAt: null },
       ]);
     },
   },
@@ -90,14 +88,14 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.release",
-    title: "makes due again what a dead process had, and says in which lanes",
+    title: "makes due again what a dead process had, and says in which queues",
     async given(houses) {
       await fillOne(houses);
       await take(houses, 2);
     },
     act: async (houses) => houses.webhooks.release(await houses.webhooks.listHeld()),
     async judge(answer, houses) {
-      expect(answer).toEqual([{ webhook_id: "w-1", lane: 0 }]);
+      expect(answer).toEqual([{ webhookId: "w-1", queue: 0 }]);
       expect(await houses.webhooks.listHeld()).toEqual([]);
       expect(await first(houses)).toMatchObject({ tries: 0, next_attempt_at: FANNED, epoch: 0 });
       expect(await take(houses)).toHaveLength(5);
@@ -125,8 +123,8 @@ const claimCases: Case[] = [
     async given(houses) {
       await fillOne(houses);
       const [claimed] = await take(houses, 1);
-      const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER, waiting_max: 9 };
-      await houses.webhooks.replay(claimed!.id, asking);
+      const request = { webhookId: "w-1", accountId: "a-1", now: LATER, waitingMax: 9 };
+      await houses.webhooks.replay(claimed!.id, request);
     },
     act: async (houses) => houses.webhooks.release(await houses.webhooks.listHeld()),
     async judge(_, houses) {
@@ -167,11 +165,14 @@ const lookCases: Case[] = [
       const none = { retry_due_at: null, retry_far_at: null };
       expect(answer).toEqual([
         {
-          ...{ id: "w-1", failing_since: LATER + 7, last_success_at: null },
+          ...{ id: "w-1", account_id: "a-1", failing_since: LATER + 7, last_success_at: null },
           ...{ first_due_at: FANNED, first_far_at: FANNED },
           ...{ retry_due_at: LATER + 5_000, retry_far_at: LATER + 5_000 },
         },
-        { id: "w-2", ...quiet, first_due_at: FANNED, first_far_at: FANNED, ...none },
+        {
+          ...{ id: "w-2", account_id: "a-1", ...quiet },
+          ...{ first_due_at: FANNED, first_far_at: FANNED, ...none },
+        },
       ]);
       const page = await houses.webhooks.listWaiting("w-1", 1);
       expect(page.map(({ id }) => id)).toEqual(["w-2"]);
@@ -180,15 +181,31 @@ const lookCases: Case[] = [
     },
   },
   {
+    method: "webhooks.findWaiting",
+    title: "finds the same of one endpoint, unless nothing waits or it is disabled",
+    async given(houses) {
+      await fill(houses);
+      await deliver(houses, 2);
+    },
+    act: ({ webhooks }) => webhooks.findWaiting("w-1"),
+    async judge(answer, houses) {
+      const [first] = await houses.webhooks.listWaiting("", 1);
+      expect(answer).toEqual(first!);
+      expect(await houses.webhooks.findWaiting("w-3")).toBeUndefined();
+      await disable(houses);
+      expect(await houses.webhooks.findWaiting("w-1")).toBeUndefined();
+    },
+  },
+  {
     method: "webhooks.pull",
     title: "makes due now what is due later than can be, and leaves the rest",
     async given(houses) {
       await fillOne(houses);
-      await settleNext(houses, "retry", { next_attempt_at: LATER + HOUR_MS });
-      await settleNext(houses, "retry", { next_attempt_at: LATER + 2 * HOUR_MS });
+      await settleNext(houses, "retry", { nextAttemptAt: LATER + HOUR_MS });
+      await settleNext(houses, "retry", { nextAttemptAt: LATER + 2 * HOUR_MS });
     },
     act: ({ webhooks }) =>
-      webhooks.pull([{ webhook_id: "w-1", lane: 1, until: LATER + HOUR_MS }], LATER + 9),
+      webhooks.pull([{ webhookId: "w-1", queue: 1, until: LATER + HOUR_MS }], LATER + 9),
     async judge(_, houses) {
       const due = (await deliveriesOf(houses, "w-1")).map((one) => one.next_attempt_at);
       expect(due).toEqual([LATER + HOUR_MS, LATER + 9, FANNED, FANNED, FANNED]);

@@ -19,11 +19,13 @@ import {
   tell,
 } from "./webhook-acts.ts";
 
-const asking = (fields: object = {}) => ({
-  ...{ webhook_id: "w-1", account_id: "a-1", now: LATER, waiting_max: MANY },
+const request = (fields: object = {}) => ({
+  ...{ webhookId: "w-1", accountId: "a-1", now: LATER, waitingMax: MANY },
   ...fields,
 });
-const testing = () => ({ ...asking(), stored_max: 1e9 });
+const fresh = (n: number | string) => ({
+  ...{ eventId: `e-${n}`, deliveryId: `d-${n}`, storedMax: 1e9 },
+});
 const ALWAYS = { since: 0, until: LATER };
 
 const testCases: Case[] = [
@@ -31,7 +33,7 @@ const testCases: Case[] = [
     method: "webhooks.test",
     title: "keeps an event for one endpoint alone, and its delivery",
     given: fill,
-    act: ({ webhooks }) => webhooks.test(testing(), { event_id: "e-1", delivery_id: "d-1" }),
+    act: ({ webhooks }) => webhooks.test(request(), fresh(1)),
     async judge(answer, houses) {
       const [made, ...others] = await houses.sent.deliveries();
       expect(others).toEqual([]);
@@ -57,14 +59,11 @@ const testCases: Case[] = [
       await houses.webhooks.update(own("w-2"), { status: "disabled" }, makeFan(5));
     },
     act: async ({ webhooks }) => {
-      const fresh = { event_id: "e-9", delivery_id: "d-9" };
       const wishes = [
-        ...[asking({ account_id: "a-2" }), asking({ webhook_id: "w-9" })],
-        ...[asking({ webhook_id: "w-2" }), asking({ waiting_max: 1 })],
+        ...[request({ accountId: "a-2" }), request({ webhookId: "w-9" })],
+        ...[request({ webhookId: "w-2" }), request({ waitingMax: 1 })],
       ];
-      return Promise.all(
-        wishes.map((one) => codeOf(webhooks.test({ ...one, stored_max: 1e9 }, fresh))),
-      );
+      return Promise.all(wishes.map((one) => codeOf(webhooks.test(one, fresh(9)))));
     },
     async judge(answer, houses) {
       expect(answer).toEqual([
@@ -84,7 +83,7 @@ const replayCases: Case[] = [
       await fillOne(houses);
       await settle(houses, 0, "delivered");
     },
-    act: ({ webhooks }) => webhooks.replay(idOf(1), asking()),
+    act: ({ webhooks }) => webhooks.replay(idOf(1), request()),
     async judge(answer, houses) {
       expect(answer).toMatchObject({
         ...{ id: idOf(1), event_id: "e-1", status: "pending", completed_at: null },
@@ -99,7 +98,7 @@ const replayCases: Case[] = [
     method: "webhooks.replay",
     title: "has one that waits due at once, and counts it no second time",
     given: fillOne,
-    act: ({ webhooks }) => webhooks.replay(idOf(1), asking({ waiting_max: 5 })),
+    act: ({ webhooks }) => webhooks.replay(idOf(1), request({ waitingMax: 5 })),
     async judge(answer, houses) {
       expect(answer).toMatchObject({ status: "pending", next_attempt_at: LATER, tries: 0 });
       expect((await houses.webhooks.find("w-1"))!.pending_deliveries).toBe(5);
@@ -112,7 +111,7 @@ const replayCases: Case[] = [
       await fillOne(houses);
       await houses.sent.take(idOf(1), 7);
     },
-    act: ({ webhooks }) => webhooks.replay(idOf(1), asking()),
+    act: ({ webhooks }) => webhooks.replay(idOf(1), request()),
     async judge(answer, houses) {
       expect(answer).toMatchObject({ status: "pending", epoch: 7, tries: -1, kind: "replay" });
       expect(await miscounted(houses)).toEqual([]);
@@ -127,7 +126,7 @@ const replayCases: Case[] = [
       await disable(houses);
       await enable(houses);
     },
-    act: ({ webhooks }) => webhooks.replay(idOf(1), asking()),
+    act: ({ webhooks }) => webhooks.replay(idOf(1), request()),
     async judge(answer, houses) {
       expect(answer).toMatchObject({ status: "pending", epoch: 7, tries: -1 });
       expect(await miscounted(houses)).toEqual([]);
@@ -147,14 +146,14 @@ const replayCases: Case[] = [
       const { webhooks } = houses;
       const [failed, forgotten] = await deliveriesOf(houses, "w-1");
       const codes = [
-        await codeOf(webhooks.replay(idOf(77), asking())),
-        await codeOf(webhooks.replay(failed!.id, asking({ webhook_id: "w-2" }))),
-        await codeOf(webhooks.replay(failed!.id, asking({ account_id: "a-2" }))),
-        await codeOf(webhooks.replay(forgotten!.id, asking())),
-        await codeOf(webhooks.replay(failed!.id, asking({ waiting_max: 3 }))),
+        await codeOf(webhooks.replay(idOf(77), request())),
+        await codeOf(webhooks.replay(failed!.id, request({ webhookId: "w-2" }))),
+        await codeOf(webhooks.replay(failed!.id, request({ accountId: "a-2" }))),
+        await codeOf(webhooks.replay(forgotten!.id, request())),
+        await codeOf(webhooks.replay(failed!.id, request({ waitingMax: 3 }))),
       ];
       await disable(houses);
-      return [...codes, await codeOf(webhooks.replay(failed!.id, asking()))];
+      return [...codes, await codeOf(webhooks.replay(failed!.id, request()))];
     },
     async judge(answer, houses) {
       expect(answer).toEqual([
@@ -172,15 +171,15 @@ const recoveryCases: Case[] = [
     title: "has all due again that failed or were cancelled, save tests",
     async given(houses) {
       await fillOne(houses);
-      await houses.webhooks.test(testing(), { event_id: "e-test", delivery_id: "d-test" });
+      await houses.webhooks.test(request(), fresh("test"));
       await settle(houses, 0, "delivered");
       await settle(houses, 1, "failed");
       await disable(houses);
       await enable(houses);
     },
-    act: ({ webhooks }) => webhooks.recover(asking(), ALWAYS, MANY),
+    act: ({ webhooks }) => webhooks.recover(request(), ALWAYS, MANY),
     async judge(answer, houses) {
-      expect(answer).toEqual({ queued: 4, is_done: true, is_full: false });
+      expect(answer).toEqual({ queued: 4, rest: "none" });
       const all = await deliveriesOf(houses, "w-1");
       const statuses = all.map(({ status }) => status);
       expect(statuses.slice(0, 5)).toEqual(["delivered", ...Array(4).fill("pending")]);
@@ -197,17 +196,17 @@ const recoveryCases: Case[] = [
       await fillOne(houses);
       for (const n of [0, 1, 2, 3]) await settle(houses, n, "failed");
     },
-    act: ({ webhooks }) => webhooks.recover(asking({ waiting_max: 3 }), ALWAYS, MANY),
+    act: ({ webhooks }) => webhooks.recover(request({ waitingMax: 3 }), ALWAYS, MANY),
     async judge(answer, houses) {
-      expect(answer).toEqual({ queued: 2, is_done: false, is_full: true });
+      expect(answer).toEqual({ queued: 2, rest: "full" });
       const statuses = (await deliveriesOf(houses, "w-1")).map(({ status }) => status);
       expect(statuses).toEqual(["pending", "pending", "failed", "failed", "pending"]);
       const { recover } = houses.webhooks;
-      const full = { queued: 0, is_done: false, is_full: true };
-      expect(await recover(asking({ waiting_max: 3 }), ALWAYS, MANY)).toEqual(full);
-      const some = { queued: 1, is_done: false, is_full: false };
-      expect(await recover(asking(), ALWAYS, 1)).toEqual(some);
-      expect(await recover(asking(), ALWAYS, 1)).toMatchObject({ queued: 1, is_done: true });
+      const full = { queued: 0, rest: "full" } as const;
+      expect(await recover(request({ waitingMax: 3 }), ALWAYS, MANY)).toEqual(full);
+      const some = { queued: 1, rest: "more" } as const;
+      expect(await recover(request(), ALWAYS, 1)).toEqual(some);
+      expect(await recover(request(), ALWAYS, 1)).toMatchObject({ queued: 1, rest: "none" });
       expect(await miscounted(houses)).toEqual([]);
     },
   },
@@ -235,7 +234,7 @@ const recoveryCases: Case[] = [
       ];
       return spans.reduce<Promise<number[]>>(async (before, span) => {
         const counts = await before;
-        return [...counts, (await webhooks.recover(asking(), span, MANY)).queued];
+        return [...counts, (await webhooks.recover(request(), span, MANY)).queued];
       }, Promise.resolve([]));
     },
     async judge(answer, houses) {
@@ -252,8 +251,8 @@ const recoveryCases: Case[] = [
       await disable(houses);
     },
     act: async ({ webhooks }) => [
-      await codeOf(webhooks.recover(asking({ account_id: "a-2" }), ALWAYS, MANY)),
-      await codeOf(webhooks.recover(asking(), ALWAYS, MANY)),
+      await codeOf(webhooks.recover(request({ accountId: "a-2" }), ALWAYS, MANY)),
+      await codeOf(webhooks.recover(request(), ALWAYS, MANY)),
     ],
     judge: (answer) => expect(answer).toEqual(["webhook_not_found", "endpoint_disabled"]),
   },

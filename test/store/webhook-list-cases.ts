@@ -24,7 +24,7 @@ import {
 } from "./webhook-acts.ts";
 
 const everything = (fields: Partial<DeliveryFilter> = {}): DeliveryFilter => ({
-  ...{ webhook_id: "w-1", status: null, type: null, before: null, limit: MANY },
+  ...{ webhookId: "w-1", limit: MANY },
   ...fields,
 });
 /** The events of the endpoint's deliveries in the list's order. */
@@ -84,7 +84,7 @@ const fanOutCases: Case[] = [
       await fill(houses);
       for (const n of count(3)) await tell(houses, `e-${n}`, { at: BEGIN + n });
     },
-    act: ({ webhooks }) => webhooks.fanOut("a-1", makeFan(1, { waiting_max: 3 })),
+    act: ({ webhooks }) => webhooks.fanOut("a-1", makeFan(1, { waitingMax: 3 })),
     async judge(_, houses) {
       const all = await houses.sent.deliveries();
       const { deliveries_limit: last_error } = LOST;
@@ -96,7 +96,7 @@ const fanOutCases: Case[] = [
       // Where something was sent, others may wait.
       await houses.sent.settle(all[0]!.id, "delivered", LATER);
       await tell(houses, "e-4", { at: BEGIN + 4 });
-      await houses.webhooks.fanOut("a-1", makeFan(2, { waiting_max: 3, now: LATER }));
+      await houses.webhooks.fanOut("a-1", makeFan(2, { waitingMax: 3, now: LATER }));
       const last = (await houses.sent.deliveries()).slice(6);
       expect(last.map(({ status }) => status)).toEqual(["pending", "failed"]);
     },
@@ -168,7 +168,7 @@ const readCases: Case[] = [
     async judge(answer, houses) {
       expect(answer).toEqual(["e-7", "e-5", "e-4", "e-3", "e-2", "e-1"]);
       const pages: string[][] = [];
-      let before: DeliveryFilter["before"] = null;
+      let before: DeliveryFilter["before"];
       for (let n = 0; n < 4; n++) {
         const rows: DeliveryRow[] = await houses.webhooks.listDeliveries(
           everything({ before, limit: 2 }),
@@ -178,7 +178,7 @@ const readCases: Case[] = [
         if (last) before = { at: last.created_at, id: last.id };
       }
       expect(pages).toEqual([["e-7", "e-5"], ["e-4", "e-3"], ["e-2", "e-1"], []]);
-      expect(await listEvents(houses, { webhook_id: "w-2" })).toEqual(["e-7", "e-6"]);
+      expect(await listEvents(houses, { webhookId: "w-2" })).toEqual(["e-7", "e-6"]);
     },
   },
   {

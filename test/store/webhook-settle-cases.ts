@@ -1,6 +1,6 @@
 // What the store of webhooks must do where attempts came to something, on every engine.
 import { expect } from "bun:test";
-import type { Claimed } from "../../src/webhooks/store/claim.ts";
+import type { ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import { BEGIN } from "../support/runs.ts";
 import { MANY, makeFan } from "../support/webhooks.ts";
 import type { Case, Houses } from "./cases.ts";
@@ -15,10 +15,10 @@ import {
   own,
 } from "./webhook-acts.ts";
 import {
-  type CameTo,
   came,
   first,
   makeAttempt,
+  type ResultKind,
   settleNext,
   TAKEN,
   take,
@@ -63,13 +63,13 @@ const settledCases: Case[] = [
     },
   },
   ...(["failed", "expired"] as const).map(
-    (came_to): Case => ({
+    (kind): Case => ({
       method: "webhooks.settle",
-      title: `ends a delivery that is ${came_to}`,
+      title: `ends a delivery that is ${kind}`,
       given: fillOne,
-      act: (houses) => settleNext(houses, came_to),
+      act: (houses) => settleNext(houses, kind),
       async judge(_, houses) {
-        const isTried = came_to === "failed";
+        const isTried = kind === "failed";
         const row = await first(houses);
         expect(row).toMatchObject({
           ...{ status: "failed", next_attempt_at: null, completed_at: LATER + 7, epoch: 0 },
@@ -117,8 +117,8 @@ const settledCases: Case[] = [
 /** While it is on its way, something happens to it. */
 const meanwhile = (
   title: string,
-  act: (houses: Houses, claimed: Claimed) => Promise<unknown>,
-  came_to: CameTo,
+  act: (houses: Houses, claimed: ClaimedDelivery) => Promise<unknown>,
+  kind: ResultKind,
   judged: object,
   attempts = 1,
 ): Case => ({
@@ -128,7 +128,7 @@ const meanwhile = (
   async act(houses) {
     const [claimed] = await take(houses, 1);
     await act(houses, claimed!);
-    return houses.webhooks.settle([came(claimed!, came_to)], LATER + 9);
+    return houses.webhooks.settle([came(claimed!, kind)], LATER + 9);
   },
   async judge(_, houses) {
     expect(await first(houses)).toMatchObject({ epoch: 0, ...judged });
@@ -136,27 +136,31 @@ const meanwhile = (
     expect(await miscounted(houses)).toEqual([]);
   },
 });
-const replay = ({ webhooks }: Houses, { id, webhook_id, account_id }: Claimed) =>
-  webhooks.replay(id, { webhook_id, account_id, now: LATER + 5, waiting_max: MANY });
+const replay = ({ webhooks }: Houses, { id, webhook_id, account_id }: ClaimedDelivery) =>
+  webhooks.replay(id, {
+    ...{ webhookId: webhook_id, accountId: account_id, now: LATER + 5, waitingMax: MANY },
+  });
 const AGAIN = { status: "pending", tries: 0, lane: 0, kind: "replay", next_attempt_at: LATER + 5 };
-const recover = async (houses: Houses, { webhook_id, account_id }: Claimed) => {
+const recover = async (houses: Houses, { webhook_id, account_id }: ClaimedDelivery) => {
   await disable(houses);
   await enable(houses);
-  const asking = { webhook_id, account_id, now: LATER + 5, waiting_max: MANY };
+  const asking = {
+    ...{ webhookId: webhook_id, accountId: account_id, now: LATER + 5, waitingMax: MANY },
+  };
   await houses.webhooks.recover(asking, { since: 0, until: LATER }, 9);
 };
 
 const meanwhileCases: Case[] = [
-  ...(["delivered", "retry", "failed", "released"] as const).flatMap((came_to) => {
-    const attempts = came_to === "released" ? 0 : 1;
+  ...(["delivered", "retry", "failed", "released"] as const).flatMap((kind) => {
+    const attempts = kind === "released" ? 0 : 1;
     return [
       meanwhile(
-        `leaves due what was asked for again while it was on its way, and ${came_to}`,
-        ...([replay, came_to, AGAIN, attempts] as const),
+        `leaves due what was asked for again while it was on its way, and ${kind}`,
+        ...([replay, kind, AGAIN, attempts] as const),
       ),
       meanwhile(
-        `leaves due what was cancelled and recovered while it was on its way, and ${came_to}`,
-        ...([recover, came_to, AGAIN, attempts] as const),
+        `leaves due what was cancelled and recovered while it was on its way, and ${kind}`,
+        ...([recover, kind, AGAIN, attempts] as const),
       ),
     ];
   }),
@@ -189,16 +193,16 @@ const failAt = async (houses: Houses, hours: readonly number[]) => {
   let answer: unknown;
   for (const hour of hours) {
     const [claimed] = await take(houses, 1);
-    const settlement = came(claimed!, "retry", { next_attempt_at: LATER });
+    const settlement = came(claimed!, "retry", { nextAttemptAt: LATER });
     answer = await houses.webhooks.settle([settlement], LATER + hour * HOUR_MS);
     await replay(houses, claimed!);
   }
   return answer;
 };
-const failing = [{ webhook_id: "w-1", reason: "failing", updated_at: BEGIN }];
-const gone = { webhook_id: "w-1", reason: "gone", updated_at: BEGIN } as const;
+const failing = [{ webhookId: "w-1", reason: "failing", updatedAt: BEGIN }];
+const gone = { webhookId: "w-1", reason: "gone", updatedAt: BEGIN } as const;
 
-const hopelessCases: Case[] = [
+const failedCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "tells of an endpoint that wants no more, whose delivery waits until it is disabled",
@@ -287,7 +291,7 @@ const hopelessCases: Case[] = [
     async act(houses) {
       const { id } = await first(houses);
       // It is due before all others.
-      const asking = { webhook_id: "w-1", account_id: "a-1", now: FANNED - 1, waiting_max: 9 };
+      const asking = { webhookId: "w-1", accountId: "a-1", now: FANNED - 1, waitingMax: 9 };
       for (let n = 0; n < 102; n++) {
         await houses.webhooks.replay(id, asking);
         await settleNext(houses, "delivered");
@@ -312,9 +316,9 @@ const hopelessCases: Case[] = [
     async given(houses) {
       await fillOne(houses);
       await take(houses);
-      const asking = { webhook_id: "w-1", account_id: "a-1", now: LATER + 8, waiting_max: 9 };
-      const fresh = { event_id: "e-test", delivery_id: "d-test" };
-      await houses.webhooks.test({ ...asking, stored_max: 1e9 }, fresh);
+      const asking = { webhookId: "w-1", accountId: "a-1", now: LATER + 8, waitingMax: 9 };
+      const fresh = { eventId: "e-test", deliveryId: "d-test", storedMax: 1e9 };
+      await houses.webhooks.test(asking, fresh);
     },
     act: (houses) => settleNext(houses, "gone"),
     async judge(answer, houses) {
@@ -357,5 +361,5 @@ const hopelessCases: Case[] = [
 export const webhookSettleCases: readonly Case[] = [
   ...settledCases,
   ...meanwhileCases,
-  ...hopelessCases,
+  ...failedCases,
 ];

@@ -1,6 +1,6 @@
 // The conformance suite on SQLite as `wadi serve` runs it, and what may befall its writer.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { store } from "../../src/platform/database/index.ts";
+import { store } from "../../src/database/index.ts";
 import { bundle } from "../support/bundle.ts";
 import { holdWriteLock } from "../support/crash.ts";
 import {

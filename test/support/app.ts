@@ -1,9 +1,10 @@
 // The whole app for black-box tests: on a manual clock, with the fixed keys of `dev`, with or without a socket.
+
+import type { OpenSupply } from "../../src/admin/index.ts";
 import { type App, buildApp, WRITER } from "../../src/app.ts";
-import type { OpenSupply } from "../../src/operator/index.ts";
-import type { Place } from "../../src/platform/database/index.ts";
+import type { DatabaseLocation } from "../../src/database/index.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
-import { readSettings } from "../../src/platform/settings/index.ts";
+import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock, type ManualClock } from "./clock.ts";
 import { inlineCompute } from "./compute.ts";
 import { createSeededIds } from "./ids.ts";
@@ -19,7 +20,7 @@ export interface TestAppOptions {
   listens?: boolean;
   /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
-  place?: Place;
+  place?: DatabaseLocation;
   /** Of its ids: a second app on the same data needs others. */
   seed?: number;
   /** Left out: the key lasts as long as the app. */
@@ -92,7 +93,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       throw failure;
     },
   });
-  await app.operator.createDevKeys(KEY);
+  await app.admin.createDevKeys(KEY);
   if (options.listens) await app.start();
   const url = options.listens ? app.entrance.url : "";
 

@@ -1,8 +1,11 @@
 // An ask as the pipeline hands it to a model server, with only what a test is about spelled out.
-import type { Ask } from "../../src/models/upstream/contract.ts";
+import type { ModelRequest } from "../../src/models/providers/contract.ts";
 
 /** A text is the one user message; the budget is the largest, all else is absent unless given. */
-export function createAsk(message: string | Ask["messages"], some: Partial<Ask> = {}): Ask {
+export function createAsk(
+  message: string | ModelRequest["messages"],
+  some: Partial<ModelRequest> = {},
+): ModelRequest {
   return {
     request_id: "request-1",
     trace: null,

@@ -21,7 +21,7 @@ interface Timer {
 /** Starts at a fixed instant of 2026; a timer without delay is due, and fires without any move. */
 export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): ManualClock {
   let monotonic_ms = 0;
-  let offset_ms = start_ms;
+  let offsetMs = start_ms;
   const timers = new Set<Timer>();
 
   const fire = (timer: Timer) => {
@@ -37,7 +37,7 @@ export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): Manual
   };
 
   return {
-    now: () => Math.floor(offset_ms + monotonic_ms),
+    now: () => Math.floor(offsetMs + monotonic_ms),
     monotonic: () => monotonic_ms,
     after(delay_ms, run): Cancel {
       const timer = { due_ms: monotonic_ms + Math.max(0, delay_ms), run };
@@ -56,7 +56,7 @@ export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): Manual
       monotonic_ms = until_ms;
     },
     shiftWall(ms) {
-      offset_ms += ms;
+      offsetMs += ms;
     },
     pending: () => timers.size,
   };

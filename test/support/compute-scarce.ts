@@ -1,7 +1,7 @@
 // A process without free descriptors that is asked to compute, and asked again when some are free.
 import { closeSync, openSync } from "node:fs";
+import { createComputePool } from "../../src/compute/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
-import { createComputePool } from "../../src/platform/compute/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { ECHO } from "./compute-worker.ts";
 

@@ -1,9 +1,5 @@
 // A compute Worker of tests: what it is asked to do is good, slow, wrong, or the end of it.
-import {
-  type ComputeTask,
-  implementTask,
-  serveComputations,
-} from "../../src/platform/compute/index.ts";
+import { type ComputeTask, implementTask, serveComputations } from "../../src/compute/index.ts";
 
 export const ECHO: ComputeTask<unknown, unknown> = { name: "echo", timeoutMs: 1_000 };
 export const LOOP: ComputeTask<null, never> = { name: "loop", timeoutMs: 1_000 };

@@ -1,7 +1,7 @@
 // Computes in the test's own thread what the program has computed by Workers.
 import { toolComputations } from "../../src/agents/tools/computations.ts";
+import type { Computed, ComputeService } from "../../src/compute/index.ts";
 import { tokenComputations } from "../../src/models/bundled-tokenizer/computations.ts";
-import type { Computed, ComputeService } from "../../src/platform/compute/index.ts";
 
 const known = new Map([...toolComputations, ...tokenComputations].map((one) => [one.name, one]));
 

@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { type Database, type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
-import { type Database, openDatabase, type Place } from "../../src/platform/database/index.ts";
-import { migrations } from "../../src/platform/database/migrations/index.ts";
 import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 import { trialMigration, trialStores } from "./trial.ts";
 
@@ -19,7 +19,10 @@ export interface TestDatabase extends Database {
 }
 
 /** Opens the program's stores and the trial store on `place`. */
-export async function openTestDatabase(place: Place, exclusive = false): Promise<TestDatabase> {
+export async function openTestDatabase(
+  place: DatabaseLocation,
+  exclusive = false,
+): Promise<TestDatabase> {
   const failures: TestDatabase["failures"] = [];
   const failed = Promise.withResolvers<TestDatabase["failures"][number]>();
   const database = await openDatabase({
@@ -48,7 +51,7 @@ export async function failureOf(work: Promise<unknown>): Promise<Error> {
 
 /** A ground on which databases can be made: each place is empty and nobody else's. */
 export interface Ground {
-  makePlace(): Promise<Place>;
+  makePlace(): Promise<DatabaseLocation>;
   release(): Promise<void>;
 }
 
@@ -80,7 +83,7 @@ export function openCopies(writer?: URL): Ground {
       if (!existsSync(original)) {
         await (await openTestDatabase({ kind: "sqlite", file: original })).close();
       }
-      const place = (await makePlace()) as Place & { kind: "sqlite" };
+      const place = (await makePlace()) as DatabaseLocation & { kind: "sqlite" };
       mkdirSync(dirname(place.file));
       copyFileSync(original, place.file);
       return place;
@@ -107,7 +110,7 @@ export function openServer(server: string): Ground {
 /** The same with one database, which is emptied for whoever is next. */
 export function openEmptiedServer(server: string): Ground {
   const { makePlace, release } = openServer(server);
-  let place: Place & { kind: "postgres" };
+  let place: DatabaseLocation & { kind: "postgres" };
   return {
     async makePlace() {
       if (place) await emptyDatabase(place.url);

@@ -1,7 +1,7 @@
 // The parts of the holds' cellar that other cellars use, as reads of their own.
 import { Type } from "@sinclair/typebox";
 import { findHolds, notHeld } from "../../src/access/holds/store.ts";
-import { type Database, sql, store } from "../../src/platform/database/index.ts";
+import { type Database, sql, store } from "../../src/database/index.ts";
 
 const Count = Type.Object({ count: Type.Integer() });
 

@@ -1,13 +1,13 @@
 // The ledger as tests read it: every row and every sum, and one entry with only what matters.
 import { Type } from "@sinclair/typebox";
-import { Entry } from "../../src/gateway/ledger/entry.ts";
-import { DaySum } from "../../src/gateway/ledger/sums.ts";
-import { type Database, sql, store } from "../../src/platform/database/index.ts";
+import { type Database, sql, store } from "../../src/database/index.ts";
+import { DaySum } from "../../src/gateway/request-log/daily-sums.ts";
+import { LogEntry } from "../../src/gateway/request-log/entry.ts";
 
 const reader = store(
   "ledger-reader",
   {
-    entries: (db) => db.all(Entry, sql`SELECT * FROM ledger ORDER BY id`),
+    entries: (db) => db.all(LogEntry, sql`SELECT * FROM ledger ORDER BY id`),
     sums: (db) =>
       db.all(DaySum, sql`SELECT * FROM ledger_days ORDER BY day, account_id, key_id, model`),
     count: (db) => db.one(Count, sql`SELECT COUNT(*) AS count FROM ledger`),
@@ -21,7 +21,7 @@ export const readLedger = (database: Database) => database.bind(reader);
 /** 20 November 2026, noon. */
 export const NOON = Date.UTC(2026, 10, 20, 12);
 
-export function makeEntry(id: string, fields: Partial<Entry> = {}): Entry {
+export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry {
   return {
     id,
     request_id: `request of ${id}`,
@@ -49,7 +49,7 @@ export function makeEntry(id: string, fields: Partial<Entry> = {}): Entry {
 }
 
 /** One that was refused before its model was known, from a key without an owner. */
-export const REFUSED: Partial<Entry> = {
+export const REFUSED: Partial<LogEntry> = {
   account_id: null,
   key_id: "k-2",
   model: null,

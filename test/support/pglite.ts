@@ -1,7 +1,7 @@
 // PostgreSQL in WebAssembly, for tests: one session, one database, there on every machine.
 import { PGlite } from "@electric-sql/pglite";
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
-import type { Place } from "../../src/platform/database/index.ts";
+import type { DatabaseLocation } from "../../src/database/index.ts";
 import { type Ground, openServer } from "./database.ts";
 import { EMPTY } from "./postgres.ts";
 
@@ -30,7 +30,7 @@ async function openPglite(): Promise<Ground> {
 export async function openEmptiedPglite(): Promise<Ground> {
   const ground = await openPglite();
   const { engine } = await served!;
-  let place: Place | undefined;
+  let place: DatabaseLocation | undefined;
   const makePlace = async () => {
     if (place) await engine.exec(EMPTY);
     place ??= await ground.makePlace();
@@ -46,6 +46,6 @@ async function serve() {
   server.addEventListener("connection", () => void engine.exec("DISCARD ALL"));
   await server.start();
   const url = `postgres://postgres@${server.getServerConn()}/postgres`;
-  const place: Place = { kind: "postgres", url, connections_max: 1 };
+  const place: DatabaseLocation = { kind: "postgres", url, connections_max: 1 };
   return { engine, place };
 }

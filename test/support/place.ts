@@ -3,7 +3,7 @@ import { afterAll } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openDatabase, type Place } from "../../src/platform/database/index.ts";
+import { type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
 import { createManualClock } from "./clock.ts";
 import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 
@@ -12,7 +12,7 @@ const SERVER = process.env.WADI_TEST_POSTGRES;
 const BUNDLED = process.env.WADI_TEST_WRITER;
 
 export interface TestPlace {
-  place: Place;
+  place: DatabaseLocation;
   release(): Promise<void>;
 }
 
@@ -20,7 +20,10 @@ export interface TestPlace {
  * A place of the test's own. `WADI_TEST_PLACE=sqlite` or `=postgres` (on the server of WADI_TEST_POSTGRES) puts every
  * black-box test on that engine; otherwise they run in memory.
  */
-export async function openTestPlace(place: Place | undefined, writer: URL): Promise<TestPlace> {
+export async function openTestPlace(
+  place: DatabaseLocation | undefined,
+  writer: URL,
+): Promise<TestPlace> {
   if (place) return { place, release: async () => {} };
   switch (process.env.WADI_TEST_PLACE) {
     case "sqlite":

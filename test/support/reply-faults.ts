@@ -67,7 +67,7 @@ export const HEADLESS: readonly ReplyFault[] = [
 
 /** A good reply is begun, and what has come is none: an error of the server too. */
 export function listBroken(good: string): ReplyFault[] {
-  const half = good.slice(0, 40);
+  const surface = good.slice(0, 40);
   return [
     [
       "has a word for its length",
@@ -79,8 +79,8 @@ export function listBroken(good: string): ReplyFault[] {
         `${writeHead("200 OK", [JSON_TYPE, "content-length: 5", "content-length: 6"])}${good}`,
       ),
     ],
-    ["hangs up in the body", sayAndEnd(withLength(good.length) + half)],
-    ["resets in the body", sayAndReset(withLength(good.length) + half)],
+    ["hangs up in the body", sayAndEnd(withLength(good.length) + surface)],
+    ["resets in the body", sayAndReset(withLength(good.length) + surface)],
     ["says more than it announces", sayAndStay(withLength(good.length - 9) + good)],
     ["says less than it announces", sayAndEnd(withLength(good.length + 9) + good)],
     ["hangs up in a chunk", sayAndEnd(CHUNKED + writeChunk(good).slice(0, 40))],

@@ -5,10 +5,10 @@ import { DEFAULT_BUDGETS } from "../../src/agents/definitions/version.ts";
 import type { RunRow } from "../../src/agents/runs/run.ts";
 import type { NewStep } from "../../src/agents/runs/step.ts";
 import type { Admission, StartLimits } from "../../src/agents/runs/store/admission.ts";
-import type { Progress, Record } from "../../src/agents/runs/store/record.ts";
+import type { Progress, RunRecord } from "../../src/agents/runs/store/record.ts";
 import { MessageRow, type NewMessage, ThreadRow } from "../../src/agents/threads/thread.ts";
-import { type Database, sql, store } from "../../src/platform/database/index.ts";
-import { maybe } from "../../src/platform/shape.ts";
+import { type Database, sql, store } from "../../src/database/index.ts";
+import { maybe } from "../../src/platform/schema.ts";
 
 const Counts = Type.Object({
   account_id: Type.String(),
@@ -121,7 +121,7 @@ export const makeMessage = (id: string, fields: Partial<NewMessage> = {}): NewMe
 });
 
 /** A record of the process 1. */
-export const makeRecord = (run_id: string, fields: Partial<Record> = {}): Record => ({
+export const makeRecord = (run_id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
   ...{ run_id, epoch: 1, at: BEGIN + 10, progress: makeProgress(1) },
   ...{ steps: [], messages: [], outputs: [], effects: [], summary: null },
   ...fields,

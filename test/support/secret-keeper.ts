@@ -1,11 +1,12 @@
 // A store that has secrets, as other cellars have: the parts, each as a write of its own.
-import { sql, store } from "../../src/platform/database/index.ts";
+
 import {
   dropSecret,
   putSecret,
   type SealedSecret,
   type SecretKind,
-} from "../../src/platform/secrets/store.ts";
+} from "../../src/crypto/store.ts";
+import { sql, store } from "../../src/database/index.ts";
 
 /** Holds a write inside its transaction: `reached` resolves once it is there. */
 export const holding = {

@@ -1,9 +1,10 @@
 // The installation's secrets in a test: sealed with a key for its time, or with that of a file.
-import type { Clock } from "../../src/platform/clock.ts";
-import type { Database } from "../../src/platform/database/index.ts";
-import { createSecrets, type Secrets } from "../../src/platform/secrets/secrets.ts";
 
-export interface TestSecrets extends Secrets {
+import { createSecrets, type SecretsModule } from "../../src/crypto/module.ts";
+import type { Database } from "../../src/database/index.ts";
+import type { Clock } from "../../src/platform/clock.ts";
+
+export interface TestSecrets extends SecretsModule {
   /** Every line that was said of the key. */
   said: string[];
 }

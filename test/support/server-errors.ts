@@ -1,5 +1,5 @@
 // How model servers, and the proxies in front of them, say what went wrong: their real shapes, row by row.
-import type { UpstreamCode } from "../../src/models/upstream/contract.ts";
+import type { UpstreamCode } from "../../src/models/providers/contract.ts";
 
 const json = (value: unknown) => JSON.stringify(value);
 const nested = (code: number | string | null, message: string, type: string, more: object = {}) =>

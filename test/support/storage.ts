@@ -1,6 +1,6 @@
 // What the rows of runs and events of an account take, added up from the rows themselves.
 import { Type } from "@sinclair/typebox";
-import { type Database, type Sql, sql, store } from "../../src/platform/database/index.ts";
+import { type Database, type Sql, sql, store } from "../../src/database/index.ts";
 
 const Sum = Type.Object({ bytes: Type.Integer() });
 

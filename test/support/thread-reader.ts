@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { ApprovalRow } from "../../src/agents/approvals/approval.ts";
 import { MessageRow } from "../../src/agents/threads/thread.ts";
-import { type Database, sql, store } from "../../src/platform/database/index.ts";
+import { type Database, sql, store } from "../../src/database/index.ts";
 
 const Counts = Type.Object({ account_id: Type.String(), active: Type.Integer() });
 const Summary = Type.Object({ through_seq: Type.Integer(), content: Type.String() });

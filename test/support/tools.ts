@@ -1,5 +1,5 @@
 // Numbers revisions of tools in tests: making a thousand of them proves no more than having one.
-import { sql, store } from "../../src/platform/database/index.ts";
+import { sql, store } from "../../src/database/index.ts";
 
 export const toolWrites = store(
   "tool-writes",

@@ -1,9 +1,9 @@
 // A store of the tests' own, with every form of column and every way in which a write can go wrong.
 import { type Static, Type } from "@sinclair/typebox";
-import { into, none, sql, store, type Tx } from "../../src/platform/database/index.ts";
-import type { Migration } from "../../src/platform/database/migrations/migration.ts";
-import { refuse } from "../../src/platform/refusal.ts";
-import { Money, maybe, spread, Timestamp } from "../../src/platform/shape.ts";
+import { into, none, sql, store, type Tx } from "../../src/database/index.ts";
+import type { Migration } from "../../src/database/migrations/migration.ts";
+import { apiError } from "../../src/platform/errors.ts";
+import { Money, maybe, spread, Timestamp } from "../../src/platform/schema.ts";
 import { stores } from "../../src/stores.ts";
 import { noteWrites } from "./notes.ts";
 import { keeperStore } from "./secret-keeper.ts";
@@ -97,7 +97,7 @@ export const trialStore = store(
     refuse: async (tx, trial: Trial) => {
       await insert(tx, trial);
       tx.tell("trial", trial.id);
-      throw refuse("thread_busy", { param: "thread_id", headers: { "retry-after": "7" } });
+      throw apiError("thread_busy", { param: "thread_id", headers: { "retry-after": "7" } });
     },
     /** Writes, tells, and then has a bug. */
     break: async (tx, trial: Trial) => {

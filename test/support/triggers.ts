@@ -1,7 +1,7 @@
 // Triggers as tests of the store write and fire them: with only what matters.
-import type { SealedSecret } from "../../src/platform/secrets/store.ts";
-import type { TriggerChange } from "../../src/triggers/store/changing.ts";
-import type { DueInstant, Firing } from "../../src/triggers/store/firing.ts";
+import type { SealedSecret } from "../../src/crypto/store.ts";
+import type { TriggerChange } from "../../src/triggers/store/change.ts";
+import type { DueInstant, FireInput } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN, makeAdmission } from "./runs.ts";
 
@@ -39,9 +39,9 @@ export const makeChange = (id: string, fields: Partial<TriggerChange> = {}): Tri
 export function makeFiring(
   id: string,
   trigger_id: string,
-  fields: Partial<Firing> = {},
+  fields: Partial<FireInput> = {},
   trigger: Partial<TriggerRow> = {},
-): Firing {
+): FireInput {
   const { key_id, input, thread_id, name } = makeTrigger(trigger_id, trigger);
   const run = { trigger_kind: "manual" as const, trigger_id, fire_id: id };
   return {
@@ -65,8 +65,8 @@ export function makeTimedFiring(
   id: string,
   trigger_id: string,
   instant: Partial<DueInstant> = {},
-  fields: Partial<Firing> = {},
-): Firing {
+  fields: Partial<FireInput> = {},
+): FireInput {
   const run = { trigger_kind: "cron" as const, trigger_id, fire_id: id };
   return makeFiring(id, trigger_id, {
     ...{ source: "cron", instant: makeInstant(instant), fired_by_key_id: null },

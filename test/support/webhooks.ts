@@ -1,11 +1,11 @@
 // Endpoints and deliveries as tests write and read them: what happens outside, and what sends.
 import { Type } from "@sinclair/typebox";
-import { type Database, into, sql, store } from "../../src/platform/database/index.ts";
-import { type Happened, OutboxRow, tellOutside } from "../../src/platform/outbox/store.ts";
-import type { SealedSecret } from "../../src/platform/secrets/store.ts";
+import type { SealedSecret } from "../../src/crypto/store.ts";
+import { type Database, into, sql, store } from "../../src/database/index.ts";
+import { type OutboxEvent, OutboxRow, recordEvents } from "../../src/outbox/store.ts";
 import { AttemptRow, DeliveryRow, type DeliveryStatus } from "../../src/webhooks/delivery.ts";
 import { EndpointRow } from "../../src/webhooks/endpoint.ts";
-import type { FanOut } from "../../src/webhooks/store/fan-out.ts";
+import type { FanOutBatch } from "../../src/webhooks/store/fan-out.ts";
 import { BEGIN } from "./runs.ts";
 
 const Id = Type.Object({ id: Type.String() });
@@ -44,7 +44,7 @@ export const webhookWrites = store(
       ),
   },
   {
-    tell: (tx, happened: Happened) => tellOutside(tx, happened),
+    tell: (tx, happened: OutboxEvent) => recordEvents(tx, happened),
     attempt: async (tx, row: AttemptRow) => {
       await tx.run(sql`INSERT INTO delivery_attempts ${into(AttemptRow, row)}`);
     },
@@ -110,12 +110,12 @@ export const sealOf = (
 export const idOf = (number: number) =>
   `01920000-0000-7000-8000-${(number * 4_096).toString(16).padStart(12, "0")}`;
 
-export const makeFan = (number: number, fields: Partial<FanOut> = {}): FanOut => ({
-  ...{ limit: MANY, first_id: idOf(number), now: BEGIN + 100, waiting_max: MANY },
+export const makeFan = (number: number, fields: Partial<FanOutBatch> = {}): FanOutBatch => ({
+  ...{ limit: MANY, firstId: idOf(number), now: BEGIN + 100, waitingMax: MANY },
   ...fields,
 });
 
-export const makeHappened = (id: string, fields: Partial<Happened> = {}): Happened => ({
+export const makeHappened = (id: string, fields: Partial<OutboxEvent> = {}): OutboxEvent => ({
   ...{ id, account_id: "a-1", type: "run.completed", at: BEGIN, data: { run: { id } } },
   ...fields,
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { FireOutcome, FireRow } from "../../src/triggers/fire.ts";
 import { openFireRoutes } from "../../src/triggers/fire-routes.ts";
-import type { FireTrigger, FireWish } from "../../src/triggers/firing.ts";
+import type { FireRequest, FireTrigger } from "../../src/triggers/fire-run.ts";
 import type { FoundTrigger } from "../../src/triggers/trigger.ts";
 import type { Triggers } from "../../src/triggers/triggers.ts";
 import { caller, createHall } from "../http/hall.ts";
@@ -25,16 +25,16 @@ async function fireOnce(
   fields: Partial<FoundTrigger> = {},
 ) {
   const trigger: FoundTrigger = { ...makeTrigger(ID), agent_archived_at: null, ...fields };
-  const wishes: FireWish[] = [];
+  const wishes: FireRequest[] = [];
   const triggers = { require: async () => trigger } as unknown as Triggers;
   const fire: FireTrigger = async (wish) => {
     wishes.push(wish);
     return fired;
   };
   const disk = { require() {} };
-  const half = { half: "agents", isOpen: () => true, isEnabled: () => true } as const;
+  const surface = { surface: "agents", isOpen: () => true, isEnabled: () => true } as const;
   const gate = { enforcesScope: () => false, limitAddress: () => {} };
-  const agents = { ...half, ...gate, identify: async () => ({ ...caller, scopes: ["agents"] }) };
+  const agents = { ...surface, ...gate, identify: async () => ({ ...caller, scopes: ["agents"] }) };
   const hall = createHall((door) => openFireRoutes(door, triggers, fire, disk), agents as never);
   const headers = { authorization: "Bearer key" };
   const reply = await hall.ask("POST", `/v1/triggers/${ID}/fires`, { headers });

@@ -1,7 +1,7 @@
 // Thousands of triggers that are due at the same instant: all of them fire, and callers are served.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { sql, store } from "../../src/platform/database/index.ts";
+import { sql, store } from "../../src/database/index.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { create as createAgent } from "../store/agent-cases.ts";
 import { bindHouses } from "../store/cases.ts";

@@ -5,17 +5,17 @@ import { runStore } from "../../src/agents/runs/store/index.ts";
 import {
   type Bound,
   type Database,
+  type DatabaseLocation,
   openDatabase,
-  type Place,
-} from "../../src/platform/database/index.ts";
-import { outboxStore } from "../../src/platform/outbox/store.ts";
+} from "../../src/database/index.ts";
+import { outboxStore } from "../../src/outbox/store.ts";
 import type { Service } from "../../src/platform/service.ts";
 import { stores } from "../../src/stores.ts";
 import type { FireRow } from "../../src/triggers/fire.ts";
-import { createFiring } from "../../src/triggers/firing.ts";
-import { findNext } from "../../src/triggers/next.ts";
+import { createFireRun } from "../../src/triggers/fire-run.ts";
+import { findNext } from "../../src/triggers/next-fire.ts";
+import { createScheduler } from "../../src/triggers/scheduler.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
-import { createTimekeeper } from "../../src/triggers/timekeeper.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { create as createAgent } from "../store/agent-cases.ts";
 import type { Houses } from "../store/cases.ts";
@@ -41,7 +41,7 @@ const STEP_MS = 15_000;
 /** `start_ms`: what the wall clock shows at first. */
 export async function openTrial(
   start_ms: number,
-  { seed = 1, place = { kind: "memory" } }: { seed?: number; place?: Place } = {},
+  { seed = 1, place = { kind: "memory" } }: { seed?: number; place?: DatabaseLocation } = {},
 ) {
   const clock = createManualClock(start_ms);
   const ids = createSeededIds(seed);
@@ -97,7 +97,7 @@ export async function openTrial(
     async start({ wrap = (store) => store }: KeeperOptions = {}): Promise<Service> {
       const store = wrap(triggers);
       const seen: Pick<Database, "bind" | "listen"> = { ...database, bind: () => store as never };
-      const fire = createFiring({
+      const fire = createFireRun({
         ...{ triggers: store, clock, ids },
         findCaller: async () => caller,
         prepareRun: async (_caller, agent_id, { trigger }) => {
@@ -108,7 +108,7 @@ export async function openTrial(
           return makeAdmission(id, { ...run, created_at: clock.now() }, { limits: LIMITS });
         },
       });
-      const keeper = createTimekeeper({
+      const keeper = createScheduler({
         ...{ database: seen, fire, clock, log },
         settings: () => settings as never,
       });

@@ -1,11 +1,11 @@
 // Whatever is done in whatever order: an endpoint counts exactly what waits for it, no event is
 // given twice or to nobody, and no more waits than may.
 import { expect, test } from "bun:test";
-import { Refusal } from "../../src/platform/refusal.ts";
-import { createFans } from "../../src/webhooks/fanning.ts";
+import { ApiError } from "../../src/platform/errors.ts";
+import { createBatchFactory } from "../../src/webhooks/fan-out.ts";
 import { createDraw } from "../http/draw.ts";
 import { makeHappened } from "../support/webhooks.ts";
-import { type House, openHouse, WISH } from "./house.ts";
+import { type Fixture, openFixture, WISH } from "./fixture.ts";
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 const STEPS = 400;
@@ -15,11 +15,11 @@ const KINDS = ["run.completed", "run.failed", "approval.requested"] as const;
 const REFUSALS = ["endpoint_disabled", "deliveries_limit", "endpoints_limit"];
 
 type Draw = ReturnType<typeof createDraw>;
-type Act = (house: House, draw: Draw, step: number) => Promise<unknown>;
+type Act = (fixture: Fixture, draw: Draw, step: number) => Promise<unknown>;
 
 const pick = <T>(values: readonly T[], draw: Draw): T | undefined => values[draw(values.length)];
-const pickEndpoint = async ({ store }: House, draw: Draw) => pick(await store.list(null), draw);
-const pickDelivery = async ({ store, sent }: House, draw: Draw) => {
+const pickEndpoint = async ({ store }: Fixture, draw: Draw) => pick(await store.list(null), draw);
+const pickDelivery = async ({ store, sent }: Fixture, draw: Draw) => {
   const delivery = pick(await sent.deliveries(), draw);
   const endpoint = delivery && (await store.find(delivery.webhook_id));
   return endpoint && { delivery, endpoint };
@@ -33,8 +33,8 @@ const tell: Act = ({ sent }, draw, step) => {
   const about = { account_id: ACCOUNTS[draw(2)]!, type: pick(KINDS, draw)!, at: draw(1_000) };
   return sent.tell(makeHappened(`e-${step}`, about));
 };
-const fanOut: Act = ({ store, around }, draw) =>
-  store.fanOut(ACCOUNTS[draw(2)]!, { ...createFans(around)(), limit: 1 + draw(3) });
+const fanOut: Act = ({ store, deps }, draw) =>
+  store.fanOut(ACCOUNTS[draw(2)]!, { ...createBatchFactory(deps)(), limit: 1 + draw(3) });
 
 /** Whoever sends, as far as a counter sees it. */
 const settle: Act = async ({ sent, clock }, draw) => {
@@ -47,45 +47,45 @@ const ACTS: readonly Act[] = [
   ...[tell, tell, tell, tell, fanOut, fanOut, settle, settle, settle],
   ({ endpoints }, draw) =>
     endpoints.create(ACCOUNTS[draw(2)]!, { ...WISH, events: drawKinds(draw) }),
-  async (house, draw) => {
-    const found = await pickEndpoint(house, draw);
+  async (fixture, draw) => {
+    const found = await pickEndpoint(fixture, draw);
     const status = draw(2) === 0 ? "enabled" : "disabled";
     const change = draw(3) === 0 ? { events: drawKinds(draw) } : { status };
-    if (found) await house.endpoints.change(found.id, found.account_id, change as never);
+    if (found) await fixture.endpoints.change(found.id, found.account_id, change as never);
   },
-  async (house, draw) => {
-    const found = await pickEndpoint(house, draw);
-    const fan = { ...createFans(house.around)(), limit: 1 + draw(20) };
+  async (fixture, draw) => {
+    const found = await pickEndpoint(fixture, draw);
+    const fan = { ...createBatchFactory(fixture.deps)(), limit: 1 + draw(20) };
     if (!found) return;
-    const { id: webhook_id, updated_at } = found;
-    await house.store.disable({ webhook_id, reason: "gone", updated_at }, fan);
+    const { id: webhookId, updated_at: updatedAt } = found;
+    await fixture.store.disable({ webhookId, reason: "gone", updatedAt }, fan);
   },
-  async (house, draw) => {
-    const found = draw(8) === 0 && (await pickEndpoint(house, draw));
-    if (found) await house.endpoints.remove(found.id, found.account_id);
+  async (fixture, draw) => {
+    const found = draw(8) === 0 && (await pickEndpoint(fixture, draw));
+    if (found) await fixture.endpoints.remove(found.id, found.account_id);
   },
-  async (house, draw) => {
-    const found = await pickEndpoint(house, draw);
-    if (found) await house.deliveries.test(found);
+  async (fixture, draw) => {
+    const found = await pickEndpoint(fixture, draw);
+    if (found) await fixture.deliveries.test(found);
   },
-  async (house, draw) => {
-    const found = await pickDelivery(house, draw);
-    if (found) await house.deliveries.replay(found.endpoint, found.delivery.id);
+  async (fixture, draw) => {
+    const found = await pickDelivery(fixture, draw);
+    if (found) await fixture.deliveries.replay(found.endpoint, found.delivery.id);
   },
-  async (house, draw) => {
-    const found = await pickEndpoint(house, draw);
-    const span = { since: 0, until: house.clock.now() };
-    if (found) await house.deliveries.recover(found, span);
+  async (fixture, draw) => {
+    const found = await pickEndpoint(fixture, draw);
+    const span = { since: 0, until: fixture.clock.now() };
+    if (found) await fixture.deliveries.recover(found, span);
   },
-  async (house, draw) => {
-    const found = await pickDelivery(house, draw);
-    if (found) await house.sent.take(found.delivery.id, draw(3));
+  async (fixture, draw) => {
+    const found = await pickDelivery(fixture, draw);
+    if (found) await fixture.sent.take(found.delivery.id, draw(3));
   },
   ({ store, clock }, draw) => store.sweep(clock.now() - draw(20), 3),
   ({ store }) => store.sweepGone(5),
 ];
 
-async function judge({ sent, store }: House): Promise<void> {
+async function judge({ sent, store }: Fixture): Promise<void> {
   const counts = await sent.count();
   expect(counts.map(({ counted }) => counted)).toEqual(
     counts.map(({ pending_deliveries }) => pending_deliveries),
@@ -107,23 +107,23 @@ async function judge({ sent, store }: House): Promise<void> {
 test.each(SEEDS)(
   "agents.events.webhook.4 counters and deliveries are right after each step, seed %p",
   async (seed) => {
-    await using house = await openHouse(`[limits]\nwaiting_deliveries = ${WAITING_MAX}`);
+    await using fixture = await openFixture(`[limits]\nwaiting_deliveries = ${WAITING_MAX}`);
     const draw = createDraw(seed);
     const refused = new Set<string>();
     const done = new Set<Act>();
     let most = 0;
     for (let step = 0; step < STEPS; step++) {
-      await house.clock.advance(draw(3));
+      await fixture.clock.advance(draw(3));
       const act = pick(ACTS, draw)!;
       done.add(act);
       try {
-        await act(house, draw, step);
+        await act(fixture, draw, step);
       } catch (failure) {
-        if (!(failure instanceof Refusal)) throw failure;
+        if (!(failure instanceof ApiError)) throw failure;
         refused.add(failure.code);
       }
-      await judge(house);
-      most = Math.max(most, (await house.sent.deliveries()).length);
+      await judge(fixture);
+      most = Math.max(most, (await fixture.sent.deliveries()).length);
     }
     // Enough was done to say something.
     expect(done).toEqual(new Set(ACTS));

@@ -1,56 +1,56 @@
 // Endpoints and their secrets: rotations that meet, much that waits, and who is woken.
 import { expect, test } from "bun:test";
-import { createSecretPairs } from "../../src/platform/signing/secret-pair.ts";
+import { createSecretPairs } from "../../src/crypto/signing/secret-pair.ts";
 import { makeHappened } from "../support/webhooks.ts";
-import { ACCOUNT, type House, openHouse, WISH } from "./house.ts";
+import { ACCOUNT, type Fixture, openFixture, WISH } from "./fixture.ts";
 
-const openPair = async ({ around, clock }: House, row_id: string) => {
+const openPair = async ({ deps, clock }: Fixture, row_id: string) => {
   const place = { kind: "webhook" as const, row_id, account_id: ACCOUNT };
-  const opened = await createSecretPairs(around.secrets).open(place, clock.now());
+  const opened = await createSecretPairs(deps.secrets).open(place, clock.now());
   return opened.ok ? opened.secrets : [];
 };
 
 test("agents.resources.webhook_endpoint of two rotations at once neither loses the other's secret", async () => {
-  await using house = await openHouse();
-  const { endpoints } = house;
+  await using fixture = await openFixture();
+  const { endpoints } = fixture;
   const made = await endpoints.create(ACCOUNT, WISH);
   const { id } = made.row;
-  expect(await openPair(house, id)).toEqual([made.secret]);
+  expect(await openPair(fixture, id)).toEqual([made.secret]);
   const rotate = () => endpoints.rotate(id, ACCOUNT, 60_000);
   const both = await Promise.all([rotate(), rotate()]);
   const [last, first] = both.toSorted(
     (one, other) => other.row.secret_number - one.row.secret_number,
   );
   expect([first!.row.secret_number, last!.row.secret_number]).toEqual([2, 3]);
-  expect(await openPair(house, id)).toEqual([last!.secret, first!.secret]);
+  expect(await openPair(fixture, id)).toEqual([last!.secret, first!.secret]);
   // Its time over, the one before signs nothing more; nor does it where there is no overlap.
-  await house.clock.advance(60_000);
-  expect(await openPair(house, id)).toEqual([last!.secret]);
+  await fixture.clock.advance(60_000);
+  expect(await openPair(fixture, id)).toEqual([last!.secret]);
   const alone = await endpoints.rotate(id, ACCOUNT, 0);
-  expect(await openPair(house, id)).toEqual([alone.secret]);
+  expect(await openPair(fixture, id)).toEqual([alone.secret]);
 });
 
 test("an endpoint is made behind all that waits, however much that is", async () => {
-  await using house = await openHouse();
-  const { row } = await house.endpoints.create(ACCOUNT, WISH);
-  for (let n = 0; n < 450; n++) await house.sent.tell(makeHappened(`e-${n}`));
-  const late = await house.endpoints.create(ACCOUNT, WISH);
-  expect(await house.sent.waiting()).toEqual([]);
-  const counts = await house.sent.count();
+  await using fixture = await openFixture();
+  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  for (let n = 0; n < 450; n++) await fixture.sent.tell(makeHappened(`e-${n}`));
+  const late = await fixture.endpoints.create(ACCOUNT, WISH);
+  expect(await fixture.sent.waiting()).toEqual([]);
+  const counts = await fixture.sent.count();
   const of = (id: string) => counts.find((one) => one.id === id)!.counted;
   expect([of(row.id), of(late.row.id)]).toEqual([450, 0]);
-  for (let n = 450; n < 900; n++) await house.sent.tell(makeHappened(`e-${n}`));
-  await house.endpoints.change(late.row.id, ACCOUNT, { events: ["run.failed"] });
-  expect(await house.sent.waiting()).toEqual([]);
-  expect((await house.sent.count()).map(({ counted }) => counted).toSorted()).toEqual([450, 900]);
+  for (let n = 450; n < 900; n++) await fixture.sent.tell(makeHappened(`e-${n}`));
+  await fixture.endpoints.change(late.row.id, ACCOUNT, { events: ["run.failed"] });
+  expect(await fixture.sent.waiting()).toEqual([]);
+  expect((await fixture.sent.count()).map(({ counted }) => counted).toSorted()).toEqual([450, 900]);
 });
 
 test("who sends is woken when something is due, and when an endpoint is another", async () => {
-  await using house = await openHouse();
-  const { endpoints, deliveries, store } = house;
+  await using fixture = await openFixture();
+  const { endpoints, deliveries, store } = fixture;
   const told: string[] = [];
   for (const channel of ["webhooks.due", "webhooks.endpoint", "outbox"]) {
-    house.database.listen(channel, (id) => told.push(`${channel} ${id}`));
+    fixture.database.listen(channel, (id) => told.push(`${channel} ${id}`));
   }
   /** What was told by it. */
   const during = async (work: () => Promise<unknown>) => {
@@ -61,16 +61,16 @@ test("who sends is woken when something is due, and when an endpoint is another"
   const { id } = row;
   expect(told.splice(0)).toEqual([`webhooks.endpoint ${id}`]);
   const happened = makeHappened("e-1");
-  expect(await during(() => house.sent.tell(happened))).toEqual([`outbox ${ACCOUNT}`]);
+  expect(await during(() => fixture.sent.tell(happened))).toEqual([`outbox ${ACCOUNT}`]);
   const disable = () => endpoints.change(id, ACCOUNT, { status: "disabled" });
   expect(await during(disable)).toEqual([`webhooks.due ${id}`, `webhooks.endpoint ${id}`]);
   const enable = () => endpoints.change(id, ACCOUNT, { status: "enabled" });
   expect(await during(enable)).toEqual([`webhooks.endpoint ${id}`]);
   expect(await during(() => deliveries.test(row))).toEqual([`webhooks.due ${id}`]);
-  const always = { since: 0, until: house.clock.now() };
+  const always = { since: 0, until: fixture.clock.now() };
   expect(await during(() => deliveries.recover(row, always))).toEqual([`webhooks.due ${id}`]);
   expect(await during(() => deliveries.recover(row, always))).toEqual([]);
-  const [delivery] = await house.sent.deliveries();
+  const [delivery] = await fixture.sent.deliveries();
   expect(await during(() => deliveries.replay(row, delivery!.id))).toEqual([`webhooks.due ${id}`]);
   expect(await during(() => endpoints.rotate(id, ACCOUNT, 0))).toEqual([`webhooks.endpoint ${id}`]);
   expect(await during(() => endpoints.change(id, ACCOUNT, {}))).toEqual([]);

@@ -1,17 +1,14 @@
-// A dispatcher on a database in memory, with a manual clock and receivers that a test makes up: what
+// A delivery worker on a database in memory, with a manual clock and receivers that a test makes up: what
 // is sent when, seen from inside the process.
-import type { Database } from "../../src/platform/database/index.ts";
-import { openDatabase } from "../../src/platform/database/index.ts";
-import type {
-  GuardedFailure,
-  GuardedOutcome,
-  GuardedRequest,
-} from "../../src/platform/egress/index.ts";
-import { createProcess } from "../../src/platform/processes/process.ts";
+
+import { createProcess } from "../../src/cluster/process.ts";
+import type { Database } from "../../src/database/index.ts";
+import { openDatabase } from "../../src/database/index.ts";
+import type { GuardedFailure, GuardedOutcome, GuardedRequest } from "../../src/net/index.ts";
 import { stores } from "../../src/stores.ts";
-import type { Around } from "../../src/webhooks/around.ts";
-import { createDispatcher } from "../../src/webhooks/dispatcher.ts";
-import { createEndpoints } from "../../src/webhooks/endpoints.ts";
+import { DeliveryWorker } from "../../src/webhooks/delivery-worker.ts";
+import type { WebhookDeps } from "../../src/webhooks/deps.ts";
+import { Endpoints } from "../../src/webhooks/endpoints.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
@@ -111,7 +108,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
     };
     return respond(one, sent.push(one));
   };
-  const around: Around = {
+  const deps: WebhookDeps = {
     ...{
       database,
       clock,
@@ -124,8 +121,8 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
     egress: { request, judge: (text) => ({ ok: true, url: new URL(text) }) },
     settings: () => ({ limits, agents }) as never,
   };
-  const dispatcher = createDispatcher({ around, store: guard(wrap(store)) });
-  const endpoints = createEndpoints(around);
+  const worker = new DeliveryWorker(deps, guard(wrap(store)));
+  const endpoints = new Endpoints(deps);
   const outside = bindWebhookWrites(database);
   let happened = 0;
 
@@ -142,15 +139,15 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
     for (let turn = 0; turn < 60; turn++) await clock.advance(0);
   };
   return {
-    ...{ clock, database, store, outside, process, dispatcher, endpoints, lines, sent },
+    ...{ clock, database, store, outside, process, worker, endpoints, lines, sent },
     ...{ box, secrets, agents, limits, until, settle, ids },
     async start() {
       await process.start();
-      await dispatcher.start();
+      worker.start();
       await settle();
     },
     async stop(deadline_ms = 0) {
-      const stopped = Promise.resolve(dispatcher.stop(deadline_ms)).then(() => process.stop(0));
+      const stopped = Promise.resolve(worker.stop(deadline_ms)).then(() => process.stop(0));
       await clock.advance(deadline_ms + 2_000);
       await stopped;
     },

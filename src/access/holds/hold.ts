@@ -1,6 +1,6 @@
 // A hold: the operator's word that an agent, or all agents of an account, start no runs for now.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Timestamp } from "../../platform/shape.ts";
+import { maybe, Resource, Timestamp } from "../../platform/schema.ts";
 
 export type HoldKind = "agent" | "account";
 

@@ -1,6 +1,7 @@
 // Holds as the operator puts them on agents and accounts, and takes them off.
+
+import type { Bound } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { Bound } from "../../platform/database/index.ts";
 import type { HoldKind, HoldRow } from "./hold.ts";
 import type { holdStore } from "./store.ts";
 

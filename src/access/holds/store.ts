@@ -1,5 +1,5 @@
 // Holds in the database, and how other stores look at them in statements of their own.
-import { type Db, into, none, type Sql, sql, store } from "../../platform/database/index.ts";
+import { type Db, into, none, type Sql, sql, store } from "../../database/index.ts";
 import { Hold, type HoldKind, type HoldRow } from "./hold.ts";
 
 /** Told with the account's id: what was queued under a hold may begin. */

@@ -1,7 +1,7 @@
 // An approval: a tool call that waits for a person's decision.
 import { type Static, Type } from "@sinclair/typebox";
 import { writeCanonical } from "../../platform/canonical.ts";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/shape.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts";
 import { RISKS } from "../tools/contract.ts";
 
 export const STATUSES = ["pending", "approved", "rejected", "expired", "closed"] as const;

@@ -1,19 +1,19 @@
 // What a decision meets: the table of an approval's states by the two ways to decide.
-import type { Code } from "../../platform/refusal.ts";
+import type { ErrorCode } from "../../platform/errors.ts";
 import type { Approval } from "./approval.ts";
 
 export type Decision = "approved" | "rejected";
 
 /** `decide`: it takes effect; `same`: it was decided so already; else the refusal. */
-export type Verdict =
+export type DecisionEffect =
   | "decide"
   | "same"
-  | Extract<Code, "approval_decided" | "approval_expired" | "approval_closed">;
+  | Extract<ErrorCode, "approval_decided" | "approval_expired" | "approval_closed">;
 
 type Standing = Approval["status"] | "overdue";
 
 /** agents.states.p6: only what is pending is decided. */
-const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, Verdict>>>> = {
+const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, DecisionEffect>>>> = {
   pending: { approved: "decide", rejected: "decide" },
   // agents.endpoints.approvals.after_expiry, agents.states.p9, agents.errors.approval_expired: also
   // before any sweep has come by.
@@ -28,11 +28,11 @@ const DECISIONS: Readonly<Record<Standing, Readonly<Record<Decision, Verdict>>>>
   closed: { approved: "approval_closed", rejected: "approval_closed" },
 };
 
-export function judgeDecision(
+export function resolveDecision(
   { status, expires_at }: Pick<Approval, "status" | "expires_at">,
   decision: Decision,
   now: number,
-): Verdict {
+): DecisionEffect {
   const standing: Standing = status === "pending" && expires_at <= now ? "overdue" : status;
   return DECISIONS[standing][decision];
 }

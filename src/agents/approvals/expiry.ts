@@ -1,8 +1,9 @@
 // Lets approvals expire on time: a service that wakes when the next one is over.
+
+import type { Bound } from "../../database/index.ts";
 import { type Cancel, endsWithin } from "../../platform/clock.ts";
-import type { Bound } from "../../platform/database/index.ts";
 import type { Service } from "../../platform/service.ts";
-import type { Around } from "../around.ts";
+import type { AgentsDeps } from "../deps.ts";
 import type { runStore } from "../runs/store/index.ts";
 import { approvalStore } from "./store.ts";
 
@@ -14,8 +15,8 @@ const LOOK_EVERY_MS = 30_000;
 const APPROVALS_A_WRITE = 100;
 
 /** agents.does.risk.p1: decisions look at the time themselves; what nobody decides ends here. */
-export function createExpiry(around: Around, runs: Bound<typeof runStore>): Service {
-  const { database, clock, ids, log } = around;
+export function createExpiry(deps: AgentsDeps, runs: Bound<typeof runStore>): Service {
+  const { database, clock, ids, log } = deps;
   const approvals = database.bind(approvalStore);
   let isStopping = false;
   let looking: Promise<void> | undefined;

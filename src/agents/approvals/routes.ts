@@ -1,14 +1,14 @@
 // The routes of approvals: pages of them, one, and a person's decision.
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller, requireScope } from "../../access/index.ts";
-import { type Door, IdParams } from "../../http/index.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { maybe, show, TEXT_PATTERN } from "../../platform/shape.ts";
-import type { RunsAround } from "../runs/around.ts";
+import { IdParams, type Router } from "../../http/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import { maybe, show, TEXT_PATTERN } from "../../platform/schema.ts";
+import type { RunsDeps } from "../runs/deps.ts";
 import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
-import { decideApproval } from "./deciding.ts";
+import { decideApproval } from "./decision.ts";
 import type { Decision } from "./decision-table.ts";
-import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./listing.ts";
+import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./list.ts";
 import { approvalStore, type FoundApproval } from "./store.ts";
 
 const DecideApproval = Type.Object(
@@ -33,13 +33,13 @@ const DecideApproval = Type.Object(
   },
 );
 
-export function openApprovalRoutes(door: Door, around: RunsAround): void {
-  const approvals = around.database.bind(approvalStore);
+export function openApprovalRoutes(door: Router, deps: RunsDeps): void {
+  const approvals = deps.database.bind(approvalStore);
 
   /** agents.authentication.6, agents.errors.approval_not_found: missing, or not the caller's. */
   const require = async (id: string, { account_id }: Caller): Promise<FoundApproval> => {
     const found = await approvals.find(id);
-    if (!found || found.account_id !== account_id) throw refuse("approval_not_found");
+    if (!found || found.account_id !== account_id) throw apiError("approval_not_found");
     return found;
   };
   // agents.endpoints.approvals.v1_approvals_and_v1
@@ -60,9 +60,9 @@ export function openApprovalRoutes(door: Door, around: RunsAround): void {
       const account_id = accountOf(caller);
       const filter = readListing(account_id, query);
       // agents.authentication.6: also where an id only narrows a list.
-      if (filter.agent_id !== null) await around.refuseForeign.agent(filter.agent_id, account_id);
-      if (filter.run_id !== null) await around.findRun(caller, filter.run_id);
-      const { log } = around;
+      if (filter.agent_id !== null) await deps.refuseForeign.agent(filter.agent_id, account_id);
+      if (filter.run_id !== null) await deps.findRun(caller, filter.run_id);
+      const { log } = deps;
       return answerPage(filter, approvals.list, { request, request_id, log });
     },
   );
@@ -78,9 +78,9 @@ export function openApprovalRoutes(door: Door, around: RunsAround): void {
     async ({ params, caller }) => [200, show(Approval, await require(params.id, caller))],
   );
   // agents.endpoints.approvals.post_v1_approvals_id
-  openDecision(door, around, { require, verb: "approve", decision: "approved" });
+  openDecision(door, deps, { require, verb: "approve", decision: "approved" });
   // agents.endpoints.approvals.post_v1_approvals_id_2
-  openDecision(door, around, { require, verb: "reject", decision: "rejected" });
+  openDecision(door, deps, { require, verb: "reject", decision: "rejected" });
 }
 
 const OTHERS_DECIDE = "another key or person must decide than the key that started the run";
@@ -105,8 +105,8 @@ interface DecisionRoute {
 }
 
 function openDecision(
-  door: Door,
-  { runs, ids, clock }: Pick<RunsAround, "runs" | "ids" | "clock">,
+  door: Router,
+  { runs, ids, clock }: Pick<RunsDeps, "runs" | "ids" | "clock">,
   { require, verb, decision }: DecisionRoute,
 ): void {
   door.post(
@@ -122,12 +122,12 @@ function openDecision(
         // agents.endpoints.approvals.key_is_the_one_that, agents.authentication.5
         if (started_by_key_id === caller.key_id) {
           const message = `This key started the run: ${OTHERS_DECIDE}.`;
-          throw refuse("permission_denied", { message });
+          throw apiError("permission_denied", { message });
         }
         // The run acts for the trigger's key, and this one started it, or could have.
         if (fired_by_key_id === caller.key_id) {
           const message = `This key fired the trigger, or knows its secret: ${OTHERS_DECIDE}.`;
-          throw refuse("permission_denied", { message });
+          throw apiError("permission_denied", { message });
         }
       },
       body: DecideApproval,

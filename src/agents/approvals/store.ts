@@ -1,7 +1,7 @@
 // Approvals as they are read: who executes runs and who decides write them with their runs.
 import { type Static, Type } from "@sinclair/typebox";
-import { none, type Sql, sql, store } from "../../platform/database/index.ts";
-import { maybe, Row } from "../../platform/shape.ts";
+import { none, type Sql, sql, store } from "../../database/index.ts";
+import { maybe, Row } from "../../platform/schema.ts";
 import { type Approval, ApprovalRow } from "./approval.ts";
 
 /** With the keys that may not decide it. */

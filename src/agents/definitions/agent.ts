@@ -1,6 +1,6 @@
 // An agent as its owner sees it: a name, a status, a current version, and whether it is held.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Row, Timestamp } from "../../platform/shape.ts";
+import { maybe, Resource, Row, Timestamp } from "../../platform/schema.ts";
 import { Version } from "./version.ts";
 
 export const OperatorHold = Type.Object(

@@ -16,7 +16,7 @@ export const SentMetadata = Type.Object(
 );
 
 /** What no schema says of a map; a rule of the body it stands in. */
-export function judgeMetadata(metadata: object | null | undefined): string | null {
+export function validateMetadata(metadata: object | null | undefined): string | null {
   const entries = Object.entries(metadata ?? {}) as [string, unknown][];
   if (entries.length > ENTRIES_MAX) return `must have at most ${ENTRIES_MAX} entries`;
   if (entries.some(([name]) => isLonger(name, KEY_CHARACTERS_MAX))) {

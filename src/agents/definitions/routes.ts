@@ -1,18 +1,24 @@
 // The routes of agents: made, listed, read, changed, and checked for what would ask a person.
 import type { Caller, Scope } from "../../access/index.ts";
-import { type Door, IdParams } from "../../http/index.ts";
-import type { Bound } from "../../platform/database/index.ts";
-import { refuse } from "../../platform/refusal.ts";
-import type { ModelSettings } from "../../platform/settings/index.ts";
-import type { Around } from "../around.ts";
-import type { LookUpTools } from "../tools/choice.ts";
+import type { Bound } from "../../database/index.ts";
+import { IdParams, type Router } from "../../http/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import type { ModelSettings } from "../../settings/index.ts";
+import type { AgentsDeps } from "../deps.ts";
+import type { LookUpTools } from "../tools/lookup.ts";
 import { decide } from "../tools/policy.ts";
 import { AgentDetail, type AgentRow } from "./agent.ts";
-import { AgentPatch, NewAgent, readAgentChange, readChange } from "./body.ts";
-import { DEFAULT_BEHAVIOUR, inherit } from "./inherit.ts";
-import { pinTools, requireGuarded, requireModel, requireToolUse, storeModel } from "./judging.ts";
+import { DEFAULT_BEHAVIOUR, inherit } from "./inheritance.ts";
+import { AgentPatch, NewAgent, readAgentChange, readChange } from "./input.ts";
 import { makeSlug } from "./slug.ts";
 import { agentStore, type DefinitionLimits, type FoundAgent } from "./store.ts";
+import {
+  pinTools,
+  requireGuarded,
+  requireModel,
+  requireToolUse,
+  storeModel,
+} from "./validation.ts";
 import type { VersionRow } from "./version.ts";
 import { openVersionRoutes } from "./version-routes.ts";
 import { AgentCheck, AgentList, showAgent, showAgentDetail } from "./view.ts";
@@ -22,32 +28,32 @@ export interface DefinitionOptions {
 }
 
 /** What the routes of this room share. */
-export interface Definitions extends Pick<Around, "alias" | "clock" | "disk"> {
+export interface Definitions extends Pick<AgentsDeps, "alias" | "clock" | "disk"> {
   agents: Bound<typeof agentStore>;
   lookUpTools: LookUpTools;
-  chat: Pick<Around["inside"]["chat"], "find" | "judge">;
+  chat: Pick<AgentsDeps["inside"]["chat"], "find" | "judge">;
   limits(): DefinitionLimits;
   /** agents.authentication.6, agents.errors.agent_not_found: missing, or not the caller's. */
   require(id: string, caller: Caller): Promise<FoundAgent & { account_id: string }>;
 }
 
 export function openDefinitionRoutes(
-  door: Door,
-  around: Around,
+  door: Router,
+  deps: AgentsDeps,
   { lookUpTools }: DefinitionOptions,
 ): void {
-  const { database, inside, alias, clock, disk } = around;
+  const { database, inside, alias, clock, disk } = deps;
   const agents = database.bind(agentStore);
   const definitions: Definitions = {
     ...{ agents, lookUpTools, chat: inside.chat, alias, clock, disk },
-    limits: () => around.settings().limits,
+    limits: () => deps.settings().limits,
     async require(id, { account_id }) {
       const found = account_id === null ? undefined : await agents.find(id, account_id);
-      if (!found) throw refuse("agent_not_found");
+      if (!found) throw apiError("agent_not_found");
       return { ...found, account_id: found.agent.account_id };
     },
   };
-  openCreation(door, definitions, around);
+  openCreation(door, definitions, deps);
   openReads(door, definitions);
   openChange(door, definitions);
   openCheck(door, definitions);
@@ -56,9 +62,9 @@ export function openDefinitionRoutes(
 
 /** agents.endpoints.agents.post_agents */
 function openCreation(
-  door: Door,
+  door: Router,
   { agents, lookUpTools, chat, alias, clock, disk, limits }: Definitions,
-  { ids }: Pick<Around, "ids">,
+  { ids }: Pick<AgentsDeps, "ids">,
 ): void {
   door.post(
     "/v1/agents",
@@ -77,7 +83,7 @@ function openCreation(
     async ({ body, caller }) => {
       const { account_id, key_id } = caller;
       // agents.errors.permission_denied: nobody would own the agent.
-      if (account_id === null) throw refuse("permission_denied");
+      if (account_id === null) throw apiError("permission_denied");
       const change = { ...readChange(body), model: storeModel(body.model, alias) };
       const behaviour = inherit(DEFAULT_BEHAVIOUR, change);
       const guarded = body.policy?.require_approval;
@@ -106,7 +112,7 @@ function openCreation(
   );
 }
 
-function openReads(door: Door, { agents, alias, require }: Definitions): void {
+function openReads(door: Router, { agents, alias, require }: Definitions): void {
   // agents.endpoints.agents.get_agents
   door.get(
     "/v1/agents",
@@ -135,7 +141,7 @@ function openReads(door: Door, { agents, alias, require }: Definitions): void {
   );
 }
 
-function openChange(door: Door, { agents, alias, clock, limits }: Definitions): void {
+function openChange(door: Router, { agents, alias, clock, limits }: Definitions): void {
   door.patch(
     "/v1/agents/:id",
     {
@@ -153,13 +159,13 @@ function openChange(door: Door, { agents, alias, clock, limits }: Definitions): 
         account_id === null
           ? undefined
           : await agents.update(params.id, account_id, change, clock.now(), limits().agents);
-      if (!found) throw refuse("agent_not_found");
+      if (!found) throw apiError("agent_not_found");
       return [200, showAgentDetail(found, alias)];
     },
   );
 }
 
-function openCheck(door: Door, { require, lookUpTools, chat, alias }: Definitions): void {
+function openCheck(door: Router, { require, lookUpTools, chat, alias }: Definitions): void {
   door.post(
     "/v1/agents/:id/check",
     {
@@ -182,9 +188,9 @@ function openCheck(door: Door, { require, lookUpTools, chat, alias }: Definition
         const missing_scope = tool?.scope && lacks(tool.scope) ? tool.scope : null;
         return { ...pin, status, ...checkTool(pin, version), missing_scope };
       });
-      const model_scopes = listModelScopes(version, chat.find(version.model ?? alias));
-      const tool_scopes = data.flatMap(({ missing_scope }) => missing_scope ?? []);
-      const missing_scopes = [...new Set([...model_scopes.filter(lacks), ...tool_scopes])];
+      const modelScopes = listModelScopes(version, chat.find(version.model ?? alias));
+      const toolScopes = data.flatMap(({ missing_scope }) => missing_scope ?? []);
+      const missing_scopes = [...new Set([...modelScopes.filter(lacks), ...toolScopes])];
       const { agent_id, version: number } = version;
       return [200, { agent_id, version: number, missing_scopes, data }];
     },

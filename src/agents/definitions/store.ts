@@ -2,12 +2,12 @@
 import { Type } from "@sinclair/typebox";
 import { findHolds, listHolds } from "../../access/holds/store.ts";
 import type { HoldRow } from "../../access/index.ts";
-import { type Db, into, none, sql, store, type Tx } from "../../platform/database/index.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { Row, spread } from "../../platform/shape.ts";
-import { countStored, measureWhole, storeDefinition } from "../../platform/storage/store.ts";
+import { type Db, into, none, sql, store, type Tx } from "../../database/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import { Row, spread } from "../../platform/schema.ts";
+import { countStored, measureWhole, storeDefinition } from "../../storage/store.ts";
 import { AgentRow } from "./agent.ts";
-import { type Change, inherit, isPinnedAlike } from "./inherit.ts";
+import { type Change, inherit, isPinnedAlike } from "./inheritance.ts";
 import { numberSlug } from "./slug.ts";
 import { type ToolPin, VersionRow } from "./version.ts";
 
@@ -40,7 +40,7 @@ export interface DefinitionLimits {
 }
 
 /** A new version, as far as it is known in front of the transaction that makes it. */
-export interface VersionWish {
+export interface NewVersionPlan {
   agent_id: string;
   account_id: string;
   change: Change;
@@ -120,7 +120,7 @@ export const agentStore = store(
      * is current now. null: its model or tools are others than were judged, so judge again;
      * undefined: there is no such agent.
      */
-    addVersion: async (tx, wish: VersionWish) => {
+    addVersion: async (tx, wish: NewVersionPlan) => {
       const { agent_id, account_id, change, tool_revisions } = wish;
       const found = await findAgent(tx, agent_id, account_id);
       if (!found) return undefined;
@@ -209,7 +209,7 @@ async function requireRoom(tx: Tx, account_id: string, agents_max: number): Prom
   );
   if (found!.count < agents_max) return;
   const message = `The account has ${agents_max} agents, and may have no more: archive one.`;
-  throw refuse("agent_limit_reached", { message });
+  throw apiError("agent_limit_reached", { message });
 }
 
 function joinHolds(agents: readonly AgentRow[], holds: readonly HoldRow[]): HeldAgent[] {
@@ -288,15 +288,15 @@ async function chooseSlug(tx: Tx, { account_id, slug }: AgentRow): Promise<strin
 /** agents.errors.slug_taken */
 function refuseSlug(slug: string) {
   const message = `An agent of the slug \`${slug}\` exists.`;
-  return refuse("slug_taken", { param: "slug", message });
+  return apiError("slug_taken", { param: "slug", message });
 }
 
 function refuseVersions(versions_max: number) {
   const message = `The agent has ${versions_max} versions, and may have no more.`;
-  return refuse("version_limit_reached", { message });
+  return apiError("version_limit_reached", { message });
 }
 
 function refuseVersion(current: number) {
   const message = `The agent's current version is ${current} by now.`;
-  return refuse("version_conflict", { param: "expected_version", message });
+  return apiError("version_conflict", { param: "expected_version", message });
 }

@@ -1,12 +1,18 @@
 // The routes of an agent's versions: a new one, and pages of what there was.
 import { Type } from "@sinclair/typebox";
 import type { Caller } from "../../access/index.ts";
-import { type Door, IdParams } from "../../http/index.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { NewVersion, readAgentChange, readChange } from "./body.ts";
-import { inherit } from "./inherit.ts";
-import { pinTools, requireGuarded, requireModel, requireToolUse, storeModel } from "./judging.ts";
+import { IdParams, type Router } from "../../http/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import { inherit } from "./inheritance.ts";
+import { NewVersion, readAgentChange, readChange } from "./input.ts";
 import type { Definitions } from "./routes.ts";
+import {
+  pinTools,
+  requireGuarded,
+  requireModel,
+  requireToolUse,
+  storeModel,
+} from "./validation.ts";
 import { Version, type VersionRow } from "./version.ts";
 import { showVersion, VersionList } from "./view.ts";
 
@@ -36,7 +42,7 @@ const VersionsQuery = Type.Object({
   ),
 });
 
-export function openVersionRoutes(door: Door, definitions: Definitions): void {
+export function openVersionRoutes(door: Router, definitions: Definitions): void {
   const { agents, alias, require } = definitions;
   // agents.endpoints.agents.get_agents_id_versions
   door.get(
@@ -111,5 +117,5 @@ async function addVersion(
     });
     if (made) return made;
   }
-  throw refuse("version_conflict");
+  throw apiError("version_conflict");
 }

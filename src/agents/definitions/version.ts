@@ -1,6 +1,6 @@
 // A version: the immutable snapshot of an agent's behaviour, and how a new one inherits.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Timestamp } from "../../platform/shape.ts";
+import { maybe, Resource, Timestamp } from "../../platform/schema.ts";
 
 /** Beyond it a bound is none, and a number might not be kept as it was sent. */
 export const COUNT_MAX = 2_147_483_647;

@@ -1,5 +1,5 @@
 // Versions in use: they never change, so that they are read once.
-import type { Bound } from "../../platform/database/index.ts";
+import type { Bound } from "../../database/index.ts";
 import type { agentStore } from "./store.ts";
 import type { VersionRow } from "./version.ts";
 

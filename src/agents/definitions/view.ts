@@ -1,7 +1,7 @@
 // Agents and versions as their owner sees them.
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { HoldRow } from "../../access/index.ts";
-import { maybe, oneOf, Resource, show } from "../../platform/shape.ts";
+import { maybe, oneOf, Resource, show } from "../../platform/schema.ts";
 import { Agent, type OperatorHold } from "./agent.ts";
 import type { FoundAgent, HeldAgent } from "./store.ts";
 import { ToolPin, Version, type VersionRow } from "./version.ts";

@@ -1,7 +1,7 @@
 // The notes of agents: read by their tools, written with the results of their calls.
 import { Type } from "@sinclair/typebox";
-import { cleanText, into, sql, store, type Tx } from "../../platform/database/index.ts";
-import { countStored, measureRow, ROW_BYTES } from "../../platform/storage/store.ts";
+import { cleanText, into, sql, store, type Tx } from "../../database/index.ts";
+import { countStored, measureRow, ROW_BYTES } from "../../storage/store.ts";
 import { ListedNote, type NoteEffect, NoteRow } from "./note.ts";
 
 const Count = Type.Object({ count: Type.Integer() });

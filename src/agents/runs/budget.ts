@@ -12,7 +12,7 @@ export interface Exceeded {
 type Used = Pick<RunRow, "budgets" | "usage" | "priced">;
 
 /** agents.does.cost.3: looked at before each round; the priced part alone counts. */
-export function judgeBudgets(run: Used, worked_ms: number): Exceeded | null {
+export function checkBudgets(run: Used, worked_ms: number): Exceeded | null {
   const { budgets, usage, priced } = run;
   const { max_cost_sar, max_total_tokens, max_rounds } = budgets;
   if (max_cost_sar !== null && priced >= parseMoney(max_cost_sar)) {
@@ -24,22 +24,25 @@ export function judgeBudgets(run: Used, worked_ms: number): Exceeded | null {
   if (usage.rounds >= max_rounds) {
     return say("max_rounds", `it has used all of its ${max_rounds} rounds`);
   }
-  const left_ms = leftMs(run, worked_ms);
-  return left_ms !== null && left_ms <= 0 ? judgeTime(run) : null;
+  const left_ms = remainingMs(run, worked_ms);
+  return left_ms !== null && left_ms <= 0 ? checkTime(run) : null;
 }
 
 /** The time that a run may still work; null: as long as it takes. */
-export function leftMs({ budgets }: Pick<RunRow, "budgets">, worked_ms: number): number | null {
+export function remainingMs(
+  { budgets }: Pick<RunRow, "budgets">,
+  worked_ms: number,
+): number | null {
   const { max_run_seconds } = budgets;
   return max_run_seconds === null ? null : max_run_seconds * 1000 - worked_ms;
 }
 
-export function judgeTime({ budgets }: Pick<RunRow, "budgets">): Exceeded {
+export function checkTime({ budgets }: Pick<RunRow, "budgets">): Exceeded {
   return say("max_run_seconds", `it has worked for ${budgets.max_run_seconds} seconds`);
 }
 
 /** The reply of the last allowed round must not ask for tools, nor any reply for too many. */
-export function judgeCalls({ budgets, usage }: Used, calls: number): Exceeded | null {
+export function checkCalls({ budgets, usage }: Used, calls: number): Exceeded | null {
   if (calls === 0) return null;
   if (usage.rounds >= budgets.max_rounds) {
     return say("max_rounds", `its last round of ${budgets.max_rounds} still asked for tools`);

@@ -1,5 +1,5 @@
 // What a run costs: rounds and calls at its frozen prices, where unknown never becomes zero.
-import { costOf, type Usage } from "../../models/index.ts";
+import { costOf, type TokenUsage } from "../../models/index.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import type { Prices, RunRow } from "./run.ts";
 
@@ -12,7 +12,7 @@ export type Amount = number | null;
 export function priceRound(
   prices: Prices,
   model: string,
-  usage: Usage,
+  usage: TokenUsage,
   usage_estimated: boolean,
 ): Amount {
   const { prompt = null, completion = null } = prices.models[model] ?? {};

@@ -1,46 +1,46 @@
 // The engine: claims runs that wait, executes so many at once, and drains at a stop.
 import { endsWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
-import type { Around } from "../around.ts";
 import type { FindVersion } from "../definitions/versions.ts";
+import type { AgentsDeps } from "../deps.ts";
 import type { OpenToolset } from "../tools/toolsets.ts";
-import { createCallers } from "./callers.ts";
-import { createExecutions } from "./executions.ts";
-import type { RunStore } from "./journal.ts";
-import { createPerformance } from "./performing.ts";
-import { createPlaces } from "./places.ts";
-import { createPump } from "./pump.ts";
-import type { Turn } from "./store/claim.ts";
+import { createActiveRuns } from "./active-runs.ts";
+import { createCallerCache } from "./caller-cache.ts";
+import { watchCancellations } from "./cancellation.ts";
+import { createClaimLoop } from "./claim-loop.ts";
+import { createRunSlots } from "./concurrency.ts";
+import { createExecutor } from "./executor.ts";
+import { createRecovery } from "./recovery.ts";
+import type { RunStore } from "./run-log.ts";
+import type { ClaimQuota } from "./store/claim.ts";
 import { createSuspects } from "./suspects.ts";
-import { createTakingUp } from "./taking-up.ts";
-import { watchRuns } from "./watching.ts";
 
 /** What was broken off has this long to say so. */
 const GRACE_MS = 1_000;
 
-export interface EngineOptions {
-  around: Around;
+export interface RunEngineOptions {
+  deps: AgentsDeps;
   store: RunStore;
   findVersion: FindVersion;
   openToolset: OpenToolset;
 }
 
-export interface Engine extends Service {
+export interface RunEngine extends Service {
   /** No further round begins: what runs is let go between two rounds, and goes on at a start. */
   drain(): void;
   look(): { executing: number };
 }
 
-export function createEngine(options: EngineOptions): Engine {
-  const { around, store } = options;
-  const { clock, database, log, process } = around;
+export function createRunEngine(options: RunEngineOptions): RunEngine {
+  const { deps, store } = options;
+  const { clock, database, log, process } = deps;
   const draining = new AbortController();
   const isDraining = () => draining.signal.aborted;
-  const places = createPlaces(() => around.settings().limits.concurrent_runs);
+  const places = createRunSlots(() => deps.settings().limits.concurrent_runs);
   const undo: (() => void)[] = [];
   const quiet = Promise.withResolvers<void>();
-  const callers = createCallers(around);
-  const perform = createPerformance({
+  const callers = createCallerCache(deps);
+  const perform = createExecutor({
     ...{ ...options, places, findCaller: callers.find, draining: draining.signal },
     onPlace: () => pump.look(),
   });
@@ -48,11 +48,11 @@ export function createEngine(options: EngineOptions): Engine {
     tellQuiet();
     pump.look();
   };
-  const { begin, breakAll, executing, cancelled, hasFailed } = createExecutions({
-    ...{ around, places, perform, onOver },
+  const { begin, breakAll, executing, cancelled, hasFailed } = createActiveRuns({
+    ...{ deps, places, perform, onOver },
   });
   process.join({
-    takeUp: createTakingUp({ around, store, isExecuting: (id) => executing.has(id), hasFailed }),
+    takeUp: createRecovery({ deps, store, isExecuting: (id) => executing.has(id), hasFailed }),
     onLost: () => breakAll("lost"),
     onSign: () => {
       pump.look();
@@ -63,14 +63,14 @@ export function createEngine(options: EngineOptions): Engine {
   const tellQuiet = () => {
     if (isDraining() && executing.size === 0 && !isClaiming()) quiet.resolve();
   };
-  const claim = async (turns: readonly Turn[]) => {
+  const claim = async (turns: readonly ClaimQuota[]) => {
     if (!suspects.isClaiming()) cancelled.clear();
     const rows = await store.claim(process.epoch, turns, clock.now());
     for (const row of rows) begin(row);
     return rows;
   };
-  const pump = createPump(around, { places, claim, isDraining, onClaimed: tellQuiet });
-  const suspects = createSuspects({ around, store, begin, isDraining, onClaimed: tellQuiet });
+  const pump = createClaimLoop(deps, { places, claim, isDraining, onClaimed: tellQuiet });
+  const suspects = createSuspects({ deps, store, begin, isDraining, onClaimed: tellQuiet });
   const hearQueued = async (account_id: string | null) => {
     for (const one of await listWaiting(store, account_id)) places.tell(one);
     pump.look();
@@ -83,8 +83,8 @@ export function createEngine(options: EngineOptions): Engine {
       undo.push(
         ...[callers.leave, suspects.leave],
         database.listen("runs.queued", (id) => void hearQueued(id).catch(complain)),
-        watchRuns({
-          ...{ around, executing },
+        watchCancellations({
+          ...{ deps, executing },
           listCancelled: () => store.listCancelled(process.epoch),
           onOther: (id) => isClaiming() && cancelled.add(id),
         }),

@@ -1,6 +1,7 @@
 // Calls in which the event loop hung: named while they begin, and given up at their second time.
+
+import type { RunContext } from "./run-context.ts";
 import type { RunState } from "./state.ts";
-import type { Work } from "./work.ts";
 
 /** A call that hung so often is not repeated. */
 const TIMES_MAX = 2;
@@ -15,10 +16,10 @@ export function hasHung({ hung }: Pick<RunState, "hung">, call: string): boolean
 
 /** Names a call to the watchdog until `work` returns. */
 export function watchCall<T>(
-  { state, around }: Pick<Work, "state" | "around">,
+  { state, deps }: Pick<RunContext, "state" | "deps">,
   call: string,
   work: () => T,
 ): T {
   const { id: run_id, epoch } = state.row;
-  return around.activity.during({ run_id, epoch, call }, work);
+  return deps.activity.during({ run_id, epoch, call }, work);
 }

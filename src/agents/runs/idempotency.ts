@@ -1,6 +1,6 @@
 // A start that its caller may send again: the caller's own word for it, and a hash of what it says.
 import { writeCanonical } from "../../platform/canonical.ts";
-import { refuse } from "../../platform/refusal.ts";
+import { apiError } from "../../platform/errors.ts";
 import type { Idempotency } from "./store/admission.ts";
 
 const HEADER = "Idempotency-Key";
@@ -12,7 +12,7 @@ export function readIdempotency(request: Request, body: unknown): Idempotency | 
   if (key === null) return undefined;
   if (!PRINTABLE.test(key)) {
     const message = `The header ${HEADER} must have 1 to 128 printable ASCII characters.`;
-    throw refuse("validation", { param: HEADER, message });
+    throw apiError("validation", { param: HEADER, message });
   }
   // In whatever order its fields were sent.
   const body_hash = new Bun.CryptoHasher("sha256").update(writeCanonical(body)).digest("hex");

@@ -1,6 +1,6 @@
 // The prices that a run keeps from its start on, whatever they are changed to later.
 import { formatMoney } from "../../platform/money.ts";
-import type { ModelSettings } from "../../platform/settings/index.ts";
+import type { ModelSettings } from "../../settings/index.ts";
 import type { ToolPin } from "../definitions/version.ts";
 import type { Prices } from "./run.ts";
 

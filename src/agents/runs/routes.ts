@@ -2,24 +2,31 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { accountOf } from "../../access/index.ts";
 import {
-  type Ask,
-  answerInParts,
-  answerNumbered,
-  type Door,
+  type HandlerContext,
+  type HandlerReply,
   IdParams,
   ITEMS_AT_ONCE,
-  type Reply,
+  type Router,
+  streamList,
+  streamNumbered,
 } from "../../http/index.ts";
-import { type Code, refuse } from "../../platform/refusal.ts";
-import { show } from "../../platform/shape.ts";
-import type { RunsAround } from "./around.ts";
-import { cancelRun } from "./cancelling.ts";
+import { apiError, type ErrorCode } from "../../platform/errors.ts";
+import { show } from "../../platform/schema.ts";
+import { cancelRun } from "./cancel.ts";
+import type { RunsDeps } from "./deps.ts";
 import { readIdempotency } from "./idempotency.ts";
-import { AgentRunsQuery, RunPage, RunsQuery, readListing, tellPage, writePage } from "./listing.ts";
+import {
+  AgentRunsQuery,
+  RunPage,
+  RunsQuery,
+  readRunsQuery,
+  showRunPage,
+  writePage,
+} from "./list.ts";
 import { Run } from "./run.ts";
-import type { Starting } from "./starting.ts";
+import type { RunStarter } from "./start.ts";
+import { StartRun } from "./start-request.ts";
 import { RunStep, Step, type StepRow } from "./step.ts";
-import { StartRun } from "./wish.ts";
 
 /** agents.limits.steps */
 const STEPS_MAX = 500;
@@ -47,7 +54,7 @@ const StepList = Type.Object(
 );
 
 /** agents.errors.p12 */
-const START_REFUSALS: readonly Code[] = [
+const START_REFUSALS: readonly ErrorCode[] = [
   "invalid_request",
   ...(["agent_held", "model_not_permitted"] as const),
   ...(["agent_not_found", "agent_version_not_found", "model_not_found"] as const),
@@ -58,14 +65,14 @@ const START_REFUSALS: readonly Code[] = [
   "no_model_available",
 ];
 
-export function openRunRoutes(door: Door, around: RunsAround, starting: Starting): void {
+export function openRunRoutes(door: Router, deps: RunsDeps, starting: RunStarter): void {
   openStart(door, starting);
-  openLists(door, around);
-  openSteps(door, around);
-  openOne(door, around);
+  openLists(door, deps);
+  openSteps(door, deps);
+  openOne(door, deps);
 }
 
-function openStart(door: Door, starting: Starting): void {
+function openStart(door: Router, starting: RunStarter): void {
   // agents.endpoints.runs.post_agents_id_runs
   door.post(
     "/v1/agents/:id/runs",
@@ -99,19 +106,23 @@ function openStart(door: Door, starting: Starting): void {
   );
 }
 
-function openLists(door: Door, { runs, refuseForeign, log }: RunsAround): void {
+function openLists(door: Router, { runs, refuseForeign, log }: RunsDeps): void {
   const list = async (
-    { caller, request, request_id }: Pick<Ask<undefined>, "caller" | "request" | "request_id">,
+    {
+      caller,
+      request,
+      request_id,
+    }: Pick<HandlerContext<undefined>, "caller" | "request" | "request_id">,
     query: Static<typeof RunsQuery>,
-  ): Promise<Reply> => {
+  ): Promise<HandlerReply> => {
     const account_id = accountOf(caller);
-    const filter = readListing(account_id, query);
+    const filter = readRunsQuery(account_id, query);
     // agents.authentication.6: also where an id only narrows a list.
     if (query.agent_id) await refuseForeign.agent(query.agent_id, account_id);
     if (query.thread_id) await refuseForeign.thread(query.thread_id, account_id);
     if (filter.limit <= ITEMS_AT_ONCE + 1) return [200, writePage(query, await runs.list(filter))];
-    const parts = tellPage(query, filter, ITEMS_AT_ONCE, runs.list);
-    return answerInParts(parts, { request, request_id, log });
+    const parts = showRunPage(query, filter, ITEMS_AT_ONCE, runs.list);
+    return streamList(parts, { request, request_id, log });
   };
   const replies = { 200: { description: "A page of runs, newest first.", schema: RunPage } };
   // agents.endpoints.runs.get_agents_id_runs
@@ -141,7 +152,7 @@ function openLists(door: Door, { runs, refuseForeign, log }: RunsAround): void {
   );
 }
 
-function openSteps(door: Door, { runs, findRun, log }: RunsAround): void {
+function openSteps(door: Router, { runs, findRun, log }: RunsDeps): void {
   // agents.endpoints.runs.get_runs_id_steps
   door.get(
     "/v1/runs/:id/steps",
@@ -165,12 +176,12 @@ function openSteps(door: Door, { runs, findRun, log }: RunsAround): void {
         list: (after: number, limit: number) => runs.listSteps(id, after, limit),
         show: (row: StepRow) => show(Step, row as never),
       };
-      return answerNumbered(rows, { request, request_id, log });
+      return streamNumbered(rows, { request, request_id, log });
     },
   );
 }
 
-function openOne(door: Door, around: RunsAround): void {
+function openOne(door: Router, deps: RunsDeps): void {
   // agents.endpoints.runs.get_runs_id
   door.get(
     "/v1/runs/:id",
@@ -181,7 +192,7 @@ function openOne(door: Door, around: RunsAround): void {
       replies: { 200: { description: "The run.", schema: Run } },
       refusals: ["run_not_found"],
     },
-    async ({ caller, params }) => [200, show(Run, await around.findRun(caller, params.id))],
+    async ({ caller, params }) => [200, show(Run, await deps.findRun(caller, params.id))],
   );
   // agents.endpoints.runs.post_runs_id_cancel
   door.post(
@@ -197,8 +208,8 @@ function openOne(door: Door, around: RunsAround): void {
       refusals: ["run_not_found"],
     },
     async ({ caller, params }) => {
-      const run = await cancelRun(around, await around.findRun(caller, params.id));
-      if (!run) throw refuse("run_not_found");
+      const run = await cancelRun(deps, await deps.findRun(caller, params.id));
+      if (!run) throw apiError("run_not_found");
       return [200, show(Run, run)];
     },
   );

@@ -1,9 +1,9 @@
 // A run: one execution of a version, as its owner sees it and as it is stored.
 import { type Static, Type } from "@sinclair/typebox";
-import { Money, maybe, oneOf, Resource, Row, spread, Timestamp } from "../../platform/shape.ts";
+import { Money, maybe, oneOf, Resource, Row, spread, Timestamp } from "../../platform/schema.ts";
 import { Metadata } from "../definitions/agent.ts";
 import { Budgets } from "../definitions/version.ts";
-import { STATUSES } from "./states.ts";
+import { STATUSES } from "./transitions.ts";
 
 export const TRIGGER_KINDS = ["manual", "cron", "webhook"] as const;
 export type TriggerKind = (typeof TRIGGER_KINDS)[number];

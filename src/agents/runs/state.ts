@@ -1,12 +1,12 @@
 // A run in memory: where it stands, what was said, and the calls of its round that are still open.
 import type { VersionRow } from "../definitions/version.ts";
-import type { Message, NewMessage } from "../threads/thread.ts";
-import type { Summary } from "../threads/view.ts";
 import {
   countMessageTokens,
   type ShownMessage,
   type ThreadMessage,
-} from "../threads/view-blocks.ts";
+} from "../threads/context-blocks.ts";
+import type { Summary } from "../threads/context-view.ts";
+import type { Message, NewMessage } from "../threads/thread.ts";
 import type { KnownAddresses } from "../tools/address-memory.ts";
 import type { Fence } from "../tools/fence.ts";
 import { recallAddresses, rememberResult } from "./calls/known-addresses.ts";
@@ -27,7 +27,7 @@ const SOURCES_MAX = 100;
 const READ_OUTPUT = "read_output";
 
 /** A step from which text from outside came to the run. */
-export interface Source {
+export interface ContentSource {
   seq: number;
   tool: string;
   tool_call_id: string;
@@ -61,7 +61,7 @@ export interface RunState {
   /** What all of them hold together, and how many were cut. */
   readonly told: { characters: number; wholes: number };
   /** Where text from outside came from, in the order of the steps. */
-  readonly sources: Source[];
+  readonly sources: ContentSource[];
   /** Addresses that may be opened also behind outside text; null: the run opens none. */
   readonly known: KnownAddresses | null;
   /** Models and tools without a price of which a step has told already. */
@@ -71,7 +71,7 @@ export interface RunState {
 }
 
 /** What a run is restored from: its log, and what its thread holds. */
-export interface RunLog {
+export interface StoredRunLog {
   row: RunRow;
   version: VersionRow;
   messages: readonly Message[];
@@ -81,7 +81,7 @@ export interface RunLog {
 }
 
 /** What the first run of a thread has at its start: nothing need be read; null: it is no such. */
-export function beginLog(row: RunRow): Pick<RunLog, "messages" | "steps" | "summary"> | null {
+export function beginLog(row: RunRow): Pick<StoredRunLog, "messages" | "steps" | "summary"> | null {
   const asks = listAsks(row.input);
   if (row.last_seq > 0 || row.message_seq > asks.length) return null;
   const messages = asks.map(({ content, external }, at): Message => {
@@ -95,7 +95,7 @@ export function beginLog(row: RunRow): Pick<RunLog, "messages" | "steps" | "summ
 }
 
 /** The same, whether the run was interrupted or not. */
-export function restoreState(log: RunLog, fence: Fence): RunState {
+export function restoreState(log: StoredRunLog, fence: Fence): RunState {
   const { row, version, steps, summary } = log;
   const messages = trimOrphans(log.messages);
   const own = messages.findIndex(({ run_id }) => run_id === row.id);
@@ -119,9 +119,9 @@ export function restoreState(log: RunLog, fence: Fence): RunState {
     told_unpriced: new Set(),
     hung: new Map(),
   };
-  if (isAskedBefore) hear(state, { ...NOTHING, role: "user", content: row.input.message });
+  if (isAskedBefore) applyMessage(state, { ...NOTHING, role: "user", content: row.input.message });
   if (summary !== null) state.summary = { text: summary, until: isAskedBefore ? 1 : 0 };
-  for (const message of messages) hear(state, message);
+  for (const message of messages) applyMessage(state, message);
   for (const step of steps) applyStep(state, step);
   return state;
 }
@@ -135,7 +135,7 @@ function trimOrphans(messages: readonly Message[]): readonly Message[] {
 }
 
 /** Takes over a message that was written. */
-export function hear(state: RunState, message: Omit<NewMessage, "id">): void {
+export function applyMessage(state: RunState, message: Omit<NewMessage, "id">): void {
   const { role, tool_call_id, external } = message;
   const content =
     external && message.content !== null

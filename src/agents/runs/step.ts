@@ -1,6 +1,6 @@
 // A step: what a run did, written down in order and never changed.
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Timestamp } from "../../platform/shape.ts";
+import { maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 import { Approval, WHY } from "../approvals/approval.ts";
 import { ToolCallText } from "../threads/thread.ts";
 import { RISKS } from "../tools/contract.ts";
@@ -69,7 +69,7 @@ export const OUTCOMES = [
   "outcome_unknown",
   "cancelled",
 ] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type StepOutcome = (typeof OUTCOMES)[number];
 
 export const ToolResultData = Type.Object(
   {

@@ -1,10 +1,10 @@
 // Claims suspects one at a time: runs whose process died repeatedly before they made progress.
-import type { Around } from "../around.ts";
-import type { RunStore } from "./journal.ts";
+import type { AgentsDeps } from "../deps.ts";
 import type { RunRow } from "./run.ts";
+import type { RunStore } from "./run-log.ts";
 
 export interface SuspectsOptions {
-  around: Pick<Around, "database" | "log" | "process">;
+  deps: Pick<AgentsDeps, "database" | "log" | "process">;
   store: Pick<RunStore, "hasSuspect" | "claimSuspect">;
   /** Executes it, also where no slot is free: at most one run more than the limit. */
   begin(row: RunRow): void;
@@ -14,8 +14,8 @@ export interface SuspectsOptions {
 }
 
 export function createSuspects(options: SuspectsOptions) {
-  const { around, store, begin, isDraining, onClaimed } = options;
-  const { database, log, process } = around;
+  const { deps, store, begin, isDraining, onClaimed } = options;
+  const { database, log, process } = deps;
   /** The suspect claimed last. */
   let current: string | null = null;
   let isClaiming = false;

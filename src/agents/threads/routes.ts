@@ -2,19 +2,19 @@
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
-  answerNumbered,
   BEFORE,
-  type Door,
+  decodePosition,
+  encodePosition,
   IdParams,
   NEXT_BEFORE,
-  readPlace,
+  type Router,
+  streamNumbered,
   Uuid,
-  writePlace,
 } from "../../http/index.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { Resource, show } from "../../platform/shape.ts";
-import type { Around } from "../around.ts";
+import { apiError } from "../../platform/errors.ts";
+import { Resource, show } from "../../platform/schema.ts";
 import { agentStore } from "../definitions/store.ts";
+import type { AgentsDeps } from "../deps.ts";
 import { type FoundThread, threadStore } from "./store.ts";
 import { Message, type MessageRow, Thread } from "./thread.ts";
 
@@ -58,8 +58,8 @@ const MessageList = Resource(
 );
 
 export function openThreadRoutes(
-  door: Door,
-  { database, log }: Pick<Around, "database" | "log">,
+  door: Router,
+  { database, log }: Pick<AgentsDeps, "database" | "log">,
 ): void {
   const threads = database.bind(threadStore);
   const agents = database.bind(agentStore);
@@ -67,7 +67,7 @@ export function openThreadRoutes(
   /** agents.authentication.6, agents.errors.thread_not_found: missing, or not the caller's. */
   const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
     const found = account_id === null ? undefined : await threads.find(id, account_id);
-    if (!found) throw refuse("thread_not_found");
+    if (!found) throw apiError("thread_not_found");
     return found;
   };
 
@@ -84,18 +84,18 @@ export function openThreadRoutes(
       const { account_id } = caller;
       const { agent_id = null, limit = PAGE } = query;
       const list = nameList(agent_id ?? accountOf(caller));
-      const before = query.before === undefined ? null : readPlace(list, query.before);
+      const before = query.before === undefined ? null : decodePosition(list, query.before);
       // agents.authentication.6: also where an id only narrows a list.
       if (agent_id !== null) {
         const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
-        if (!agent) throw refuse("agent_not_found");
+        if (!agent) throw apiError("agent_not_found");
       }
       if (account_id === null) return [200, { data: [], next_before: null }];
       // One more than is shown tells whether there is more.
       const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1)! : null;
-      const next_before = last && writePlace(list, { at: last.created_at, id: last.id });
+      const next_before = last && encodePosition(list, { at: last.created_at, id: last.id });
       return [200, { data: page.map(showThread), next_before }];
     },
   );
@@ -131,7 +131,7 @@ export function openThreadRoutes(
         list: (after: number, limit: number) => threads.listMessages(id, after, limit),
         show: (row: MessageRow) => show(Message, row),
       };
-      return answerNumbered(rows, { request, request_id, log });
+      return streamNumbered(rows, { request, request_id, log });
     },
   );
 }
@@ -142,6 +142,6 @@ function showThread(thread: FoundThread) {
 }
 
 /** Threads of one agent are another list than all, and those of another account, too. */
-function nameList(owner_id: string): string {
-  return `threads of ${owner_id}`;
+function nameList(ownerId: string): string {
+  return `threads of ${ownerId}`;
 }

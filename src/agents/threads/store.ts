@@ -1,15 +1,7 @@
 // Threads and their messages as they are read: who starts runs and executes them writes both.
 import { type Static, Type } from "@sinclair/typebox";
-import {
-  type Db,
-  endOfPiece,
-  none,
-  type Sql,
-  sql,
-  store,
-  type Tx,
-} from "../../platform/database/index.ts";
-import { maybe, Row } from "../../platform/shape.ts";
+import { type Db, findPageEnd, none, type Sql, sql, store, type Tx } from "../../database/index.ts";
+import { maybe, Row } from "../../platform/schema.ts";
 import { MessageRow, ThreadRow } from "./thread.ts";
 
 /** What follows of a thread from its runs and messages. */
@@ -52,7 +44,7 @@ export const threadStore = store(
     /** The next behind a number, at most so many, which fit in a piece all but the last. */
     listMessages: (db, thread_id: string, after_seq: number, limit: number) => {
       const next = sql`FROM messages WHERE thread_id = ${thread_id} AND seq > ${after_seq}`;
-      const end = endOfPiece(next, MESSAGE_BYTES, limit);
+      const end = findPageEnd(next, MESSAGE_BYTES, limit);
       return db.all(MessageRow, sql`SELECT * ${next} AND seq <= (${end}) ORDER BY seq`);
     },
   },

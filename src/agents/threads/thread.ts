@@ -1,6 +1,6 @@
 // A thread: a conversation to which every run started on it adds messages.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Row, Timestamp } from "../../platform/shape.ts";
+import { maybe, Resource, Row, Timestamp } from "../../platform/schema.ts";
 
 /** agents.does.thread */
 export const Thread = Resource(

@@ -1,6 +1,6 @@
 // What may still be opened once text from outside was read: the addresses that texts have brought.
 import { listAddresses, listBareAddresses, normalizeAddress } from "./addresses.ts";
-import { standInLine } from "./turns.ts";
+import { createSerialQueue } from "./serial-queue.ts";
 
 /** Of one generation; the user's own words are kept beside both. */
 const ADDRESSES_MAX = 5_000;
@@ -110,7 +110,7 @@ async function listInvented(
 async function* readInTurns(places: Iterable<readonly string[]>): AsyncGenerator<string> {
   let count = 0;
   for (const addresses of places) {
-    if (count++ % PLACES_A_TURN === 0) await standInLine();
+    if (count++ % PLACES_A_TURN === 0) await createSerialQueue();
     yield* addresses;
   }
 }

@@ -1,5 +1,5 @@
 // Which web addresses stand in a text.
-import { URL_CHARACTERS_MAX } from "../../platform/egress/index.ts";
+import { URL_CHARACTERS_MAX } from "../../net/index.ts";
 
 /** So many places of one text are looked at, the first ones … */
 const PLACES_MAX = 10_000;

@@ -1,10 +1,10 @@
 // From the text that a model wrote as a call's arguments to valid arguments, or to its faults.
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { Compute, ComputeTurn } from "../../platform/compute/index.ts";
+import type { Compute, ComputeTurn } from "../../compute/index.ts";
 import { ARGUMENTS, UNCOMPUTED } from "./compute-tasks.ts";
-import type { Parameters } from "./schema/parameters.ts";
-import { findHarm } from "./schema/soundness.ts";
+import type { Parameters } from "./json-schema/parameters.ts";
+import { findHarm } from "./json-schema/soundness.ts";
 
 const TEXT_BYTES_MAX = 256 * 1024;
 const DEPTH_MAX = 64;

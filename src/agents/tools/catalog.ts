@@ -1,5 +1,5 @@
 // The catalogue of built-in tools: found by name, shown as revisions, described to a model.
-import type { Tool as ModelTool } from "../../models/index.ts";
+import type { ModelTool } from "../../models/index.ts";
 import type { BuiltinTool, Tool } from "./contract.ts";
 import type { ToolRevision } from "./tool.ts";
 

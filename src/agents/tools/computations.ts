@@ -1,12 +1,12 @@
 // The Worker's side of what tools have computed; each loads its code at its first use.
-import { implementTask } from "../../platform/compute/index.ts";
+import { implementTask } from "../../compute/index.ts";
 import { ARGUMENTS, CALCULATION, PAGE, SCHEMA } from "./compute-tasks.ts";
 
-const loadParameters = () => import("./schema/parameters.ts");
+const loadParameters = () => import("./json-schema/parameters.ts");
 
 export const toolComputations = [
   implementTask(CALCULATION, async (text) => {
-    const { answerCalculation } = await import("./calculation/calculate.ts");
+    const { answerCalculation } = await import("./calculator/calculate.ts");
     return answerCalculation(text);
   }),
   implementTask(PAGE, async (input) => {

@@ -1,15 +1,18 @@
 // What tools have computed in a Worker, since its time depends on what others wrote.
-import type { ComputeTask, Uncomputed } from "../../platform/compute/index.ts";
-import type { Answer } from "./calculation/calculate.ts";
-import type { Page, Reply } from "./page/page.ts";
-import type { Parameters } from "./schema/parameters.ts";
+import type { ComputeTask, Uncomputed } from "../../compute/index.ts";
+import type { CalculationResult } from "./calculator/calculate.ts";
+import type { Parameters } from "./json-schema/parameters.ts";
+import type { PageReply, PageText } from "./page/page.ts";
 
-export const CALCULATION: ComputeTask<string, Answer> = { name: "calculation", timeoutMs: 2_000 };
+export const CALCULATION: ComputeTask<string, CalculationResult> = {
+  name: "calculation",
+  timeoutMs: 2_000,
+};
 
-export interface PageInput extends Reply {
+export interface PageInput extends PageReply {
   is_whole: boolean;
 }
-export const PAGE: ComputeTask<PageInput, Page> = { name: "page", timeoutMs: 5_000 };
+export const PAGE: ComputeTask<PageInput, PageText> = { name: "page", timeoutMs: 5_000 };
 
 /** Gives a sentence about what is wrong with a caller's schema; null: nothing. */
 export const SCHEMA: ComputeTask<unknown, string | null> = { name: "schema", timeoutMs: 5_000 };

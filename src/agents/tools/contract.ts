@@ -2,7 +2,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../access/index.ts";
 import type { NoteEffect } from "../notes/note.ts";
-import type { Parameters } from "./schema/parameters.ts";
+import type { Parameters } from "./json-schema/parameters.ts";
 
 /** agents.does.tool: what a call can do, which decides who may let it run. */
 export const RISKS = ["read", "write", "irreversible"] as const;
@@ -83,7 +83,7 @@ export interface Tool {
    */
   sends?: {
     /** true: a call of which nobody knows whether it was done may be sent again by itself. */
-    is_idempotent: boolean;
+    isIdempotent: boolean;
   };
   run(use: ToolUse): Promise<ToolResult>;
 }

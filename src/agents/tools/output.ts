@@ -19,13 +19,13 @@ export interface CutOutput {
 }
 
 /** What there is room for; a run has 200 rounds of 32 calls, and each could bring a megabyte. */
-export interface Room {
+export interface OutputLimits {
   /** false: very much was told already, and results are shown by a few words. */
-  is_wide: boolean;
+  isWide: boolean;
   /** false: what is cut out is kept for nobody. */
-  keeps_whole: boolean;
+  keepsWhole: boolean;
 }
-const WIDE: Room = { is_wide: true, keeps_whole: true };
+const WIDE: OutputLimits = { isWide: true, keepsWhole: true };
 
 /**
  * A result as it is stored. `tool_call_id`: by it the model reads on, where the agent has
@@ -34,26 +34,26 @@ const WIDE: Room = { is_wide: true, keeps_whole: true };
 export function cutOutput(
   content: string,
   tool_call_id: string | null,
-  { is_wide, keeps_whole }: Room = WIDE,
+  { isWide, keepsWhole }: OutputLimits = WIDE,
 ): CutOutput {
   const text = cleanText(content);
-  const bytes_max = is_wide ? SHOWN_BYTES_MAX : SHOWN_BYTES_LITTLE;
+  const bytes_max = isWide ? SHOWN_BYTES_MAX : SHOWN_BYTES_LITTLE;
   // No character has more than three bytes for each of its UTF-16 units.
   if (text.length * 3 <= bytes_max) return { shown: text, whole: null, truncated: false };
   const bytes = Buffer.from(text);
   if (bytes.length <= bytes_max) return { shown: text, whole: null, truncated: false };
   const kept = bytes.subarray(0, findCut(bytes, WHOLE_BYTES_MAX));
-  const tail_bytes = bytes_max * TAIL_SHARE;
-  const head = readBytes(kept, 0, bytes_max - tail_bytes - MARK_BYTES_MAX);
-  const tail = readBytes(kept, kept.length - tail_bytes, kept.length);
+  const tailBytes = bytes_max * TAIL_SHARE;
+  const head = readBytes(kept, 0, bytes_max - tailBytes - MARK_BYTES_MAX);
+  const tail = readBytes(kept, kept.length - tailBytes, kept.length);
   const mark = writeMark({
     head,
     tail,
     kept,
-    lost_bytes: bytes.length - kept.length,
-    tool_call_id: keeps_whole ? tool_call_id : null,
+    lostBytes: bytes.length - kept.length,
+    tool_call_id: keepsWhole ? tool_call_id : null,
   });
-  const whole = keeps_whole ? kept.toString() : null;
+  const whole = keepsWhole ? kept.toString() : null;
   return { shown: head + mark + tail, whole, truncated: true };
 }
 
@@ -67,11 +67,11 @@ interface Cut {
   tail: string;
   kept: Buffer;
   /** What is kept for nobody. */
-  lost_bytes: number;
+  lostBytes: number;
   tool_call_id: string | null;
 }
 
-function writeMark({ head, tail, kept, lost_bytes, tool_call_id }: Cut): string {
+function writeMark({ head, tail, kept, lostBytes, tool_call_id }: Cut): string {
   const offset = countCodePoints(head);
   const between = countCodePoints(kept.toString()) - offset - countCodePoints(tail);
   const sentences = [`${between} characters are left out here, from character ${offset} on.`];
@@ -80,7 +80,7 @@ function writeMark({ head, tail, kept, lost_bytes, tool_call_id }: Cut): string 
       `read_output with tool_call_id "${tool_call_id}" and offset ${offset} reads them.`,
     );
   }
-  if (lost_bytes > 0) sentences.push(`The last ${lost_bytes} bytes of the result were not kept.`);
+  if (lostBytes > 0) sentences.push(`The last ${lostBytes} bytes of the result were not kept.`);
   return `\n\n[… ${sentences.join(" ")} …]\n\n`;
 }
 

@@ -1,9 +1,9 @@
 // The routes that read tools: the catalogue of what an agent version may use, one, its revisions.
 import { type Static, Type } from "@sinclair/typebox";
-import { answerInParts, type Door, ITEMS_AT_ONCE, type Parts } from "../../http/index.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { show } from "../../platform/shape.ts";
-import { findOwn, type ToolsAround } from "./around.ts";
+import { ITEMS_AT_ONCE, type ListParts, type Router, streamList } from "../../http/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import { show } from "../../platform/schema.ts";
+import { findOwn, type ToolsDeps } from "./deps.ts";
 import { describeHttpRevision, type ToolRevisionRow } from "./http/revision.ts";
 import { ToolList, ToolRevision, ToolRevisionList } from "./tool.ts";
 
@@ -27,9 +27,9 @@ const RevisionsQuery = Type.Object({
   ),
 });
 
-export function openToolRoutes(door: Door, around: ToolsAround): void {
-  openCatalogue(door, around);
-  openReads(door, around);
+export function openToolRoutes(door: Router, deps: ToolsDeps): void {
+  openCatalogue(door, deps);
+  openReads(door, deps);
 }
 
 /** agents.resources.tool */
@@ -38,13 +38,13 @@ export function showRevision(row: ToolRevisionRow) {
 }
 
 /** agents.does.cost.2: today's prices, where a run keeps those of its start. */
-function listBuiltins({ catalog, settings }: ToolsAround) {
+function listBuiltins({ catalog, settings }: ToolsDeps) {
   return catalog.list(new Map(Object.entries(settings().agents.tool_prices)));
 }
 
 /** agents.endpoints.tools.get_tools */
-function openCatalogue(door: Door, around: ToolsAround): void {
-  const { tools, log } = around;
+function openCatalogue(door: Router, deps: ToolsDeps): void {
+  const { tools, log } = deps;
   door.get(
     "/v1/tools",
     {
@@ -55,7 +55,7 @@ function openCatalogue(door: Door, around: ToolsAround): void {
       refusals: [],
     },
     async ({ caller: { account_id }, request, request_id }) => {
-      const builtins = listBuiltins(around);
+      const builtins = listBuiltins(deps);
       const display = (one: Static<typeof ToolRevision>) => show(ToolRevision, one);
       if (account_id === null) return [200, { data: builtins.map(display) }];
       const standings = await tools.listStandings(
@@ -69,7 +69,7 @@ function openCatalogue(door: Door, around: ToolsAround): void {
       if (first.length < ITEMS_AT_ONCE) {
         return [200, { data: [...shown, ...first.map(showRevision)] }];
       }
-      async function* tell(own: string): Parts {
+      async function* tell(own: string): ListParts {
         yield shown;
         for (let rows = first; rows.length > 0; ) {
           yield rows.map(showRevision);
@@ -77,20 +77,20 @@ function openCatalogue(door: Door, around: ToolsAround): void {
         }
         return {};
       }
-      return answerInParts(tell(account_id), { request, request_id, log });
+      return streamList(tell(account_id), { request, request_id, log });
     },
   );
 }
 
 /** agents.endpoints.tools.p1 */
-function openReads(door: Door, around: ToolsAround): void {
-  const { tools } = around;
+function openReads(door: Router, deps: ToolsDeps): void {
+  const { tools } = deps;
   const find = async (name: string, caller: Parameters<typeof findOwn>[2]) => {
-    const own = await findOwn(around, name, caller);
+    const own = await findOwn(deps, name, caller);
     if (own) return describeHttpRevision(own);
-    const builtin = listBuiltins(around).find((one) => one.name === name);
+    const builtin = listBuiltins(deps).find((one) => one.name === name);
     // agents.errors.tool_not_found
-    if (!builtin) throw refuse("tool_not_found");
+    if (!builtin) throw apiError("tool_not_found");
     return builtin;
   };
   door.get(

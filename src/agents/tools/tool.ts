@@ -1,6 +1,6 @@
 // The tool revision as the API shows it.
 import { type Static, Type } from "@sinclair/typebox";
-import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/shape.ts";
+import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 import { RISKS, TOOL_OUTCOMES } from "./contract.ts";
 
 /** agents.resources.tool */

@@ -1,7 +1,7 @@
 // Opens the tools of a version for a run: those in memory, and the revisions that it has pinned.
-import type { Bound } from "../../platform/database/index.ts";
-import type { Around } from "../around.ts";
+import type { Bound } from "../../database/index.ts";
 import type { ToolPin, VersionRow } from "../definitions/version.ts";
+import type { AgentsDeps } from "../deps.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Tool } from "./contract.ts";
 import type { ToolRevisionRow } from "./http/revision.ts";
@@ -20,7 +20,7 @@ export type OpenToolset = (account_id: string, version: VersionRow) => Promise<T
 /** As JSON, of all tools that are kept together; behind it the first one read is read again. */
 const CHARACTERS_MAX = 2_000_000;
 
-export interface ToolsetsOptions extends Pick<Around, "settings"> {
+export interface ToolsetsOptions extends Pick<AgentsDeps, "settings"> {
   tools: Pick<Bound<typeof toolStore>, "listPinned" | "listStandings">;
   catalog: Pick<Catalog, "find">;
   createTool(revision: ToolRevisionRow): Tool;

@@ -1,11 +1,11 @@
 // GET /v1/agents/usage.
 import { accountOf } from "../../access/index.ts";
-import type { Door } from "../../http/index.ts";
-import type { Around } from "../around.ts";
+import type { Router } from "../../http/index.ts";
+import type { AgentsDeps } from "../deps.ts";
 import { usageStore } from "./store.ts";
 import { readWindow, UsageQuery, UsageReport, writeReport } from "./usage.ts";
 
-export function openUsageRoute(door: Door, { database, clock }: Around): void {
+export function openUsageRoute(door: Router, { database, clock }: AgentsDeps): void {
   const usage = database.bind(usageStore);
   // agents.endpoints.usage.p1
   door.get(
@@ -15,7 +15,7 @@ export function openUsageRoute(door: Door, { database, clock }: Around): void {
       description: "Of runs that finished in a window of days; a run counts on the day it ended.",
       scope: "agents",
       // agents.authentication.3
-      is_scope_certain: true,
+      isScopeCertain: true,
       query: UsageQuery,
       replies: { 200: { description: "The sums.", schema: UsageReport } },
       refusals: ["invalid_request"],

@@ -1,12 +1,12 @@
 // Sums of finished runs by day and agent, as runs write them when they end.
 import { type Static, Type } from "@sinclair/typebox";
-import { sql, store } from "../../platform/database/index.ts";
-import { maybe } from "../../platform/shape.ts";
+import { sql, store } from "../../database/index.ts";
+import { maybe } from "../../platform/schema.ts";
 
 /** What a sum is of: a day in UTC, or an agent. */
-export type UsageBy = "day" | "agent";
+export type RunUsageGrouping = "day" | "agent";
 
-export const UsageSum = Type.Object({
+export const RunUsage = Type.Object({
   /** The day or the agent's id. */
   name: Type.String(),
   ...{ runs: Type.Integer(), succeeded: Type.Integer(), failed: Type.Integer() },
@@ -17,7 +17,7 @@ export const UsageSum = Type.Object({
   cost_sar: maybe(Type.Integer()),
   unpriced_runs: Type.Integer(),
 });
-export type UsageSum = Static<typeof UsageSum>;
+export type RunUsage = Static<typeof RunUsage>;
 
 const NAMES = { day: sql`day`, agent: sql`agent_id` };
 
@@ -25,9 +25,9 @@ export const usageStore = store(
   "usage",
   {
     /** agents.endpoints.usage.1: from a day to a day, both included; days or agents in order. */
-    sum: (db, account_id: string, by: UsageBy, from: string, to: string) =>
+    sum: (db, account_id: string, by: RunUsageGrouping, from: string, to: string) =>
       db.all(
-        UsageSum,
+        RunUsage,
         sql`SELECT ${NAMES[by]} AS name, SUM(runs) AS runs, SUM(succeeded) AS succeeded,
               SUM(failed) AS failed, SUM(budget_exceeded) AS budget_exceeded,
               SUM(cancelled) AS cancelled, SUM(prompt_tokens) AS prompt_tokens,

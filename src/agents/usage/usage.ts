@@ -1,9 +1,9 @@
 // Usage as callers see it: sums of finished runs over a window of days.
 import { Type } from "@sinclair/typebox";
 import { readDay, writeDay } from "../../platform/calendar.ts";
-import { type Refusal, refuse } from "../../platform/refusal.ts";
-import { Money, maybe, Resource, show } from "../../platform/shape.ts";
-import type { UsageBy, UsageSum } from "./store.ts";
+import { type ApiError, apiError } from "../../platform/errors.ts";
+import { Money, maybe, Resource, show } from "../../platform/schema.ts";
+import type { RunUsage, RunUsageGrouping } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 /** Where `from` is left out: so many days, `to` among them. */
@@ -109,12 +109,12 @@ function readInRange(param: string, text: string): number {
 }
 
 /** agents.errors.invalid_request */
-function refuseDay(param: string, says: string): Refusal {
-  return refuse("invalid_request", { param, message: `\`${param}\` ${says}.` });
+function refuseDay(param: string, says: string): ApiError {
+  return apiError("invalid_request", { param, message: `\`${param}\` ${says}.` });
 }
 
 /** The reply for sums by days or agents. */
-export function writeReport(by: UsageBy, window: Window, sums: readonly UsageSum[]) {
+export function writeReport(by: RunUsageGrouping, window: Window, sums: readonly RunUsage[]) {
   const rows = sums.map(({ name, ...sum }) =>
     by === "day"
       ? show(ROWS.day, { date: name, ...sum })
@@ -123,7 +123,7 @@ export function writeReport(by: UsageBy, window: Window, sums: readonly UsageSum
   return { ...window, group_by: by, rows, totals: show(Totals, sums.reduce(add, NOTHING)) };
 }
 
-type Sums = Omit<UsageSum, "name">;
+type Sums = Omit<RunUsage, "name">;
 /** agents.does.cost.1: what nothing priced costs is unknown, not zero. */
 const NOTHING: Sums = {
   ...{ runs: 0, succeeded: 0, failed: 0, budget_exceeded: 0, cancelled: 0 },

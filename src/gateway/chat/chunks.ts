@@ -1,11 +1,11 @@
 // The chunks of a chat stream as text, in the sequence of the spec.
-import type { Piece, Usage } from "../../models/index.ts";
+import type { Chunk, TokenUsage } from "../../models/index.ts";
 
 export interface ChunkWriter {
-  piece(piece: Piece): string;
+  piece(piece: Chunk): string;
   /** The end, and in front of it what is still missing: the role, or a call's arguments. */
   finish(reason: string): string[];
-  usage(usage: Usage): string;
+  usage(usage: TokenUsage): string;
 }
 
 /**
@@ -82,7 +82,7 @@ function createHalves() {
 }
 
 /** Identity in a call's first piece only: repeated, it breaks clients that join pieces. */
-function writeCallPiece({ index, id, name, arguments: text }: Extract<Piece, { kind: "call" }>) {
+function writeCallPiece({ index, id, name, arguments: text }: Extract<Chunk, { kind: "call" }>) {
   if (id === undefined) return { index, function: { arguments: text } };
   return { index, id, type: "function", function: { name, arguments: text } };
 }

@@ -1,6 +1,6 @@
 // What a conversation is made of on the wire: messages with their parts, tools, and calls of them.
 import { Type } from "@sinclair/typebox";
-import { maybe } from "../../platform/shape.ts";
+import { maybe } from "../../platform/schema.ts";
 
 const always = <const T extends string>(value: T) =>
   Type.Literal(value, { description: `Always \`${value}\`.` });

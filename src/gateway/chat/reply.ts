@@ -1,7 +1,7 @@
 // The shapes of a chat reply, for the document and for the JSON answer.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Ear, Piece, Success } from "../../models/index.ts";
-import { maybe, Resource } from "../../platform/shape.ts";
+import type { Chunk, CompletionOk, OnChunk } from "../../models/index.ts";
+import { maybe, Resource } from "../../platform/schema.ts";
 import { ToolCall } from "./message.ts";
 
 /** gateway.endpoints.post_chat_completions: where the operator has chosen no other. */
@@ -103,11 +103,11 @@ type Message = Static<typeof ReplyMessage>;
 type Call = Static<typeof ToolCall>;
 
 /** Gathers pieces into the message of a JSON reply. */
-export function createMessageCollector(): { ear: Ear; write(): Message } {
+export function createMessageCollector(): { onChunk: OnChunk; write(): Message } {
   let content = "";
   const tool_calls: Call[] = [];
   return {
-    ear(piece: Piece) {
+    onChunk(piece: Chunk) {
       if (piece.kind === "text") {
         content += piece.text;
         return;
@@ -133,7 +133,7 @@ export function createMessageCollector(): { ear: Ear; write(): Message } {
 export function writeChatReply(
   { id, created, model }: { id: string; created: number; model: string },
   message: Message,
-  { finish_reason, usage }: Success,
+  { finish_reason, usage }: CompletionOk,
 ): Static<typeof ChatReply> {
   const choices = [{ index: 0, message, finish_reason }];
   return { id, object: "chat.completion", created, model, choices, usage };

@@ -1,6 +1,6 @@
 // The body of POST /v1/chat/completions: fields, bounds, null rules, and what cannot be combined.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, withRules } from "../../platform/shape.ts";
+import { maybe, withRules } from "../../platform/schema.ts";
 import { ChatMessage, FunctionName, Tool } from "./message.ts";
 
 const STOP_STRINGS_MAX = 4;

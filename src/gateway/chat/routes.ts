@@ -1,10 +1,10 @@
 // POST /v1/chat/completions.
-import type { Door, Meter } from "../../http/index.ts";
-import type { RequestTally } from "../ledger/tally.ts";
+import type { RecorderFactory, Router } from "../../http/index.ts";
+import type { GatewayRecorder } from "../request-log/recorder.ts";
 import { type AdmitOptions, addHeaders, createAdmit } from "./admit.ts";
-import { createRelay, type RelayOptions } from "./relay.ts";
 import { ChatChunk, ChatReply } from "./reply.ts";
 import { ChatRequest } from "./request.ts";
+import { type ChatResponderOptions, createChatResponder } from "./response.ts";
 
 /** gateway.endpoints.chat_completions.5 */
 const BODY_BYTES_MAX = 256 * 1024;
@@ -12,14 +12,14 @@ const BODY_BYTES_MAX = 256 * 1024;
 const DEPRECATION = ["deprecation", "link", "sunset"] as const;
 const MARKED = [400, 403, 404, 429, 502, 503, 504];
 
-export interface ChatOptions extends AdmitOptions, RelayOptions {
-  meter: Meter<RequestTally>;
+export interface ChatOptions extends AdmitOptions, ChatResponderOptions {
+  meter: RecorderFactory<GatewayRecorder>;
 }
 
 /** gateway.does.1: one JSON reply, or gateway.events.p1: the one channel of events. */
-export function openChatRoutes(door: Door, options: ChatOptions): void {
+export function openChatRoutes(door: Router, options: ChatOptions): void {
   const admit = createAdmit(options);
-  const relay = createRelay(options);
+  const relay = createChatResponder(options);
   door.post(
     "/v1/chat/completions",
     {
@@ -53,14 +53,14 @@ export function openChatRoutes(door: Door, options: ChatOptions): void {
       ],
       refusal_headers: Object.fromEntries(MARKED.map((status) => [status, DEPRECATION])),
     },
-    async ({ body, caller, request, request_id, trace, tally }) => {
-      tally.is_stream = body.stream === true;
-      const admitted = await admit(body, { caller, request_id, trace, tally });
+    async ({ body, caller, request, request_id, trace, recorder }) => {
+      recorder.is_stream = body.stream === true;
+      const admitted = await admit(body, { caller, request_id, trace, recorder });
       try {
         // gateway.endpoints.chat_completions.stream
         if (!body.stream) return await relay.json(admitted, request.signal);
-        const has_usage = body.stream_options?.include_usage === true;
-        return await relay.stream(admitted, request.signal, has_usage);
+        const hasUsage = body.stream_options?.include_usage === true;
+        return await relay.stream(admitted, request.signal, hasUsage);
       } catch (failure) {
         throw addHeaders(failure, admitted.headers);
       }

@@ -1,23 +1,23 @@
 // Writes one answer into an event stream: pieces, keep-alives, the end, errors after the status.
-import type { KeyWatch } from "../../access/index.ts";
-import { type EventStream, watchSilence } from "../../http/index.ts";
-import type { Ear, Ending, Failure } from "../../models/index.ts";
+import type { KeyRevocations } from "../../access/index.ts";
+import { type EventStream, watchIdle } from "../../http/index.ts";
+import type { Completion, OnChunk, UpstreamError } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { contain } from "../../platform/contain.ts";
-import { CATALOGUE, type Code, Refusal, refuse } from "../../platform/refusal.ts";
-import { REVOKED, type Running, STOPPED } from "../running.ts";
-import type { Admitted } from "./admit.ts";
+import { guardCallback } from "../../platform/error-boundary.ts";
+import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/errors.ts";
+import { type InFlight, REVOKED, STOPPED } from "../in-flight.ts";
+import type { AdmittedChat } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
-import { blameModel, nameInBand, refuseFailure, writeRefusal } from "./failure.ts";
+import { blameModel, errorOfCompletion, nameInBand, writeRefusal } from "./failure.ts";
 
 export interface StreamOptions {
   chunks: ChunkWriter;
-  has_usage: boolean;
+  hasUsage: boolean;
   clock: Clock;
-  running: Running;
-  keys: Pick<KeyWatch, "add">;
+  running: InFlight;
+  keys: Pick<KeyRevocations, "add">;
   status: number;
-  onFailure(failure: Failure): void;
+  onFailure(failure: UpstreamError): void;
   onBug(failure: unknown): void;
 }
 
@@ -28,12 +28,12 @@ export interface StreamOptions {
  */
 export function writeStream(
   stream: EventStream,
-  admitted: Admitted,
+  admitted: AdmittedChat,
   options: StreamOptions,
-): Promise<Failure | null> {
-  const { ask, answer, tally } = admitted;
-  const { chunks, has_usage, clock } = options;
-  const begun = Promise.withResolvers<Failure | null>();
+): Promise<UpstreamError | null> {
+  const { request: ask, answer, recorder } = admitted;
+  const { chunks, hasUsage, clock } = options;
+  const begun = Promise.withResolvers<UpstreamError | null>();
   let isBegun = false;
   const begin = () => {
     isBegun = true;
@@ -45,45 +45,45 @@ export function writeStream(
     stream.comment("keep-alive");
   };
   const failLater = (bug: unknown) => giveIn(bug);
-  const silence = watchSilence(clock, contain(failLater, keepAlive));
+  const silence = watchIdle(clock, guardCallback(failLater, keepAlive));
   const send = (json: string) => {
     silence.end();
     return stream.send(json);
   };
   /** `code`: what the caller was told inside the stream. */
-  const close = (code: Code | null) => {
+  const close = (code: ErrorCode | null) => {
     // gateway.events.1
     void send("[DONE]");
     silence.stop();
     stream.close();
     // Who has left was told nothing; else it is the status with which the stream began.
-    const status = code === "client_closed_request" ? CATALOGUE[code].status : options.status;
-    tally.close(status, code, stream.countSent());
+    const status = code === "client_closed_request" ? ERROR_CODES[code].status : options.status;
+    recorder.close(status, code, stream.countSent());
   };
-  const tellFailure = (refusal: Refusal) => {
+  const tellFailure = (refusal: ApiError) => {
     const told = nameInBand(refusal);
     void send(writeRefusal(told, ask.request_id));
     close(refusal.code === "client_closed_request" ? refusal.code : told.code);
   };
-  const finish = (ending: Ending) => {
-    tally.end(ending);
+  const finish = (ending: Completion) => {
+    recorder.setResult(ending);
     if (!ending.ok) {
       options.onFailure(ending);
       if (!isBegun) return giveUp(() => begun.resolve(ending));
-      tellFailure(refuseFailure(ending, admitted));
+      tellFailure(errorOfCompletion(ending, admitted));
     } else {
       begin();
       for (const chunk of chunks.finish(ending.finish_reason)) void send(chunk);
-      if (has_usage) void send(chunks.usage(ending.usage));
+      if (hasUsage) void send(chunks.usage(ending.usage));
       close(null);
     }
   };
   const fail = (failure: unknown) => {
     // A bug, or a refusal from within: in front of the stream it is the door's to answer.
     if (!isBegun) return giveUp(() => begun.reject(failure));
-    if (failure instanceof Refusal) return finish(blameModel(failure));
+    if (failure instanceof ApiError) return finish(blameModel(failure));
     options.onBug(failure);
-    tellFailure(refuse("upstream_error"));
+    tellFailure(apiError("upstream_error"));
   };
   const giveUp = (tell: () => void) => {
     silence.stop();
@@ -95,14 +95,14 @@ export function writeStream(
     if (isBegun) options.onBug(bug);
     giveUp(() => begun.reject(bug));
   };
-  const hear: Ear = (piece) => {
+  const hear: OnChunk = (piece) => {
     if (!isBegun) begin();
-    tally.hear();
+    recorder.markFirstChunk();
     return send(chunks.piece(piece));
   };
   // Whoever answers breaks off as for a caller who left; but this one is there, and is told.
-  let broken: Failure | null = null;
-  const breakOff = (why: Failure) => {
+  let broken: UpstreamError | null = null;
+  const breakOff = (why: UpstreamError) => {
     broken ??= why;
     stream.breakOff();
   };

@@ -1,7 +1,7 @@
 // What a server of embeddings is asked and what it comes to.
-import type { Failure, Journey } from "../../models/index.ts";
+import type { CompletionStats, UpstreamError } from "../../models/index.ts";
 import type { Trace } from "../../platform/trace.ts";
-import type { SharedSupply } from "../shared/service.ts";
+import type { MeteredBackend } from "../metered/service.ts";
 
 /** gateway.endpoints.embeddings.model */
 export const MODEL = "bge-m3";
@@ -10,7 +10,7 @@ export const DIMENSIONS = 1024;
 /** gateway.limits.embeddings_input: what is longer is cut, not refused. */
 export const TOKENS_MAX = 4096;
 
-export interface EmbedAsk {
+export interface EmbedRequest {
   request_id: string;
   trace: Trace | null;
   /** The account, or the key of none, in whose turn a place is taken; it is not sent. */
@@ -29,9 +29,12 @@ export interface Embedded {
   usage_estimated?: true;
 }
 
-export type Embed = (ask: EmbedAsk, signal: AbortSignal) => Promise<(Embedded | Failure) & Journey>;
+export type Embed = (
+  ask: EmbedRequest,
+  signal: AbortSignal,
+) => Promise<(Embedded | UpstreamError) & CompletionStats>;
 
 /** What stands behind the route. */
-export interface Embedder extends SharedSupply {
+export interface Embedder extends MeteredBackend {
   embed: Embed;
 }

@@ -1,6 +1,6 @@
 // The reply of POST /v1/embeddings: its shape for the document, and its vectors as they were asked.
 import { type Static, Type } from "@sinclair/typebox";
-import { Resource } from "../../platform/shape.ts";
+import { Resource } from "../../platform/schema.ts";
 import { type Embedded, MODEL } from "./contract.ts";
 import type { EmbeddingsRequest } from "./request.ts";
 

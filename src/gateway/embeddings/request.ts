@@ -1,6 +1,6 @@
 // The body of POST /v1/embeddings: its fields, their bounds, and how much text one request takes.
 import { type Static, Type } from "@sinclair/typebox";
-import { withRules } from "../../platform/shape.ts";
+import { withRules } from "../../platform/schema.ts";
 import { DIMENSIONS, MODEL } from "./contract.ts";
 
 /** gateway.limits.embeddings_input */

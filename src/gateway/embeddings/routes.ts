@@ -1,36 +1,40 @@
 // POST /v1/embeddings.
 import { accountOf } from "../../access/index.ts";
-import type { Door, Meter } from "../../http/index.ts";
-import type { EmbeddingsSettings } from "../../platform/settings/index.ts";
-import type { Priced, RequestTally } from "../ledger/tally.ts";
-import type { Running } from "../running.ts";
-import { type Answering, createAnswering, type SharedVisit } from "../shared/answering.ts";
-import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts";
-import { createSharedService, type SharedSupplyOptions } from "../shared/service.ts";
-import { type EmbedAsk, type Embedder, MODEL } from "./contract.ts";
+import type { RecorderFactory, Router } from "../../http/index.ts";
+import type { EmbeddingsSettings } from "../../settings/index.ts";
+import type { InFlight } from "../in-flight.ts";
+import { NO_RETRY, nameSentences, type WriteHeaders } from "../metered/failure.ts";
+import {
+  createMeteredHandler,
+  type MeteredContext,
+  type MeteredHandler,
+} from "../metered/handler.ts";
+import { createMeteredService, type MeteredBackendOptions } from "../metered/service.ts";
+import type { GatewayRecorder, PricedModel } from "../request-log/recorder.ts";
+import { openEmbedder } from "./backend.ts";
+import { type Embedder, type EmbedRequest, MODEL } from "./contract.ts";
 import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
 import { EmbeddingsRequest, listInputs } from "./request.ts";
-import { openEmbedder } from "./supply.ts";
 
 const PATH = "/v1/embeddings";
 const WHO = "embedding server";
 /** gateway.limits.body_size */
 const BODY_BYTES_MAX = 256 * 1024;
 
-export interface EmbeddingsOptions extends SharedSupplyOptions {
+export interface EmbeddingsOptions extends MeteredBackendOptions {
   settings: EmbeddingsSettings;
-  meter: Meter<RequestTally>;
-  running: Running;
+  meter: RecorderFactory<GatewayRecorder>;
+  running: InFlight;
   /** What stands behind the route; left out: what the settings say. */
   open?: typeof openEmbedder;
 }
 
 /** gateway.does.3: embedding vectors for keys with the scope. */
-export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
+export function openEmbeddings(door: Router, options: EmbeddingsOptions) {
   const { settings, meter, running, open = openEmbedder, ...around } = options;
   const { clock, log } = around;
   // gateway.limits.embeddings_quota, gateway.limits.shared_capacity
-  const service = createSharedService({
+  const service = createMeteredService({
     name: "embeddings",
     clock,
     plan: settings,
@@ -38,7 +42,7 @@ export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
   });
   const route = `POST ${PATH}`;
   const own = { service, running, clock, log, route, who: WHO, writeHeaders };
-  const answer = createAnswering(own);
+  const answer = createMeteredHandler(own);
   // gateway.endpoints.post_embeddings
   door.post(
     PATH,
@@ -65,7 +69,7 @@ export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
       refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
     },
     async ({ body, ...visit }) => {
-      visit.tally.name({ id: MODEL, price: readPrice(service.plan()) });
+      visit.recorder.setModel({ id: MODEL, price: readPrice(service.plan()) });
       const embedded = await embed(answer, visit, listInputs(body.input));
       const list = writeEmbeddingList(embedded.answer, body.encoding_format ?? "float");
       return [STATUS, list, embedded.headers];
@@ -75,13 +79,13 @@ export function openEmbeddings(door: Door, options: EmbeddingsOptions) {
 }
 
 /** There is nothing but a prompt. */
-function readPrice({ price }: EmbeddingsSettings): Priced["price"] {
+function readPrice({ price }: EmbeddingsSettings): PricedModel["price"] {
   return price === null ? null : { prompt: price, completion: 0 };
 }
 
-function embed(answer: Answering<Embedder>, visit: SharedVisit, inputs: readonly string[]) {
+function embed(answer: MeteredHandler<Embedder>, visit: MeteredContext, inputs: readonly string[]) {
   const { caller, request_id, trace } = visit;
-  const ask: EmbedAsk = {
+  const ask: EmbedRequest = {
     request_id,
     trace,
     account: accountOf(caller),

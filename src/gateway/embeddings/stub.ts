@@ -1,6 +1,6 @@
 // The embedder inside the program: unit vectors from hashed pieces of words, so that texts with the
 // same words are near each other; deterministic, without network or weights.
-import { explainCut, splitTokens } from "../../models/index.ts";
+import { splitTokens, timeoutError } from "../../models/index.ts";
 import { DIMENSIONS, type Embedder, TOKENS_MAX } from "./contract.ts";
 
 const WORDS = /[\p{L}\p{M}\p{N}]+/gu;
@@ -21,7 +21,7 @@ export function createStubEmbedder(): Embedder {
     async embed({ inputs }, signal) {
       // Like a server, it answers only after the call has returned.
       await Promise.resolve();
-      if (signal.aborted) return explainCut("left");
+      if (signal.aborted) return timeoutError("left");
       const cut = inputs.map((text) => splitTokens(text, TOKENS_MAX));
       return {
         ok: true,

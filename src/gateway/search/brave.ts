@@ -1,8 +1,8 @@
 // Asks Brave's web search API, within its limits, and says what its errors mean.
-import { type Failure, parseObject } from "../../models/index.ts";
-import { boundWait } from "../../platform/retry-after.ts";
-import type { SearchSettings } from "../../platform/settings/index.ts";
-import type { Heard } from "../shared/asking.ts";
+import { parseObject, type UpstreamError } from "../../models/index.ts";
+import { clampRetryAfter } from "../../net/index.ts";
+import type { SearchSettings } from "../../settings/index.ts";
+import type { ServerReply } from "../metered/client.ts";
 import { type EngineKind, fail, judgeStatus, readHitList } from "./engine.ts";
 
 const URL_ITS_OWN = "https://api.search.brave.com/res/v1";
@@ -56,7 +56,7 @@ export function createBrave({ url, api_key }: SearchSettings): EngineKind {
 }
 
 /** A wrong key is 422 here, as a wrong request is: its code, or the field, tells them apart. */
-function judgeError({ status, text }: Heard): Failure {
+function judgeError({ status, text }: ServerReply): UpstreamError {
   if (status !== 422) return judgeStatus(status, WHYS);
   const error = parseObject(text)?.error as Record<string, unknown> | null | undefined;
   const isKeyRefused =
@@ -84,13 +84,13 @@ function cutWords(query: string): string {
  * until it is full again ("1, 15000" · "0, 12" · "1, 1419704"): the longest of those with nothing
  * left. A limit of 0 is none: plans without a limit a month say "50, 0". null: nothing is told.
  */
-function readWindows(header: Heard["header"]): number | null {
+function readWindows(header: ServerReply["header"]): number | null {
   const limits = readList(header("x-ratelimit-limit"));
   const left = readList(header("x-ratelimit-remaining"));
   let longest: number | null = null;
   for (const [index, seconds] of readList(header("x-ratelimit-reset")).entries()) {
     if (limits[index] === 0 || left[index] !== 0) continue;
-    const wait_ms = boundWait(seconds * 1_000);
+    const wait_ms = clampRetryAfter(seconds * 1_000);
     if (wait_ms !== null) longest = Math.max(longest ?? 0, wait_ms);
   }
   return longest;

@@ -1,9 +1,9 @@
 // What a search engine is asked and what it finds.
-import type { Failure, Journey } from "../../models/index.ts";
+import type { CompletionStats, UpstreamError } from "../../models/index.ts";
 import type { Trace } from "../../platform/trace.ts";
-import type { SharedSupply } from "../shared/service.ts";
+import type { MeteredBackend } from "../metered/service.ts";
 
-export interface SearchAsk {
+export interface EngineQuery {
   request_id: string;
   trace: Trace | null;
   account: string;
@@ -16,21 +16,24 @@ export interface SearchAsk {
 }
 
 /** As the engine tells it: what of it reaches a caller is judged behind it. */
-export interface Hit {
+export interface SearchHit {
   title: string;
   url: string;
   snippet: string;
 }
 
-export interface Found {
+export interface SearchOutcome {
   ok: true;
   /** The best first; perhaps more than were asked for. */
-  hits: Hit[];
+  hits: SearchHit[];
 }
 
-export type Search = (ask: SearchAsk, signal: AbortSignal) => Promise<(Found | Failure) & Journey>;
+export type Search = (
+  ask: EngineQuery,
+  signal: AbortSignal,
+) => Promise<(SearchOutcome | UpstreamError) & CompletionStats>;
 
 /** What stands behind the route. */
-export interface SearchEngine extends SharedSupply {
+export interface SearchEngine extends MeteredBackend {
   search: Search;
 }

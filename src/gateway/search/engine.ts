@@ -1,16 +1,16 @@
 // A search engine on a server: how it is asked, how long it is left alone, and how it fares.
 import {
-  createLook,
-  type Failure,
-  joinReplicas,
+  createHealthCheck,
+  createReplicas,
   parseObject,
+  type UpstreamError,
   writeHeaders,
 } from "../../models/index.ts";
-import type { TrustedEgress } from "../../platform/egress/index.ts";
-import type { SearchSettings } from "../../platform/settings/index.ts";
-import { askServer, type Heard } from "../shared/asking.ts";
-import type { SharedSupplyOptions } from "../shared/service.ts";
-import type { Found, Hit, Search, SearchAsk, SearchEngine } from "./contract.ts";
+import type { TrustedEgress } from "../../net/index.ts";
+import type { SearchSettings } from "../../settings/index.ts";
+import { requestServer, type ServerReply } from "../metered/client.ts";
+import type { MeteredBackendOptions } from "../metered/service.ts";
+import type { EngineQuery, Search, SearchEngine, SearchHit, SearchOutcome } from "./contract.ts";
 import { createWait, LONG_WAIT_MS } from "./wait.ts";
 
 /** Twenty hits are some kilobytes: what is larger is no list of them. */
@@ -27,22 +27,22 @@ export interface EngineKind {
   headers: Readonly<Record<string, string>>;
   /** The path of its health; null: it has none. */
   health: string | null;
-  writeQuery(ask: SearchAsk): Record<string, string>;
+  writeQuery(ask: EngineQuery): Record<string, string>;
   /** What tells one request from the others; left out: nothing. */
-  writeHeaders?(ask: SearchAsk): Record<string, string>;
+  writeHeaders?(ask: EngineQuery): Record<string, string>;
   /** Of a reply with status 200. */
-  readHits(reply: Record<string, unknown>): Hit[] | Failure;
+  readHits(reply: Record<string, unknown>): SearchHit[] | UpstreamError;
   /** Of any other. */
-  judgeError(heard: Heard): Failure;
+  judgeError(heard: ServerReply): UpstreamError;
   /** How long it told us to wait, beside `Retry-After`; left out, null: it did not. */
-  readWait?(header: Heard["header"]): number | null;
+  readWait?(header: ServerReply["header"]): number | null;
 }
 
 /** Nothing is asked before its start. */
 export function openEngine(
   kind: EngineKind,
   settings: SearchSettings,
-  { log, ...around }: SharedSupplyOptions,
+  { log, ...around }: MeteredBackendOptions,
 ): SearchEngine {
   const { egress, clock } = around;
   const { connect_timeout_ms, timeout_ms } = settings;
@@ -51,9 +51,9 @@ export function openEngine(
   const headers = writeHeaders({ ...settings, api_key: null }, own);
   const wait = createWait(clock);
   const openLook = (path: string) =>
-    createLook(egress.open(kind.url + path, { headers, connect_timeout_ms }));
+    createHealthCheck(egress.open(kind.url + path, { headers, connect_timeout_ms }));
   const server = createAsking(kind, { ...around, headers, connect_timeout_ms });
-  const { ask: askReplicas, ...replicas } = joinReplicas(
+  const { ask: askReplicas, ...replicas } = createReplicas(
     [
       {
         name: new URL(kind.url).host,
@@ -75,7 +75,7 @@ export function openEngine(
     const waiting = wait.find();
     if (waiting) return { ...waiting, attempts: 0 };
     const { account } = ask;
-    const ending = await askReplicas<Found>({ account, signal }, (asking, _, left_ms) =>
+    const ending = await askReplicas<SearchOutcome>({ account, signal }, (asking, _, left_ms) =>
       asking(ask, signal, left_ms),
     );
     if (!ending.ok && ending.retry_after_ms !== undefined) wait.note(ending.retry_after_ms);
@@ -89,14 +89,18 @@ export function openEngine(
   };
 }
 
-type AskingOptions = Omit<SharedSupplyOptions, "log"> & Parameters<TrustedEgress["open"]>[1];
-type Asking = (ask: SearchAsk, signal: AbortSignal, timeout_ms: number) => Promise<Found | Failure>;
+type AskingOptions = Omit<MeteredBackendOptions, "log"> & Parameters<TrustedEgress["open"]>[1];
+type Asking = (
+  ask: EngineQuery,
+  signal: AbortSignal,
+  timeout_ms: number,
+) => Promise<SearchOutcome | UpstreamError>;
 
 function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptions): Asking {
   return async (ask, signal, timeout_ms) => {
     const url = `${kind.url}${kind.path}?${writeQuery(kind.writeQuery(ask))}`;
     // Connections belong to the host, so that a server for each query costs none.
-    const heard = await askServer(egress.open(url, fixed), {
+    const heard = await requestServer(egress.open(url, fixed), {
       account: ask.account,
       headers: kind.writeHeaders?.(ask) ?? {},
       bytes_max: BYTES_MAX,
@@ -113,7 +117,7 @@ function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptio
   };
 }
 
-function readFound(kind: EngineKind, text: string): Found | Failure {
+function readFound(kind: EngineKind, text: string): SearchOutcome | UpstreamError {
   const reply = parseObject(text);
   if (!reply) return fail("upstream_error", "its reply is no JSON object", 200);
   const hits = kind.readHits(reply);
@@ -121,7 +125,7 @@ function readFound(kind: EngineKind, text: string): Found | Failure {
 }
 
 /** What a list of hits holds; `snippet` is the name that its kind has for it. */
-export function readHitList(list: unknown, snippet: string): Hit[] | null {
+export function readHitList(list: unknown, snippet: string): SearchHit[] | null {
   if (!Array.isArray(list)) return null;
   return list.map((hit: unknown) => {
     const fields = typeof hit === "object" && hit !== null ? hit : {};
@@ -134,7 +138,10 @@ export function readHitList(list: unknown, snippet: string): Hit[] | null {
 }
 
 /** What the status of an error means; `whys` are what its kind has to say of some. */
-export function judgeStatus(status: number, whys: Readonly<Record<number, string>> = {}): Failure {
+export function judgeStatus(
+  status: number,
+  whys: Readonly<Record<number, string>> = {},
+): UpstreamError {
   const told = whys[status];
   switch (status) {
     case 401:
@@ -161,7 +168,11 @@ export function judgeStatus(status: number, whys: Readonly<Record<number, string
  * A refusal that the query itself may have brought about says nothing of the engine: it must not
  * count against it.
  */
-export function fail(code: Failure["code"], why: string, upstream_status: number): Failure {
+export function fail(
+  code: UpstreamError["code"],
+  why: string,
+  upstream_status: number,
+): UpstreamError {
   const elsewhere = upstream_status >= 500 || code === "model_unavailable";
   return { ok: false, code, elsewhere, why, upstream_status };
 }

@@ -1,5 +1,5 @@
 // What of a search engine's hits reaches a caller: safe links, each once, with plain words.
-import type { Hit } from "./contract.ts";
+import type { SearchHit } from "./contract.ts";
 import type { Result } from "./reply.ts";
 import { readPlainText } from "./text.ts";
 
@@ -8,11 +8,11 @@ const SNIPPET_CHARACTERS_MAX = 2_000;
 /** Browsers and servers take no longer ones; an image in a link's place is far longer. */
 const LINK_CHARACTERS_MAX = 4_096;
 
-/** gateway.resources.search_result.p1: at most `results_max`, in the engine's order. */
-export function chooseResults(hits: readonly Hit[], results_max: number): Result[] {
+/** gateway.resources.search_result.p1: at most `resultsMax`, in the engine's order. */
+export function chooseResults(hits: readonly SearchHit[], resultsMax: number): Result[] {
   const results = new Map<string, Result>();
   for (const hit of hits) {
-    if (results.size === results_max) break;
+    if (results.size === resultsMax) break;
     const link = readLink(hit.url);
     if (!link || results.has(link.href)) continue;
     results.set(link.href, {

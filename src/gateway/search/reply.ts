@@ -1,6 +1,6 @@
 // The shape of a search reply, for the document and for the JSON answer.
 import { type Static, Type } from "@sinclair/typebox";
-import { Resource } from "../../platform/shape.ts";
+import { Resource } from "../../platform/schema.ts";
 
 /** gateway.endpoints.post_search */
 export const STATUS = 200;

@@ -1,6 +1,6 @@
 // The body of POST /v1/search: its fields and their bounds.
 import { type Static, Type } from "@sinclair/typebox";
-import { withRules } from "../../platform/shape.ts";
+import { withRules } from "../../platform/schema.ts";
 
 const QUERY_CHARACTERS_MAX = 400;
 const RESULTS_MAX = 20;

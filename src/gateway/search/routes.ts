@@ -1,41 +1,41 @@
 // POST /v1/search.
 import { accountOf } from "../../access/index.ts";
-import type { Door, Meter } from "../../http/index.ts";
-import type { SearchSettings } from "../../platform/settings/index.ts";
-import type { RequestTally } from "../ledger/tally.ts";
-import type { Running } from "../running.ts";
-import { createAnswering } from "../shared/answering.ts";
-import { NO_RETRY, nameSentences, type WriteHeaders } from "../shared/failure.ts";
-import { createSharedService, type SharedSupplyOptions } from "../shared/service.ts";
-import type { SearchAsk } from "./contract.ts";
+import type { RecorderFactory, Router } from "../../http/index.ts";
+import type { SearchSettings } from "../../settings/index.ts";
+import type { InFlight } from "../in-flight.ts";
+import { NO_RETRY, nameSentences, type WriteHeaders } from "../metered/failure.ts";
+import { createMeteredHandler } from "../metered/handler.ts";
+import { createMeteredService, type MeteredBackendOptions } from "../metered/service.ts";
+import type { GatewayRecorder } from "../request-log/recorder.ts";
+import { openSearchEngine } from "./backend.ts";
+import type { EngineQuery } from "./contract.ts";
 import { chooseResults } from "./hits.ts";
-import { createSearchInside } from "./inside.ts";
+import { createInternalSearchClient } from "./internal-client.ts";
 import { SearchReply, STATUS, writeSearchReply } from "./reply.ts";
 import { readWish, SearchRequest } from "./request.ts";
-import { openSearchEngine } from "./supply.ts";
 import { LONG_WAIT_MS } from "./wait.ts";
 
 const PATH = "/v1/search";
 const WHO = "search engine";
 
-export interface SearchOptions extends SharedSupplyOptions {
+export interface SearchOptions extends MeteredBackendOptions {
   settings: SearchSettings;
-  meter: Meter<RequestTally>;
-  running: Running;
+  meter: RecorderFactory<GatewayRecorder>;
+  running: InFlight;
 }
 
 /** gateway.does.3: web search, for keys with its scope. */
-export function openSearch(door: Door, { settings, meter, running, ...around }: SearchOptions) {
+export function openSearch(door: Router, { settings, meter, running, ...around }: SearchOptions) {
   const { clock, log } = around;
   // gateway.limits.search_quota, gateway.limits.shared_capacity
-  const service = createSharedService({
+  const service = createMeteredService({
     name: "search",
     clock,
     plan: settings,
     open: (plan) => openSearchEngine(plan, around),
   });
   const own = { service, running, clock, log, writeHeaders, route: `POST ${PATH}`, who: WHO };
-  const answer = createAnswering(own);
+  const answer = createMeteredHandler(own);
   // gateway.endpoints.post_search; gateway.limits.body_size: the door's own 100 KB.
   door.post(
     PATH,
@@ -65,13 +65,13 @@ export function openSearch(door: Door, { settings, meter, running, ...around }: 
       const account = accountOf(caller);
       // Half a surrogate pair is no text: neither an engine nor a strict caller takes it.
       const query = body.query.toWellFormed();
-      const ask: SearchAsk = { request_id, trace, account, ...readWish({ ...body, query }) };
+      const ask: EngineQuery = { request_id, trace, account, ...readWish({ ...body, query }) };
       const found = await answer(visit, ({ search }, signal) => search(ask, signal));
       const results = chooseResults(found.answer.hits, ask.max_results);
       return [STATUS, writeSearchReply(ask.query, results), found.headers];
     },
   );
-  return { ...service, inside: createSearchInside({ ...own, meter }) };
+  return { ...service, inside: createInternalSearchClient({ ...own, meter }) };
 }
 
 /** gateway.errors.headers.x_should_retry: unlike those of embeddings, 502 and 504 carry none. */

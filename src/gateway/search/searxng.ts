@@ -1,6 +1,6 @@
 // Asks SearXNG, which asks other search engines: its JSON format, and what its errors mean.
 import { writeRequestHeaders } from "../../models/index.ts";
-import type { SearchSettings } from "../../platform/settings/index.ts";
+import type { SearchSettings } from "../../settings/index.ts";
 import { type EngineKind, fail, judgeStatus, readHitList } from "./engine.ts";
 
 const REFUSED =

@@ -33,7 +33,7 @@ const NAMED = nameEntities();
 const TRICKS = /(?!\s)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
 /** At most so many characters, the last of which is "…" where more was said. */
-export function readPlainText(markup: string, characters_max: number): string {
+export function readPlainText(markup: string, charactersMax: number): string {
   const text = markup
     .slice(0, RAW_CHARACTERS_MAX)
     .toWellFormed()
@@ -43,7 +43,7 @@ export function readPlainText(markup: string, characters_max: number): string {
     .replace(TRICKS, "")
     .replace(/\s+/g, " ")
     .trim();
-  return cutText(text, characters_max);
+  return cutText(text, charactersMax);
 }
 
 function replaceTag(tag: string, name: string | undefined): string {
@@ -64,16 +64,16 @@ function replaceEntity(entity: string, decimal?: string, hex?: string, name?: st
 
 const WINDOWS = new TextDecoder("windows-1252");
 
-function cutText(text: string, characters_max: number): string {
-  if (text.length <= characters_max) return text;
+function cutText(text: string, charactersMax: number): string {
+  if (text.length <= charactersMax) return text;
   let count = 0;
   let end = 0;
   let at = 0;
   for (const character of text) {
     count += 1;
     // The last place is that of the "…".
-    if (count === characters_max) end = at;
-    if (count > characters_max) return `${text.slice(0, end).trimEnd()}…`;
+    if (count === charactersMax) end = at;
+    if (count > charactersMax) return `${text.slice(0, end).trimEnd()}…`;
     at += character.length;
   }
   return text;

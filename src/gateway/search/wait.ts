@@ -1,5 +1,5 @@
 // How long a search engine told us to wait: until then it is not asked again.
-import type { Failure } from "../../models/index.ts";
+import type { UpstreamError } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 
 /** Callers wait for a minute by themselves; for longer an engine is as good as gone. */
@@ -7,7 +7,7 @@ export const LONG_WAIT_MS = 60_000;
 
 export interface Wait {
   /** null: it may be asked. */
-  find(): Failure | null;
+  find(): UpstreamError | null;
   /** It told us to wait for so long from now on. */
   note(wait_ms: number): void;
   /** 0: it may be asked. */

@@ -6,8 +6,8 @@ import { getRanks } from "./ranks.ts";
 /** So much is counted at once, since the pattern's time is not linear in every text. */
 const SLICE_CHARACTERS = 2_048;
 
-/** Tokens of all the texts, or some number beyond `tokens_max`, where it stops to count. */
-export async function countBundled(texts: Iterable<string>, tokens_max: number): Promise<number> {
+/** Tokens of all the texts, or some number beyond `tokensMax`, where it stops to count. */
+export async function countBundled(texts: Iterable<string>, tokensMax: number): Promise<number> {
   const ranks = await getRanks();
   let count = 0;
   for (const text of texts) {
@@ -15,7 +15,7 @@ export async function countBundled(texts: Iterable<string>, tokens_max: number):
       for (const [piece] of slice.matchAll(O200K_TOKEN_SPLIT_REGEX)) {
         count += countMerged(Buffer.from(piece).toString("latin1"), ranks);
       }
-      if (count > tokens_max) return count;
+      if (count > tokensMax) return count;
     }
   }
   return count;

@@ -1,5 +1,5 @@
 // The tokens of o200k by rank: read at first need.
-import ranks_path from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
+import ranksPath from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
 
 /** The rank of every token, by its bytes as Latin-1: the lower, the earlier it is merged. */
 export type Ranks = ReadonlyMap<string, number>;
@@ -16,7 +16,7 @@ export function getRanks(): Promise<Ranks> {
 /** A line of the file is a token's bytes in base64 and its rank; the ranks are in order. */
 async function loadRanks(): Promise<Ranks> {
   const ranks = new Map<string, number>();
-  const lines = await Bun.file(ranks_path).text();
+  const lines = await Bun.file(ranksPath).text();
   for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
     ranks.set(atob(lines.slice(start, lines.indexOf(" ", start))), ranks.size);
   }

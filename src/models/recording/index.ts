@@ -1,3 +1,4 @@
 // Recordings: what the servers of models answered, kept with its timing, and played back.
-export { openReplay } from "./reading.ts";
-export { openRecorder } from "./record.ts";
+
+export { openRecorder } from "./recorder.ts";
+export { openReplay } from "./replay-file.ts";

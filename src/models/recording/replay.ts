@@ -1,17 +1,23 @@
 // Plays what was recorded in place of the servers of models, none of which is asked.
 import { type Clock, nextTurn, wait } from "../../platform/clock.ts";
-import type { OpenSupply } from "../supply.ts";
-import type { Answer, Ask, Ear, Ending, Failure } from "../upstream/contract.ts";
-import { endAtLeaving } from "../upstream/leaving.ts";
-import { explainCut } from "../upstream/openai-failure.ts";
-import { hashAsk, type Take } from "./recording.ts";
+import type { OpenBackend } from "../backend.ts";
+import { abortOnDisconnect } from "../providers/abort.ts";
+import type {
+  Complete,
+  Completion,
+  ModelRequest,
+  OnChunk,
+  UpstreamError,
+} from "../providers/contract.ts";
+import { timeoutError } from "../providers/openai/errors.ts";
+import { hashRequest, type RecordedReply } from "./format.ts";
 
-export type Played = Pick<Take, "told" | "ended_ms" | "ending">;
+export type ReplayedReply = Pick<RecordedReply, "told" | "ended_ms" | "ending">;
 
 /** So many pieces that are due go out in one turn of the event loop. */
 const PIECES_A_TURN = 64;
 
-const MISSING: Failure = {
+const MISSING: UpstreamError = {
   ok: false,
   code: "model_unavailable",
   elsewhere: false,
@@ -19,18 +25,18 @@ const MISSING: Failure = {
 };
 
 /** What was recorded of each ask, in its order. */
-export function createShelf() {
-  const shelf = new Map<string, { takes: Played[]; next: number }>();
+export function createReplayLibrary() {
+  const shelf = new Map<string, { takes: ReplayedReply[]; next: number }>();
   return {
-    add({ model, key, told, ended_ms, ending }: Take): void {
+    add({ model, key, told, ended_ms, ending }: RecordedReply): void {
       const place = `${key} ${model}`;
       const found = shelf.get(place) ?? { takes: [], next: 0 };
       found.takes.push({ told, ended_ms, ending });
       shelf.set(place, found);
     },
     /** One after the other, and the last one again and again; undefined: it was never asked. */
-    next(model: string, ask: Ask): Played | undefined {
-      const found = shelf.get(`${hashAsk(ask)} ${model}`);
+    next(model: string, ask: ModelRequest): ReplayedReply | undefined {
+      const found = shelf.get(`${hashRequest(ask)} ${model}`);
       if (!found) return undefined;
       const take = found.takes[found.next];
       if (found.next < found.takes.length - 1) found.next += 1;
@@ -38,10 +44,10 @@ export function createShelf() {
     },
   };
 }
-export type Shelf = ReturnType<typeof createShelf>;
+export type ReplayLibrary = ReturnType<typeof createReplayLibrary>;
 
 /** Supplies without servers: nobody counts tokens, and nobody is ever down. */
-export function createReplay(shelf: Shelf): OpenSupply {
+export function createReplay(shelf: ReplayLibrary): OpenBackend {
   return ({ id }, { clock }) => ({
     answer: replay((ask) => shelf.next(id, ask), clock),
     count: async () => null,
@@ -52,20 +58,23 @@ export function createReplay(shelf: Shelf): OpenSupply {
 }
 
 /** Each piece at its time since the ask; what an ear has held back comes as soon as it may. */
-export function replay(find: (ask: Ask) => Played | undefined, clock: Clock): Answer {
-  return endAtLeaving(async (ask, ear, signal) => {
+export function replay(
+  find: (ask: ModelRequest) => ReplayedReply | undefined,
+  clock: Clock,
+): Complete {
+  return abortOnDisconnect(async (ask, onChunk, signal) => {
     const take = find(ask);
-    return take ? play(take, { ear, signal, clock }) : { ...MISSING };
+    return take ? play(take, { onChunk, signal, clock }) : { ...MISSING };
   });
 }
 
 interface Playing {
-  ear: Ear;
+  onChunk: OnChunk;
   signal: AbortSignal;
   clock: Clock;
 }
 
-async function play(take: Played, { ear, signal, clock }: Playing): Promise<Ending> {
+async function play(take: ReplayedReply, { onChunk, signal, clock }: Playing): Promise<Completion> {
   const asked_ms = clock.monotonic();
   let unbroken = 0;
   const reach = (at_ms: number): Promise<unknown> | undefined => {
@@ -77,8 +86,8 @@ async function play(take: Played, { ear, signal, clock }: Playing): Promise<Endi
   for (const { at_ms, piece } of take.told) {
     const pause = reach(at_ms);
     if (pause) await pause;
-    if (signal.aborted) return explainCut("left");
-    const held = ear(piece);
+    if (signal.aborted) return timeoutError("left");
+    const held = onChunk(piece);
     if (held) await held;
   }
   await reach(take.ended_ms);

@@ -1,6 +1,6 @@
 // The breaker of one replica: which fails too often is passed over, and then tried again.
 import type { Clock } from "../../platform/clock.ts";
-import type { Failure, Outcome } from "../upstream/contract.ts";
+import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
 
 /** So many failures within the window open it. */
 const FAILURES_MAX = 5;
@@ -11,7 +11,7 @@ const OPEN_MS = 30_000;
 const SUCCESSES_NEEDED = 2;
 
 /** One request to the replica, as the breaker sees it. */
-export interface Trial {
+export interface BreakerTrial {
   /** It is the one that tries whether the replica has recovered. */
   isTrial: boolean;
   /** How much had been heard of the replica when it began. */
@@ -22,12 +22,12 @@ export interface Breaker {
   /** False: others are asked while there are any. */
   mayAsk(): boolean;
   /** The failure that stands for its silence; null: it has been heard since, whatever it said. */
-  findSilence(): Failure | null;
-  begin(): Trial;
+  findSilence(): UpstreamError | null;
+  begin(): BreakerTrial;
   /** null: nothing that says anything of it, such as a bug of ours. */
-  end(trial: Trial, ending: Outcome | null): void;
+  end(trial: BreakerTrial, ending: UpstreamResult | null): void;
   /** It was heard: it is there, whatever becomes of the requests; the trial of which it was. */
-  hear(trial?: Trial): void;
+  hear(trial?: BreakerTrial): void;
   /** How much has been heard of it so far. */
   countHeard(): number;
   close(): void;
@@ -38,7 +38,7 @@ export interface BreakerOptions {
   /** It was closed until now, or open. */
   onTurn(isOpen: boolean): void;
   /** It begins to try the replica in so many milliseconds. */
-  onOpen(open_ms: number): void;
+  onOpen(openMs: number): void;
   /** The one that tries the replica was heard: another may. */
   onHeard(): void;
 }
@@ -50,18 +50,18 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
   /** When it failed lately; the oldest first. */
   let failures: number[] = [];
   /** null: it is closed. */
-  let open_until: number | null = null;
+  let openUntil: number | null = null;
   /** null: none is under way of which nothing was heard yet. */
-  let tried: Trial | null = null;
+  let tried: BreakerTrial | null = null;
   let successes = 0;
   let heard = 0;
   /** Failures in a row without anything heard of the replica. */
   let silences = 0;
-  let silence: Failure | null = null;
+  let silence: UpstreamError | null = null;
 
   /** It is open, and it is time to try the replica. */
-  const isTrying = () => open_until !== null && clock.monotonic() >= open_until;
-  const hear = (trial?: Trial) => {
+  const isTrying = () => openUntil !== null && clock.monotonic() >= openUntil;
+  const hear = (trial?: BreakerTrial) => {
     heard += 1;
     silences = 0;
     // It answers. However long the answer may be, the next one may try as well.
@@ -71,35 +71,35 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
     }
   };
   const open = () => {
-    const isTurn = open_until === null;
-    open_until = clock.monotonic() + OPEN_MS;
+    const isTurn = openUntil === null;
+    openUntil = clock.monotonic() + OPEN_MS;
     failures = [];
     successes = 0;
     if (isTurn) onTurn(true);
     onOpen(OPEN_MS);
   };
   const close = () => {
-    const isTurn = open_until !== null;
-    open_until = null;
+    const isTurn = openUntil !== null;
+    openUntil = null;
     failures = [];
     tried = null;
     silences = 0;
     if (isTurn) onTurn(false);
   };
   const noteFailure = (isTrial: boolean) => {
-    if (open_until !== null) {
+    if (openUntil !== null) {
       // What began before it opened, or was asked for want of others, changes nothing.
       if (isTrial) open();
       return;
     }
     const now = clock.monotonic();
-    failures = failures.filter((failed_at) => now - failed_at < WINDOW_MS);
+    failures = failures.filter((failedAt) => now - failedAt < WINDOW_MS);
     failures.push(now);
     if (failures.length >= FAILURES_MAX) open();
   };
 
   return {
-    mayAsk: () => open_until === null || (!tried && isTrying()),
+    mayAsk: () => openUntil === null || (!tried && isTrying()),
     findSilence: () => (silences >= FAILURES_MAX ? silence : null),
     begin() {
       const isTrial = !tried && isTrying();
@@ -108,13 +108,13 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
       return trial;
     },
     end(trial, ending) {
-      const { isTrial, heard: heard_before } = trial;
+      const { isTrial, heard: heardBefore } = trial;
       if (tried === trial) tried = null;
       const sign = ending && readSign(ending);
       if (!ending || sign === "nothing") return;
       if (ending.ok || !ending.silent) hear();
       // Where others were answered meanwhile, it is there.
-      else if (ending.silent === "surely" && heard === heard_before) {
+      else if (ending.silent === "surely" && heard === heardBefore) {
         silences += 1;
         silence = ending;
       }
@@ -128,7 +128,7 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
   };
 }
 
-function readSign(ending: Outcome): Sign {
+function readSign(ending: UpstreamResult): Sign {
   if (ending.ok) return "good";
   const { code, elsewhere } = ending;
   // The caller left, which tells nothing of the replica.

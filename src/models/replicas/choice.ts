@@ -1,5 +1,5 @@
 // Which of a model's replicas is asked next: the one with the fewest requests in flight that may.
-import type { Failure } from "../upstream/contract.ts";
+import type { UpstreamError } from "../providers/contract.ts";
 import type { Replica } from "./replica.ts";
 
 export interface Choice<S> {
@@ -7,7 +7,7 @@ export interface Choice<S> {
    * null: some may be asked, and none of them has a free place. A failure: none may be asked at
    * all, or all have been.
    */
-  choose(tried: readonly Replica<S>[]): Replica<S> | Failure | null;
+  choose(tried: readonly Replica<S>[]): Replica<S> | UpstreamError | null;
   /** Among equals they take turns: who comes behind this one is next. */
   passOn(chosen: Replica): void;
 }
@@ -24,9 +24,9 @@ export function createChoice<S>(replicas: readonly Replica<S>[], max_in_flight: 
     let best: Replica<S> | null | undefined;
     for (let n = 0; n < replicas.length; n++) {
       const replica = replicas[(turn + n) % replicas.length]!;
-      if (best && replica.in_flight >= best.in_flight) continue;
+      if (best && replica.inFlight >= best.inFlight) continue;
       if (!replica.health.isHealthy() || !isFit(replica)) continue;
-      if (replica.in_flight < places) best = replica;
+      if (replica.inFlight < places) best = replica;
       else best ??= null;
     }
     return best;
@@ -34,7 +34,7 @@ export function createChoice<S>(replicas: readonly Replica<S>[], max_in_flight: 
   return {
     choose(tried) {
       // Most models have one server, and it is well: one look is all that a request costs.
-      if (only && tried.length === 0 && only.in_flight < places) {
+      if (only && tried.length === 0 && only.inFlight < places) {
         if (only.health.isHealthy() && only.breaker.mayAsk()) return only;
       }
       const isNew = (replica: Replica<S>) => tried.length === 0 || !tried.includes(replica);
@@ -51,7 +51,7 @@ export function createChoice<S>(replicas: readonly Replica<S>[], max_in_flight: 
   };
 }
 
-function explainNone(replicas: readonly Replica[]): Failure {
+function explainNone(replicas: readonly Replica[]): UpstreamError {
   for (const { health, breaker } of replicas) {
     const silence = health.isHealthy() && breaker.findSilence();
     // The same again, without the wait for it; an attempt would have nothing new to say.

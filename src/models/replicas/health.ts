@@ -1,8 +1,9 @@
 // The health of one replica, looked at again and again: whoever does not answer is not asked.
+
+import { OWN_ACCOUNT, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
-import { OWN_ACCOUNT, type TrustedServer } from "../../platform/egress/index.ts";
-import type { ModelSettings } from "../../platform/settings/index.ts";
-import { askWhole } from "../upstream/whole.ts";
+import type { ModelSettings } from "../../settings/index.ts";
+import { fetchText } from "../providers/fetch-text.ts";
 
 /** So long a look may take. */
 const TIMEOUT_MS = 5_000;
@@ -14,10 +15,10 @@ const MISSES_MAX = 2;
 const BYTES_MAX = 65_536;
 
 /** `unwell`: it says so · `silent`: it says nothing in time · `refused`: nothing listens. */
-export type Seen = "alive" | "unwell" | "silent" | "refused";
-export type Look = (signal: AbortSignal) => Promise<Seen>;
+export type HealthStatus = "alive" | "unwell" | "silent" | "refused";
+export type CheckHealth = (signal: AbortSignal) => Promise<HealthStatus>;
 
-export interface Health {
+export interface ReplicaHealth {
   isHealthy(): boolean;
   /** A request has met silence: it looks again at once, if it has not just looked. */
   doubt(): void;
@@ -28,9 +29,9 @@ export interface Health {
   stop(): void;
 }
 
-export interface HealthOptions {
-  look: Look;
-  every_ms: number;
+export interface ReplicaHealthOptions {
+  look: CheckHealth;
+  everyMs: number;
   clock: Clock;
   /** How much has been heard of the replica so far, by its requests. */
   countHeard(): number;
@@ -45,7 +46,7 @@ export interface HealthOptions {
 }
 
 /** One that is never looked at: it is always believed healthy. */
-export const UNWATCHED: Health = {
+export const UNWATCHED: ReplicaHealth = {
   isHealthy: () => true,
   doubt() {},
   forgive() {},
@@ -53,17 +54,17 @@ export const UNWATCHED: Health = {
   stop() {},
 };
 
-export function createHealth(options: HealthOptions): Health {
-  const { look, every_ms, clock, countHeard, onAlive, onTurn, onBug } = options;
+export function createHealth(options: ReplicaHealthOptions): ReplicaHealth {
+  const { look, everyMs, clock, countHeard, onAlive, onTurn, onBug } = options;
   let isHealthy = true;
   let misses = 0;
-  let looked_at = 0;
+  let lookedAt = 0;
   /** null: it does not watch. */
   let watching: AbortController | null = null;
   /** null: it is looking right now, or does not watch. */
   let cancelNext: Cancel | null = null;
 
-  const judge = (seen: Seen, wasHeard: boolean) => {
+  const judge = (seen: HealthStatus, wasHeard: boolean) => {
     if (seen === "alive") {
       misses = 0;
       onAlive();
@@ -90,17 +91,17 @@ export function createHealth(options: HealthOptions): Health {
   };
   const watch = async (stopped: AbortSignal) => {
     cancelNext = null;
-    looked_at = clock.monotonic();
+    lookedAt = clock.monotonic();
     await lookOnce(stopped);
     if (stopped.aborted) return;
-    const next_ms = misses === 0 ? every_ms : Math.min(DOUBT_MS, every_ms);
+    const next_ms = misses === 0 ? everyMs : Math.min(DOUBT_MS, everyMs);
     cancelNext = clock.after(next_ms, () => void watch(stopped));
   };
 
   return {
     isHealthy: () => isHealthy,
     doubt() {
-      if (!watching || !cancelNext || clock.monotonic() - looked_at < DOUBT_MS) return;
+      if (!watching || !cancelNext || clock.monotonic() - lookedAt < DOUBT_MS) return;
       cancelNext();
       void watch(watching.signal);
     },
@@ -141,9 +142,9 @@ export function nameHealth({ health }: { health: string }): string {
 }
 
 /** Asks a server how it is; one without such a route says so, and is alive. */
-export function createLook(server: TrustedServer): Look {
+export function createHealthCheck(server: TrustedServer): CheckHealth {
   return async (signal) => {
-    const reply = await askWhole(server, { account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal });
+    const reply = await fetchText(server, { account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal });
     if (reply.status !== null) return reply.status < 500 ? "alive" : "unwell";
     return reply.failure === "refused" ? "refused" : "silent";
   };

@@ -2,7 +2,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
-import { createHealth, type Health, type Look, UNWATCHED } from "./health.ts";
+import { type CheckHealth, createHealth, type ReplicaHealth, UNWATCHED } from "./health.ts";
 
 export interface ReplicaServer<S> {
   /** Host and port, for the operator's log only. */
@@ -10,15 +10,15 @@ export interface ReplicaServer<S> {
   /** What asks it. */
   server: S;
   /** null: its health is not looked at. */
-  look: Look | null;
+  look: CheckHealth | null;
 }
 
 export interface Replica<S = unknown> {
   index: number;
   server: S;
   breaker: Breaker;
-  health: Health;
-  in_flight: number;
+  health: ReplicaHealth;
+  inFlight: number;
 }
 
 export interface ReplicaOptions {
@@ -45,18 +45,18 @@ export function createReplica<S>(
       if (isOpen) log.warn(`a ${who} fails again and again; others are asked first`, fields);
       else log.info(`a ${who} has recovered from its failures`, fields);
     },
-    onOpen(open_ms) {
+    onOpen(openMs) {
       onChange();
-      clock.after(open_ms, onChange);
+      clock.after(openMs, onChange);
     },
     onHeard: onChange,
   });
   if (!look) {
-    return { index, server, breaker, health: UNWATCHED, in_flight: 0 };
+    return { index, server, breaker, health: UNWATCHED, inFlight: 0 };
   }
   const health = createHealth({
     look,
-    every_ms: health_every_ms,
+    everyMs: health_every_ms,
     clock,
     countHeard: breaker.countHeard,
     onAlive: () => breaker.hear(),
@@ -67,5 +67,5 @@ export function createReplica<S>(
       onChange();
     },
   });
-  return { index, server, breaker, health, in_flight: 0 };
+  return { index, server, breaker, health, inFlight: 0 };
 }

@@ -1,19 +1,22 @@
 // Several replicas of one model: who is asked, who waits for a place, and who takes over.
 import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Failure, Journey, Outcome } from "../upstream/contract.ts";
-import { createPlaces, type Place, type Run } from "./places.ts";
+import type { CompletionStats, UpstreamError, UpstreamResult } from "../providers/contract.ts";
 import { createReplica, type Replica, type ReplicaServer } from "./replica.ts";
+import { type CallServer, createReplicaSlots, type ReplicaSlot } from "./slots.ts";
 
 /** Who asks for something: the account in whose turn a place is taken. */
-export interface Wish {
+export interface ReplicaRequest {
   account: string;
   signal: AbortSignal;
 }
 
 export interface Replicas<S> {
   /** Asks one of them, and another where that one fails in a way that another may not. */
-  ask<E extends Outcome>(wish: Wish, run: Run<S, E>): Promise<(E | Failure) & Journey>;
+  ask<E extends UpstreamResult>(
+    wish: ReplicaRequest,
+    run: CallServer<S, E>,
+  ): Promise<(E | UpstreamError) & CompletionStats>;
   /** True: none of them would answer. */
   isDown(): boolean;
   /** Forgets what was held against them: their unit has just been started. */
@@ -41,7 +44,7 @@ export interface ReplicasOptions {
 const ANSWERS_MAX = 3;
 
 /** Joins replicas into one. */
-export function joinReplicas<S>(
+export function createReplicas<S>(
   servers: readonly ReplicaServer<S>[],
   options: ReplicasOptions,
 ): Replicas<S> {
@@ -50,18 +53,21 @@ export function joinReplicas<S>(
   const replicas = servers.map((server, index) =>
     createReplica(server, index, { ...options, onChange: () => places.serve() }),
   );
-  const places = createPlaces(replicas, { ...options, isStopped: () => isStopped });
+  const places = createReplicaSlots(replicas, { ...options, isStopped: () => isStopped });
 
-  const ask = async <E extends Outcome>({ account, signal }: Wish, run: Run<S, E>) => {
+  const ask = async <E extends UpstreamResult>(
+    { account, signal }: ReplicaRequest,
+    run: CallServer<S, E>,
+  ) => {
     const began = clock.monotonic();
     let isHeard = false;
-    let asked: Place<S> | null = null;
+    let asked: ReplicaSlot<S> | null = null;
     const hear = () => {
       isHeard = true;
       // A long stream shows all the while that its server is there.
       asked!.replica.breaker.hear(asked!.trial);
     };
-    let ending: ((E | Failure) & Journey) | null = null;
+    let ending: ((E | UpstreamError) & CompletionStats) | null = null;
     let tried: readonly Replica<S>[] = [];
     let attempts = 0;
     let answers = 0;

@@ -9,11 +9,11 @@ export interface Schedule {
   /** Whether it runs in every hour of its days: then it is an interval, which is real time. */
   isEveryHour: boolean;
   /** The earliest named time that is not before this one; null: there is none. */
-  earliest(from_ms: number): number | null;
+  earliest(fromMs: number): number | null;
   /** The latest named time that is not after this one; null: there is none. */
-  latest(to_ms: number): number | null;
+  latest(toMs: number): number | null;
   /** How many named times lie in [from, to); counting ends where it has reached `most`. */
-  count(from_ms: number, to_ms: number, most: number): number;
+  count(fromMs: number, toMs: number, most: number): number;
 }
 
 export type ScheduleReading = { ok: true; schedule: Schedule } | { ok: false; fault: string };
@@ -32,7 +32,7 @@ const MONTHS = /^(?:[\d*/,-]|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)+$/
 const WEEKDAYS = /^(?:[\d*/,-]|SUN|MON|TUE|WED|THU|FRI|SAT)+$/i;
 
 /** The fields in their order: what each is called, what it is made of, and what may stand there. */
-const FIELDS: readonly [name: string, made_of: RegExp, values: string][] = [
+const FIELDS: readonly [name: string, madeOf: RegExp, values: string][] = [
   ["first field, the minute,", NUMBERS, "0 to 59"],
   ["second field, the hour,", NUMBERS, "0 to 23"],
   ["third field, the day of the month,", NUMBERS, "1 to 31"],
@@ -53,7 +53,7 @@ export function readSchedule(text: string): ScheduleReading {
         "month, day of the week), such as `30 9 * * MON-FRI`.",
     );
   }
-  const odd = FIELDS.findIndex(([, made_of], at) => !made_of.test(fields[at]!));
+  const odd = FIELDS.findIndex(([, madeOf], at) => !madeOf.test(fields[at]!));
   const wrong = odd === -1 && !isTaken(fields) ? findWrong(fields) : odd;
   if (wrong !== -1) {
     const [name, , values] = FIELDS[wrong]!;
@@ -102,28 +102,28 @@ function openSchedule(fields: readonly string[]): Schedule {
 
   return {
     isEveryHour: hours.length === 24,
-    earliest(from_ms) {
-      const day = dayOf(from_ms);
-      if (from_ms <= day + last && days.match(new Date(day))) {
-        return day + times.find((time) => day + time >= from_ms)!;
+    earliest(fromMs) {
+      const day = dayOf(fromMs);
+      if (fromMs <= day + last && days.match(new Date(day))) {
+        return day + times.find((time) => day + time >= fromMs)!;
       }
       const next = days.nextRun(new Date(day));
       return next && next.getTime() + first;
     },
-    latest(to_ms) {
-      const day = dayOf(to_ms);
-      if (to_ms >= day + first && days.match(new Date(day))) {
-        return day + times.findLast((time) => day + time <= to_ms)!;
+    latest(toMs) {
+      const day = dayOf(toMs);
+      if (toMs >= day + first && days.match(new Date(day))) {
+        return day + times.findLast((time) => day + time <= toMs)!;
       }
       const [before] = days.previousRuns(1, new Date(day));
       return before ? before.getTime() + last : null;
     },
-    count(from_ms, to_ms, most) {
+    count(fromMs, toMs, most) {
       let found = 0;
-      for (let day = dayOf(from_ms); day < to_ms && found < most; day += DAY_MS) {
+      for (let day = dayOf(fromMs); day < toMs && found < most; day += DAY_MS) {
         if (!days.match(new Date(day))) continue;
-        const isWhole = from_ms <= day + first && day + last < to_ms;
-        const isIn = (time: number) => day + time >= from_ms && day + time < to_ms;
+        const isWhole = fromMs <= day + first && day + last < toMs;
+        const isIn = (time: number) => day + time >= fromMs && day + time < toMs;
         found += isWhole ? times.length : times.filter(isIn).length;
       }
       return Math.min(found, most);

@@ -5,11 +5,11 @@ export interface Stretch {
   /** Its first instant, where the clocks were changed; -Infinity: they never had been. */
   start_ms: number;
   /** The instant of the next change, which is no longer in it; Infinity: there is none. */
-  end_ms: number;
+  endMs: number;
   /** What the clocks show, less the instant. */
-  offset_ms: number;
+  offsetMs: number;
   /** The offset before `start_ms`; where nothing was before, the same. */
-  offset_before_ms: number;
+  offsetBeforeMs: number;
 }
 
 export const ZONE_CHARACTERS_MAX = 64;
@@ -40,13 +40,13 @@ export function stretchAt(zone: string, time_ms: number): Stretch {
   // Asked for what lies before, the runtime does not tell a change at this very instant.
   const start = inZone(zone, time_ms + 1).getTimeZoneTransition("previous");
   const end = inZone(zone, time_ms).getTimeZoneTransition("next");
-  const offset_ms = offsetAt(zone, time_ms);
+  const offsetMs = offsetAt(zone, time_ms);
   const start_ms = start?.epochMilliseconds ?? -Infinity;
   return {
     start_ms,
-    end_ms: end?.epochMilliseconds ?? Infinity,
-    offset_ms,
-    offset_before_ms: start ? offsetAt(zone, start_ms - 1) : offset_ms,
+    endMs: end?.epochMilliseconds ?? Infinity,
+    offsetMs,
+    offsetBeforeMs: start ? offsetAt(zone, start_ms - 1) : offsetMs,
   };
 }
 

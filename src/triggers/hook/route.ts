@@ -1,15 +1,15 @@
 // The route to which others send signed requests that fire a trigger.
 import { Type } from "@sinclair/typebox";
-import type { Door } from "../../http/index.ts";
-import { createSecretPairs } from "../../platform/signing/secret-pair.ts";
-import type { Around } from "../around.ts";
+import { createSecretPairs } from "../../crypto/index.ts";
+import type { Router } from "../../http/index.ts";
+import type { TriggersDeps } from "../deps.ts";
 import { FireReceipt } from "../fire.ts";
-import type { FireTrigger } from "../firing.ts";
+import type { FireTrigger } from "../fire-run.ts";
 import { triggerStore } from "../store/index.ts";
-import { createReceiving } from "./receiving.ts";
-import { createVerifying } from "./verifying.ts";
+import { createHookHandler } from "./handler.ts";
+import { createHookVerifier } from "./signature.ts";
 
-type HookAround = Pick<Around, "database" | "clock" | "disk" | "secrets" | "settings">;
+type HookAround = Pick<TriggersDeps, "database" | "clock" | "disk" | "secrets" | "settings">;
 
 /** agents.endpoints.triggers.p4 agents.limits.body_size */
 const BODY_BYTES_MAX = 64 * 1024;
@@ -48,12 +48,12 @@ const HOOK = {
 } as const;
 
 /** agents.endpoints.triggers.p3 */
-export function openHook(door: Door, fire: FireTrigger, around: HookAround): void {
-  const { database, clock, disk, secrets, settings } = around;
+export function openHook(door: Router, fire: FireTrigger, deps: HookAround): void {
+  const { database, clock, disk, secrets, settings } = deps;
   const triggers = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
-  const verify = createVerifying({ triggers, pairs, secrets, clock });
-  const receive = createReceiving({ triggers, fire, clock, disk, settings });
+  const verify = createHookVerifier({ triggers, pairs, secrets, clock });
+  const receive = createHookHandler({ triggers, fire, clock, disk, settings });
   // agents.errors.triggers_unavailable
   const requireAble = () => secrets.require("trigger");
   door.signed(

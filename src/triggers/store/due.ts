@@ -1,6 +1,6 @@
 // What is due by its schedule, when the next one is, and schedules that are put right.
 import { Type } from "@sinclair/typebox";
-import { type Db, sql, type Tx } from "../../platform/database/index.ts";
+import { type Db, sql, type Tx } from "../../database/index.ts";
 import { TriggerRow } from "../trigger.ts";
 
 /** How many of an account's triggers may fire now. */
@@ -10,7 +10,7 @@ export interface DueTurn {
 }
 
 /** A place in the order in which triggers are due. */
-export interface DuePlace {
+export interface DuePosition {
   next_fire_at: number;
   id: string;
 }
@@ -65,7 +65,7 @@ export async function findNextDue(db: Db, after: number): Promise<number | undef
 }
 
 /** A page of triggers with an instant to come, in the order in which they are due. */
-export function listTimed(db: Db, after: DuePlace, limit: number): Promise<TriggerRow[]> {
+export function listTimed(db: Db, after: DuePosition, limit: number): Promise<TriggerRow[]> {
   const { next_fire_at, id } = after;
   return db.all(
     TriggerRow,

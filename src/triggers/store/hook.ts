@@ -1,9 +1,9 @@
 // What a signed request asks of the database before it may fire its trigger.
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../access/holds/store.ts";
-import { type Db, sql } from "../../platform/database/index.ts";
+import { type Db, sql } from "../../database/index.ts";
 import { NO_ID } from "../../platform/ids.ts";
-import { Row } from "../../platform/shape.ts";
+import { Row } from "../../platform/schema.ts";
 import { FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
 

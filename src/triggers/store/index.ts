@@ -1,8 +1,9 @@
 // Triggers and their fires in the database: each write one transaction.
-import { store } from "../../platform/database/index.ts";
-import type { SealedSecret } from "../../platform/secrets/store.ts";
+
+import type { SealedSecret } from "../../crypto/store.ts";
+import { store } from "../../database/index.ts";
 import type { TriggerRow } from "../trigger.ts";
-import { listArchived, pauseArchived } from "./archiving.ts";
+import { listArchived, pauseArchived } from "./archive.ts";
 import {
   change,
   create,
@@ -11,9 +12,9 @@ import {
   rotate,
   type SecretChange,
   type TriggerChange,
-} from "./changing.ts";
+} from "./change.ts";
 import {
-  type DuePlace,
+  type DuePosition,
   type DueTurn,
   findNextDue,
   listDue,
@@ -22,7 +23,7 @@ import {
   type Realignment,
   realign,
 } from "./due.ts";
-import { type Firing, fire } from "./firing.ts";
+import { type FireInput, fire } from "./fire.ts";
 import { findHook, findRequested, findSigner, isHeld } from "./hook.ts";
 import { type FireFilter, listFires, listTriggers, type TriggerFilter } from "./lists.ts";
 import { sweepFires } from "./retention.ts";
@@ -44,7 +45,7 @@ export const triggerStore = store(
     listDue: (db, now: number, turns: readonly DueTurn[]) => listDue(db, now, turns),
     findNextDue: (db, after: number) => findNextDue(db, after),
     /** Triggers with an instant to come, a page at a time. */
-    listTimed: (db, after: DuePlace, limit: number) => listTimed(db, after, limit),
+    listTimed: (db, after: DuePosition, limit: number) => listTimed(db, after, limit),
     /** Newest first. */
     list: (db, filter: TriggerFilter) => listTriggers(db, filter),
     /** Newest first. */
@@ -54,7 +55,7 @@ export const triggerStore = store(
   },
   {
     /** agents.does.trigger: one fire with its run, its event, and what comes next. */
-    fire: (tx, firing: Firing) => fire(tx, firing),
+    fire: (tx, firing: FireInput) => fire(tx, firing),
     realign: (tx, changes: readonly Realignment[]) => realign(tx, changes),
     create: (tx, row: TriggerRow, secret: SealedSecret | null, triggers_max: number) =>
       create(tx, row, secret, triggers_max),

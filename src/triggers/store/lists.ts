@@ -1,5 +1,5 @@
 // Pages of triggers and of their fires, newest first.
-import { type Db, none, type Sql, sql } from "../../platform/database/index.ts";
+import { type Db, none, type Sql, sql } from "../../database/index.ts";
 import { type FireOutcome, FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
 

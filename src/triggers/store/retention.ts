@@ -1,5 +1,5 @@
 // What of fires is deleted: those that are old.
-import { sql, type Tx } from "../../platform/database/index.ts";
+import { sql, type Tx } from "../../database/index.ts";
 
 /** Up to `limit` that ended before `until`, the oldest first, also of triggers that are gone. */
 export function sweepFires(tx: Tx, until: number, limit: number): Promise<number> {

@@ -1,9 +1,9 @@
-// Deliveries in the database as callers see them: listed, tested, asked for again.
-import { Type } from "@sinclair/typebox";
-import { type Db, none, type Sql, sql, type Tx } from "../../platform/database/index.ts";
-import { findEvent, type Happened, tellOne } from "../../platform/outbox/store.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { requireStorage } from "../../platform/storage/store.ts";
+// Deliveries in the database: listed, tested, replayed, recovered and swept.
+import { type Static, Type } from "@sinclair/typebox";
+import { type Db, none, type Sql, sql, type Tx } from "../../database/index.ts";
+import { findEvent, type OutboxEvent, recordEvent } from "../../outbox/store.ts";
+import { apiError } from "../../platform/errors.ts";
+import { releaseStored, requireStorage, sumBy } from "../../storage/store.ts";
 import {
   ATTEMPTS_MAX,
   AttemptRow,
@@ -15,72 +15,68 @@ import { type EndpointRow, EVENT_TYPES, type WebhookEventType } from "../endpoin
 import { findOwn } from "./endpoints.ts";
 import { addDeliveries, addPending, DELIVERY_BYTES, makeDelivery } from "./fan-out.ts";
 
-/** What of an endpoint's deliveries is wanted; null: whatever. */
 export interface DeliveryFilter {
-  webhook_id: string;
-  status: DeliveryStatus | null;
-  type: WebhookEventType | null;
-  /** Only those behind this one in the list. */
-  before: { at: number; id: string } | null;
+  webhookId: string;
+  status?: DeliveryStatus | undefined;
+  type?: WebhookEventType | undefined;
+  /** Lists what is behind this delivery. */
+  before?: { at: number; id: string } | undefined;
   limit: number;
 }
 
-/** What a caller names, and how much may wait. */
-export interface Asking extends Pick<EndpointRow, "account_id"> {
-  webhook_id: string;
+export interface DeliveryRequest {
+  webhookId: string;
+  accountId: string;
   now: number;
-  /** Deliveries of the account that may wait. */
-  waiting_max: number;
+  /** Maximum pending deliveries of the account. */
+  waitingMax: number;
 }
 
-export interface TestAsking extends Asking {
-  /** Bytes that the account may store. */
-  stored_max: number;
-}
-
-/** From one moment to another, both included. */
-export interface Span {
+/** Includes both ends. */
+export interface TimeRange {
   since: number;
   until: number;
 }
 
-export interface Recovered {
+export interface RecoveredBatch {
   queued: number;
-  /** No more of the account's may wait, and others are left. */
-  is_full: boolean;
-  is_done: boolean;
+  /** `full`: others are left, but no more of the account's may be pending. */
+  rest: "none" | "more" | "full";
 }
 
 const LOST_STATUSES = ["failed", "cancelled"] as const;
-/** What was to be seen of a test was seen: nobody wants it afterwards. */
+/** Tests are of no use later. */
 const LOST_TYPES = EVENT_TYPES.filter((type) => type !== "webhook.test");
 
 const Sum = Type.Object({ sum: Type.Integer() });
 const Id = Type.Object({ id: Type.String() });
+const Freed = Type.Object({
+  webhook_id: Type.String(),
+  account_id: Type.String(),
+  stored_bytes: Type.Integer(),
+});
 
 /** Newest first. */
 export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   const { status, type, before, limit } = filter;
-  const statuses = status === null ? DELIVERY_STATUSES : [status];
-  const types = type === null ? EVENT_TYPES : [type];
-  const behind = before === null ? none : sql`AND (created_at, id) < (${before.at}, ${before.id})`;
+  const statuses = status === undefined ? DELIVERY_STATUSES : [status];
+  const types = type === undefined ? EVENT_TYPES : [type];
+  const behind =
+    before === undefined ? none : sql`AND (created_at, id) < (${before.at}, ${before.id})`;
   const newest = sql`${behind} ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
   return db.all(
     DeliveryRow,
     sql`SELECT deliveries.* FROM (
-          ${gather(filter.webhook_id, statuses, types, newest)}
+          ${gather(filter.webhookId, statuses, types, newest)}
           ORDER BY created_at DESC, id DESC LIMIT ${limit}
         ) AS found CROSS JOIN deliveries WHERE deliveries.id = found.id
         ORDER BY deliveries.created_at DESC, deliveries.id DESC`,
   );
 }
 
-/**
- * Of each status and kind the first that are wanted, which an index holds in their order: so none
- * is looked at that is not meant, however many there are.
- */
+/** Reads each status and type by itself: so an index yields them in order. */
 function gather(
-  webhook_id: string,
+  webhookId: string,
   statuses: readonly DeliveryStatus[],
   types: readonly string[],
   wanted: Sql,
@@ -88,18 +84,18 @@ function gather(
   const parts = statuses.flatMap((status) =>
     types.map(
       (type) => sql`SELECT id, created_at FROM (
-        SELECT id, created_at FROM deliveries WHERE webhook_id = ${webhook_id}
+        SELECT id, created_at FROM deliveries WHERE webhook_id = ${webhookId}
           AND status = ${status} AND event_type = ${type} ${wanted}) AS part`,
     ),
   );
   return parts.reduce((all, part) => sql`${all} UNION ALL ${part}`);
 }
 
-/** In the order in which they were made. */
-export async function listAttempts(db: Db, delivery_id: string): Promise<AttemptRow[]> {
+/** The latest attempts, in the order in which they were made. */
+export async function listAttempts(db: Db, deliveryId: string): Promise<AttemptRow[]> {
   const latest = await db.all(
     AttemptRow,
-    sql`SELECT * FROM delivery_attempts WHERE delivery_id = ${delivery_id}
+    sql`SELECT * FROM delivery_attempts WHERE delivery_id = ${deliveryId}
         ORDER BY number DESC LIMIT ${ATTEMPTS_MAX}`,
   );
   return latest.reverse();
@@ -108,102 +104,150 @@ export async function listAttempts(db: Db, delivery_id: string): Promise<Attempt
 /** agents.events.webhook.1: an event for one endpoint alone, and its delivery. */
 export async function testEndpoint(
   tx: Tx,
-  { webhook_id, account_id, now, waiting_max, stored_max }: TestAsking,
-  { event_id, delivery_id }: { event_id: string; delivery_id: string },
+  request: DeliveryRequest,
+  fresh: { eventId: string; deliveryId: string; storedMax: number },
 ): Promise<DeliveryRow> {
-  const { id, url } = await requireEnabled(tx, webhook_id, account_id);
-  await requireStorage(tx, account_id, DELIVERY_BYTES, stored_max);
-  if ((await countRoom(tx, account_id, waiting_max)) === 0) throw refuse("deliveries_limit");
-  const about = { id: event_id, account_id, type: "webhook.test" } as const;
-  const event: Happened = { ...about, at: now, data: { webhook: { id, url } } };
-  const delivery = makeDelivery({ id: delivery_id, webhook_id, event, kind: "test", now });
-  await tellOne(tx, event);
+  const { webhookId: webhook_id, accountId: account_id, now } = request;
+  const { id, url } = await requireEnabled(tx, request);
+  await requireStorage(tx, account_id, DELIVERY_BYTES, fresh.storedMax);
+  if ((await countFree(tx, request)) === 0) throw apiError("deliveries_limit");
+  const data = { webhook: { id, url } };
+  const event: OutboxEvent = { id: fresh.eventId, account_id, type: "webhook.test", at: now, data };
+  const delivery = makeDelivery({ id: fresh.deliveryId, webhook_id, event, kind: "test", now });
+  await recordEvent(tx, event);
   await addDeliveries(tx, [delivery]);
   return delivery;
 }
 
-/**
- * agents.events.webhook.3: the same delivery, and so the same event, is due again. One that is
- * being sent is sent once more after that.
- */
-export async function replayDelivery(tx: Tx, id: string, asking: Asking): Promise<DeliveryRow> {
-  const { webhook_id, account_id, now, waiting_max } = asking;
-  await requireEnabled(tx, webhook_id, account_id);
-  const found = await findDelivery(tx, id, webhook_id);
-  if (!found) throw refuse("delivery_not_found");
+/** agents.events.webhook.3: the same event is due again; one under way is sent once more then. */
+export async function replayDelivery(
+  tx: Tx,
+  id: string,
+  request: DeliveryRequest,
+): Promise<DeliveryRow> {
+  const { webhookId, now } = request;
+  await requireEnabled(tx, request);
+  const found = await findDelivery(tx, id, webhookId);
+  if (!found) throw apiError("delivery_not_found");
   // agents.errors.event_expired
-  if (!(await findEvent(tx, found.event_id))) throw refuse("event_expired");
-  const isWaiting = found.status === "pending";
-  if (!isWaiting && (await countRoom(tx, account_id, waiting_max)) === 0) {
-    throw refuse("deliveries_limit");
-  }
-  await tx.run(sql`UPDATE deliveries SET ${askAgain(now)} WHERE id = ${id}`);
-  await addPending(tx, webhook_id, isWaiting ? 0 : 1);
-  return (await findDelivery(tx, id, webhook_id))!;
+  if (!(await findEvent(tx, found.event_id))) throw apiError("event_expired");
+  const isPending = found.status === "pending";
+  if (!isPending && (await countFree(tx, request)) === 0) throw apiError("deliveries_limit");
+  await tx.run(sql`UPDATE deliveries SET ${replay(now)} WHERE id = ${id}`);
+  await addPending(tx, webhookId, isPending ? 0 : 1);
+  return (await findDelivery(tx, id, webhookId))!;
 }
 
-/**
- * Asks again for up to `limit` of an endpoint's that failed or were cancelled, the oldest first,
- * for as many as may wait. Those whose event is no longer kept stay what they are, and so do tests.
- */
+/** Replays up to `limit` failed or cancelled deliveries, the oldest first, save tests. */
 export async function recoverDeliveries(
   tx: Tx,
-  { webhook_id, account_id, now, waiting_max }: Asking,
-  { since, until }: Span,
+  request: DeliveryRequest,
+  { since, until }: TimeRange,
   limit: number,
-): Promise<Recovered> {
-  await requireEnabled(tx, webhook_id, account_id);
-  const room = await countRoom(tx, account_id, waiting_max);
-  const wanted = Math.min(limit, room);
+): Promise<RecoveredBatch> {
+  const { webhookId, now } = request;
+  await requireEnabled(tx, request);
+  const free = await countFree(tx, request);
+  const wanted = Math.min(limit, free);
   // One more tells whether others are left.
   const within = sql`AND created_at >= ${since} AND created_at <= ${until}
     AND EXISTS (SELECT 1 FROM outbox WHERE outbox.id = deliveries.event_id)
     ORDER BY created_at, id LIMIT ${wanted + 1}`;
   const found = await tx.all(
     Id,
-    sql`SELECT id FROM (${gather(webhook_id, LOST_STATUSES, LOST_TYPES, within)}) AS found
+    sql`SELECT id FROM (${gather(webhookId, LOST_STATUSES, LOST_TYPES, within)}) AS found
         ORDER BY created_at, id LIMIT ${wanted + 1}`,
   );
   const queued = found.slice(0, wanted);
   for (const { id } of queued) {
-    await tx.run(sql`UPDATE deliveries SET ${askAgain(now)} WHERE id = ${id}`);
+    await tx.run(sql`UPDATE deliveries SET ${replay(now)} WHERE id = ${id}`);
   }
-  if (queued.length > 0) await addPending(tx, webhook_id, queued.length);
-  const is_done = found.length === queued.length;
-  return { queued: queued.length, is_done, is_full: !is_done && wanted === room };
+  if (queued.length > 0) await addPending(tx, webhookId, queued.length);
+  const isDone = found.length === queued.length;
+  const isFull = wanted === free;
+  return { queued: queued.length, rest: isDone ? "none" : isFull ? "full" : "more" };
 }
 
 /** agents.errors.delivery_not_found: also where it is another endpoint's. */
 async function findDelivery(
   db: Db,
   id: string,
-  webhook_id: string,
+  webhookId: string,
 ): Promise<DeliveryRow | undefined> {
   const found = await db.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${id}`);
-  return found?.webhook_id === webhook_id ? found : undefined;
+  return found?.webhook_id === webhookId ? found : undefined;
 }
 
-/** Whoever has it now does not know of it: see `tries`. */
-function askAgain(now: number): Sql {
+/** Marks a claimed delivery, so that it is sent once more; see `tries`. */
+function replay(now: number): Sql {
   return sql`status = 'pending', kind = 'replay', lane = 0, next_attempt_at = ${now},
     tries = CASE WHEN epoch > 0 THEN -1 ELSE 0 END, completed_at = ${null}`;
 }
 
-async function requireEnabled(tx: Tx, id: string, account_id: string): Promise<EndpointRow> {
-  const found = await findOwn(tx, id, account_id);
+async function requireEnabled(
+  tx: Tx,
+  { webhookId, accountId }: DeliveryRequest,
+): Promise<EndpointRow> {
+  const found = await findOwn(tx, webhookId, accountId);
   // agents.errors.webhook_not_found
-  if (!found) throw refuse("webhook_not_found");
+  if (!found) throw apiError("webhook_not_found");
   // agents.errors.endpoint_disabled
-  if (found.status === "disabled") throw refuse("endpoint_disabled");
+  if (found.status === "disabled") throw apiError("endpoint_disabled");
   return found;
 }
 
-/** agents.errors.deliveries_limit: how many more of the account's may wait. */
-async function countRoom(tx: Tx, account_id: string, waiting_max: number): Promise<number> {
+/** agents.errors.deliveries_limit: how many more of the account's deliveries may be pending. */
+async function countFree(tx: Tx, { accountId, waitingMax }: DeliveryRequest): Promise<number> {
   const waiting = await tx.one(
     Sum,
     sql`SELECT COALESCE(SUM(pending_deliveries), 0) AS sum FROM webhook_endpoints
-        WHERE account_id = ${account_id}`,
+        WHERE account_id = ${accountId}`,
   );
-  return Math.max(0, waiting_max - waiting!.sum);
+  return Math.max(0, waitingMax - waiting!.sum);
+}
+
+/** Deletes up to `limit` deliveries that ended before `until`, the oldest first; counts them. */
+export function sweepOld(tx: Tx, until: number, limit: number): Promise<number> {
+  return sweep(
+    tx,
+    sql`created_at < ${until} AND completed_at < ${until} ORDER BY created_at, id LIMIT ${limit}`,
+  );
+}
+
+/** Deletes up to `limit` rows of deleted endpoints, whatever their status; counts them. */
+export async function sweepGone(tx: Tx, limit: number): Promise<number> {
+  for (let swept = 0; ; swept++) {
+    const gone = await tx.one(Id, sql`SELECT id FROM webhook_endpoints_gone ORDER BY id LIMIT 1`);
+    if (!gone || swept >= limit) return swept;
+    const left = limit - swept;
+    const deleted = await sweep(
+      tx,
+      sql`webhook_id = ${gone.id} ORDER BY status, event_type, created_at, id LIMIT ${left}`,
+    );
+    swept += deleted;
+    if (deleted === left) return swept;
+    await tx.run(sql`DELETE FROM webhook_endpoints_gone WHERE id = ${gone.id}`);
+  }
+}
+
+async function sweep(tx: Tx, which: Sql): Promise<number> {
+  await tx.run(
+    sql`DELETE FROM delivery_attempts
+        WHERE delivery_id IN (SELECT id FROM deliveries WHERE ${which})`,
+  );
+  const freed = await tx.all(
+    Freed,
+    sql`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ${which})
+        RETURNING webhook_id, account_id, stored_bytes`,
+  );
+  await releaseBytes(tx, freed);
+  return freed.length;
+}
+
+/** The counter of a deleted endpoint is gone by then. */
+async function releaseBytes(tx: Tx, freed: readonly Static<typeof Freed>[]): Promise<void> {
+  const accounts = new Map(freed.map((row) => [row.webhook_id, row.account_id]));
+  for (const [webhook_id, bytes] of sumBy(freed, (row) => row.webhook_id)) {
+    await releaseStored(tx, accounts.get(webhook_id)!, `webhook ${webhook_id}`, bytes);
+  }
 }

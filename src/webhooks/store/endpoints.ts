@@ -1,29 +1,31 @@
-// Endpoints in the database: made, changed, given another secret, disabled, deleted.
+// Endpoints in the database: created, changed, rotated, disabled, deleted.
 import { Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, type Tx } from "../../platform/database/index.ts";
-import { listenOutside } from "../../platform/outbox/store.ts";
-import { refuse } from "../../platform/refusal.ts";
-import { dropSecret, putSecret, type SealedSecret } from "../../platform/secrets/store.ts";
-import { dropStored } from "../../platform/storage/store.ts";
+import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
+import { type Db, into, none, sql, type Tx } from "../../database/index.ts";
+import { setAccountListening } from "../../outbox/store.ts";
+import { apiError } from "../../platform/errors.ts";
+import { dropStored } from "../../storage/store.ts";
 import { EndpointRow, type OwnEndpoint } from "../endpoint.ts";
-import { type FanOut, fanOutAccount } from "./fan-out.ts";
-import type { Hopeless } from "./settle.ts";
+import { BACKLOG, type Backlog, type FanOutBatch, fanOutAccount } from "./fan-out.ts";
+import type { FailedEndpoint } from "./results.ts";
 
-/** What a request says of an endpoint itself. */
 export type EndpointChange = Partial<
   Pick<EndpointRow, "url" | "events" | "description" | "status">
 >;
 
-/** Sealed together; bound to the number of the rotation that it saw. */
-export interface Rotation {
+/** A new secret, bound to the number of the secret that it replaces. */
+export interface SecretRotation {
   secret: SealedSecret;
-  seen_number: number;
-  previous_expires_at: number | null;
+  seenNumber: number;
+  previousExpiresAt: number | null;
 }
+
+type Written = { kind: "ok"; row: EndpointRow };
+type NotFound = { kind: "not_found" };
 
 const Count = Type.Object({ count: Type.Integer() });
 
-/** agents.authentication.6: undefined where it is another's, too. */
+/** agents.authentication.6: an endpoint of another account is not found. */
 export async function findOwn(
   db: Db,
   id: string,
@@ -33,7 +35,7 @@ export async function findOwn(
   return found?.account_id === account_id ? found : undefined;
 }
 
-/** Newest first; of one account, or of all where it is null. */
+/** Newest first; of every account where `account_id` is null. */
 export function listEndpoints(db: Db, account_id: string | null): Promise<EndpointRow[]> {
   return db.all(
     EndpointRow,
@@ -43,88 +45,78 @@ export function listEndpoints(db: Db, account_id: string | null): Promise<Endpoi
   );
 }
 
-/**
- * The endpoint with its secret, of at most so many of its account. null: it was not made, since too
- * much waited that is not for it; some of that was given, so ask again.
- */
+/** Creates an endpoint with its secret, once earlier events are fanned out without it. */
 export async function createEndpoint(
   tx: Tx,
   row: EndpointRow,
   secret: SealedSecret,
-  { endpoints_max, ...fan }: FanOut & { endpoints_max: number },
-): Promise<EndpointRow | null> {
+  { endpointsMax, ...batch }: FanOutBatch & { endpointsMax: number },
+): Promise<Written | Backlog> {
   const { account_id } = row;
-  await requireRoom(tx, account_id, endpoints_max);
-  if (!(await fanOutAccount(tx, account_id, fan))) return null;
+  await requireCapacity(tx, account_id, endpointsMax);
+  if (!(await fanOutAccount(tx, account_id, batch))) return BACKLOG;
   await tx.run(sql`INSERT INTO webhook_endpoints ${into(EndpointRow, row)}`);
   await putSecret(tx, secret);
-  await listenOutside(tx, account_id, true);
+  await setAccountListening(tx, account_id, true);
   tx.tell("webhooks.endpoint", row.id);
-  return row;
+  return { kind: "ok", row };
 }
 
-/**
- * The endpoint as it is afterwards; undefined: there is none. null: nothing was changed, since what
- * waits is for it as it was; some of that was given, so ask again.
- */
+/** Changes an endpoint, once earlier events are fanned out to it as it was. */
 export async function updateEndpoint(
   tx: Tx,
   { id, account_id }: OwnEndpoint,
   change: EndpointChange,
-  fan: FanOut,
-): Promise<EndpointRow | null | undefined> {
+  batch: FanOutBatch,
+): Promise<Written | NotFound | Backlog> {
   const found = await findOwn(tx, id, account_id);
-  if (!found) return undefined;
+  if (!found) return { kind: "not_found" };
   const wanted = { ...found, ...change };
-  // What stays as it is was not updated either.
-  if (Bun.deepEquals(wanted, found)) return found;
+  // Without a change `updated_at` stays, too.
+  if (Bun.deepEquals(wanted, found)) return { kind: "ok", row: found };
   const { url, events, description, status } = wanted;
-  const isTurned = status !== found.status;
-  // What happened before goes to those that had selected it then.
-  if (isTurned || !Bun.deepEquals(events, found.events)) {
-    if (!(await fanOutAccount(tx, account_id, fan))) return null;
+  const isSwitched = status !== found.status;
+  if (isSwitched || !Bun.deepEquals(events, found.events)) {
+    if (!(await fanOutAccount(tx, account_id, batch))) return BACKLOG;
   }
   await tx.run(
     sql`UPDATE webhook_endpoints SET url = ${url}, events = ${JSON.stringify(events)},
-          description = ${description}, updated_at = ${fan.now} WHERE id = ${id}`,
+          description = ${description}, updated_at = ${batch.now} WHERE id = ${id}`,
   );
-  // What failed before speaks of another place.
+  // Earlier failures belong to the former address.
   if (url !== found.url) await forgetFailures(tx, id);
-  if (isTurned) {
-    if (status === "disabled") await turnOff(tx, id, "manual", fan.now);
-    else await turnOn(tx, id);
-    await listenFor(tx, account_id);
+  if (isSwitched) {
+    if (status === "disabled") await disable(tx, id, "manual", batch.now);
+    else await enable(tx, id);
+    await updateListener(tx, account_id);
   }
-  tx.tell("webhooks.endpoint", id);
-  return findOwn(tx, id, account_id);
+  return announceOwn(tx, id, account_id);
 }
 
-/**
- * agents.resources.webhook_endpoint: another secret. undefined: there is no such endpoint; null:
- * another rotation has passed this one, which would lose that one's secret.
- */
+/** agents.resources.webhook_endpoint; `stale`: another rotation came first. */
 export async function rotateEndpoint(
   tx: Tx,
   { id, account_id }: OwnEndpoint,
-  { secret, seen_number, previous_expires_at }: Rotation,
-): Promise<EndpointRow | null | undefined> {
+  { secret, seenNumber, previousExpiresAt }: SecretRotation,
+): Promise<Written | NotFound | { kind: "stale" }> {
   const found = await findOwn(tx, id, account_id);
-  if (!found) return undefined;
-  if (found.secret_number !== seen_number) return null;
+  if (!found) return { kind: "not_found" };
+  if (found.secret_number !== seenNumber) return { kind: "stale" };
   await tx.run(
-    sql`UPDATE webhook_endpoints SET secret_number = ${seen_number + 1},
-          previous_secret_expires_at = ${previous_expires_at}, updated_at = ${secret.set_at}
+    sql`UPDATE webhook_endpoints SET secret_number = ${seenNumber + 1},
+          previous_secret_expires_at = ${previousExpiresAt}, updated_at = ${secret.set_at}
         WHERE id = ${id}`,
   );
   await putSecret(tx, secret);
-  tx.tell("webhooks.endpoint", id);
-  return findOwn(tx, id, account_id);
+  return announceOwn(tx, id, account_id);
 }
 
-/**
- * It and its secret; false: there is no such endpoint. Its deliveries, which may be millions, are
- * swept later, and shown to nobody until then.
- */
+async function announceOwn(tx: Tx, id: string, account_id: string): Promise<Written> {
+  tx.tell("webhooks.endpoint", id);
+  return { kind: "ok", row: (await findOwn(tx, id, account_id))! };
+}
+
+/** Deletes an endpoint and its secret; its deliveries, perhaps millions, are swept later. */
 export async function removeEndpoint(tx: Tx, id: string, account_id: string): Promise<boolean> {
   const found = await findOwn(tx, id, account_id);
   if (!found) return false;
@@ -132,32 +124,28 @@ export async function removeEndpoint(tx: Tx, id: string, account_id: string): Pr
   await tx.run(sql`INSERT INTO webhook_endpoints_gone (id) VALUES (${id})`);
   await dropStored(tx, account_id, `webhook ${id}`);
   await dropSecret(tx, "webhook", id);
-  await listenFor(tx, account_id);
+  await updateListener(tx, account_id);
   tx.tell("webhooks.endpoint", id);
   return true;
 }
 
-/**
- * An endpoint that fails is disabled by itself; false: it is no longer the one of which that was
- * found. null: not yet, since too much waits that it had selected; some of that was given, so ask
- * again.
- */
+/** Disables an endpoint that fails, unless it was changed since; `stale`: it was. */
 export async function disableEndpoint(
   tx: Tx,
-  { webhook_id: id, reason, updated_at }: Hopeless,
-  fan: FanOut,
-): Promise<boolean | null> {
+  { webhookId: id, reason, updatedAt }: FailedEndpoint,
+  batch: FanOutBatch,
+): Promise<{ kind: "ok" | "stale" } | Backlog> {
   const found = await tx.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
-  if (found?.status !== "enabled" || found.updated_at !== updated_at) return false;
-  if (!(await fanOutAccount(tx, found.account_id, fan))) return null;
-  await turnOff(tx, id, reason, fan.now);
-  await listenFor(tx, found.account_id);
+  if (found?.status !== "enabled" || found.updated_at !== updatedAt) return { kind: "stale" };
+  if (!(await fanOutAccount(tx, found.account_id, batch))) return BACKLOG;
+  await disable(tx, id, reason, batch.now);
+  await updateListener(tx, found.account_id);
   tx.tell("webhooks.endpoint", id);
-  return true;
+  return { kind: "ok" };
 }
 
-/** What waits for it is cancelled; what is on its way is, too, and no longer counts. */
-async function turnOff(
+/** Cancels what is pending, deliveries under way included. */
+async function disable(
   tx: Tx,
   id: string,
   reason: NonNullable<EndpointRow["disabled_reason"]>,
@@ -173,7 +161,7 @@ async function turnOff(
   );
 }
 
-async function turnOn(tx: Tx, id: string): Promise<void> {
+async function enable(tx: Tx, id: string): Promise<void> {
   await tx.run(
     sql`UPDATE webhook_endpoints SET status = 'enabled', disabled_reason = ${null},
           disabled_at = ${null} WHERE id = ${id}`,
@@ -181,7 +169,7 @@ async function turnOn(tx: Tx, id: string): Promise<void> {
   await forgetFailures(tx, id);
 }
 
-/** Else the first failure of an endpoint that was mended would disable it again. */
+/** Without this the next failure of a repaired endpoint would disable it again. */
 async function forgetFailures(tx: Tx, id: string): Promise<void> {
   await tx.run(
     sql`UPDATE webhook_endpoints SET failing_since = ${null}, failures = 0 WHERE id = ${id}`,
@@ -189,22 +177,22 @@ async function forgetFailures(tx: Tx, id: string): Promise<void> {
 }
 
 /** agents.errors.endpoints_limit, agents.limits.run_admission_trigger_endpoint */
-async function requireRoom(tx: Tx, account_id: string, endpoints_max: number): Promise<void> {
+async function requireCapacity(tx: Tx, account_id: string, endpointsMax: number): Promise<void> {
   const found = await tx.one(
     Count,
     sql`SELECT COUNT(*) AS count FROM webhook_endpoints WHERE account_id = ${account_id}`,
   );
-  if (found!.count < endpoints_max) return;
-  const message = `The account has ${endpoints_max} endpoints, and may have no more.`;
-  throw refuse("endpoints_limit", { message });
+  if (found!.count < endpointsMax) return;
+  const message = `The account has ${endpointsMax} endpoints, and may have no more.`;
+  throw apiError("endpoints_limit", { message });
 }
 
-/** An account whose endpoints are all disabled has events for nobody. */
-async function listenFor(tx: Tx, account_id: string): Promise<void> {
+/** Events of an account are kept pending only while it has an enabled endpoint. */
+async function updateListener(tx: Tx, account_id: string): Promise<void> {
   const enabled = await tx.one(
     Count,
     sql`SELECT COUNT(*) AS count FROM webhook_endpoints
         WHERE account_id = ${account_id} AND status = 'enabled'`,
   );
-  await listenOutside(tx, account_id, enabled!.count > 0);
+  await setAccountListening(tx, account_id, enabled!.count > 0);
 }

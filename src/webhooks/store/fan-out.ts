@@ -1,24 +1,30 @@
-// Gives events that wait to the endpoints that selected them: each event once, in order.
+// Turns pending events into deliveries for the endpoints that selected them, in order.
 import { type Static, Type } from "@sinclair/typebox";
-import { createInsertion, splitRows, sql, type Tx } from "../../platform/database/index.ts";
+import { createInsertion, splitRows, sql, type Tx } from "../../database/index.ts";
+import { listPending, type OutboxRow, settleEvent } from "../../outbox/store.ts";
 import { countOn } from "../../platform/ids.ts";
-import { listPending, type OutboxRow, settleEvent } from "../../platform/outbox/store.ts";
-import { Row, writeRow } from "../../platform/shape.ts";
-import { countStored, ROW_BYTES } from "../../platform/storage/store.ts";
+import { Row, writeRow } from "../../platform/schema.ts";
+import { countStored, ROW_BYTES } from "../../storage/store.ts";
 import { DeliveryRow, LOST } from "../delivery.ts";
 
-export interface FanOut {
-  /** Events at most. */
+export interface FanOutBatch {
+  /** Maximum events. */
   limit: number;
-  /** A fresh id: the deliveries' are counted on from it. */
-  first_id: string;
+  /** Fresh id, from which those of the deliveries are counted on. */
+  firstId: string;
   now: number;
-  /** Deliveries of the account that may wait. */
-  waiting_max: number;
+  /** Maximum pending deliveries of the account. */
+  waitingMax: number;
 }
 
-/** Where one event has many endpoints, fewer events go into one transaction. */
-const DELIVERIES_AT_ONCE = 1_000;
+/** A write fanned out one batch instead, since its account has more pending events: repeat it. */
+export interface Backlog {
+  kind: "backlog";
+}
+export const BACKLOG: Backlog = { kind: "backlog" };
+
+/** Deliveries after which a transaction takes no further event. */
+const DELIVERIES_A_BATCH = 1_000;
 
 const Receiver = Type.Object({
   id: Type.String(),
@@ -28,35 +34,35 @@ const Receiver = Type.Object({
 type Receiver = Static<typeof Receiver>;
 
 /**
- * A part: gives the oldest of what waits of an account to its enabled endpoints as they are now;
- * false: more may wait. Beyond the limit a delivery is stored as failed, never lost.
+ * A part: fans out the oldest pending events of an account; false: more may be pending. Beyond the
+ * account's limit a delivery is stored as failed, never lost.
  */
 export async function fanOutAccount(
   tx: Tx,
-  account_id: string,
-  { limit, first_id, now, waiting_max }: FanOut,
+  accountId: string,
+  { limit, firstId, now, waitingMax }: FanOutBatch,
 ): Promise<boolean> {
-  const events = await listPending(tx, account_id, limit);
+  const events = await listPending(tx, accountId, limit);
   if (events.length === 0) return true;
-  const receivers = await listReceivers(tx, account_id);
-  const made: DeliveryRow[] = [];
-  let waiting = receivers.reduce((sum, one) => sum + one.pending_deliveries, 0);
-  let given = 0;
+  const receivers = await listReceivers(tx, accountId);
+  const deliveries: DeliveryRow[] = [];
+  let waiting = receivers.reduce((sum, { pending_deliveries }) => sum + pending_deliveries, 0);
+  let done = 0;
   for (const event of events) {
-    if (made.length >= DELIVERIES_AT_ONCE) break;
+    if (deliveries.length >= DELIVERIES_A_BATCH) break;
     for (const { id: webhook_id, events: selected } of receivers) {
       if (!selected.includes(event.type)) continue;
-      const id = countOn(first_id, made.length);
+      const id = countOn(firstId, deliveries.length);
       const delivery = makeDelivery({ id, webhook_id, event, kind: "scheduled", now });
       // agents.errors.deliveries_limit
-      const isTooMuch = ++waiting > waiting_max;
-      made.push(isTooMuch ? fail(delivery, LOST.deliveries_limit, now) : delivery);
+      const isTooMuch = ++waiting > waitingMax;
+      deliveries.push(isTooMuch ? fail(delivery, LOST.deliveries_limit, now) : delivery);
     }
     await settleEvent(tx, event.id);
-    given++;
+    done++;
   }
-  await addDeliveries(tx, made);
-  return events.length < limit && given === events.length;
+  await addDeliveries(tx, deliveries);
+  return events.length < limit && done === events.length;
 }
 
 function listReceivers(tx: Tx, account_id: string): Promise<Receiver[]> {
@@ -75,13 +81,25 @@ interface NewDelivery {
   now: number;
 }
 
-/** Due at once. */
+/** The delivery is due at once. */
 export function makeDelivery({ id, webhook_id, event, kind, now }: NewDelivery): DeliveryRow {
   return {
-    ...{ id, webhook_id, event_id: event.id, event_type: event.type, status: "pending" },
-    ...{ attempt_count: 0, next_attempt_at: now, last_response_status: null, last_error: null },
-    ...{ created_at: now, completed_at: null, account_id: event.account_id },
-    ...{ kind, tries: 0, lane: 0, epoch: 0 },
+    id,
+    webhook_id,
+    event_id: event.id,
+    event_type: event.type,
+    status: "pending",
+    attempt_count: 0,
+    next_attempt_at: now,
+    last_response_status: null,
+    last_error: null,
+    created_at: now,
+    completed_at: null,
+    account_id: event.account_id,
+    kind,
+    tries: 0,
+    lane: 0,
+    epoch: 0,
   };
 }
 
@@ -89,18 +107,15 @@ function fail(delivery: DeliveryRow, last_error: string, now: number): DeliveryR
   return { ...delivery, status: "failed", next_attempt_at: null, last_error, completed_at: now };
 }
 
-/** A delivery stands in five indexes; its attempts are counted as they are made. */
+/** Stored bytes of a delivery, which five indexes hold; its attempts are counted as they come. */
 export const DELIVERY_BYTES = 3 * ROW_BYTES;
 const CountedRow = Row(DeliveryRow, { stored_bytes: Type.Integer() });
 const insertDeliveries = createInsertion(CountedRow, "INSERT INTO deliveries", "");
 
-/** A part: writes new deliveries, counts those that wait, and says that they are due. */
+/** A part: writes new deliveries, counts the pending ones and announces them. */
 export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promise<void> {
   for (const group of splitRows(rows)) {
-    const counted = group.map((row) => ({
-      ...row,
-      stored_bytes: DELIVERY_BYTES,
-    }));
+    const counted = group.map((row) => ({ ...row, stored_bytes: DELIVERY_BYTES }));
     await tx.run(insertDeliveries(counted.map((row) => writeRow(CountedRow, row))));
   }
   for (const [webhook_id, group] of Map.groupBy(rows, (row) => row.webhook_id)) {
@@ -114,7 +129,7 @@ export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promi
   for (const [id, count] of waiting) await addPending(tx, id, count);
 }
 
-/** A part: so many more deliveries of an endpoint wait, and are due. */
+/** A part: counts more pending deliveries of an endpoint and announces them. */
 export async function addPending(tx: Tx, webhook_id: string, count: number): Promise<void> {
   await tx.run(
     sql`UPDATE webhook_endpoints SET pending_deliveries = pending_deliveries + ${count}

@@ -1,6 +1,6 @@
 // Slugs from names: always of the form that callers may send themselves.
 import { expect, test } from "bun:test";
-import { NewAgent } from "../../../src/agents/definitions/body.ts";
+import { NewAgent } from "../../../src/agents/definitions/input.ts";
 import { makeSlug, numberSlug } from "../../../src/agents/definitions/slug.ts";
 import { createDraw } from "../../http/draw.ts";
 

@@ -1,7 +1,7 @@
 // The borders of each budget: what is reached is used up, and the last of it may still be used.
 import { describe, expect, test } from "bun:test";
 import { type Budgets, DEFAULT_BUDGETS } from "../../../src/agents/definitions/version.ts";
-import { judgeBudgets, judgeCalls, leftMs } from "../../../src/agents/runs/budget.ts";
+import { checkBudgets, checkCalls, remainingMs } from "../../../src/agents/runs/budget.ts";
 
 const bounds: Budgets = {
   ...{ max_cost_sar: "0.000200", max_rounds: 5, max_tool_calls: 4 },
@@ -13,7 +13,7 @@ const used = (fields: { priced?: number; total_tokens?: number; rounds?: number 
   return { budgets: bounds, usage, priced };
 };
 const codeOf = (run: ReturnType<typeof used>, worked_ms = 59_999) =>
-  judgeBudgets(run, worked_ms)?.code ?? null;
+  checkBudgets(run, worked_ms)?.code ?? null;
 
 describe("before a round", () => {
   test("agents.does.cost.3: a budget that is all but reached lets it begin", () => {
@@ -33,12 +33,12 @@ describe("before a round", () => {
     const none = { ...bounds, max_cost_sar: null, max_total_tokens: null, max_run_seconds: null };
     const run = { ...used({ priced: 1e12, total_tokens: 1e12 }), budgets: none };
     expect(codeOf(run, 1e12)).toBeNull();
-    expect(leftMs(run, 5)).toBeNull();
+    expect(remainingMs(run, 5)).toBeNull();
   });
 });
 
 describe("behind a reply that asks for tools", () => {
-  const judge = (calls: number, rounds = 4) => judgeCalls(used({ rounds }), calls)?.code ?? null;
+  const judge = (calls: number, rounds = 4) => checkCalls(used({ rounds }), calls)?.code ?? null;
 
   test("so many as are left may run, one more ends the run", () => {
     expect([judge(2), judge(3)]).toEqual([null, "max_tool_calls"]);
@@ -50,6 +50,6 @@ describe("behind a reply that asks for tools", () => {
 
   test("a budget without that bound allows any number", () => {
     const run = { ...used(), budgets: { ...DEFAULT_BUDGETS, max_tool_calls: null } };
-    expect(judgeCalls(run, 100_000)).toBeNull();
+    expect(checkCalls(run, 100_000)).toBeNull();
   });
 });

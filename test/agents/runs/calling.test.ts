@@ -1,9 +1,9 @@
 // The last look at a call before it leaves: what changes something outside has been written down.
 import { expect, test } from "bun:test";
-import { runCall } from "../../../src/agents/runs/calls/calling.ts";
+import { runCall } from "../../../src/agents/runs/calls/invocation.ts";
+import type { RunContext } from "../../../src/agents/runs/run-context.ts";
 import type { ToolCallData } from "../../../src/agents/runs/step.ts";
-import type { Work } from "../../../src/agents/runs/work.ts";
-import { UNWATCHED } from "../../../src/platform/watchdog/index.ts";
+import { UNWATCHED } from "../../../src/cluster/watchdog/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { caller } from "../tools/use.ts";
@@ -14,13 +14,13 @@ test("a call of which nothing says that it will be sent is not sent, though its 
   const tool = makeSender("pay", receiver, { risk: "write" });
   const row = { id: "r-1", cost: { prices: { tools: {} } } };
   const state = { row, version: { tools: [] }, told: { characters: 0, wholes: 0 } };
-  const around = {
+  const deps = {
     clock: createManualClock(),
     ids: createSeededIds(),
     log: console,
     activity: UNWATCHED,
   };
-  const work = { around, state, findTool: () => tool } as unknown as Work;
+  const work = { deps, state, findTool: () => tool } as unknown as RunContext;
   const call: ToolCallData = {
     ...{ tool_call_id: "call_1", name: "pay", revision: 1, risk: "write", arguments: {} },
     ...{ decision: "auto", why: [], approval_id: null, attempt: 0 },
@@ -38,9 +38,9 @@ test("a tool whose result is none is an error of its call, and of nothing else",
   const log = { error: (...line: unknown[]) => void lines.push(line) };
   const row = { id: "r-1", cost: { prices: { tools: {} } } };
   const state = { row, version: { tools: [] }, told: { characters: 0, wholes: 0 } };
-  const around = { clock: createManualClock(), ids: createSeededIds(), log, activity: UNWATCHED };
+  const deps = { clock: createManualClock(), ids: createSeededIds(), log, activity: UNWATCHED };
   const tool = { name: "look", timeout_ms: 1_000, run: async () => ({ outcome: "ok" }) };
-  const work = { around, state, findTool: () => tool } as unknown as Work;
+  const work = { deps, state, findTool: () => tool } as unknown as RunContext;
   const call: ToolCallData = {
     ...{ tool_call_id: "call_1", name: "look", revision: 1, risk: "read", arguments: {} },
     ...{ decision: "auto", why: [], approval_id: null, attempt: 0 },

@@ -47,7 +47,7 @@ describe("the cost of a run", () => {
       currency: "SAR" as const,
       models: {
         whole: { prompt: "1.500000", completion: "6.000000" },
-        half: { prompt: "1.500000", completion: null },
+        surface: { prompt: "1.500000", completion: null },
         none: {},
         free: { prompt: "0.000000", completion: "0.000000" },
       },

@@ -29,12 +29,12 @@ const KILLS: Readonly<Record<string, Kill>> = {
   "before the result is stored": { write: "settle", side: "before" },
   "after the result is stored": { write: "settle", side: "after" },
 };
-const TOOLS: Readonly<Record<string, { risk: Risk; is_idempotent?: boolean }>> = {
+const TOOLS: Readonly<Record<string, { risk: Risk; isIdempotent?: boolean }>> = {
   look: { risk: "read" },
-  keyed: { risk: "write", is_idempotent: true },
+  keyed: { risk: "write", isIdempotent: true },
   write: { risk: "write" },
   // What cannot be undone is never sent again by itself, whatever is said of it.
-  pay: { risk: "irreversible", is_idempotent: true },
+  pay: { risk: "irreversible", isIdempotent: true },
 };
 type Policy = VersionRow["policy"]["on_unknown_outcome"];
 const CASES = Object.keys(KILLS).flatMap((kill) =>

@@ -2,7 +2,7 @@
 // whatever became of a run, nothing was done that nobody allowed, and nothing twice by itself.
 import { afterEach, expect, test } from "bun:test";
 import type { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
-import { FINAL } from "../../../src/agents/runs/states.ts";
+import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createDraw } from "../../support/draw.ts";
 import { type Cut, createCut } from "./cut.ts";
 import { callsOf, judgeLog, resultsOf } from "./log.ts";
@@ -16,7 +16,7 @@ afterEach(closeAll);
 
 const TOOLS = [
   ["look", { risk: "read" }],
-  ["keyed", { risk: "write", is_idempotent: true }],
+  ["keyed", { risk: "write", isIdempotent: true }],
   ["write", { risk: "write" }],
   ["pay", { risk: "irreversible" }],
 ] as const;

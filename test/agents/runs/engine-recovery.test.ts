@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
-import type { RoundAsk } from "../../../src/gateway/index.ts";
-import { DatabaseUnusable } from "../../../src/platform/database/index.ts";
+import { DatabaseUnusable } from "../../../src/database/index.ts";
+import type { InternalChatRequest } from "../../../src/gateway/index.ts";
 import { createCut } from "./cut.ts";
 import { judgeLog, kindsOf, resultsOf } from "./log.ts";
 import {
@@ -172,7 +172,7 @@ describe("a process that died", () => {
   });
 
   test("again and again by one run takes no other with it: suspects run one at a time", async () => {
-    const isPoison = (ask: RoundAsk) => JSON.stringify(ask).includes("poison");
+    const isPoison = (ask: InternalChatRequest) => JSON.stringify(ask).includes("poison");
     const ids: string[] = [];
     let poison = "";
     let crashes = 0;

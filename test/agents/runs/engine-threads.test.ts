@@ -169,11 +169,11 @@ describe("a thread that is too long for its model", () => {
   describe("for one message alone", () => {
     /** A server that counts otherwise than we do: a token for every two characters. */
     const strict =
-      (window_tokens: number): Model =>
+      (windowTokens: number): Model =>
       (ask) => {
         const texts = ask.messages.map(({ content }) => String(content ?? ""));
         const tokens = texts.join("").length / 2;
-        return tokens > window_tokens ? failing("context_length_exceeded") : say("Fine.");
+        return tokens > windowTokens ? failing("context_length_exceeded") : say("Fine.");
       };
     const LONG = "m ".repeat(49_900);
 

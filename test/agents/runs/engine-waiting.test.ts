@@ -1,6 +1,6 @@
 // A run that waits for a person: what ends its waiting, and what it costs others meanwhile.
 import { afterEach, describe, expect, test } from "bun:test";
-import { createStreams } from "../../../src/agents/runs/stream/streams.ts";
+import { createStreams } from "../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { createCut, createCutAt } from "./cut.ts";

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { recallAddresses } from "../../../src/agents/runs/calls/known-addresses.ts";
 import { listAsks } from "../../../src/agents/runs/run.ts";
-import type { RunLog } from "../../../src/agents/runs/state.ts";
+import type { StoredRunLog } from "../../../src/agents/runs/state.ts";
 import type { Message } from "../../../src/agents/threads/thread.ts";
 import { BEGIN, makeRun } from "../../support/runs.ts";
 
-const version = { tools: ["read_page"] } as unknown as RunLog["version"];
+const version = { tools: ["read_page"] } as unknown as StoredRunLog["version"];
 
 const recall = (input: { message: string; hook?: unknown }, own: boolean) => {
   const row = makeRun(own ? "r-1" : "r-2", own ? { input } : {});

@@ -45,7 +45,7 @@ export type Receiver = ReturnType<typeof createReceiver>;
 
 interface Sender {
   risk: Risk;
-  is_idempotent?: boolean;
+  isIdempotent?: boolean;
   timeout_ms?: number;
 }
 
@@ -53,11 +53,11 @@ interface Sender {
 export const makeSender = (
   name: string,
   receiver: Receiver,
-  { risk, is_idempotent = false, timeout_ms = 60_000 }: Sender,
+  { risk, isIdempotent = false, timeout_ms = 60_000 }: Sender,
 ): BuiltinTool => ({
   ...{ name, title: name, description: name, risk, revision: 1, timeout_ms, is_free: true },
   ...{ external_content: false, parameters: Type.Object({}) },
-  ...(risk !== "read" && { sends: { is_idempotent } }),
+  ...(risk !== "read" && { sends: { isIdempotent } }),
   run: async (use) => receiver.receive(name, use),
 });
 
@@ -83,9 +83,9 @@ export function pin(
 export const pinWriter = (
   receiver: Receiver,
   policy: Partial<VersionRow["policy"]> = {},
-  is_idempotent = false,
+  isIdempotent = false,
 ) =>
-  pin([makeSender("write", receiver, { risk: "write", is_idempotent })], {
+  pin([makeSender("write", receiver, { risk: "write", isIdempotent })], {
     ...{ approval_ttl_seconds: 60, unattended_writes: true },
     ...policy,
   });

@@ -6,33 +6,37 @@ import { holdStore } from "../../../src/access/holds/store.ts";
 import type { Caller } from "../../../src/access/index.ts";
 import { createExpiry } from "../../../src/agents/approvals/expiry.ts";
 import { approvalStore } from "../../../src/agents/approvals/store.ts";
-import type { Around } from "../../../src/agents/around.ts";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import type { AgentsDeps } from "../../../src/agents/deps.ts";
 import { noteStore } from "../../../src/agents/notes/store.ts";
-import { createEngine, type Engine } from "../../../src/agents/runs/engine.ts";
-import type { RunStore } from "../../../src/agents/runs/journal.ts";
+import { createRunEngine, type RunEngine } from "../../../src/agents/runs/engine.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
-import { FINAL } from "../../../src/agents/runs/states.ts";
+import type { RunStore } from "../../../src/agents/runs/run-log.ts";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
+import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
-import type { RoundAnswer, RoundAsk, RoundFailure } from "../../../src/gateway/index.ts";
+import { createProcess } from "../../../src/cluster/process.ts";
+import { processStore } from "../../../src/cluster/store.ts";
+import { UNWATCHED } from "../../../src/cluster/watchdog/index.ts";
 import {
   type Bound,
   type Database,
   openDatabase,
   sql,
   store,
-} from "../../../src/platform/database/index.ts";
-import { createGuardedEgress } from "../../../src/platform/egress/index.ts";
-import { outboxStore } from "../../../src/platform/outbox/store.ts";
-import { createProcess } from "../../../src/platform/processes/process.ts";
-import { processStore } from "../../../src/platform/processes/store.ts";
-import type { Code } from "../../../src/platform/refusal.ts";
+} from "../../../src/database/index.ts";
+import type {
+  InternalChatError,
+  InternalChatRequest,
+  InternalCompletion,
+} from "../../../src/gateway/index.ts";
+import { createGuardedEgress } from "../../../src/net/index.ts";
+import { outboxStore } from "../../../src/outbox/store.ts";
+import type { ErrorCode } from "../../../src/platform/errors.ts";
 import { joinServices } from "../../../src/platform/service.ts";
-import { UNWATCHED } from "../../../src/platform/watchdog/index.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
@@ -40,9 +44,13 @@ import { createSeededIds } from "../../support/ids.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 
-export type Reply = RoundAnswer | RoundFailure;
+export type Reply = InternalCompletion | InternalChatError;
 /** What the model says: to its `turn`th question, from 0 on. */
-export type Model = (ask: RoundAsk, signal: AbortSignal, turn: number) => Reply | Promise<Reply>;
+export type Model = (
+  ask: InternalChatRequest,
+  signal: AbortSignal,
+  turn: number,
+) => Reply | Promise<Reply>;
 
 export const KEY_ID = "k-1";
 const ACCOUNT = "a-1";
@@ -76,13 +84,13 @@ const PRICES: Prices = {
   },
 };
 
-export const answer = (fields: Partial<RoundAnswer> = {}): RoundAnswer => ({
+export const answer = (fields: Partial<InternalCompletion> = {}): InternalCompletion => ({
   ...{ ok: true, model: "stub-1", content: null, tool_calls: [], finish_reason: "stop" },
   usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
   ...{ usage_estimated: false, duration_ms: 1 },
   ...fields,
 });
-export const say = (content: string, fields: Partial<RoundAnswer> = {}) =>
+export const say = (content: string, fields: Partial<InternalCompletion> = {}) =>
   answer({ content, ...fields });
 /** Says these one after the other, and then that it is done. */
 export const script =
@@ -99,7 +107,10 @@ export const call = (...wishes: Wish[]) =>
     })),
   });
 export const add = (expression = "1+1"): Wish => ["calculator", { expression }];
-export const failing = (code: Code, fields: Partial<RoundFailure> = {}): RoundFailure => ({
+export const failing = (
+  code: ErrorCode,
+  fields: Partial<InternalChatError> = {},
+): InternalChatError => ({
   ...{ ok: false, code, why: `it fails with ${code}` },
   ...fields,
 });
@@ -123,9 +134,9 @@ export interface TrialOptions {
   context_window?: number | null;
   seed?: number;
   /** The way out to addresses that tools name; left out: every request of it fails. */
-  egress?: Around["egress"];
+  egress?: AgentsDeps["egress"];
   /** What the engine tells of its runs; left out: nobody watches. */
-  activity?: Around["activity"];
+  activity?: AgentsDeps["activity"];
   /** Stands in front of the store: a database that fails, or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
   /** The same for what the process writes of itself, and of others that are dead. */
@@ -153,7 +164,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const lines: { message: string; error?: unknown }[] = [];
   const limits = { concurrent_runs: options.concurrent_runs ?? 100 };
   const { context_window = 100_000 } = options;
-  const asks: RoundAsk[] = [];
+  const asks: InternalChatRequest[] = [];
   const log = {
     info() {},
     warn() {},
@@ -167,14 +178,14 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       throw why;
     },
   });
-  const around: Around = {
+  const deps: AgentsDeps = {
     ...{ database: seen, process, compute: inlineCompute, log, disk: { require() {} } },
     secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
     inside: {
       chat: {
         find: () => ({ id: "stub-1", context_window }),
-        ask: async (_who: unknown, ask: RoundAsk, signal: AbortSignal) => {
+        ask: async (_who: unknown, ask: InternalChatRequest, signal: AbortSignal) => {
           asks.push(structuredClone(ask));
           return model(ask, signal, asks.length - 1);
         },
@@ -192,11 +203,11 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     settings: () => ({ limits }) as never,
   };
   const notes = database.bind(noteStore);
-  const builtins = createBuiltins({ ...around, search: around.inside.search, notes });
+  const builtins = createBuiltins({ ...deps, search: deps.inside.search, notes });
   const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
-  const runner: Engine = createEngine({
-    around,
+  const runner: RunEngine = createRunEngine({
+    deps,
     store: wrapped,
     findVersion: async () => version,
     async openToolset() {
@@ -210,8 +221,8 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     },
   });
   // As the app joins them: a process begins before its engine, and ends behind it.
-  const engine: Engine = { ...runner, ...joinServices([process, runner]) };
-  const expiry = createExpiry(around, bound);
+  const engine: RunEngine = { ...runner, ...joinServices([process, runner]) };
+  const expiry = createExpiry(deps, bound);
   allow(callers);
 
   const find = async (id: string) => (await bound.find(id, null))!;

@@ -6,7 +6,7 @@ import {
   checkArguments,
   createArgumentsCheck,
 } from "../../../src/agents/tools/arguments.ts";
-import type { Uncomputed } from "../../../src/platform/compute/index.ts";
+import type { Uncomputed } from "../../../src/compute/index.ts";
 import { inlineCompute } from "../../support/compute.ts";
 
 const parameters = Type.Object(

@@ -5,8 +5,8 @@ import { checkArguments } from "../../../src/agents/tools/arguments.ts";
 import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
 import { createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
 import { ToolList, ToolRevision } from "../../../src/agents/tools/tool.ts";
-import { show } from "../../../src/platform/shape.ts";
-import { guard } from "../../platform/egress/guard.ts";
+import { show } from "../../../src/platform/schema.ts";
+import { guard } from "../../net/guard.ts";
 import { inlineCompute } from "../../support/compute.ts";
 
 const builtins = createBuiltins({

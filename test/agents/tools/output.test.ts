@@ -36,7 +36,7 @@ describe("a longer result", () => {
 
   test("is told by a few words where very much was told already, and kept for nobody", () => {
     const content = `begin${"x".repeat(2_000_000)}end`;
-    const room = { is_wide: false, keeps_whole: false };
+    const room = { isWide: false, keepsWhole: false };
     const { shown, whole, truncated } = cutOutput(content, "call_1", room);
     expect([whole, truncated]).toEqual([null, true]);
     expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(4 * KB);
@@ -49,10 +49,10 @@ describe("a longer result", () => {
   test("says how the rest is read, where it can be", () => {
     const content = "🐪".repeat(50_000);
     const mark = /\[… (\d+) characters are left out here, from character (\d+) on\. (.*) …\]/;
-    const [, left_out, offset, rest] = mark.exec(cutOutput(content, "call_1").shown)!;
+    const [, leftOut, offset, rest] = mark.exec(cutOutput(content, "call_1").shown)!;
     const head = [...cutOutput(content, "call_1").shown].indexOf("\n");
     expect(Number(offset)).toBe(head);
-    expect(Number(left_out)).toBeGreaterThan(30_000);
+    expect(Number(leftOut)).toBeGreaterThan(30_000);
     expect(rest).toBe(`read_output with tool_call_id "call_1" and offset ${offset} reads them.`);
     expect(cutOutput(content, null).shown).not.toContain("read_output");
   });

@@ -1,6 +1,6 @@
 // `!error CODE` with every code of the gateway: before anything was sent, and in mid-stream.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { SCRIPTED_CODES } from "../../../src/models/upstream/stub-script.ts";
+import { SCRIPTED_CODES } from "../../../src/models/providers/stub/script.ts";
 import { readFrames } from "../../spec/gateway/front.ts";
 import { readRefusal } from "../../spec/gateway/refusal.ts";
 import { startApp, type TestApp } from "../../support/app.ts";

@@ -1,43 +1,48 @@
 // A stream to one caller: slow readers, callers who leave, and bugs.
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
-import type { Admitted } from "../../../src/gateway/chat/admit.ts";
+import type { AdmittedChat } from "../../../src/gateway/chat/admit.ts";
 import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
 import { writeStream } from "../../../src/gateway/chat/stream.ts";
-import type { Entry } from "../../../src/gateway/ledger/entry.ts";
-import { RequestTally } from "../../../src/gateway/ledger/tally.ts";
-import { createRunning } from "../../../src/gateway/running.ts";
+import { createInFlight } from "../../../src/gateway/in-flight.ts";
+import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
+import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { openEventStream } from "../../../src/http/index.ts";
-import type { Answer, Ending, Failure } from "../../../src/models/index.ts";
-import { refuse } from "../../../src/platform/refusal.ts";
+import type { Complete, Completion, UpstreamError } from "../../../src/models/index.ts";
+import { apiError } from "../../../src/platform/errors.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const DONE: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
+const DONE: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
 
 const KEY = { account_id: null, key_id: "key-1" } as Caller;
 
-function open(answer: Answer, take = (_: Omit<Entry, "id">) => {}) {
+function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
   const clock = createManualClock();
-  const running = createRunning();
+  const running = createInFlight();
   const caller = new AbortController();
   const stream = openEventStream(caller.signal, (bug) => void bugs.push(bug));
-  const failures: Failure[] = [];
+  const failures: UpstreamError[] = [];
   const bugs: unknown[] = [];
-  const entries: Omit<Entry, "id">[] = [];
-  const keep = (entry: Omit<Entry, "id">) => {
+  const entries: Omit<LogEntry, "id">[] = [];
+  const keep = (entry: Omit<LogEntry, "id">) => {
     entries.push(entry);
     take(entry);
   };
-  const tally = new RequestTally(
+  const recorder = new GatewayRecorder(
     { route: "chat", drawId: () => "e-1", clock, take: keep },
     { caller: KEY, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
-  const admitted = { ask: createAsk("Hello"), answer, tally, caller: KEY } as Admitted;
+  const admitted = {
+    request: createAsk("Hello"),
+    answer,
+    recorder: recorder,
+    caller: KEY,
+  } as AdmittedChat;
   const begun = writeStream(stream, admitted, {
     chunks: createChunkWriter("id", 7, "svc"),
-    has_usage: false,
+    hasUsage: false,
     clock,
     running,
     keys: { add: () => () => {} },
@@ -74,7 +79,7 @@ describe("a caller who does not read", () => {
   });
 
   test("and then leaves ends the answer", async () => {
-    const left = Promise.withResolvers<Ending>();
+    const left = Promise.withResolvers<Completion>();
     const { begun, body, clock, entries } = open(async (_ask, ear, signal) => {
       signal.addEventListener("abort", () =>
         left.resolve({ ok: false, code: "client_closed_request", elsewhere: false, why: "left" }),
@@ -137,7 +142,7 @@ describe("what a bug throws", () => {
   });
 
   test("in a keep-alive is told to the log, and ends the stream", async () => {
-    const left = Promise.withResolvers<Ending>();
+    const left = Promise.withResolvers<Completion>();
     const { begun, bugs, clock, stream } = open(async () => left.promise);
     stream.comment = () => {
       throw bug;
@@ -149,7 +154,7 @@ describe("what a bug throws", () => {
   });
 
   test("a refusal from within, before anything was sent, goes on as it is", async () => {
-    const refusal = refuse("rate_limit_exceeded", { headers: { "retry-after": "1" } });
+    const refusal = apiError("rate_limit_exceeded", { headers: { "retry-after": "1" } });
     const { begun } = open(() => Promise.reject(refusal));
     await expect(begun).rejects.toBe(refusal);
   });
@@ -157,7 +162,7 @@ describe("what a bug throws", () => {
   test("gateway.events.4 a refusal from within, later, is a failure of the model and no bug", async () => {
     const { begun, bugs, failures, body } = open(async (_ask, ear) => {
       await ear({ kind: "text", text: "a" });
-      throw refuse("rate_limit_exceeded");
+      throw apiError("rate_limit_exceeded");
     });
     expect(await begun).toBeNull();
     const [, error, done] = (await body.text()).split("\n\n");

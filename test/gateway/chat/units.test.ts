@@ -222,8 +222,7 @@ ${lines}
     },
     paths: (path: string) => upstream.asked.filter((asked) => asked.path === path),
     async pass(ms: number) {
-      for (const end_ms = app.clock.monotonic() + ms; app.clock.monotonic() < end_ms; )
-        await step();
+      for (const endMs = app.clock.monotonic() + ms; app.clock.monotonic() < endMs; ) await step();
     },
     /** Lets time pass until something has happened. */
     async until(hasHappened: () => boolean) {

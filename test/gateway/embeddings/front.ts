@@ -2,12 +2,12 @@
 
 import type { Embed, Embedder } from "../../../src/gateway/embeddings/contract.ts";
 import { openEmbeddings } from "../../../src/gateway/embeddings/routes.ts";
-import type { Entry } from "../../../src/gateway/ledger/entry.ts";
-import { RequestTally } from "../../../src/gateway/ledger/tally.ts";
-import { createRunning } from "../../../src/gateway/running.ts";
-import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import { createInFlight } from "../../../src/gateway/in-flight.ts";
+import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
+import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
+import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { caller, createHall } from "../../http/hall.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -25,15 +25,15 @@ export function embedInputs(inputs: readonly string[]): EmbedEnding {
 /** `lines` stand in the table of embeddings; each account is its own bearer text. */
 export function openFront(embed: Embed, lines = "") {
   const clock = createManualClock();
-  const running = createRunning();
+  const running = createInFlight();
   const lines_logged: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => void lines_logged.push(JSON.parse(line)), false);
-  const entries: Entry[] = [];
+  const entries: LogEntry[] = [];
   const embedder: Embedder = { isDown: () => false, start() {}, stop() {}, embed };
   const settings = readSettings(`[embeddings]\n${lines}`, "wadi.toml", {}, {}).embeddings;
   const meter = {
-    open: (arrival: ConstructorParameters<typeof RequestTally>[1]) =>
-      new RequestTally(
+    open: (arrival: ConstructorParameters<typeof GatewayRecorder>[1]) =>
+      new GatewayRecorder(
         {
           route: "embeddings",
           clock,

@@ -1,12 +1,12 @@
 // The route alone: what callers, the log and the ledger are told of what an embedder does.
 import { describe, expect, test } from "bun:test";
-import type { EmbedAsk } from "../../../src/gateway/embeddings/contract.ts";
-import type { Failure } from "../../../src/models/index.ts";
+import type { EmbedRequest } from "../../../src/gateway/embeddings/contract.ts";
+import type { UpstreamError } from "../../../src/models/index.ts";
 import { readRefusal } from "../../http/hall.ts";
 import { type EmbedEnding, embedInputs, openFront, TRACE_ID } from "./front.ts";
 
 const WHY = "a reason that no caller is told";
-const fail = (code: Failure["code"], more: Partial<Failure> = {}): Failure => ({
+const fail = (code: UpstreamError["code"], more: Partial<UpstreamError> = {}): UpstreamError => ({
   ok: false,
   code,
   elsewhere: false,
@@ -22,7 +22,7 @@ const readWaits = ({ headers }: Response) => [
 
 /** An embedder that holds each request until a test ends it. */
 function openHeld(lines = "") {
-  const asked: EmbedAsk[] = [];
+  const asked: EmbedRequest[] = [];
   const held: PromiseWithResolvers<EmbedEnding>[] = [];
   const signals: AbortSignal[] = [];
   const front = openFront((ask, signal) => {
@@ -40,7 +40,7 @@ function openHeld(lines = "") {
 }
 
 test("an embedder is asked for the inputs, by the account and the request", async () => {
-  const asked: EmbedAsk[] = [];
+  const asked: EmbedRequest[] = [];
   const { ask } = openFront(async (one) => {
     asked.push(one);
     return embedInputs(one.inputs);
@@ -57,7 +57,7 @@ test("an embedder is asked for the inputs, by the account and the request", asyn
 
 describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
   const spent = ["false", null];
-  test.each<[string, Failure, number, string, (string | null)[]]>([
+  test.each<[string, UpstreamError, number, string, (string | null)[]]>([
     ["an error", fail("upstream_error", { upstream_status: 500 }), 502, "upstream_error", spent],
     ["silence", fail("upstream_timeout"), 504, "upstream_timeout", spent],
     [

@@ -1,10 +1,10 @@
 // The embedder inside the program: vectors that mean something, the same every time.
 import { describe, expect, test } from "bun:test";
-import type { EmbedAsk } from "../../../src/gateway/embeddings/contract.ts";
+import type { EmbedRequest } from "../../../src/gateway/embeddings/contract.ts";
 import { createStubEmbedder, embedText } from "../../../src/gateway/embeddings/stub.ts";
 
 const embed = (inputs: string[], signal = new AbortController().signal) => {
-  const ask: EmbedAsk = { request_id: "r", trace: null, account: "a", inputs };
+  const ask: EmbedRequest = { request_id: "r", trace: null, account: "a", inputs };
   return createStubEmbedder().embed(ask, signal);
 };
 

@@ -1,6 +1,6 @@
 // Questions to models from inside: who may ask, what is asked and told, and what is left of each.
 import { describe, expect, test } from "bun:test";
-import type { RoundAsk } from "../../../src/gateway/index.ts";
+import type { InternalChatRequest } from "../../../src/gateway/index.ts";
 import { answerText, startUpstream } from "../../support/upstream.ts";
 import { comeFrom, type InsideFront, NEVER, openInside, question } from "./front.ts";
 
@@ -24,7 +24,7 @@ const MODELS = [
 const tool = { type: "function", function: { name: "add" } } as const;
 
 /** Asks as a key of acme's, for which all that is said holds. */
-async function askAs(front: InsideFront, ask: RoundAsk, key: object = {}) {
+async function askAs(front: InsideFront, ask: InternalChatRequest, key: object = {}) {
   const caller = await front.openKey(key);
   return front.inside.chat.ask(comeFrom(caller), ask, NEVER);
 }
@@ -83,7 +83,7 @@ urls = ["${upstream.url}"]
 `;
     await using front = await openInside(text);
     const caller = await front.openKey();
-    const ask = (fields: Partial<RoundAsk>) =>
+    const ask = (fields: Partial<InternalChatRequest>) =>
       front.inside.chat.ask(comeFrom(caller), question("Hi", fields), NEVER);
     expect(await ask({ temperature: 0.5, top_p: 0.25 })).toMatchObject({ content: "Good" });
     const own = { role: "system" as const, content: "Be brief." };
@@ -109,7 +109,7 @@ urls = ["${upstream.url}"]
       `${model("one")}${model("deep", `${FULL}\nthink = "required"`)}`,
     );
     const key = { scopes: ["think"] };
-    const ask = (tools: RoundAsk["tools"]) =>
+    const ask = (tools: InternalChatRequest["tools"]) =>
       askAs(front, question("!say Yes", { model: "deep", tools }), key);
     expect(await ask([])).toMatchObject({ content: "Yes", usage: { completion_tokens: 3 } });
     expect(await ask([tool])).toMatchObject({ content: "Yes", usage: { completion_tokens: 1 } });
@@ -117,7 +117,7 @@ urls = ["${upstream.url}"]
 });
 
 describe("gateway.authentication.7: who may not is refused at each question", () => {
-  test.each<[string, RoundAsk, object, string]>([
+  test.each<[string, InternalChatRequest, object, string]>([
     ["an unknown model", question("Hi", { model: "gpt-4" }), {}, "model_not_found"],
     ["a model that it may not see", question("Hi", { model: "secret" }), {}, "model_not_found"],
     ["one beside its list", question("Hi"), { models: ["plain"] }, "model_not_permitted"],
@@ -142,7 +142,7 @@ describe("gateway.authentication.7: who may not is refused at each question", ()
 
   test("as things stand then: a grant, a switch, a key that is revoked", async () => {
     await using front = await openInside(MODELS);
-    const { accounts, models, keys } = front.operator;
+    const { accounts, models, keys } = front.admin;
     const caller = await front.openKey();
     const ask = async (name: string) => {
       const reply = await front.inside.chat.ask(
@@ -185,7 +185,7 @@ describe("what a name means", () => {
     expect(await judge("deep")).toBe("model_not_permitted model");
     expect(await judge("secret")).toBe("model_not_found model");
     expect(await judge("gpt-4")).toBe("model_not_found model");
-    await front.operator.models.turn("one", "off");
+    await front.admin.models.turn("one", "off");
     expect(await judge("one")).toBe("model_offline model");
     expect(await judge("svc")).toBe("no_model_available model");
     expect(await front.readRows()).toEqual([]);

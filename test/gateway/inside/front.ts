@@ -1,20 +1,20 @@
 // The gateway from inside, on a manual clock: its houses without a socket, a key, and what it left.
 import { buildAccess, type Caller } from "../../../src/access/index.ts";
+import { type Admin, buildAdmin, type KeyRequest } from "../../../src/admin/index.ts";
 import {
-  createRunning,
-  type GatewayInside,
-  type InsideCaller,
-  openGateway,
-  type RoundAsk,
+  createGateway,
+  createInFlight,
+  type GatewayInternal,
+  type InternalCaller,
+  type InternalChatRequest,
 } from "../../../src/gateway/index.ts";
-import type { Entry } from "../../../src/gateway/ledger/entry.ts";
-import { createDoor } from "../../../src/http/door.ts";
+import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
+import { createRouter } from "../../../src/http/router.ts";
 import { buildModels } from "../../../src/models/index.ts";
-import { buildOperator, type KeyWish, type Operator } from "../../../src/operator/index.ts";
-import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
-import { readSettings } from "../../../src/platform/settings/index.ts";
-import { wish } from "../../operator/house.ts";
+import { readSettings } from "../../../src/settings/index.ts";
+import { wish } from "../../admin/fixture.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { openTestDatabase } from "../../support/database.ts";
@@ -23,17 +23,17 @@ import { readLedger } from "../../support/ledger.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 
 export interface InsideFront extends AsyncDisposable {
-  inside: GatewayInside;
-  operator: Operator;
+  inside: GatewayInternal;
+  admin: Admin;
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
   account_id: string;
   /** A key of the account acme, as its caller is now. */
-  openKey(fields?: Partial<KeyWish>): Promise<Caller>;
+  openKey(fields?: Partial<KeyRequest>): Promise<Caller>;
   findCaller(key_id: string): Promise<Caller | undefined>;
   /** Every row of the ledger, once what waits has been written. */
-  readRows(): Promise<Entry[]>;
+  readRows(): Promise<LogEntry[]>;
   /** How many searches are worked on now. */
   countSearches(): number;
   /** Ends what is under way, as a stop of the program does at its deadline. */
@@ -54,33 +54,33 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const egress = createTrustedEgress({ clock });
   const around = { settings, database, egress, compute: inlineCompute, clock, ids, log };
   const models = await buildModels(around);
-  const running = createRunning();
+  const running = createInFlight();
   const { registry } = models;
-  const door = createDoor({
-    ...{ half: "gateway", alias, identify: access.identify, clock, ids, log },
+  const door = createRouter({
+    ...{ surface: "gateway", alias, identify: access.identify, clock, ids, log },
     limiter: { take() {} },
     holdOpen: () => () => {},
     observe: null,
   });
   const hashUser = (user: string) => user;
   const { findCaller } = access;
-  const gateway = openGateway(door, { ...around, registry, running, findCaller, hashUser });
+  const gateway = createGateway(door, { ...around, registry, running, findCaller, hashUser });
   const secrets = openTestSecrets(database, clock);
-  const operator = buildOperator({ settings, access, database, clock, ids, secrets });
+  const admin = buildAdmin({ settings, access, database, clock, ids, secrets });
   let isOpen = true;
   const close = async () => {
     if (isOpen) await database.close();
     isOpen = false;
   };
-  const account = await operator.accounts.create("acme");
+  const account = await admin.accounts.create("acme");
   return {
     inside: gateway.inside,
-    operator,
+    admin,
     clock,
     lines,
     account_id: account.id,
     async openKey(fields = {}) {
-      const { key } = await operator.keys.create(wish(fields));
+      const { key } = await admin.keys.create(wish(fields));
       return (await access.findCaller(key.id))!;
     },
     findCaller: access.findCaller,
@@ -88,7 +88,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
       await clock.advance(25);
       return readLedger(database).entries();
     },
-    countSearches: () => gateway.look().find(({ name }) => name === "search")!.in_use,
+    countSearches: () => gateway.look().find(({ name }) => name === "search")!.inUse,
     endRunning: running.end,
     closeDatabase: close,
     async [Symbol.asyncDispose]() {
@@ -103,12 +103,15 @@ export async function openInside(text = ""): Promise<InsideFront> {
 }
 
 /** Who asks, as the run engine says it. */
-export function comeFrom(caller: Caller, request_id = "request-1"): InsideCaller {
+export function comeFrom(caller: Caller, request_id = "request-1"): InternalCaller {
   return { caller, request_id, trace: null };
 }
 
 /** A question of one user message. */
-export function question(content: string, fields: Partial<RoundAsk> = {}): RoundAsk {
+export function question(
+  content: string,
+  fields: Partial<InternalChatRequest> = {},
+): InternalChatRequest {
   return {
     model: "svc",
     messages: [{ role: "user", content }],

@@ -83,7 +83,7 @@ test("gateway.limits.search_quota is waited for, exactly as long as it takes", a
 test("another account's quota is its own, and its own requests count", async () => {
   await using front = await openSearch("requests_per_minute = 1");
   const caller = await front.openKey();
-  await front.operator.accounts.create("other");
+  await front.admin.accounts.create("other");
   const other = await front.openKey({ account: "other" });
   await front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
   // It comes through without a move of the clock.

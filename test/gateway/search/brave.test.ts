@@ -1,7 +1,7 @@
 // What Brave's web search is asked, within its limits, and what comes of each of its answers.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createBrave } from "../../../src/gateway/search/brave.ts";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import {
   BRAVE_KEY,
   PAGES,

@@ -1,9 +1,10 @@
 // A search engine of ours in front of a scripted server, without the app around it.
-import type { SearchAsk, SearchEngine } from "../../../src/gateway/search/contract.ts";
-import { openSearchEngine } from "../../../src/gateway/search/supply.ts";
-import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+
+import { openSearchEngine } from "../../../src/gateway/search/backend.ts";
+import type { EngineQuery, SearchEngine } from "../../../src/gateway/search/contract.ts";
+import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 
 export interface EngineTest extends AsyncDisposable {
@@ -11,7 +12,7 @@ export interface EngineTest extends AsyncDisposable {
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
-  search(query: string, some?: Partial<SearchAsk>, signal?: AbortSignal): Search;
+  search(query: string, some?: Partial<EngineQuery>, signal?: AbortSignal): Search;
 }
 type Search = ReturnType<SearchEngine["search"]>;
 

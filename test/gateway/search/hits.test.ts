@@ -1,15 +1,15 @@
 // What of an engine's hits reaches a caller, and in what form.
 import { describe, expect, test } from "bun:test";
-import type { Hit } from "../../../src/gateway/search/contract.ts";
+import type { SearchHit } from "../../../src/gateway/search/contract.ts";
 import { chooseResults } from "../../../src/gateway/search/hits.ts";
 
-const hit = (some: Partial<Hit> = {}): Hit => ({
+const hit = (some: Partial<SearchHit> = {}): SearchHit => ({
   title: "A title",
   url: "https://example.org/",
   snippet: "A snippet.",
   ...some,
 });
-const choose = (...hits: Partial<Hit>[]) => chooseResults(hits.map(hit), 20);
+const choose = (...hits: Partial<SearchHit>[]) => chooseResults(hits.map(hit), 20);
 const snippetOf = (snippet: string) => choose({ snippet })[0]!.snippet;
 
 describe("gateway.resources.search_result.p1 links", () => {

@@ -1,33 +1,38 @@
 // Holds what is played to the recorded times, to its ear and to its caller.
 import { expect, test } from "bun:test";
-import type { Take } from "../../../src/models/recording/recording.ts";
-import { hashAsk } from "../../../src/models/recording/recording.ts";
+import type { BackendOptions } from "../../../src/models/backend.ts";
+import type {
+  Chunk,
+  Completion,
+  ModelRequest,
+  OnChunk,
+} from "../../../src/models/providers/contract.ts";
+import type { RecordedReply } from "../../../src/models/recording/format.ts";
+import { hashRequest } from "../../../src/models/recording/format.ts";
 import {
   createReplay,
-  createShelf,
-  type Played,
+  createReplayLibrary,
+  type ReplayedReply,
   replay,
 } from "../../../src/models/recording/replay.ts";
-import type { SupplyOptions } from "../../../src/models/supply.ts";
-import type { Ask, Ear, Ending, Piece } from "../../../src/models/upstream/contract.ts";
-import { defaultSettings } from "../../../src/platform/settings/index.ts";
+import { defaultSettings } from "../../../src/settings/index.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-const GOOD: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
-const text = (said: string): Piece => ({ kind: "text", text: said });
+const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const text = (said: string): Chunk => ({ kind: "text", text: said });
 const tell = (...times_ms: number[]) =>
   times_ms.map((at_ms, n) => ({ at_ms, piece: text(String(n)) }));
 
 /** Plays one take on a clock that stands still. */
-function play(take: Played, ear: Ear = () => undefined) {
+function play(take: ReplayedReply, onChunk: OnChunk = () => undefined) {
   const clock = createManualClock();
   const heard: [at_ms: number, said: string][] = [];
   const caller = new AbortController();
-  const hear: Ear = (piece) => {
+  const hear: OnChunk = (piece) => {
     heard.push([clock.monotonic(), piece.kind === "text" ? piece.text : piece.arguments]);
-    return ear(piece);
+    return onChunk(piece);
   };
   const ending = replay(() => take, clock)(createAsk("Hello"), hear, caller.signal);
   const ended_ms = ending.then(() => clock.monotonic());
@@ -85,7 +90,7 @@ test("a caller's leaving ends it at once, while it waits and while its ear holds
 });
 
 test("a caller who has left before hears nothing", async () => {
-  const heard: Piece[] = [];
+  const heard: Chunk[] = [];
   const answer = replay(() => ({ told: tell(0), ended_ms: 0, ending: GOOD }), createManualClock());
   const ending = await answer(
     createAsk("Hello"),
@@ -108,19 +113,26 @@ test("a long burst leaves the event loop to others in between", async () => {
 });
 
 /** A shelf with takes that end with these reasons. */
-function stock(...takes: [model: string, ask: Ask, reason: string][]) {
-  const shelf = createShelf();
+function stock(...takes: [model: string, ask: ModelRequest, reason: string][]) {
+  const shelf = createReplayLibrary();
   for (const [model, ask, finish_reason] of takes) {
     const ending = { ...GOOD, finish_reason };
-    const take: Take = { model, key: hashAsk(ask), ask, told: [], ended_ms: 0, ending };
+    const take: RecordedReply = {
+      model,
+      key: hashRequest(ask),
+      ask,
+      told: [],
+      ended_ms: 0,
+      ending,
+    };
     shelf.add(take);
   }
   const [settings] = defaultSettings().models;
-  const around = { clock: createManualClock() } as unknown as SupplyOptions;
+  const around = { clock: createManualClock() } as unknown as BackendOptions;
   const open = createReplay(shelf);
   return (model: string) => open({ ...settings!, id: model }, around);
 }
-const reason = async (ending: Promise<Ending>) => Reflect.get(await ending, "finish_reason");
+const reason = async (ending: Promise<Completion>) => Reflect.get(await ending, "finish_reason");
 
 test("what was asked several times is played in its order, the last one again and again", async () => {
   const [hello, bye] = [createAsk("Hello"), createAsk("Bye")];

@@ -1,12 +1,12 @@
 // When the breaker of a replica opens, and what closes it.
 import { expect, test } from "bun:test";
+import type { Completion, UpstreamError } from "../../../src/models/providers/contract.ts";
 import { createBreaker } from "../../../src/models/replicas/breaker.ts";
-import type { Ending, Failure } from "../../../src/models/upstream/contract.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const GOOD: Ending = { ok: true, finish_reason: "stop", usage: USAGE };
-const fail = (some: Partial<Failure> = {}): Failure => ({
+const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const fail = (some: Partial<UpstreamError> = {}): UpstreamError => ({
   ok: false,
   code: "upstream_error",
   elsewhere: true,
@@ -24,7 +24,7 @@ function open() {
     onOpen() {},
     onHeard() {},
   });
-  const note = (ending: Ending | null, times = 1) => {
+  const note = (ending: Completion | null, times = 1) => {
     for (let n = 0; n < times; n++) breaker.end(breaker.begin(), ending);
   };
   return { ...breaker, clock, turns, note };
@@ -48,7 +48,7 @@ test("five failures within a minute open it, five within more do not", async () 
   expect(breaker.turns).toEqual([true]);
 });
 
-const NEITHER: [what: string, ending: Ending | null][] = [
+const NEITHER: [what: string, ending: Completion | null][] = [
   ["a good answer", GOOD],
   ["a request refused", fail({ elsewhere: false, upstream_status: 400 })],
   ["a prompt too long", fail({ code: "context_length_exceeded", elsewhere: false })],
@@ -132,7 +132,7 @@ test("it is silent after five failures in a row without any answer", () => {
   expect(breaker.findSilence()).toBe(SILENT);
 });
 
-const HEARD: [what: string, ending: Ending][] = [
+const HEARD: [what: string, ending: Completion][] = [
   ["a good answer", GOOD],
   ["an error with a status", fail({ upstream_status: 500 })],
   ["a broken reply", fail()],

@@ -1,14 +1,18 @@
 // How the health of a replica is looked at, and what makes it unhealthy.
 import { expect, test } from "bun:test";
-import { createHealth, createLook, type Seen } from "../../../src/models/replicas/health.ts";
-import { createTrustedEgress } from "../../../src/platform/egress/index.ts";
+import {
+  createHealth,
+  createHealthCheck,
+  type HealthStatus,
+} from "../../../src/models/replicas/health.ts";
+import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { startUpstream } from "../../support/upstream.ts";
 
 /** A replica that is seen as the test says; "late" leaves a look open until its time is over. */
-function watch(every_ms = 10_000) {
+function watch(everyMs = 10_000) {
   const clock = createManualClock();
-  const state = { seen: "alive" as Seen | "late" | "bug", looks: 0, heard: 0, alive: 0 };
+  const state = { seen: "alive" as HealthStatus | "late" | "bug", looks: 0, heard: 0, alive: 0 };
   const bugs: unknown[] = [];
   const turns: boolean[] = [];
   const health = createHealth({
@@ -21,7 +25,7 @@ function watch(every_ms = 10_000) {
         signal.addEventListener("abort", () => resolve("silent"), { once: true });
       });
     },
-    every_ms,
+    everyMs,
     clock,
     countHeard: () => state.heard,
     onAlive() {
@@ -153,9 +157,9 @@ test("a server is alive with any status below 500, as with 404 where it has no s
   const egress = createTrustedEgress({ clock });
   const upstream = startUpstream();
   const url = `${upstream.url.replace("/v1", "")}/health`;
-  const look = createLook(egress.open(url, { headers: {}, connect_timeout_ms: 5_000 }));
+  const look = createHealthCheck(egress.open(url, { headers: {}, connect_timeout_ms: 5_000 }));
   const { signal } = new AbortController();
-  const seen: Record<number, Seen> = {};
+  const seen: Record<number, HealthStatus> = {};
   for (const status of [200, 302, 404, 429, 500, 503]) {
     upstream.health = status;
     seen[status] = await look(signal);
@@ -180,7 +184,7 @@ test("a bug of whoever is told of a turn is told, and it looks on", async () => 
   const bugs: unknown[] = [];
   let looks = 0;
   const health = createHealth({
-    ...{ clock, every_ms: 10_000, countHeard: () => 0, onAlive() {} },
+    ...{ clock, everyMs: 10_000, countHeard: () => 0, onAlive() {} },
     async look() {
       looks++;
       return "refused";

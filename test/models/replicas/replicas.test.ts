@@ -1,22 +1,22 @@
 // Which replica is asked, when another takes over, and who waits for a place.
 import { expect, test } from "bun:test";
-import type { Seen } from "../../../src/models/replicas/health.ts";
-import { joinReplicas, type ReplicasOptions } from "../../../src/models/replicas/replicas.ts";
 import type {
-  Attempt,
-  Ending,
-  Failure,
-  Piece,
-  Success,
-} from "../../../src/models/upstream/contract.ts";
+  Chunk,
+  CompleteAttempt,
+  Completion,
+  CompletionOk,
+  UpstreamError,
+} from "../../../src/models/providers/contract.ts";
+import type { HealthStatus } from "../../../src/models/replicas/health.ts";
+import { createReplicas, type ReplicasOptions } from "../../../src/models/replicas/replicas.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const succeed = (): Ending => ({ ok: true, finish_reason: "stop", usage: USAGE });
+const succeed = (): Completion => ({ ok: true, finish_reason: "stop", usage: USAGE });
 const done = async () => succeed();
-const fail = (why: string, some: Partial<Failure> = {}): Failure => ({
+const fail = (why: string, some: Partial<UpstreamError> = {}): UpstreamError => ({
   ok: false,
   code: "upstream_error",
   elsewhere: true,
@@ -29,22 +29,22 @@ const failing = async () => fail("status 500", { upstream_status: 500 });
 const silent = async () => fail("refused", { silent: "surely" });
 
 /** Replicas that do as they are told, and who was asked. */
-function join(replicas: Attempt[], some: Partial<ReplicasOptions> = {}) {
+function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) {
   const clock = createManualClock();
   const lines: string[] = [];
   const asked: number[] = [];
-  const seen: Seen[] = replicas.map(() => "alive");
+  const seen: HealthStatus[] = replicas.map(() => "alive");
   /** Takes the place of what is seen. */
-  const state: { look: (() => Promise<Seen>) | null } = { look: null };
+  const state: { look: (() => Promise<HealthStatus>) | null } = { look: null };
   const given_ms: (number | undefined)[] = [];
-  const joined = joinReplicas(
+  const joined = createReplicas(
     replicas.map((_, i) => ({
       name: `host-${i}:8000`,
       server: ((ask, ear, signal, first_token_ms) => {
         asked.push(i);
         given_ms.push(first_token_ms);
         return replicas[i]!(ask, ear, signal, first_token_ms);
-      }) as Attempt,
+      }) as CompleteAttempt,
       look: () => state.look?.() ?? Promise.resolve(seen[i]!),
     })),
     {
@@ -60,8 +60,8 @@ function join(replicas: Attempt[], some: Partial<ReplicasOptions> = {}) {
   const heard: string[] = [];
   const caller = new AbortController();
   const ask = (account = "account-1", signal = caller.signal) =>
-    joined.ask<Success>({ account, signal }, (attempt, hear, left_ms) => {
-      const ear = (piece: Piece) => {
+    joined.ask<CompletionOk>({ account, signal }, (attempt, hear, left_ms) => {
+      const ear = (piece: Chunk) => {
         hear();
         heard.push(piece.kind === "text" ? piece.text : "");
       };
@@ -72,13 +72,13 @@ function join(replicas: Attempt[], some: Partial<ReplicasOptions> = {}) {
 
 /** A replica whose requests end when the test says so. */
 function hold() {
-  const held: ((ending: Ending) => void)[] = [];
-  const attempt: Attempt = () => new Promise((resolve) => held.push(resolve));
+  const held: ((ending: Completion) => void)[] = [];
+  const attempt: CompleteAttempt = () => new Promise((resolve) => held.push(resolve));
   return { held, attempt };
 }
 
 /** What became of an answer: its code, or "ok", with its attempts. */
-async function outcome(ending: Promise<Ending>) {
+async function outcome(ending: Promise<Completion>) {
   const one = await ending;
   return [one.ok ? "ok" : one.code, one.attempts];
 }
@@ -112,7 +112,7 @@ test("before the first piece another takes over, and the last failure is told", 
 });
 
 test("after the first piece nobody takes over", async () => {
-  const dying: Attempt = async (_ask, ear) => {
+  const dying: CompleteAttempt = async (_ask, ear) => {
     await ear({ kind: "text", text: "Hel" });
     return fail("died");
   };
@@ -329,7 +329,7 @@ test("a full replica is passed over while another has a place", async () => {
 test("accounts take turns: fifty requests of one do not keep another's waiting", async () => {
   const { held, attempt } = hold();
   const order: string[] = [];
-  const watched: Attempt = (ask, ...rest) => {
+  const watched: CompleteAttempt = (ask, ...rest) => {
     order.push(ask.account);
     return attempt(ask, ...rest);
   };
@@ -425,7 +425,7 @@ test("who waits is served by a replica whose breaker may be tried again", async 
 
 test("who is turned away by one replica waits for another, and others pass by", async () => {
   const { held, attempt } = hold();
-  const first: Attempt = (ask, ...rest) =>
+  const first: CompleteAttempt = (ask, ...rest) =>
     ask.account === "picky" ? silent() : attempt(ask, ...rest);
   const { asked, ask } = join([first, attempt], { max_in_flight: 1 });
   const taken = [ask("a"), ask("a")];

@@ -173,7 +173,7 @@ describe("agents.errors.p11 the key must be able to call the model", () => {
   });
 
   test("a model that is switched off or blocked may be named: it may be back", async () => {
-    const { models } = app.app.operator;
+    const { models } = app.app.admin;
     for (const [turn, back] of [
       ["off", "on"],
       ["block", "unblock"],
@@ -292,13 +292,13 @@ describe("agents.does.agent operator_hold", () => {
     expect(await read()).toBeNull();
     await holds.hold({ kind: "account", id: account_id, account_id, reason: "unpaid" });
     expect(await read()).toEqual({ scope: "account", reason: "unpaid", since });
-    await app.app.operator.agents.hold(id, null);
+    await app.app.admin.agents.hold(id, null);
     expect(await read()).toEqual({ scope: "agent", reason: null, since });
     // A hold stops runs, and nothing else.
     const held = await readJson(await app.ask("PATCH", `/v1/agents/${id}`, { key, body: {} }));
     expect(held.operator_hold.scope).toBe("agent");
     await readJson(await app.post(`/v1/agents/${id}/versions`, {}, { key }), 201);
-    await app.app.operator.agents.release(id);
+    await app.app.admin.agents.release(id);
     await holds.release("account", account_id);
     expect(await read()).toBeNull();
   });

@@ -262,7 +262,7 @@ describe("who decides", () => {
     const account_id = front.account_id;
     const wish = { account_id, scopes: ["agents.approve" as const] };
     const { key, secret } = await front.app.access.keys.create(wish);
-    await front.app.operator.keys.revoke(key.id);
+    await front.app.admin.keys.revoke(key.id);
     for (const id of [approval.id, NOWHERE, "mine"]) {
       for (const one of [null, "x", `${KEY}-revoked`, `${KEY}-expired`, secret]) {
         await expectRefusal(await decide(front, id, "approve", {}, one), 401, undefined);
@@ -280,7 +280,7 @@ describe("who decides", () => {
     };
     const { key, secret } = await front.app.access.keys.create(wish);
     const { approval } = await bringTo(front, "pending", secret);
-    const rotated = await front.app.operator.keys.rotate(key.id, 3_600_000);
+    const rotated = await front.app.admin.keys.rotate(key.id, 3_600_000);
     for (const one of [secret, rotated.secret]) {
       for (const verb of VERBS) {
         const reply = await decide(front, approval.id, verb, {}, one);
@@ -298,7 +298,7 @@ describe("who decides", () => {
     const wish = { account_id: front.account_id, scopes: ["agents" as const] };
     const { key, secret } = await front.app.access.keys.create(wish);
     const { approval } = await bringTo(front, "pending", secret);
-    await front.app.operator.keys.revoke(key.id);
+    await front.app.admin.keys.revoke(key.id);
     expect((await decided(front, approval.id, "reject")).status).toBe("rejected");
   });
 });

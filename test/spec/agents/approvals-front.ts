@@ -1,7 +1,7 @@
 // What tests of approvals ask of the app: approvals in every state, keys that may and may not
 // decide, and runs of the stub that wait for a person.
 import { expect } from "bun:test";
-import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import { outboxStore } from "../../../src/outbox/store.ts";
 import { KEY, type TestAppOptions } from "../../support/app.ts";
 import { makeApproval } from "./runs-approval.ts";
 import { type Json, type RunsFront, startRuns } from "./runs-front.ts";

@@ -124,7 +124,7 @@ describe("approved", () => {
     const path = `/v1/agents/${front.asking.id}/runs`;
     const { id } = (await (await front.post(path, input, { key: secret })).json()) as Json;
     const run = await follow(front, id, ({ status }) => status === "waiting_approval");
-    await front.app.operator.keys.revoke(key.id);
+    await front.app.admin.keys.revoke(key.id);
     await decided(front, run.pending_approvals[0], "approve");
     expect(await ended(front, id)).toMatchObject({
       ...{ status: "failed", error: { code: "permission_denied" }, usage: { tool_calls: 0 } },

@@ -72,7 +72,7 @@ describe("agents.authentication.1", () => {
     const wish = { account_id, scopes: ["agents" as const] };
     const { key, secret } = await app.app.access.keys.create(wish);
     expect((await app.get("/v1/agents", { key: secret })).status).toBe(200);
-    await app.app.operator.keys.revoke(key.id);
+    await app.app.admin.keys.revoke(key.id);
     expect((await app.get("/v1/agents", { key: secret })).status).toBe(401);
   });
 });

@@ -1,6 +1,6 @@
 // Connections as their owner makes, reads, changes and deletes them; the secret is never shown.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { expectRefusal, readRefusal } from "./refusal.ts";
 import { NOWHERE } from "./routes.ts";

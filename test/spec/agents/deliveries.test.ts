@@ -1,6 +1,6 @@
 // Deliveries as the owner of their endpoint lists and reads them, and has them sent again.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import { outboxStore } from "../../../src/outbox/store.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { expectRefusal } from "./refusal.ts";
 import { NOWHERE } from "./routes.ts";

@@ -1,7 +1,7 @@
 // The event stream of a run: what it tells, in which order, and when it ends.
 import { expect, test } from "bun:test";
 import { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
-import type { Deciding } from "../../../src/agents/runs/store/decision.ts";
+import type { DecisionInput } from "../../../src/agents/runs/store/decision.ts";
 import { createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
 import { makeApproval } from "./runs-approval.ts";
@@ -171,7 +171,7 @@ test("agents.events.stream.type_run_status_status: a run that was decided on as 
   const stream = await follow(front, run);
   await stream.take(1);
   const now = front.clock.now();
-  const deciding: Deciding = {
+  const deciding: DecisionInput = {
     ...{ approval_id: request.approval.id, account_id: null },
     ...{ decision: "approved", reason: null, decided_by: { kind: "operator", id: "ada" } },
     ...{ step_id: crypto.randomUUID(), event_id: crypto.randomUUID(), now },

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { createKey } from "../gateway/keys.ts";
 import { type HookFront, type Sending, startHook } from "./hook-front.ts";
 import { expectRefusal, readRefusal } from "./refusal.ts";
@@ -26,8 +26,8 @@ const pause = (hook: Json = front.hook) =>
   front.ask("PATCH", `/v1/triggers/${hook.id}`, { body: { status: "paused" } });
 const resume = (hook: Json = front.hook) =>
   front.ask("PATCH", `/v1/triggers/${hook.id}`, { body: { status: "active" } });
-const hold = () => front.app.operator.agents.hold(front.agent.id, null);
-const release = () => front.app.operator.agents.release(front.agent.id);
+const hold = () => front.app.admin.agents.hold(front.agent.id, null);
+const release = () => front.app.admin.agents.release(front.agent.id);
 /** The status, the code, and how long to wait. */
 const tell = async (sending: Sending = {}) => {
   const reply = await front.send(sending);
@@ -60,7 +60,7 @@ describe("agents.errors.trigger_paused", () => {
     const { key, secret } = await front.app.access.keys.create({ account_id, scopes: ["agents"] });
     const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
     front.hook = (await (await front.post("/v1/triggers", body, { key: secret })).json()) as Json;
-    await front.app.operator.keys.revoke(key.id);
+    await front.app.admin.keys.revoke(key.id);
     await expectRefusal(await front.send({ id: "one" }), 409, "trigger_paused");
     expect(await readTrigger()).toMatchObject({
       ...{ status: "paused", key_id: key.id },
@@ -127,7 +127,7 @@ describe("agents.errors.agent_held", () => {
     const { key, secret } = await front.app.access.keys.create({ account_id, scopes: ["agents"] });
     const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
     front.hook = (await (await front.post("/v1/triggers", body, { key: secret })).json()) as Json;
-    await front.app.operator.keys.revoke(key.id);
+    await front.app.admin.keys.revoke(key.id);
     await hold();
     expect(await tell({ id: "one" })).toEqual(held);
     expect(await readTrigger()).toMatchObject({ status: "active", paused_reason: null });

@@ -109,7 +109,7 @@ describe("agents.endpoints.triggers.p6 a known webhook-id", () => {
   test("agents.endpoints.triggers.p6 is known also when its run is over, the trigger paused, its agent held, its limit reached", async () => {
     const first = await front.fired({ id: "order-17" });
     await front.finish(await front.read(`/v1/runs/${first.run_id}`));
-    await front.app.operator.agents.hold(front.agent.id, null);
+    await front.app.admin.agents.hold(front.agent.id, null);
     expect(await front.fired({ id: "order-17" }, 200)).toEqual(first);
     await front.ask("PATCH", `/v1/triggers/${front.hook.id}`, { body: { status: "paused" } });
     expect(await front.fired({ id: "order-17" }, 200)).toEqual(first);

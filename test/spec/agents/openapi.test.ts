@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import manifest from "../../../package.json" with { type: "json" };
-import { outboxStore } from "../../../src/platform/outbox/store.ts";
-import { writeMessage } from "../../../src/webhooks/message.ts";
+import { outboxStore } from "../../../src/outbox/store.ts";
+import { writeEvent } from "../../../src/webhooks/event.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
@@ -189,7 +189,7 @@ describe("agents.events.webhook.1", () => {
     const types = new Set(told.map(({ type }) => type));
     expect(types.size).toBeGreaterThan(4);
     for (const event of told) {
-      const body = JSON.parse(writeMessage(event));
+      const body = JSON.parse(writeEvent(event));
       expect([event.type, findBreach(document, bodyOf(event.type), body)]).toEqual([
         event.type,
         [],
@@ -198,7 +198,7 @@ describe("agents.events.webhook.1", () => {
     // The judge sees what is wrong.
     const [first] = told;
     expect(
-      findBreach(document, bodyOf("webhook.test"), JSON.parse(writeMessage(first!))),
+      findBreach(document, bodyOf("webhook.test"), JSON.parse(writeEvent(first!))),
     ).not.toEqual([]);
   });
 });

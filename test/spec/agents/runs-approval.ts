@@ -1,11 +1,14 @@
 // An approval as an engine asks for it: its rows, and the step that says so.
 import { Approval, type ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { NewStep } from "../../../src/agents/runs/step.ts";
-import type { Request } from "../../../src/agents/runs/store/waiting.ts";
-import { show } from "../../../src/platform/shape.ts";
+import type { ApprovalRequest } from "../../../src/agents/runs/store/wait.ts";
+import { show } from "../../../src/platform/schema.ts";
 import type { Json, RunsFront } from "./runs-front.ts";
 
-export function makeApproval(front: RunsFront, run: Json): { request: Request; step: NewStep } {
+export function makeApproval(
+  front: RunsFront,
+  run: Json,
+): { request: ApprovalRequest; step: NewStep } {
   const now = front.clock.now();
   const approval: ApprovalRow = {
     id: crypto.randomUUID(),

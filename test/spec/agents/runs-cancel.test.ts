@@ -1,6 +1,6 @@
 // Cancelling a run in each of its states.
 import { expect, test } from "bun:test";
-import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import { outboxStore } from "../../../src/outbox/store.ts";
 import { makeApproval } from "./runs-approval.ts";
 import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 

@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import type { NewStep } from "../../../src/agents/runs/step.ts";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
-import type { Record as RunRecord } from "../../../src/agents/runs/store/record.ts";
-import { processStore } from "../../../src/platform/processes/store.ts";
+import type { RunRecord } from "../../../src/agents/runs/store/record.ts";
+import { processStore } from "../../../src/cluster/store.ts";
 import { type AskOptions, startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.

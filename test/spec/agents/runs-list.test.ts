@@ -1,6 +1,6 @@
 // Lists of runs: pages, filters, and whose they are.
 import { expect, test } from "bun:test";
-import { writeCursor } from "../../../src/http/index.ts";
+import { encodeCursor } from "../../../src/http/index.ts";
 import { allow } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
 import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
@@ -68,7 +68,7 @@ test("agents.authentication.6: a forged cursor reads nothing, whatever stands in
   // The checksum keeps no secret: each of these has the right one.
   const injected = { strings: ["0 OR 1=1"], values: [] };
   for (const place of [[injected], [[1]], [null], [true], ["x"], [1.5], [2 ** 60], [1, 2], []]) {
-    const before = writeCursor(`runs of ${account_id}`, place as never);
+    const before = encodeCursor(`runs of ${account_id}`, place as never);
     const response = await front.get(`/v1/runs?before=${before}`, { key });
     await expectRefusal(response, 400, undefined, "before");
   }

@@ -256,7 +256,7 @@ describe("who may start what", () => {
   test("a model that is switched off or blocked refuses no start", async () => {
     await using front = await startRuns();
     for (const turn of ["off", "block"] as const) {
-      await front.app.operator.models.turn("stub-1", turn);
+      await front.app.admin.models.turn("stub-1", turn);
       expect((await front.askStart()).status).toBe(202);
     }
   });

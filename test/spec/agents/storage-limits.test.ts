@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { KEY } from "../../support/app.ts";
 import { type HookFront, startHook } from "./hook-front.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -75,7 +75,7 @@ test("agents.errors.p3 409 storage_limit_reached: an account stores so many byte
   for (const gone of [`triggers/${front.hook.id}`, `webhooks/${webhook_id}`]) {
     expect((await front.ask("DELETE", `/v1/${gone}`)).status).toBe(204);
   }
-  const accounts = await front.app.operator.accounts.list();
+  const accounts = await front.app.admin.accounts.list();
   const { stored_bytes } = accounts.find(({ name }) => name === "dev")!;
   expect(stored_bytes).toBeGreaterThan(11 * 90_000);
   expect(stored_bytes).toBeLessThanOrEqual(1_048_576);

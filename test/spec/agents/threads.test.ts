@@ -1,8 +1,8 @@
 // Threads as their owner reads them: runs are started and written by the store itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
-import { writeCursor } from "../../../src/http/index.ts";
-import { processStore } from "../../../src/platform/processes/store.ts";
+import { processStore } from "../../../src/cluster/store.ts";
+import { encodeCursor } from "../../../src/http/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { makeAdmission, makeRecord } from "../../support/runs.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
@@ -134,7 +134,7 @@ describe("GET /v1/threads", () => {
       before: [
         ...["before=", "before=x", `before=${next_before}x`, `before=${"a".repeat(129)}`],
         ...[`before=${theirs}`, `before=${ofAgent}`, `before=${next_before}&agent_id=${agent_id}`],
-        ...forged.map((place) => `before=${writeCursor(`threads of ${account_id}`, place)}`),
+        ...forged.map((place) => `before=${encodeCursor(`threads of ${account_id}`, place)}`),
       ],
       status: ["status=idle"],
     };

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, type TestAppOptions } from "../../support/app.ts";
 import { allow, createKey } from "../gateway/keys.ts";
 import { createAgent, type Json, readJson } from "./service.ts";
@@ -81,7 +81,7 @@ test("agents.states.p12 a key that was revoked is refused, which pauses the trig
   const key = await createKey(front, { scopes: ["agents"] });
   const { id, key_id } = await front.create(OFTEN, { key });
   expect((await passOne(front, id)).outcome).toBe("started");
-  await front.app.operator.keys.revoke(key_id);
+  await front.app.admin.keys.revoke(key_id);
   const fire = await passOne(front, id);
   expect(fire).toMatchObject({ outcome: "refused", run_id: null });
   expect(fire.error.code).toBe("permission_denied");
@@ -139,7 +139,7 @@ test("agents.states.p12 of an agent that is archived nothing fires, nor when it 
 test("agents.errors.agent_held while the operator holds the agent each instant is recorded as held, and then it goes on", async () => {
   await using front = await start();
   const { id } = await front.create(OFTEN);
-  const { agents } = front.app.operator;
+  const { agents } = front.app.admin;
   await agents.hold(front.agent.id, "unpaid");
   for (let n = 0; n < 2; n++) {
     const fire = await passOne(front, id);

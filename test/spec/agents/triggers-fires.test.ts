@@ -1,6 +1,6 @@
 // Fires of a trigger: by hand with whatever may come of it, and the pages in which they are listed.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { outboxStore } from "../../../src/platform/outbox/store.ts";
+import { outboxStore } from "../../../src/outbox/store.ts";
 import { KEY } from "../../support/app.ts";
 import { allow, createKey } from "../gateway/keys.ts";
 import { signWith } from "./hook-front.ts";
@@ -172,7 +172,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
   test("agents.states.p12 a fire that is refused because of the key pauses the trigger, until another key resumes it", async () => {
     const key = await createKey(front, { scopes: ["agents"] });
     const { id, key_id } = await front.create({}, { key });
-    await front.app.operator.keys.revoke(key_id);
+    await front.app.admin.keys.revoke(key_id);
     await expectRefusal(await front.fire(id), 409, "trigger_paused");
     const at = new Date(front.clock.now()).toISOString();
     const [fire] = (await listFires(id)).data;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { signMessage } from "../../../src/platform/signing/signature.ts";
+import { signMessage } from "../../../src/crypto/signing/signature.ts";
 import { expectRefusal } from "./refusal.ts";
 import { type Json, readJson } from "./service.ts";
 import { PATH, startTriggers, type TriggersFront } from "./triggers-front.ts";

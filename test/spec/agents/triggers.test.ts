@@ -1,6 +1,6 @@
 // Triggers as their owner makes, reads, changes, pauses and deletes them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { KEY } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";

@@ -1,7 +1,7 @@
 // Events as they come to a receiver on loopback: their kinds, their signatures, and what is sent
 // again until it is taken.
 import { afterEach, describe, expect, test } from "bun:test";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import type { TestApp, TestAppOptions } from "../../support/app.ts";
 import {
   type Answer,

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readSettings } from "../../../src/platform/settings/index.ts";
-import { judgeSigningSecret } from "../../../src/platform/signing/secret.ts";
+import { validateSigningSecret } from "../../../src/crypto/signing/secret.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -43,7 +43,7 @@ describe("POST /v1/webhooks", () => {
     expect(await read(id)).toEqual(made);
     expect((await readJson(await app.get(PATH))).data[0]).toEqual(made);
     expect(secret).toMatch(/^whsec_/);
-    expect(judgeSigningSecret(secret)).toBeNull();
+    expect(validateSigningSecret(secret)).toBeNull();
   });
 
   test("agents.does.webhook agents.events.webhook.1 every kind of event can be selected, alone and with all others", async () => {
@@ -277,7 +277,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
   test("agents.resources.webhook_endpoint another secret is shown once, and the one before signs for a while", async () => {
     const { secret, ...made } = await createWebhook(app);
     const { secret: second, ...rotated } = await readJson(await rotate(made.id));
-    expect(judgeSigningSecret(second)).toBeNull();
+    expect(validateSigningSecret(second)).toBeNull();
     expect(second).not.toBe(secret);
     const day_later = new Date(app.clock.now() + 86_400_000).toISOString();
     const updated_at = new Date(app.clock.now()).toISOString();

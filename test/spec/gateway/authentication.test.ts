@@ -98,7 +98,7 @@ describe("gateway.authentication.2", () => {
   test("gateway.authentication.2 a revoked key is refused on its very next request", async () => {
     const { key, secret } = await app.app.access.keys.create({ account_id: null });
     expect((await app.get("/v1/models", { key: secret })).status).toBe(200);
-    await app.app.operator.keys.revoke(key.id);
+    await app.app.admin.keys.revoke(key.id);
     expect(await refusalOf({ key: secret })).toEqual([401, "invalid_api_key", null]);
   });
 

@@ -96,24 +96,24 @@ describe("messages", () => {
   });
 
   test("halves of surrogate pairs go on as U+FFFD, wherever they stand, and in replies", async () => {
-    const half = "a\ud83d b";
+    const surface = "a\ud83d b";
     const json = String.raw`{"a":"\ud83d b"}`;
     const call = { ...CALL, function: { name: "add", arguments: json } };
     const tool = {
       type: "function",
-      function: { name: "add", description: half, parameters: { [half]: 1 } },
+      function: { name: "add", description: surface, parameters: { [surface]: 1 } },
     };
     const body = {
       messages: [
-        { role: "system", content: half },
-        { role: "user", content: [{ type: "text", text: half }] },
-        { role: "assistant", content: half, tool_calls: [call] },
-        { role: "tool", tool_call_id: "c", content: half },
+        { role: "system", content: surface },
+        { role: "user", content: [{ type: "text", text: surface }] },
+        { role: "assistant", content: surface, tool_calls: [call] },
+        { role: "tool", tool_call_id: "c", content: surface },
       ],
-      ...{ tools: [tool], stop: [half] },
+      ...{ tools: [tool], stop: [surface] },
     };
     const { script } = front.upstream;
-    front.upstream.script = () => answerText(half);
+    front.upstream.script = () => answerText(surface);
     const reply = await front.send(body);
     front.upstream.script = script;
     expect(await reply.text()).toContain('"a\ufffd b"');

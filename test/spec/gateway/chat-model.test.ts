@@ -79,7 +79,7 @@ upstream = { kind = "stub" }
       models: null,
       lifetime_ms: null,
     };
-    const { keys } = own.app.operator;
+    const { keys } = own.app.admin;
     const capped = await keys.create({ ...wish, max_output_tokens: 1_500 });
     const budget = async (fields: object, key = KEY) => {
       const response = await own.send({ messages: MESSAGES, ...fields }, { key });

@@ -1,6 +1,6 @@
 // Deep thinking: how often a model is asked, whose answer is told, and what all of it costs.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readSettings } from "../../../src/platform/settings/index.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, startApp } from "../../support/app.ts";
 import {
   type AskedRequest,

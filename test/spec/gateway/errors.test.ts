@@ -1,6 +1,6 @@
 // Spec 000, "Errors": the envelope, every code that can be reached now, and what names the fault.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CATALOGUE, type Code, shownCode, typeOf } from "../../../src/platform/refusal.ts";
+import { ERROR_CODES, type ErrorCode, publicCode, typeOf } from "../../../src/platform/errors.ts";
 import { type AskOptions, startApp, type TestApp } from "../../support/app.ts";
 import { readRefusal } from "./refusal.ts";
 
@@ -69,9 +69,9 @@ describe("the envelope", () => {
   });
 
   test("gateway.errors.p2 gateway.errors.p3 gateway.versioning.2 every code of the table stands, with its status", () => {
-    const shown = (Object.keys(CATALOGUE) as Code[]).map((code): (typeof TABLE)[number] => [
-      CATALOGUE[code].status,
-      shownCode(code, "gateway"),
+    const shown = (Object.keys(ERROR_CODES) as ErrorCode[]).map((code): (typeof TABLE)[number] => [
+      ERROR_CODES[code].status,
+      publicCode(code, "gateway"),
     ]);
     for (const row of TABLE) expect(shown).toContainEqual(row);
   });

@@ -3,7 +3,7 @@ import type { Scope } from "../../../src/access/index.ts";
 import { modelStore } from "../../../src/models/store.ts";
 import type { TestApp } from "../../support/app.ts";
 
-export interface KeyWish {
+export interface KeyRequest {
   account_id?: string | null;
   scopes?: Scope[];
   models?: string[] | null;
@@ -12,14 +12,14 @@ export interface KeyWish {
 }
 
 /** The secret of a new key; left out: of the account behind the test's first key. */
-export async function createKey({ app }: TestApp, wish: KeyWish = {}): Promise<string> {
+export async function createKey({ app }: TestApp, wish: KeyRequest = {}): Promise<string> {
   const account_id = (await app.access.accounts.find("dev"))!.id;
   const { secret } = await app.access.keys.create({ account_id, ...wish });
   return secret;
 }
 
 /** An account of its own with one key, and the permissions for single models that it gets. */
-export async function allow(test: TestApp, name: string, wish: KeyWish = {}) {
+export async function allow(test: TestApp, name: string, wish: KeyRequest = {}) {
   const { app, clock } = test;
   const account_id = (await app.access.accounts.create(name))!.id;
   const store = app.database.bind(modelStore);

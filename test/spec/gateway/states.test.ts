@@ -1,6 +1,6 @@
 // Spec 000, "States and transitions": what an operator's switches make of the list and of calls.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Turn } from "../../../src/models/index.ts";
+import type { ModelSwitch } from "../../../src/models/index.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { startFront } from "./front.ts";
 import { allow, createKey } from "./keys.ts";
@@ -34,8 +34,8 @@ beforeEach(async () => {
 });
 afterEach(() => app.stop());
 
-const turn = (id: string, ...turns: Turn[]) =>
-  Promise.all(turns.map((one) => app.app.operator.models.turn(id, one)));
+const turn = (id: string, ...turns: ModelSwitch[]) =>
+  Promise.all(turns.map((one) => app.app.admin.models.turn(id, one)));
 /** The refusal of a chat, or its status; in the list each model with its status. */
 const chat = async (named: string | undefined, fields: object = {}, key = KEY) => {
   const reply = await app.chat("Hello", { model: named, ...fields }, { key });
@@ -181,7 +181,7 @@ test("gateway.states.p2 no model server hears of a call that its operator switch
     ["unblock", 503],
     ["on", 201],
   ] as const) {
-    await front.app.operator.models.turn("test-1", switched);
+    await front.app.admin.models.turn("test-1", switched);
     expect((await front.chat("Hello")).status).toBe(status);
   }
   expect(front.upstream.asked).toHaveLength(1);

@@ -130,22 +130,22 @@ describe("what is due", () => {
     ["one more", every, 0, 10_000 * 60_000, [10_000 * 60_000, 10_000, false]],
     ["a year of minutes", every, 1, 365 * DAY_MS + 59_999, [365 * DAY_MS, 10_000, false]],
     ["every day since 1970", daily, 0, start_ms, [start_ms, 10_000, false]],
-  ] as const)("%s", (_, schedule, first_ms, now_ms, due) => {
-    expect(findDue(schedule, "UTC", first_ms, now_ms)).toEqual(
-      due && { latest_ms: due[0], count: due[1], is_exact: due[2] },
+  ] as const)("%s", (_, schedule, firstMs, now_ms, due) => {
+    expect(findDue(schedule, "UTC", firstMs, now_ms)).toEqual(
+      due && { latestMs: due[0], count: due[1], isExact: due[2] },
     );
   });
 
   test("a year away in New York has its gap and its doubled hour", () => {
-    const [first_ms, now_ms] = [at("2025-01-01T00:00-05:00"), at("2025-12-31T23:59-05:00")];
-    const due = (text: string) => findDue(takeSchedule(text), NEW_YORK, first_ms, now_ms);
+    const [firstMs, now_ms] = [at("2025-01-01T00:00-05:00"), at("2025-12-31T23:59-05:00")];
+    const due = (text: string) => findDue(takeSchedule(text), NEW_YORK, firstMs, now_ms);
     const last = (text: string) => at(`2025-12-31T${text}-05:00`);
-    expect(due("0 * * * *")).toEqual({ latest_ms: last("23:00"), count: 8_760, is_exact: true });
-    expect(due("30 1-2 * * *")).toEqual({ latest_ms: last("02:30"), count: 730, is_exact: true });
-    expect(due("*/2 2 * * *")).toMatchObject({ latest_ms: last("02:58"), is_exact: false });
-    expect(due("*/5 2 * * *")).toMatchObject({ count: 364 * 12 + 1, is_exact: true });
-    expect(due("0 2,3 * * *")).toMatchObject({ count: 729, is_exact: true });
-    expect(due("* * 31 12 *")).toEqual({ latest_ms: last("23:59"), count: 1_440, is_exact: true });
+    expect(due("0 * * * *")).toEqual({ latestMs: last("23:00"), count: 8_760, isExact: true });
+    expect(due("30 1-2 * * *")).toEqual({ latestMs: last("02:30"), count: 730, isExact: true });
+    expect(due("*/2 2 * * *")).toMatchObject({ latestMs: last("02:58"), isExact: false });
+    expect(due("*/5 2 * * *")).toMatchObject({ count: 364 * 12 + 1, isExact: true });
+    expect(due("0 2,3 * * *")).toMatchObject({ count: 729, isExact: true });
+    expect(due("* * 31 12 *")).toEqual({ latestMs: last("23:59"), count: 1_440, isExact: true });
   });
 });
 
@@ -153,11 +153,11 @@ describe("each minute around a change agrees with a second calculation", () => {
   const draw = createDraw(11);
   const below = (count: number) => Math.floor(draw() * count);
   /** Nothing, or some values, most of them near `around`, where clocks are changed. */
-  const drawField = (low: number, high: number, share: number, around = low) =>
+  const drawField = (low: number, high: number, share: number, deps = low) =>
     draw() >= share
       ? null
       : Array.from({ length: 1 + below(4) }, () =>
-          draw() < 0.6 ? Math.min(high, around + below(4)) : low + below(high - low + 1),
+          draw() < 0.6 ? Math.min(high, deps + below(4)) : low + below(high - low + 1),
         );
   const write = ({ minute, hour, day, month, weekday }: Fields) =>
     [minute, hour, day, month, weekday].map((values) => values?.join(",") ?? "*").join(" ");
@@ -181,7 +181,7 @@ describe("each minute around a change agrees with a second calculation", () => {
   ])("%s, %s", (zone, day) => {
     const change_ms = at(`${day}T00:00Z`);
     const walk = walkClock(zone, change_ms - 4 * DAY_MS, change_ms + 4 * DAY_MS);
-    const [from_ms, to_ms] = [walk[0]![0] + 1, walk.at(-1)![0]];
+    const [fromMs, toMs] = [walk[0]![0] + 1, walk.at(-1)![0]];
     const month = new Date(change_ms).getUTCMonth() + 1;
     let fires = 0;
     for (let round = 0; round < 15; round++) {
@@ -197,21 +197,21 @@ describe("each minute around a change agrees with a second calculation", () => {
       const expected = fireByWalking(fields, walk);
       fires += expected.length;
 
-      const found = upcoming(schedule, zone, from_ms - 1, expected.length + 1);
-      expect([text, found.filter((fire_ms) => fire_ms <= to_ms)]).toEqual([text, expected]);
+      const found = upcoming(schedule, zone, fromMs - 1, expected.length + 1);
+      expect([text, found.filter((fire_ms) => fire_ms <= toMs)]).toEqual([text, expected]);
       for (let look = 0; look < 25; look++) {
-        const first_ms = from_ms + below(to_ms - from_ms);
-        const now_ms = first_ms + below((to_ms - first_ms) / (look % 2 ? 1 : 20));
-        const due = expected.filter((fire_ms) => fire_ms >= first_ms && fire_ms <= now_ms);
-        const [latest_ms, count] = [due.at(-1)!, due.length];
-        expect([text, first_ms, now_ms, findDue(schedule, zone, first_ms, now_ms)]).toEqual([
-          ...[text, first_ms, now_ms],
+        const firstMs = fromMs + below(toMs - fromMs);
+        const now_ms = firstMs + below((toMs - firstMs) / (look % 2 ? 1 : 20));
+        const due = expected.filter((fire_ms) => fire_ms >= firstMs && fire_ms <= now_ms);
+        const [latestMs, count] = [due.at(-1)!, due.length];
+        expect([text, firstMs, now_ms, findDue(schedule, zone, firstMs, now_ms)]).toEqual([
+          ...[text, firstMs, now_ms],
           count === 0
             ? null
             : {
-                latest_ms,
+                latestMs,
                 count: Math.min(count, DUE_COUNT_MAX),
-                is_exact: count <= DUE_COUNT_MAX,
+                isExact: count <= DUE_COUNT_MAX,
               },
         ]);
       }

@@ -12,7 +12,7 @@ export interface Fields {
 }
 
 /** What a zone's clock shows at each minute of a span, as if it stood in UTC; by `Intl` alone. */
-export function walkClock(zone: string, from_ms: number, to_ms: number): [number, number][] {
+export function walkClock(zone: string, fromMs: number, toMs: number): [number, number][] {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
     hourCycle: "h23",
@@ -20,7 +20,7 @@ export function walkClock(zone: string, from_ms: number, to_ms: number): [number
     ...({ hour: "numeric", minute: "numeric" } as const),
   });
   const walk: [number, number][] = [];
-  for (let time_ms = from_ms; time_ms < to_ms; time_ms += MINUTE_MS) {
+  for (let time_ms = fromMs; time_ms < toMs; time_ms += MINUTE_MS) {
     const [month, day, year, hour, minute] = format.format(time_ms).split(/\D+/).map(Number);
     walk.push([time_ms, Date.UTC(year!, month! - 1, day, hour, minute)]);
   }
@@ -31,7 +31,7 @@ export function walkClock(zone: string, from_ms: number, to_ms: number): [number
 export function fireByWalking(fields: Fields, walk: readonly [number, number][]): number[] {
   const isInterval = fields.hour === null || new Set(fields.hour).size === 24;
   const fired: number[] = [];
-  let [, latest_ms] = walk[0]!;
+  let [, latestMs] = walk[0]!;
   for (const [time_ms, wall_ms] of walk.slice(1)) {
     if (isInterval) {
       if (names(fields, wall_ms)) fired.push(time_ms);
@@ -39,11 +39,11 @@ export function fireByWalking(fields: Fields, walk: readonly [number, number][])
     }
     // From the minute after the latest that was ever shown, up to what is shown now.
     let isNamed = false;
-    for (let new_ms = latest_ms + MINUTE_MS; new_ms <= wall_ms; new_ms += MINUTE_MS) {
-      isNamed ||= names(fields, new_ms);
+    for (let newMs = latestMs + MINUTE_MS; newMs <= wall_ms; newMs += MINUTE_MS) {
+      isNamed ||= names(fields, newMs);
     }
     if (isNamed) fired.push(time_ms);
-    latest_ms = Math.max(latest_ms, wall_ms);
+    latestMs = Math.max(latestMs, wall_ms);
   }
   return fired;
 }

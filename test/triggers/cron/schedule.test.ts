@@ -10,10 +10,10 @@ const MONDAY = at("2026-06-01T00:00Z");
 function readTimes(text: string, count: number): string[] {
   const schedule = takeSchedule(text);
   const times: string[] = [];
-  for (let from_ms = MONDAY; times.length < count; ) {
-    const time_ms = schedule.earliest(from_ms)!;
+  for (let fromMs = MONDAY; times.length < count; ) {
+    const time_ms = schedule.earliest(fromMs)!;
     times.push(new Date(time_ms).toISOString().slice(0, 16));
-    from_ms = time_ms + 1;
+    fromMs = time_ms + 1;
   }
   return times;
 }

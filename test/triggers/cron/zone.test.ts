@@ -30,20 +30,20 @@ test.each([
 
 test("a stretch begins with the change and ends before the next one", () => {
   const start_ms = at("2025-03-09T07:00Z");
-  const end_ms = at("2025-11-02T06:00Z");
-  const summer = { start_ms, end_ms, offset_ms: -4 * 3_600_000, offset_before_ms: -5 * 3_600_000 };
+  const endMs = at("2025-11-02T06:00Z");
+  const summer = { start_ms, endMs, offsetMs: -4 * 3_600_000, offsetBeforeMs: -5 * 3_600_000 };
   expect(stretchAt("America/New_York", start_ms)).toEqual(summer);
   expect(stretchAt("America/New_York", start_ms + 1)).toEqual(summer);
-  expect(stretchAt("America/New_York", end_ms - 1)).toEqual(summer);
-  expect(stretchAt("America/New_York", end_ms).start_ms).toBe(end_ms);
-  expect(stretchAt("America/New_York", start_ms - 1).end_ms).toBe(start_ms);
+  expect(stretchAt("America/New_York", endMs - 1)).toEqual(summer);
+  expect(stretchAt("America/New_York", endMs).start_ms).toBe(endMs);
+  expect(stretchAt("America/New_York", start_ms - 1).endMs).toBe(start_ms);
 });
 
 test("a zone whose clocks are not changed any more is one stretch", () => {
-  const zero = { offset_ms: 0, offset_before_ms: 0 };
-  expect(stretchAt("UTC", 0)).toEqual({ start_ms: -Infinity, end_ms: Infinity, ...zero });
+  const zero = { offsetMs: 0, offsetBeforeMs: 0 };
+  expect(stretchAt("UTC", 0)).toEqual({ start_ms: -Infinity, endMs: Infinity, ...zero });
   expect(stretchAt("Asia/Riyadh", at("2025-06-01T00:00Z"))).toMatchObject({
-    end_ms: Infinity,
-    offset_ms: 3 * 3_600_000,
+    endMs: Infinity,
+    offsetMs: 3 * 3_600_000,
   });
 });

@@ -1,11 +1,11 @@
 // The hook beside a firing that fails, or that somebody was quicker than: nothing is lost.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readSettings } from "../../../src/platform/settings/index.ts";
-import { makeSigningSecret } from "../../../src/platform/signing/secret.ts";
-import { createSecretPairs } from "../../../src/platform/signing/secret-pair.ts";
-import { signMessage } from "../../../src/platform/signing/signature.ts";
+import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
+import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
+import { signMessage } from "../../../src/crypto/signing/signature.ts";
+import { readSettings } from "../../../src/settings/index.ts";
 import type { FireRow } from "../../../src/triggers/fire.ts";
-import type { FireTrigger, FireWish } from "../../../src/triggers/firing.ts";
+import type { FireRequest, FireTrigger } from "../../../src/triggers/fire-run.ts";
 import { openHook } from "../../../src/triggers/hook/route.ts";
 import { createHall, type Hall } from "../../http/hall.ts";
 import { create as createAgent } from "../../store/agent-cases.ts";
@@ -29,7 +29,7 @@ let database: TestDatabase;
 let houses: Houses;
 let hall: Hall;
 let fire: FireTrigger;
-let wishes: FireWish[];
+let wishes: FireRequest[];
 /** Of the last refusal. */
 let message: string | undefined;
 beforeEach(async () => {
@@ -39,16 +39,16 @@ beforeEach(async () => {
   const clock = createManualClock();
   const secrets = openTestSecrets(database, clock);
   const settings = readSettings("", "wadi.toml", {}, {});
-  const around = { database, clock, secrets, settings: () => settings };
+  const deps = { database, clock, secrets, settings: () => settings };
   hall = createHall(
     (door) => {
       const note: FireTrigger = (wish) => {
         wishes.push(wish);
         return fire(wish);
       };
-      openHook(door, note, { ...around, disk: { require() {} } });
+      openHook(door, note, { ...deps, disk: { require() {} } });
     },
-    { half: "agents", clock },
+    { surface: "agents", clock },
   );
   await createAgent(houses, "g-1");
   const hook = makeHook(ID);

@@ -1,5 +1,5 @@
 // Decisions that people make while other calls of the round are at work.
-import type { Work } from "../work.ts";
+import type { RunContext } from "../run-context.ts";
 import type { OpenCall, ReadyCall } from "./open-calls.ts";
 
 export interface DecisionWatch {
@@ -14,12 +14,12 @@ export interface DecisionWatch {
  * An approval that comes while others work need not wait for them. Only a round with a call that
  * asks listens, since each write of a run wakes every listener.
  */
-export function watchDecisions({ around, state, journal, refreshTools }: Work): DecisionWatch {
+export function watchDecisions({ deps, state, runLog, refreshTools }: RunContext): DecisionWatch {
   let news = Promise.withResolvers<void>();
   let isNew = false;
   let stop: (() => void) | undefined;
   const listen = () =>
-    around.database.listen("run", (id) => {
+    deps.database.listen("run", (id) => {
       if (id !== null && id !== state.row.id) return;
       isNew = true;
       news.resolve();
@@ -38,7 +38,7 @@ export function watchDecisions({ around, state, journal, refreshTools }: Work): 
       isNew = false;
       news = Promise.withResolvers();
       if (asking.length === 0) return [];
-      await journal.takeDecisions();
+      await runLog.takeDecisions();
       const approved = state.open.filter((one): one is ReadyCall => {
         return one.standing === "ready" && asking.includes(nameOf(one));
       });

@@ -3,7 +3,7 @@
 import type { Message, ToolCallText } from "../../threads/thread.ts";
 import { createKnownAddresses, type KnownAddresses } from "../../tools/address-memory.ts";
 import { bringsAddresses, mayEcho } from "../../tools/addresses.ts";
-import type { RunLog, RunState } from "../state.ts";
+import type { RunState, StoredRunLog } from "../state.ts";
 import type { ToolResultData } from "../step.ts";
 
 /** Whoever cannot open one need not remember any. */
@@ -12,7 +12,7 @@ const READ_OUTPUT = "read_output";
 
 /** What its thread has brought so far; null: the version cannot open addresses. */
 export function recallAddresses(
-  { version, row }: Pick<RunLog, "version" | "row">,
+  { version, row }: Pick<StoredRunLog, "version" | "row">,
   messages: readonly Message[],
 ): KnownAddresses | null {
   if (!version.tools.includes(OPENS_ADDRESSES)) return null;

@@ -3,7 +3,7 @@ import { type Approval, hashArguments } from "../../approvals/approval.ts";
 import type { ApprovalData, ToolCallData } from "../step.ts";
 
 /** What of a decided approval its call goes by. */
-export type Decided = Pick<
+export type DecidedApproval = Pick<
   Approval,
   "id" | "tool" | "tool_call_id" | "arguments" | "arguments_sha256" | "reason"
 >;
@@ -13,9 +13,9 @@ export type Decided = Pick<
  * · `sent`: it is under way, or was when its process died.
  */
 export type OpenCall = { call: ToolCallData } & (
-  | { standing: "ready"; decided: Decided | null }
+  | { standing: "ready"; decided: DecidedApproval | null }
   | { standing: "asks" | "sent" }
-  | { standing: "denied"; event: "rejected" | "expired"; decided: Decided }
+  | { standing: "denied"; event: "rejected" | "expired"; decided: DecidedApproval }
 );
 
 export type ReadyCall = Extract<OpenCall, { standing: "ready" }>;
@@ -36,7 +36,7 @@ export function applyCall(open: readonly OpenCall[], call: ToolCallData): OpenCa
 /** Takes over what was decided of a call; what was denied, by tool and arguments; null: nothing. */
 export function applyDecision(open: OpenCall[], { event, approval }: ApprovalData): string | null {
   if (event !== "approved" && event !== "rejected" && event !== "expired") return null;
-  const decided = approval as unknown as Decided;
+  const decided = approval as unknown as DecidedApproval;
   const at = open.findIndex(({ call }) => call.approval_id === decided.id);
   const one = open[at];
   if (one?.standing === "asks") {

@@ -1,14 +1,14 @@
 // A start: the one transaction that accepts a run, or refuses it.
 import { Type } from "@sinclair/typebox";
-import { cleanText, type Db, into, sql, type Tx } from "../../../platform/database/index.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import { Row } from "../../../platform/shape.ts";
+import { cleanText, type Db, into, sql, type Tx } from "../../../database/index.ts";
+import { apiError } from "../../../platform/errors.ts";
+import { Row } from "../../../platform/schema.ts";
 import {
   countStored,
-  refuseOverBudget,
   requireStorage,
+  requireStoredBytes,
   sumStored,
-} from "../../../platform/storage/store.ts";
+} from "../../../storage/store.ts";
 import { markThread } from "../../threads/store.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { listAsks, RunRow } from "../run.ts";
@@ -44,7 +44,7 @@ export interface StartLimits {
 export interface Started {
   run: RunRow;
   /** False: the same request had been accepted before. */
-  is_new: boolean;
+  isNew: boolean;
 }
 
 const DAY_MS = 86_400_000;
@@ -75,7 +75,7 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   const { run, limits, idempotency } = given;
   if (idempotency) {
     const earlier = await findEarlier(tx, run, idempotency);
-    if (earlier) return { run: earlier, is_new: false };
+    if (earlier) return { run: earlier, isNew: false };
   }
   const seat = await judgeSeat(tx, given);
   const counts = await tx.one(
@@ -85,7 +85,7 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   );
   const { own, thread } = measureStart(run, given.thread_id === null);
   // agents.errors: storage_limit_reached
-  if (counts) refuseOverBudget(counts.stored_bytes + own + thread, limits.stored_bytes);
+  if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
   await refuseLimits(tx, run, counts, limits);
   if (given.thread_id === null) await addThread(tx, run);
@@ -111,7 +111,7 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   // By the clock as it is, not as the account's runs have seen it: the same clock asks for it.
   if (idempotency) await remember(tx, run, idempotency);
   tx.tell("runs.queued", run.account_id);
-  return { run: row, is_new: true };
+  return { run: row, isNew: true };
 }
 
 /**
@@ -131,7 +131,7 @@ export async function findEarlier(
           AND created_at <= ${created_at + CLOCK_STEP_MS}`,
   );
   if (!earlier) return undefined;
-  if (earlier.body_hash !== body_hash) throw refuse("idempotency_conflict");
+  if (earlier.body_hash !== body_hash) throw apiError("idempotency_conflict");
   return db.one(RunRow, sql`SELECT * FROM runs WHERE id = ${earlier.run_id}`);
 }
 
@@ -163,16 +163,16 @@ async function judgeSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
   const thread = await tx.one(ThreadRow, sql`SELECT * FROM threads WHERE id = ${thread_id}`);
   // agents.errors.thread_not_found, agents.authentication.6
   if (!thread || thread.account_id !== account_id)
-    throw refuse("thread_not_found", { param: "thread_id" });
+    throw apiError("thread_not_found", { param: "thread_id" });
   // agents.errors.thread_agent_mismatch
-  if (thread.agent_id !== agent_id) throw refuse("thread_agent_mismatch", { param: "thread_id" });
+  if (thread.agent_id !== agent_id) throw apiError("thread_agent_mismatch", { param: "thread_id" });
   // agents.errors.thread_busy, agents.limits.one_run_per_thread: the index holds it too,
   // whoever writes.
   const live = await tx.one(
     Live,
     sql`SELECT id FROM runs WHERE thread_id = ${thread_id} AND finished_at IS NULL`,
   );
-  if (live) throw refuse("thread_busy", { param: "thread_id" });
+  if (live) throw apiError("thread_busy", { param: "thread_id" });
   const last = await tx.one(
     LastMessage,
     sql`SELECT seq FROM messages WHERE thread_id = ${thread_id} ORDER BY seq DESC LIMIT 1`,
@@ -203,7 +203,7 @@ async function refuseLimits(
   if (!counts) return;
   // agents.errors.active_runs_limit
   if (counts.active >= limits.active_runs) {
-    throw refuse("active_runs_limit", { headers: { "retry-after": ACTIVE_RETRY_S } });
+    throw apiError("active_runs_limit", { headers: { "retry-after": ACTIVE_RETRY_S } });
   }
   // The run before which only so many were started: if it is of today, those are all.
   const number = counts.started - limits.daily_runs + 1;
@@ -212,12 +212,12 @@ async function refuseLimits(
     At,
     sql`SELECT created_at FROM runs WHERE account_id = ${account_id} AND number = ${number}`,
   );
-  const free_ms = oldest ? oldest.created_at + DAY_MS - created_at : 0;
+  const freeMs = oldest ? oldest.created_at + DAY_MS - created_at : 0;
   // agents.errors.daily_runs_limit; more than a day off, the clock was wrong then and is right now:
   // nobody is to wait for a year that somebody's clock has seen.
-  if (free_ms > 0 && free_ms <= DAY_MS + CLOCK_STEP_MS) {
-    const headers = { "retry-after": String(Math.ceil(free_ms / 1000)) };
-    throw refuse("daily_runs_limit", { headers });
+  if (freeMs > 0 && freeMs <= DAY_MS + CLOCK_STEP_MS) {
+    const headers = { "retry-after": String(Math.ceil(freeMs / 1000)) };
+    throw apiError("daily_runs_limit", { headers });
   }
 }
 

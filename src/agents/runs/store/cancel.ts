@@ -1,10 +1,10 @@
 // Cancelling, by the state in which a run is.
-import { sql, type Tx } from "../../../platform/database/index.ts";
+import { sql, type Tx } from "../../../database/index.ts";
 import { RunRow } from "../run.ts";
-import { type Status, TRANSITIONS } from "../states.ts";
 import type { NewStep } from "../step.ts";
-import { closeRun, type FreshIds } from "./closing.ts";
-import { settleEnding } from "./ending.ts";
+import { type Status, TRANSITIONS } from "../transitions.ts";
+import { closeRun, type FreshIds } from "./close.ts";
+import { settleEnding } from "./finish.ts";
 import { addSteps } from "./record.ts";
 
 /**

@@ -1,13 +1,13 @@
 // Who executes what: the runs that processes take by their epochs, and those of the dead.
 import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
-import { type Db, sql, type Tx } from "../../../platform/database/index.ts";
-import { isAlive } from "../../../platform/processes/store.ts";
-import { refuse } from "../../../platform/refusal.ts";
+import { isAlive } from "../../../cluster/store.ts";
+import { type Db, sql, type Tx } from "../../../database/index.ts";
+import { apiError } from "../../../platform/errors.ts";
 import { RunRow } from "../run.ts";
-import { transit } from "../states.ts";
-import { closeRun, type FreshIds } from "./closing.ts";
-import { settleEnding } from "./ending.ts";
+import { transit } from "../transitions.ts";
+import { closeRun, type FreshIds } from "./close.ts";
+import { settleEnding } from "./finish.ts";
 import { addSteps } from "./record.ts";
 
 /** Once, so that the statement around it stays the same text. */
@@ -20,7 +20,7 @@ const STARTED = transit("queued", "start");
 export const CRASHES_OF_SUSPECT = 2;
 
 /** How many of an account's runs may be taken now. */
-export interface Turn {
+export interface ClaimQuota {
   account_id: string;
   runs_max: number;
 }
@@ -33,7 +33,7 @@ export interface Turn {
 export async function claim(
   tx: Tx,
   epoch: number,
-  turns: readonly Turn[],
+  turns: readonly ClaimQuota[],
   now: number,
 ): Promise<RunRow[]> {
   if (!(await isAlive(tx, epoch))) return [];
@@ -96,7 +96,7 @@ export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: 
 }
 
 /** A run that nobody executes any more, and ids for what is written of that. */
-export interface Finding {
+export interface RecoveryFinding {
   run_id: string;
   fresh: FreshIds;
   /**
@@ -114,7 +114,7 @@ export const CRASHES_MAX = 5;
 /** Runs that nobody executes go back into the line, save those that are given up. */
 export async function recover(
   tx: Tx,
-  findings: readonly Finding[],
+  findings: readonly RecoveryFinding[],
   dead: readonly number[],
   now: number,
 ): Promise<void> {
@@ -127,9 +127,9 @@ export async function recover(
   }
 }
 
-function judgeCrash({ crashes }: RunRow, { why }: Finding): RunRow["error"] {
+function judgeCrash({ crashes }: RunRow, { why }: RecoveryFinding): RunRow["error"] {
   if (why === "bug") {
-    return { code: "internal_error", message: refuse("internal_error").message };
+    return { code: "internal_error", message: apiError("internal_error").message };
   }
   if (why === "fall" || crashes < CRASHES_MAX) return null;
   const message =
@@ -141,7 +141,7 @@ function judgeCrash({ crashes }: RunRow, { why }: Finding): RunRow["error"] {
 async function putBack(
   tx: Tx,
   row: RunRow,
-  { fresh, why, hung }: Finding,
+  { fresh, why, hung }: RecoveryFinding,
   now: number,
 ): Promise<void> {
   const last_seq = row.last_seq + 1;

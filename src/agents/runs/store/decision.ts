@@ -1,19 +1,19 @@
 // What a person decides of a call, or what becomes of it when nobody does: the approval, the step
 // that says so, the event, and the run that may go on.
-import { sql, type Tx } from "../../../platform/database/index.ts";
-import { tellOutside } from "../../../platform/outbox/store.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import { show } from "../../../platform/shape.ts";
+import { sql, type Tx } from "../../../database/index.ts";
+import { recordEvents } from "../../../outbox/store.ts";
+import { apiError } from "../../../platform/errors.ts";
+import { show } from "../../../platform/schema.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
-import type { DecisionWish } from "../../approvals/deciding.ts";
-import { type Decision, judgeDecision } from "../../approvals/decision-table.ts";
+import type { DecisionRequest } from "../../approvals/decision.ts";
+import { type Decision, resolveDecision } from "../../approvals/decision-table.ts";
 import { RunRow } from "../run.ts";
-import { transit } from "../states.ts";
 import type { NewStep } from "../step.ts";
-import { countActive } from "./ending.ts";
+import { transit } from "../transitions.ts";
+import { countActive } from "./finish.ts";
 import { addSteps } from "./record.ts";
 
-export interface Deciding extends DecisionWish {
+export interface DecisionInput extends DecisionRequest {
   step_id: string;
   event_id: string;
   now: number;
@@ -27,7 +27,7 @@ export interface DecisionMade {
 }
 
 /** What the table does not allow is refused. */
-export async function decide(tx: Tx, deciding: Deciding): Promise<DecisionMade> {
+export async function decide(tx: Tx, deciding: DecisionInput): Promise<DecisionMade> {
   const { approval_id, account_id, decision, reason, decided_by, now } = deciding;
   const approval = await tx.one(
     ApprovalRow,
@@ -35,14 +35,14 @@ export async function decide(tx: Tx, deciding: Deciding): Promise<DecisionMade> 
   );
   // agents.endpoints.approvals.approval_missing_or_owned_by
   if (!approval || (account_id !== null && approval.account_id !== account_id)) {
-    throw refuse("approval_not_found");
+    throw apiError("approval_not_found");
   }
-  const verdict = judgeDecision(approval, decision, now);
+  const verdict = resolveDecision(approval, decision, now);
   if (verdict === "same") return { approval, is_late: false };
   // Written here and now: nobody whose clock is behind can decide it any more.
   const expired = verdict === "approval_expired" ? await expireOne(tx, deciding) : undefined;
   if (expired) return { approval: expired, is_late: true };
-  if (verdict !== "decide") throw refuse(verdict);
+  if (verdict !== "decide") throw apiError(verdict);
   const decided = await tx.one(
     ApprovalRow,
     sql`UPDATE approvals SET status = ${decision}, reason = ${reason}, decided_at = ${now},
@@ -86,7 +86,7 @@ async function expireOne(
 async function goOn(
   tx: Tx,
   approval: ApprovalRow,
-  { step_id, event_id, now }: Pick<Deciding, "step_id" | "event_id" | "now">,
+  { step_id, event_id, now }: Pick<DecisionInput, "step_id" | "event_id" | "now">,
 ): Promise<void> {
   const { run_id, account_id } = approval;
   const run = (await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${run_id}`))!;
@@ -108,7 +108,7 @@ async function goOn(
   // In the status in which it was decided: who listens is told that the run had waited.
   await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
   // agents.events.webhook.4
-  await tellOutside(tx, {
+  await recordEvents(tx, {
     ...{ id: event_id, account_id, type: "approval.decided", at: now },
     data: { approval: shown },
   });

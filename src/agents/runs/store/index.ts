@@ -1,30 +1,30 @@
 // Runs in the database: all that moves a run, each write one transaction.
 import { Type } from "@sinclair/typebox";
-import { sql, store, type Tx } from "../../../platform/database/index.ts";
+import { sql, store, type Tx } from "../../../database/index.ts";
 import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { type Admission, findEarlier, type Idempotency, start } from "./admission.ts";
 import { cancel } from "./cancel.ts";
 import {
+  type ClaimQuota,
   CRASHES_OF_SUSPECT,
   claim,
   claimSuspect,
-  type Finding,
   hasSuspect,
+  type RecoveryFinding,
   recover,
   release,
-  type Turn,
 } from "./claim.ts";
-import type { FreshIds } from "./closing.ts";
-import { type Deciding, decide, expire, type Overdue } from "./decision.ts";
-import { type Ending, finish } from "./ending.ts";
+import type { FreshIds } from "./close.ts";
+import { type DecisionInput, decide, expire, type Overdue } from "./decision.ts";
+import { finish, type RunFinish } from "./finish.ts";
 import { intend } from "./intent.ts";
-import { listRuns, listSteps, type RunFilter, RunStanding } from "./lists.ts";
-import { loadLog } from "./loading.ts";
-import type { Record } from "./record.ts";
+import { listRuns, listSteps, type RunFilter, RunPosition } from "./lists.ts";
+import { loadLog } from "./load.ts";
+import type { RunRecord } from "./record.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { findStartable } from "./startable.ts";
-import { beginWaiting, type Request, recordAsking } from "./waiting.ts";
+import { type ApprovalRequest, beginWait, recordAsking } from "./wait.ts";
 
 const Id = Type.Object({ id: Type.String() });
 const Account = Type.Object({ account_id: Type.String() });
@@ -55,7 +55,7 @@ export const runStore = store(
       listSteps(db, run_id, after_seq, limit),
     /** Where a run stands, without what it was asked and answered; undefined: it is gone. */
     findStanding: (db, run_id: string) =>
-      db.one(RunStanding, sql`SELECT status, last_seq, started_at FROM runs WHERE id = ${run_id}`),
+      db.one(RunPosition, sql`SELECT status, last_seq, started_at FROM runs WHERE id = ${run_id}`),
     findThreadOwner: async (db, thread_id: string) =>
       (await db.one(Account, sql`SELECT account_id FROM threads WHERE id = ${thread_id}`))
         ?.account_id,
@@ -108,30 +108,33 @@ export const runStore = store(
     start: (tx, admission: Admission) => start(tx, admission),
     cancel: (tx, id: string, account_id: string | null, fresh: FreshIds, now: number) =>
       cancel(tx, id, account_id, fresh, now),
-    claim: (tx, epoch: number, turns: readonly Turn[], now: number) => claim(tx, epoch, turns, now),
+    claim: (tx, epoch: number, turns: readonly ClaimQuota[], now: number) =>
+      claim(tx, epoch, turns, now),
     claimSuspect: (tx, epoch: number) => claimSuspect(tx, epoch),
     release: (tx, epoch: number, run_id: string, worked_ms: number) =>
       release(tx, epoch, run_id, worked_ms),
-    recover: (tx, findings: readonly Finding[], dead: readonly number[], now: number) =>
+    recover: (tx, findings: readonly RecoveryFinding[], dead: readonly number[], now: number) =>
       recover(tx, findings, dead, now),
     /** A reply of the model, the calls that it plans, and what is asked of a person. */
-    plan: (tx, given: Record, requests: readonly Request[]) => recordAsking(tx, given, requests),
+    plan: (tx, given: RunRecord, requests: readonly ApprovalRequest[]) =>
+      recordAsking(tx, given, requests),
     /** That calls will be sent; nothing is written where one of the tools is switched off. */
-    intend: (tx, given: Record, account_id: string, tools: readonly string[]) =>
+    intend: (tx, given: RunRecord, account_id: string, tools: readonly string[]) =>
       intend(tx, given, account_id, tools),
     /** Results of calls, and what is asked of a person about those of unknown outcome. */
-    settle: (tx, given: Record, requests: readonly Request[] = []) =>
+    settle: (tx, given: RunRecord, requests: readonly ApprovalRequest[] = []) =>
       recordAsking(tx, given, requests),
     /** agents.states.p7: by a key or an operator; the approval as it is then. */
-    decide: (tx, deciding: Deciding) => decide(tx, deciding),
+    decide: (tx, deciding: DecisionInput) => decide(tx, deciding),
     /** Approvals that nobody has decided in time; how many they were. */
     expire: (tx, overdue: readonly Overdue[], now: number) => expire(tx, overdue, now),
     /** What happened beside model and tools. */
-    note: (tx, given: Record) => recordAsking(tx, given, []),
+    note: (tx, given: RunRecord) => recordAsking(tx, given, []),
     wait: (tx: Tx, run_id: string, epoch: number, worked_ms: number) =>
-      beginWaiting(tx, run_id, epoch, worked_ms),
+      beginWait(tx, run_id, epoch, worked_ms),
     /** False: the process has lost the run. The run itself need not travel back. */
-    finish: async (tx, given: Record, ending: Ending) => (await finish(tx, given, ending)) !== null,
+    finish: async (tx, given: RunRecord, ending: RunFinish) =>
+      (await finish(tx, given, ending)) !== null,
     /** Deletes finished runs from before `until` among the next `limit` behind an id. */
     sweep: (tx, after_id: string, until: number, limit: number) =>
       sweepRuns(tx, after_id, until, limit),

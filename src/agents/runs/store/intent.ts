@@ -1,8 +1,8 @@
 // What is written before calls leave that change something outside.
 import { Type } from "@sinclair/typebox";
-import { sql, type Tx } from "../../../platform/database/index.ts";
+import { sql, type Tx } from "../../../database/index.ts";
 import { isDisabled } from "../../tools/http/store.ts";
-import { findRecorded, type Record, type Recorded, record } from "./record.ts";
+import { findRecorded, type Recorded, type RunRecord, record } from "./record.ts";
 
 /** `disabled` and `cancelled`: nothing was written, and nothing may be sent. */
 export type Intent =
@@ -18,7 +18,7 @@ const Asked = Type.Object({ cancel_requested: Type.Boolean() });
  */
 export async function intend(
   tx: Tx,
-  given: Record,
+  given: RunRecord,
   account_id: string,
   tools: readonly string[],
 ): Promise<Intent> {

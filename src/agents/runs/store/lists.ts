@@ -1,10 +1,10 @@
 // Pages of runs, newest first, and what one run is read with.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, endOfPiece, none, type Sql, sql } from "../../../platform/database/index.ts";
-import { maybe } from "../../../platform/shape.ts";
+import { type Db, findPageEnd, none, type Sql, sql } from "../../../database/index.ts";
+import { maybe } from "../../../platform/schema.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
-import type { Status } from "../states.ts";
 import { StepRow } from "../step.ts";
+import type { Status } from "../transitions.ts";
 
 /** What of an account's runs is wanted; null: whatever. */
 export interface RunFilter {
@@ -22,12 +22,12 @@ export interface RunFilter {
 }
 
 /** Of a run, what its listeners are told of beside its steps. */
-export const RunStanding = Type.Object({
+export const RunPosition = Type.Object({
   status: RunRow.properties.status,
   last_seq: Type.Integer(),
   started_at: maybe(Type.Integer()),
 });
-export type RunStanding = Static<typeof RunStanding>;
+export type RunPosition = Static<typeof RunPosition>;
 
 const Count = Type.Object({ started: Type.Integer() });
 const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() });
@@ -129,6 +129,6 @@ export function listSteps(
 ): Promise<StepRow[]> {
   const next = sql`FROM steps WHERE run_id = ${run_id} AND seq > ${after_seq}`;
   const piece =
-    limit === null ? none : sql`AND seq <= (${endOfPiece(next, sql`OCTET_LENGTH(data)`, limit)})`;
+    limit === null ? none : sql`AND seq <= (${findPageEnd(next, sql`OCTET_LENGTH(data)`, limit)})`;
   return db.all(StepRow, sql`SELECT * ${next} ${piece} ORDER BY seq`);
 }

@@ -1,13 +1,7 @@
 // What an executing run writes: steps, messages and where the run stands, in one transaction.
 import { type Static, Type } from "@sinclair/typebox";
-import {
-  cleanText,
-  createInsertion,
-  type Sql,
-  sql,
-  type Tx,
-} from "../../../platform/database/index.ts";
-import { writeRow } from "../../../platform/shape.ts";
+import { cleanText, createInsertion, type Sql, sql, type Tx } from "../../../database/index.ts";
+import { writeRow } from "../../../platform/schema.ts";
 import type { NoteEffect } from "../../notes/note.ts";
 import { applyNoteEffect } from "../../notes/store.ts";
 import { markThread } from "../../threads/store.ts";
@@ -31,15 +25,15 @@ export type Progress = Pick<
 > & { cost: Pick<RunRow["cost"], "model" | "tools" | "total"> };
 
 /** A step whose data is a text already: so it crosses to the writer as one value. */
-export type WrittenStep = Pick<NewStep, "id" | "round" | "kind"> & { data: string };
+export type EncodedStep = Pick<NewStep, "id" | "round" | "kind"> & { data: string };
 
 /** One transaction of a run that is executed by the process `epoch`. */
-export interface Record {
+export interface RunRecord {
   run_id: string;
   epoch: number;
   at: number;
   progress: Progress;
-  steps: readonly (NewStep | WrittenStep)[];
+  steps: readonly (NewStep | EncodedStep)[];
   messages: readonly NewMessage[];
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
@@ -85,7 +79,7 @@ const StepPlace = Type.Object({ seq: Type.Integer() });
  * A part: of a record that is there already, where the run stood behind it; undefined: it is not.
  * Only its own process adds messages, while people's decisions may have added steps since.
  */
-export async function findRecorded(tx: Tx, given: Record): Promise<Recorded | undefined> {
+export async function findRecorded(tx: Tx, given: RunRecord): Promise<Recorded | undefined> {
   const last = given.steps.at(-1);
   if (!given.is_again || !last) return undefined;
   const { run_id, epoch } = given;
@@ -102,7 +96,7 @@ export async function findRecorded(tx: Tx, given: Record): Promise<Recorded | un
 }
 
 /** A part: writes a record of a run that goes on running; null: the process has lost the run. */
-export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
+export async function record(tx: Tx, given: RunRecord): Promise<Recorded | null> {
   const { run_id, epoch, steps, messages } = given;
   const place = await tx.one(
     Place,
@@ -120,14 +114,14 @@ export async function record(tx: Tx, given: Record): Promise<Recorded | null> {
 }
 
 /** A step about the run itself, such as a repeated question, may precede every crash. */
-function isProgress(steps: Record["steps"]): boolean {
+function isProgress(steps: RunRecord["steps"]): boolean {
   return steps.some(({ kind }) => kind !== "system");
 }
 
 /** The rows of a record, once it is known where they go; what they take is counted by then. */
 export async function writeRecord(
   tx: Tx,
-  { run_id, at, steps, messages, outputs, effects, summary, progress }: Omit<Record, "epoch">,
+  { run_id, at, steps, messages, outputs, effects, summary, progress }: Omit<RunRecord, "epoch">,
   {
     account_id,
     agent_id,
@@ -189,7 +183,7 @@ interface StepsAt {
 export async function addSteps(
   tx: Tx,
   run_id: string,
-  steps: readonly (NewStep | WrittenStep)[],
+  steps: readonly (NewStep | EncodedStep)[],
   place: StepsAt,
 ): Promise<void> {
   await insertSteps(tx, run_id, steps, place);
@@ -199,7 +193,7 @@ export async function addSteps(
 async function insertSteps(
   tx: Tx,
   run_id: string,
-  steps: readonly (NewStep | WrittenStep)[],
+  steps: readonly (NewStep | EncodedStep)[],
   { last_seq, at, status }: StepsAt,
 ): Promise<void> {
   if (steps.length === 0) return;

@@ -1,8 +1,8 @@
 // What of runs is deleted when it is old: finished runs with their steps, and keys of requests.
 import { type Static, Type } from "@sinclair/typebox";
-import { sql, type Tx } from "../../../platform/database/index.ts";
-import { maybe } from "../../../platform/shape.ts";
-import { countStored, sumBy } from "../../../platform/storage/store.ts";
+import { sql, type Tx } from "../../../database/index.ts";
+import { maybe } from "../../../platform/schema.ts";
+import { countStored, sumBy } from "../../../storage/store.ts";
 
 const Aged = Type.Object({
   id: Type.String(),

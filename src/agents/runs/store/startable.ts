@@ -1,7 +1,7 @@
 // What a start has to know before it begins: the agent, its version, and what holds it.
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
-import { type Db, sql } from "../../../platform/database/index.ts";
+import { type Db, sql } from "../../../database/index.ts";
 
 export const Startable = Type.Object({
   account_id: Type.String(),

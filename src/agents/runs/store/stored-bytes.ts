@@ -1,9 +1,9 @@
 // What a run stores, counted in its own row and added to its account's counter now and then.
-import { type Sql, sql, type Tx } from "../../../platform/database/index.ts";
-import { measureRow, ROW_BYTES } from "../../../platform/storage/store.ts";
+import { type Sql, sql, type Tx } from "../../../database/index.ts";
+import { measureRow, ROW_BYTES } from "../../../storage/store.ts";
 import type { MessageRow } from "../../threads/thread.ts";
 import { listAsks, type RunRow } from "../run.ts";
-import type { Record, WrittenStep } from "./record.ts";
+import type { EncodedStep, RunRecord } from "./record.ts";
 
 /** A run adds this much to its account's counter at once: its writes seldom wait for another's. */
 export const SETTLED_AT_BYTES = 1_048_576;
@@ -14,11 +14,11 @@ export interface RunBytes {
   thread: number;
 }
 
-export function measureSteps(steps: readonly { data: WrittenStep["data"] | object }[]): number {
+export function measureSteps(steps: readonly { data: EncodedStep["data"] | object }[]): number {
   return steps.reduce((sum, { data }) => sum + measureRow(writeData(data)), 0);
 }
 
-export function writeData(data: WrittenStep["data"] | object): string {
+export function writeData(data: EncodedStep["data"] | object): string {
   return typeof data === "string" ? data : JSON.stringify(data);
 }
 
@@ -32,7 +32,7 @@ export function measureRecord({
   steps,
   messages,
   outputs,
-}: Pick<Record, "steps" | "messages" | "outputs">): RunBytes {
+}: Pick<RunRecord, "steps" | "messages" | "outputs">): RunBytes {
   const whole = outputs.reduce((sum, { content }) => sum + measureRow(content), 0);
   return {
     own: measureSteps(steps) + whole,

@@ -4,11 +4,11 @@ import { createCalculator } from "./calculator.ts";
 import { currentTime } from "./current-time.ts";
 import { createMemory, type Notes } from "./memory.ts";
 import { readOutput } from "./read-output.ts";
-import { createReadPage, type PageAround } from "./read-page.ts";
-import { createWebSearch, type SearchInside } from "./web-search.ts";
+import { createReadPage, type PageDeps } from "./read-page.ts";
+import { createWebSearch, type SearchClient } from "./web-search.ts";
 
-export interface BuiltinsOptions extends PageAround {
-  search: SearchInside;
+export interface BuiltinsOptions extends PageDeps {
+  search: SearchClient;
   notes: Notes;
 }
 

@@ -1,7 +1,7 @@
 // The tool `calculator`: exact decimals, from a grammar of its own that evaluates no code.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Compute } from "../../../platform/compute/index.ts";
-import type { Answer } from "../calculation/calculate.ts";
+import type { Compute } from "../../../compute/index.ts";
+import type { CalculationResult } from "../calculator/calculate.ts";
 import { CALCULATION, UNCOMPUTED } from "../compute-tasks.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 
@@ -51,9 +51,9 @@ async function calculate(compute: Compute, use: ToolUse): Promise<ToolResult> {
   return { outcome: ok ? "ok" : "error", content: text, external: false };
 }
 
-async function calculateHere(expression: string): Promise<Answer> {
+async function calculateHere(expression: string): Promise<CalculationResult> {
   // Loaded at the first calculation: most starts never need it.
-  const { answerCalculation } = await import("../calculation/calculate.ts");
+  const { answerCalculation } = await import("../calculator/calculate.ts");
   return answerCalculation(expression);
 }
 
@@ -61,7 +61,7 @@ async function calculateAside(
   compute: Compute,
   expression: string,
   { account_id: account, signal }: ToolUse,
-): Promise<Answer> {
+): Promise<CalculationResult> {
   const computed = await compute.run(CALCULATION, expression, { account, signal });
   if (computed.ok) return computed.value;
   return { ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` };

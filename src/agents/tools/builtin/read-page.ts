@@ -1,13 +1,13 @@
 // The tool `read_page`: the text of a public web page, through the guard.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Compute } from "../../../platform/compute/index.ts";
+import type { Compute } from "../../../compute/index.ts";
 import {
   type GuardedEgress,
   type GuardedFailure,
   type GuardedReply,
   isRedirect,
   URL_CHARACTERS_MAX,
-} from "../../../platform/egress/index.ts";
+} from "../../../net/index.ts";
 import { PAGE, UNCOMPUTED } from "../compute-tasks.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 import type { Omission } from "../page/page.ts";
@@ -45,13 +45,13 @@ const Parameters = Type.Object(
 
 export type PageEgress = Pick<GuardedEgress, "judge" | "request">;
 
-export interface PageAround {
+export interface PageDeps {
   /** The guarded way out: a model names where to. */
   egress: PageEgress;
   compute: Compute;
 }
 
-export function createReadPage(around: PageAround): BuiltinTool {
+export function createReadPage(deps: PageDeps): BuiltinTool {
   return {
     name: "read_page",
     title: "Read a page",
@@ -65,12 +65,12 @@ export function createReadPage(around: PageAround): BuiltinTool {
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
     is_free: true,
-    run: (use) => runReading(around, use),
+    run: (use) => runReading(deps, use),
   };
 }
 
-async function runReading(around: PageAround, use: ToolUse): Promise<ToolResult> {
-  const { egress } = around;
+async function runReading(deps: PageDeps, use: ToolUse): Promise<ToolResult> {
+  const { egress } = deps;
   const { url, whole_page = false } = use.arguments as Static<typeof Parameters>;
   // The fragment is the reader's: it is neither judged nor sent.
   const verdict = egress.judge(url.split("#", 1)[0]!);
@@ -84,7 +84,7 @@ async function runReading(around: PageAround, use: ToolUse): Promise<ToolResult>
     signal: use.signal,
   });
   return outcome.ok
-    ? await tellReply(around, outcome, { asked, is_whole: whole_page, use })
+    ? await tellReply(deps, outcome, { asked, is_whole: whole_page, use })
     : tellFailure(outcome, verdict.url);
 }
 
@@ -100,7 +100,7 @@ interface Question {
 }
 
 async function tellReply(
-  { compute }: PageAround,
+  { compute }: PageDeps,
   reply: GuardedReply,
   { asked, is_whole, use: { account_id: account, signal } }: Question,
 ): Promise<ToolResult> {

@@ -1,6 +1,6 @@
 // The tool `web_search`: the gateway's search, with the rights and the quota of the run's key.
 import { type Static, Type } from "@sinclair/typebox";
-import { type GatewayInside, readWish, SEARCH_FIELDS } from "../../../gateway/index.ts";
+import { type GatewayInternal, readWish, SEARCH_FIELDS } from "../../../gateway/index.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 
 /** The account's quota and the shared places are waited for. */
@@ -10,7 +10,7 @@ const TIMEOUT_MS = 120_000;
 const SCOPE = "search";
 
 /** The search of this server, asked from inside; it waits where a route would refuse. */
-export type SearchInside = GatewayInside["search"];
+export type SearchClient = GatewayInternal["search"];
 
 const Parameters = Type.Object(
   // No code beside the schema judges arguments: it says itself what the route has a rule for.
@@ -18,7 +18,7 @@ const Parameters = Type.Object(
   { additionalProperties: false },
 );
 
-export function createWebSearch(search: SearchInside): BuiltinTool {
+export function createWebSearch(search: SearchClient): BuiltinTool {
   return {
     name: "web_search",
     title: "Web search",
@@ -36,7 +36,7 @@ export function createWebSearch(search: SearchInside): BuiltinTool {
   };
 }
 
-async function runSearch(search: SearchInside, use: ToolUse): Promise<ToolResult> {
+async function runSearch(search: SearchClient, use: ToolUse): Promise<ToolResult> {
   if (!use.caller.scopes.includes(SCOPE)) {
     return fail("error", `The key that started this run lacks the scope \`${SCOPE}\`.`);
   }
@@ -55,7 +55,7 @@ function fail(outcome: "error" | "timeout", content: string): ToolResult {
   return { outcome, content, external: false };
 }
 
-type Results = Extract<Awaited<ReturnType<SearchInside["ask"]>>, { ok: true }>["results"];
+type Results = Extract<Awaited<ReturnType<SearchClient["ask"]>>, { ok: true }>["results"];
 
 function writeResults(results: Results): string {
   if (results.length === 0) return "Nothing was found.";

@@ -1,12 +1,12 @@
 // A connection as its owner sees it: whose secret goes where, and never the secret.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../../../platform/shape.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../../../platform/schema.ts";
 
 export const CONNECTION_KINDS = ["bearer", "header"] as const;
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
 
 /** agents.does.connection, agents.resources.connection, agents.endpoints.tools.p5 */
-export const Connection = Resource(
+export const ToolConnection = Resource(
   "Connection",
   {
     id: Type.String({ format: "uuid", description: "Identifier." }),
@@ -36,13 +36,13 @@ export const Connection = Resource(
   },
   "A secret that calls of http tools carry; it is never shown.",
 );
-export type Connection = Static<typeof Connection>;
+export type ToolConnection = Static<typeof ToolConnection>;
 
-export const ConnectionRow = Row(Connection, { account_id: Type.String() });
+export const ConnectionRow = Row(ToolConnection, { account_id: Type.String() });
 export type ConnectionRow = Static<typeof ConnectionRow>;
 
 export const ConnectionList = Resource(
   "ConnectionList",
-  { data: Type.Array(Connection, { description: "Newest first." }) },
+  { data: Type.Array(ToolConnection, { description: "Newest first." }) },
   "The connections of the account.",
 );

@@ -1,22 +1,23 @@
 // Makes, changes and deletes connections, and keeps their secrets in the box.
+
+import type { SecretStore } from "../../../crypto/index.ts";
+import type { Database } from "../../../database/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
-import type { Database } from "../../../platform/database/index.ts";
+import { apiError } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import type { SecretBox } from "../../../platform/secrets/box.ts";
 import type { ConnectionRow } from "./connection.ts";
+import { type ConnectionChange, connectionStore } from "./store.ts";
 import {
-  type ConnectionWish,
+  type ConnectionInput,
   requireConnection,
   requireHosts,
   requireName,
   requireSecret,
-} from "./judging.ts";
-import { type ConnectionChange, connectionStore } from "./store.ts";
+} from "./validation.ts";
 
 export interface ConnectionOptions {
   database: Database;
-  secrets: Pick<SecretBox, "store">;
+  secrets: Pick<SecretStore, "store">;
   clock: Clock;
   ids: Ids;
 }
@@ -28,7 +29,7 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
   /** agents.errors.connection_not_found, agents.authentication.6 */
   const require = async (id: string, account_id: string | null): Promise<ConnectionRow> => {
     const found = account_id === null ? undefined : await store.find(id, account_id);
-    if (!found) throw refuse("connection_not_found");
+    if (!found) throw apiError("connection_not_found");
     return found;
   };
   return {
@@ -37,7 +38,7 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
     list: store.list,
     /** Whoever owns it; undefined: there is none of this id. */
     findOwner: store.findOwner,
-    async create(account_id: string, wish: ConnectionWish, connections_max: number) {
+    async create(account_id: string, wish: ConnectionInput, connections_max: number) {
       requireConnection(wish);
       const [id, now] = [ids.uuid(), clock.now()];
       const { name, kind, header_name, secret, allowed_hosts } = wish;
@@ -57,29 +58,29 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
       const row = await require(id, account_id);
       const change = { ...wish, ...(name !== undefined && { name: name.toWellFormed() }) };
       const changed = await store.update(id, row.account_id, change, clock.now());
-      if (!changed) throw refuse("connection_not_found");
+      if (!changed) throw apiError("connection_not_found");
       return changed;
     },
     /** `hosts`: where it may be sent from now on; null: as before. */
     async setSecret(
       id: string,
-      owner_id: string | null,
+      ownerId: string | null,
       secret: string,
       hosts: readonly string[] | null = null,
     ) {
       if (hosts !== null) requireHosts(hosts);
-      const { kind, account_id } = await require(id, owner_id);
+      const { kind, account_id } = await require(id, ownerId);
       requireSecret(kind, secret);
       const about = { kind: "connection", row_id: id, account_id, set_at: clock.now() } as const;
       const set = await secrets.store(about, secret, (sealed) =>
         store.setSecret(id, account_id, sealed, hosts),
       );
-      if (!set) throw refuse("connection_not_found");
+      if (!set) throw apiError("connection_not_found");
       return set;
     },
     async remove(id: string, account_id: string | null): Promise<void> {
       const row = await require(id, account_id);
-      if (!(await store.remove(id, row.account_id))) throw refuse("connection_not_found");
+      if (!(await store.remove(id, row.account_id))) throw apiError("connection_not_found");
     },
   };
 }

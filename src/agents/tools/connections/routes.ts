@@ -1,23 +1,23 @@
 // The routes of connections: made, listed, read, changed, deleted, and given another secret.
-import { type Door, IdParams } from "../../../http/index.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import { show } from "../../../platform/shape.ts";
-import type { Around } from "../../around.ts";
-import { ConnectionPatch, NewConnection, NewSecret } from "./body.ts";
-import { Connection, ConnectionList } from "./connection.ts";
+import { IdParams, type Router } from "../../../http/index.ts";
+import { apiError } from "../../../platform/errors.ts";
+import { show } from "../../../platform/schema.ts";
+import type { AgentsDeps } from "../../deps.ts";
+import { ConnectionList, ToolConnection } from "./connection.ts";
 import { type Connections, createConnections } from "./connections.ts";
+import { ConnectionPatch, NewConnection, NewSecret } from "./input.ts";
 
 const PATH = "/v1/tools/connections";
 const ONE = `${PATH}/:id` as const;
-const shown = { 200: { description: "Without its secret.", schema: Connection } };
+const shown = { 200: { description: "Without its secret.", schema: ToolConnection } };
 
 /** agents.endpoints.tools.p3: what creates or changes needs http tools to be on. */
 export function openConnectionRoutes(
-  door: Door,
-  around: Pick<Around, "database" | "secrets" | "clock" | "ids" | "disk" | "settings">,
+  door: Router,
+  deps: Pick<AgentsDeps, "database" | "secrets" | "clock" | "ids" | "disk" | "settings">,
 ): void {
-  const connections = createConnections(around);
-  openCreation(door, connections, around);
+  const connections = createConnections(deps);
+  openCreation(door, connections, deps);
   openReads(door, connections);
   openChanges(door, connections);
   openSecretRoutes(door, connections);
@@ -25,9 +25,9 @@ export function openConnectionRoutes(
 
 /** agents.does.connection, agents.resources.connection */
 function openCreation(
-  door: Door,
+  door: Router,
   connections: Connections,
-  { disk, settings }: Pick<Around, "disk" | "settings">,
+  { disk, settings }: Pick<AgentsDeps, "disk" | "settings">,
 ): void {
   door.post(
     PATH,
@@ -39,7 +39,7 @@ function openCreation(
       scope: "agents",
       feature: "http_tools",
       body: NewConnection,
-      replies: { 201: { description: "Without its secret.", schema: Connection } },
+      replies: { 201: { description: "Without its secret.", schema: ToolConnection } },
       refusals: [
         ...(["invalid_request", "connection_name_taken", "connection_limit_reached"] as const),
         "connections_unavailable",
@@ -47,18 +47,18 @@ function openCreation(
     },
     async ({ body, caller: { account_id } }) => {
       // agents.errors.permission_denied: nobody would own the connection.
-      if (account_id === null) throw refuse("permission_denied");
+      if (account_id === null) throw apiError("permission_denied");
       const { header_name = null, allowed_hosts, ...sent } = body;
       const wish = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
       const { connections: connections_max } = settings().limits;
       disk.require();
       const made = await connections.create(account_id, wish, connections_max);
-      return [201, show(Connection, made)];
+      return [201, show(ToolConnection, made)];
     },
   );
 }
 
-function openReads(door: Door, connections: Connections): void {
+function openReads(door: Router, connections: Connections): void {
   door.get(
     PATH,
     {
@@ -69,7 +69,7 @@ function openReads(door: Door, connections: Connections): void {
     },
     async ({ caller: { account_id } }) => {
       const found = account_id === null ? [] : await connections.list(account_id);
-      return [200, { data: found.map((row) => show(Connection, row)) }];
+      return [200, { data: found.map((row) => show(ToolConnection, row)) }];
     },
   );
   door.get(
@@ -83,12 +83,12 @@ function openReads(door: Door, connections: Connections): void {
     },
     async ({ params, caller: { account_id } }) => [
       200,
-      show(Connection, await connections.require(params.id, account_id)),
+      show(ToolConnection, await connections.require(params.id, account_id)),
     ],
   );
 }
 
-function openChanges(door: Door, connections: Connections): void {
+function openChanges(door: Router, connections: Connections): void {
   door.patch(
     ONE,
     {
@@ -107,7 +107,7 @@ function openChanges(door: Door, connections: Connections): void {
         ...(name !== undefined && { name }),
         ...(allowed_hosts !== undefined && { allowed_hosts: allowed_hosts ?? [] }),
       };
-      return [200, show(Connection, await connections.change(params.id, account_id, change))];
+      return [200, show(ToolConnection, await connections.change(params.id, account_id, change))];
     },
   );
   door.delete(
@@ -128,7 +128,7 @@ function openChanges(door: Door, connections: Connections): void {
 }
 
 /** agents.endpoints.tools.p5 */
-function openSecretRoutes(door: Door, connections: Connections): void {
+function openSecretRoutes(door: Router, connections: Connections): void {
   for (const register of [door.put, door.post]) {
     register(
       `${ONE}/secret`,
@@ -149,7 +149,7 @@ function openSecretRoutes(door: Door, connections: Connections): void {
           body.secret,
           body.allowed_hosts ?? null,
         );
-        return [200, show(Connection, set)];
+        return [200, show(ToolConnection, set)];
       },
     );
   }

@@ -1,8 +1,8 @@
 // Connections in the database; their secrets lie beside them, sealed.
 import { Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, store, type Tx } from "../../../platform/database/index.ts";
-import { type Refusal, refuse } from "../../../platform/refusal.ts";
-import { dropSecret, putSecret, type SealedSecret } from "../../../platform/secrets/store.ts";
+import { dropSecret, putSecret, type SealedSecret } from "../../../crypto/store.ts";
+import { type Db, into, none, sql, store, type Tx } from "../../../database/index.ts";
+import { type ApiError, apiError } from "../../../platform/errors.ts";
 import { ConnectionRow } from "./connection.ts";
 
 /** What a request says of the connection itself. */
@@ -116,7 +116,7 @@ function requireNarrowing(before: readonly string[], after: readonly string[]): 
   const message =
     "A connection's hosts can be made fewer, but not none; others are set together with its " +
     "secret (PUT …/secret).";
-  throw refuse("invalid_request", { param: "allowed_hosts", message });
+  throw apiError("invalid_request", { param: "allowed_hosts", message });
 }
 
 /** A part: refuses a host that the connection is not for; one without any is for this from now. */
@@ -132,13 +132,13 @@ export async function bindHost(
   );
   const param = "connection_id";
   // agents.errors.connection_not_found, agents.authentication.6
-  if (found?.account_id !== account_id) throw refuse("connection_not_found", { param });
+  if (found?.account_id !== account_id) throw apiError("connection_not_found", { param });
   if (found.allowed_hosts.includes(host)) return;
   if (found.allowed_hosts.length > 0) {
     const message =
       `The connection is for other hosts than the endpoint's: add ${JSON.stringify(host)} to its ` +
       "`allowed_hosts`, together with its secret (PUT …/secret).";
-    throw refuse("invalid_request", { param, message });
+    throw apiError("invalid_request", { param, message });
   }
   await tx.run(
     sql`UPDATE connections SET allowed_hosts = ${JSON.stringify([host])}
@@ -163,7 +163,7 @@ async function requireRoom(tx: Tx, account_id: string, connections_max: number):
   );
   if (found!.count < connections_max) return;
   const message = `The account has ${connections_max} connections, and may have no more.`;
-  throw refuse("connection_limit_reached", { message });
+  throw apiError("connection_limit_reached", { message });
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {
@@ -185,11 +185,11 @@ async function requireUnused(tx: Tx, id: string, account_id: string): Promise<vo
   );
   if (!tool) return;
   const message = `The tool \`${tool.name}\` uses the connection: disable it, or revise it first.`;
-  throw refuse("connection_in_use", { message });
+  throw apiError("connection_in_use", { message });
 }
 
 /** agents.errors.connection_name_taken, agents.resources.connection */
-function refuseName(name: string): Refusal {
+function refuseName(name: string): ApiError {
   const message = `A connection of the name ${JSON.stringify(name.slice(0, 64))} exists.`;
-  return refuse("connection_name_taken", { param: "name", message });
+  return apiError("connection_name_taken", { param: "name", message });
 }

@@ -1,41 +1,42 @@
 // A tool that a caller registered: each call is one POST of its arguments to the endpoint.
-import { writeCanonical } from "../../../platform/canonical.ts";
-import type { GuardedEgress, GuardedFailure } from "../../../platform/egress/index.ts";
-import { signMessage } from "../../../platform/signing/signature.ts";
-import type { OpenConnection, OpenedConnection } from "../connections/opening.ts";
-import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
-import { isSuccess, REPLY_BYTES_MAX, tellReply } from "./reply.ts";
-import type { StoredRevision } from "./revision.ts";
-import { judgeEnd } from "./verdict.ts";
 
-export interface EndpointAround {
+import { signMessage } from "../../../crypto/index.ts";
+import type { GuardedEgress, GuardedFailure } from "../../../net/index.ts";
+import { writeCanonical } from "../../../platform/canonical.ts";
+import type { ConnectionCredentials, OpenCredentials } from "../connections/credentials.ts";
+import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
+import { classifyOutcome } from "./outcome.ts";
+import { isSuccess, REPLY_BYTES_MAX, showReply } from "./reply.ts";
+import type { StoredRevision } from "./revision.ts";
+
+export interface EndpointDeps {
   egress: Pick<GuardedEgress, "request">;
-  openConnection: OpenConnection;
+  openConnection: OpenCredentials;
 }
 
 const UNKNOWN = "It is unknown whether the call was done.";
 
 /** What the engine runs as this revision of the tool; whatever fails outside is its result. */
-export function createHttpTool(revision: StoredRevision, around: EndpointAround): Tool {
+export function createHttpTool(revision: StoredRevision, deps: EndpointDeps): Tool {
   const { name, description, risk, external_content, timeout_ms, idempotent } = revision;
   // What cannot be undone is never sent again by itself, whatever it was registered as.
-  const sends = { is_idempotent: risk === "write" && idempotent };
+  const sends = { isIdempotent: risk === "write" && idempotent };
   return {
     ...{ name, description, risk, revision: revision.revision, external_content, timeout_ms },
     parameters: revision.parameters,
     ...(risk !== "read" && { sends }),
-    run: (use) => call(revision, around, use),
+    run: (use) => call(revision, deps, use),
   };
 }
 
 async function call(
   revision: StoredRevision,
-  { egress, openConnection }: EndpointAround,
+  { egress, openConnection }: EndpointDeps,
   use: ToolUse,
 ): Promise<ToolResult> {
   const { account_id, endpoint, connection_id, timeout_ms } = revision;
   const url = new URL(endpoint);
-  let connection: OpenedConnection | null = null;
+  let connection: ConnectionCredentials | null = null;
   if (connection_id !== null) {
     const opened = await openConnection({ id: connection_id, account_id, host: url.host });
     if (!opened.ok) return keep(`Nothing was sent: ${opened.say}`);
@@ -46,14 +47,14 @@ async function call(
     ...{ url: endpoint, method: "POST", body, headers: writeHeaders(use, body, connection) },
     ...{ timeout_ms, response_bytes_max: REPLY_BYTES_MAX, signal: use.signal },
   });
-  const outcome = judgeEnd(end, revision.risk === "read");
+  const outcome = classifyOutcome(end, revision.risk === "read");
   const http_status = end.status ?? undefined;
   if (!end.ok) {
     const content = tellFailure(end, revision, outcome);
     return { outcome, content, external: false, http_status };
   }
-  const { content, is_theirs } = await tellReply(end, connection?.secret ?? null);
-  const external = revision.external_content && is_theirs;
+  const { content, isTheirs } = await showReply(end, connection?.secret ?? null);
+  const external = revision.external_content && isTheirs;
   return {
     outcome,
     content: outcome === "outcome_unknown" ? `${UNKNOWN} ${content}` : content,
@@ -67,22 +68,22 @@ async function call(
 function writeHeaders(
   { tool_call_id, now }: ToolUse,
   body: Uint8Array,
-  connection: OpenedConnection | null,
+  connection: ConnectionCredentials | null,
 ): Record<string, string> {
-  const timestamp_s = Math.floor(now() / 1_000);
+  const timestampS = Math.floor(now() / 1_000);
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "application/json, text/*;q=0.9, */*;q=0.1",
     // The same each time that this call is sent: by it the endpoint knows a repeat.
     "idempotency-key": tool_call_id,
     "webhook-id": tool_call_id,
-    "webhook-timestamp": String(timestamp_s),
+    "webhook-timestamp": String(timestampS),
   };
   if (connection === null) return headers;
   const { header_name, secret } = connection;
   headers[header_name?.toLowerCase() ?? "authorization"] =
     header_name === null ? `Bearer ${secret}` : secret;
-  headers["webhook-signature"] = signMessage([secret], tool_call_id, timestamp_s, body);
+  headers["webhook-signature"] = signMessage([secret], tool_call_id, timestampS, body);
   return headers;
 }
 

@@ -1,5 +1,5 @@
 // What an endpoint's reply says to a model: its text, or a sentence in place of what is no text.
-import type { GuardedReply } from "../../../platform/egress/index.ts";
+import type { GuardedReply } from "../../../net/index.ts";
 import { scrub } from "./scrub/scrub.ts";
 
 /** Further bytes are not read. */
@@ -18,10 +18,10 @@ const TEXT_TYPES = new Set(
   ].map((name) => `application/${name}`),
 );
 
-export interface ToldReply {
+export interface ShownReply {
   content: string;
   /** true: words of the endpoint stand in it. */
-  is_theirs: boolean;
+  isTheirs: boolean;
 }
 
 type Body =
@@ -31,10 +31,10 @@ type Body =
   | { kind: "bytes"; type: string | null };
 
 /** `secret`: what was sent along, and is not shown; null: nothing was. */
-export async function tellReply(reply: GuardedReply, secret: string | null): Promise<ToldReply> {
+export async function showReply(reply: GuardedReply, secret: string | null): Promise<ShownReply> {
   const { status, truncated } = reply;
-  const clean = async (text: string, is_cut: boolean) =>
-    secret === null ? text : await scrub(text, secret, is_cut);
+  const clean = async (text: string, isCut: boolean) =>
+    secret === null ? text : await scrub(text, secret, isCut);
   const elsewhere = status >= 300 && status < 400 ? "; redirects are not followed" : "";
   const answer = (what: string) => `The endpoint answered ${status}${what}${elsewhere}.`;
   const { length } = reply.body;
@@ -42,21 +42,21 @@ export async function tellReply(reply: GuardedReply, secret: string | null): Pro
   const body = readBody(reply);
   switch (body.kind) {
     case "empty":
-      return { content: answer(" with an empty reply"), is_theirs: false };
+      return { content: answer(" with an empty reply"), isTheirs: false };
     case "packed":
-      return { content: answer(` with ${size} that are compressed, not shown`), is_theirs: false };
+      return { content: answer(` with ${size} that are compressed, not shown`), isTheirs: false };
     case "bytes": {
       const of = body.type === null ? "" : ` of ${await clean(body.type, false)}`;
-      return { content: answer(` with ${size}${of}, not shown`), is_theirs: of !== "" };
+      return { content: answer(` with ${size}${of}, not shown`), isTheirs: of !== "" };
     }
   }
   const text = await clean(body.text, truncated);
   if (!isSuccess(status)) {
-    return { content: `${answer("")}\n\n${shorten(text)}`, is_theirs: true };
+    return { content: `${answer("")}\n\n${shorten(text)}`, isTheirs: true };
   }
   // Said in front: the end of what is too long may be cut again.
   const mark = truncated ? `The reply has ${size}; this is its beginning.\n\n` : "";
-  return { content: mark + text, is_theirs: true };
+  return { content: mark + text, isTheirs: true };
 }
 
 export function isSuccess(status: number): boolean {
@@ -88,11 +88,11 @@ function isTextType(type: string): boolean {
 }
 
 /** What has no type is text if it reads as UTF-8. */
-function isPlainText(body: Uint8Array, is_cut: boolean): boolean {
+function isPlainText(body: Uint8Array, isCut: boolean): boolean {
   if (body.includes(0)) return false;
   try {
     // A stream may end inside a character.
-    new TextDecoder("utf-8", { fatal: true }).decode(body, { stream: is_cut });
+    new TextDecoder("utf-8", { fatal: true }).decode(body, { stream: isCut });
     return true;
   } catch {
     return false;

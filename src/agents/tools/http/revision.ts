@@ -1,6 +1,6 @@
 // A revision of a tool that a caller registered: as it is stored, and as the API shows it.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Timestamp } from "../../../platform/shape.ts";
+import { maybe, oneOf, Timestamp } from "../../../platform/schema.ts";
 import { RISKS } from "../contract.ts";
 import type { ToolRevision } from "../tool.ts";
 

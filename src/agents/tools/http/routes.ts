@@ -1,32 +1,32 @@
 // The routes that change tools of an account: registered, revised, switched off and on.
 import type { Caller } from "../../../access/index.ts";
-import type { Door } from "../../../http/index.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import { refuseTool, type ToolsAround } from "../around.ts";
+import type { Router } from "../../../http/index.ts";
+import { apiError } from "../../../platform/errors.ts";
+import { type ToolsDeps, toolError } from "../deps.ts";
 import { NameParams, showRevision } from "../routes.ts";
 import { ToolRevision } from "../tool.ts";
 import {
-  type Judges,
-  judgeName,
-  judgeRevision,
+  type InputChecks,
   NewTool,
   NewToolRevision,
   readRevision,
-} from "./body.ts";
+  validateRevision,
+  validateToolName,
+} from "./input.ts";
 import { isToolName, type ToolRevisionRow } from "./revision.ts";
 
 const route = { scope: "agents", feature: "http_tools" } as const;
 
-export function openRegistrationRoutes(door: Door, around: ToolsAround, judges: Judges): void {
-  openRegistration(door, around, judges);
-  openRevision(door, around, judges);
-  openSwitch(door, around, "disable");
-  openSwitch(door, around, "enable");
+export function openRegistrationRoutes(door: Router, deps: ToolsDeps, judges: InputChecks): void {
+  openRegistration(door, deps, judges);
+  openRevision(door, deps, judges);
+  openSwitch(door, deps, "disable");
+  openSwitch(door, deps, "enable");
 }
 
 /** agents.endpoints.tools.post_tools */
-function openRegistration(door: Door, around: ToolsAround, judges: Judges): void {
-  const { tools, catalog, clock, disk, settings } = around;
+function openRegistration(door: Router, deps: ToolsDeps, judges: InputChecks): void {
+  const { tools, catalog, clock, disk, settings } = deps;
   const isBuiltin = (name: string) => catalog.find(name) !== undefined;
   door.post(
     "/v1/tools",
@@ -45,10 +45,10 @@ function openRegistration(door: Door, around: ToolsAround, judges: Judges): void
     },
     async ({ body, caller: { account_id } }) => {
       // agents.errors.permission_denied: nobody would own the tool.
-      if (account_id === null) throw refuse("permission_denied");
+      if (account_id === null) throw apiError("permission_denied");
       const { name } = body;
-      judgeName(name, isBuiltin);
-      const host = await judgeRevision(body, account_id, judges);
+      validateToolName(name, isBuiltin);
+      const host = await validateRevision(body, account_id, judges);
       const revision = readRevision(body, { account_id, name, created_at: clock.now() });
       disk.require();
       const made = await tools.register(revision, host, settings().limits);
@@ -58,8 +58,8 @@ function openRegistration(door: Door, around: ToolsAround, judges: Judges): void
 }
 
 /** agents.endpoints.tools.p1 */
-function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
-  const { tools, clock, disk, settings } = around;
+function openRevision(door: Router, deps: ToolsDeps, judges: InputChecks): void {
+  const { tools, clock, disk, settings } = deps;
   door.post(
     "/v1/tools/:name/revisions",
     {
@@ -81,12 +81,12 @@ function openRevision(door: Door, around: ToolsAround, judges: Judges): void {
       const revise = async (account_id: string) => {
         // Before its fields: what is not there takes none.
         if (!(await tools.find(account_id, name))) return undefined;
-        const host = await judgeRevision(body, account_id, judges);
+        const host = await validateRevision(body, account_id, judges);
         disk.require();
         const revision = readRevision(body, { account_id, name, created_at: clock.now() });
         return tools.revise(revision, host, settings().limits.stored_bytes);
       };
-      return [201, showRevision(await forOwner(around, name, caller, revise))];
+      return [201, showRevision(await forOwner(deps, name, caller, revise))];
     },
   );
 }
@@ -102,8 +102,8 @@ const SWITCHES = {
   },
 } as const;
 
-function openSwitch(door: Door, around: ToolsAround, verb: keyof typeof SWITCHES): void {
-  const { tools, settings } = around;
+function openSwitch(door: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES): void {
+  const { tools, settings } = deps;
   door.post(
     `/v1/tools/:name/${verb}`,
     {
@@ -118,19 +118,19 @@ function openSwitch(door: Door, around: ToolsAround, verb: keyof typeof SWITCHES
         verb === "enable"
           ? tools.enable(account_id, name, settings().limits.tools)
           : tools.disable(account_id, name);
-      return [200, showRevision(await forOwner(around, name, caller, turn))];
+      return [200, showRevision(await forOwner(deps, name, caller, turn))];
     },
   );
 }
 
 /** What it makes of a tool of the caller's; refuses where there is none. */
 async function forOwner(
-  around: ToolsAround,
+  deps: ToolsDeps,
   name: string,
   { account_id }: Caller,
   work: (account_id: string) => Promise<ToolRevisionRow | undefined>,
 ): Promise<ToolRevisionRow> {
   const done = account_id === null || !isToolName(name) ? undefined : await work(account_id);
-  if (!done) throw refuseTool(around, name);
+  if (!done) throw toolError(deps, name);
   return done;
 }

@@ -1,9 +1,9 @@
 // Tools that callers registered, in the database.
 import { Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, store, type Tx } from "../../../platform/database/index.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import { oneOf } from "../../../platform/shape.ts";
-import { measureWhole, storeDefinition } from "../../../platform/storage/store.ts";
+import { type Db, into, none, sql, store, type Tx } from "../../../database/index.ts";
+import { apiError } from "../../../platform/errors.ts";
+import { oneOf } from "../../../platform/schema.ts";
+import { measureWhole, storeDefinition } from "../../../storage/store.ts";
 import { bindHost } from "../connections/store.ts";
 import { RISKS } from "../contract.ts";
 import { StoredRevision, ToolRevisionRow } from "./revision.ts";
@@ -109,20 +109,20 @@ export const toolStore = store(
       return addRevision(tx, { ...revision, revision: 1 }, host, stored_bytes);
     },
     /** The next revision of a tool, in whatever status; undefined: there is no such tool. */
-    revise: async (tx, revision: StoredRevision, host: string, stored_max: number) => {
+    revise: async (tx, revision: StoredRevision, host: string, storedMax: number) => {
       const { account_id, name } = revision;
       const head = await findHead(tx, account_id, name);
       if (!head) return undefined;
       const next = { ...revision, revision: head.revision + 1 };
       if (next.revision > REVISIONS_MAX) {
         const message = `The tool has ${REVISIONS_MAX} revisions, and may have no more.`;
-        throw refuse("tool_limit_reached", { message });
+        throw apiError("tool_limit_reached", { message });
       }
       await tx.run(
         sql`UPDATE tools SET revision = ${next.revision}
             WHERE account_id = ${account_id} AND name = ${name}`,
       );
-      return addRevision(tx, next, host, stored_max);
+      return addRevision(tx, next, host, storedMax);
     },
     /** No run calls it any more. The latest revision; undefined: there is no such tool. */
     disable: (tx, account_id: string, name: string) => setStatus(tx, account_id, name, "disabled"),
@@ -160,9 +160,9 @@ function findLatest(db: Db, account_id: string, name: string) {
   );
 }
 
-async function addRevision(tx: Tx, revision: StoredRevision, host: string, stored_max: number) {
+async function addRevision(tx: Tx, revision: StoredRevision, host: string, storedMax: number) {
   const { account_id, name, connection_id } = revision;
-  await storeDefinition(tx, account_id, measureWhole(StoredRevision, revision), stored_max);
+  await storeDefinition(tx, account_id, measureWhole(StoredRevision, revision), storedMax);
   if (connection_id !== null) await bindHost(tx, connection_id, account_id, host);
   await tx.run(sql`INSERT INTO tool_revisions ${into(StoredRevision, revision)}`);
   return (await findLatest(tx, account_id, name))!;
@@ -185,7 +185,7 @@ async function requireRoom(tx: Tx, account_id: string, tools_max: number): Promi
   );
   if (found!.count < tools_max) return;
   const message = `The account has ${tools_max} enabled tools, and may have no more: disable one.`;
-  throw refuse("tool_limit_reached", { message });
+  throw apiError("tool_limit_reached", { message });
 }
 
 /** agents.errors.tool_limit_reached: of all names, whatever became of their tools. */
@@ -196,11 +196,11 @@ async function requireNames(tx: Tx, account_id: string, names_max: number): Prom
   );
   if (found!.count < names_max) return;
   const message = `The account has used ${names_max} names of tools: enable one of them again.`;
-  throw refuse("tool_limit_reached", { message });
+  throw apiError("tool_limit_reached", { message });
 }
 
 /** agents.errors.tool_exists */
 function refuseName(name: string) {
   const message = `A tool of the name \`${name}\` exists; add a revision.`;
-  return refuse("tool_exists", { param: "name", message });
+  return apiError("tool_exists", { param: "name", message });
 }

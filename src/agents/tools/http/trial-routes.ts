@@ -1,13 +1,13 @@
 // The route that tries a registered tool out: one call, which belongs to no run.
 import { Type } from "@sinclair/typebox";
 import { requireScope } from "../../../access/index.ts";
-import type { Door } from "../../../http/index.ts";
+import type { Router } from "../../../http/index.ts";
+import { apiError } from "../../../platform/errors.ts";
 import { NO_ID } from "../../../platform/ids.ts";
-import { refuse } from "../../../platform/refusal.ts";
-import { show } from "../../../platform/shape.ts";
+import { show } from "../../../platform/schema.ts";
 import { createArgumentsCheck } from "../arguments.ts";
-import { findOwn, refuseTool, type ToolsAround } from "../around.ts";
 import type { Tool, ToolUse } from "../contract.ts";
+import { findOwn, type ToolsDeps, toolError } from "../deps.ts";
 import { cutOutput } from "../output.ts";
 import { NameParams } from "../routes.ts";
 import { ToolTrial } from "../tool.ts";
@@ -33,12 +33,12 @@ const Trial = Type.Object(
 );
 
 export function openTrialRoute(
-  door: Door,
-  around: ToolsAround,
+  door: Router,
+  deps: ToolsDeps,
   createTool: (revision: ToolRevisionRow) => Tool,
 ): void {
   const takePlace = countTrials();
-  const checkArguments = createArgumentsCheck(around.compute);
+  const checkArguments = createArgumentsCheck(deps.compute);
   door.post(
     "/v1/tools/:name/test",
     {
@@ -59,8 +59,8 @@ export function openTrialRoute(
       refusals: ["invalid_request", "tool_not_found", "scope_required"],
     },
     async ({ params: { name }, body, caller, request, request_id }) => {
-      const found = await findOwn(around, name, caller);
-      if (!found) throw refuseTool(around, name);
+      const found = await findOwn(deps, name, caller);
+      if (!found) throw toolError(deps, name);
       if (found.status === "disabled") throw refuseDisabled(name);
       const tool = createTool(found);
       const { account_id } = found;
@@ -72,7 +72,7 @@ export function openTrialRoute(
       const release = takePlace(account_id);
       const given = { account_id, caller, request_id, arguments: checked.value, signal };
       try {
-        return [200, await tryOut(around, tool, given)];
+        return [200, await tryOut(deps, tool, given)];
       } finally {
         release();
       }
@@ -81,7 +81,7 @@ export function openTrialRoute(
 }
 
 async function tryOut(
-  { clock, ids }: Pick<ToolsAround, "clock" | "ids">,
+  { clock, ids }: Pick<ToolsDeps, "clock" | "ids">,
   tool: Tool,
   given: Pick<ToolUse, "account_id" | "caller" | "request_id" | "arguments" | "signal">,
 ) {
@@ -114,7 +114,7 @@ function countTrials() {
     const count = counts.get(account_id) ?? 0;
     if (count >= TRIALS_AT_ONCE) {
       const message = `At most ${TRIALS_AT_ONCE} tests of an account run at once.`;
-      throw refuse("rate_limit_exceeded", { message, headers: { "retry-after": BUSY_RETRY_S } });
+      throw apiError("rate_limit_exceeded", { message, headers: { "retry-after": BUSY_RETRY_S } });
     }
     counts.set(account_id, count + 1);
     return () => {
@@ -127,7 +127,7 @@ function countTrials() {
 
 function refuseDisabled(name: string) {
   const message = `The tool \`${name}\` is switched off: enable it first.`;
-  return refuse("invalid_request", { param: "name", message });
+  return apiError("invalid_request", { param: "name", message });
 }
 
 /** The first fault, on one line: it may quote names and values of whoever asks. */
@@ -135,5 +135,5 @@ function refuseArguments(faults: readonly string[]) {
   const fault = faults[0]!.slice(0, FAULT_CHARACTERS_MAX).toWellFormed();
   const said = fault.replaceAll(/\p{Cc}/gu, " ").replace(/\.$/, "");
   const message = `The arguments do not fit the tool's parameters (${said}).`;
-  return refuse("invalid_request", { param: "arguments", message });
+  return apiError("invalid_request", { param: "arguments", message });
 }

@@ -31,13 +31,13 @@ const UNREADABLE: readonly [start: string, what: string][] = [
 ];
 
 /** What the headers say: `content-type` and `content-encoding`, or "". */
-export interface Said {
+export interface ContentHeaders {
   type: string;
   coding: string;
 }
 
 /** Judges by `content-type`; a reply without one is judged by how it begins. */
-export function judgeContent({ type, coding }: Said, body: Uint8Array): Content {
+export function detectContent({ type, coding }: ContentHeaders, body: Uint8Array): Content {
   if (!["", "identity"].includes(coding.trim().toLowerCase())) {
     return { kind: "unreadable", what: "compressed, although that was not asked for" };
   }

@@ -98,10 +98,10 @@ export function isHidden(name: string, attributes: Attributes): boolean {
 }
 
 /** Where the inside of an element stands, by where the element itself does. */
-export function zoneOf(name: string, role: string | undefined, around: Zone): Zone {
+export function zoneOf(name: string, role: string | undefined, deps: Zone): Zone {
   const word = role?.trim().toLowerCase();
   if (name === "main" || word === "main") return ZONES.main;
   if (SIDES.has(name) || (word !== undefined && SIDE_ROLES.has(word))) return ZONES.side;
-  if (MARGINS.has(name) && around === ZONES.body) return ZONES.side;
-  return name === "article" && around === ZONES.body ? ZONES.article : around;
+  if (MARGINS.has(name) && deps === ZONES.body) return ZONES.side;
+  return name === "article" && deps === ZONES.body ? ZONES.article : deps;
 }

@@ -1,5 +1,5 @@
 // Where a link of a page leads, if it leads to something that can be read.
-import { URL_CHARACTERS_MAX } from "../../../platform/egress/index.ts";
+import { URL_CHARACTERS_MAX } from "../../../net/index.ts";
 
 export function isWeb({ protocol }: URL): boolean {
   return protocol === "http:" || protocol === "https:";

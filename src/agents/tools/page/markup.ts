@@ -12,7 +12,7 @@ import {
   zoneOf,
 } from "./elements.ts";
 import { isWeb, resolveLink } from "./link.ts";
-import { type Row, type Section, TextWriter } from "./text-writer.ts";
+import { type Section, type TableRow, TextWriter } from "./text-writer.ts";
 import { cleanVisible } from "./visible.ts";
 
 /** Each open element costs every closing tag a look; no page that is read nests a third of it. */
@@ -30,7 +30,7 @@ interface Open {
   zone: Zone;
   indent: string | null;
   marker: string | null;
-  row: Row | null;
+  row: TableRow | null;
   url: string | null;
   /** Of a list: its next number. */
   number: number | null;
@@ -42,7 +42,7 @@ export interface MarkupOptions {
   /** What the page's links start from. */
   url: string;
   /** Elements may close themselves, as in `<script/>`. */
-  is_xhtml: boolean;
+  isXhtml: boolean;
 }
 
 /** Reads one page; what is hidden, and what is no text, is left out. */
@@ -62,7 +62,7 @@ export class MarkupReader {
   /** The latest tag: its attributes follow it, and nothing says when they are all there. */
   private latest: { name: string; attributes: Attributes } | null = null;
 
-  constructor({ url, is_xhtml }: MarkupOptions) {
+  constructor({ url, isXhtml }: MarkupOptions) {
     this.url = url;
     this.base = url;
     this.parser = new Parser(
@@ -86,7 +86,7 @@ export class MarkupReader {
           this.hear(text);
         },
       },
-      { recognizeSelfClosing: is_xhtml, recognizeCDATA: is_xhtml },
+      { recognizeSelfClosing: isXhtml, recognizeCDATA: isXhtml },
     );
   }
 
@@ -189,8 +189,8 @@ export class MarkupReader {
   private breakAround(name: string): void {
     const count = breakOf(name);
     if (count === 0) return;
-    const is_inner = LISTS.has(name) && this.stack.some((outer) => outer.name === "li");
-    this.writer.breakLine(is_inner ? 1 : count);
+    const isInner = LISTS.has(name) && this.stack.some((outer) => outer.name === "li");
+    this.writer.breakLine(isInner ? 1 : count);
   }
 
   private beginCode(): void {

@@ -1,5 +1,5 @@
 // Reads the reply of a web server as a text for models.
-import { type Content, judgeContent } from "./content.ts";
+import { type Content, detectContent } from "./content.ts";
 import { ZONES, type Zone } from "./elements.ts";
 import type { Section } from "./text-writer.ts";
 import { cleanVisible } from "./visible.ts";
@@ -11,7 +11,7 @@ const TEXT_CHARACTERS_MAX = 1_000_000;
 /** So many characters of the main part are a text of their own. */
 const MAIN_CHARACTERS_MIN = 200;
 
-export interface Reply {
+export interface PageReply {
   url: string;
   /** As the headers say; "": they do not. */
   type: string;
@@ -27,16 +27,16 @@ export interface ReadOptions {
 /** Why less was read than there is: too deep, too long, or menus and margins that were left out. */
 export type Omission = "depth" | "length" | "sides";
 
-export type Page =
+export type PageText =
   | { ok: true; title: string; text: string; omissions: Omission[] }
   /** In words of ours. */
   | { ok: false; why: string };
 
 /** What stands on a page, main part first where it has one; nothing of it is an instruction. */
-export async function readPage(reply: Reply, options: ReadOptions): Promise<Page> {
+export async function readPage(reply: PageReply, options: ReadOptions): Promise<PageText> {
   const { body } = reply;
   if (body.length === 0) return { ok: false, why: "The reply is empty." };
-  const content = judgeContent(reply, body);
+  const content = detectContent(reply, body);
   if (content.kind === "unreadable") {
     return { ok: false, why: `The reply is ${content.what}: only pages and texts can be read.` };
   }
@@ -50,26 +50,26 @@ export async function readPage(reply: Reply, options: ReadOptions): Promise<Page
   return { ok: false, why };
 }
 
-type Read = Omit<Extract<Page, { ok: true }>, "ok">;
+type Read = Omit<Extract<PageText, { ok: true }>, "ok">;
 
 function readText(body: Uint8Array, encoding: string): Read {
   const text = cleanVisible(new TextDecoder(encoding as Bun.Encoding).decode(body));
-  const is_long = text.length > TEXT_CHARACTERS_MAX;
+  const isLong = text.length > TEXT_CHARACTERS_MAX;
   return {
     title: "",
     text: text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed().trim(),
-    omissions: is_long ? ["length"] : [],
+    omissions: isLong ? ["length"] : [],
   };
 }
 
 async function readMarkup(
-  { url, body }: Reply,
+  { url, body }: PageReply,
   { kind, encoding }: Exclude<Content, { kind: "unreadable" }>,
   { is_whole }: ReadOptions,
 ): Promise<Read> {
   // Loaded at the first page: most starts never need it.
   const { MarkupReader } = await import("./markup.ts");
-  const reader = new MarkupReader({ url, is_xhtml: kind === "xhtml" });
+  const reader = new MarkupReader({ url, isXhtml: kind === "xhtml" });
   for (const piece of decode(body, encoding)) {
     reader.take(piece);
     if (reader.stop !== null) break;

@@ -13,18 +13,18 @@ export interface Section {
 }
 
 /** Where a table is in its present row. */
-export interface Row {
+export interface TableRow {
   /** How deep in tables; 0: in none. */
   depth: number;
   cells: number;
   /** Cells that have begun since the last words. */
   open: number;
-  has_words: boolean;
+  hasWords: boolean;
   /** No words have come since the cell began. */
-  is_fresh: boolean;
+  isFresh: boolean;
 }
 
-const NO_WORDS = { cells: 0, open: 0, has_words: false, is_fresh: false };
+const NO_WORDS = { cells: 0, open: 0, hasWords: false, isFresh: false };
 
 /** It keeps everything that words may need around them until words come. */
 export class TextWriter {
@@ -36,13 +36,13 @@ export class TextWriter {
   zone: Zone = ZONES.body;
   private prefix = "";
   /** What the line of the last words began with. */
-  private last_prefix = "";
+  private lastPrefix = "";
   private marker = "";
   /** What the line of the marker begins with: an item's further lines stand further in. */
-  private marker_prefix = "";
+  private markerPrefix = "";
   private breaks: 0 | 1 | 2 = 0;
-  private has_space = false;
-  private row: Row = { depth: 0, ...NO_WORDS };
+  private hasSpace = false;
+  private row: TableRow = { depth: 0, ...NO_WORDS };
   private link: "none" | "wanted" | "open" = "none";
   private code: "none" | "wanted" | "open" = "none";
 
@@ -50,7 +50,7 @@ export class TextWriter {
   write(text: string): void {
     for (let at = 0; at < text.length; ) {
       if (isSpace(text.charCodeAt(at))) {
-        this.has_space = this.breaks === 0;
+        this.hasSpace = this.breaks === 0;
         at++;
         continue;
       }
@@ -64,10 +64,10 @@ export class TextWriter {
   /** What follows stands so many lines further down, at least. */
   breakLine(count: 1 | 2): void {
     // The blocks inside a cell do not tear it from its row, nor those of an item from its bullet.
-    if (this.row.is_fresh || this.marker !== "") return;
+    if (this.row.isFresh || this.marker !== "") return;
     const most = this.row.depth > 0 ? 1 : count;
     if (most > this.breaks) this.breaks = most;
-    this.has_space = false;
+    this.hasSpace = false;
   }
 
   beginCode(): void {
@@ -117,7 +117,7 @@ export class TextWriter {
   /** Stands in front of the next words; `unmark` takes it back where none came. */
   mark(more: string): string {
     const before = this.marker;
-    if (before === "") this.marker_prefix = this.prefix;
+    if (before === "") this.markerPrefix = this.prefix;
     if (before.length < MARKER_CHARACTERS_MAX) this.marker += more;
     return before;
   }
@@ -137,16 +137,16 @@ export class TextWriter {
   }
 
   /** What it answers ends the table by `leaveTable`. */
-  enterTable(): Row {
-    const around = this.row;
-    this.row = { depth: around.depth + 1, ...NO_WORDS };
-    return around;
+  enterTable(): TableRow {
+    const deps = this.row;
+    this.row = { depth: deps.depth + 1, ...NO_WORDS };
+    return deps;
   }
 
-  leaveTable(around: Row): void {
-    around.has_words ||= this.row.has_words;
-    around.is_fresh = false;
-    this.row = around;
+  leaveTable(deps: TableRow): void {
+    deps.hasWords ||= this.row.hasWords;
+    deps.isFresh = false;
+    this.row = deps;
   }
 
   beginRow(): void {
@@ -158,30 +158,30 @@ export class TextWriter {
     if (row.depth === 0) return;
     if (row.cells > 0) {
       row.open += 1;
-      if (row.has_words) this.breaks = 0;
+      if (row.hasWords) this.breaks = 0;
     }
     row.cells += 1;
-    row.is_fresh = true;
+    row.isFresh = true;
   }
 
   private begin(): void {
-    const prefix = this.marker === "" ? this.prefix : this.marker_prefix;
-    const is_new = this.sections.at(-1)?.zone !== this.zone;
-    const begins_line = is_new || this.breaks > 0;
-    if (is_new) {
+    const prefix = this.marker === "" ? this.prefix : this.markerPrefix;
+    const isNew = this.sections.at(-1)?.zone !== this.zone;
+    const beginsLine = isNew || this.breaks > 0;
+    if (isNew) {
       this.sections.push({ zone: this.zone, text: "" });
       // Two line ends will stand between them.
       this.length += 2;
       this.put(prefix);
     } else if (this.breaks > 0) {
       // What is quoted begins with its words, and ends with them.
-      const outer = prefix.length < this.last_prefix.length ? prefix : this.last_prefix;
+      const outer = prefix.length < this.lastPrefix.length ? prefix : this.lastPrefix;
       if (this.breaks > 1) this.put(`\n${outer.trimEnd()}`);
       this.put(`\n${prefix}`);
     }
     this.breaks = 0;
-    this.last_prefix = this.prefix;
-    this.beginCellWords(begins_line);
+    this.lastPrefix = this.prefix;
+    this.beginCellWords(beginsLine);
     if (this.marker !== "") this.put(this.marker);
     this.marker = "";
     if (this.link === "wanted") {
@@ -190,16 +190,16 @@ export class TextWriter {
     }
   }
 
-  private beginCellWords(begins_line: boolean): void {
+  private beginCellWords(beginsLine: boolean): void {
     const { row } = this;
     if (row.open > 0) {
       const bars = "| ".repeat(row.open);
-      this.put(begins_line ? bars : ` ${bars}`);
-    } else if (this.has_space && !begins_line) this.put(" ");
-    this.has_space = false;
+      this.put(beginsLine ? bars : ` ${bars}`);
+    } else if (this.hasSpace && !beginsLine) this.put(" ");
+    this.hasSpace = false;
     row.open = 0;
-    row.has_words = true;
-    row.is_fresh = false;
+    row.hasWords = true;
+    row.isFresh = false;
   }
 
   private endLine(): void {

@@ -1,5 +1,12 @@
 // One attempt of a think: what it is asked, and the whole of what it says, within a limit.
-import type { Answer, Ask, Ear, Ending, Failure, Piece } from "../../../models/index.ts";
+import type {
+  Chunk,
+  Complete,
+  Completion,
+  ModelRequest,
+  OnChunk,
+  UpstreamError,
+} from "../../../models/index.ts";
 import { readKey } from "./key.ts";
 import type { Voice } from "./vote.ts";
 
@@ -10,7 +17,7 @@ const PIECE_CHARACTERS = 64;
 /** Attempts that all say the same by themselves would agree on nothing. */
 const TEMPERATURE = 0.7;
 
-const TOO_LONG: Failure = {
+const TOO_LONG: UpstreamError = {
   ok: false,
   code: "upstream_error",
   elsewhere: false,
@@ -21,22 +28,22 @@ const TOO_LONG: Failure = {
 export interface Attempted extends Voice {
   ok: true;
   finish_reason: string;
-  calls: readonly Piece[];
+  calls: readonly Chunk[];
 }
 
 export interface Attempt {
   /** Resolves with how its answer ended; what it throws is a bug, or a refusal from within. */
-  ended: Promise<Ending>;
+  ended: Promise<Completion>;
   /** What it has come to, once it has ended: an answer that went well may be too long. */
-  result: Attempted | Failure | null;
+  result: Attempted | UpstreamError | null;
   abort(): void;
 }
 
 /** The ask of the attempt with this index. A caller's own temperature and seed are its wish. */
-export function writeAttempt(ask: Ask, index: number): Ask {
-  const { request_id, temperature, seed } = ask;
+export function writeAttempt(request: ModelRequest, index: number): ModelRequest {
+  const { request_id, temperature, seed } = request;
   return {
-    ...ask,
+    ...request,
     // vLLM refuses an id that is already under way: only the first attempt bears the request's.
     request_id: index === 0 ? request_id : `${request_id}.${index}`,
     tools: [],
@@ -52,12 +59,12 @@ function shiftSeed(seed: number, index: number): number {
 }
 
 /** Asks, and tells nobody what comes. */
-export function startAttempt(answer: Answer, ask: Ask): Attempt {
+export function startAttempt(answer: Complete, request: ModelRequest): Attempt {
   const aborting = new AbortController();
   let texts: string[] = [];
-  let calls: Piece[] = [];
+  let calls: Chunk[] = [];
   let length = 0;
-  const hear: Ear = (piece) => {
+  const hear: OnChunk = (piece) => {
     const isText = piece.kind === "text";
     length += isText ? piece.text.length : piece.arguments.length + PIECE_CHARACTERS;
     if (length > CHARACTERS_MAX) {
@@ -68,15 +75,15 @@ export function startAttempt(answer: Answer, ask: Ask): Attempt {
     // Nobody has offered a tool, but what a model says is passed on as ever.
     else calls.push(piece);
   };
-  const judge = (ending: Ending): Attempted | Failure => {
+  const judge = (ending: Completion): Attempted | UpstreamError => {
     if (length > CHARACTERS_MAX) return TOO_LONG;
     if (!ending.ok) return ending;
     const text = texts.join("");
     const key = readKey(text || calls.map(writeCall).join(""));
     return { ok: true, key, text, calls, finish_reason: ending.finish_reason };
   };
-  const run = async (): Promise<Ending> => {
-    const ending = await answer(ask, hear, aborting.signal);
+  const run = async (): Promise<Completion> => {
+    const ending = await answer(request, hear, aborting.signal);
     attempt.result = judge(ending);
     return ending;
   };
@@ -84,6 +91,6 @@ export function startAttempt(answer: Answer, ask: Ask): Attempt {
   return attempt;
 }
 
-function writeCall(piece: Piece): string {
+function writeCall(piece: Chunk): string {
   return piece.kind === "call" ? `${piece.name ?? ""}${piece.arguments}` : "";
 }

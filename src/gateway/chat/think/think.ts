@@ -1,12 +1,12 @@
 // Deep thinking: a model answers several times, and the answer that the attempts agree on is told.
 import {
-  type Answer,
-  type Ask,
-  type Ending,
-  explainCut,
-  type Failure,
+  type Complete,
+  type Completion,
+  type ModelRequest,
+  timeoutError,
+  type UpstreamError,
 } from "../../../models/index.ts";
-import type { Settings } from "../../../platform/settings/index.ts";
+import type { Settings } from "../../../settings/index.ts";
 import { type Attempt, type Attempted, startAttempt, writeAttempt } from "./attempt.ts";
 import { addSpendings, type Spent } from "./usage.ts";
 import { findWinner, isDecided, isUnanimous } from "./vote.ts";
@@ -18,9 +18,9 @@ export type Thinking = Settings["think"];
  * gateway.endpoints.chat_completions.think: nothing is told before it is known which attempt wins;
  * then its whole reply is, as one piece. Attempts that fail have no voice.
  */
-export function think(answer: Answer, { attempts, attempts_more }: Thinking): Answer {
-  return async (ask, ear, signal) => {
-    if (signal.aborted) return explainCut("left");
+export function think(answer: Complete, { attempts, attempts_more }: Thinking): Complete {
+  return async (ask, onChunk, signal) => {
+    if (signal.aborted) return timeoutError("left");
     const panel = new Panel(answer, ask);
     const leave = () => panel.abort();
     signal.addEventListener("abort", leave, { once: true });
@@ -31,31 +31,31 @@ export function think(answer: Answer, { attempts, attempts_more }: Thinking): An
       signal.removeEventListener("abort", leave);
     }
     const spent = addSpendings(panel.endings);
-    if (signal.aborted) return { ...explainCut("left"), ...writeFailed(spent) };
+    if (signal.aborted) return { ...timeoutError("left"), ...writeFailed(spent) };
     const { voices, failures } = panel;
     if (voices.length === 0) return { ...failures[0]!, ...writeFailed(spent) };
     const { text, calls, finish_reason } = findWinner(voices);
     // The model is done: there is nobody whom an ear could hold back.
-    if (text !== "") void ear({ kind: "text", text });
-    for (const call of calls) void ear(call);
+    if (text !== "") void onChunk({ kind: "text", text });
+    for (const call of calls) void onChunk(call);
     return { ok: true, finish_reason, ...writeSucceeded(spent) };
   };
 }
 
 /** The attempts at one request, in the order in which they were started. */
 class Panel {
-  readonly #answer: Answer;
-  readonly #ask: Ask;
+  readonly #answer: Complete;
+  readonly request: ModelRequest;
   readonly #attempts: Attempt[] = [];
   /** Of those that have ended, by their place. */
-  readonly #endings = new Map<Attempt, Ending>();
+  readonly #endings = new Map<Attempt, Completion>();
 
-  constructor(answer: Answer, ask: Ask) {
+  constructor(answer: Complete, request: ModelRequest) {
     this.#answer = answer;
-    this.#ask = ask;
+    this.request = request;
   }
 
-  get endings(): Ending[] {
+  get endings(): Completion[] {
     return this.#attempts.flatMap((attempt) => this.#endings.get(attempt) ?? []);
   }
 
@@ -64,7 +64,7 @@ class Panel {
     return this.#attempts.flatMap(({ result }) => (result?.ok ? result : []));
   }
 
-  get failures(): Failure[] {
+  get failures(): UpstreamError[] {
     return this.#attempts.flatMap(({ result }) => (result && !result.ok ? result : []));
   }
 
@@ -77,7 +77,7 @@ class Panel {
     let running = count;
     const thrown: unknown[] = [];
     const started = Array.from({ length: count }, (_, i) =>
-      startAttempt(this.#answer, writeAttempt(this.#ask, from + i)),
+      startAttempt(this.#answer, writeAttempt(this.request, from + i)),
     );
     this.#attempts.push(...started);
     const watch = async (attempt: Attempt) => {

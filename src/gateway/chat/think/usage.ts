@@ -1,18 +1,18 @@
 // What all attempts together have used, and how they came about.
-import type { Ending, Journey, Usage } from "../../../models/index.ts";
+import type { Completion, CompletionStats, TokenUsage } from "../../../models/index.ts";
 
 export interface Spent {
   /** undefined: nothing had been made. */
-  usage: Usage | undefined;
+  usage: TokenUsage | undefined;
   /** A part of it is an estimate. */
   isEstimated: boolean;
   /** The part that servers told; undefined: none of it. */
-  told: Usage | undefined;
-  journey: Journey;
+  told: TokenUsage | undefined;
+  journey: CompletionStats;
 }
 
 /** gateway.endpoints.chat_completions.think: usage counts all attempts, dropped ones too. */
-export function addSpendings(endings: readonly Ending[]): Spent {
+export function addSpendings(endings: readonly Completion[]): Spent {
   const spent: Spent = { usage: undefined, isEstimated: false, told: undefined, journey: {} };
   const { journey } = spent;
   const prompt_tokens = findPromptTokens(endings);
@@ -37,19 +37,19 @@ export function addSpendings(endings: readonly Ending[]): Spent {
 }
 
 /** Of an attempt whose server told them, else an estimate; null: nothing is known. */
-function findPromptTokens(endings: readonly Ending[]): number | null {
+function findPromptTokens(endings: readonly Completion[]): number | null {
   const known = endings.filter(({ usage }) => usage !== undefined);
   const told = known.find((ending) => ending.ok && !ending.usage_estimated);
   return (told ?? known[0])?.usage?.prompt_tokens ?? null;
 }
 
 /** A server was at it, and was left before it had said anything. */
-function isCutShort(ending: Ending): boolean {
+function isCutShort(ending: Completion): boolean {
   if (ending.ok || !ending.attempts || ending.upstream_status !== undefined) return false;
   return ending.code === "client_closed_request" || ending.code === "upstream_timeout";
 }
 
-function addUsage(sum: Usage | undefined, usage: Usage): Usage {
+function addUsage(sum: TokenUsage | undefined, usage: TokenUsage): TokenUsage {
   if (!sum) return usage;
   return {
     prompt_tokens: sum.prompt_tokens + usage.prompt_tokens,

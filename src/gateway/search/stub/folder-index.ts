@@ -1,10 +1,7 @@
 // Brings the index of a folder's pages to what the files are now, a little in each turn.
+
+import { type FullText, type FullTextMark, PART_CHARACTERS_MAX } from "../../../database/index.ts";
 import { nextTurn } from "../../../platform/clock.ts";
-import {
-  type FullText,
-  type FullTextMark,
-  PART_CHARACTERS_MAX,
-} from "../../../platform/database/index.ts";
 import { readLink } from "../hits.ts";
 import { type FolderFile, listFiles, readText } from "./folder.ts";
 import { readMarkdown } from "./markdown.ts";
@@ -28,7 +25,7 @@ export interface Update {
   /** Every file was looked at. */
   isWhole: boolean;
   /** Files and folders that could not be read, are too large, or too many. */
-  left_out: number;
+  leftOut: number;
 }
 
 interface Known {
@@ -46,10 +43,10 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
   const known = new Map<string, Known>();
   let characters = 0;
   let waiting: Part[] = [];
-  let waiting_characters = 0;
-  let waiting_files = 0;
+  let waitingCharacters = 0;
+  let waitingFiles = 0;
   /** Also of files without a word, which take their time too. */
-  let read_characters = 0;
+  let readCharacters = 0;
 
   const forget = (path: string) => {
     const page = known.get(path);
@@ -61,9 +58,9 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
   const flush = async () => {
     const parts = waiting;
     waiting = [];
-    waiting_characters = 0;
-    waiting_files = 0;
-    read_characters = 0;
+    waitingCharacters = 0;
+    waitingFiles = 0;
+    readCharacters = 0;
     index.write(() => {
       for (const { mark, text } of parts) index.addPart(mark, text);
     });
@@ -80,26 +77,26 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
     known.set(file.path, noted);
     for (const part of cutParts(page.lines)) {
       waiting.push({ mark, text: part });
-      waiting_characters += part.length;
+      waitingCharacters += part.length;
       noted.characters += part.length;
       characters += part.length;
-      if (waiting_characters >= TURN_CHARACTERS) await flush();
+      if (waitingCharacters >= TURN_CHARACTERS) await flush();
     }
-    waiting_files += 1;
-    read_characters += text.length;
-    if (waiting_files >= TURN_FILES || read_characters >= TURN_CHARACTERS) await flush();
+    waitingFiles += 1;
+    readCharacters += text.length;
+    if (waitingFiles >= TURN_FILES || readCharacters >= TURN_CHARACTERS) await flush();
     return true;
   };
   return {
     async update(mayGoOn) {
-      const { files, left_out, isCut } = await listFiles(folder);
+      const { files, leftOut, isCut } = await listFiles(folder);
       const sights = new Map(files.map((file) => [file.path, file]));
       for (const [at, path] of [...known.keys()].entries()) {
         if (!sights.has(path)) forget(path);
         if (at % TURN_FILES === 0) await nextTurn();
       }
       const fresh = files.filter(({ path, stamp }) => known.get(path)?.stamp !== stamp);
-      let missed = left_out + (isCut ? 1 : 0);
+      let missed = leftOut + (isCut ? 1 : 0);
       let isWhole = true;
       for (let at = 0; at < fresh.length && isWhole; at += READS_MAX) {
         if (characters >= CHARACTERS_MAX) {
@@ -116,7 +113,7 @@ export function createFolderIndex(folder: string, index: FullText): FolderIndex 
         isWhole = mayGoOn();
       }
       await flush();
-      return { isWhole, left_out: missed };
+      return { isWhole, leftOut: missed };
     },
   };
 }

@@ -30,7 +30,7 @@ interface Entry {
 export interface Listing {
   files: FolderFile[];
   /** Files that are too large or cannot be looked at, and folders that cannot be read. */
-  left_out: number;
+  leftOut: number;
   /** There are more than are looked at. */
   isCut: boolean;
 }
@@ -42,13 +42,13 @@ export interface Listing {
 export async function listFiles(folder: string): Promise<Listing> {
   const root = await realpath(folder);
   const { entries, unread, isCut } = await listEntries(root);
-  const listing: Listing = { files: [], left_out: unread, isCut };
+  const listing: Listing = { files: [], leftOut: unread, isCut };
   for (let at = 0; at < entries.length; at += LOOKS_MAX) {
     const some = entries.slice(at, at + LOOKS_MAX);
     const files = await Promise.all(some.map((entry) => lookAt(root, entry)));
     for (const file of files) {
       if (file) listing.files.push(file);
-      else listing.left_out += 1;
+      else listing.leftOut += 1;
     }
   }
   return listing;

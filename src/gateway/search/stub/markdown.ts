@@ -133,12 +133,12 @@ function findHeading(lines: readonly string[], begin: number) {
   return null;
 }
 
-function* listPlain(lines: readonly string[], begin: number, title_line: number) {
+function* listPlain(lines: readonly string[], begin: number, titleLine: number) {
   const judge = createFence();
   for (let at = begin; at < lines.length; at++) {
     const line = lines[at]!;
     const kind = judge(line);
-    if (at === title_line || kind === "fence" || line === "") continue;
+    if (at === titleLine || kind === "fence" || line === "") continue;
     if (kind === "text" && (RULE.test(line) || DEFINITION.test(line))) continue;
     for (const piece of cutLine(line)) {
       const plain = kind === "code" ? clean(piece) : makePlain(piece);

@@ -1,9 +1,10 @@
 // The search engine inside the program: over a folder of Markdown files, or a few pages of its own.
-import { explainCut, type Failure } from "../../../models/index.ts";
+
+import { createFullText, type FullText } from "../../../database/index.ts";
+import { timeoutError, type UpstreamError } from "../../../models/index.ts";
 import { type Cancel, type Clock, endsWithin } from "../../../platform/clock.ts";
-import { createFullText, type FullText } from "../../../platform/database/index.ts";
 import type { Log } from "../../../platform/log.ts";
-import type { SearchAsk, SearchEngine } from "../contract.ts";
+import type { EngineQuery, SearchEngine } from "../contract.ts";
 import { createFolderIndex, SITE, type Update } from "./folder-index.ts";
 import { PAGES } from "./pages.ts";
 
@@ -33,7 +34,7 @@ function createOwnSearch(): SearchEngine {
     start() {},
     stop() {},
     async search(ask, signal) {
-      if (signal.aborted) return explainCut("left");
+      if (signal.aborted) return timeoutError("left");
       index ??= indexOwnPages();
       return find(index, ask);
     },
@@ -50,7 +51,7 @@ function indexOwnPages(): FullText {
   return index;
 }
 
-function find(index: FullText, { query, max_results, language }: SearchAsk) {
+function find(index: FullText, { query, max_results, language }: EngineQuery) {
   const found = index.search(query, { limit: max_results, language });
   const hits = found.map(({ title, url, snippet }) => ({
     title: escapeMarkup(title),
@@ -65,7 +66,7 @@ function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
-const UNREADABLE: Failure = {
+const UNREADABLE: UpstreamError = {
   ok: false,
   code: "model_unavailable",
   elsewhere: false,
@@ -86,11 +87,11 @@ function createFolderSearch({ folder, timeout_ms, clock, log }: StubSearchOption
   /** Searches that wait for the first look; for them it goes on after a stop. */
   let waiting = 0;
   let looking: Promise<void> | null = null;
-  let looked_at = 0;
+  let lookedAt = 0;
   let cancel: Cancel = () => {};
 
-  const tellLeftOut = ({ left_out }: Update) => {
-    if (left_out === 0 || hasToldLeftOut) return;
+  const tellLeftOut = ({ leftOut }: Update) => {
+    if (leftOut === 0 || hasToldLeftOut) return;
     hasToldLeftOut = true;
     log.warn("some files of the search folder are left out: unreadable, too large, or too many");
   };
@@ -113,7 +114,7 @@ function createFolderSearch({ folder, timeout_ms, clock, log }: StubSearchOption
     } catch (failure) {
       fall(failure);
     } finally {
-      looked_at = clock.monotonic();
+      lookedAt = clock.monotonic();
       looking = null;
       release();
     }
@@ -130,7 +131,7 @@ function createFolderSearch({ folder, timeout_ms, clock, log }: StubSearchOption
     looking ??= update();
     return looking;
   };
-  const isStale = () => looking === null && clock.monotonic() - looked_at >= LOOK_EVERY_MS;
+  const isStale = () => looking === null && clock.monotonic() - lookedAt >= LOOK_EVERY_MS;
   /** What is waited for before a search; null: nothing. */
   const prepare = (): Promise<unknown> | null => {
     // A disk that is gone may never say so.
@@ -153,10 +154,10 @@ function createFolderSearch({ folder, timeout_ms, clock, log }: StubSearchOption
       try {
         const ready = prepare();
         if (signal.aborted || (ready && !(await endsBefore(signal, ready)))) {
-          return explainCut("left");
+          return timeoutError("left");
         }
         if (isDown) return UNREADABLE;
-        return isRead && opened ? find(opened.index, ask) : explainCut("late");
+        return isRead && opened ? find(opened.index, ask) : timeoutError("late");
       } finally {
         waiting -= 1;
         release();

@@ -4,8 +4,8 @@ import { createKnownAddresses } from "../../../../src/agents/tools/address-memor
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import { createReadPage, type PageEgress } from "../../../../src/agents/tools/builtin/read-page.ts";
 import type { ToolUse } from "../../../../src/agents/tools/contract.ts";
-import type { GuardedRequest } from "../../../../src/platform/egress/index.ts";
-import { guard, pretendInternet } from "../../../platform/egress/guard.ts";
+import type { GuardedRequest } from "../../../../src/net/index.ts";
+import { guard, pretendInternet } from "../../../net/guard.ts";
 import { createManualClock } from "../../../support/clock.ts";
 import { inlineCompute } from "../../../support/compute.ts";
 import { createUse } from "../use.ts";

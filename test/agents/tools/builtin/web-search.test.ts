@@ -3,11 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import {
   createWebSearch,
-  type SearchInside,
+  type SearchClient,
 } from "../../../../src/agents/tools/builtin/web-search.ts";
 import { caller, createUse } from "../use.ts";
 
-type SearchAnswer = Awaited<ReturnType<SearchInside["ask"]>>;
+type SearchAnswer = Awaited<ReturnType<SearchClient["ask"]>>;
 
 function createStub(answer: SearchAnswer) {
   const asked: unknown[] = [];

@@ -1,8 +1,8 @@
 // A call of a registered tool: what is sent, and what becomes of what comes back.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import type { OpenConnection } from "../../../../src/agents/tools/connections/opening.ts";
-import { listenRaw } from "../../../platform/egress/raw-server.ts";
+import type { OpenCredentials } from "../../../../src/agents/tools/connections/credentials.ts";
+import { listenRaw } from "../../../net/raw-server.ts";
 import { createManualClock } from "../../../support/clock.ts";
 import { NOW } from "../use.ts";
 import { bearer, call, createTool, openReceiver, type Received, SECRET } from "./receiver.ts";
@@ -75,7 +75,7 @@ describe("what is sent", () => {
   test("the connection is asked for the endpoint's host, its id and its owner, at each call", async () => {
     using receiver = openReceiver();
     const asked: unknown[] = [];
-    const connection: OpenConnection = (ask) => {
+    const connection: OpenCredentials = (ask) => {
       asked.push(ask);
       return bearer(ask);
     };
@@ -88,9 +88,9 @@ describe("what is sent", () => {
     const of = (risk: "read" | "write" | "irreversible", idempotent: boolean) =>
       createTool("https://api.example.com/", { revision: { risk, idempotent } }).sends;
     expect([of("read", true), of("read", false)]).toEqual([undefined, undefined]);
-    expect(of("write", true)).toEqual({ is_idempotent: true });
-    expect(of("write", false)).toEqual({ is_idempotent: false });
-    expect(of("irreversible", true)).toEqual({ is_idempotent: false });
+    expect(of("write", true)).toEqual({ isIdempotent: true });
+    expect(of("write", false)).toEqual({ isIdempotent: false });
+    expect(of("irreversible", true)).toEqual({ isIdempotent: false });
     expect(createTool("https://api.example.com/")).toMatchObject({
       ...{ name: "send", revision: 3, risk: "write", timeout_ms: 30_000, external_content: true },
     });

@@ -1,11 +1,11 @@
 // A tool of one revision, and an endpoint on loopback that counts what it receives.
 
-import type { OpenConnection } from "../../../../src/agents/tools/connections/opening.ts";
+import type { OpenCredentials } from "../../../../src/agents/tools/connections/credentials.ts";
 import type { ToolResult, ToolUse } from "../../../../src/agents/tools/contract.ts";
 import { createHttpTool } from "../../../../src/agents/tools/http/endpoint.ts";
 import type { StoredRevision } from "../../../../src/agents/tools/http/revision.ts";
-import { dial } from "../../../../src/platform/egress/http-dial.ts";
-import { guard } from "../../../platform/egress/guard.ts";
+import { dial } from "../../../../src/net/http-dial.ts";
+import { guard } from "../../../net/guard.ts";
 import type { ManualClock } from "../../../support/clock.ts";
 import { createUse, NOW } from "../use.ts";
 
@@ -55,7 +55,7 @@ export function openReceiver(
 export interface CallOptions {
   revision?: Partial<StoredRevision>;
   /** null: the tool has no connection; left out: one of kind bearer with the canary. */
-  connection?: OpenConnection | null;
+  connection?: OpenCredentials | null;
   arguments?: Record<string, unknown>;
   use?: Partial<ToolUse>;
   /** The time that ends requests; left out: it stands still. */
@@ -64,7 +64,7 @@ export interface CallOptions {
   onHead?(): void;
 }
 
-export const bearer: OpenConnection = async () => ({
+export const bearer: OpenCredentials = async () => ({
   ok: true,
   connection: { kind: "bearer", header_name: null, secret: SECRET },
 });

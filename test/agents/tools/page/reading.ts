@@ -1,5 +1,5 @@
 // Reads a page in a test, as it would have come from a server.
-import { type Page, readPage } from "../../../../src/agents/tools/page/page.ts";
+import { type PageText, readPage } from "../../../../src/agents/tools/page/page.ts";
 
 interface Sent {
   type?: string | null;
@@ -8,7 +8,7 @@ interface Sent {
   is_whole?: boolean;
 }
 
-export function read(body: string | Uint8Array, sent: Sent = {}): Promise<Page> {
+export function read(body: string | Uint8Array, sent: Sent = {}): Promise<PageText> {
   const { type = "text/html; charset=utf-8", url = "https://camels.example.com/wiki/page" } = sent;
   const headers = new Headers(sent.headers);
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;

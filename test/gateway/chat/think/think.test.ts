@@ -3,43 +3,52 @@ import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { type Thinking, think } from "../../../../src/gateway/chat/think/think.ts";
 import type {
-  Answer,
-  Ask,
-  Ear,
-  Ending,
-  Failure,
-  Piece,
-  Usage,
+  Chunk,
+  Complete,
+  Completion,
+  ModelRequest,
+  OnChunk,
+  TokenUsage,
+  UpstreamError,
 } from "../../../../src/models/index.ts";
-import { Refusal, refuse } from "../../../../src/platform/refusal.ts";
+import { ApiError, apiError } from "../../../../src/platform/errors.ts";
 import { createAsk } from "../../../support/ask.ts";
 
-const usageOf = (prompt_tokens: number, completion_tokens: number): Usage => ({
+const usageOf = (prompt_tokens: number, completion_tokens: number): TokenUsage => ({
   ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
 });
 const USAGE = usageOf(10, 1);
-const BROKEN: Failure = { ok: false, code: "upstream_error", elsewhere: true, why: "it broke" };
-const LEFT: Failure = {
+const BROKEN: UpstreamError = {
+  ok: false,
+  code: "upstream_error",
+  elsewhere: true,
+  why: "it broke",
+};
+const LEFT: UpstreamError = {
   ...{ ok: false, code: "client_closed_request", elsewhere: false, why: "the caller left" },
 };
 
 interface Asked {
-  ask: Ask;
-  ear: Ear;
+  ask: ModelRequest;
+  onChunk: OnChunk;
   signal: AbortSignal;
-  end(ending: Ending): void;
+  end(ending: Completion): void;
   fail(bug: unknown): void;
 }
 
 /** A thinker whose attempts end as the test says; an aborted one ends at once, with `aborted`. */
-function open(some: Partial<Thinking> = {}, aborted: Ending = LEFT, asked_of = createAsk("Hello")) {
+function open(
+  some: Partial<Thinking> = {},
+  aborted: Completion = LEFT,
+  asked_of = createAsk("Hello"),
+) {
   const asked: Asked[] = [];
-  const heard: Piece[] = [];
+  const heard: Chunk[] = [];
   const caller = new AbortController();
-  const answer: Answer = (ask, ear, signal) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Ending>();
+  const answer: Complete = (ask, ear, signal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Completion>();
     signal.addEventListener("abort", () => resolve({ ...aborted }), { once: true });
-    asked.push({ ask, ear, signal, end: resolve, fail: reject });
+    asked.push({ ask, onChunk: ear, signal, end: resolve, fail: reject });
     return promise;
   };
   const thinker = think(answer, { attempts: 3, attempts_more: 2, ...some });
@@ -55,11 +64,11 @@ function open(some: Partial<Thinking> = {}, aborted: Ending = LEFT, asked_of = c
     heard,
     /** The attempt with this index says this, and ends well. */
     async say(index: number, text: string, more: object = {}) {
-      await asked[index]!.ear({ kind: "text", text });
+      await asked[index]!.onChunk({ kind: "text", text });
       asked[index]!.end({ ok: true, finish_reason: "stop", usage: USAGE, ...more });
       await settle();
     },
-    async break(index: number, failure: Failure = BROKEN) {
+    async break(index: number, failure: UpstreamError = BROKEN) {
       asked[index]!.end(failure);
       await settle();
     },
@@ -286,7 +295,7 @@ describe("what it says of all attempts", () => {
   });
 
   test("one whose time was over before a word has read it too, and one that a server refused has not", async () => {
-    const late: Failure = { ...BROKEN, code: "upstream_timeout" };
+    const late: UpstreamError = { ...BROKEN, code: "upstream_timeout" };
     for (const [status, prompts] of [
       [undefined, 30],
       [504, 20],
@@ -319,14 +328,14 @@ describe("what it says of all attempts", () => {
     const { ending, ...thinker } = open();
     await thinker.break(2, { ...BROKEN, code: "upstream_timeout" });
     await thinker.break(1, { ...BROKEN, usage: usageOf(1, 2) });
-    const first: Failure = { ...BROKEN, code: "upstream_rate_limited", retry_after_ms: 5 };
+    const first: UpstreamError = { ...BROKEN, code: "upstream_rate_limited", retry_after_ms: 5 };
     await thinker.break(0, { ...first, usage: usageOf(3, 4) });
     expect(await ending).toEqual({ ...first, usage: usageOf(4, 6) });
   });
 
   test("a reply with calls that nobody has offered is passed on whole", async () => {
     const { asked, heard, ending, settle } = open();
-    for (const [i, { ear, end }] of asked.entries()) {
+    for (const [i, { onChunk: ear, end }] of asked.entries()) {
       await ear({ kind: "text", text: "Wait." });
       await ear({ kind: "call", index: 0, id: `id${i}`, name: "add", arguments: "{}" });
       end({ ok: true, finish_reason: "tool_calls", usage: USAGE });
@@ -344,7 +353,13 @@ test("attempts that call and say nothing agree where they call the same", async 
   const { asked, heard, ending, settle } = open();
   const calls = ["sub", "add", "add", "add", "sub"];
   for (let i = 0; i < asked.length; i++) {
-    void asked[i]!.ear({ kind: "call", index: 0, id: `id${i}`, name: calls[i]!, arguments: "{}" });
+    void asked[i]!.onChunk({
+      kind: "call",
+      index: 0,
+      id: `id${i}`,
+      name: calls[i]!,
+      arguments: "{}",
+    });
     asked[i]!.end({ ok: true, finish_reason: "tool_calls", usage: USAGE });
     await settle();
   }
@@ -354,7 +369,7 @@ test("attempts that call and say nothing agree where they call the same", async 
 });
 
 /** Ends well in the same turn in which all of its text is told, as a whole reply does. */
-function endWhole({ ear, end }: Asked): void {
+function endWhole({ onChunk: ear, end }: Asked): void {
   end({ ok: true, finish_reason: "stop", usage: USAGE });
   void ear({ kind: "text", text: "x".repeat(1_000_001) });
 }
@@ -362,9 +377,9 @@ function endWhole({ ear, end }: Asked): void {
 describe("an attempt without an end of its own", () => {
   test("is cut where it is longer than a million characters, and has no voice", async () => {
     const { asked, say, aborted, ending, text } = open();
-    await asked[0]!.ear({ kind: "text", text: "x".repeat(999_999) });
+    await asked[0]!.onChunk({ kind: "text", text: "x".repeat(999_999) });
     expect(aborted()).toEqual([]);
-    await asked[0]!.ear({ kind: "text", text: "xy" });
+    await asked[0]!.onChunk({ kind: "text", text: "xy" });
     expect(aborted()).toEqual([0]);
     await say(1, "42");
     await say(2, "42");
@@ -374,10 +389,10 @@ describe("an attempt without an end of its own", () => {
 
   test("is cut where it is of ever more pieces that say nothing", async () => {
     const { asked, aborted } = open();
-    const piece: Piece = { kind: "call", index: 0, arguments: "" };
-    for (let n = 0; n < 15_625; n++) void asked[0]!.ear(piece);
+    const piece: Chunk = { kind: "call", index: 0, arguments: "" };
+    for (let n = 0; n < 15_625; n++) void asked[0]!.onChunk(piece);
     expect(aborted()).toEqual([]);
-    void asked[0]!.ear(piece);
+    void asked[0]!.onChunk(piece);
     expect(aborted()).toEqual([0]);
   });
 
@@ -428,7 +443,7 @@ describe("what ends all of it", () => {
 
   test("a caller who had left before", async () => {
     let asks = 0;
-    const answer: Answer = async () => {
+    const answer: Complete = async () => {
       asks++;
       return BROKEN;
     };
@@ -446,17 +461,17 @@ describe("what ends all of it", () => {
   });
 
   test("a refusal from within, of all of them", async () => {
-    const answer: Answer = () => {
-      throw refuse("rate_limit_exceeded");
+    const answer: Complete = () => {
+      throw apiError("rate_limit_exceeded");
     };
     const thinker = think(answer, { attempts: 3, attempts_more: 2 });
     const ending = thinker(createAsk("Hello"), () => undefined, new AbortController().signal);
-    expect(await ending.catch((failure: unknown) => failure)).toBeInstanceOf(Refusal);
+    expect(await ending.catch((failure: unknown) => failure)).toBeInstanceOf(ApiError);
   });
 
   test("an ear that throws: a bug", async () => {
     const bug = new Error("a bug");
-    const answer: Answer = async (_, ear) => {
+    const answer: Complete = async (_, ear) => {
       await ear({ kind: "text", text: "42" });
       return { ok: true, finish_reason: "stop", usage: USAGE };
     };

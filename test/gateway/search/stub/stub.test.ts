@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { SearchAsk, SearchEngine } from "../../../../src/gateway/search/contract.ts";
+import type { EngineQuery, SearchEngine } from "../../../../src/gateway/search/contract.ts";
 import { chooseResults } from "../../../../src/gateway/search/hits.ts";
 import { listFiles, readText } from "../../../../src/gateway/search/stub/folder.ts";
 import { createStubSearch } from "../../../../src/gateway/search/stub/stub.ts";
@@ -36,7 +36,7 @@ const open = (folder: string) => {
   return { engine: createStubSearch({ folder, timeout_ms: 15_000, clock, log }), clock, lines };
 };
 
-const ask = (query: string, more: Partial<SearchAsk> = {}): SearchAsk => ({
+const ask = (query: string, more: Partial<EngineQuery> = {}): EngineQuery => ({
   request_id: "r",
   trace: null,
   account: "a",
@@ -48,13 +48,13 @@ const ask = (query: string, more: Partial<SearchAsk> = {}): SearchAsk => ({
 
 const never = new AbortController().signal;
 
-const find = async (engine: SearchEngine, query: string, more: Partial<SearchAsk> = {}) => {
+const find = async (engine: SearchEngine, query: string, more: Partial<EngineQuery> = {}) => {
   const found = await engine.search(ask(query, more), never);
   if (!found.ok) throw new Error(found.code);
   return found.hits;
 };
 
-const findTitles = async (engine: SearchEngine, query: string, more: Partial<SearchAsk> = {}) =>
+const findTitles = async (engine: SearchEngine, query: string, more: Partial<EngineQuery> = {}) =>
   (await find(engine, query, more)).map(({ title }) => title);
 
 test("without a folder it knows pages about the service, with links that lead nowhere", async () => {

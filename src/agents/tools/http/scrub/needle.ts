@@ -9,9 +9,9 @@ export interface Needle {
   /** By the code of a character: what it is compared as. Those beyond ASCII are 0, all alike. */
   fold: Uint8Array;
   /** Encoders break long lines. */
-  skips_line_breaks: boolean;
+  skipsLineBreaks: boolean;
   /** Only where neither letter nor digit stands beside it. */
-  stands_alone: boolean;
+  standsAlone: boolean;
 }
 
 /** Fewer stand in every text: taken out everywhere they would tell what they are. */
@@ -38,8 +38,8 @@ function listTargets(secret: string): string[] {
   if (secret.slice(0, space).toLowerCase() !== "basic") return [behind];
   const pair = Buffer.from(behind, "base64").toString("latin1");
   const password = pair.slice(pair.indexOf(":") + 1);
-  const may_be_found = password.length >= PLAIN_CHARACTERS_MIN && /^[ -~]+$/.test(password);
-  return may_be_found ? [behind, password] : [behind];
+  const mayBeFound = password.length >= PLAIN_CHARACTERS_MIN && /^[ -~]+$/.test(password);
+  return mayBeFound ? [behind, password] : [behind];
 }
 
 function listForms(text: string): Needle[] {
@@ -48,15 +48,15 @@ function listForms(text: string): Needle[] {
   const unescaped = unescapeView(openView(text));
   if (unescaped) needles.push(createPlain(String.fromCharCode(...unescaped.units)));
   if (text.length < ENCODED_CHARACTERS_MIN) return needles;
-  const encoded = { fold: base64, skips_line_breaks: true, stands_alone: false };
+  const encoded = { fold: base64, skipsLineBreaks: true, standsAlone: false };
   needles.push(createNeedle(Buffer.from(text).toString("hex"), { ...encoded, fold: lower }));
   for (const before of [0, 1, 2]) needles.push(createNeedle(encodeInside(text, before), encoded));
   return needles;
 }
 
 function createPlain(text: string): Needle {
-  const stands_alone = text.length < PLAIN_CHARACTERS_MIN;
-  return createNeedle(text, { fold: lower, skips_line_breaks: false, stands_alone });
+  const standsAlone = text.length < PLAIN_CHARACTERS_MIN;
+  return createNeedle(text, { fold: lower, skipsLineBreaks: false, standsAlone });
 }
 
 /** How it stands inside of what was encoded with so many more bytes in front of it. */

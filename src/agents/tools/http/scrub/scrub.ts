@@ -18,18 +18,18 @@ const TURN_CHARACTERS = 64 * 1024;
 type Range = readonly [from: number, to: number];
 
 /**
- * The text without the secret. `is_cut`: it ends where it was cut, perhaps in the middle of the
+ * The text without the secret. `isCut`: it ends where it was cut, perhaps in the middle of the
  * secret. The time is linear in the text's length, whoever wrote it.
  */
-export async function scrub(text: string, secret: string, is_cut: boolean): Promise<string> {
+export async function scrub(text: string, secret: string, isCut: boolean): Promise<string> {
   const needles = listNeedles(secret);
-  let kept = is_cut ? dropHalfEscape(text) : text;
+  let kept = isCut ? dropHalfEscape(text) : text;
   const found: Range[] = [];
   let view: View | null = openView(kept);
   for (let depth = 0; view !== null && depth <= DEPTH_MAX; depth++) {
     for (const needle of needles) {
-      const half_from = findAll(view, needle, found);
-      if (is_cut) kept = kept.slice(0, half_from);
+      const halfFrom = findAll(view, needle, found);
+      if (isCut) kept = kept.slice(0, halfFrom);
       if (text.length > TURN_CHARACTERS) await nextTurn();
     }
     view = unescapeView(view);
@@ -42,13 +42,13 @@ export async function scrub(text: string, secret: string, is_cut: boolean): Prom
  * one stands at the very end; there is none: the end.
  */
 function findAll({ units, starts }: View, needle: Needle, found: Range[]): number {
-  const { pattern, fallback, fold, skips_line_breaks, stands_alone } = needle;
+  const { pattern, fallback, fold, skipsLineBreaks, standsAlone } = needle;
   let taken = 0;
   // Line breaks inside the match; some may lie in front of it, and then go with it.
   let skipped = 0;
   for (let at = 0; at < units.length; at++) {
     const unit = units[at]!;
-    if (skips_line_breaks && (unit === 10 || unit === 13)) {
+    if (skipsLineBreaks && (unit === 10 || unit === 13)) {
       if (taken > 0) skipped++;
       continue;
     }
@@ -58,13 +58,13 @@ function findAll({ units, starts }: View, needle: Needle, found: Range[]): numbe
     else skipped = 0;
     if (taken === pattern.length) {
       const begin = at + 1 - taken - skipped;
-      if (!stands_alone || (isApart(units[begin - 1]) && isApart(units[at + 1]))) {
+      if (!standsAlone || (isApart(units[begin - 1]) && isApart(units[at + 1]))) {
         found.push([starts[begin]!, starts[at + 1]!]);
       }
       taken = fallback[taken - 1]!;
     }
   }
-  return starts[stands_alone ? units.length : units.length - taken - (taken > 0 ? skipped : 0)]!;
+  return starts[standsAlone ? units.length : units.length - taken - (taken > 0 ? skipped : 0)]!;
 }
 
 /** No letter or digit; undefined: there is nothing. */

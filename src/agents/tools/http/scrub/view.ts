@@ -108,9 +108,9 @@ function readEntity(units: Uint16Array, at: number): Escape | null {
 
 /** `&#38;` or `&#x26;` */
 function readNumber(units: Uint16Array, at: number): Escape | null {
-  const is_hex = units[at + 2] === 120 || units[at + 2] === 88;
-  const base = is_hex ? 16 : 10;
-  const first = at + (is_hex ? 3 : 2);
+  const isHex = units[at + 2] === 120 || units[at + 2] === 88;
+  const base = isHex ? 16 : 10;
+  const first = at + (isHex ? 3 : 2);
   let unit = 0;
   for (let place = first; place <= first + DIGITS_MAX; place++) {
     if (units[place] === 59 && place > first) return { unit, length: place + 1 - at };

@@ -1,0 +1,235 @@
+// Checks whether an installation would serve: its data, its key, every server of every model, what
+// stands beside them, the clock. It changes nothing, and disturbs no server that is running.
+
+import { explainKeyFile, readKeyFile } from "../crypto/index.ts";
+import {
+  type DatabaseLocation,
+  DatabaseUnusable,
+  findDamage,
+  inspectDatabase,
+} from "../database/index.ts";
+import {
+  checkReplica,
+  isServerUp,
+  isWatched,
+  nameHealth,
+  type ReplicaCheck,
+} from "../models/index.ts";
+import { createTrustedEgress, type TrustedEgress } from "../net/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { formatDuration } from "../platform/duration.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { ModelSettings, ServiceName, Settings } from "../settings/index.ts";
+import { readFreeBytes } from "../storage/index.ts";
+import { listServiceChecks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
+
+export interface CheckRow {
+  /** `fail`: something would not serve. */
+  status: "ok" | "warn" | "fail";
+  what: "settings" | "data" | "disk" | "secrets key" | "model" | ServiceName | "clock";
+  /** Which of them: a file, a model's id, a kind, a server. */
+  name: string;
+  /** The server that was asked. */
+  url?: string;
+  says: string;
+  sight?: ReplicaCheck;
+}
+
+export interface CheckOptions {
+  settings: Settings;
+  /** For people: what the settings were read from. */
+  settings_name: string;
+  place: Exclude<DatabaseLocation, { kind: "memory" }>;
+  /** For people. */
+  data_name: string;
+  secrets_key_file: string;
+  clock: Clock;
+  ids: Ids;
+  openers?: ServiceOpeners;
+}
+
+/** Maximum servers asked at once. */
+const SERVERS_AT_ONCE_MAX = 8;
+/** Maximum clock difference: a Date header has whole seconds, and replies take time. */
+const APART_MS_MAX = 60_000;
+
+/** One row for each check, in the order of the settings. */
+export async function checkInstallation(options: CheckOptions): Promise<CheckRow[]> {
+  const { settings, settings_name: name } = options;
+  const { models, service } = settings;
+  const many = models.length === 1 ? "1 model" : `${models.length} models`;
+  const says = `${many}, ${service.default_model} by default`;
+  const egress = createTrustedEgress(options);
+  try {
+    const { row: data, key_id } = await checkData(options);
+    const openers = options.openers ?? (await loadServiceOpeners());
+    const looks = [
+      ...settings.models.flatMap((model) => listChecks(model, options, egress)),
+      ...listServiceChecks({ ...options, openers, egress }),
+    ];
+    const servers = await mapBounded(looks, SERVERS_AT_ONCE_MAX, (look) => look());
+    return [
+      { status: "ok", what: "settings", name, says },
+      data,
+      ...checkDisk(options),
+      checkSecretsKey(options.secrets_key_file, key_id),
+      ...servers,
+      ...checkClock(servers),
+    ];
+  } finally {
+    egress.close();
+  }
+}
+
+/** `key_id` names the key of its secrets, where it is known. */
+async function checkData({ place, data_name: name }: CheckOptions) {
+  const row = (status: CheckRow["status"], says: string): CheckRow => {
+    return { status, what: "data", name, says };
+  };
+  try {
+    const { schema, key_id } = await inspectDatabase(place);
+    const damage = place.kind === "sqlite" && schema !== "absent" ? findDamage(place.file) : null;
+    if (damage !== null) return { row: row("fail", damage), key_id };
+    const says = {
+      absent: "there is no database yet: the next start makes it",
+      older: "its schema is older: the next start brings it forward",
+      current: "its schema is this program's",
+    };
+    return { row: row("ok", says[schema]), key_id };
+  } catch (failure) {
+    if (!(failure instanceof DatabaseUnusable)) throw failure;
+    return { row: row("fail", failure.message), key_id: null };
+  }
+}
+
+/** Nothing where the data lies on another machine, or nowhere yet. */
+function checkDisk({ place, data_name: name, settings }: CheckOptions): CheckRow[] {
+  const free = readFreeBytes(place);
+  if (free === null) return [];
+  const { free_disk_bytes } = settings.limits;
+  const [room, bound] = [writeMegabytes(free), writeMegabytes(free_disk_bytes)];
+  const says = `${room} free; nothing new is accepted below ${bound} (limits.free_disk_bytes)`;
+  return [{ status: free < free_disk_bytes ? "fail" : "ok", what: "disk", name, says }];
+}
+
+const writeMegabytes = (bytes: number) => `${Math.floor(bytes / 1_048_576)} MB`;
+
+/** `sealed_with` names the key of the stored secrets, if there are any. */
+function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {
+  const row = (status: CheckRow["status"], says: string): CheckRow => {
+    return { status, what: "secrets key", name, says };
+  };
+  const warnings: string[] = [];
+  try {
+    const keys = readKeyFile(name, (why) => warnings.push(why));
+    if (sealed_with !== null && !keys?.some(({ id }) => id === sealed_with)) {
+      const what = keys ? "it is another than that of the stored secrets" : "it is missing";
+      return row("fail", `${what}: put back the file with which they were sealed`);
+    }
+    if (keys?.length === 2) {
+      const says = "it holds two keys: `wadi secrets rotate` ends a rotation that was cut off";
+      return row("warn", says);
+    }
+    if (warnings.length > 0) return row("warn", warnings[0]!);
+    return row("ok", keys ? "it can be read" : "there is none yet: the next start makes it");
+  } catch (failure) {
+    const what = `it cannot be used (${explainKeyFile(failure)})`;
+    if (sealed_with !== null) return row("fail", `${what}, and the stored secrets need it`);
+    return row("warn", `${what}: hashes in the log hold for one run`);
+  }
+}
+
+/** What is to be looked at of a model: a row for each of its servers. */
+function listChecks(
+  model: ModelSettings,
+  { clock, ids }: CheckOptions,
+  egress: TrustedEgress,
+): (() => Promise<CheckRow>)[] {
+  const { id, upstream } = model;
+  if (upstream.kind === "stub") {
+    return [async () => ({ status: "ok", what: "model", name: id, says: "the model inside" })];
+  }
+  const { start } = upstream;
+  const result: ReplicaResult = {
+    model: upstream.model,
+    route: nameHealth(upstream),
+    isWatched: isWatched(model),
+  };
+  return upstream.urls.map((url) => async () => {
+    // A check starts nothing: what sleeps is in order.
+    if (start && !(await isServerUp(start, { egress, clock }))) {
+      const says = "its unit does not run; the first request starts it";
+      return { status: "ok", what: "model", name: id, url, says };
+    }
+    const sight = await checkReplica({ upstream, url, egress, clock, ids });
+    const { status, says } = classifyReplica(sight, result);
+    return { status, what: "model", name: id, url, says, sight };
+  });
+}
+
+interface ReplicaResult {
+  /** The name that is sent to it. */
+  model: string;
+  /** Of its health. */
+  route: string;
+  /** The gateway asks nothing of one that is not well. */
+  isWatched: boolean;
+}
+
+function classifyReplica(
+  sight: ReplicaCheck,
+  { model, route, isWatched }: ReplicaResult,
+): Pick<CheckRow, "status" | "says"> {
+  const { why, answered_ms, is_listed, is_healthy, counts_tokens } = sight;
+  const doubts = [
+    ...(is_listed === false ? [`its list does not name "${model}"`] : []),
+    ...(is_healthy === false ? [`its ${route} says that it is not well`] : []),
+  ];
+  if (why !== null) return { status: "fail", says: [why, ...doubts].join(", ") };
+  const seen = [
+    `one token in ${answered_ms} ms`,
+    ...doubts,
+    ...(is_listed === null ? ["lists no models"] : is_listed ? ["listed"] : []),
+    ...(is_healthy === null ? ["no health route"] : is_healthy ? ["healthy"] : []),
+    counts_tokens ? "counts tokens" : "counts no tokens",
+  ];
+  if (isWatched && is_healthy === false) return { status: "fail", says: seen.join(", ") };
+  return { status: doubts.length > 0 ? "warn" : "ok", says: seen.join(", ") };
+}
+
+/** One line for all: whose clock is apart from ours; a wrong one ends keys early or late. */
+function checkClock(servers: readonly CheckRow[]): CheckRow[] {
+  const told = servers.filter(({ sight }) => typeof sight?.ahead_ms === "number");
+  if (told.length === 0) return [];
+  const apart = told.filter(({ sight }) => Math.abs(sight!.ahead_ms!) > APART_MS_MAX);
+  if (apart.length === 0) {
+    const says = "agrees with the servers' within a minute";
+    return [{ status: "ok", what: "clock", name: "ours", says }];
+  }
+  const says = [...new Set(apart.map(({ url, sight }) => sayApart(url!, sight!.ahead_ms!)))];
+  return [{ status: "warn", what: "clock", name: "ours", says: says.join(", ") }];
+}
+
+function sayApart(url: string, ahead_ms: number): string {
+  const minutes = Math.round(Math.abs(ahead_ms) / 60_000);
+  const apart = formatDuration(minutes * 60_000);
+  return `${new URL(url).host} is ${apart} ${ahead_ms > 0 ? "ahead of" : "behind"} it`;
+}
+
+/** Maps with bounded concurrency, in the order of the items. */
+async function mapBounded<T, R>(
+  items: readonly T[],
+  at_once_max: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const walk = async () => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await work(items[index]!);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(at_once_max, items.length) }, walk));
+  return results;
+}

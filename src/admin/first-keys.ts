@@ -1,0 +1,77 @@
+// The keys of a first start: the fixed ones of `wadi dev`, the single one of `wadi serve`.
+import { type Access, type Account, type Key, SCOPES } from "../access/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { AdminError } from "./errors.ts";
+
+type FixedKey = Parameters<Access["keys"]["create"]>[0];
+
+/** The account of its keys, save one. */
+export const DEV = "dev";
+
+/** By their names `serve` knows data that everybody has a key of. */
+const NAME = /^wadi dev [0-9a-f]{8}(-|$)/;
+
+/**
+ * Makes `first`, with every scope but `agents.approve`, and the keys named after it, save those
+ * that kept data has from an earlier start; returns the others. Throws on the data of `serve`.
+ */
+export async function createDevKeys(
+  access: Access,
+  clock: Clock,
+  first: string,
+): Promise<string[]> {
+  const keys = await access.keys.list(null);
+  const isBegun = keys.length > 0 || (await access.accounts.list()).length > 0;
+  if (isBegun && !keys.some(isDevKey)) {
+    throw new AdminError(
+      "this data belongs to `wadi serve`, and everybody knows the keys of `wadi dev`: " +
+        "give dev a directory of its own with --data",
+    );
+  }
+  const made = new Set(keys.map(({ name }) => name));
+  const account_id = (await findOrCreate(access, DEV)).id;
+  const other = await findOrCreate(access, "other");
+  const scopes = SCOPES.filter((scope) => scope !== "agents.approve");
+  const requests: Record<string, Omit<FixedKey, "name" | "secret">> = {
+    "": { account_id, scopes },
+    "-approver": { account_id, scopes: ["agents", "agents.approve"] },
+    "-none": { account_id },
+    "-other": { account_id: other.id, scopes },
+    // Long ago, whatever `--now` says at a later start.
+    "-expired": { account_id, scopes, expires_at: 0 },
+    "-revoked": { account_id, scopes, revoked_at: clock.now() },
+    "-internal": { account_id, scopes, kind: "internal" },
+    "-ownerless": { account_id: null, scopes },
+  };
+  // Its secret is never stored as it is, not even that of a key which is no secret.
+  const mark = `wadi dev ${Bun.SHA256.hash(first, "hex").slice(0, 8)}`;
+  for (const [ending, request] of Object.entries(requests)) {
+    const name = mark + ending;
+    if (!made.has(name)) await access.keys.create({ ...request, name, secret: first + ending });
+  }
+  return Object.keys(requests).flatMap((ending) => (ending ? [first + ending] : []));
+}
+
+function isDevKey({ name }: Key): boolean {
+  return NAME.test(name ?? "");
+}
+
+async function findOrCreate({ accounts }: Access, name: string): Promise<Account> {
+  return (await accounts.find(name)) ?? (await accounts.create(name))!;
+}
+
+/** Creates an account and a key where there is none; returns the secret of a new key. */
+export async function createFirstKey(access: Access): Promise<string | undefined> {
+  const dev = await access.accounts.find(DEV);
+  if (dev && (await access.keys.list(dev.id)).some(isDevKey)) {
+    throw new AdminError(
+      "this data belongs to `wadi dev`, whose keys everybody knows: give serve another directory " +
+        "with --data",
+    );
+  }
+  return access.accounts.createFirst("default", {
+    name: "first",
+    // A key that approved calls of its own runs would make approvals worthless.
+    scopes: SCOPES.filter((scope) => scope !== "agents.approve"),
+  });
+}

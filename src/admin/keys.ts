@@ -1,0 +1,109 @@
+// API keys: create, list, rotate, revoke.
+import {
+  type Access,
+  type Account,
+  type Key,
+  type RotatedKey,
+  SCOPES,
+  type Scope,
+} from "../access/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { nameAccounts } from "./accounts.ts";
+import { AdminError, readId, refuseUnknown, refuseUnknownModel } from "./errors.ts";
+
+export interface KeyRequest {
+  /** Name of the owner; null for a key without one. */
+  account: string | null;
+  name: string | null;
+  is_internal: boolean;
+  scopes: readonly string[];
+  /** null allows every model. */
+  models: readonly string[] | null;
+  max_output_tokens: number | null;
+  /** null for a key that never ends. */
+  lifetime_ms: number | null;
+}
+
+export type ListedKey = Key & { account: string | null };
+
+/** A name fits one line of a table. */
+const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
+/** Maximum lifetime: a hundred years, which dates can still write. */
+const LIFETIME_MS_MAX = 36_500 * 86_400_000;
+
+export interface KeyAdminOptions {
+  access: Access;
+  clock: Clock;
+  models: readonly string[];
+  requireAccount(name: string): Promise<Account>;
+}
+
+export function createKeyAdmin({ access, clock, models, requireAccount }: KeyAdminOptions) {
+  return {
+    /** Returns the secret, which nobody can read again. */
+    async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {
+      validateRequest(request, models);
+      const account = request.account === null ? null : await requireAccount(request.account);
+      return access.keys.create({
+        account_id: account?.id ?? null,
+        name: request.name,
+        kind: request.is_internal ? "internal" : "ordinary",
+        scopes: [...new Set(request.scopes)] as Scope[],
+        models: request.models && [...new Set(request.models)],
+        max_output_tokens: request.max_output_tokens,
+        expires_at: request.lifetime_ms === null ? null : clock.now() + request.lifetime_ms,
+      });
+    },
+    /** Newest first. */
+    async list(account: string | null): Promise<ListedKey[]> {
+      const owner = account === null ? null : await requireAccount(account);
+      const names = await nameAccounts(access);
+      const keys = await access.keys.list(owner?.id ?? null);
+      return keys.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
+    },
+    /** Counts from the key's next request on, also in a running server. */
+    async revoke(id: string): Promise<Key> {
+      return (await access.keys.revoke(readKeyId(id))) ?? refuseId(id);
+    },
+    /** Makes a new secret; the old one keeps working for the overlap. */
+    async rotate(id: string, overlap_ms: number): Promise<RotatedKey> {
+      if (overlap_ms > LIFETIME_MS_MAX) {
+        throw new AdminError("an overlap is at most 36500 days");
+      }
+      const rotated = await access.keys.rotate(readKeyId(id), overlap_ms);
+      if (rotated) return rotated;
+      if (rotated === undefined) return refuseId(id);
+      throw new AdminError(
+        `the key "${id}" is revoked or expired, and stays so: \`wadi keys create\` makes another`,
+      );
+    },
+  };
+}
+
+function readKeyId(typed: string): string {
+  return readId(typed, "key's id", "wadi keys list");
+}
+
+function refuseId(id: string): never {
+  throw new AdminError(`there is no key "${id}": see \`wadi keys list\``);
+}
+
+function validateRequest(request: KeyRequest, models: readonly string[]): void {
+  if (request.name !== null && !NAME.test(request.name)) {
+    throw new AdminError("a key's name is one line of 1 to 128 characters");
+  }
+  const scope = request.scopes.find((one) => !(SCOPES as readonly string[]).includes(one));
+  if (scope !== undefined) {
+    throw refuseUnknown("scope", scope, SCOPES, `a scope is one of ${SCOPES.join(", ")}`);
+  }
+  const model = request.models?.find((one) => !models.includes(one));
+  if (model !== undefined) throw refuseUnknownModel(model, models);
+  const cap = request.max_output_tokens;
+  if (cap !== null && !(Number.isSafeInteger(cap) && cap >= 1)) {
+    throw new AdminError("a key's cap on output tokens is a whole number of at least 1");
+  }
+  const lifetime_ms = request.lifetime_ms;
+  if (lifetime_ms !== null && !(lifetime_ms >= 1 && lifetime_ms <= LIFETIME_MS_MAX)) {
+    throw new AdminError("a key ends at least 1 ms and at most 36500 days from now");
+  }
+}

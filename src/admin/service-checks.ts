@@ -1,0 +1,171 @@
+// Looks whether embeddings and search would answer: each is asked once, as the gateway would ask.
+import type { MeteredBackendOptions, openEmbedder, openSearchEngine } from "../gateway/index.ts";
+import { createHealthCheck, nameHealth, rootOf, writeHeaders } from "../models/index.ts";
+import type { TrustedEgress } from "../net/index.ts";
+import { abortAfter, type Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import { createLog } from "../platform/log.ts";
+import type { EmbeddingsSettings, ServiceName, Settings } from "../settings/index.ts";
+import type { CheckRow } from "./check.ts";
+import { listStandIns } from "./models.ts";
+
+/** A server that has to load its model first is one that would keep callers waiting. */
+const ANSWER_MS = 20_000;
+const HEALTH_MS = 5_000;
+
+const TEXT = "Hello";
+/** Longer than is converted: gateway.limits.embeddings_input */
+const LONG_WORDS = 6_000;
+const LONG_TEXT = Array.from({ length: LONG_WORDS }, () => "rain").join(" ");
+const QUERY = "test";
+
+/** How both come about; tests hand others in. */
+export interface ServiceOpeners {
+  openEmbedder: typeof openEmbedder;
+  openSearchEngine: typeof openSearchEngine;
+}
+
+export interface ServiceCheckOptions {
+  settings: Settings;
+  egress: TrustedEgress;
+  clock: Clock;
+  ids: Ids;
+  openers: ServiceOpeners;
+}
+
+/** A look for each row: every replica of embeddings, and search. */
+export function listServiceChecks(options: ServiceCheckOptions): (() => Promise<CheckRow>)[] {
+  const { embeddings } = options.settings;
+  const isAsked = embeddings.kind === "openai" || embeddings.kind === "tei";
+  const replicas = isAsked ? embeddings.urls : [undefined];
+  return [
+    ...replicas.map((url) => () => checkEmbeddings(url, options)),
+    () => checkSearch(options),
+  ];
+}
+
+/** The gateway brings a whole server along, which no other verb needs. */
+export async function loadServiceOpeners(): Promise<ServiceOpeners> {
+  const { openEmbedder, openSearchEngine } = await import("../gateway/index.ts");
+  return { openEmbedder, openSearchEngine };
+}
+
+type CheckResult = Pick<CheckRow, "status" | "says">;
+
+/** `url` names the replica asked, if any. */
+async function checkEmbeddings(
+  url: string | undefined,
+  options: ServiceCheckOptions,
+): Promise<CheckRow> {
+  const { settings, openers } = options;
+  const { embeddings } = settings;
+  const row = { what: "embeddings", name: embeddings.kind, url } as const;
+  const plan = url === undefined ? embeddings : { ...embeddings, urls: [url] };
+  const embedder = openers.openEmbedder(plan, listOthers(options));
+  if (!embedder) return { ...row, ...OFF };
+  if (url === undefined) return { ...row, ...checkStub("embeddings", settings) };
+  const embed = (text: string) =>
+    timeAnswer(options.clock, (signal) => {
+      const ask = { request_id: options.ids.uuid(), trace: null, account: "", inputs: [text] };
+      return embedder.embed(ask, signal);
+    });
+  const short = await embed(TEXT);
+  if (!short.ok) return { ...row, status: "fail", says: short.why };
+  const seen = `one text in ${short.took_ms} ms, ${short.answer.vectors[0]?.length ?? 0} numbers`;
+  const health = await checkHealth(embeddings, url, options);
+  const long = await embed(LONG_TEXT);
+  const longer = `${LONG_WORDS} words in`;
+  const says = long.ok ? `${longer} ${long.took_ms} ms` : `not ${longer} one text: ${long.why}`;
+  const status = long.ok ? health.status : worse(health.status, "warn");
+  return { ...row, status, says: [seen, says, health.says].filter(Boolean).join(", ") };
+}
+
+async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
+  const { settings, openers, clock, ids } = options;
+  const { search } = settings;
+  const row = { what: "search", name: search.kind, url: search.url || undefined } as const;
+  const engine = openers.openSearchEngine(search, listOthers(options));
+  if (!engine) return { ...row, ...OFF };
+  // Nobody watches during a check: what is asked here is the query alone.
+  try {
+    const found = await timeAnswer(clock, (signal) => {
+      const ask = { request_id: ids.uuid(), trace: null, account: "", language: null };
+      return engine.search({ ...ask, query: QUERY, max_results: 1 }, signal);
+    });
+    // Where a query costs money, people want to know that there was one.
+    const asked = "one query asked";
+    if (!found.ok) return { ...row, status: "fail", says: `${asked}: ${found.why}` };
+    const count = found.answer.hits.length;
+    const results = count === 0 ? "no result" : count === 1 ? "1 result" : `${count} results`;
+    const says = `${asked}, ${results} in ${found.took_ms} ms`;
+    if (search.kind !== "stub") return { ...row, status: count === 0 ? "warn" : "ok", says };
+    const result = checkStub("search", settings);
+    return { ...row, ...result, says: `${result.says}, ${says}` };
+  } finally {
+    engine.stop();
+  }
+}
+
+const OFF: CheckResult = { status: "ok", says: "calls answer 503 service_unavailable" };
+
+/** Beside named models it answers only where it was named as well, which may be a slip. */
+function checkStub(what: ServiceName, settings: Settings): CheckResult {
+  const { folder } = settings.search;
+  const inside = what === "embeddings" ? "vectors made inside" : "pages made inside";
+  const made = what === "search" && folder !== "" ? `the pages of ${folder}` : inside;
+  if (!listStandIns(settings).includes(what)) return { status: "ok", says: made };
+  return { status: "warn", says: `${made}, beside real models: nobody should keep them` };
+}
+
+/** As the gateway does: one that is watched and says that it is unwell is not asked. */
+async function checkHealth(
+  plan: EmbeddingsSettings,
+  url: string,
+  { egress, clock }: ServiceCheckOptions,
+): Promise<CheckResult> {
+  const { connect_timeout_ms } = plan;
+  const server = egress.open(rootOf(url) + nameHealth(plan), {
+    headers: writeHeaders(plan),
+    connect_timeout_ms,
+  });
+  const limit = abortAfter(clock, HEALTH_MS);
+  const seen = await createHealthCheck(server)(limit.signal);
+  limit.cancel();
+  if (seen !== "unwell") return { status: "ok", says: "" };
+  const says = `its ${nameHealth(plan)} says that it is not well`;
+  return { status: plan.health_every_ms > 0 ? "fail" : "warn", says };
+}
+
+function worse(one: CheckRow["status"], other: CheckRow["status"]): CheckRow["status"] {
+  const order = ["ok", "warn", "fail"] as const;
+  return order.indexOf(one) > order.indexOf(other) ? one : other;
+}
+
+type ServiceAnswer = { ok: true } | { ok: false; why: string };
+type TimedAnswer<A> =
+  | { ok: true; answer: Extract<A, { ok: true }>; took_ms: number }
+  | { ok: false; why: string };
+
+async function timeAnswer<A extends ServiceAnswer>(
+  clock: Clock,
+  ask: (signal: AbortSignal) => Promise<A>,
+): Promise<TimedAnswer<A>> {
+  const limit = abortAfter(clock, ANSWER_MS);
+  const began = clock.monotonic();
+  try {
+    const answer = await ask(limit.signal);
+    if (!answer.ok) {
+      const late = `no answer in ${ANSWER_MS / 1_000} s`;
+      return { ok: false, why: limit.signal.aborted ? late : answer.why };
+    }
+    const took_ms = Math.round(clock.monotonic() - began);
+    return { ok: true, answer: answer as Extract<A, { ok: true }>, took_ms };
+  } finally {
+    limit.cancel();
+  }
+}
+
+/** What is worth a line of a server's log stands in the rows. */
+function listOthers({ egress, clock }: ServiceCheckOptions): MeteredBackendOptions {
+  return { egress, clock, log: createLog(clock, () => undefined, false) };
+}

@@ -1,0 +1,238 @@
+// What callers send of an agent and its versions, and how it is read.
+import {
+  type Static,
+  type TObject,
+  type TOptional,
+  type TSchema,
+  type TUnsafe,
+  Type,
+} from "@sinclair/typebox";
+import { named } from "../../http/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import { formatMoney, parseMoney } from "../../platform/money.ts";
+import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
+import type { Change } from "./inheritance.ts";
+import { SentMetadata, validateMetadata } from "./metadata.ts";
+import type { AgentChange } from "./store.ts";
+import { Budgets, ModelParams, Policy } from "./version.ts";
+
+const NAME_CHARACTERS_MAX = 200;
+const PROMPT_CHARACTERS_MAX = 100_000;
+const DESCRIPTION_CHARACTERS_MAX = 2_000;
+const MODEL_CHARACTERS_MAX = 128;
+const TOOLS_MAX = 128;
+const TOOL_CHARACTERS_MAX = 64;
+const strict = { additionalProperties: false };
+/** More digits than any amount that is kept. */
+const AMOUNT_CHARACTERS_MAX = 32;
+
+/** Some fields of an object, each of which may be null: its default. */
+type Part<T> = { [K in keyof T]?: T[K] | null };
+
+const name = Type.String({
+  description: "For people.",
+  minLength: 1,
+  maxLength: NAME_CHARACTERS_MAX,
+  pattern: TEXT_PATTERN,
+});
+const system_prompt = Type.String({
+  description: "Stands before every conversation.",
+  minLength: 1,
+  maxLength: PROMPT_CHARACTERS_MAX,
+  pattern: TEXT_PATTERN,
+});
+const slug = named(
+  Type.String({
+    description: "Unique per owner: 1 to 64 of a-z, 0-9 and -, neither first nor last a -.",
+    pattern: "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$",
+  }),
+  "1 to 64 characters of a-z, 0-9 and -, neither first nor last a -",
+);
+const model = Type.String({
+  description: "A model's id, or the alias of the default model; null: the default model.",
+  minLength: 1,
+  maxLength: MODEL_CHARACTERS_MAX,
+});
+const description = Type.String({
+  description: "For people; null: none.",
+  maxLength: DESCRIPTION_CHARACTERS_MAX,
+  pattern: TEXT_PATTERN,
+});
+const tools = Type.Array(
+  Type.String({ description: "A tool's name.", minLength: 1, maxLength: TOOL_CHARACTERS_MAX }),
+  { description: "The tools that the model may call, each once; null: none.", maxItems: TOOLS_MAX },
+);
+const max_cost_sar = Type.Union(
+  [
+    Type.String({ description: 'Such as "1.20".', maxLength: AMOUNT_CHARACTERS_MAX }),
+    Type.Number({ description: "Such as 1.2.", minimum: 0 }),
+    Type.Null(),
+  ],
+  { description: "SAR with at most six decimals, priced part of the cost only; null: no bound." },
+);
+
+type SentBudgets = Omit<Budgets, "max_cost_sar"> & { max_cost_sar: string | number | null };
+
+/** What both requests of a version share. */
+const behaviour = {
+  model: Type.Optional(maybe(model)),
+  tools: Type.Optional(maybe(tools)),
+  policy: partOf<Policy>(Policy),
+  budgets: partOf<SentBudgets>(Budgets, { max_cost_sar }),
+  model_params: partOf<ModelParams>(ModelParams),
+};
+const metadata = Type.Optional(maybe(SentMetadata));
+/** Of the agent itself. */
+const own = {
+  slug: Type.Optional(slug),
+  description: Type.Optional(maybe(description)),
+  metadata,
+};
+const rules = {
+  tools: (body: { tools?: string[] | null }) =>
+    new Set(body.tools).size < (body.tools?.length ?? 0) ? "must name each tool once" : null,
+  metadata: (body: { metadata?: object | null }) => validateMetadata(body.metadata),
+};
+
+/** agents.endpoints.agents.post_agents */
+export const NewAgent = withRules(
+  Type.Object(
+    {
+      name,
+      system_prompt,
+      ...behaviour,
+      ...own,
+      slug: Type.Optional(
+        maybe({ ...slug, description: `${slug.description} Left out: made from the name.` }),
+      ),
+    },
+    {
+      ...strict,
+      $id: "NewAgent",
+      description: "An agent and its version 1; what is left out or null has its default.",
+      examples: [
+        {
+          name: "Researcher",
+          system_prompt: "Answer briefly, and name your sources.",
+          tools: ["calculator", "web_search"],
+          budgets: { max_cost_sar: "2.00", max_rounds: 10 },
+        },
+      ],
+    },
+  ),
+  rules,
+);
+export type NewAgent = Static<typeof NewAgent>;
+
+/** agents.endpoints.agents.post_agents_id_versions */
+export const NewVersion = withRules(
+  Type.Object(
+    {
+      expected_version: Type.Optional(
+        Type.Integer({
+          description: "Refused with 409 `version_conflict` where another is current.",
+          minimum: 1,
+          maximum: 2_147_483_647,
+        }),
+      ),
+      name: Type.Optional(name),
+      system_prompt: Type.Optional(system_prompt),
+      ...behaviour,
+      ...own,
+    },
+    {
+      ...strict,
+      $id: "NewAgentVersion",
+      examples: [{ system_prompt: "Answer in one sentence.", expected_version: 1 }],
+      description:
+        "What is left out is inherited, in `policy`, `budgets` and `model_params` field by " +
+        "field; null is the default. `name`, `slug`, `description` and `metadata` are the agent's.",
+    },
+  ),
+  rules,
+);
+export type NewVersion = Static<typeof NewVersion>;
+
+export const AgentPatch = withRules(
+  Type.Object(
+    {
+      name: Type.Optional(name),
+      ...own,
+      status: Type.Optional(
+        Type.Union([Type.Literal("active"), Type.Literal("archived")], {
+          description: "`archived`: no runs start.",
+        }),
+      ),
+    },
+    { ...strict, $id: "AgentPatch", description: "What is left out stays as it is." },
+  ),
+  { metadata: rules.metadata },
+);
+export type AgentPatch = Static<typeof AgentPatch>;
+
+/** The fields of an object, each optional and nullable; `others` stand in for some. */
+function partOf<T>(
+  schema: TObject,
+  others: Record<string, TSchema> = {},
+): TOptional<TUnsafe<Part<T> | null>> {
+  const fields = Object.entries({ ...schema.properties, ...others }).map(([field, inner]) => {
+    // What is left out is inherited: the default is what null stands for.
+    const { default: fallback, ...rest } = inner;
+    const says = `${rest.description} Null: ${JSON.stringify(fallback ?? null)}.`;
+    const described = fallback === undefined ? rest : { ...rest, description: says };
+    const isNullable = rest.anyOf?.some(({ type }: TSchema) => type === "null");
+    const whole = described as TSchema;
+    return [field, Type.Optional(isNullable ? whole : maybe(whole))];
+  });
+  const part = Type.Object(Object.fromEntries(fields), {
+    ...strict,
+    description: `${schema.description} Null: all at their defaults.`,
+  });
+  return Type.Optional(maybe(part)) as never;
+}
+
+type Sent = Pick<NewVersion, "system_prompt" | keyof typeof behaviour>;
+
+/** A version's part of a request; an amount that is none is refused. */
+export function readChange(body: Sent): Change {
+  const { system_prompt, model, tools, policy, model_params } = body;
+  return {
+    ...(system_prompt !== undefined && { system_prompt: system_prompt.toWellFormed() }),
+    ...{ model, tools, policy, model_params },
+    budgets: readBudgets(body.budgets),
+  };
+}
+
+/** The agent's own part; what is left out is no change. */
+export function readAgentChange(
+  body: Omit<AgentPatch, "slug"> & { slug?: string | null },
+): AgentChange {
+  const change: AgentChange = {};
+  if (body.name !== undefined) change.name = body.name.toWellFormed();
+  if (typeof body.slug === "string") change.slug = body.slug;
+  if (body.description !== undefined) {
+    change.description = body.description?.toWellFormed() ?? null;
+  }
+  if (body.metadata !== undefined)
+    change.metadata = (body.metadata ?? {}) as Record<string, string>;
+  if (body.status !== undefined) change.status = body.status;
+  return change;
+}
+
+function readBudgets(sent: NewVersion["budgets"]): Change["budgets"] {
+  if (!sent) return sent;
+  const { max_cost_sar: amount, ...others } = sent;
+  if (amount === undefined || amount === null) return { ...others, max_cost_sar: amount };
+  return { ...others, max_cost_sar: readAmount(String(amount)) };
+}
+
+/** agents.resources.budgets: whatever its spelling, six places and no float. */
+function readAmount(text: string): string {
+  try {
+    return formatMoney(parseMoney(text));
+  } catch {
+    const param = "budgets.max_cost_sar";
+    const message = `\`${param}\` must be an amount such as "1.20", with at most six decimals.`;
+    throw apiError("invalid_request", { param, message });
+  }
+}

@@ -1,0 +1,15 @@
+// Agents of every account, for operators.
+import type { Bound, Database } from "../../database/index.ts";
+import { agentStore, type HeldAgent } from "./store.ts";
+
+export function createAgentQueries(database: Database) {
+  const store: Bound<typeof agentStore> = database.bind(agentStore);
+  return {
+    /** Newest first. */
+    list: (account_id: string | null): Promise<HeldAgent[]> => store.list(account_id),
+    findOwner: (id: string): Promise<string | undefined> => store.findOwner(id),
+    findName: async (id: string, account_id: string): Promise<string | undefined> =>
+      (await store.find(id, account_id))?.agent.name,
+  };
+}
+export type AgentQueries = ReturnType<typeof createAgentQueries>;

@@ -1,0 +1,31 @@
+// Runs of every account, for operators.
+import type { Bound, Database } from "../../database/index.ts";
+import type { RunRow } from "./run.ts";
+import type { StepRow } from "./step.ts";
+import { runStore } from "./store/index.ts";
+import type { Status } from "./transitions.ts";
+
+export interface RunQuery {
+  account_id: string;
+  agent_id: string | null;
+  status: Status | null;
+  limit: number;
+}
+
+export function createRunQueries(database: Database) {
+  const store: Bound<typeof runStore> = database.bind(runStore);
+  const others = { thread_id: null, trigger_kind: null, before: null };
+  const whenever = { created_after: null, created_before: null };
+  return {
+    /** Newest first. */
+    list: (filter: RunQuery): Promise<RunRow[]> =>
+      store.list({ ...filter, ...others, ...whenever }),
+    find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
+    /** Cheaper than `find`. */
+    findStatus: async (id: string) => (await store.findStanding(id))?.status,
+    /** The next steps after a number; fewer than `limit` where they are long. */
+    listSteps: (id: string, after_seq: number, limit: number): Promise<StepRow[]> =>
+      store.listSteps(id, after_seq, limit),
+  };
+}
+export type RunQueries = ReturnType<typeof createRunQueries>;

@@ -1,0 +1,123 @@
+// What a caller sends to start a run, and the budgets that come of it.
+import { type Static, Type } from "@sinclair/typebox";
+import { Uuid } from "../../http/index.ts";
+import { apiError } from "../../platform/errors.ts";
+import { formatMoney, parseMoney } from "../../platform/money.ts";
+import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
+import { SentMetadata, validateMetadata } from "../definitions/metadata.ts";
+import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
+
+const MESSAGE_CHARACTERS_MAX = 100_000;
+/** More digits than any amount of ours has. */
+const AMOUNT_CHARACTERS_MAX = 24;
+
+const lower = (what: string, minimum: number) =>
+  Type.Optional(
+    maybe(
+      Type.Integer({
+        description: `${what}; null or left out: the version's.`,
+        ...{ minimum, maximum: COUNT_MAX },
+      }),
+    ),
+  );
+
+const LowerBudgets = Type.Object(
+  {
+    max_cost_sar: Type.Optional(
+      Type.Union(
+        [
+          Type.String({ maxLength: AMOUNT_CHARACTERS_MAX }),
+          Type.Number({ minimum: 0 }),
+          Type.Null(),
+        ],
+        { description: "SAR, as text or number; null or left out: the version's." },
+      ),
+    ),
+    max_rounds: lower("Model rounds of the run", 1),
+    max_tool_calls: lower("Tool calls of the run", 0),
+    max_total_tokens: lower("Tokens read and written", 1),
+    max_run_seconds: lower("Seconds of work, waiting for approvals not counted", 1),
+  },
+  { additionalProperties: false, description: "Bounds of this run: they may only be lower." },
+);
+type LowerBudgets = Static<typeof LowerBudgets>;
+
+export const StartRun = withRules(
+  Type.Object(
+    {
+      input: Type.Object(
+        {
+          message: Type.String({
+            description: "What is asked, in 1 to 100,000 characters.",
+            minLength: 1,
+            maxLength: MESSAGE_CHARACTERS_MAX,
+            pattern: TEXT_PATTERN,
+          }),
+        },
+        { additionalProperties: false, description: "What the run is started with." },
+      ),
+      thread_id: Type.Optional(
+        maybe(Uuid("The thread that the run adds to; null or left out: one of its own.")),
+      ),
+      metadata: Type.Optional(maybe(SentMetadata)),
+      budgets: Type.Optional(maybe(LowerBudgets)),
+    },
+    {
+      $id: "StartRun",
+      additionalProperties: false,
+      description: "What a run is started with.",
+      examples: [
+        { input: { message: "What is 12.5 % of 80?" } },
+        {
+          input: { message: "And of 90?" },
+          budgets: { max_cost_sar: "0.50" },
+          metadata: { ticket: "A-17" },
+        },
+      ],
+    },
+  ),
+  { metadata: ({ metadata }) => validateMetadata(metadata) },
+);
+export type StartRun = Static<typeof StartRun>;
+
+/** The version's budgets, some of them lower; what would be higher is `invalid_request`. */
+export function lowerBudgets(budgets: Budgets, wish: LowerBudgets | null | undefined): Budgets {
+  if (!wish) return budgets;
+  const lowered: Budgets = { ...budgets };
+  const cost = readAmount(wish.max_cost_sar);
+  if (cost !== null) {
+    const bound = budgets.max_cost_sar === null ? null : parseMoney(budgets.max_cost_sar);
+    refuseHigher("max_cost_sar", cost, bound);
+    lowered.max_cost_sar = formatMoney(cost);
+  }
+  for (const name of COUNTS) {
+    const wanted = wish[name] ?? null;
+    if (wanted === null) continue;
+    refuseHigher(name, wanted, budgets[name]);
+    lowered[name] = wanted;
+  }
+  return lowered;
+}
+const COUNTS = ["max_rounds", "max_tool_calls", "max_total_tokens", "max_run_seconds"] as const;
+
+/** Whole micro-SAR; null: nothing is wished. */
+function readAmount(wish: LowerBudgets["max_cost_sar"]): number | null {
+  if (wish === undefined || wish === null) return null;
+  try {
+    return parseMoney(String(wish));
+  } catch {
+    const says = 'must be an amount such as "1.20", with at most six decimals';
+    throw refuseBudget("max_cost_sar", says);
+  }
+}
+
+function refuseHigher(name: string, wanted: number, bound: number | null): void {
+  if (bound === null || wanted <= bound) return;
+  throw refuseBudget(name, "may only be lower than the version's");
+}
+
+/** agents.errors.invalid_request */
+function refuseBudget(name: string, says: string) {
+  const param = `budgets.${name}`;
+  return apiError("invalid_request", { param, message: `\`${param}\` ${says}.` });
+}

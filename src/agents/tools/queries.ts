@@ -1,0 +1,35 @@
+// Registered tools of every account, for operators: lists, lookups and their switch.
+import type { Bound, Database } from "../../database/index.ts";
+import { describeHttpRevision, isToolName, type ToolRevisionRow } from "./http/revision.ts";
+import { toolStore } from "./http/store.ts";
+import type { ToolRevision } from "./tool.ts";
+
+/** Maximum tools read at once. */
+const TOOLS_AT_ONCE = 100;
+
+export function createToolQueries(database: Database) {
+  const store: Bound<typeof toolStore> = database.bind(toolStore);
+  const describe = (row: ToolRevisionRow | undefined) => row && describeHttpRevision(row);
+  const of =
+    (work: (account_id: string, name: string) => Promise<ToolRevisionRow | undefined>) =>
+    async (account_id: string, name: string): Promise<ToolRevision | undefined> =>
+      isToolName(name) ? describe(await work(account_id, name)) : undefined;
+  return {
+    /** Latest revisions of an account's tools, sorted by name. */
+    async list(account_id: string): Promise<ToolRevision[]> {
+      const found: ToolRevision[] = [];
+      for (let after: string | null = null; ; ) {
+        const rows: ToolRevisionRow[] = await store.list(account_id, after, TOOLS_AT_ONCE);
+        found.push(...rows.map(describeHttpRevision));
+        if (rows.length < TOOLS_AT_ONCE) return found;
+        after = rows.at(-1)!.name;
+      }
+    },
+    find: of(store.find),
+    disable: of(store.disable),
+    /** Throws where the account has `tools_max` enabled tools. */
+    enable: (account_id: string, name: string, tools_max: number) =>
+      of((id, one) => store.enable(id, one, tools_max))(account_id, name),
+  };
+}
+export type ToolQueries = ReturnType<typeof createToolQueries>;

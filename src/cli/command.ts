@@ -1,0 +1,92 @@
+// A command of the command line, and readers of its options.
+import type { References } from "../docs/index.ts";
+import type { Output } from "./output.ts";
+
+export interface Flag {
+  /** Name of the value in the help, such as `N`; absent for a switch. */
+  takes?: string;
+  multiple?: true;
+  /** A noun: "maximum tokens of a reply". */
+  help: string;
+}
+
+export interface CommandInput {
+  /** Arguments in their order. */
+  args: readonly string[];
+  flags: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+}
+
+export interface Command {
+  /** As it is typed: `keys create`. */
+  name: string;
+  /** Names of the arguments, such as `NAME`; `[NAME]` may be left out. */
+  args: readonly string[];
+  flags: Readonly<Record<string, Flag>>;
+  /** An imperative: "Create an API key and print it once". */
+  help: string;
+  example: string;
+  /** Returns the exit code: 0 done, 1 refused or failed. */
+  run(input: CommandInput, output: Output, references: References): Promise<number>;
+}
+
+export const account: Flag = { takes: "NAME", help: "account of the owner" };
+export const holdReason: Flag = {
+  takes: "TEXT",
+  help: "reason that the owner reads (default none)",
+};
+export const portFlag: Flag = {
+  takes: "N",
+  help: "port to listen on (default 8080; 0 picks a free one)",
+};
+export const allowEgress: Flag = {
+  takes: "HOST:PORT",
+  multiple: true,
+  help: "private address that agents may call; repeatable",
+};
+
+/** A wrong command line; exit code 2. */
+export class UsageError extends Error {}
+
+export function readText({ flags }: CommandInput, name: string): string | undefined {
+  const value = flags[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+export function readList({ flags }: CommandInput, name: string): readonly string[] {
+  const value = flags[name];
+  return Array.isArray(value) ? value : [];
+}
+
+export function hasFlag({ flags }: CommandInput, name: string): boolean {
+  return flags[name] === true;
+}
+
+export function readNumber(input: CommandInput, name: string): number | undefined {
+  const text = readText(input, name);
+  if (text === undefined) return undefined;
+  if (!/^[0-9]{1,15}$/.test(text)) {
+    throw new UsageError(`--${name} takes a whole number, but is "${text}"`);
+  }
+  return Number(text);
+}
+
+export const limit: Flag = { takes: "N", help: "maximum rows (default 20)" };
+const LIMIT = 20;
+const LIMIT_MAX = 10_000;
+
+export function readLimit(input: CommandInput): number {
+  const wanted = readNumber(input, "limit") ?? LIMIT;
+  if (wanted >= 1 && wanted <= LIMIT_MAX) return wanted;
+  throw new UsageError(`--limit takes 1 to ${LIMIT_MAX}`);
+}
+
+export function readWord<T extends string>(
+  input: CommandInput,
+  name: string,
+  words: readonly T[],
+): T | null {
+  const text = readText(input, name);
+  const word = words.find((one) => one === text);
+  if (text === undefined || word !== undefined) return word ?? null;
+  throw new UsageError(`--${name} takes ${words.join(", ")}, but is "${text}"`);
+}

@@ -1,0 +1,47 @@
+// Puts back what was claimed by processes that died, and what this process has lost track of.
+import type { Claimant, Process } from "./process.ts";
+
+/** Maximum rows of one write. */
+const ROWS_A_WRITE = 250;
+
+/** A row that names the process which claimed it. */
+export interface ClaimedRow {
+  id: string;
+  epoch: number;
+}
+
+export interface ReclaimerOptions<R extends ClaimedRow> {
+  process: Pick<Process, "epoch">;
+  /** Lists every row that some process has claimed. */
+  list(): Promise<readonly R[]>;
+  /** This process works on the row. */
+  isInHand(id: string): boolean;
+  /** Puts rows back in one transaction. */
+  putBack(rows: readonly R[]): Promise<void>;
+}
+
+export class Reclaimer<R extends ClaimedRow> {
+  readonly #options: ReclaimerOptions<R>;
+  /** Rows of this process that it did not work on at the last pass. */
+  #stray = new Set<string>();
+
+  constructor(options: ReclaimerOptions<R>) {
+    this.#options = options;
+  }
+
+  async reclaim(isDead: Parameters<Claimant["takeUp"]>[0]): Promise<void> {
+    const { process, list, isInHand, putBack } = this.#options;
+    const before = this.#stray;
+    this.#stray = new Set();
+    const lost = (await list()).filter(({ id, epoch }) => {
+      if (epoch !== process.epoch) return isDead(epoch);
+      if (isInHand(id)) return false;
+      // One pass is no proof: the row may just have been claimed, or just be finished.
+      this.#stray.add(id);
+      return before.has(id);
+    });
+    for (let at = 0; at < lost.length; at += ROWS_A_WRITE) {
+      await putBack(lost.slice(at, at + ROWS_A_WRITE));
+    }
+  }
+}

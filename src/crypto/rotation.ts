@@ -1,0 +1,150 @@
+// Another secrets key in the place of the one before: all that is stored is sealed again, beside a
+// server, and whatever moment it is cut off at, doing it again goes on from there.
+import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { type Bound, lockFile } from "../database/index.ts";
+import { seal, unseal } from "./cipher.ts";
+import { replaceKeyFile } from "./key-file.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { type MasterKey, makeMasterKey } from "./master-key.ts";
+import type { Resealing, SealedSecret, SecretPlace, secretStore } from "./store.ts";
+
+/** A transaction of so many takes milliseconds: a server gets its turn in between. */
+const ROWS_AT_ONCE = 100;
+/** So many are named of those that cannot be opened. */
+const NAMES_MAX = 10;
+
+export interface RotationOptionsRequest {
+  /** true: what no key at hand opens is deleted; false: it stops the rotation. */
+  gives_up: boolean;
+}
+
+export type SecretRotation =
+  /** `is_resumed`: one that was cut off has been ended, and its key is the new one. */
+  | { ok: true; key_id: string; is_resumed: boolean; resealed: number; given_up: number }
+  /** There is no file, which lasts as long as the process · another rotation is under way. */
+  | { ok: false; why: "no file" | "busy" }
+  /** The key of what is stored is not at hand; `fault` is null where the file has another. */
+  | { ok: false; why: "unavailable"; fault: string | null }
+  /** All else is under the new key, and the file keeps both; `places` are the first of `left`. */
+  | { ok: false; why: "unreadable"; left: number; places: SecretPlace[] };
+
+interface Resealed {
+  resealed: number;
+  given_up: number;
+  /** That no key at hand opens. */
+  left: number;
+  places: SecretPlace[];
+}
+
+export interface RotationOptions extends RotationOptionsRequest {
+  store: Bound<typeof secretStore>;
+  ring: KeyRing;
+}
+
+export async function rotateSecrets(options: RotationOptions): Promise<SecretRotation> {
+  const { file } = options.ring;
+  if (file === null) return { ok: false, why: "no file" };
+  const release = takeFile(options.ring, file);
+  if (release === null) return { ok: false, why: "busy" };
+  try {
+    return await rotate(options, file);
+  } finally {
+    release();
+  }
+}
+
+/**
+ * The order by which nothing is ever sealed with a key that is in no file:
+ * 1. The file holds both keys, the new one first.
+ * 2. The database's key is the new one: nothing more is stored that the old one sealed.
+ * 3. What the old one sealed is sealed again, until none is left.
+ * 4. The file holds the new one alone.
+ */
+async function rotate(
+  { store, ring, gives_up }: RotationOptions,
+  file: string,
+): Promise<SecretRotation> {
+  const known = await store.findKey();
+  const keys = known === undefined || gives_up ? ring.make() : ring.look();
+  const isAtHand = known === undefined || keys.some(({ id }) => id === known);
+  if (keys.length === 0 || !(isAtHand || gives_up)) {
+    return { ok: false, why: "unavailable", fault: ring.fault() };
+  }
+  // With two lines a rotation was cut off: it is gone on with.
+  const [next, old] = keys.length === 2 ? keys : [makeMasterKey(), keys[0]];
+  const both = [next!, old!];
+  const is_resumed = keys.length === 2;
+  if (!is_resumed) replaceKeyFile(file, both);
+  const isTurned = await turn(store, both, gives_up);
+  const done = isTurned ? await resealAll(store, both, gives_up) : null;
+  // Another rotation has come in between, by way of a copy of the file.
+  if (done === null) return { ok: false, why: "unavailable", fault: null };
+  const { left, places, ...sum } = done;
+  if (left > 0) return { ok: false, why: "unreadable", left, places };
+  replaceKeyFile(file, [next!]);
+  return { ok: true, key_id: next!.id, is_resumed, ...sum };
+}
+
+/** false: the database's key is neither of these. */
+async function turn(
+  store: RotationOptions["store"],
+  [next, old]: readonly MasterKey[],
+  gives_up: boolean,
+): Promise<boolean> {
+  for (;;) {
+    const now = await store.claim(next!.id);
+    if (now === next!.id) return true;
+    if (now !== old!.id && !gives_up) return false;
+    if (await store.turn(now, next!.id)) return true;
+  }
+}
+
+async function resealAll(
+  store: RotationOptions["store"],
+  keys: readonly MasterKey[],
+  gives_up: boolean,
+): Promise<Resealed | null> {
+  const key_id = keys[0]!.id;
+  const sum = { resealed: 0, given_up: 0 };
+  for (;;) {
+    const places: SecretPlace[] = [];
+    let unreadable = 0;
+    let after: SealedSecret | null = null;
+    for (;;) {
+      const page: SealedSecret[] = await store.listOthers(key_id, after, ROWS_AT_ONCE);
+      if (page.length === 0) break;
+      const all = page.map((old) => reseal(keys, old));
+      const lost = all.filter(({ sealed }) => sealed === null).map(({ old }) => old);
+      unreadable += lost.length;
+      places.push(...lost.slice(0, NAMES_MAX - places.length));
+      const wanted = gives_up ? all : all.filter(({ sealed }) => sealed !== null);
+      const done = await store.reseal(key_id, wanted);
+      if (done === null) return null;
+      sum.resealed += done.resealed;
+      sum.given_up += done.dropped;
+      after = page.at(-1)!;
+    }
+    // What was on its way before the turn may have come in behind the page it belongs to.
+    const done = await store.reseal(key_id, []);
+    if (done === null) return null;
+    if (done.left === 0) return { ...sum, left: 0, places: [] };
+    if (!gives_up && done.left <= unreadable) return { ...sum, left: done.left, places };
+  }
+}
+
+function reseal(keys: readonly MasterKey[], old: SealedSecret): Resealing {
+  const key = keys.find(({ id }) => id === old.key_id);
+  const secret = key ? unseal(key, old, old.sealed) : null;
+  return { old, sealed: secret === null ? null : seal(keys[0]!, old, secret).sealed };
+}
+
+/** Of two that write the file at once, one would lose a key. Throws where nobody may write it. */
+function takeFile(ring: KeyRing, name: string): (() => void) | null {
+  const file = ring.look().length > 0 ? realpathSync(name) : name;
+  const lock = `${file}.lock`;
+  accessSync(dirname(file), constants.W_OK | constants.X_OK);
+  // One that another user made says better so than as a database that cannot be opened.
+  if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK);
+  return lockFile(lock);
+}

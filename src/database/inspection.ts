@@ -1,0 +1,92 @@
+// Looks at a database without changing it, also beside a server: what is there, and of what schema.
+import { Database as Connection } from "bun:sqlite";
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseLocation } from "./engine.ts";
+import { DatabaseUnusable, explainPostgres, explainSqlite, NewerDatabase } from "./errors.ts";
+import { findLoss } from "./loss.ts";
+import { migrations } from "./migrations/index.ts";
+import { openPool } from "./postgres.ts";
+
+export interface Inspection {
+  /** `absent`: the next start makes it · `older`: the next start brings it forward. */
+  schema: "absent" | "older" | "current";
+  /** Of the key with which its secrets are sealed; null: it has none, or is not current. */
+  key_id: string | null;
+}
+
+const ABSENT: Inspection = { schema: "absent", key_id: null };
+const OLDER: Inspection = { schema: "older", key_id: null };
+const FIND_KEY = "SELECT key_id FROM secrets_key";
+
+/** A server's transaction is waited for so long. */
+const BUSY_TIMEOUT_MS = 2_000;
+
+/** What stands in this place; throws a DatabaseUnusable for what no server could start on. */
+export async function inspectDatabase(
+  place: Exclude<DatabaseLocation, { kind: "memory" }>,
+): Promise<Inspection> {
+  return place.kind === "sqlite" ? inspectSqlite(place.file) : await inspectPostgres(place.url);
+}
+
+function inspectSqlite(file: string): Inspection {
+  try {
+    const { loss } = findLoss(file);
+    if (loss !== null) throw new DatabaseUnusable(loss);
+    if (!statSync(file, { throwIfNoEntry: false })) {
+      accessSync(findParent(dirname(file)), constants.W_OK | constants.X_OK);
+      return ABSENT;
+    }
+    accessSync(file, constants.R_OK | constants.W_OK);
+    accessSync(dirname(file), constants.W_OK | constants.X_OK);
+    // One that may only read leaves the files beside it behind; this one takes them away again.
+    const connection = new Connection(file, { readwrite: true, strict: true });
+    try {
+      connection.run("PRAGMA query_only = ON");
+      connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      const hasSchema = connection
+        .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
+        .get();
+      if (!hasSchema) return OLDER;
+      const rows = connection.query("SELECT number FROM wadi_schema").values();
+      if (!isCurrent(rows.map(([number]) => Number(number)))) return OLDER;
+      const key_id = connection.query(FIND_KEY).values()[0]?.[0];
+      return { schema: "current", key_id: (key_id as string | undefined) ?? null };
+    } finally {
+      connection.close();
+    }
+  } catch (failure) {
+    throw explainSqlite(file, failure);
+  }
+}
+
+async function inspectPostgres(url: string): Promise<Inspection> {
+  let pool: ReturnType<typeof openPool> | undefined;
+  try {
+    pool = openPool(url, 1);
+    const [found] = await pool.unsafe("SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there");
+    if (!found.is_there) return ABSENT;
+    const rows = await pool.unsafe("SELECT number FROM wadi_schema");
+    if (!isCurrent(rows.map((row: { number: unknown }) => Number(row.number)))) return OLDER;
+    const [key] = await pool.unsafe(FIND_KEY);
+    return { schema: "current", key_id: key?.key_id ?? null };
+  } catch (failure) {
+    throw explainPostgres(url, failure);
+  } finally {
+    await pool?.close();
+  }
+}
+
+function isCurrent(applied: readonly number[]): boolean {
+  const newest = migrations.at(-1)!.number;
+  const found = Math.max(0, ...applied);
+  if (found > newest) throw new NewerDatabase(found, newest);
+  return migrations.every(({ number }) => applied.includes(number));
+}
+
+/** The nearest directory that is there: in it the others would be made. */
+function findParent(directory: string): string {
+  const stat = statSync(directory, { throwIfNoEntry: false });
+  const parent = dirname(directory);
+  return stat || parent === directory ? directory : findParent(parent);
+}

@@ -1,0 +1,71 @@
+// What a SQLite database lacks of what was committed to it: looked at before anything writes to it.
+import { Database as Connection } from "bun:sqlite";
+import { copyFileSync, existsSync, realpathSync, renameSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { readNotedCommits, readStoredCommits } from "./commit-counter.ts";
+
+/** Its own place; a start makes it only once there is a database. */
+const SECRETS_KEY = "secrets.key";
+const BUSY_TIMEOUT_MS = 2_000;
+const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
+
+export interface DetectedLoss {
+  /** By the counter's file; null: there is none. */
+  noted: number | null;
+  /** What is missing, and what to do, in a sentence; null: nothing is known to be missing. */
+  loss: string | null;
+}
+
+/** Looks at the database `file` without changing it, also beside a server. */
+export function findLoss(file: string): DetectedLoss {
+  // Before the row: a server may commit in between, and the row is the first to know.
+  const noted = readNotedCommits(file);
+  if (noted === null) return { noted, loss: findLostDatabase(file) };
+  const stored = readContent(file)?.commits ?? 0;
+  if (stored >= noted) return { noted, loss: null };
+  const missing = `${noted - stored} of ${noted} commits`;
+  const kept = existsSync(placeKeptLog(file, noted))
+    ? ` (its log is kept as ${basename(placeKeptLog(file, noted))})`
+    : "";
+  const sentence = `${file} lacks the last ${missing}${kept}`;
+  const loss = `${sentence}: put back the files that belong to it, ${WAY_ON}`;
+  return { noted, loss };
+}
+
+/** Copies the log of a database that lacks something: by the next opening SQLite may cut it. */
+export function keepLog(file: string, { noted }: DetectedLoss): void {
+  // SQLite puts it beside what a link shows.
+  const log = `${existsSync(file) ? realpathSync(file) : file}-wal`;
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+  const kept = placeKeptLog(file, noted ?? 0);
+  if (size === 0 || existsSync(kept)) return;
+  // Under its own name only once it is whole: the disk may be full.
+  copyFileSync(log, `${kept}.part`);
+  renameSync(`${kept}.part`, kept);
+}
+
+const placeKeptLog = (file: string, noted: number): string => `${file}-wal.behind-${noted}`;
+
+function findLostDatabase(file: string): string | null {
+  const directory = dirname(file);
+  if (!existsSync(join(directory, SECRETS_KEY)) || readContent(file)) return null;
+  const sentence = `${directory} has a ${SECRETS_KEY}, and its database is missing or empty`;
+  return `${sentence}: put it back, ${WAY_ON}`;
+}
+
+/** undefined: there is no database, or nothing in it. */
+function readContent(file: string): { commits: number | null } | undefined {
+  // By its name alone: only SQLite may open it, and close it again.
+  if (!statSync(file, { throwIfNoEntry: false })?.size) return undefined;
+  // One that may only read leaves database and log as they are when it is closed.
+  const connection = new Connection(file, { readonly: true, strict: true });
+  try {
+    connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    const [schema] = connection
+      .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
+      .values();
+    return schema && { commits: readStoredCommits(connection) };
+  } finally {
+    connection.close(true);
+  }
+}

@@ -1,0 +1,100 @@
+// Brings a database forward to the newest schema, on either engine; it never goes back.
+import type { Database as Connection } from "bun:sqlite";
+import type { SQL } from "bun";
+import { NewerDatabase } from "./errors.ts";
+import type { Dialect, Migration } from "./migrations/migration.ts";
+
+/** What an engine offers: statements inside one transaction that keeps other processes out. */
+interface Runner {
+  dialect: Dialect;
+  run(text: string): Promise<unknown>;
+  /** Numbers of the migrations that the database has seen. */
+  listApplied(): Promise<number[]>;
+  record(migration: Migration): Promise<unknown>;
+}
+
+/** Any number that no other program uses on the same server: it keeps two migrations apart. */
+const POSTGRES_LOCK = 7_241_986;
+
+/**
+ * Migrates a SQLite connection; `now` dates what is applied. Where nothing is to be applied it only
+ * reads: a verb of the command line that lists something waits for nobody who writes.
+ */
+export async function migrateSqlite(
+  connection: Connection,
+  migrations: readonly Migration[],
+  now: number,
+): Promise<void> {
+  const listApplied = () =>
+    connection
+      .query<{ number: number }, []>("SELECT number FROM wadi_schema")
+      .all()
+      .map((row) => row.number);
+  const hasSchema = connection
+    .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
+    .get();
+  if (hasSchema && listMissing(migrations, listApplied()).length === 0) return;
+  connection.run("BEGIN IMMEDIATE");
+  try {
+    await migrate(migrations, {
+      dialect: {
+        integer: "INTEGER",
+        text: "TEXT",
+        strict: " STRICT",
+        clustered: " STRICT, WITHOUT ROWID",
+      },
+      run: async (text) => connection.run(text),
+      listApplied: async () => listApplied(),
+      record: async ({ number, name }) =>
+        connection.run("INSERT INTO wadi_schema VALUES (?, ?, ?)", [number, name, now]),
+    });
+    connection.run("COMMIT");
+  } catch (failure) {
+    if (connection.inTransaction) connection.run("ROLLBACK");
+    throw failure;
+  }
+}
+
+/** Migrates a PostgreSQL database; a second process waits until the first is through. */
+export async function migratePostgres(
+  pool: SQL,
+  migrations: readonly Migration[],
+  now: number,
+): Promise<void> {
+  await pool.begin(async (runner) => {
+    await runner.unsafe(`SELECT pg_advisory_xact_lock(${POSTGRES_LOCK})`);
+    await migrate(migrations, {
+      dialect: { integer: "BIGINT", text: 'TEXT COLLATE "C"', strict: "", clustered: "" },
+      run: (text) => runner.unsafe(text),
+      listApplied: async () =>
+        (await runner.unsafe("SELECT number FROM wadi_schema")).map((row: { number: unknown }) =>
+          Number(row.number),
+        ),
+      record: ({ number, name }) =>
+        runner.unsafe("INSERT INTO wadi_schema VALUES ($1, $2, $3)", [number, name, now]),
+    });
+  });
+}
+
+async function migrate(migrations: readonly Migration[], runner: Runner): Promise<void> {
+  const { integer, text, strict } = runner.dialect;
+  await runner.run(
+    `CREATE TABLE IF NOT EXISTS wadi_schema (number ${integer} PRIMARY KEY, name ${text} NOT NULL,
+      applied_at ${integer} NOT NULL)${strict}`,
+  );
+  for (const migration of listMissing(migrations, await runner.listApplied())) {
+    for (const statement of migration.statements(runner.dialect)) await runner.run(statement);
+    await runner.record(migration);
+  }
+}
+
+/** What is still to be applied; throws a NewerDatabase for what this program does not know. */
+function listMissing(
+  migrations: readonly Migration[],
+  applied: readonly number[],
+): readonly Migration[] {
+  const newest = migrations.at(-1)!.number;
+  const found = Math.max(0, ...applied);
+  if (found > newest) throw new NewerDatabase(found, newest);
+  return migrations.filter((one) => !applied.includes(one.number));
+}

@@ -1,0 +1,134 @@
+// SQL as tagged templates: a value becomes a parameter, a nested template becomes text.
+import type { Static, TObject } from "@sinclair/typebox";
+import { columnsOf, writeRow } from "../platform/schema.ts";
+
+export type SqlValue = string | number | boolean | null;
+
+/** Text of a statement: only this file makes it, so that nothing of a stranger can become it. */
+class Template {
+  constructor(
+    readonly strings: readonly string[],
+    readonly values: readonly (SqlValue | Sql)[],
+  ) {}
+}
+export type Sql = Template;
+
+/** ``sql`SELECT 1 WHERE ${value}` ``: a value is bound, an `Sql` among the values is inserted. */
+export function sql(strings: TemplateStringsArray, ...values: (SqlValue | Sql)[]): Sql {
+  return new Template(strings, values);
+}
+
+/** The empty fragment, for a condition that does not apply. */
+export const none: Sql = sql``;
+
+/** `(a, b) VALUES (?, ?)` of a whole row, in the order of its schema. */
+export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
+  let strings = insertions.get(schema);
+  if (!strings) {
+    const columns = columnsOf(schema).map((column) => column.name);
+    strings = [`(${columns.join(", ")}) VALUES (`, ...columns.slice(1).map(() => ", "), ")"];
+    insertions.set(schema, strings);
+  }
+  return new Template(strings, writeRow(schema, row));
+}
+
+/**
+ * A statement that inserts whole rows, each as the values of the schema's columns: its text is made
+ * once for each number of rows, and stays prepared. `before` and `behind` are SQL around the rows.
+ */
+export function createInsertion(schema: TObject, before: string, behind: string) {
+  const columns = columnsOf(schema).map((column) => column.name);
+  const start = `${before} (${columns.join(", ")}) VALUES (`;
+  const commas = columns.slice(1).map(() => ", ");
+  const texts = new Map<number, string[]>();
+  return (rows: readonly (readonly SqlValue[])[]): Sql => {
+    let strings = texts.get(rows.length);
+    if (!strings) {
+      const others = rows.slice(1).flatMap(() => ["), (", ...commas]);
+      strings = [start, ...commas, ...others, `) ${behind}`];
+      texts.set(rows.length, strings);
+    }
+    return new Template(strings, rows.flat());
+  };
+}
+
+/** Texts of statements are kept, so rows go in groups of few sizes. */
+const GROUP_SIZES = [64, 16, 4, 1] as const;
+
+/** Rows in the groups in which `createInsertion` inserts them. */
+export function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < rows.length; ) {
+    const size = GROUP_SIZES.find((one) => one <= rows.length - at)!;
+    yield rows.slice(at, at + size);
+    at += size;
+  }
+}
+
+const insertions = new WeakMap<TObject, string[]>();
+
+/** What may be bound to a statement on either engine. */
+export type Bindable = string | number | null;
+
+export interface Statement {
+  text: string;
+  values: Bindable[];
+}
+
+/** A template's text and values; `placeholder` writes the parameter of a position from 1. */
+export function render(query: Sql, placeholder: (position: number) => string): Statement {
+  const values: Bindable[] = [];
+  return { text: renderPart(query, placeholder, values), values };
+}
+
+function renderPart(
+  part: Sql,
+  placeholder: (position: number) => string,
+  values: Bindable[],
+): string {
+  let text = part.strings[0]!;
+  for (let i = 0; i < part.values.length; i++) {
+    const value = part.values[i]!;
+    if (isSql(value)) text += renderPart(value, placeholder, values);
+    else text += placeholder(values.push(bindable(value)));
+    text += part.strings[i + 1]!;
+  }
+  return text;
+}
+
+/** True when a template holds values only: its text follows from the identity of its strings. */
+export function isFlat(query: Sql): boolean {
+  return !query.values.some(isSql);
+}
+
+/** A text of strangers as both engines keep it: what neither takes becomes U+FFFD. */
+export function cleanText(text: string): string {
+  const whole = text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
+  return whole.isWellFormed() ? whole : whole.toWellFormed();
+}
+
+/** A value as both engines keep it; throws for what one of them would refuse, cut or change. */
+export function bindable(value: SqlValue | Sql): Bindable {
+  switch (typeof value) {
+    case "boolean":
+      return value ? 1 : 0;
+    case "number":
+      // SQLite makes NaN a NULL; an integer beyond 2^53 - 1 is no longer the one that was meant.
+      if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+        throw new Error(`a value of a statement is ${value}`);
+      }
+      return value;
+    case "string":
+      // PostgreSQL refuses NUL, SQLite's functions stop at it; half a pair would be replaced.
+      if (value.includes("\0") || !value.isWellFormed()) {
+        throw new Error("a text of a statement holds a NUL or half a surrogate pair");
+      }
+      return value;
+    default:
+      if (value !== null) throw new Error(`a value of a statement is ${typeof value}`);
+      return null;
+  }
+}
+
+export function isSql(value: SqlValue | Sql): value is Sql {
+  return value instanceof Template;
+}

@@ -1,0 +1,166 @@
+// One SQLite connection with every pragma set, and the Db and Tx that run on it.
+import { Database as Connection, type Statement } from "bun:sqlite";
+import { readRow } from "../platform/schema.ts";
+import { type Bindable, bindable, isFlat, isSql, none, render, type Sql } from "./sql.ts";
+import type { Db, Tx } from "./store.ts";
+
+/** How long a statement waits for another process that writes, before it fails as busy. */
+const BUSY_TIMEOUT_MS = 5_000;
+/** The switch to WAL does not obey that time-out: this many tries, as far apart. */
+const SWITCH_TRIES_MAX = 50;
+const SWITCH_EVERY_MS = 10;
+/** Nested templates have few texts each; past this many, the oldest is prepared anew. */
+const NESTED_STATEMENTS_MAX = 1_000;
+/**
+ * SQLite plans a join anew, at 3 to 5 µs, whenever another value is bound to a bare `?`: it looks
+ * whether the value would change the plan. It does not look behind a unary plus, which changes
+ * nothing else. (So a condition that is to find a partial index is spelt out in either case.)
+ */
+const PLACEHOLDER = "+?";
+
+export type SqliteTx = Omit<Tx, "tell">;
+
+/** Opens a connection and sets what Bun leaves at its defaults. */
+export function openConnection(path: string): Connection {
+  const connection = new Connection(path, { create: true, strict: true });
+  try {
+    connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    connection.run("PRAGMA foreign_keys = ON");
+    connection.run("PRAGMA trusted_schema = OFF");
+    connection.run("PRAGMA cell_size_check = ON");
+    connection.run("PRAGMA temp_store = MEMORY");
+    connection.run("PRAGMA cache_size = -16384");
+    if (path !== ":memory:") switchToWal(connection);
+    // FULL: what was acknowledged survives a loss of power, not only a crash of the process.
+    connection.run("PRAGMA synchronous = FULL");
+    connection.run("PRAGMA wal_autocheckpoint = 1000");
+    connection.run("PRAGMA journal_size_limit = 67108864");
+    return connection;
+  } catch (failure) {
+    connection.close(true);
+    throw failure;
+  }
+}
+
+/** Two processes that open a fresh file at once can fail as busy in spite of the time-out. */
+function switchToWal(connection: Connection): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      const mode = connection.query("PRAGMA journal_mode = WAL").values()[0]?.[0];
+      if (mode !== "wal") throw new Error(`the journal mode is ${mode} instead of wal`);
+      return;
+    } catch (failure) {
+      if (tries === SWITCH_TRIES_MAX || !isBusy(failure)) throw failure;
+      Bun.sleepSync(SWITCH_EVERY_MS);
+    }
+  }
+}
+
+/**
+ * Says at each call whether a connection other than this one has committed since the last; the
+ * first call says so for what was written before. A disk that fails at the look tells nothing.
+ */
+export function watchVersion(connection: Connection): () => boolean {
+  const version = connection.query("PRAGMA data_version");
+  let seen: unknown;
+  return () => {
+    const before = seen;
+    try {
+      seen = version.values()[0]?.[0];
+    } catch {
+      return false;
+    }
+    return seen !== before;
+  };
+}
+
+/** SQLite's name of a failure, such as SQLITE_BUSY_SNAPSHOT; empty for any other error. */
+export function codeOf(failure: unknown): string {
+  const code = (failure as { code?: unknown } | null)?.code;
+  return typeof code === "string" && code.startsWith("SQLITE_") ? code : "";
+}
+
+export function isBusy(failure: unknown): boolean {
+  return codeOf(failure).startsWith("SQLITE_BUSY");
+}
+
+/** What a template was made of last: of each nested one, how many values stand before it. */
+interface Composed {
+  parts: readonly (number | readonly string[])[];
+  text: string;
+}
+
+/** Renders nested templates; where the same ones are nested as the last time, so is the text. */
+function createComposer() {
+  const known = new WeakMap<readonly string[], Composed>();
+  return (query: Sql): { text: string; values: Bindable[] } => {
+    const parts: (number | readonly string[])[] = [];
+    const values: Bindable[] = [];
+    gather(query, parts, values);
+    const last = known.get(query.strings);
+    if (last?.parts.length === parts.length && parts.every((part, at) => part === last.parts[at])) {
+      return { text: last.text, values };
+    }
+    const { text } = render(query, () => PLACEHOLDER);
+    known.set(query.strings, { parts, text });
+    return { text, values };
+  };
+}
+
+function gather(query: Sql, parts: (number | readonly string[])[], values: Bindable[]): void {
+  for (const value of query.values) {
+    if (isSql(value)) {
+      parts.push(values.length, value.strings);
+      gather(value, parts, values);
+    } else values.push(bindable(value));
+  }
+}
+
+/** Reads and writes on a connection; statements are prepared once. */
+export function createExecutor(connection: Connection): SqliteTx {
+  const flat = new WeakMap<readonly string[], Statement>();
+  const compose = createComposer();
+  const nested = new Map<string, Statement>();
+  const prepareFlat = (query: Sql) => {
+    let statement = flat.get(query.strings);
+    if (!statement) {
+      statement = connection.prepare(query.strings.join(PLACEHOLDER));
+      flat.set(query.strings, statement);
+    }
+    return { statement, values: query.values.map(bindable) };
+  };
+  const prepare = (query: Sql): { statement: Statement; values: Bindable[] } => {
+    if (isFlat(query)) return prepareFlat(query);
+    const { text, values } = compose(query);
+    let statement = nested.get(text);
+    if (!statement) {
+      statement = connection.prepare(text);
+      nested.set(text, statement);
+      for (const [oldest, unused] of nested) {
+        if (nested.size <= NESTED_STATEMENTS_MAX) break;
+        nested.delete(oldest);
+        unused.finalize();
+      }
+    }
+    return { statement, values };
+  };
+  const db: Db = {
+    async all(schema, query) {
+      const { statement, values } = prepare(query);
+      const rows = statement.all(...values);
+      return rows.map((row) => readRow(schema, row as Record<string, unknown>));
+    },
+    async one(schema, query) {
+      const { statement, values } = prepare(query);
+      const row = statement.get(...values);
+      return row ? readRow(schema, row as Record<string, unknown>) : undefined;
+    },
+    skipLocked: none,
+  };
+  return Object.assign(db, {
+    async run(query: Sql) {
+      const { statement, values } = prepare(query);
+      return statement.run(...values).changes;
+    },
+  });
+}

@@ -1,0 +1,78 @@
+// The topics of the documentation, in the order in which they are listed.
+import agents from "./agents.md" with { type: "file" };
+import approvals from "./approvals.md" with { type: "file" };
+import chat from "./chat.md" with { type: "file" };
+import data from "./data.md" with { type: "file" };
+import deployment from "./deployment.md" with { type: "file" };
+import { writeErrorReference } from "./error-reference.ts";
+import limits from "./limits.md" with { type: "file" };
+import models from "./models.md" with { type: "file" };
+import quickstart from "./quickstart.md" with { type: "file" };
+import security from "./security.md" with { type: "file" };
+import services from "./services.md" with { type: "file" };
+import stub from "./stub.md" with { type: "file" };
+import tools from "./tools.md" with { type: "file" };
+import triggers from "./triggers.md" with { type: "file" };
+import webhooks from "./webhooks.md" with { type: "file" };
+
+export interface Topic {
+  /** Last segment of its address, and the argument of `wadi help`. */
+  name: string;
+  summary: string;
+  /** Returns its Markdown. Nothing is read before that. */
+  read(): Promise<string>;
+}
+
+/** Writes the references whose tables stand in modules above this one. */
+export interface References {
+  writeCommands(): Promise<string>;
+}
+
+export function listTopics({ writeCommands }: References): readonly Topic[] {
+  return [
+    page(
+      "quickstart",
+      "install, chat, run an agent, approve a call, receive a webhook",
+      quickstart,
+    ),
+    page("chat", "chat completions, clients, reasoning and deep thinking", chat),
+    page("services", "embeddings and web search", services),
+    page("stub", "the stub model, recordings and the keys of `wadi dev`", stub),
+    page("agents", "agents, versions, runs, threads, budgets and streams", agents),
+    page("approvals", "which calls wait for a person, and how to decide", approvals),
+    page("tools", "built-in tools, your own endpoints, connections", tools),
+    page("triggers", "start runs on a schedule or by a signed request", triggers),
+    page("webhooks", "receive events: signatures, attempts, replays", webhooks),
+    page("models", "connect model servers: replicas, health, start on demand", models),
+    page("deployment", "accounts and keys, reload, stop, health checks, metrics", deployment),
+    page("data", "files, backups, secrets key, damage, retention, request log", data),
+    page("limits", "rate limits, quotas and what happens when they are reached", limits),
+    page("security", "who may do what, outgoing requests, secrets, logs", security),
+    topic("settings", "every setting with its meaning and default", writeSettingsPage),
+    topic("errors", "every error code with its status", async () => writeErrorReference()),
+    topic("cli", "every command with its options", writeCommands),
+  ];
+}
+
+function topic(name: string, summary: string, read: Topic["read"]): Topic {
+  return { name, summary, read };
+}
+
+function page(name: string, summary: string, file: string): Topic {
+  return topic(name, summary, () => Bun.file(file).text());
+}
+
+async function writeSettingsPage(): Promise<string> {
+  const { writeSettingsReference } = await import("../settings/index.ts");
+  return `# Settings
+
+\`wadi init\` writes a \`wadi.toml\` with every setting, commented out, and its default.
+
+Write durations as \`500ms\`, \`5s\`, \`10m\`, \`24h\` or \`90d\`, and prices as decimal text.
+An unknown setting is an error that names the nearest known one.
+An environment variable overrides any setting outside \`[[models]]\`: \`WADI_SERVER__PORT=9000\`
+sets \`server.port\`. Keep secrets in the environment or in files (\`api_key_env\`,
+\`api_key_file\`, \`database_env\`), never in \`wadi.toml\`.
+
+${writeSettingsReference()}`;
+}

@@ -1,0 +1,136 @@
+// From what is wanted, by a valid request or a round of a run, to what an upstream is asked: listed
+// fields only, within the budget.
+import { accountOf } from "../../access/index.ts";
+import {
+  type ContentPart,
+  capOutput,
+  type ModelMessage,
+  type ModelRequest,
+  type ModelTool,
+  type ServedModel,
+  type ToolChoice,
+} from "../../models/index.ts";
+import type { ChatContext } from "./admit.ts";
+import type { ChatRequest } from "./request.ts";
+import { readResponseFormat } from "./response-format.ts";
+
+type Sent = ChatRequest["messages"][number];
+type SentTool = NonNullable<ChatRequest["tools"]>[number];
+
+/** What is wanted of a model, in the models' own form; what is left out is as null or none. */
+export type ModelRequestInput = Pick<
+  ModelRequest,
+  "messages" | "tools" | "temperature" | "top_p" | "reasoning"
+> &
+  Partial<Omit<ModelRequest, "request_id" | "trace" | "account" | "max_tokens">> & {
+    /** null: the model's default. */
+    max_tokens: number | null;
+  };
+
+type RequestOrigin = Pick<ChatContext, "caller" | "request_id" | "trace">;
+
+/** What a model is asked, whoever wants it: within the budget, with what its settings add. */
+export function buildModelRequest(
+  wish: ModelRequestInput,
+  { settings }: ServedModel,
+  { caller, request_id, trace }: RequestOrigin,
+): ModelRequest {
+  // gateway.endpoints.chat_completions.6
+  const budgetMax = capOutput(settings, caller.max_output_tokens);
+  return {
+    request_id,
+    trace,
+    account: accountOf(caller),
+    messages: addSystemPrompt(wish.messages, settings.system_prompt),
+    max_tokens: Math.min(wish.max_tokens ?? settings.default_max_tokens, budgetMax),
+    tools: wish.tools,
+    tool_choice: wish.tool_choice ?? null,
+    temperature: wish.temperature,
+    top_p: wish.top_p,
+    presence_penalty: wish.presence_penalty ?? null,
+    frequency_penalty: wish.frequency_penalty ?? (settings.frequency_penalty || null),
+    seed: wish.seed ?? null,
+    stop: wish.stop ?? [],
+    response_format: wish.response_format ?? null,
+    reasoning: wish.reasoning,
+    stream: wish.stream ?? false,
+  };
+}
+
+/** gateway.resources.message.p1: the model's own, unless the conversation has one. */
+function addSystemPrompt(messages: ModelMessage[], system_prompt: string): ModelMessage[] {
+  if (!system_prompt || messages.some(({ role }) => role === "system")) return messages;
+  return [{ role: "system", content: system_prompt }, ...messages];
+}
+
+/** `user` is not in it: it is not sent to the model (gateway.endpoints.chat_completions.user). */
+export function readRequestInput(
+  body: ChatRequest,
+  { settings: { capabilities } }: ServedModel,
+): ModelRequestInput {
+  return {
+    messages: body.messages.map(writeMessage),
+    max_tokens: body.max_tokens ?? null,
+    tools: (body.tools ?? []).map(writeTool),
+    tool_choice: writeToolChoice(body.tool_choice),
+    temperature: body.temperature ?? null,
+    top_p: body.top_p ?? null,
+    presence_penalty: body.presence_penalty ?? null,
+    frequency_penalty: body.frequency_penalty ?? null,
+    seed: writeSeed(body.seed),
+    stop: writeStop(body.stop),
+    response_format: capabilities.includes("structured_outputs")
+      ? readResponseFormat(Reflect.get(body, "response_format"))
+      : null,
+    reasoning: body.reasoning === true,
+    // A model that cannot stream is asked for the whole; the caller gets it as one content chunk.
+    stream: body.stream === true && capabilities.includes("streaming"),
+  };
+}
+
+function writeMessage(sent: Sent): ModelMessage {
+  const { role } = sent;
+  const content = writeContent(sent.content);
+  if (role === "tool") return { role, content, tool_call_id: sent.tool_call_id };
+  if (role !== "assistant" || !sent.tool_calls?.length) return { role, content };
+  const tool_calls = sent.tool_calls.map(({ id, type, function: { name, arguments: text } }) => {
+    return { id, type, function: { name, arguments: text } };
+  });
+  return { role, content, tool_calls };
+}
+
+/** Text parts are joined for models that want text; only with an image in it a list stays one. */
+function writeContent(sent: Sent["content"]): ModelMessage["content"] {
+  if (!Array.isArray(sent)) return sent ?? null;
+  const parts = sent.map((part): ContentPart => {
+    if (part.type === "text") return { type: "text", text: part.text };
+    const { url, detail } = part.image_url;
+    return { type: "image_url", image_url: detail === undefined ? { url } : { url, detail } };
+  });
+  if (parts.some((part) => part.type !== "text")) return parts;
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+function writeTool({ function: { name, description, parameters } }: SentTool): ModelTool {
+  const written: ModelTool = { type: "function", function: { name } };
+  if (description) written.function.description = description;
+  if (parameters) written.function.parameters = parameters;
+  return written;
+}
+
+function writeToolChoice(sent: ChatRequest["tool_choice"]): ToolChoice | null {
+  if (typeof sent !== "object") return sent ?? null;
+  return { type: "function", function: { name: sent.function.name } };
+}
+
+/** gateway.endpoints.chat_completions.2: an empty `stop` is none. */
+function writeStop(sent: ChatRequest["stop"]): string[] {
+  if (!sent) return [];
+  return typeof sent === "string" ? [sent] : sent;
+}
+
+/** Beyond 53 bits servers refuse it: another number, always the same, stands in. */
+function writeSeed(sent: ChatRequest["seed"]): number | null {
+  if (sent === undefined || sent === null) return null;
+  return Number.isSafeInteger(sent) ? sent : sent % Number.MAX_SAFE_INTEGER;
+}

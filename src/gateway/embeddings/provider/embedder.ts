@@ -1,0 +1,48 @@
+// What answers embeddings behind the gateway: the servers that the settings name, joined.
+import {
+  createHealthCheck,
+  createReplicas,
+  nameHealth,
+  rootOf,
+  writeHeaders,
+} from "../../../models/index.ts";
+import type { EmbeddingsSettings } from "../../../settings/index.ts";
+import type { MeteredBackendOptions } from "../../metered/service.ts";
+import { type Embedded, type Embedder, MODEL } from "../contract.ts";
+import { createReplicaEmbed, type ReplicaEmbed } from "./replica.ts";
+
+/** `kind` says how they are spoken to; nothing is asked before its start. */
+export function createUpstreamEmbedder(
+  settings: EmbeddingsSettings,
+  around: MeteredBackendOptions,
+): Embedder {
+  const { urls, health_every_ms, timeout_ms, connect_timeout_ms } = settings;
+  const headers = writeHeaders(settings);
+  const openLook = (url: string) => {
+    const address = rootOf(url) + nameHealth(settings);
+    return createHealthCheck(around.egress.open(address, { headers, connect_timeout_ms }));
+  };
+  const servers = urls.map((url) => ({
+    name: new URL(url).host,
+    server: createReplicaEmbed(url, settings, around),
+    look: health_every_ms === 0 ? null : openLook(url),
+  }));
+  const { ask, isDown, start, stop } = createReplicas<ReplicaEmbed>(servers, {
+    model: MODEL,
+    // The capacity that all accounts share is the limit.
+    max_in_flight: 0,
+    health_every_ms,
+    // gateway.errors.upstream_timeout: all replicas that are asked share the time.
+    first_token_timeout_ms: timeout_ms,
+    ...around,
+  });
+  return {
+    embed: (wish, signal) =>
+      ask<Embedded>({ account: wish.account, signal }, (embed, _heard, left_ms) =>
+        embed(wish, signal, left_ms),
+      ),
+    isDown,
+    start,
+    stop,
+  };
+}

@@ -1,0 +1,88 @@
+// What Prometheus is shown of the requests: how long, how many tokens, what they came to.
+import type { Metrics } from "../../platform/metrics.ts";
+import type { LogEntry } from "./entry.ts";
+import type { RequestLog } from "./request-log.ts";
+
+/** The buckets that OpenTelemetry's conventions for generative AI advise. */
+const REQUEST_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
+const FIRST_TOKEN_SECONDS = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
+const TOKEN_SECONDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
+
+/** A request whose model was never known is nobody's. */
+const NO_MODEL = "";
+const MODEL = ["gen_ai_operation_name", "gen_ai_request_model"] as const;
+
+/** Named by those conventions, whose points and units become underscores and words. */
+export function showRequests(metrics: Metrics, ledger: Pick<RequestLog, "observe" | "look">): void {
+  const duration = metrics.histogram({
+    name: "gen_ai_server_request_duration_seconds",
+    help: "From a request's arrival to the last of its reply; error_type: the code that was told.",
+    labels: [...MODEL, "error_type"],
+    buckets: REQUEST_SECONDS,
+  });
+  const firstToken = metrics.histogram({
+    name: "gen_ai_server_time_to_first_token_seconds",
+    help: "Of streams: from a request's arrival to the first piece of its answer.",
+    labels: [...MODEL],
+    buckets: FIRST_TOKEN_SECONDS,
+  });
+  const eachToken = metrics.histogram({
+    name: "gen_ai_server_time_per_output_token_seconds",
+    help: "Of streams: the time for each token behind the first.",
+    labels: [...MODEL],
+    buckets: TOKEN_SECONDS,
+  });
+  const usage = metrics.histogram({
+    name: "gen_ai_client_token_usage",
+    help: "Tokens of a request, as its server told them or, where it did not, as estimated.",
+    labels: [...MODEL, "gen_ai_token_type"],
+    buckets: TOKENS,
+  });
+  const waited = metrics.counter({
+    name: "wadi_request_wait_seconds_total",
+    help: "Time that requests have waited for a start or for a place.",
+    labels: [...MODEL],
+  });
+  ledger.observe((entry) => {
+    // `chat` and `embeddings` are the conventions' own words; they have none for a web search, and
+    // let a system use its own.
+    const model = {
+      gen_ai_operation_name: entry.route,
+      gen_ai_request_model: entry.model ?? NO_MODEL,
+    };
+    duration.observe({ ...model, error_type: entry.code ?? "" }, entry.duration_ms / 1000);
+    if (entry.waited_ms) waited.inc(model, entry.waited_ms / 1000);
+    if (entry.prompt_tokens !== null) {
+      usage.observe({ ...model, gen_ai_token_type: "input" }, entry.prompt_tokens);
+    }
+    // Embeddings make none, and their zeros would look like replies without a word.
+    if (entry.completion_tokens !== null && entry.route === "chat") {
+      usage.observe({ ...model, gen_ai_token_type: "output" }, entry.completion_tokens);
+    }
+    if (entry.first_token_ms === null) return;
+    firstToken.observe(model, entry.first_token_ms / 1000);
+    const tokenMs = measureToken(entry);
+    if (tokenMs !== null) eachToken.observe(model, tokenMs / 1000);
+  });
+  metrics.gauge(
+    { name: "wadi_requests_under_way", help: "Metered requests that have not ended." },
+    (set) => set(ledger.look().under_way),
+  );
+  metrics.gauge(
+    { name: "wadi_ledger_entries_unwritten", help: "Entries that wait to be written." },
+    (set) => set(ledger.look().unwritten),
+  );
+  metrics.total(
+    { name: "wadi_ledger_entries_lost_total", help: "Entries that were given up, unwritten." },
+    (set) => set(ledger.look().lost),
+  );
+}
+
+/** null: it ended badly, or made no second token. */
+function measureToken({ code, first_token_ms, duration_ms, completion_tokens }: LogEntry) {
+  if (code !== null || first_token_ms === null || (completion_tokens ?? 0) < 2) return null;
+  return (duration_ms - first_token_ms) / (completion_tokens! - 1);
+}

@@ -1,0 +1,176 @@
+// The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
+import type { TObject } from "@sinclair/typebox";
+import type { Elysia } from "elysia";
+import { ERROR_CODES, type ErrorCode, publicCode, type Surface } from "../../platform/errors.ts";
+import type { RouteSpec } from "../route.ts";
+import type { Router } from "../router.ts";
+import { NOT_OPEN } from "../surface.ts";
+import { ERROR_NAMES, ERROR_SCHEMAS } from "./error-schemas.ts";
+import { type DocumentedEvent, describeEvents } from "./events.ts";
+import { type DocumentedHeader, HEADERS, PARAMETERS } from "./headers.ts";
+import { findOperation, TAGS } from "./operations.ts";
+import { collect, refer, strip } from "./schemas.ts";
+import { shareResponses } from "./shared-responses.ts";
+
+type Json = Record<string, unknown>;
+
+/** Refusals that any route can answer with; the last while the program is being stopped. */
+const EVERYWHERE: ErrorCode[] = ["rate_limit_exceeded", "service_unavailable"];
+const WITH_KEY: ErrorCode[] = [
+  ...(["missing_api_key", "invalid_api_key", "permission_denied", "internal_error"] as const),
+];
+
+/** What Elysia keeps beside a route for the document. */
+export function documentRoute(spec: RouteSpec, surface: Surface): Json {
+  const responses: Json = {};
+  for (const [status, reply] of Object.entries(spec.replies)) {
+    const { description, schema, stream, headers = [] } = reply;
+    const content: Json = {};
+    if (schema) content["application/json"] = { schema: refer(schema) };
+    if (stream) content["text/event-stream"] = { schema: refer(stream) };
+    responses[status] = {
+      description,
+      ...((schema || stream) && { content }),
+      headers: referHeaders(["x-request-id", ...headers]),
+    };
+  }
+  for (const [status, lines] of groupByStatus(spec, surface)) {
+    const schema = { $ref: `#/components/schemas/${ERROR_NAMES[surface]}` };
+    const content = { "application/json": { schema } };
+    const names = new Set<DocumentedHeader>(["x-request-id"]);
+    // Of the agent half a nearly full disk says when to try again.
+    if (status === 429 || (status === 503 && surface === "agents")) names.add("retry-after");
+    for (const name of spec.refusal_headers?.[status] ?? []) names.add(name);
+    const headers = referHeaders([...names]);
+    responses[status] = { description: lines.join("\n"), content, headers };
+  }
+  const detail: Json = { summary: spec.summary, responses };
+  // agents.authentication.1
+  if (spec.is_signed) detail.security = [];
+  // gateway.authentication.4
+  const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
+  const description = [spec.description, scope].filter(Boolean).join(" ");
+  if (description !== "") detail.description = description;
+  if (spec.body) {
+    const content = { "application/json": { schema: refer(spec.body) } };
+    // An empty body is `{}`, save of what is signed.
+    const required = spec.is_signed === true || (spec.body.required ?? []).length > 0;
+    detail.requestBody = { required, content };
+  }
+  return detail;
+}
+
+/** The generator knows those in the path only, and nothing of what they are. */
+function listParameters({ params, query, request_headers = [] }: RouteSpec): Json[] {
+  const headers = [...request_headers, "x-request-id"];
+  return [
+    ...describeParameters("path", params),
+    ...describeParameters("query", query),
+    ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+}
+
+function describeParameters(place: "path" | "query", schema?: TObject): Json[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
+    const { description, ...rest } = strip(field);
+    const required = schema!.required?.includes(name) ?? false;
+    return { name, in: place, required, description, schema: rest };
+  });
+}
+
+function referHeaders(names: readonly DocumentedHeader[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
+  const codes = [...EVERYWHERE, ...spec.refusals];
+  if (!spec.is_signed) codes.push(...WITH_KEY);
+  if (spec.scope) codes.push("scope_required");
+  // agents.errors.not_enabled: of one feature of an open service.
+  if (spec.feature) codes.push("not_enabled");
+  // agents.errors.p9: every route of the agent half refuses a query that it does not know.
+  if (spec.body || spec.params || spec.query || surface === "agents") codes.push("validation");
+  if (spec.body) codes.push("request_too_large");
+  return codes;
+}
+
+function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]> {
+  const { refusal_sentences = {}, is_signed } = spec;
+  const groups = new Map<number, string[]>();
+  // agents.p5: its second status, which only the door answers with.
+  if (surface === "agents") groups.set(503, [`\`not_enabled\`: ${NOT_OPEN}`]);
+  for (const code of new Set(listRefusals(spec, surface))) {
+    const entry = ERROR_CODES[code];
+    const { message } = entry;
+    // Who signs is forbidden nothing: not now, says its route.
+    const status = is_signed && "also" in entry ? entry.also : entry.status;
+    const shown = publicCode(code, surface);
+    const sentence = refusal_sentences[code] ?? message;
+    const line = shown === null ? sentence : `\`${shown}\`: ${sentence}`;
+    groups.set(status, [...(groups.get(status) ?? []), line]);
+  }
+  return groups;
+}
+
+export interface DocumentOptions {
+  doors: readonly Router[];
+  version: string;
+  /** Left out: nobody is sent any. */
+  events?: readonly DocumentedEvent[];
+}
+
+/**
+ * agents.p4, agents.versioning.4: the whole document. The generator is loaded at first need, since
+ * few starts ever ask for it.
+ */
+async function writeDocument(app: Elysia, { doors, version, events = [] }: DocumentOptions) {
+  const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
+  const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
+  const schemas: Json = {};
+  for (const { method, path, spec, surface } of doors.flatMap((door) => door.routes)) {
+    const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, Json>;
+    const operation = operations[method.toLowerCase()]!;
+    const named = findOperation(method, path);
+    if (named) Object.assign(operation, { operationId: named.id, tags: [named.group] });
+    operation.parameters = listParameters(spec);
+    schemas[ERROR_NAMES[surface]] = ERROR_SCHEMAS[surface];
+    const replies = Object.values(spec.replies).flatMap(({ schema, stream }) => [schema, stream]);
+    for (const schema of [spec.body, ...replies]) if (schema) collect(schema, schemas);
+  }
+  for (const { schema } of events) collect(schema, schemas);
+  const responses = shareResponses(paths);
+  return {
+    openapi: "3.1.0",
+    // agents.versioning.1: a preview, whose version is the program's.
+    info: {
+      title: "Wadi",
+      version,
+      description: "Chat completions, models and durable agents behind one address.",
+    },
+    servers: [{ url: "/" }],
+    security: [{ key: [] }],
+    tags: TAGS,
+    paths,
+    ...(events.length > 0 && { webhooks: describeEvents(events) }),
+    components: {
+      schemas,
+      responses,
+      headers: HEADERS,
+      parameters: PARAMETERS,
+      securitySchemes: { key: { type: "http", scheme: "bearer", description: "An API key." } },
+    },
+  };
+}
+
+/** The page of the document; it is written once, at the first request. */
+export function createDocumentPage(app: Elysia, options: DocumentOptions) {
+  let written: Promise<string> | undefined;
+  const write = async () => JSON.stringify(await writeDocument(app, options));
+  return {
+    path: "/openapi.json",
+    async answer() {
+      written ??= write();
+      return new Response(await written, { headers: { "content-type": "application/json" } });
+    },
+  };
+}

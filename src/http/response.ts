@@ -1,0 +1,147 @@
+// What every door does alike: a request gets its id and its answer, and somebody hears of it.
+
+import { DatabaseUnavailable } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { ApiError, apiError, publicCode, type Surface } from "../platform/errors.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import { readTrace, type Trace, traceIdOf } from "../platform/trace.ts";
+import { respondError, sendError, writeEnvelope } from "./envelope.ts";
+import { chooseRequestId } from "./request-id.ts";
+import type { RequestRecorder } from "./request-recorder.ts";
+import type { HandlerReply, Route } from "./route.ts";
+
+/** A disk that is full or a database server that is away may be back soon. */
+const RETRY_AFTER_S = 2;
+
+/** One request on its way through the door. */
+export interface RequestContext {
+  request: Request;
+  request_id: string;
+  trace: Trace | null;
+  started_at: number;
+  /** undefined: it does not count, or not yet. */
+  recorder: RequestRecorder | undefined;
+}
+
+export interface ResponderOptions {
+  surface: Surface;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** Told of every reply's head; null: nobody counts. */
+  observe: ObserveReply | null;
+}
+
+type RouteName = Pick<Route, "method" | "path">;
+export type ObserveReply = (route: RouteName, status: number, duration_ms: number) => void;
+
+/** Answers what `judge` says, or the refusal that it throws; anything else it throws is 500. */
+export function createResponder(
+  options: ResponderOptions,
+  route: RouteName,
+  judge: (context: RequestContext) => Promise<HandlerReply>,
+): Route["answer"] {
+  const { surface, clock, ids } = options;
+  const answer: Route["answer"] = async (request) => {
+    const request_id = chooseRequestId(request, ids);
+    // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
+    if (request.method !== route.method)
+      return respondError(apiError("not_found"), surface, request_id);
+    const trace = readTrace(request.headers);
+    const started_at = clock.monotonic();
+    const context: RequestContext = { request, request_id, trace, started_at, recorder: undefined };
+    try {
+      const reply = await judge(context);
+      return reply instanceof Response ? reply : writeReply(reply, context);
+    } catch (failure) {
+      return answerFailure(options, route, context, failure);
+    }
+  };
+  return tellReplies(options, route, answer);
+}
+
+/** The same answers, of each of which somebody is told. */
+function tellReplies(
+  { observe, clock }: ResponderOptions,
+  route: RouteName,
+  answer: Route["answer"],
+): Route["answer"] {
+  if (!observe) return answer;
+  return async (request) => {
+    const asked_at = clock.monotonic();
+    const response = await answer(request);
+    observe(route, response.status, clock.monotonic() - asked_at);
+    return response;
+  };
+}
+
+/** gateway.endpoints.p2 */
+function writeReply(
+  [status, value, headers]: Exclude<HandlerReply, Response>,
+  { request_id, recorder }: RequestContext,
+): Response {
+  if (status === 204) {
+    recorder?.close(status, null, 0);
+    return new Response(null, { status, headers: { ...headers, "x-request-id": request_id } });
+  }
+  const text = JSON.stringify(value);
+  recorder?.close(status, null, Buffer.byteLength(text));
+  return new Response(text, {
+    status,
+    headers: { ...headers, "content-type": "application/json", "x-request-id": request_id },
+  });
+}
+
+function answerFailure(
+  { surface, log }: ResponderOptions,
+  { method, path }: RouteName,
+  { request_id, trace, recorder }: RequestContext,
+  failure: unknown,
+): Response {
+  const refusal = chooseRefusal(failure);
+  if (refusal.status === 500) {
+    // gateway.errors.internal_error, agents.errors.internal_error
+    const fields = { request_id, trace_id: traceIdOf(trace), route: `${method} ${path}` };
+    const error = failure instanceof ApiError ? failure.cause : failure;
+    log.error("a request failed", { ...fields, error });
+  }
+  const text = writeEnvelope(refusal, surface, request_id);
+  // Who has left gets nothing of it.
+  const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
+  recorder?.close(refusal.status, publicCode(refusal.code, surface) ?? refusal.code, bytes);
+  return sendError(refusal, text, request_id);
+}
+
+/** What the disk or the database server fails at is no bug: the same request may succeed later. */
+function chooseRefusal(failure: unknown): ApiError {
+  if (failure instanceof ApiError) return failure;
+  if (!(failure instanceof DatabaseUnavailable)) return apiError("internal_error");
+  return apiError("service_unavailable", {
+    message: "The service cannot store or read its data at the moment: send the request again.",
+    headers: { "retry-after": String(RETRY_AFTER_S) },
+  });
+}
+
+/**
+ * gateway.errors.client_closed_request: who leaves before its body is whole is written down, with a
+ * status that nobody receives.
+ */
+export async function logDisconnect<T>(
+  { log }: Pick<ResponderOptions, "log">,
+  { method, path }: RouteName,
+  { request_id, trace }: RequestContext,
+  reading: Promise<T>,
+): Promise<T> {
+  try {
+    return await reading;
+  } catch (failure) {
+    if (failure instanceof ApiError && failure.code === "client_closed_request") {
+      const { code, status } = failure;
+      const trace_id = traceIdOf(trace);
+      const fields = { request_id, trace_id, route: `${method} ${path}`, code, status };
+      log.info("the caller left before its body was whole", fields);
+    }
+    throw failure;
+  }
+}

@@ -1,0 +1,174 @@
+// The one door for all routes: who, how often, what for and in what form, judged in one order.
+import { type TSchema, Type } from "@sinclair/typebox";
+import { type Identify, isInternal, type Limiter, requireScope } from "../access/index.ts";
+import { guardCallback } from "../platform/error-boundary.ts";
+import { apiError } from "../platform/errors.ts";
+import type { ActiveCallers } from "./active-callers.ts";
+import { readJson, refuseLength } from "./body.ts";
+import { listUuids, lowerUuids } from "./identifier.ts";
+import { compileParameters } from "./parameters.ts";
+import {
+  createResponder,
+  logDisconnect,
+  type RequestContext,
+  type ResponderOptions,
+} from "./response.ts";
+import type {
+  HandlerContext,
+  HandlerReply,
+  HttpMethod,
+  Path,
+  Register,
+  RegisterBodiless,
+  Route,
+  RouteSpec,
+} from "./route.ts";
+import { createSignedRoute, type RegisterSigned } from "./signed-route.ts";
+import { createSurfacePolicy, type SurfaceOptions, type SurfacePolicy } from "./surface.ts";
+import { compileCheck } from "./validation.ts";
+
+export type RouterOptions = CommonOptions & SurfaceOptions;
+
+interface CommonOptions extends Omit<ResponderOptions, "half"> {
+  /** Platform-internal headers carry the alias in their name. */
+  alias: string;
+  identify: Identify;
+  limiter: Limiter;
+  /** Lets a request be answered late, until what it returns is called. */
+  holdOpen(request: Request): () => void;
+  /** Left out: no connections are closed. */
+  callers?: Pick<ActiveCallers, "add" | "delete">;
+}
+
+/**
+ * After so long an answer is late: its connection is held open. Most are never late, and the
+ * server closes none sooner, not even one whose body took all its time.
+ */
+const LATE_MS = 10_000;
+
+/** Registers routes of one half; `routes` fills as houses are built. */
+export function createRouter(options: RouterOptions) {
+  const routes: Route[] = [];
+  const rules = createSurfacePolicy(options);
+  const open = (method: HttpMethod) => (path: Path, spec: RouteSpec, handler: AnyHandler) => {
+    const judge = createJudge(options, rules, { method, path, spec, handler });
+    const answer = createResponder(options, { method, path }, judge);
+    routes.push({ method, path, surface: options.surface, spec, answer });
+  };
+  return {
+    routes: routes as readonly Route[],
+    get: open("GET") as unknown as RegisterBodiless,
+    post: open("POST") as unknown as Register,
+    put: open("PUT") as unknown as Register,
+    patch: open("PATCH") as unknown as Register,
+    delete: open("DELETE") as unknown as RegisterBodiless,
+    signed: ((path, spec, handler) => {
+      routes.push(createSignedRoute(options, rules, path, spec, handler));
+    }) as RegisterSigned,
+  };
+}
+export type Router = ReturnType<typeof createRouter>;
+
+/** Of what its route said it takes, which only `Register` knows. */
+type AnyHandler = (ask: HandlerContext<unknown>) => Promise<HandlerReply> | HandlerReply;
+
+/** agents.errors.p9: what a route without a body may be sent, for many clients always send one. */
+const NO_FIELDS = Type.Object({}, { additionalProperties: false });
+
+interface Registered {
+  method: HttpMethod;
+  path: Path;
+  spec: RouteSpec;
+  handler: AnyHandler;
+}
+
+/** What the door says to a request, before its handler does. */
+function createJudge(
+  options: RouterOptions,
+  rules: SurfacePolicy,
+  { method, path, spec, handler }: Registered,
+): (context: RequestContext) => Promise<HandlerReply> {
+  const readParameters = compileParameters(path, spec, rules.isStrict);
+  const takesNone = !spec.body && method !== "GET" && rules.isStrict;
+  const check = takesNone ? compileCheck(NO_FIELDS) : spec.body && compileBody(spec.body);
+  const bytes_max = spec.body_bytes_max ?? rules.body_bytes_max;
+  const route = `${method} ${path}`;
+  // gateway.p7
+  const internalPrefix = `x-${options.alias}-internal`;
+  const readBody = (context: RequestContext) => {
+    const reading = readJson(context.request, bytes_max, options.clock, context.recorder);
+    return logDisconnect(options, { method, path }, context, reading);
+  };
+
+  return async (visit) => {
+    const { request, request_id, trace } = visit;
+    rules.requireOpen();
+    rules.limitAddress(request);
+    // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
+    const caller = await options.identify(request.headers.get("authorization"));
+    // gateway.authentication.3, agents.authentication.4; gateway.errors.permission_denied
+    if (isInternal(caller) || hasHeader(request, internalPrefix)) {
+      throw apiError("permission_denied");
+    }
+    // gateway.limits.rate, agents.limits.request_rate, agents.limits.retry_after
+    options.limiter.take(rules.nameCounter(caller, route));
+    options.callers?.add(request);
+    const recorder = spec.meter?.open({ caller, request_id, trace, started_at: visit.started_at });
+    visit.recorder = recorder;
+    // gateway.authentication.4, agents.errors.scope_required
+    if (spec.scope && rules.needsScope(spec)) requireScope(caller, spec.scope);
+    // agents.errors.not_enabled
+    if (spec.feature && !rules.isEnabled(spec.feature)) throw apiError("not_enabled");
+    const { params, query } = readParameters(request.url);
+    if (spec.admit) await spec.admit({ caller, params: params as Record<string, unknown> });
+    // gateway.limits.body_size, agents.limits.body_size: also where no body is read.
+    if (!check) refuseLength(request, bytes_max);
+    const checked = check?.(await readBody(visit));
+    const body = takesNone ? undefined : checked;
+    const release = spec.is_slow ? holdOpenLater(options, visit) : undefined;
+    try {
+      const ask = { caller, params, query, body, request, request_id, trace, recorder };
+      const reply = await handler(ask);
+      if (!(reply instanceof Response)) options.callers?.delete(request);
+      return reply;
+    } finally {
+      // A stream has begun by now: its comments keep it open, and who stops reading is cut off.
+      release?.();
+    }
+  };
+}
+
+function holdOpenLater(
+  { clock, holdOpen, log }: RouterOptions,
+  { request, request_id }: RequestContext,
+): () => void {
+  let release: (() => void) | undefined;
+  // Its answer goes on, and may still arrive in time.
+  const onBug = (error: unknown) =>
+    log.error("a connection could not be held open", { request_id, error });
+  const hold = guardCallback(onBug, () => {
+    release = holdOpen(request);
+  });
+  const cancel = clock.after(LATE_MS, hold);
+  return () => {
+    cancel();
+    release?.();
+  };
+}
+
+function hasHeader(request: Request, prefix: string): boolean {
+  for (const name of request.headers.keys()) if (name.startsWith(prefix)) return true;
+  return false;
+}
+
+/** A handler gets the ids in a body as it gets those in a path: in lower case. */
+function compileBody(schema: TSchema): (value: unknown) => unknown {
+  const check = compileCheck(schema);
+  const uuids = listUuids(schema);
+  if (uuids.length === 0) return check;
+  return (value) => {
+    const body = check(value);
+    lowerUuids(body, uuids);
+    return body;
+  };
+}

@@ -1,0 +1,67 @@
+// Makes the doors of both halves, with the limits that each of them keeps.
+import { createLimiter, type Identify, type ReloadableLimiter } from "../access/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import type { Settings } from "../settings/index.ts";
+import type { ObserveReply } from "./response.ts";
+import { createRouter, type Router } from "./router.ts";
+import type { HttpServer } from "./server.ts";
+
+export interface RoutersOptions {
+  settings: Settings;
+  identify: Identify;
+  entrance: Pick<HttpServer, "addressOf" | "holdOpen" | "callers">;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  observe: ObserveReply | null;
+}
+
+export interface Routers {
+  gateway: Router;
+  agents: Router;
+  /** In force from the next request on. */
+  change(settings: Settings): void;
+}
+
+const WINDOW_MS = 60_000;
+/** gateway.limits.after_exceeding; the agent half slides on. */
+const CLOSING_MS = 60_000;
+/** Strangers come from as many addresses as they like. */
+const ADDRESSES_MAX = 100_000;
+
+export function createRouters(options: RoutersOptions): Routers {
+  const { entrance, clock } = options;
+  let { settings } = options;
+  const limit = (requests_max: number, rule: { closingMs: number; names_max?: number }) =>
+    createLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });
+  const { requests_per_minute, address_requests_per_minute } = settings.limits;
+  const accounts: ReloadableLimiter = limit(requests_per_minute, { closingMs: CLOSING_MS });
+  // agents.limits.request_rate
+  const keys = limit(requests_per_minute, { closingMs: 0 });
+  const addresses = limit(address_requests_per_minute, { closingMs: 0, names_max: ADDRESSES_MAX });
+
+  const { alias } = settings.service;
+  const { identify, ids, log, observe } = options;
+  const { holdOpen, callers } = entrance;
+  const common = { alias, identify, clock, ids, log, holdOpen, callers, observe };
+  return {
+    gateway: createRouter({ surface: "gateway", limiter: accounts, ...common }),
+    agents: createRouter({
+      surface: "agents",
+      limiter: keys,
+      isOpen: () => settings.agents.open,
+      isEnabled: (feature) => settings.agents[feature],
+      enforcesScope: () => settings.agents.enforce_scope,
+      limitAddress: (request) => addresses.take(entrance.addressOf(request)),
+      ...common,
+    }),
+    change(other) {
+      settings = other;
+      accounts.change(other.limits.requests_per_minute);
+      keys.change(other.limits.requests_per_minute);
+      addresses.change(other.limits.address_requests_per_minute);
+    },
+  };
+}

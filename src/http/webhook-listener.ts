@@ -1,0 +1,86 @@
+// A listener on loopback that takes whole bodies of whoever sends them: no door and no key.
+import type { Clock } from "../platform/clock.ts";
+import { ApiError } from "../platform/errors.ts";
+import { readBytes } from "./body.ts";
+import { listenError } from "./listen-error.ts";
+import { closeAfterReply, isBounded } from "./unread-body.ts";
+
+const HOST = "127.0.0.1";
+const BODY_BYTES_MAX = 1024 * 1024;
+/** Bodies that may be on their way at a time. */
+const LETTERS_MAX = 64;
+/** The refusal of a body says why; the server's own says nothing. */
+const BODY_BYTES_OUT_OF_REACH = Number.MAX_SAFE_INTEGER;
+
+/** A request whose body has come whole. */
+export interface ReceivedBody {
+  path: string;
+  headers: Headers;
+  body: Uint8Array;
+}
+
+export interface WebhookListenerOptions {
+  /** 0: a free one. */
+  port: number;
+  clock: Clock;
+  /** Looks at a letter, and says what its sender is answered. */
+  take(letter: ReceivedBody): { status: number; text: string };
+  /** A letter could not be taken: `take` threw. */
+  onFailure(failure: unknown): void;
+}
+
+export interface WebhookListener {
+  /** Where it listens: `http://127.0.0.1:4400`. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Listens at once; throws where the port cannot be had. */
+export function openWebhookListener({
+  port,
+  clock,
+  take,
+  onFailure,
+}: WebhookListenerOptions): WebhookListener {
+  let openLetters = 0;
+  const receive = async (request: Request) => {
+    if (request.method !== "POST") return answer(405, "Only POST is taken.", { allow: "POST" });
+    if (openLetters === LETTERS_MAX) return answer(503, "Too many at once: send it again.");
+    openLetters++;
+    try {
+      const body = await readBytes(request, BODY_BYTES_MAX, clock);
+      const { pathname: path } = new URL(request.url);
+      const { status, text } = take({ path, headers: request.headers, body });
+      return answer(status, text);
+    } catch (failure) {
+      if (failure instanceof ApiError) return answer(failure.status, failure.message);
+      onFailure(failure);
+      return answer(500, "It could not be taken.");
+    } finally {
+      openLetters--;
+    }
+  };
+  let server: Bun.Server<undefined>;
+  try {
+    server = Bun.serve({
+      hostname: HOST,
+      port,
+      // A second one on the same port must fail, not share it.
+      reusePort: false,
+      development: false,
+      maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
+      fetch: (request) =>
+        isBounded(request) ? receive(request) : closeAfterReply(request, receive(request), clock),
+    });
+  } catch (failure) {
+    throw listenError(failure, { host: HOST, port });
+  }
+  return { url: `http://${HOST}:${server.port}`, stop: () => server.stop(true) };
+}
+
+function answer(status: number, text: string, headers: Record<string, string> = {}): Response {
+  // These have no body, whatever would be said.
+  if (status === 204 || status === 205 || status === 304) return new Response(null, { status });
+  const type = { "content-type": "text/plain; charset=utf-8" };
+  return new Response(`${text}\n`, { status, headers: { ...type, ...headers } });
+}

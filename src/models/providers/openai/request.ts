@@ -1,0 +1,101 @@
+// Writes the headers and the body that a chat-completions server is asked with.
+import { repairJson, writeJson } from "../../../platform/json.ts";
+import type { ModelMessage, ModelRequest, ToolCall } from "../contract.ts";
+
+/** What every request to a server carries, `kind` of its kind; nothing of it is the caller's. */
+export function writeHeaders(
+  upstream: { api_key: string | null; headers: Readonly<Record<string, string>> },
+  kind: Readonly<Record<string, string>> = { "content-type": "application/json" },
+): Record<string, string> {
+  const headers: Record<string, string> = {
+    ...kind,
+    // Unpacking costs more than it saves here, and a small reply could become a huge one.
+    "accept-encoding": "identity",
+    "user-agent": "wadi",
+  };
+  // In one case, so that the operator's take the place of ours instead of joining them.
+  for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
+  if (upstream.api_key) headers.authorization = `Bearer ${upstream.api_key}`;
+  return headers;
+}
+
+/** What our own ids are, and most of those that proxies make. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * What tells one request from the others: its id and its trace, which are not secret. A caller may
+ * send any id: llama-cpp-python refuses those that are no UUID, and vLLM, which keeps its requests
+ * by them, those of two callers that both count from one.
+ */
+export function writeRequestHeaders({
+  request_id,
+  trace,
+}: Pick<ModelRequest, "request_id" | "trace">): Record<string, string> {
+  const headers: Record<string, string> = { ...trace };
+  if (UUID.test(request_id)) headers["x-request-id"] = request_id;
+  return headers;
+}
+
+/** What the settings say of a server's requests. */
+export interface RequestForm {
+  /** The model's name at the server. */
+  model: string;
+  reasoning_on: Readonly<Record<string, unknown>>;
+  reasoning_off: Readonly<Record<string, unknown>>;
+  tool_choice_by_name: boolean;
+}
+
+/**
+ * The upstream's body: only what the standard format names, and only what was asked for, over the
+ * server's own words for reasoning or not (gateway.endpoints.chat_completions.reasoning).
+ */
+export function writeRequest(request: ModelRequest, form: RequestForm): string {
+  const body: Record<string, unknown> = {
+    ...(request.reasoning ? form.reasoning_on : form.reasoning_off),
+    model: form.model,
+    messages: request.messages.map(writeMessage),
+    max_tokens: request.max_tokens,
+    ...writeTools(request, form),
+  };
+  if (request.temperature !== null) body.temperature = request.temperature;
+  // gateway.endpoints.chat_completions.top_p: 0 is the most likely token only; vLLM refuses it.
+  if (request.top_p === 0) body.temperature = 0;
+  else if (request.top_p !== null) body.top_p = request.top_p;
+  if (request.presence_penalty !== null) body.presence_penalty = request.presence_penalty;
+  if (request.frequency_penalty !== null) body.frequency_penalty = request.frequency_penalty;
+  if (request.seed !== null) body.seed = request.seed;
+  if (request.stop.length > 0) body.stop = request.stop;
+  if (request.response_format !== null) body.response_format = request.response_format;
+  if (request.stream) {
+    body.stream = true;
+    // Usage is always asked for: who pays must not depend on what the caller wants to see.
+    body.stream_options = { include_usage: true };
+  }
+  return writeJson(body);
+}
+
+function writeTools({ tools, tool_choice }: ModelRequest, { tool_choice_by_name }: RequestForm) {
+  if (tools.length === 0) return {};
+  if (tool_choice === null) return { tools };
+  if (typeof tool_choice !== "object" || tool_choice_by_name) return { tools, tool_choice };
+  // A server that does not know a choice by name has no other tool to choose.
+  const { name } = tool_choice.function;
+  return { tools: tools.filter((tool) => tool.function.name === name), tool_choice: "required" };
+}
+
+/** llama-cpp-python refuses null; vLLM, SGLang and llama.cpp make an empty text of it. */
+function writeMessage(message: ModelMessage): ModelMessage {
+  const { content, tool_calls } = message;
+  if (!tool_calls) return content === null ? { ...message, content: "" } : message;
+  return {
+    ...message,
+    content: content ?? "",
+    tool_calls: tool_calls.map(writeCall),
+  };
+}
+
+/** Templates read the arguments of earlier calls: their escapes become text there. */
+function writeCall(call: ToolCall): ToolCall {
+  const { name, arguments: json } = call.function;
+  return { ...call, function: { name, arguments: repairJson(json) } };
+}

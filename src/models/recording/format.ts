@@ -1,0 +1,119 @@
+// The form of a recording: a line that says what it is, then a line for each request answered.
+import { type Static, type TLiteral, Type } from "@sinclair/typebox";
+import type { Chunk, Completion, ModelRequest, UpstreamCode } from "../providers/contract.ts";
+
+/** What programs of another version could read otherwise gets another number. */
+export const VERSION = 1;
+/** Its replies are held in memory when it is played. */
+export const FILE_BYTES_MAX = 256 * 1024 * 1024;
+/** setTimeout takes no more than 24 days; no answer takes one. */
+const DAY_MS = 86_400_000;
+
+/** A recording cannot be made or played; the message is one sentence, and quotes none of it. */
+export class RecordingProblem extends Error {
+  override name = "RecordingProblem";
+}
+
+export const Head = Type.Object({ wadi_recording: Type.Number(), recorded_at: Type.String() });
+
+/** Since the ask. */
+const Time = Type.Number({ minimum: 0, maximum: DAY_MS });
+const Count = Type.Integer({ minimum: 0 });
+const Usage = Type.Object({
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  total_tokens: Count,
+});
+const Journey = { attempts: Type.Optional(Count), waited_ms: Type.Optional(Time) };
+
+const CODES: Record<UpstreamCode, true> = {
+  context_length_exceeded: true,
+  upstream_rate_limited: true,
+  upstream_error: true,
+  upstream_timeout: true,
+  model_unavailable: true,
+  model_offline: true,
+  client_closed_request: true,
+};
+
+const Told = Type.Object({
+  at_ms: Time,
+  piece: Type.Union([
+    Type.Object({ kind: Type.Literal("text"), text: Type.String() }),
+    Type.Object({
+      kind: Type.Literal("call"),
+      index: Count,
+      id: Type.Optional(Type.String()),
+      name: Type.Optional(Type.String()),
+      arguments: Type.String(),
+    }),
+  ]),
+});
+
+/** What stands here goes on to logs and ledgers, so it has the form of what came from there. */
+export const RecordedReply = Type.Object({
+  model: Type.String({ pattern: "^[A-Za-z0-9][\\w./:@+-]{0,127}$" }),
+  key: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  /** For people; what is looked up is the key. */
+  ask: Type.Object({}),
+  told: Type.Array(Told),
+  ended_ms: Time,
+  ending: Type.Union([
+    Type.Object({
+      ok: Type.Literal(true),
+      finish_reason: Type.String({ pattern: "^\\w{1,64}$" }),
+      usage: Usage,
+      usage_estimated: Type.Optional(Type.Literal(true)),
+      ...Journey,
+    }),
+    Type.Object({
+      ok: Type.Literal(false),
+      code: Type.Union(
+        Object.keys(CODES).map((code) => Type.Literal(code as UpstreamCode)) as [
+          TLiteral<UpstreamCode>,
+        ],
+      ),
+      elsewhere: Type.Boolean(),
+      why: Type.String({ pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]{0,500}$" }),
+      upstream_status: Type.Optional(Count),
+      prompt_tokens: Type.Optional(Count),
+      usage: Type.Optional(Usage),
+      ...Journey,
+    }),
+  ]),
+});
+
+/** One answer of one model. */
+export interface RecordedReply extends Static<typeof RecordedReply> {
+  told: { at_ms: number; piece: Chunk }[];
+  ending: Completion;
+}
+
+/** They are of one request, and differ where the same is asked again. */
+const OF_ONE_REQUEST: readonly string[] = [
+  "request_id",
+  "account",
+  "trace",
+] satisfies (keyof ModelRequest)[];
+
+/** What of an ask decides the answer. */
+export function strip(ask: ModelRequest): object {
+  return Object.fromEntries(Object.entries(ask).filter(([name]) => !OF_ONE_REQUEST.includes(name)));
+}
+
+/**
+ * The same for whoever asks the same, in whatever order the fields of its tools stand. What is null
+ * or absent counts alike, so that a field which asks learn later does not end every recording.
+ */
+export function hashRequest(ask: ModelRequest): string {
+  const said = Object.entries(strip(ask)).filter(([, value]) => value !== null);
+  return Bun.SHA256.hash(writeSorted(Object.fromEntries(said)), "hex") as string;
+}
+
+function writeSorted(value: unknown): string {
+  return JSON.stringify(value, (_, inner) => {
+    if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
+    const names = Object.keys(inner).sort();
+    return Object.fromEntries(names.map((name) => [name, inner[name]]));
+  });
+}

@@ -1,0 +1,25 @@
+// The door of the two ways out: guarded for strangers' addresses, trusted for the operator's own.
+
+export { type AllowEntry, readAllowEntry, writeAllowEntry } from "./allow-entry.ts";
+export { type ConnectionGuardOptions, guardConnections } from "./connection-guard.ts";
+export type { FetchFailure } from "./failure.ts";
+export { createGuardedEgress, type GuardedEgress, type GuardedRequest } from "./guarded.ts";
+export type { ReplyListener } from "./http-connection.ts";
+export type { ReplyHead } from "./http-head.ts";
+export type { Exchange } from "./http-pool.ts";
+export { type Address, isWithin, type Network, readAddress, readNetwork } from "./network.ts";
+export { openProcessSockets } from "./process-sockets.ts";
+export {
+  type GuardedFailure,
+  type GuardedOutcome,
+  type GuardedReply,
+  isRedirect,
+} from "./result.ts";
+export { clampRetryAfter, readRetryAfter } from "./retry-after.ts";
+export {
+  createTrustedEgress,
+  OWN_ACCOUNT,
+  type TrustedEgress,
+  type TrustedServer,
+} from "./trusted.ts";
+export { URL_CHARACTERS_MAX, type UrlCheck } from "./url.ts";

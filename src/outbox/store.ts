@@ -1,0 +1,148 @@
+// What happened, as it is told outside: written in the transaction of what it reports.
+import { type Static, Type } from "@sinclair/typebox";
+import { type Db, into, sql, store, type Tx } from "../database/index.ts";
+import { Row, Timestamp } from "../platform/schema.ts";
+import { countStored, measureRow, sumBy } from "../storage/store.ts";
+import { writeEventData } from "./event-data.ts";
+
+/** agents.events.webhook.1 */
+export type EventType =
+  | "run.completed"
+  | "run.failed"
+  | "approval.requested"
+  | "approval.decided"
+  | "trigger.fired"
+  | "webhook.test";
+
+export const OutboxRow = Type.Object({
+  id: Type.String(),
+  account_id: Type.String(),
+  type: Type.Unsafe<EventType>({ type: "string" }),
+  created_at: Timestamp("When it happened."),
+  /** JSON as it is sent: these bytes each time. */
+  data: Type.String(),
+  /** Who listens has not been given it yet. */
+  is_pending: Type.Boolean(),
+});
+export type OutboxRow = Static<typeof OutboxRow>;
+
+const CountedOutboxRow = Row(OutboxRow, { stored_bytes: Type.Integer() });
+const Freed = Type.Object({
+  account_id: Type.String(),
+  stored_bytes: Type.Integer(),
+});
+
+/** An event before its data is a text. */
+export interface OutboxEvent {
+  id: string;
+  account_id: string;
+  type: EventType;
+  at: number;
+  data: Record<string, unknown>;
+}
+
+const Count = Type.Object({ count: Type.Integer() });
+
+/** A part: writes one event inside the transaction of what it reports. */
+export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void> {
+  const { account_id } = happened;
+  const listening = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM outbox_listeners WHERE account_id = ${account_id}`,
+  );
+  const is_pending = listening!.count > 0;
+  await addEvent(tx, happened, is_pending);
+  if (is_pending) tx.tell("outbox", account_id);
+}
+
+/** A part: an event that is for one alone, who is given it in the same transaction. */
+export function recordEvent(tx: Tx, happened: OutboxEvent): Promise<void> {
+  return addEvent(tx, happened, false);
+}
+
+async function addEvent(tx: Tx, { data, at, ...event }: OutboxEvent, is_pending: boolean) {
+  const text = writeEventData(data);
+  const stored_bytes = measureRow(text);
+  const row = { ...event, created_at: at, data: text, is_pending, stored_bytes };
+  await tx.run(sql`INSERT INTO outbox ${into(CountedOutboxRow, row)}`);
+  await countStored(tx, event.account_id, "events", stored_bytes);
+}
+
+/**
+ * A part: from now on an account's events wait for whoever listens, or no longer do. What waits by
+ * then is given all the same, should it be to nobody.
+ */
+export async function setAccountListening(
+  tx: Tx,
+  account_id: string,
+  listens: boolean,
+): Promise<void> {
+  if (listens) {
+    await tx.run(
+      sql`INSERT INTO outbox_listeners (account_id) VALUES (${account_id})
+          ON CONFLICT (account_id) DO NOTHING`,
+    );
+    return;
+  }
+  await tx.run(sql`DELETE FROM outbox_listeners WHERE account_id = ${account_id}`);
+}
+
+/** A part: up to `limit` events of an account that nobody was given yet, in their order. */
+export function listPending(db: Db, account_id: string, limit: number): Promise<OutboxRow[]> {
+  return db.all(
+    OutboxRow,
+    sql`SELECT * FROM outbox WHERE account_id = ${account_id} AND is_pending = 1
+        ORDER BY created_at, id LIMIT ${limit}`,
+  );
+}
+
+/** A part: whoever listens has been given this one. */
+export async function settleEvent(tx: Tx, id: string): Promise<void> {
+  await tx.run(sql`UPDATE outbox SET is_pending = 0 WHERE id = ${id}`);
+}
+
+/** A part; undefined: it is no longer kept. */
+export function findEvent(db: Db, id: string): Promise<OutboxRow | undefined> {
+  return db.one(OutboxRow, sql`SELECT * FROM outbox WHERE id = ${id}`);
+}
+
+const Account = Type.Object({ account_id: Type.String() });
+
+export const outboxStore = store(
+  "outbox",
+  {
+    /** Events of an account in the order in which they happened. */
+    list: (db, account_id: string) =>
+      db.all(
+        OutboxRow,
+        sql`SELECT * FROM outbox WHERE account_id = ${account_id} ORDER BY created_at, id`,
+      ),
+    /** Accounts of which an event waits for who listens. */
+    listWaiting: async (db) => {
+      const rows = await db.all(
+        Account,
+        sql`SELECT DISTINCT account_id FROM outbox WHERE is_pending = 1`,
+      );
+      return rows.map(({ account_id }) => account_id);
+    },
+  },
+  {
+    /**
+     * Deletes up to `limit` events from before `until`; how many they were. What somebody has yet
+     * to be given stays, however old: nobody would ever learn of it.
+     */
+    sweep: async (tx, until: number, limit: number) => {
+      const freed = await tx.all(
+        Freed,
+        sql`DELETE FROM outbox WHERE id IN
+              (SELECT id FROM outbox WHERE created_at < ${until} AND is_pending = 0
+               ORDER BY created_at LIMIT ${limit})
+            RETURNING account_id, stored_bytes`,
+      );
+      for (const [account_id, bytes] of sumBy(freed, (row) => row.account_id)) {
+        await countStored(tx, account_id, "events", -bytes);
+      }
+      return freed.length;
+    },
+  },
+);

@@ -1,0 +1,80 @@
+// The forms of text that settings take: each reads a text or throws what the text must be.
+import { readAllowEntry, readNetwork } from "../net/index.ts";
+import { parseDuration } from "../platform/duration.ts";
+import { parseMoney } from "../platform/money.ts";
+
+/** Values here may be long or secret, so a format never quotes what it refuses. */
+export const FORMATS = {
+  duration: parseDuration,
+  retention: parseRetention,
+  money: parseMoney,
+  host: matching(/^[A-Za-z0-9.:%_-]{1,253}$/, "a host name or an address without a port"),
+  network(text: string) {
+    if (readNetwork(text)) return text;
+    throw new RangeError('must be an address, or a network such as "10.0.0.0/8"');
+  },
+  place: readAllowEntry,
+  alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
+  model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),
+  /** A name: the value itself, pasted here, mostly has characters that no name has. */
+  variable: matching(/^([A-Za-z_][A-Za-z0-9_]*)?$/, "the name of an environment variable"),
+  header: matching(/^[\t\x20-\x7e\x80-\xff]*$/, "one line of text"),
+  path: matching(/^(\/[!-"$-~]*)?$/, "empty or a path that begins with /"),
+  database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
+  link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
+  /** As browsers write it, which is compared letter by letter. */
+  origin(text: string) {
+    const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@"<>,A-Z]+$/.test(text);
+    const isWeb = /^https?:/.test(text);
+    if (isOrigin && (!isWeb || URL.parse(text)?.origin === text)) return text;
+    throw new RangeError('must be an origin in lower case, such as "https://app.example.com"');
+  },
+  upstream: readBase,
+  search: (text: string) => (text === "" ? text : readBase(text)),
+  /** What a server is asked as it stands: its query may say how deep it is to sleep. */
+  probe: (text: string) => readPlainUrl(text, "an http or https URL without user or fragment"),
+  action(text: string) {
+    if (text === "") return text;
+    const must = '"POST" or "GET" and then an http or https URL without user or fragment';
+    const [, method, url = ""] = /^(POST|GET) +(.*)$/s.exec(text) ?? [];
+    return `${method} ${readPlainUrl(url, must)}`;
+  },
+} satisfies Record<string, (text: string) => unknown>;
+
+export type FormatName = keyof typeof FORMATS;
+
+/** Milliseconds; null: for ever. */
+function parseRetention(text: string): number | null {
+  if (text === "forever") return null;
+  if (/^[1-9]\d{0,4}d$/.test(text)) return parseDuration(text);
+  throw new RangeError('must be days such as "30d", or "forever"');
+}
+
+function matching(pattern: RegExp, must: string): (text: string) => string {
+  return (text) => {
+    if (!pattern.test(text)) throw new RangeError(`must be ${must}`);
+    return text;
+  };
+}
+
+/** What paths are put behind. */
+function readBase(text: string): string {
+  const must = "an http or https URL without user, query or fragment";
+  const url = new URL(readUrl(text, must));
+  if (url.search || url.hash || url.username || url.password)
+    throw new RangeError(`must be ${must}`);
+  return text.replace(/\/+$/, "");
+}
+
+function readPlainUrl(text: string, must: string): string {
+  const { username, password, hash } = new URL(readUrl(text, must));
+  if (username || password || hash) throw new RangeError(`must be ${must}`);
+  return text;
+}
+
+function readUrl(text: string, must: string): string {
+  // Links stand in headers and in pages, so the characters that end one there are left out.
+  if (!/^https?:\/\/[^\s<>"]+$/.test(text) || !URL.canParse(text))
+    throw new RangeError(`must be ${must}`);
+  return text;
+}

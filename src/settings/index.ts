@@ -1,0 +1,21 @@
+// The program's settings: `wadi.toml`, environment and flags as one typed, checked, frozen object.
+export { describeChange, takeOver } from "./change.ts";
+export { defaultSettings, loadSettings, readSettings } from "./loader.ts";
+export { findNearest } from "./nearest.ts";
+export { SettingsError } from "./problem.ts";
+export { writeSettingsReference } from "./reference.ts";
+export type { ServiceStandIn } from "./services.ts";
+export {
+  type EmbeddingsSettings,
+  listAliases,
+  type ModelSettings,
+  SERVICES,
+  type SearchSettings,
+  type ServiceName,
+  type Settings,
+  type StartSettings,
+} from "./settings.ts";
+export { nameUnit } from "./starts.ts";
+export { placeTable } from "./table-place.ts";
+export { writeTemplate } from "./template.ts";
+export { writeValue } from "./toml.ts";

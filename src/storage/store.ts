@@ -1,0 +1,129 @@
+// Bytes that each account has stored, counted by the writes that store and delete them.
+import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { type Db, type Sql, sql, store, type Tx } from "../database/index.ts";
+import { apiError } from "../platform/errors.ts";
+import { writeRow } from "../platform/schema.ts";
+
+/**
+ * Counters of an account are several rows, so that writes of one kind never wait for another's.
+ * A webhook endpoint has its own: it goes away with the endpoint.
+ */
+export type StoredPart = "definitions" | "runs" | "events" | `webhook ${string}`;
+
+/** Size of a row beside its long texts: ids, numbers and index entries. */
+export const ROW_BYTES = 256;
+
+const Sum = Type.Object({ bytes: Type.Integer() });
+const AccountBytes = Type.Object({
+  account_id: Type.String(),
+  bytes: Type.Integer(),
+});
+
+/** Bytes of a row with these texts. */
+export function measureRow(...texts: readonly (string | null)[]): number {
+  let bytes = ROW_BYTES;
+  for (const text of texts) if (text !== null) bytes += Buffer.byteLength(text);
+  return bytes;
+}
+
+/** Bytes of a row as it is written: for rows that are seldom made. */
+export function measureWhole<S extends TObject>(schema: S, row: Static<S>): number {
+  return measureRow(...writeRow(schema, row).filter((value) => typeof value === "string"));
+}
+
+/** A scalar subquery: all bytes of an account. */
+export function sumStored(account_id: string): Sql {
+  return sql`(SELECT COALESCE(SUM(bytes), 0) FROM stored_bytes WHERE account_id = ${account_id})`;
+}
+
+async function findStored(db: Db, account_id: string): Promise<number> {
+  return (await db.one(Sum, sql`SELECT ${sumStored(account_id)} AS bytes`))!.bytes;
+}
+
+/** A part: so many bytes more, or fewer where `bytes` is negative. */
+export async function countStored(
+  tx: Tx,
+  account_id: string,
+  part: StoredPart,
+  bytes: number,
+): Promise<void> {
+  if (bytes === 0) return;
+  await tx.run(
+    sql`INSERT INTO stored_bytes (account_id, part, bytes) VALUES (${account_id}, ${part}, ${bytes})
+        ON CONFLICT (account_id, part) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes`,
+  );
+}
+
+/** A part: refuses where `bytes` more are over the account's budget. */
+export async function requireStorage(
+  db: Db,
+  account_id: string,
+  bytes: number,
+  storedMax: number,
+): Promise<void> {
+  requireStoredBytes((await findStored(db, account_id)) + bytes, storedMax);
+}
+
+/** A part: both at once, for what is seldom made and never deleted. */
+export async function storeDefinition(
+  tx: Tx,
+  account_id: string,
+  bytes: number,
+  storedMax: number,
+): Promise<void> {
+  await requireStorage(tx, account_id, bytes, storedMax);
+  await countStored(tx, account_id, "definitions", bytes);
+}
+
+export function requireStoredBytes(bytes: number, storedMax: number): void {
+  if (bytes <= storedMax) return;
+  const message =
+    `The account may store ${storedMax} bytes, and this would be over it: delete webhook ` +
+    "endpoints with many deliveries, or ask the operator for more.";
+  throw apiError("storage_limit_reached", { message });
+}
+
+/** A part: a counter goes away with what it counts. */
+export async function dropStored(tx: Tx, account_id: string, part: StoredPart): Promise<void> {
+  await tx.run(sql`DELETE FROM stored_bytes WHERE account_id = ${account_id} AND part = ${part}`);
+}
+
+/** A part: so many bytes fewer, unless the counter itself is gone. */
+export async function releaseStored(
+  tx: Tx,
+  account_id: string,
+  part: StoredPart,
+  bytes: number,
+): Promise<void> {
+  await tx.run(
+    sql`UPDATE stored_bytes SET bytes = bytes - ${bytes}
+        WHERE account_id = ${account_id} AND part = ${part}`,
+  );
+}
+
+/** Deleted rows, summed by a key, in its order: transactions lock counters alike. */
+export function sumBy<T extends { stored_bytes: number }>(
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+): [key: string, bytes: number][] {
+  const sums = new Map<string, number>();
+  for (const row of rows) sums.set(keyOf(row), (sums.get(keyOf(row)) ?? 0) + row.stored_bytes);
+  return [...sums]
+    .filter(([, bytes]) => bytes > 0)
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+export const storageStore = store(
+  "storage",
+  {
+    find: (db, account_id: string) => findStored(db, account_id),
+    /** Every account that has stored something. */
+    list: (db) =>
+      db.all(
+        AccountBytes,
+        sql`SELECT account_id, SUM(bytes) AS bytes FROM stored_bytes
+            GROUP BY account_id ORDER BY account_id`,
+      ),
+  },
+  {},
+);

@@ -1,0 +1,325 @@
+// Claims deliveries that are due, sends them and has their results written; a service.
+
+import type { Bound } from "../database/index.ts";
+import { endsWithin } from "../platform/clock.ts";
+import type { Service } from "../platform/service.ts";
+import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
+import { Sender } from "./attempt.ts";
+import { SlotPool } from "./concurrency.ts";
+import type { WebhookDeps } from "./deps.ts";
+import { DueQueue, type EndpointQueue, type KnownEndpoint } from "./due-queue.ts";
+import { HEALTHS } from "./endpoint-health.ts";
+import { FanOutWorker } from "./fan-out.ts";
+import { Recovery } from "./recovery.ts";
+import { type AttemptOutcome, skipAttempt } from "./response.ts";
+import { ResultWriter } from "./result-writer.ts";
+import type { ClaimedDelivery, ClaimResult } from "./store/claim.ts";
+import type { webhookStore } from "./store/index.ts";
+import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
+
+/** Rest after a failed claim. */
+const RETRY_MS = 1_000;
+/** Maximum queues of one claim. */
+const QUEUES_A_CLAIM = 64;
+/** Results that may wait to be written before nothing more is claimed. */
+const UNWRITTEN_MAX = 512;
+/** Least and most time until the next check of the wall clock, which may be set. */
+const WAIT_MIN_MS = 100;
+const WAIT_MAX_MS = 60_000;
+/** Time for aborted attempts to be put back at a stop. */
+const GRACE_MS = 1_000;
+/** Maximum deliveries that are claimed and not over, of healthy endpoints and of all others. */
+const HEALTHY_SLOTS = 64;
+const UNPROVEN_SLOTS = 32;
+
+export interface DeliveryStats {
+  sending: number;
+  /** Attempts since the start of the process. */
+  attempts: Readonly<Record<AttemptOutcome, number>>;
+}
+
+interface PlannedClaim {
+  queue: EndpointQueue;
+  pool: SlotPool;
+  count: number;
+}
+
+export class DeliveryWorker implements Service {
+  readonly name = "webhooks";
+  readonly #deps: WebhookDeps;
+  readonly #store: Bound<typeof webhookStore>;
+  readonly #queue: DueQueue;
+  readonly #healthy = new SlotPool(HEALTHY_SLOTS);
+  /** For endpoints that are new, fail or are slow. */
+  readonly #unproven = new SlotPool(UNPROVEN_SLOTS);
+  readonly #sender: Sender;
+  readonly #fanOut: FanOutWorker;
+  readonly #results: ResultWriter;
+  readonly #recovery: Recovery;
+  readonly #claims: WorkerLoop;
+  /** Deliveries of this process, from the claim until their result is written. */
+  readonly #inHand = new Set<string>();
+  /** Endpoints with claimed deliveries that are not begun. */
+  readonly #ready = new Set<KnownEndpoint>();
+  readonly #sending = new Map<AbortController, Promise<void>>();
+  readonly #attempts = { delivered: 0, rejected: 0, timeout: 0, unreachable: 0 };
+  readonly #unlisten: (() => void)[] = [];
+  #isStopping = false;
+
+  constructor(deps: WebhookDeps, store: Bound<typeof webhookStore>) {
+    const { clock, log, process } = deps;
+    this.#deps = deps;
+    this.#store = store;
+    this.#queue = new DueQueue(clock);
+    this.#sender = new Sender(deps, store);
+    this.#fanOut = new FanOutWorker(deps, store);
+    this.#results = new ResultWriter({
+      deps,
+      store,
+      onWritten: (group, failed) => this.#onWritten(group, failed),
+    });
+    this.#recovery = new Recovery({
+      deps,
+      store,
+      queue: this.#queue,
+      isInHand: (id) => this.#inHand.has(id),
+      onFound: () => this.wake(),
+    });
+    this.#claims = new WorkerLoop({
+      clock,
+      retryMs: RETRY_MS,
+      work: () => this.#claim(),
+      onError: (error) => log.error("webhooks: deliveries could not be claimed", { error }),
+    });
+    process.join({
+      takeUp: (isDead) => this.#recovery.reclaim(isDead),
+      onLost: () => this.#drop(),
+      onSign: () => {
+        this.#recovery.checkClock();
+        this.wake();
+      },
+    });
+  }
+
+  start(): void {
+    const listen = (channel: string, announce: (id: string) => void) =>
+      this.#unlisten.push(
+        this.#deps.database.listen(channel, (id) => {
+          if (id === null) return this.#recovery.scan();
+          announce(id);
+          this.wake();
+        }),
+      );
+    listen("webhooks.due", (id) => this.#queue.announce(id));
+    listen("webhooks.endpoint", (id) => this.#queue.resume(id));
+    this.#fanOut.start();
+    this.#recovery.scan();
+  }
+
+  async stop(deadline_ms: number): Promise<void> {
+    const { clock } = this.#deps;
+    this.#isStopping = true;
+    for (const unlisten of this.#unlisten.splice(0)) unlisten();
+    const over = Promise.all([this.#fanOut.stop(), this.#recovery.stop(), this.#drain()]);
+    const isOver = over.then(() => {});
+    if (!(await endsWithin(clock, deadline_ms, isOver))) {
+      this.#abort();
+      await endsWithin(clock, GRACE_MS, isOver);
+    }
+    void this.#results.stop();
+  }
+
+  /** Claims again: something is due, a slot is free, or settings changed. */
+  wake(): void {
+    this.#sendReady();
+    this.#claims.wake();
+  }
+
+  stats(): DeliveryStats {
+    return { sending: this.#sending.size, attempts: this.#attempts };
+  }
+
+  async #claim(): Promise<NextPass> {
+    const { clock, process } = this.#deps;
+    if (!this.#isOn() || this.#results.count > UNWRITTEN_MAX) return "on_wake";
+    await this.#loadUnknown();
+    const plan = this.#plan();
+    if (plan.length === 0) return this.#waitForDue();
+    const { epoch } = process;
+    const requests = plan.map(({ queue, count }) => {
+      return { webhookId: queue.endpoint.id, queue: queue.number, count };
+    });
+    let results: readonly ClaimResult[] | undefined;
+    try {
+      const claimed = await this.#store.claim(epoch, requests, clock.now());
+      // Taken for dead meanwhile, this process has lost what it claimed.
+      if (epoch === process.epoch) results = claimed;
+    } finally {
+      for (const [at, planned] of plan.entries()) this.#endClaim(planned, results, at);
+    }
+    this.#sendReady();
+    return "now";
+  }
+
+  async #loadUnknown(): Promise<void> {
+    for (let id = this.#queue.takeUnknown(); id; id = this.#queue.takeUnknown()) {
+      try {
+        const endpoint = await this.#store.findWaiting(id);
+        if (endpoint) this.#queue.load(endpoint);
+      } catch (error) {
+        this.#queue.recheck(id);
+        throw error;
+      }
+    }
+  }
+
+  #plan(): PlannedClaim[] {
+    const plan: PlannedClaim[] = [];
+    for (const health of HEALTHS) {
+      const listed = health === "healthy" ? this.#healthy : this.#unproven;
+      for (const queue of this.#queue.due(health)) {
+        if (listed.isFull || plan.length === QUEUES_A_CLAIM) break;
+        const { endpoint } = queue;
+        const pool = endpoint.health.isStalled() ? this.#unproven : listed;
+        // Claim ahead while slots are plenty, so that a quick endpoint never waits for a claim.
+        const ahead = pool === this.#healthy && pool.isRoomy ? 2 : 1;
+        const wanted = ahead * endpoint.health.concurrency - endpoint.claims;
+        const count = Math.min(wanted, pool.freeFor(endpoint.accountId));
+        if (count <= 0) continue;
+        this.#take(endpoint, pool, count);
+        this.#queue.beginClaim(queue);
+        plan.push({ queue, pool, count });
+      }
+    }
+    return plan;
+  }
+
+  #endClaim(
+    { queue, pool, count }: PlannedClaim,
+    results: readonly ClaimResult[] | undefined,
+    at: number,
+  ): void {
+    const { endpoint } = queue;
+    const rows = results?.[at]?.rows ?? [];
+    this.#take(endpoint, pool, rows.length - count);
+    for (const delivery of rows) {
+      this.#inHand.add(delivery.id);
+      endpoint.ready.push({ delivery, pool });
+    }
+    if (rows.length > 0) this.#ready.add(endpoint);
+    const nextDueAt = results?.[at]?.nextDueAt ?? Number.POSITIVE_INFINITY;
+    this.#queue.endClaim(queue, results && nextDueAt);
+  }
+
+  #waitForDue(): NextPass {
+    const { nextDueAt } = this.#queue;
+    if (nextDueAt === Number.POSITIVE_INFINITY) return "on_wake";
+    const waitMs = nextDueAt - this.#deps.clock.now();
+    return { inMs: Math.max(WAIT_MIN_MS, Math.min(waitMs, WAIT_MAX_MS)) };
+  }
+
+  #sendReady(): void {
+    if (this.#isStopping) this.#putBackAll();
+    if (!this.#isOn()) return;
+    for (const endpoint of this.#ready) {
+      const { health, ready } = endpoint;
+      while (ready.length > 0 && health.inFlight < health.concurrency) {
+        const { delivery, pool } = ready.shift()!;
+        this.#begin(endpoint, delivery, pool);
+      }
+      if (ready.length === 0) this.#ready.delete(endpoint);
+    }
+  }
+
+  #begin(endpoint: KnownEndpoint, delivery: ClaimedDelivery, pool: SlotPool): void {
+    const controller = new AbortController();
+    const sending = this.#send(endpoint, delivery, pool, controller).catch((error) =>
+      this.#deps.log.error("webhooks: an attempt could not be finished", { error }),
+    );
+    this.#sending.set(controller, sending);
+  }
+
+  async #send(
+    endpoint: KnownEndpoint,
+    delivery: ClaimedDelivery,
+    pool: SlotPool,
+    controller: AbortController,
+  ): Promise<void> {
+    const attempt = endpoint.health.begin();
+    const { result, outcome, pauses } = await this.#sender.send(delivery, controller.signal);
+    this.#sending.delete(controller);
+    this.#take(endpoint, pool, -1);
+    endpoint.health.end(attempt, outcome);
+    if (outcome !== "none") this.#attempts[outcome] += 1;
+    if (pauses) this.#queue.pause(endpoint);
+    else this.#queue.place(endpoint);
+    // Deliveries that were claimed ahead of a failure would keep slots of healthy endpoints.
+    if (pauses || endpoint.health.get() === "failing") this.#putBack(endpoint);
+    // The result and the claim that follows share a commit.
+    this.#results.add(result);
+    this.wake();
+  }
+
+  #onWritten(group: readonly AttemptResult[], failed: readonly FailedEndpoint[]): void {
+    const disabled = new Set(failed.map(({ webhookId }) => webhookId));
+    for (const result of group) {
+      const { kind, deliveryId, webhookId } = result;
+      this.#inHand.delete(deliveryId);
+      if ("nextAttemptAt" in result) {
+        this.#queue.expect({ webhookId, queue: 1 }, result.nextAttemptAt);
+      }
+      if (kind === "released") this.#queue.recheck(webhookId);
+      // A gone endpoint that was changed meanwhile is not disabled.
+      if (kind === "gone" && !disabled.has(webhookId)) this.#queue.resume(webhookId);
+    }
+    this.wake();
+  }
+
+  /** Resolves once what is under way has ended and is written. */
+  async #drain(): Promise<void> {
+    this.#putBackAll();
+    await this.#claims.stop();
+    await Promise.all(this.#sending.values());
+    await this.#results.flush();
+  }
+
+  /** Forgets every delivery: they belong to other processes now. */
+  #drop(): void {
+    for (const endpoint of this.#ready) this.#takeReady(endpoint);
+    this.#abort();
+    this.#inHand.clear();
+    this.#recovery.scan();
+  }
+
+  #abort(): void {
+    for (const controller of this.#sending.keys()) controller.abort();
+  }
+
+  #putBackAll(): void {
+    for (const endpoint of this.#ready) this.#putBack(endpoint);
+  }
+
+  #putBack(endpoint: KnownEndpoint): void {
+    for (const delivery of this.#takeReady(endpoint)) {
+      this.#results.add(skipAttempt(delivery, "released"));
+    }
+  }
+
+  #takeReady(endpoint: KnownEndpoint): ClaimedDelivery[] {
+    this.#ready.delete(endpoint);
+    return endpoint.ready.splice(0).map(({ delivery, pool }) => {
+      this.#take(endpoint, pool, -1);
+      return delivery;
+    });
+  }
+
+  #isOn(): boolean {
+    return this.#deps.settings().agents.webhooks;
+  }
+
+  /** Takes slots for an endpoint; a negative count gives them back. */
+  #take(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
+    endpoint.claims += count;
+    pool.take(endpoint.accountId, count);
+  }
+}

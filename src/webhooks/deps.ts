@@ -1,0 +1,25 @@
+// What the module is given; each constructor picks what it needs.
+
+import type { Process } from "../cluster/index.ts";
+import type { SecretStore } from "../crypto/index.ts";
+import type { Database } from "../database/index.ts";
+import type { GuardedEgress } from "../net/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import type { Settings } from "../settings/index.ts";
+import type { DiskSpace } from "../storage/index.ts";
+
+export interface WebhookDeps {
+  database: Database;
+  egress: Pick<GuardedEgress, "judge" | "request">;
+  /** Deliveries are claimed under its number. */
+  process: Pick<Process, "epoch" | "join">;
+  clock: Clock;
+  disk: Pick<DiskSpace, "require">;
+  ids: Ids;
+  log: Log;
+  secrets: SecretStore;
+  /** Settings in force now; a reload may change them. */
+  settings(): Settings;
+}

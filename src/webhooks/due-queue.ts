@@ -1,0 +1,197 @@
+// Which endpoints have something due, as far as this process knows; they take turns.
+import type { Clock } from "../platform/clock.ts";
+import type { SlotPool } from "./concurrency.ts";
+import { EndpointHealth, type HealthLevel } from "./endpoint-health.ts";
+import type { ClaimedDelivery, QueueKey, QueueNumber, WaitingEndpoint } from "./store/claim.ts";
+
+/** Interval between two checks of what has become due by the clock. */
+const CHECK_EVERY_MS = 100;
+/** Endpoints kept in memory before those without deliveries are dropped. */
+const ENDPOINTS_KEPT = 10_000;
+
+export interface KnownEndpoint {
+  readonly id: string;
+  readonly accountId: string;
+  readonly health: EndpointHealth;
+  /** Nothing can be sent to it until it changes or is scanned again. */
+  isPaused: boolean;
+  /** Deliveries that are being claimed, are ready or being sent. */
+  claims: number;
+  /** Claimed deliveries that are not begun. */
+  readonly ready: { delivery: ClaimedDelivery; pool: SlotPool }[];
+  readonly queues: readonly [EndpointQueue, EndpointQueue];
+}
+
+/** The first attempts of one endpoint, or its retries. */
+export interface EndpointQueue {
+  readonly endpoint: KnownEndpoint;
+  readonly number: QueueNumber;
+  /** Wall time; Infinity while nothing is known to wait. */
+  dueAt: number;
+  /** The same for announcements during a claim, which may have missed them. */
+  announcedAt: number;
+  isClaiming: boolean;
+}
+
+export class DueQueue {
+  readonly #clock: Clock;
+  readonly #endpoints = new Map<string, KnownEndpoint>();
+  readonly #unknown = new Set<string>();
+  readonly #due: Record<HealthLevel, Set<EndpointQueue>> = {
+    healthy: new Set(),
+    new: new Set(),
+    failing: new Set(),
+  };
+  readonly #later = new Set<EndpointQueue>();
+  #dropIdleAt = ENDPOINTS_KEPT;
+  #nextDueAt = Number.POSITIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Wall time at which something is due next; Infinity while nothing is known to wait. */
+  get nextDueAt(): number {
+    return this.#nextDueAt;
+  }
+
+  /** Queues in which something is due and not being claimed, in the order of their turns. */
+  due(health: HealthLevel): Iterable<EndpointQueue> {
+    this.#checkLater();
+    return this.#due[health];
+  }
+
+  /** Notes that an endpoint has a first attempt due. */
+  announce(webhookId: string): void {
+    this.expect({ webhookId, queue: 0 }, Number.NEGATIVE_INFINITY);
+  }
+
+  /** Notes that something is due at `at` which no queue may know of. */
+  expect({ webhookId, queue }: QueueKey, at: number): void {
+    const endpoint = this.#endpoints.get(webhookId);
+    if (endpoint) this.#expect(endpoint.queues[queue], at);
+    else this.#unknown.add(webhookId);
+  }
+
+  /** Notes that anything of an endpoint may be due. */
+  recheck(webhookId: string): void {
+    this.expect({ webhookId, queue: 0 }, Number.NEGATIVE_INFINITY);
+    this.expect({ webhookId, queue: 1 }, Number.NEGATIVE_INFINITY);
+  }
+
+  pause(endpoint: KnownEndpoint): void {
+    endpoint.isPaused = true;
+    this.place(endpoint);
+  }
+
+  resume(webhookId: string): void {
+    const endpoint = this.#endpoints.get(webhookId);
+    if (endpoint) endpoint.isPaused = false;
+    this.recheck(webhookId);
+    if (endpoint) this.place(endpoint);
+  }
+
+  /** Takes an endpoint that was announced and must be read first. */
+  takeUnknown(): string | undefined {
+    const [id] = this.#unknown;
+    if (id !== undefined) this.#unknown.delete(id);
+    return id;
+  }
+
+  /** Adopts what the database says of an endpoint. */
+  load({ id, account_id, first_due_at, retry_due_at, ...record }: WaitingEndpoint): void {
+    const endpoint = this.#endpoints.get(id) ?? this.#add(id, account_id);
+    endpoint.isPaused = false;
+    endpoint.health.load(record);
+    if (first_due_at !== null) this.#expect(endpoint.queues[0], first_due_at);
+    if (retry_due_at !== null) this.#expect(endpoint.queues[1], retry_due_at);
+    this.place(endpoint);
+  }
+
+  beginClaim(queue: EndpointQueue): void {
+    queue.isClaiming = true;
+    queue.announcedAt = Number.POSITIVE_INFINITY;
+    this.#place(queue);
+  }
+
+  /** Ends a claim; `nextDueAt` is what the database says of the queue, if it was read. */
+  endClaim(queue: EndpointQueue, nextDueAt?: number): void {
+    queue.isClaiming = false;
+    if (nextDueAt !== undefined) queue.dueAt = Math.min(nextDueAt, queue.announcedAt);
+    this.place(queue.endpoint);
+  }
+
+  /** Moves an endpoint's queues to where they belong now. */
+  place(endpoint: KnownEndpoint): void {
+    for (const queue of endpoint.queues) this.#place(queue);
+  }
+
+  #place(queue: EndpointQueue): void {
+    const target = this.#findSet(queue);
+    // A queue that need not move keeps its turn.
+    if (target?.has(queue)) return;
+    for (const set of [...Object.values(this.#due), this.#later]) set.delete(queue);
+    target?.add(queue);
+  }
+
+  #findSet(queue: EndpointQueue): Set<EndpointQueue> | undefined {
+    if (queue.isClaiming || queue.endpoint.isPaused) return undefined;
+    if (queue.dueAt === Number.POSITIVE_INFINITY) return undefined;
+    if (queue.dueAt <= this.#clock.now()) return this.#due[healthOf(queue)];
+    this.#nextDueAt = Math.min(this.#nextDueAt, queue.dueAt);
+    return this.#later;
+  }
+
+  #expect(queue: EndpointQueue, at: number): void {
+    if (queue.isClaiming) queue.announcedAt = Math.min(queue.announcedAt, at);
+    if (at >= queue.dueAt) return;
+    queue.dueAt = at;
+    this.#place(queue);
+  }
+
+  #checkLater(): void {
+    const { now, monotonic } = this.#clock;
+    if (this.#nextDueAt > now() || monotonic() - this.#checkedAt < CHECK_EVERY_MS) return;
+    this.#checkedAt = monotonic();
+    this.#nextDueAt = Number.POSITIVE_INFINITY;
+    for (const queue of [...this.#later]) this.#place(queue);
+  }
+
+  #add(id: string, accountId: string): KnownEndpoint {
+    if (this.#endpoints.size >= this.#dropIdleAt) this.#dropIdle();
+    const createQueue = (number: QueueNumber): EndpointQueue => ({
+      number,
+      dueAt: Number.POSITIVE_INFINITY,
+      announcedAt: Number.POSITIVE_INFINITY,
+      isClaiming: false,
+      get endpoint() {
+        return endpoint;
+      },
+    });
+    const endpoint: KnownEndpoint = {
+      id,
+      accountId,
+      health: new EndpointHealth(this.#clock),
+      isPaused: false,
+      claims: 0,
+      ready: [],
+      queues: [createQueue(0), createQueue(1)],
+    };
+    this.#endpoints.set(id, endpoint);
+    return endpoint;
+  }
+
+  #dropIdle(): void {
+    for (const [id, { claims, isPaused, queues }] of this.#endpoints) {
+      const isIdle = queues.every(({ dueAt }) => dueAt === Number.POSITIVE_INFINITY);
+      if (isIdle && claims === 0 && !isPaused) this.#endpoints.delete(id);
+    }
+    this.#dropIdleAt = Math.max(ENDPOINTS_KEPT, 2 * this.#endpoints.size);
+  }
+}
+
+/** Retries never take slots of healthy endpoints. */
+function healthOf({ endpoint, number }: EndpointQueue): HealthLevel {
+  return number === 1 ? "failing" : endpoint.health.get();
+}

@@ -1,0 +1,107 @@
+// Turns pending events into deliveries for the endpoints that selected them; accounts take turns.
+import type { Bound } from "../database/index.ts";
+import { outboxStore } from "../outbox/index.ts";
+import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
+import type { WebhookDeps } from "./deps.ts";
+import type { Backlog, FanOutBatch } from "./store/fan-out.ts";
+import type { webhookStore } from "./store/index.ts";
+
+/** Maximum events of one transaction. */
+const EVENTS_A_BATCH = 200;
+
+/** Rest after a failed write or listing. */
+const RETRY_MS = 1_000;
+
+export type BatchFactory = () => FanOutBatch;
+
+export function createBatchFactory(
+  deps: Pick<WebhookDeps, "ids" | "clock" | "settings">,
+): BatchFactory {
+  const { ids, clock, settings } = deps;
+  return () => ({
+    limit: EVENTS_A_BATCH,
+    firstId: ids.uuid(),
+    now: clock.now(),
+    waitingMax: settings().limits.waiting_deliveries,
+  });
+}
+
+/** Repeats a write that must fan out pending events first, until none are left. */
+export async function fanOutFirst<T extends { kind: string }>(
+  write: () => Promise<T | Backlog>,
+): Promise<T> {
+  for (;;) {
+    const written = await write();
+    if (written.kind !== "backlog") return written as T;
+  }
+}
+
+type FanOutDeps = Pick<WebhookDeps, "database" | "clock" | "ids" | "log" | "settings">;
+type FanOutStore = Pick<Bound<typeof webhookStore>, "fanOut">;
+
+export class FanOutWorker {
+  readonly #database: WebhookDeps["database"];
+  readonly #outbox: Pick<Bound<typeof outboxStore>, "listWaiting">;
+  readonly #store: FanOutStore;
+  readonly #createBatch: BatchFactory;
+  readonly #loop: WorkerLoop;
+  /** Accounts with pending events, in the order of their turns. */
+  readonly #accounts = new Set<string>();
+  #isListingDue = true;
+  #unlisten = () => {};
+
+  constructor(deps: FanOutDeps, store: FanOutStore) {
+    const { database, clock, log } = deps;
+    this.#database = database;
+    this.#outbox = database.bind(outboxStore);
+    this.#store = store;
+    this.#createBatch = createBatchFactory(deps);
+    this.#loop = new WorkerLoop({
+      clock,
+      retryMs: RETRY_MS,
+      work: () => this.#pass(),
+      onError: (error) => log.error("webhooks: events could not be fanned out", { error }),
+    });
+  }
+
+  start(): void {
+    this.#unlisten = this.#database.listen("outbox", (accountId) => {
+      if (accountId === null) this.#isListingDue = true;
+      else this.#accounts.add(accountId);
+      this.#loop.wake();
+    });
+    this.#loop.wake();
+  }
+
+  /** Resolves once nothing is being written. */
+  async stop(): Promise<void> {
+    this.#unlisten();
+    await this.#loop.stop();
+  }
+
+  /** Writes one batch of one account. */
+  async #pass(): Promise<NextPass> {
+    if (this.#isListingDue) await this.#list();
+    const [accountId] = this.#accounts;
+    if (accountId === undefined) return "on_wake";
+    // Removed before the write, which may miss events announced from now on.
+    this.#accounts.delete(accountId);
+    let isDone = false;
+    try {
+      isDone = await this.#store.fanOut(accountId, this.#createBatch());
+    } finally {
+      if (!isDone) this.#accounts.add(accountId);
+    }
+    return "now";
+  }
+
+  async #list(): Promise<void> {
+    this.#isListingDue = false;
+    try {
+      for (const accountId of await this.#outbox.listWaiting()) this.#accounts.add(accountId);
+    } catch (error) {
+      this.#isListingDue = true;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+// Opens webhooks: their routes, the worker that sends, its metrics, and the sweeps of old rows.
+import type { Router } from "../http/index.ts";
+import type { Metrics } from "../platform/metrics.ts";
+import type { Service } from "../platform/service.ts";
+import { type Sweep, sweepRows } from "../retention/index.ts";
+import { Deliveries } from "./deliveries.ts";
+import { type DeliveryStats, DeliveryWorker } from "./delivery-worker.ts";
+import type { WebhookDeps } from "./deps.ts";
+import { Endpoints } from "./endpoints.ts";
+import { ATTEMPT_OUTCOMES } from "./response.ts";
+import { openWebhookRoutes } from "./routes.ts";
+import { webhookStore } from "./store/index.ts";
+
+export interface Webhooks {
+  /** In the order of their start. */
+  services: readonly Service[];
+  /** Adopts changed settings. */
+  change(): void;
+  stats(): DeliveryStats;
+}
+
+/** agents.endpoints.webhooks.p1 */
+export function openWebhooks(door: Router, deps: WebhookDeps): Webhooks {
+  const { clock, database, disk } = deps;
+  const endpoints = new Endpoints(deps);
+  const deliveries = new Deliveries(deps);
+  openWebhookRoutes(door, { endpoints, deliveries, clock, disk });
+  const worker = new DeliveryWorker(deps, database.bind(webhookStore));
+  return { services: [worker], change: () => worker.wake(), stats: () => worker.stats() };
+}
+
+export function registerWebhookMetrics(metrics: Metrics, stats: () => DeliveryStats): void {
+  metrics.gauge(
+    { name: "wadi_webhooks_sending", help: "Deliveries being sent by this process." },
+    (set) => set(stats().sending),
+  );
+  metrics.total(
+    {
+      name: "wadi_webhook_attempts_total",
+      help:
+        "Attempts at deliveries by outcome: delivered; rejected (not a 2xx); timeout; " +
+        "unreachable (no response).",
+      labels: ["end"],
+    },
+    (set) => {
+      const { attempts } = stats();
+      for (const end of ATTEMPT_OUTCOMES) set(attempts[end], { end });
+    },
+  );
+}
+
+export function createDeliverySweeps({
+  database,
+  settings,
+}: Pick<WebhookDeps, "database"> & {
+  settings(): Pick<ReturnType<WebhookDeps["settings"]>, "retention">;
+}): Sweep[] {
+  const store = database.bind(webhookStore);
+  return [
+    {
+      what: "deliveries of deleted endpoints",
+      run: (_now, isStopping) => sweepRows(isStopping, store.sweepGone),
+    },
+    {
+      what: "deliveries",
+      async run(now, isStopping) {
+        const { events } = settings().retention;
+        if (events === null) return 0;
+        return sweepRows(isStopping, (limit) => store.sweep(now - events, limit));
+      },
+    },
+  ];
+}

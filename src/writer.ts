@@ -1,5 +1,0 @@
-// The second entry point of the binary: a Worker that serves the writes of every store.
-import { serveWrites } from "./platform/database/index.ts";
-import { stores } from "./stores.ts";
-
-serveWrites(stores);

@@ -1,0 +1,131 @@
+// The operator's verbs of approvals: lists of all accounts, one with what it is about, a decision.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { AdminError } from "../../src/admin/index.ts";
+import { bringTo, readHistory } from "../spec/agents/approvals-front.ts";
+import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { register } from "../spec/agents/tools-bodies.ts";
+import { KEY } from "../support/app.ts";
+
+const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
+const ANY = { account: null, status: null, limit: 20 };
+const REASON = "It is right.";
+
+let front: RunsFront;
+beforeAll(async () => {
+  front = await startRuns();
+});
+afterAll(() => front.app.stop(0));
+
+const verbs = () => front.app.admin.approvals;
+const decide = (id: string, decision: "approved" | "rejected", reason: string | null = null) =>
+  verbs().decide(id, { decision, reason, by: "ada" });
+
+test("agents.does.approval: approvals of all accounts are listed newest first, or of an account or a status, without their arguments", async () => {
+  await using own = await startRuns();
+  const { approvals } = own.app.admin;
+  const made: Json[] = [];
+  for (const state of ["pending", "approved", "pending", "rejected"]) {
+    made.unshift((await bringTo(own, state)).approval);
+    await own.clock.advance(1_000);
+  }
+  const found = await approvals.list(ANY);
+  expect(found.map(({ id, account, status }) => [id, account, status])).toEqual(
+    made.map(({ id, status }) => [id, "dev", status]),
+  );
+  expect(found[0]).toMatchObject({ tool: "send_letter", risk: "write", why: ["write"] });
+  expect(Object.keys(found[0]!)).not.toContain("arguments");
+  const idsOf = async (wish: object) =>
+    (await approvals.list({ ...ANY, ...wish })).map(({ id }) => id);
+  expect(await idsOf({ status: "pending" })).toEqual([made[1]!.id, made[3]!.id]);
+  expect(await idsOf({ limit: 3 })).toEqual(made.slice(0, 3).map(({ id }) => id));
+  expect(await idsOf({ account: "dev", status: "rejected" })).toEqual([made[0]!.id]);
+  expect(await idsOf({ account: "other" })).toEqual([]);
+  expect(approvals.list({ ...ANY, account: "othr" })).rejects.toThrow('did you mean "other"?');
+});
+
+test("a long list is read to the end of what was asked for", async () => {
+  await using own = await startRuns({ limits: "active_runs = 1_000" });
+  for (let i = 0; i < 120; i++) await bringTo(own, "pending");
+  const { approvals } = own.app.admin;
+  const all = await approvals.list({ ...ANY, limit: 10_000 });
+  expect(new Set(all.map(({ id }) => id)).size).toBe(120);
+  expect((await approvals.list({ ...ANY, limit: 100 })).map(({ id }) => id)).toEqual(
+    all.slice(0, 100).map(({ id }) => id),
+  );
+});
+
+test("an approval is shown with its owner, its agent and what its run was asked", async () => {
+  const { approval } = await bringTo(front, "pending");
+  const shown = await verbs().show(approval.id.toUpperCase());
+  expect(shown.approval).toMatchObject({ id: approval.id, arguments: { to: "x" } });
+  expect(shown.setting).toEqual({
+    ...{ account: "dev", agent_name: "Clerk", run_status: "waiting_approval" },
+    ...{ run_message: "Hello", tool_description: null, tool_endpoint: null },
+  });
+});
+
+test("of a tool that its owner registered it is shown what it is and where the arguments go", async () => {
+  await using own = await startRuns();
+  await register(own, { name: "send_letter" });
+  const { approval } = await bringTo(own, "pending");
+  const { setting } = await own.app.admin.approvals.show(approval.id);
+  expect(setting).toMatchObject({
+    tool_description: "Sends a letter.",
+    tool_endpoint: "https://api.example.com/letters",
+  });
+});
+
+test("agents.states.p6 agents.authentication.5: an operator decides of whichever account's, also beside the key that started the run, and the history says who", async () => {
+  for (const [decision, status] of [
+    ["approved", "running"],
+    ["rejected", "running"],
+  ] as const) {
+    const { approval, run } = await bringTo(front, "pending", KEY);
+    const decided = await decide(approval.id.toUpperCase(), decision, REASON);
+    expect(decided).toMatchObject({
+      was_decided: false,
+      approval: {
+        ...{ id: approval.id, status: decision, reason: REASON },
+        decided_by: { kind: "operator", id: "ada" },
+      },
+    });
+    const shown = await front.read(`/v1/approvals/${approval.id}`);
+    expect(shown).toMatchObject({ decided_by: { kind: "operator", id: "ada" }, reason: REASON });
+    expect(await readHistory(front, approval)).toEqual({
+      ...{ events: ["requested", decision], shown: [approval, shown] },
+    });
+    expect((await front.read(`/v1/runs/${run.id}`)).status).toBe(status);
+  }
+});
+
+test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: the same again changes nothing, and what the table refuses is refused in a sentence", async () => {
+  const { approval } = await bringTo(front, "approved");
+  expect(await decide(approval.id, "approved", "again")).toMatchObject({
+    ...{ was_decided: true, approval: { reason: null, decided_by: { kind: "key" } } },
+  });
+  const sentences = {
+    approved: "it was already decided the other way",
+    overdue: "nobody decided it in time, and it has expired",
+    expired: "nobody decided it in time, and it has expired",
+    cancelled: "its run has ended, and it was closed with it",
+  };
+  for (const [state, sentence] of Object.entries(sentences)) {
+    const { id } = (await bringTo(front, state)).approval;
+    const refused = await decide(id, "rejected").catch((why: unknown) => why);
+    expect(refused).toBeInstanceOf(AdminError);
+    const how = `\`wadi approvals show ${id}\` tells more`;
+    expect((refused as Error).message).toBe(`${sentence}: ${how}`);
+  }
+});
+
+test("what is no approval's id is not said again, and one of none is", async () => {
+  for (const verb of [verbs().show, (id: string) => decide(id, "approved")]) {
+    const secret = verb("svc_sk_secret");
+    await expect(secret).rejects.toThrow(
+      "that is no approval's id: `wadi approvals list` shows them",
+    );
+    await expect(secret).rejects.toBeInstanceOf(AdminError);
+    const unknown = `there is no approval "${UNKNOWN}": see \`wadi approvals list\``;
+    await expect(verb(UNKNOWN)).rejects.toThrow(unknown);
+  }
+});

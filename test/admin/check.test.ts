@@ -1,0 +1,317 @@
+// A check finds what would not serve, and changes nothing.
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CheckRow, checkInstallation, openAdmin } from "../../src/admin/index.ts";
+import { readSettings } from "../../src/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import { createSeededIds } from "../support/ids.ts";
+import {
+  type ModelServer,
+  type Routes,
+  refuse,
+  startModelServer,
+  vllm,
+} from "../support/model-servers.ts";
+
+const place = mkdtempSync(join(tmpdir(), "wadi-check-"));
+afterAll(() => rmSync(place, { recursive: true }));
+const clock = createManualClock();
+const started: ModelServer[] = [];
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.stop();
+});
+
+/** Servers in these tests tell the time of the manual clock. */
+const start = (routes: Routes, apart_ms = 0): ModelServer => {
+  const list = routes["GET /v1/models"]!;
+  const date = new Date(clock.now() + apart_ms).toUTCString();
+  const server = startModelServer({
+    ...routes,
+    "GET /v1/models": async (body, request) =>
+      Response.json(await list(body, request), { headers: { date } }),
+  });
+  started.push(server);
+  return server;
+};
+const model = (id: string, urls: readonly string[], more = "") => `
+[[models]]
+id = "${id}"
+[models.upstream]
+kind = "openai"
+urls = ${JSON.stringify(urls)}
+model = "Qwen/Qwen3-32B"
+${more}
+`;
+const check = (text: string, data = join(place, "absent"), env = {}): Promise<CheckRow[]> =>
+  checkInstallation({
+    settings: readSettings(text, "wadi.toml", env, {}),
+    settings_name: "wadi.toml",
+    place: { kind: "sqlite", file: join(data, "wadi.db") },
+    data_name: data,
+    secrets_key_file: join(data, "secrets.key"),
+    clock,
+    ids: createSeededIds(),
+  });
+const ofModels = (rows: readonly CheckRow[]) => rows.filter(({ what }) => what === "model");
+const find = (rows: readonly CheckRow[], what: CheckRow["what"]) =>
+  rows.find((row) => row.what === what)!;
+
+describe("the servers of the models", () => {
+  test("one that serves is ok, with what it has and how long a token took", async () => {
+    const { root } = start(vllm());
+    const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
+    expect(row).toMatchObject({ status: "ok", name: "qwen", url: `${root}/v1` });
+    expect(row!.says).toMatch(/^one token in \d+ ms, listed, healthy, counts tokens$/);
+  });
+
+  test("one whose health the gateway would believe to be bad fails, although it answers", async () => {
+    const { root } = start(vllm({ "GET /health": () => refuse(503, "sick") }));
+    const owned = (more: string) => model("qwen", [`${root}/v1`], more);
+    const own = (text: string) => text.replace("[models.up", "self_hosted = true\n[models.up");
+    const look = async (text: string) => ofModels(await check(text))[0]!.status;
+    expect(await look(own(owned("")))).toBe("fail");
+    expect(await look(own(owned('health = "/v1/models"')))).toBe("ok");
+    expect(await look(own(owned('health_every = "0s"')))).toBe("warn");
+    expect(await look(owned(""))).toBe("warn");
+  });
+
+  test("a health route that is for others only is none", async () => {
+    const { root } = start(vllm({ "GET /health": () => refuse(401, "who?") }));
+    const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
+    expect(row).toMatchObject({ status: "ok", sight: { is_healthy: null } });
+  });
+
+  test("every replica has a row, in the order of the settings; the stub is ok by itself", async () => {
+    const { root } = start(vllm());
+    const dead = startModelServer({});
+    await dead.stop();
+    const stub = '[[models]]\nid = "inside"\nupstream = { kind = "stub" }\n';
+    const rows = ofModels(await check(model("qwen", [`${dead.root}/v1`, `${root}/v1`]) + stub));
+    expect(rows.map(({ status, name }) => [status, name])).toEqual([
+      ["fail", "qwen"],
+      ["ok", "qwen"],
+      ["ok", "inside"],
+    ]);
+    expect(rows[0]!.says).toBe("the connection was refused");
+  });
+
+  test("a name that its list lacks, and a server that is not well, are warned of", async () => {
+    const card = { id: "other", object: "model", owned_by: "vllm" };
+    const { root } = start(
+      vllm({
+        "GET /v1/models": () => ({ data: [card] }),
+        "GET /health": () => refuse(500, "sick"),
+      }),
+    );
+    const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
+    expect(row!.status).toBe("warn");
+    expect(row!.says).toContain('its list does not name "Qwen/Qwen3-32B", its /health says');
+  });
+
+  test("it is asked in the words of the settings: key, headers, body", async () => {
+    const seen: (string | null)[] = [];
+    const { root, bodies } = start(
+      vllm({
+        "GET /health": (_, request) => {
+          seen.push(request.headers.get("authorization"), request.headers.get("x-team"));
+          return new Response("");
+        },
+      }),
+    );
+    const more = 'api_key_env = "K"\nheaders = { x-team = "a" }\nreasoning_off = { quiet = true }';
+    const env = { K: "sk-1" };
+    const rows = await check(model("qwen", [`${root}/v1`], more), undefined, env);
+    expect(ofModels(rows)[0]!.status).toBe("ok");
+    expect(seen).toEqual(["Bearer sk-1", "a"]);
+    expect(bodies).toContainEqual(expect.objectContaining({ max_tokens: 1, quiet: true }));
+    expect(JSON.stringify(rows)).not.toContain("sk-1");
+  });
+
+  test("an address without /v1 is said to be perhaps one", async () => {
+    const { root } = start(vllm());
+    const [row] = ofModels(await check(model("qwen", [root])));
+    expect(row!.status).toBe("fail");
+    expect(row!.says).toContain("see whether its address needs /v1");
+  });
+
+  test("a refused key is a failure, and so is a token that never comes", async () => {
+    const closed = start(
+      vllm({ "POST /v1/chat/completions": () => refuse(401, "Unauthorized sk-other") }),
+    );
+    const [row] = ofModels(await check(model("qwen", [`${closed.root}/v1`])));
+    expect(row).toMatchObject({
+      status: "fail",
+      says: "it refuses our key, or the model with it",
+    });
+    const asked = Promise.withResolvers<void>();
+    const silent = start(
+      vllm({
+        "POST /v1/chat/completions": () => {
+          asked.resolve();
+          return new Promise<Response>(() => {});
+        },
+      }),
+    );
+    const checked = check(model("qwen", [`${silent.root}/v1`]));
+    await asked.promise;
+    await clock.advance(20_000);
+    expect(ofModels(await checked)[0]!.says).toStartWith("it answered no token in 20 s");
+  });
+
+  test("at most eight are asked at a time", async () => {
+    let asked = 0;
+    let most = 0;
+    const { root } = start(
+      vllm({
+        "POST /v1/chat/completions": async (body, request) => {
+          most = Math.max(most, ++asked);
+          const reply = await vllm()["POST /v1/chat/completions"]!(body, request);
+          asked--;
+          return Response.json(reply);
+        },
+      }),
+    );
+    const many = Array.from({ length: 20 }, (_, index) => model(`m${index}`, [`${root}/v1`]));
+    const rows = ofModels(await check(many.join("")));
+    expect(rows.map(({ status }) => status)).toEqual(many.map(() => "ok"));
+    expect(most).toBeLessThanOrEqual(8);
+  });
+});
+
+describe("the clock", () => {
+  test("a server's that is more than a minute apart is warned of, by its address", async () => {
+    const late = start(vllm(), -200_000);
+    const right = start(vllm(), 30_000);
+    const rows = await check(model("a", [`${late.root}/v1`, `${right.root}/v1`]));
+    expect(find(rows, "clock")).toMatchObject({
+      status: "warn",
+      says: `${new URL(late.root).host} is 3m behind it`,
+    });
+  });
+
+  test("agreement is one line; where nobody tells the time there is none", async () => {
+    const { root } = start(vllm());
+    const rows = await check(model("a", [`${root}/v1`]));
+    expect(find(rows, "clock").status).toBe("ok");
+    expect(find(await check(""), "clock")).toBeUndefined();
+  });
+});
+
+describe("the data", () => {
+  test("where nothing is yet, nothing is made", async () => {
+    const data = join(place, "new", "deep");
+    const rows = await check("", data);
+    expect(find(rows, "data")).toMatchObject({ status: "ok", name: data });
+    expect(find(rows, "data").says).toContain("there is no database yet");
+    expect(find(rows, "secrets key").says).toContain("there is none yet");
+    expect(existsSync(join(place, "new"))).toBe(false);
+  });
+
+  test("a database that others have open is looked at, and left as it was", async () => {
+    const data = join(place, "open");
+    const settings = readSettings("", "wadi.toml", {}, {});
+    const own = { secrets_key_file: null, warn() {} };
+    const around = { settings, clock, ids: createSeededIds(), ...own };
+    const file = { kind: "sqlite" as const, file: join(data, "wadi.db") };
+    const { admin, close } = await openAdmin({ ...around, place: file });
+    await admin.accounts.create("acme");
+    const before = readdirSync(data);
+    expect(find(await check("", data), "data").says).toBe("its schema is this program's");
+    expect(readdirSync(data)).toEqual(before);
+    await admin.accounts.create("other");
+    await close();
+    const closed = readdirSync(data);
+    expect(find(await check("", data), "data").status).toBe("ok");
+    expect(readdirSync(data)).toEqual(closed);
+  });
+
+  test("what is no database, or no directory, fails with what to do", async () => {
+    const data = join(place, "garbage");
+    mkdirSync(data);
+    writeFileSync(join(data, "wadi.db"), "no database at all ".repeat(100));
+    expect(find(await check("", data), "data")).toMatchObject({ status: "fail" });
+    expect(find(await check("", data), "data").says).toContain("is no database of SQLite");
+    const file = join(data, "wadi.db");
+    expect(find(await check("", file), "data").says).toContain("cannot be a data directory");
+  });
+
+  test("a database that lacks commits, or whose pages are damaged, fails", async () => {
+    const data = join(place, "lacking");
+    const file = join(data, "wadi.db");
+    const around = {
+      settings: readSettings("", "wadi.toml", {}, {}),
+      clock,
+      ids: createSeededIds(),
+    };
+    const { admin, close } = await openAdmin({
+      ...{ ...around, place: { kind: "sqlite", file }, secrets_key_file: null, warn() {} },
+    });
+    await admin.accounts.create("acme");
+    await close();
+    const sound = readFileSync(file);
+    // The second page is the root of the first table or index.
+    writeFileSync(file, Buffer.from(sound).fill(0x79, 4_096, 4_097));
+    const damaged = find(await check("", data), "data");
+    expect(damaged.status).toBe("fail");
+    expect(damaged.says).toStartWith(`${file} is damaged: restore a backup`);
+    truncateSync(file, 0);
+    const lacking = find(await check("", data), "data");
+    expect(lacking.status).toBe("fail");
+    expect(lacking.says).toStartWith(`${file} lacks the last 1 of 1 commits: put back the files`);
+  });
+
+  test("a secrets key that others can read, or that is none, is warned of", async () => {
+    const data = join(place, "key");
+    mkdirSync(data);
+    const file = join(data, "secrets.key");
+    writeFileSync(file, `${Buffer.alloc(32, 7).toString("base64")}\n`, { mode: 0o600 });
+    const row = find(await check("", data), "data");
+    expect(row).toMatchObject({ status: "fail" });
+    expect(row.says).toContain("its database is missing or empty");
+    expect(find(await check("", data), "secrets key")).toMatchObject({ status: "ok" });
+    chmodSync(file, 0o644);
+    expect(find(await check("", data), "secrets key").says).toContain("chmod 600");
+    writeFileSync(file, "none");
+    expect(find(await check("", data), "secrets key")).toMatchObject({ status: "warn" });
+  });
+
+  test("a secrets key that is not that of the stored secrets fails", async () => {
+    const data = join(place, "sealed");
+    const file = join(data, "secrets.key");
+    const { admin, close } = await openAdmin({
+      ...{ settings: readSettings("", "wadi.toml", {}, {}), clock, ids: createSeededIds() },
+      place: { kind: "sqlite", file: join(data, "wadi.db") },
+      secrets_key_file: file,
+      warn() {},
+    });
+    await admin.secrets.rotate(false);
+    await close();
+    const look = async () => find(await check("", data), "secrets key");
+    expect(await look()).toMatchObject({ status: "ok", says: "it can be read" });
+    const key = readFileSync(file, "latin1");
+    const line = (byte: number) => `${Buffer.alloc(32, byte).toString("base64")}\n`;
+    writeFileSync(file, line(1));
+    const back = "put back the file with which they were sealed";
+    const another = `it is another than that of the stored secrets: ${back}`;
+    expect(await look()).toMatchObject({ status: "fail", says: another });
+    writeFileSync(file, "none");
+    expect(await look()).toMatchObject({ status: "fail" });
+    rmSync(file);
+    expect(await look()).toMatchObject({ status: "fail", says: `it is missing: ${back}` });
+    writeFileSync(file, line(1) + key);
+    expect(await look()).toMatchObject({ status: "warn" });
+    expect((await look()).says).toContain("`wadi secrets rotate` ends a rotation");
+  });
+});

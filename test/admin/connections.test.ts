@@ -1,0 +1,88 @@
+// The operator's verbs of connections that accounts have.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { AdminError } from "../../src/admin/index.ts";
+import { type House, openHouse } from "./fixture.ts";
+
+let house: House;
+beforeEach(async () => {
+  house = await openHouse(["stub-1"], "[limits]\nconnections = 2\n");
+  for (const account of ["beta", "acme"]) await house.admin.accounts.create(account);
+});
+afterEach(() => house.close());
+
+const SECRET = "sk_canary_55";
+const NOBODYS = "01920000-0000-7000-8000-00000000dead";
+const create = (fields: object = {}) =>
+  house.admin.connections.create({
+    ...{ name: "Letters", account: "acme", kind: null, header_name: null, allowed_hosts: [] },
+    ...{ secret: SECRET, ...fields },
+  });
+
+test("a connection is made for an account, of the kind that its header says", async () => {
+  const made = await create();
+  expect(made).toMatchObject({ account: "acme", name: "Letters", kind: "bearer" });
+  const header = { name: "Key", header_name: "X-Key", allowed_hosts: ["api.example.com"] };
+  expect(await create(header)).toMatchObject({ ...header, kind: "header" });
+  expect(JSON.stringify([made, await house.admin.connections.list(null)])).not.toContain(SECRET);
+});
+
+test("they are listed with their owners, newest first, or those of one account", async () => {
+  const { connections } = house.admin;
+  expect(await connections.list(null)).toEqual([]);
+  await create();
+  await house.clock.advance(1);
+  await create({ account: "beta" });
+  const list = async (account: string | null) =>
+    (await connections.list(account)).map((row) => `${row.account} ${row.name}`);
+  expect(await list(null)).toEqual(["beta Letters", "acme Letters"]);
+  expect(await list("acme")).toEqual(["acme Letters"]);
+  await expect(list("acne")).rejects.toThrow('did you mean "acme"?');
+});
+
+test("a secret is set anew, and a connection deleted, by its id in any case", async () => {
+  const { connections } = house.admin;
+  const { id, secret_set_at } = await create();
+  await house.clock.advance(5);
+  const set = await connections.setSecret(id.toUpperCase(), "another");
+  expect(set).toMatchObject({ id, account: "acme", secret_set_at: secret_set_at + 5 });
+  expect(await connections.remove(id.toUpperCase())).toBe(id);
+  expect(await connections.list(null)).toEqual([]);
+  for (const again of [() => connections.remove(id), () => connections.setSecret(NOBODYS, "x")]) {
+    const failure = await again().catch((error) => error);
+    expect(failure).toBeInstanceOf(AdminError);
+    expect(failure.message).toEndWith("see `wadi connections list`");
+  }
+  await expect(connections.remove(SECRET)).rejects.toThrow(
+    "that is no connection's id: `wadi connections list` shows them",
+  );
+});
+
+test("what is wrong is said in a sentence, and never with the secret", async () => {
+  const problems: [object, string][] = [
+    [{ account: "acne" }, 'there is no account "acne"; did you mean "acme"?'],
+    [{ kind: "beaer" }, 'there is no kind "beaer"; did you mean "bearer"?'],
+    [{ kind: "header" }, "`header_name` is needed with the kind `header`."],
+    [{ kind: "bearer", header_name: "X-Key" }, "`header_name` goes with the kind `header` only."],
+    [{ header_name: "Host" }, "`header_name` names a header that may not carry a secret."],
+    [{ name: "" }, "`name` must be a text of 1 to 200 characters."],
+    [{ name: "n".repeat(201) }, "`name` must be a text of 1 to 200 characters."],
+    [
+      { secret: `${SECRET}\nx` },
+      "`secret` must be visible ASCII characters, without spaces and line breaks.",
+    ],
+    [{ secret: SECRET.repeat(1_000) }, "`secret` must have at most 8192 characters."],
+    [{ allowed_hosts: Array.from({ length: 21 }, (_, n) => `h${n}`) }, "at most 20 hosts"],
+  ];
+  for (const [fields, says] of problems) {
+    const failure = await create(fields).catch((error) => error);
+    expect([fields, failure]).toEqual([fields, expect.any(AdminError)]);
+    expect(failure.message).toContain(says);
+    expect(failure.message).not.toContain("canary");
+  }
+  await create();
+  await expect(create()).rejects.toThrow('A connection of the name "Letters" exists.');
+  await create({ name: "Two" });
+  await expect(create({ name: "Three" })).rejects.toThrow(
+    "The account has 2 connections, and may have no more.",
+  );
+});

@@ -1,0 +1,185 @@
+// What a probe finds becomes a block that holds as settings, whatever the server said.
+import { afterEach, describe, expect, test } from "bun:test";
+import { probeModel } from "../../src/admin/index.ts";
+import { nameModel } from "../../src/admin/model-block.ts";
+import { readSettings } from "../../src/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import {
+  chat,
+  embedding,
+  llamaServer,
+  ollama,
+  type Routes,
+  sglang,
+  startModelServer,
+  textEmbeddings,
+  textGeneration,
+  vllm,
+} from "../support/model-servers.ts";
+
+const clock = createManualClock();
+const started: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.stop();
+});
+
+async function probe(routes: Routes, wish: Partial<Parameters<typeof probeModel>[0]> = {}) {
+  const server = startModelServer(routes);
+  started.push(server);
+  const nothing = { model: undefined, id: undefined, api_key_env: undefined, api_key: undefined };
+  const result = await probeModel({ url: server.root, ...nothing, ...wish }, clock);
+  return { ...result, root: server.root };
+}
+const readModel = (block: string | null) => {
+  const settings = readSettings(block!, "wadi.toml", {}, {}, { wants_api_keys: false });
+  return settings.models[0]!;
+};
+
+test("vLLM's block holds, and says the model's window, abilities and switch", async () => {
+  const key = { api_key_env: "QWEN_KEY", api_key: "sk-secret" };
+  const { id, block, root } = await probe(vllm(), key);
+  expect(id).toBe("qwen3-32b");
+  expect(readModel(block)).toMatchObject({
+    ...{ id: "qwen3-32b", self_hosted: true, context_window: 40_960 },
+    capabilities: ["streaming", "tools", "reasoning", "structured_outputs"],
+    upstream: {
+      ...{ kind: "openai", urls: [`${root}/v1`], model: "Qwen/Qwen3-32B" },
+      ...{ api_key_env: "QWEN_KEY", tool_choice_by_name: true },
+      reasoning_on: { chat_template_kwargs: { enable_thinking: true } },
+      reasoning_off: { chat_template_kwargs: { enable_thinking: false } },
+    },
+  });
+  expect(block).not.toContain("sk-secret");
+});
+
+test("every kind's block holds as settings", async () => {
+  for (const routes of [vllm(), sglang(), llamaServer(), ollama(), textGeneration()]) {
+    const { block, report } = await probe(routes);
+    const { context_window, upstream } = readModel(block);
+    expect(context_window).toBe(report.context_window);
+    expect(upstream).toMatchObject({ max_in_flight: report.requests_max ?? 0 });
+  }
+});
+
+test("a small window leaves room for a reply that names no length", async () => {
+  const card = { id: "tiny", owned_by: "vllm", max_model_len: 512 };
+  const { block } = await probe(vllm({ "GET /v1/models": () => ({ data: [card] }) }));
+  expect(readModel(block)).toMatchObject({ context_window: 512, default_max_tokens: 256 });
+});
+
+test("what was not found out is a comment, and no setting", async () => {
+  const list = { data: [{ id: "gpt-x", owned_by: "acme" }] };
+  const { block } = await probe({
+    "GET /v1/models": () => list,
+    "POST /v1/chat/completions": chat({ tellsUsage: false }),
+  });
+  expect(readModel(block)).toMatchObject({ self_hosted: false, context_window: null });
+  expect(block).toContain("# It does not tell its window");
+  expect(block).toContain("# It tells usage only in whole replies");
+});
+
+test("a server's words cannot leave the comment or the text that they stand in", async () => {
+  const id = 'a"]\\b"""';
+  const card = { id, owned_by: "vllm", max_model_len: 4_096 };
+  const { block } = await probe(
+    vllm({
+      "GET /v1/models": () => ({ data: [card] }),
+      "GET /version": () => ({ version: "1\n[server]\nport = 1" }),
+    }),
+  );
+  const model = readModel(block);
+  expect(model.upstream.kind === "openai" && model.upstream.model).toBe(id);
+  expect(block).not.toContain("[server]");
+});
+
+describe("a server of embeddings", () => {
+  const info = textEmbeddings()["GET /info"]!;
+  const renamed = (model_id: string, dimensions: number) =>
+    textEmbeddings({
+      "GET /info": async (...asked) => ({ ...(await info(...asked)), model_id }),
+      "POST /v1/embeddings": embedding(dimensions),
+    });
+  const readEmbeddings = (block: string | null) =>
+    readSettings(block!, "wadi.toml", {}, {}, { wants_api_keys: false }).embeddings;
+
+  test("has a table that holds, with the address in front of /v1 where it is a TEI", async () => {
+    const key = { api_key_env: "TEI_KEY", api_key: "sk-secret" };
+    const { id, block, unfit, root } = await probe(textEmbeddings(), key);
+    expect([id, unfit]).toEqual([null, null]);
+    expect(readEmbeddings(block)).toMatchObject({
+      ...{ kind: "tei", urls: [root], model: "BAAI/bge-m3", api_key_env: "TEI_KEY" },
+    });
+    expect(block).toStartWith(
+      "# Text Embeddings Inference 1.8.2\n# Its model is BAAI/bge-m3.\n[embeddings]\n",
+    );
+    expect(block).not.toContain("sk-secret");
+  });
+
+  test("speaks the standard's words where it is no TEI", async () => {
+    const routes = ollama({ "POST /v1/embeddings": embedding() });
+    const { block, root } = await probe(routes, { model: "nomic-embed-text:latest" });
+    expect(readEmbeddings(block)).toMatchObject({
+      ...{ kind: "openai", urls: [`${root}/v1`], model: "nomic-embed-text:latest" },
+    });
+  });
+
+  test("with another model is doubted; with another width it is not to be written", async () => {
+    const other = await probe(renamed("intfloat/multilingual-e5-large", 1_024));
+    expect(other.unfit).toBeNull();
+    expect(other.block).toContain("# Callers are told that it is bge-m3, whose vectors are others");
+    expect(readEmbeddings(other.block).kind).toBe("tei");
+    const narrow = await probe(renamed("BAAI/bge-m3-retromae", 768));
+    const says = "its vectors have 768 numbers, and callers are promised 1024";
+    expect(narrow.unfit).toBe(says);
+    expect(narrow.block).toContain(`# It cannot serve: ${says}.\n`);
+    expect(narrow.block).not.toContain("Callers are told");
+  });
+
+  test("cannot leave the comment with its words, and has no id to choose", async () => {
+    const { block } = await probe(renamed("x\n[server]\nport = 1", 1_024));
+    expect(block).not.toContain("[server]");
+    await expect(probe(textEmbeddings(), { id: "e" })).rejects.toThrow("leave --id out");
+  });
+
+  test("that only ranks has no block", async () => {
+    const ranks = textEmbeddings({ "GET /info": () => ({ model_type: { reranker: {} } }) });
+    expect(await probe(ranks)).toMatchObject({ id: null, block: null, unfit: null });
+  });
+});
+
+describe("an address", () => {
+  test("needs no http:// and no /v1", async () => {
+    const { report, root } = await probe(vllm());
+    expect(report.url).toBe(`${root}/v1`);
+    const bare = { url: root.slice("http://".length) };
+    expect((await probe(vllm(), bare)).report.url).toBe(`${root}/v1`);
+  });
+
+  for (const url of [
+    "ftp://h/v1",
+    "http://u:p@h/v1",
+    "http://h/v1?key=1",
+    "http://",
+    "http://a b",
+  ]) {
+    test(`is refused without being said again: ${url}`, async () => {
+      const problem = await probe({}, { url }).catch((failure) => failure);
+      expect(problem.message).toStartWith("the address is one of http or https");
+    });
+  }
+});
+
+test("an id is chosen, or made from the last word of the name", async () => {
+  expect((await probe(vllm(), { id: "q" })).block).toContain('id = "q"\n');
+  await expect(probe(vllm(), { id: "-q" })).rejects.toThrow("an id is 1 to 128");
+  expect(
+    [
+      "Qwen/Qwen3-32B",
+      "/models/Tiny.gguf",
+      "llama3.2:latest",
+      "qwen3:8b",
+      "C:\\m\\a b.gguf",
+      "模型",
+    ].map(nameModel),
+  ).toEqual(["qwen3-32b", "tiny", "llama3.2", "qwen3:8b", "a-b", "model-1"]);
+});

@@ -1,0 +1,87 @@
+// The operator's verbs of tools that accounts have registered.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { AdminError } from "../../src/admin/index.ts";
+import { toolStore } from "../../src/agents/tools/http/store.ts";
+import { makeRevision, within } from "../store/tool-cases.ts";
+import { type House, openHouse } from "./fixture.ts";
+
+let house: House;
+beforeEach(async () => {
+  house = await openHouse(["stub-1"], "[limits]\ntools = 2\n");
+  for (const account of ["beta", "acme"]) await house.admin.accounts.create(account);
+});
+afterEach(() => house.close());
+
+async function register(account: string, name: string, revisions = 1): Promise<void> {
+  const { id: account_id } = (await house.access.accounts.find(account))!;
+  const store = house.database.bind(toolStore);
+  const revision = makeRevision(name, { account_id });
+  await store.register(revision, "api.example.com", within(1_000));
+  for (let n = 1; n < revisions; n++)
+    await store.revise(revision, "api.example.com", within(9).stored_bytes);
+}
+
+test("tools are listed with their owners, each in its latest revision, of all accounts or of one", async () => {
+  const { tools } = house.admin;
+  expect(await tools.list(null)).toEqual([]);
+  for (const name of ["zeta", "alpha"]) await register("acme", name, 2);
+  await register("beta", "mine");
+  const list = async (account: string | null) =>
+    (await tools.list(account)).map(({ account: owner, name, revision }) => [
+      owner,
+      name,
+      revision,
+    ]);
+  const acme = [
+    ["acme", "alpha", 2],
+    ["acme", "zeta", 2],
+  ];
+  expect(await list("acme")).toEqual(acme);
+  expect((await list(null)).toSorted()).toEqual([...acme, ["beta", "mine", 1]]);
+  await expect(tools.list("acne")).rejects.toThrow('did you mean "acme"?');
+});
+
+test("a long list is read to its end", async () => {
+  const names = Array.from({ length: 230 }, (_, i) => `tool_${String(i).padStart(3, "0")}`);
+  for (const name of names) await register("acme", name);
+  expect((await house.admin.tools.list("acme")).map(({ name }) => name)).toEqual(names);
+});
+
+test("a tool is shown, switched off and on, by its name and its owner", async () => {
+  const { tools } = house.admin;
+  await register("acme", "send", 3);
+  const shown = await tools.show("send", "acme");
+  expect(shown).toMatchObject({
+    ...{ account: "acme", name: "send", kind: "http", revision: 3, status: "enabled" },
+    ...{ price_sar: 0, latest: true },
+  });
+  expect(shown).not.toHaveProperty("account_id");
+  for (const _ of [1, 2]) {
+    expect(await tools.disable("send", "acme")).toEqual({ ...shown, status: "disabled" });
+  }
+  expect(await tools.show("send", "acme")).toMatchObject({ status: "disabled" });
+  for (const _ of [1, 2]) expect(await tools.enable("send", "acme")).toEqual(shown);
+});
+
+test("a tool of another account, or of none, is named with the nearest", async () => {
+  const { tools } = house.admin;
+  await register("acme", "send_letter");
+  for (const verb of [tools.show, tools.disable, tools.enable]) {
+    await expect(verb("send_leter", "acme")).rejects.toThrow('did you mean "send_letter"?');
+    const theirs = verb("send_letter", "beta");
+    await expect(theirs).rejects.toThrow('there is no tool "send_letter": see `wadi tools list`');
+    await expect(theirs).rejects.toBeInstanceOf(AdminError);
+    await expect(verb("a\u0000b", "acme")).rejects.toBeInstanceOf(AdminError);
+    await expect(verb("send_letter", "gamma")).rejects.toThrow("there is no account");
+  }
+});
+
+test("agents.errors.tool_limit_reached no more are switched on than the account may have", async () => {
+  const { tools } = house.admin;
+  await register("acme", "one");
+  await tools.disable("one", "acme");
+  for (const name of ["two", "three"]) await register("acme", name);
+  const wish = tools.enable("one", "acme");
+  await expect(wish).rejects.toThrow("The account has 2 enabled tools");
+  await expect(wish).rejects.toBeInstanceOf(AdminError);
+});

@@ -1,0 +1,135 @@
+// The operator's verbs of triggers: lists of all accounts, one with its fires, its switch.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { AdminError } from "../../src/admin/index.ts";
+import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { type AskOptions, KEY } from "../support/app.ts";
+
+const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
+const OTHER = { key: `${KEY}-other` };
+
+let front: RunsFront;
+beforeAll(async () => {
+  front = await startRuns();
+});
+afterAll(() => front.app.stop(0));
+
+const verbs = () => front.app.admin.triggers;
+
+async function create(fields: object = {}, own = front, options?: AskOptions): Promise<Json> {
+  const body = {
+    ...{ name: crypto.randomUUID(), agent_id: own.agent.id, kind: "webhook" },
+    ...fields,
+  };
+  const made = await own.post("/v1/triggers", body, options);
+  expect(made.status).toBe(201);
+  return (await made.json()) as Json;
+}
+const createHourly = (fields: object = {}) =>
+  create({ kind: "cron", cron: "0 * * * *", ...fields });
+const fire = (id: string) => front.post(`/v1/triggers/${id}/fires`, undefined);
+
+test("agents.does.trigger: triggers of all accounts are listed newest first, or of one, without what they ask", async () => {
+  await using own = await startRuns();
+  const { triggers } = own.app.admin;
+  expect(await triggers.list(null)).toEqual([]);
+  const agent = await own.createAgent({}, OTHER);
+  const first = await create({ name: "First", input: { message: "Hello" } }, own);
+  await own.clock.advance(1_000);
+  const theirs = await create({ name: "Theirs", agent_id: agent.id }, own, OTHER);
+  await own.clock.advance(1_000);
+  const last = await create({ name: "Last", kind: "cron", cron: "0 7 * * *" }, own);
+  const list = async (account: string | null) =>
+    (await triggers.list(account)).map(({ id, account: owner, name }) => [id, owner, name]);
+  const dev = [
+    [last.id, "dev", "Last"],
+    [first.id, "dev", "First"],
+  ];
+  expect(await list("dev")).toEqual(dev);
+  expect(await list(null)).toEqual([dev[0]!, [theirs.id, "other", "Theirs"], dev[1]!]);
+  expect((await triggers.list("dev")).map(({ input }) => input)).toEqual([null, null]);
+  await expect(triggers.list("othr")).rejects.toThrow('did you mean "other"?');
+});
+
+test("agents.resources.trigger: one is shown as its owner sees it, and whose it is", async () => {
+  const { id } = await createHourly({ input: { message: "Hello" }, time_zone: "Asia/Riyadh" });
+  const { account, account_id, ...shown } = await verbs().show(id.toUpperCase());
+  expect([account, account_id]).toEqual(["dev", front.account_id]);
+  const seen = await front.read(`/v1/triggers/${id}`);
+  const { next_fire_at, created_at, updated_at } = shown;
+  expect({
+    ...shown,
+    next_fire_at: new Date(next_fire_at!).toISOString(),
+    created_at: new Date(created_at).toISOString(),
+    updated_at: new Date(updated_at).toISOString(),
+  } as object).toEqual(seen);
+});
+
+test("agents.resources.fire: its fires are listed newest first, and so many as are wanted", async () => {
+  const { id } = await create();
+  expect(await verbs().listFires(id, 20)).toEqual([]);
+  const outcomes: string[] = [];
+  for (const status of [202, 202, 202]) {
+    const reply = await fire(id);
+    expect(reply.status).toBe(status);
+    outcomes.unshift(((await reply.json()) as Json).fire.outcome);
+    await front.clock.advance(1_000);
+  }
+  const found = await verbs().listFires(id, 20);
+  expect(found.map(({ outcome }) => outcome as string)).toEqual(outcomes);
+  expect(found.map(({ source }) => source as string)).toEqual(["manual", "manual", "manual"]);
+  expect(await verbs().listFires(id, 2)).toEqual(found.slice(0, 2));
+});
+
+test("agents.states.p12: the operator pauses it and lets it go on for the key that it had, from now on", async () => {
+  const { id, key_id } = await createHourly();
+  const paused = await verbs().pause(id);
+  expect(paused).toMatchObject({
+    was_so: false,
+    trigger: {
+      ...{ status: "paused", next_fire_at: null, upcoming: [] },
+      paused_reason: { type: "manual", message: "It was paused by the operator." },
+    },
+  });
+  expect((await fire(id)).status).toBe(409);
+  await front.clock.advance(60_000);
+  expect(await verbs().pause(id)).toEqual({ ...paused, was_so: true });
+  await front.clock.advance(7_200_000);
+
+  const resumed = await verbs().resume(id);
+  expect(resumed).toMatchObject({
+    was_so: false,
+    trigger: { status: "active", paused_reason: null, key_id, account: "dev" },
+  });
+  const now = front.clock.now();
+  expect(resumed.trigger.next_fire_at! - now).toBeWithin(1, 3_600_001);
+  expect(await verbs().resume(id)).toEqual({ ...resumed, was_so: true });
+  expect((await fire(id)).status).toBe(202);
+});
+
+test("agents.states.p12: one that its archived agent pauses is not resumed, and says why", async () => {
+  const agent = await front.createAgent();
+  const { id } = await create({ agent_id: agent.id });
+  await front.ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: "archived" } });
+  expect(await verbs().pause(id)).toMatchObject({
+    was_so: true,
+    trigger: { paused_reason: { type: "agent", code: "agent_archived" } },
+  });
+  const refused = await verbs()
+    .resume(id)
+    .catch((why: unknown) => why);
+  expect(refused).toBeInstanceOf(AdminError);
+  expect((refused as Error).message).toContain("archived");
+});
+
+test("what is no trigger's id is not said again, and one of none is", async () => {
+  const { show, pause, resume, listFires } = verbs();
+  for (const verb of [show, pause, resume, (id: string) => listFires(id, 20)]) {
+    const secret = verb("whsec_canary");
+    await expect(secret).rejects.toThrow(
+      "that is no trigger's id: `wadi triggers list` shows them",
+    );
+    await expect(secret).rejects.toBeInstanceOf(AdminError);
+    const unknown = `there is no trigger "${UNKNOWN}": see \`wadi triggers list\``;
+    await expect(verb(UNKNOWN)).rejects.toThrow(unknown);
+  }
+});

@@ -1,0 +1,118 @@
+// The operator's verbs of webhooks: endpoints of all accounts, deliveries, and what is sent again.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { AdminError } from "../../src/admin/index.ts";
+import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { give, happen, listDeliveries } from "../spec/agents/webhooks-front.ts";
+import { type AskOptions, KEY } from "../support/app.ts";
+
+const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
+const OTHER = { key: `${KEY}-other` };
+const ANY = { status: null, limit: 20 };
+
+let front: RunsFront;
+beforeAll(async () => {
+  front = await startRuns();
+});
+afterAll(() => front.app.stop(0));
+
+const verbs = () => front.app.admin.webhooks;
+
+async function create(own = front, options?: AskOptions): Promise<Json> {
+  const body = { url: "https://hooks.example.com/wadi", events: ["run.failed"] };
+  const made = await own.post("/v1/webhooks", body, options);
+  expect(made.status).toBe(201);
+  return (await made.json()) as Json;
+}
+async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
+  const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
+  expect(reply.status).toBe(200);
+}
+/** An endpoint with so many deliveries that were cancelled, a second apart. */
+async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
+  const { id } = await create();
+  for (let i = 0; i < count; i++) {
+    await happen(front, 1);
+    await give(front);
+    await front.clock.advance(1_000);
+  }
+  await turn(id, "disabled");
+  const lost = await listDeliveries(front, id);
+  expect(lost).toHaveLength(count);
+  return { id, lost };
+}
+/** The sentence with which it is refused. */
+async function problemOf(work: Promise<unknown>): Promise<string> {
+  const refused = await work.catch((why: unknown) => why);
+  expect(refused).toBeInstanceOf(AdminError);
+  return (refused as Error).message;
+}
+const statusesOf = async (id: string) =>
+  (await verbs().listDeliveries(id, ANY)).map(({ status }) => status as string);
+
+test("agents.does.webhook: endpoints of all accounts are listed newest first, or of one, as their owners see them", async () => {
+  await using own = await startRuns();
+  const { webhooks } = own.app.admin;
+  expect(await webhooks.list(null)).toEqual([]);
+  const made: Json[] = [];
+  for (const options of [undefined, OTHER, undefined]) {
+    const { secret: _, ...endpoint } = await create(own, options);
+    made.unshift({ account: options ? "other" : "dev", ...endpoint });
+    await own.clock.advance(1_000);
+  }
+  expect((await webhooks.list(null)) as Json[]).toEqual(made);
+  expect((await webhooks.list("other")) as Json[]).toEqual([made[1]!]);
+  await expect(webhooks.list("othr")).rejects.toThrow('did you mean "other"?');
+});
+
+test("agents.resources.delivery: deliveries are listed newest first, so many and in the status that is wanted", async () => {
+  const { id, lost } = await lose(3);
+  const idsOf = async (wish: object) =>
+    (await verbs().listDeliveries(id, { ...ANY, ...wish })).map((one) => one.id);
+  expect(await idsOf({})).toEqual(lost.map((one) => one.id));
+  expect(await idsOf({ limit: 2 })).toEqual(lost.slice(0, 2).map((one) => one.id));
+  expect(await idsOf({ status: "cancelled" })).toHaveLength(3);
+  expect(await idsOf({ status: "pending" })).toEqual([]);
+});
+
+test("agents.events.webhook.3: one is due again under the same event, unless its endpoint is disabled", async () => {
+  const { id, lost } = await lose(1);
+  const [{ id: delivery_id, event_id }] = lost as [Json];
+  expect(await problemOf(verbs().replay(delivery_id))).toContain("disabled");
+  await turn(id, "enabled");
+  const now = front.clock.now();
+  expect(await verbs().replay(delivery_id.toUpperCase())).toMatchObject({
+    ...{ id: delivery_id, event_id, status: "pending", next_attempt_at: now },
+  });
+});
+
+test("what was lost within a time is due again", async () => {
+  const { id, lost } = await lose(4);
+  const at = (which: number) => Date.parse(lost[which]!.created_at);
+  expect(await problemOf(verbs().recover(id, { since: 0, until: null }))).toContain("disabled");
+  await turn(id, "enabled");
+  expect(await verbs().recover(id, { since: at(2), until: at(1) })).toBe(2);
+  expect(await statusesOf(id)).toEqual(["cancelled", "pending", "pending", "cancelled"]);
+  expect(await verbs().recover(id, { since: at(3), until: null })).toBe(2);
+  expect(await statusesOf(id)).toEqual(["pending", "pending", "pending", "pending"]);
+  expect(await verbs().recover(id, { since: at(3), until: null })).toBe(0);
+  expect(await verbs().recover(id, { since: front.clock.now() + 1, until: null })).toBe(0);
+  expect(await problemOf(verbs().recover(id, { since: at(1), until: at(2) }))).toBe(
+    "the span ends before it begins",
+  );
+});
+
+test("what is no id is not said again, and one of none is", async () => {
+  const { recover, replay } = verbs();
+  const list = "wadi webhooks list";
+  const cases: [(id: string) => Promise<unknown>, string, string][] = [
+    [(id) => verbs().listDeliveries(id, ANY), "endpoint", list],
+    [(id) => recover(id, { since: 0, until: null }), "endpoint", list],
+    [replay, "delivery", "wadi webhooks deliveries ID"],
+  ];
+  for (const [verb, what, see] of cases) {
+    const secret = verb("whsec_canary");
+    await expect(secret).rejects.toThrow(`that is no ${what}'s id: \`${see}\` shows them`);
+    await expect(secret).rejects.toBeInstanceOf(AdminError);
+    await expect(verb(UNKNOWN)).rejects.toThrow(`there is no ${what} "${UNKNOWN}": see \`${see}\``);
+  }
+});

@@ -1,0 +1,67 @@
+// For whom runs act: known for a second, and never longer than somebody tells of a change.
+import { expect, test } from "bun:test";
+import type { Caller } from "../../../src/access/index.ts";
+import type { AgentsDeps } from "../../../src/agents/deps.ts";
+import { createCallerCache } from "../../../src/agents/runs/caller-cache.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+function open() {
+  const clock = createManualClock();
+  const looks: PromiseWithResolvers<Caller | undefined>[] = [];
+  let tell = () => {};
+  const deps = {
+    clock,
+    access: {
+      findCaller() {
+        const look = Promise.withResolvers<Caller | undefined>();
+        looks.push(look);
+        return look.promise;
+      },
+    },
+    database: {
+      listen(_channel: string, hear: () => void) {
+        tell = hear;
+        return () => undefined;
+      },
+    },
+  } as unknown as AgentsDeps;
+  return { clock, looks, tell: () => tell(), callers: createCallerCache(deps) };
+}
+const caller = { key_id: "k" } as Caller;
+
+test("a key is looked up once a second", async () => {
+  const { clock, looks, callers } = open();
+  for (const [ms, count] of [
+    [0, 1],
+    [999, 1],
+    [1, 2],
+  ] as const) {
+    await clock.advance(ms);
+    const found = callers.find("k");
+    looks.at(-1)!.resolve(caller);
+    expect(await found).toBe(caller);
+    expect(looks).toHaveLength(count);
+  }
+});
+
+test("agents.authentication.1: a look during which a key ended is not believed again", async () => {
+  const { looks, tell, callers } = open();
+  const before = callers.find("k");
+  tell();
+  looks[0]!.resolve(caller);
+  await before;
+  const after = callers.find("k");
+  expect(looks).toHaveLength(2);
+  looks[1]!.resolve(undefined);
+  expect(await after).toBeUndefined();
+});
+
+test("what has ended is not remembered as ended, and no key is nobody", async () => {
+  const { looks, callers } = open();
+  const none = callers.find("k");
+  looks[0]!.resolve(undefined);
+  expect(await none).toBeUndefined();
+  void callers.find("k");
+  expect(looks).toHaveLength(2);
+  expect(await callers.find(null)).toBeUndefined();
+});

@@ -1,0 +1,285 @@
+// Streams without sockets: who reads too slowly, and what a run costs that many listen to.
+import { expect, test } from "bun:test";
+import { createStreams, type StreamsOptions } from "../../../../src/agents/runs/events/streams.ts";
+import type { EventStream } from "../../../../src/http/index.ts";
+import { createManualClock } from "../../../support/clock.ts";
+
+const RUN = { id: "r", status: "running", last_seq: 0, started_at: 1 };
+const turn = () => new Promise(setImmediate);
+
+/** One run in memory, whose writes are told as a commit tells them. */
+function openRun() {
+  const run = { ...RUN };
+  const steps: { seq: number }[] = [];
+  const add = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const seq = ++run.last_seq;
+      steps.push({ ...{ seq, id: `s${seq}`, run_id: "r", kind: "system", round: 0 }, ...STEP });
+    }
+  };
+  const listeners = new Map<string, (id: string | null) => void>();
+  const reads = { standings: 0, steps: 0 };
+  const log: unknown[] = [];
+  const clock = createManualClock();
+  let isBroken = false;
+  let isRevoked = false;
+  let meanwhile = () => {};
+  const options = {
+    runs: {
+      async findStanding() {
+        reads.standings++;
+        if (isBroken) throw new Error("the disk is gone");
+        return { ...run };
+      },
+      async listSteps(_: string, after: number, limit: number) {
+        reads.steps++;
+        meanwhile();
+        meanwhile = () => {};
+        return steps.filter(({ seq }) => seq > after).slice(0, limit);
+      },
+    },
+    database: {
+      listen(channel: string, listener: (id: string | null) => void) {
+        listeners.set(channel, listener);
+        return () => listeners.delete(channel);
+      },
+    },
+    findCaller: async () => (isRevoked ? null : {}),
+    clock,
+    log: { error: (...line: unknown[]) => log.push(line) },
+  };
+  return {
+    ...{ reads, log, clock },
+    revoke: () => {
+      isRevoked = true;
+    },
+    streams: createStreams(options as unknown as StreamsOptions),
+    break: () => {
+      isBroken = true;
+    },
+    /** The steps are gone, and where the run stood is not. */
+    forget: () => steps.splice(0),
+    /** Adds steps in front of the next read of steps, and tells nobody. */
+    writeMeanwhile(count: number) {
+      meanwhile = () => add(count);
+    },
+    /** Adds steps, and tells of it; `id`: null where nobody knows what changed. */
+    async write(count: number, id: string | null = "r") {
+      add(count);
+      listeners.get("run")!(id);
+      await turn();
+    },
+    row: () => ({ ...run }),
+  };
+}
+const STEP = { created_at: 0, data: { event: "budget", message: "x" }, status: "running" };
+
+/** A stream that keeps what it is sent; `unread` bytes wait for its reader, or all for its turn. */
+function openStream(turns: Promise<void>[] = []) {
+  const leaving = new AbortController();
+  const opened = { frames: "", unread: 0, isOpen: true, leave: () => leaving.abort() };
+  const stream = {
+    pass(frames: string) {
+      if (opened.isOpen) opened.frames += frames;
+      return turns.shift();
+    },
+    comment() {},
+    close() {
+      opened.isOpen = false;
+    },
+    left: leaving.signal,
+    countUnread: () => opened.unread,
+  };
+  return Object.assign(opened, { stream: stream as unknown as EventStream });
+}
+
+/** Waits for whatever can happen by itself. */
+const settle = async () => {
+  for (let i = 0; i < 20; i++) await turn();
+};
+const listSeqs = ({ frames }: { frames: string }) =>
+  [...frames.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq));
+const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
+const countSteps = ({ frames }: { frames: string }) => frames.split("step.completed").length - 1;
+
+test("who has a megabyte unread is cut off, and the others are not", async () => {
+  const { streams, row, write } = openRun();
+  const [slow, quick] = [openStream(), openStream()];
+  for (const { stream } of [slow, quick]) streams.open("k", row() as never, () => stream);
+  await turn();
+  slow.unread = 1024 * 1024;
+  await write(1);
+  expect([slow.isOpen, countSteps(slow)]).toEqual([true, 1]);
+  slow.unread++;
+  await write(1);
+  expect([slow.isOpen, countSteps(slow)]).toEqual([false, 1]);
+  expect([quick.isOpen, countSteps(quick)]).toEqual([true, 2]);
+});
+
+test("a bug in one stream is told, and ends that stream alone", async () => {
+  const { streams, row, write, log } = openRun();
+  const [broken, sound] = [openStream(), openStream()];
+  for (const { stream } of [broken, sound]) streams.open("k", row() as never, () => stream);
+  await turn();
+  broken.stream.countUnread = () => {
+    throw new Error("a bug");
+  };
+  await write(1);
+  await write(1);
+  expect([broken.isOpen, sound.isOpen, countSteps(sound)]).toEqual([false, true, 2]);
+  expect(log).toHaveLength(1);
+});
+
+test("a step is read once for all who listen, and not at all when nobody does", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(1);
+  expect(reads).toEqual({ standings: 0, steps: 0 });
+  const opened = Array.from({ length: 20 }, () => openStream());
+  for (const { stream } of opened) streams.open("k", row() as never, () => stream);
+  await turn();
+  const before = { ...reads };
+  await write(1);
+  await write(1, null);
+  expect(reads).toEqual({ standings: before.standings + 2, steps: before.steps + 2 });
+  for (const one of opened) expect(countSteps(one)).toBe(3);
+  for (const one of opened) one.leave();
+  await write(1);
+  expect(reads.standings).toBe(before.standings + 2);
+});
+
+test("more steps than are read at once are told in order, to whoever lacks which", async () => {
+  const { streams, row, write } = openRun();
+  const [early, late] = [openStream(), openStream()];
+  streams.open("k", row() as never, () => early.stream);
+  await turn();
+  // Nobody is told of them until the other comes: one lacks all, the other none.
+  await write(250, "another run");
+  streams.open("k", row() as never, () => late.stream);
+  await settle();
+  for (const one of [early, late]) expect(listSeqs(one)).toEqual(count(250));
+  await write(5);
+  for (const one of [early, late]) expect(listSeqs(one)).toEqual(count(255));
+});
+
+test("what is written while it is read is told once", async () => {
+  const { streams, row, write, writeMeanwhile } = openRun();
+  await write(2);
+  const before = row();
+  await write(2);
+  const one = openStream();
+  // The request knew of two when there were four.
+  streams.open("k", before as never, () => one.stream);
+  await settle();
+  expect(listSeqs(one)).toEqual(count(4));
+  writeMeanwhile(1);
+  await write(1);
+  expect(listSeqs(one)).toEqual(count(5));
+  await write(1);
+  expect(listSeqs(one)).toEqual(count(7));
+});
+
+test("a stream ends whose steps are gone, without a word in the log", async () => {
+  const { streams, row, write, forget, log } = openRun();
+  const early = openStream();
+  streams.open("k", row() as never, () => early.stream);
+  await settle();
+  await write(2, "another run");
+  forget();
+  const late = openStream();
+  streams.open("k", row() as never, () => late.stream);
+  await settle();
+  expect([early.isOpen, late.isOpen]).toEqual([true, false]);
+  await write(0);
+  expect([early.isOpen, log]).toEqual([false, []]);
+});
+
+test("a replay reads on when what it has told was read", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(250);
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  // The status goes out at once.
+  const slow = openStream([Promise.resolve(), first.promise, second.promise]);
+  streams.open("k", row() as never, () => slow.stream);
+  for (const [turns, steps] of [[first, 100] as const, [second, 200] as const]) {
+    await settle();
+    expect([countSteps(slow), reads.steps]).toEqual([steps, steps / 100]);
+    turns.resolve();
+  }
+  await settle();
+  expect(countSteps(slow)).toBe(250);
+});
+
+test("where the run cannot be read its streams end, and the log says so", async () => {
+  const run = openRun();
+  const one = openStream();
+  run.streams.open("k", run.row() as never, () => one.stream);
+  await turn();
+  run.break();
+  await run.write(1);
+  expect([one.isOpen, run.log.length]).toEqual([false, 1]);
+});
+
+test("a key is looked at every five seconds, for as long as it has a stream", async () => {
+  const { streams, row, clock, revoke } = openRun();
+  const one = openStream();
+  streams.open("k", row() as never, () => one.stream);
+  await clock.advance(5_000);
+  await clock.advance(5_000);
+  expect(one.isOpen).toBe(true);
+  revoke();
+  await clock.advance(5_000);
+  expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
+});
+
+test("agents.limits.stream_lifetime a stream lives for an hour, to the millisecond", async () => {
+  const { streams, row, clock } = openRun();
+  const one = openStream();
+  streams.open("k", row() as never, () => one.stream);
+  await clock.advance(3_600_000 - 1);
+  expect(one.isOpen).toBe(true);
+  await clock.advance(1);
+  expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
+});
+
+test("a server that stops ends its streams and opens none", async () => {
+  const { streams, row } = openRun();
+  const one = openStream();
+  streams.open("k", row() as never, () => one.stream);
+  await streams.service.stop(0);
+  expect(one.isOpen).toBe(false);
+  const open = () => streams.open("k", row() as never, () => openStream().stream);
+  expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
+});
+
+test("who leaves in the middle of a replay has nothing more read for it", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(250);
+  const held = Promise.withResolvers<void>();
+  const one = openStream([Promise.resolve(), held.promise]);
+  streams.open("k", row() as never, () => one.stream);
+  await settle();
+  one.leave();
+  held.resolve();
+  await settle();
+  // What it is in the middle of is the last.
+  expect(reads).toEqual({ standings: 0, steps: 2 });
+  expect(countSteps(one)).toBe(100);
+});
+
+test("who has left when its stream is opened, or with the last of its replay, is told nothing", async () => {
+  const { streams, row, write, reads } = openRun();
+  await write(1);
+  const gone = openStream();
+  gone.leave();
+  streams.open("k", row() as never, () => gone.stream);
+  expect(gone.isOpen).toBe(false);
+  const held = Promise.withResolvers<void>();
+  const late = openStream([Promise.resolve(), held.promise]);
+  streams.open("k", row() as never, () => late.stream);
+  await settle();
+  late.leave();
+  held.resolve();
+  await settle();
+  await write(1);
+  expect([countSteps(late), reads.standings]).toEqual([1, 0]);
+});

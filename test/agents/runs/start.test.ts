@@ -1,0 +1,101 @@
+// What a start refuses that no request of a test can bring about: doubles stand in for its store.
+import { expect, test } from "bun:test";
+import type { Caller } from "../../../src/access/index.ts";
+import { createVersions } from "../../../src/agents/definitions/versions.ts";
+import type { AgentsDeps } from "../../../src/agents/deps.ts";
+import { createRunStarter, type StarterOptions } from "../../../src/agents/runs/start.ts";
+import { type ApiError, apiError } from "../../../src/platform/errors.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { createSeededIds } from "../../support/ids.ts";
+
+const caller: Caller = {
+  ...{ key_id: "k", account_id: "a", kind: "ordinary", scopes: ["agents"] },
+  ...{ models: null, max_output_tokens: null },
+};
+const STARTABLE = { account_id: "a", status: "active", current_version: 1, is_held: false };
+const TERMS = { version: 1, model: null, tools: [], tool_revisions: [], budgets: {} };
+const MODEL = { id: "stub-1", price: null };
+
+interface Doubles {
+  terms?: object | null;
+  judged?: () => Promise<object>;
+  start?: (admission: unknown) => Promise<unknown>;
+}
+
+function open({ terms = TERMS, judged, start }: Doubles = {}) {
+  const chat = {
+    find: () => MODEL,
+    judge: judged ?? (async () => ({ model: { settings: MODEL } })),
+  };
+  const limits = { active_runs: 1, daily_runs: 1 };
+  const deps = {
+    ...{ clock: createManualClock(), ids: createSeededIds(), alias: "svc", inside: { chat } },
+    settings: () => ({ limits }),
+    disk: { require() {} },
+  };
+  let reads = 0;
+  const runs = {
+    findStartable: async () => STARTABLE,
+    start: start ?? (async ({ run }: { run: object }) => ({ run, isNew: true })),
+  };
+  const findVersion = createVersions({
+    async findVersion() {
+      reads++;
+      return (terms ?? undefined) as never;
+    },
+  });
+  const options = { runs, findVersion, priceOf: () => null } as unknown as StarterOptions;
+  const starting = createRunStarter(deps as unknown as AgentsDeps, options);
+  return {
+    begin: () => starting.start(caller, "g", { message: "x" }),
+    prepare: () => starting.prepare(caller, "g", { message: "x", hook: { a: 1 } }),
+    countReads: () => reads,
+  };
+}
+
+const codeOf = (begun: Promise<unknown>) =>
+  begun.then(
+    () => null,
+    (refusal: ApiError) => [refusal.status, refusal.code, refusal.say.headers ?? null],
+  );
+
+test("agents.errors.agent_version_not_found: an agent without its version starts nothing", async () => {
+  const { begin } = open({ terms: null });
+  expect(await codeOf(begin())).toEqual([404, "agent_version_not_found", null]);
+});
+
+test("agents.errors.no_model_available: where the rights of the key cannot be read nothing starts, where the model is stopped it does", async () => {
+  const judgeAs = (code: Parameters<typeof apiError>[0]) => async () => ({
+    refusal: apiError(code),
+  });
+  const unread = open({ judged: judgeAs("no_model_available") });
+  expect(await codeOf(unread.begin())).toEqual([503, "no_model_available", null]);
+  for (const code of ["model_offline", "model_unavailable"] as const) {
+    expect(await codeOf(open({ judged: judgeAs(code) }).begin())).toBeNull();
+  }
+});
+
+test("agents.errors.admission_busy: 64 starts of an account wait at once, and one more is told to come back", async () => {
+  const waiting: (() => void)[] = [];
+  const start = () => new Promise<unknown>((resolve) => waiting.push(() => resolve({})));
+  const { begin } = open({ start });
+  const begun = Array.from({ length: 64 }, begin);
+  await new Promise(setImmediate);
+  const busy = [429, "admission_busy", { "retry-after": "1" }];
+  expect(await codeOf(begin())).toEqual(busy as never);
+  waiting.shift()!();
+  await begun[0];
+  const next = begin();
+  await new Promise(setImmediate);
+  for (const end of waiting) end();
+  await Promise.all([...begun, next]);
+  expect(waiting).toHaveLength(64);
+});
+
+test("a version is read once, and a hook's body marks its run", async () => {
+  const { begin, prepare, countReads } = open();
+  await begin();
+  const { run } = await prepare();
+  expect(countReads()).toBe(1);
+  expect([run.external_content, run.input]).toEqual([true, { message: "x", hook: { a: 1 } }]);
+});

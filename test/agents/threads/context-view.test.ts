@@ -1,0 +1,394 @@
+// Holds the view of a long thread to its promises, on chosen threads and on random ones.
+import { describe, expect, test } from "bun:test";
+import {
+  countMessageTokens,
+  type ThreadMessage,
+} from "../../../src/agents/threads/context-blocks.ts";
+import { buildContextView, type ContextInput } from "../../../src/agents/threads/context-view.ts";
+import type { ModelMessage } from "../../../src/models/index.ts";
+
+type Draft = Omit<ThreadMessage, "tokens">;
+
+const weigh = (draft: Draft): ThreadMessage => ({ ...draft, tokens: countMessageTokens(draft) });
+const user = (content: string) => weigh({ role: "user", content });
+const call = (id: string) => ({
+  id,
+  type: "function" as const,
+  function: { name: "web_search", arguments: '{"query":"camels"}' },
+});
+const asks = (...ids: string[]) =>
+  weigh({ role: "assistant", content: null, tool_calls: ids.map(call) });
+const says = (content: string) => weigh({ role: "assistant", content });
+const result = (tool_call_id: string, content: string) =>
+  weigh({ role: "tool", content, tool_call_id });
+const words = (tokens: number) => "abcd".repeat(tokens);
+
+const deps: Omit<ContextInput, "messages"> = {
+  present_from: 0,
+  windowTokens: 10_000,
+  reserveTokens: 0,
+  room_tokens: null,
+  summary: null,
+  mayReadOutput: true,
+};
+
+/** Each call has exactly one result, behind it and before any other message. */
+function expectPaired(messages: readonly ModelMessage[]) {
+  let waiting: string[] = [];
+  for (const message of messages) {
+    if (message.role === "tool") {
+      expect(waiting).toContain(message.tool_call_id!);
+      waiting = waiting.filter((id) => id !== message.tool_call_id);
+      continue;
+    }
+    expect(waiting).toEqual([]);
+    waiting = (message.tool_calls ?? []).map((one) => one.id);
+  }
+  expect(waiting).toEqual([]);
+}
+
+function writeRounds(count: number, tokens: number): ThreadMessage[] {
+  return Array.from({ length: count }, (_, n) => [
+    asks(`call_${n}`),
+    result(`call_${n}`, `${n} ${words(tokens)}`),
+  ]).flat();
+}
+
+const contentsOf = (messages: readonly ModelMessage[]) =>
+  messages.map((one) => one.content as string);
+
+describe("a thread below 80 % of the window", () => {
+  test("is seen as it is stored, without what only we know of it", () => {
+    const messages = [user("How much?"), asks("a"), result("a", "3"), says("Three.")];
+    const view = buildContextView({ ...deps, messages });
+    expect(view).toMatchObject({ cleared: 0, needsSummary: null, fits: true });
+    expect(view.messages as unknown[]).toEqual(messages.map(({ tokens: _, ...rest }) => rest));
+    expect(view.tokens).toBe(messages.reduce((sum, one) => sum + one.tokens, 0));
+  });
+
+  test("is not below it any more when the reserve is", () => {
+    const messages = [user("Go"), ...writeRounds(8, 900)];
+    expect(buildContextView({ ...deps, messages }).cleared).toBe(0);
+    expect(buildContextView({ ...deps, messages, reserveTokens: 1_000 }).cleared).toBeGreaterThan(
+      0,
+    );
+  });
+});
+
+describe("the results of a long thread", () => {
+  const messages = [user("Go"), ...writeRounds(12, 900)];
+
+  test("are cleared from the oldest on, four together, until it fits", () => {
+    const { cleared, fits, needsSummary, messages: seen } = buildContextView({ ...deps, messages });
+    expect({ cleared, fits, needsSummary }).toEqual({
+      cleared: 4,
+      fits: true,
+      needsSummary: null,
+    });
+    const results = seen.filter((one) => one.role === "tool");
+    expect(results.map((one) => /was cleared/.test(one.content as string))).toEqual(
+      results.map((_, n) => n < 4),
+    );
+  });
+
+  test("stay cleared as they were while the next rounds come, so that a cache holds", () => {
+    const longer = [...messages, asks("more"), result("more", "little")];
+    const before = buildContextView({ ...deps, messages }).messages;
+    const after = buildContextView({ ...deps, messages: longer }).messages;
+    expect(after.slice(0, before.length)).toEqual(before);
+  });
+
+  test("are kept when they are the newest three", () => {
+    const view = buildContextView({ ...deps, messages, windowTokens: 4_500 });
+    const results = view.messages.filter((one) => one.role === "tool");
+    expect(view.fits).toBe(true);
+    expect(contentsOf(results.slice(-3)).every((text) => text.includes("abcd"))).toBe(true);
+    expect(view.cleared).toBe(9);
+  });
+
+  test("are left alone where they are short", () => {
+    const short = [user("Go"), ...writeRounds(4, 1), says(words(9_000)), ...writeRounds(4, 1)];
+    expect(buildContextView({ ...deps, messages: short }).cleared).toBe(0);
+  });
+
+  test("can be read again by `read_output` where the agent has it and the run is the same", () => {
+    const thread = [...messages, user("And now?"), ...writeRounds(12, 900)];
+    const present_from = messages.length;
+    const first = (mayReadOutput: boolean, from: number) =>
+      contentsOf(
+        buildContextView({ ...deps, messages: thread, present_from: from, mayReadOutput }).messages,
+      )[2]!;
+    expect(first(true, 0)).toContain("read_output");
+    expect(first(true, present_from)).not.toContain("read_output");
+    expect(first(false, 0)).not.toContain("read_output");
+  });
+
+  test("give way even when they are the newest, where nothing else is left", () => {
+    const newest = [user("Go"), asks("a", "b"), result("a", words(9_000)), result("b", "small")];
+    const view = buildContextView({ ...deps, messages: newest });
+    expect(view).toMatchObject({ cleared: 1, fits: true, needsSummary: null });
+    expect(contentsOf(view.messages)[2]).toContain("read_output");
+  });
+});
+
+describe("older turns", () => {
+  const turns = Array.from({ length: 10 }, (_, n) => [
+    user(`question ${n}`),
+    says(`answer ${n} ${words(900)}`),
+  ]).flat();
+  const messages = [...turns, user("the last question")];
+  const sight = { ...deps, messages, present_from: messages.length - 1 };
+
+  test("are to be summarised whole, so many that half of the room is free", () => {
+    const view = buildContextView(sight);
+    expect(view.fits).toBe(false);
+    expect(view.needsSummary).toMatchObject({ from: 0, to: 14, tokensMax: 1_000 });
+    expect(view.needsSummary!.messages).toHaveLength(14);
+    expect(messages[view.needsSummary!.to]!.role).toBe("user");
+  });
+
+  test("end where a user's message follows, not inside a turn", () => {
+    const rounds = (n: number) => [1, 2, 3, 4].map((part) => says(`${n}.${part} ${words(300)}`));
+    const long = Array.from({ length: 8 }, (_, n) => [user(`question ${n}`), ...rounds(n)]).flat();
+    const thread = [...long, user("the last question")];
+    const view = buildContextView({ ...deps, messages: thread, present_from: long.length });
+    expect(view.needsSummary!.to).toBe(30);
+    expect(thread[30]!.role).toBe("user");
+  });
+
+  test("are one message of the user's in front, once the summary is there", () => {
+    const view = buildContextView({ ...sight, summary: { text: "They talked.", until: 14 } });
+    expect(view.messages[0]).toEqual({
+      role: "user",
+      content: "Summary of the conversation so far:\n\nThey talked.",
+    });
+    expect(contentsOf(view.messages).slice(1)).toEqual(
+      messages.slice(14).map((one) => one.content!),
+    );
+    expect(view).toMatchObject({ fits: true, needsSummary: null });
+  });
+
+  test("are summarised again from where the summary ends", () => {
+    const more = [...messages, ...turns];
+    const view = buildContextView({
+      ...sight,
+      messages: [...more, user("once more")],
+      present_from: more.length,
+      summary: { text: "They talked.", until: 14 },
+    });
+    expect(view.needsSummary!.from).toBe(14);
+    expect(view.needsSummary!.to).toBeGreaterThan(14);
+  });
+
+  test("are parted between rounds where the first alone is longer than half of the room", () => {
+    const rounds = Array.from({ length: 20 }, (_, n) => says(`${n} ${words(500)}`));
+    const thread = [user("first"), ...rounds, user("last")];
+    const view = buildContextView({ ...deps, messages: thread, present_from: thread.length - 1 });
+    expect(view.needsSummary).toMatchObject({ from: 0 });
+    expect(view.needsSummary!.to).toBeLessThan(thread.length - 1);
+  });
+});
+
+describe("a message that takes more than half of the room", () => {
+  const long = `head ${words(9_000)} tail`;
+  const seen = (messages: ThreadMessage[], fields: Partial<ContextInput> = {}) =>
+    buildContextView({ ...deps, messages, present_from: messages.length - 1, ...fields });
+
+  test("is shown by its head and tail once the thread is long, and half of the room is left", () => {
+    const view = seen([user(long), says("Yes."), user("And now?")]);
+    const [first, ...rest] = contentsOf(view.messages);
+    expect(first).toStartWith("head abcd");
+    expect(first).toMatch(/abcd tail$/);
+    expect(first).toMatch(/\n\n\[… About \d+ characters are left out here\. …\]\n\n/);
+    expect(rest).toEqual(["Yes.", "And now?"]);
+    expect(view).toMatchObject({ fits: true, needsSummary: null, room_tokens: 8_000 });
+    expect(view.tokens).toBeGreaterThan(3_000);
+    expect(view.tokens).toBeLessThanOrEqual(4_050);
+  });
+
+  test("is shown whole while there is room for it, and where the run itself was asked it", () => {
+    const short = [user(words(7_000)), says("Yes."), user("And now?")];
+    expect(contentsOf(seen(short).messages)).toEqual(short.map(({ content }) => content!));
+    const own = [user("hello"), says("Yes."), user(long)];
+    expect(seen(own).fits).toBe(false);
+    expect(contentsOf(seen(own).messages).at(-1)).toBe(long);
+  });
+
+  test("is shortened before younger ones are", () => {
+    const thread = [user(`1 ${words(4_500)}`), says("a"), user(`2 ${words(4_500)}`), says("b")];
+    const [first, , third] = contentsOf(seen([...thread, user("Go")]).messages);
+    expect(first).toContain("left out");
+    expect(third).not.toContain("left out");
+  });
+
+  test("shares that half with others like it, so that many are no more than one", () => {
+    const many = Array.from({ length: 20 }, (_, n) => [user(`${n} ${words(9_000)}`), says("Yes.")]);
+    const view = seen([...many.flat(), user("And now?")]);
+    expect(view).toMatchObject({ fits: true, needsSummary: null });
+    expect(contentsOf(view.messages).filter((text) => text.includes("left out"))).toHaveLength(20);
+  });
+
+  test("loses the results behind it and the arguments of its calls before its text", () => {
+    const asking = weigh({
+      ...{ role: "assistant", content: `I search. ${words(6_000)} Now.` },
+      tool_calls: [{ ...call("a"), function: { name: "x", arguments: `"${words(3_000)}"` } }],
+    });
+    const thread = [user("hi"), asking, result("a", words(3_000)), user("And now?")];
+    const view = seen(thread);
+    expectPaired(view.messages);
+    const [, shown, cleared] = view.messages;
+    expect(shown!.tool_calls![0]!.function.arguments).toBe("{}");
+    expect(shown!.content).toStartWith("I search. abcd");
+    expect(shown!.content).toEndWith("abcd Now.");
+    expect(cleared!.content).toContain("was cleared");
+    expect(view.fits).toBe(true);
+  });
+
+  test("is all the shorter where the model has refused more than that", () => {
+    const view = seen([user(long), user("And now?")], { room_tokens: 1_000 });
+    expect(view).toMatchObject({ fits: true, room_tokens: 1_000 });
+    expect(view.tokens).toBeLessThan(550);
+  });
+
+  test("keeps its characters whole, of whatever script they are", () => {
+    const view = seen([user(`${"😀".repeat(9_000)}${"語".repeat(9_000)}`), user("And now?")]);
+    expect(view.fits).toBe(true);
+    expect(contentsOf(view.messages)[0]!.isWellFormed()).toBe(true);
+  });
+});
+
+test("rounds of the present run are summarised, and its user's message stands as it was sent", () => {
+  const rounds = Array.from({ length: 20 }, (_, n) => [
+    weigh({ role: "assistant", content: words(500), tool_calls: [call(`call_${n}`)] }),
+    result(`call_${n}`, "done"),
+  ]).flat();
+  const messages = [user("hello"), says("hi"), user("the task"), ...rounds];
+  const sight = { ...deps, messages, present_from: 2 };
+  const { needsSummary } = buildContextView(sight);
+  expect(needsSummary!.to).toBeGreaterThan(3);
+  const view = buildContextView({
+    ...sight,
+    summary: { text: "So far.", until: needsSummary!.to },
+  });
+  expect(view).toMatchObject({ fits: true, needsSummary: null });
+  expect(view.messages[1]).toEqual({ role: "user", content: "the task" });
+  expectPaired(view.messages);
+});
+
+test("a long message of the user's is not counted as room that a summary would free", () => {
+  const rounds = Array.from({ length: 12 }, (_, n) => says(`${n} ${words(500)}`));
+  const messages = [user(words(3_000)), ...rounds];
+  expect(buildContextView({ ...deps, messages }).needsSummary).toMatchObject({ from: 0, to: 12 });
+});
+
+test("a call that never ran has a result that says so", () => {
+  const messages = [user("Go"), asks("a", "b"), result("a", "1"), user("Again")];
+  const view = buildContextView({ ...deps, messages, present_from: 3 });
+  expectPaired(view.messages);
+  expect(view.messages[3]).toMatchObject({ role: "tool", tool_call_id: "b" });
+  expect(contentsOf(view.messages)[3]).toContain("no result");
+});
+
+describe("any thread at all", () => {
+  /** A small generator of numbers (mulberry32), so that a failure can be run again. */
+  function createDraw(seed: number) {
+    let state = seed;
+    return (below: number) => {
+      state = (state + 0x6d2b79f5) | 0;
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+      return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+    };
+  }
+
+  function drawThread(draw: (below: number) => number): Omit<ContextInput, "summary"> {
+    const messages: ThreadMessage[] = [];
+    let present_from = 0;
+    let calls = 0;
+    for (let turn = 0; turn <= draw(6); turn++) {
+      present_from = messages.length;
+      messages.push(user(`u${turn} ${words(draw(400))}`));
+      for (let round = 0; round < draw(8); round++) {
+        const ids = Array.from({ length: draw(4) }, () => `call_${calls++}`);
+        const content = `a${messages.length} ${words(draw(300))}`;
+        messages.push(weigh({ role: "assistant", content, tool_calls: ids.map(call) }));
+        for (const id of ids) {
+          if (draw(12) > 0) messages.push(result(id, `r${id} ${words(draw(2_000))}`));
+        }
+      }
+    }
+    return {
+      messages,
+      present_from,
+      windowTokens: 1_000 + draw(8_000),
+      reserveTokens: draw(1_500),
+      room_tokens: null,
+      mayReadOutput: draw(2) === 1,
+    };
+  }
+
+  test.each(Array.from({ length: 300 }, (_, seed) => seed))(
+    "keeps the promises, seed %d",
+    (seed) => {
+      const sight = drawThread(createDraw(seed));
+      const stored = JSON.stringify(sight.messages);
+      let summary: ContextInput["summary"] = null;
+      for (let made = 0; ; made++) {
+        const view = buildContextView({ ...sight, summary });
+        expect(JSON.stringify(sight.messages)).toBe(stored);
+        expectPaired(view.messages);
+        expectOrder(sight, view.messages);
+        const limit = Math.floor(sight.windowTokens * 0.8) - sight.reserveTokens;
+        expect(view.fits).toBe(view.tokens <= limit);
+        const last = sight.messages.findLast((one) => one.role === "user")!;
+        expect(contentsOf(view.messages)).toContain(last.content!);
+        if (!view.needsSummary) {
+          if (!view.fits) expectNothingLeft(sight, summary?.until ?? 0);
+          break;
+        }
+        const { from, to, tokensMax } = view.needsSummary;
+        expect(from).toBe(summary?.until ?? 0);
+        expect(to).toBeGreaterThan(from);
+        expect(sight.messages[to]!.role).not.toBe("tool");
+        expectPaired(view.needsSummary.messages);
+        const read = view.needsSummary.messages.map(countMessageTokens);
+        // Where there is room at all, a summary has no more to read than would fit in it.
+        if (limit > 2_000) expect(read.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(limit);
+        expect(made).toBeLessThan(50);
+        summary = { text: words(Math.max(0, tokensMax - 20)), until: to };
+      }
+    },
+  );
+
+  /** What is seen of the thread is seen in its order, beside the one message that is pinned. */
+  function expectOrder(
+    { messages }: Pick<ContextInput, "messages">,
+    seen: readonly ModelMessage[],
+  ) {
+    const places = seen
+      .map((one) =>
+        one.role === "tool"
+          ? messages.findIndex((stored) => stored.tool_call_id === one.tool_call_id)
+          : messages.findIndex((stored) => stored.content === one.content),
+      )
+      .filter((place) => place !== -1);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+    expect(new Set(places).size).toBe(places.length);
+  }
+
+  /** Too long without a need: all that could be summarised is no longer than a summary. */
+  function expectNothingLeft(
+    { messages, present_from, ...sight }: Omit<ContextInput, "summary">,
+    until: number,
+  ) {
+    const limit = Math.floor(sight.windowTokens * 0.8) - sight.reserveTokens;
+    const lastUser = messages.findLastIndex((one) => one.role === "user");
+    const lastBlock = messages.findLastIndex((one) => one.role !== "tool");
+    const rest = messages
+      .slice(until, lastBlock)
+      .filter((one, n) => one.role !== "tool" && until + n !== lastUser);
+    const tokens = rest.reduce((sum, one) => sum + one.tokens, 0);
+    expect(present_from).toBeLessThanOrEqual(lastUser);
+    expect(tokens).toBeLessThanOrEqual(Math.max(0, Math.min(1_024, limit / 8)) + 1);
+  }
+});

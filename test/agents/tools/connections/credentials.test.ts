@@ -1,0 +1,175 @@
+// A connection is read anew for each call: its secret goes to its hosts and its owner's tools only.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type Connections,
+  createConnections,
+} from "../../../../src/agents/tools/connections/connections.ts";
+import {
+  createCredentials,
+  type OpenCredentials,
+} from "../../../../src/agents/tools/connections/credentials.ts";
+import { type Database, openDatabase, sql, store } from "../../../../src/database/index.ts";
+import { stores } from "../../../../src/stores.ts";
+import { createManualClock, type ManualClock } from "../../../support/clock.ts";
+import { createSeededIds } from "../../../support/ids.ts";
+import { openTestSecrets, type TestSecrets } from "../../../support/secrets.ts";
+
+const OWNER = "a-1";
+const HOST = "api.example.com";
+const SECRET = "sk_canary_77";
+
+/** What a hand at the database can do. */
+const hand = store(
+  "hand",
+  {},
+  {
+    async damage(tx) {
+      await tx.run(sql`UPDATE secrets SET sealed = 'v1.nonsense'`);
+    },
+    async give(tx, account_id: string) {
+      await tx.run(sql`UPDATE connections SET account_id = ${account_id}`);
+    },
+    async drop(tx) {
+      await tx.run(sql`DELETE FROM secrets`);
+    },
+  },
+);
+
+let directory: string;
+let file: string;
+let database: Database;
+let clock: ManualClock;
+let secrets: TestSecrets;
+let connections: Connections;
+let open: OpenCredentials;
+const warnings: string[] = [];
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "wadi-connections-"));
+  file = join(directory, "secrets.key");
+  clock = createManualClock();
+  const onFailure = (failure: unknown) => {
+    throw failure;
+  };
+  const place = { kind: "memory" } as const;
+  database = await openDatabase({ place, stores: [...stores, hand], clock, onFailure });
+  secrets = openTestSecrets(database, clock, file);
+  connections = createConnections({ database, secrets, clock, ids: createSeededIds() });
+  warnings.length = 0;
+  const log = { warn: (line: string) => void warnings.push(line) };
+  open = createCredentials({ database, secrets, clock, log });
+});
+afterEach(async () => {
+  await database.close();
+  rmSync(directory, { recursive: true });
+});
+
+const create = (fields: object = {}, account_id = OWNER) =>
+  connections.create(
+    account_id,
+    {
+      ...{ name: "Letters", kind: "bearer", header_name: null },
+      ...{ secret: SECRET, allowed_hosts: [HOST], ...fields },
+    },
+    10,
+  );
+const ask = (id: string, fields: object = {}) =>
+  open({ id, account_id: OWNER, host: HOST, ...fields });
+const refuse = (say: string) => ({ ok: false as const, say });
+
+test("agents.does.connection an allowed host gets the secret, with how it is sent", async () => {
+  const bearer = await create();
+  expect(await ask(bearer.id)).toEqual({
+    ...{ ok: true, connection: { kind: "bearer", header_name: null, secret: SECRET } },
+  });
+  const fields = { name: "Key", kind: "header", header_name: "X-Key", secret: `Token ${SECRET}` };
+  const { id } = await create({ ...fields, allowed_hosts: ["b.example.com", `${HOST}:8443`] });
+  expect(await ask(id, { host: `${HOST}:8443` })).toEqual({
+    ...{
+      ok: true,
+      connection: { kind: "header", header_name: "X-Key", secret: `Token ${SECRET}` },
+    },
+  });
+});
+
+test("no other host gets it, whichever way it is spelled", async () => {
+  const { id } = await create();
+  const hosts = ["example.com", `x.${HOST}`, `${HOST}.`, `${HOST}:444`, "", "API.EXAMPLE.COM"];
+  for (const host of hosts) {
+    const told = refuse("Its connection is not for the endpoint's host.");
+    expect([host, await ask(id, { host })]).toEqual([host, told]);
+  }
+  const unbound = await create({ name: "Unbound", allowed_hosts: [] });
+  expect((await ask(unbound.id)).ok).toBe(false);
+});
+
+test("agents.authentication.6 another account's is none, also where its row was moved", async () => {
+  const { id } = await create({}, "a-2");
+  const none = refuse("Its connection does not exist any more.");
+  expect(await ask(id)).toEqual(none);
+  expect(await ask("c-none")).toEqual(none);
+  await database.bind(hand).give(OWNER);
+  expect(await ask(id)).toEqual(refuse("Its connection has no secret."));
+});
+
+test("what was changed or deleted counts from the next call on", async () => {
+  const { id } = await create();
+  await connections.setSecret(id, OWNER, "another");
+  expect(await ask(id)).toMatchObject({ connection: { secret: "another" } });
+  await connections.setSecret(id, OWNER, "another", ["other.example.com"]);
+  expect((await ask(id)).ok).toBe(false);
+  expect((await ask(id, { host: "other.example.com" })).ok).toBe(true);
+  await connections.remove(id, OWNER);
+  expect((await ask(id, { host: "other.example.com" })).ok).toBe(false);
+});
+
+test("agents.errors.connections_unavailable without its key no secret is opened, and none is set; with it they are", async () => {
+  const { id } = await create();
+  const key = await Bun.file(file).text();
+  rmSync(file);
+  await clock.advance(1_000);
+  expect(await ask(id)).toEqual(refuse("The secrets of connections cannot be read now."));
+  const unavailable = expect.objectContaining({ code: "connections_unavailable" });
+  await expect(create({ name: "Another" })).rejects.toEqual(unavailable);
+  await expect(connections.setSecret(id, OWNER, "another")).rejects.toEqual(unavailable);
+  // All else works.
+  await connections.change(id, OWNER, { name: "Renamed" });
+  expect(await connections.list(OWNER)).toHaveLength(1);
+  await Bun.write(file, key);
+  await clock.advance(1_000);
+  expect(await ask(id)).toMatchObject({ connection: { secret: SECRET } });
+  rmSync(file);
+  await clock.advance(1_000);
+  await connections.remove(id, OWNER);
+  expect(secrets.said.join("\n")).not.toContain("canary");
+});
+
+test("a secret that was damaged or is gone is said to be so", async () => {
+  const { id } = await create();
+  await database.bind(hand).damage();
+  const say = "The secret of its connection cannot be read; set it anew.";
+  expect(await ask(id)).toEqual(refuse(say));
+  await database.bind(hand).drop();
+  expect(await ask(id)).toEqual(refuse("Its connection has no secret."));
+  await connections.setSecret(id, OWNER, SECRET);
+  expect((await ask(id)).ok).toBe(true);
+});
+
+test("its use is written once a minute, however often it is used", async () => {
+  const { id } = await create();
+  const begun_at = clock.now();
+  const readUse = async () => (await connections.require(id, OWNER)).last_used_at;
+  expect((await ask(id, { host: "other.example.com" })).ok).toBe(false);
+  expect(await readUse()).toBeNull();
+  for (let n = 0; n < 5; n++) await ask(id);
+  expect(await readUse()).toBe(begun_at);
+  await clock.advance(59_999);
+  await ask(id);
+  expect(await readUse()).toBe(begun_at);
+  await clock.advance(1);
+  await Promise.all([ask(id), ask(id), ask(id)]);
+  expect(await readUse()).toBe(begun_at + 60_000);
+  expect(warnings).toEqual([]);
+});

@@ -1,0 +1,161 @@
+// Holds schemas and checks to bounds: no schema runs for ever, and none takes all the time.
+import { describe, expect, test } from "bun:test";
+import { judgeParameters } from "../../../../src/agents/tools/json-schema/parameters.ts";
+import { chain, fill, findIn } from "./schemas.ts";
+
+describe("what a check costs", () => {
+  test.each<[string, object]>([
+    ["a reference to itself", { $ref: "#" }],
+    ["a dynamic reference to itself", { $dynamicAnchor: "a", $dynamicRef: "#a" }],
+    [
+      "a circle of two",
+      { allOf: [{ $ref: "#/$defs/a" }], $defs: { a: { anyOf: [{ $ref: "#" }] } } },
+    ],
+    ["a condition that is itself", { if: { $ref: "#" } }],
+    ["a negation of itself", { not: { $ref: "#" } }],
+    ["a dependent of itself", { dependentSchemas: { a: { $ref: "#" } } }],
+  ])("%s is refused", async (_what, fields) => {
+    expect(await judgeParameters({ type: "object", ...fields })).toMatch(
+      /leads back to itself without end\.$/,
+    );
+  });
+
+  test("a definition in a circle that nothing leads to is refused too", async () => {
+    const a = { anyOf: [{ type: "null" }, { $ref: "#/$defs/a" }] };
+    expect(await judgeParameters({ type: "object", $defs: { a } })).toBe(
+      "`parameters/$defs/a` leads back to itself without end.",
+    );
+  });
+
+  test.each<[string, (next: string) => object]>([
+    ["allOf", ($ref) => ({ allOf: [{ $ref }, { $ref }] })],
+    ["oneOf", ($ref) => ({ oneOf: [{ $ref }, { $ref }] })],
+    ["if", ($ref) => JSON.parse(`{"if":{"$ref":"${$ref}"},"then":true}`)],
+  ])("a chain of %s doubles at each link, and is refused", async (_keyword, link) => {
+    expect(await judgeParameters({ type: "object", ...chain(40, link) })).toMatch(
+      /looks at one value more than 2000 times\.$/,
+    );
+  });
+
+  test("a long chain is refused", async () => {
+    const parameters = { type: "object", ...chain(70, ($ref) => ({ $ref })) };
+    expect(await judgeParameters(parameters)).toMatch(
+      /has more than 64 references one behind the other\.$/,
+    );
+  });
+
+  const tooMuch = ["The arguments: Judging them takes too much work."];
+  const items = (schema: object) => ({ type: "object", properties: { a: { items: schema } } });
+  const all = (length: number, make: (n: number) => object) => ({
+    type: "object",
+    properties: { a: { allOf: fill(length, make) } },
+  });
+  const deep = (depth: number): unknown => (depth === 0 ? [] : [deep(depth - 1)]);
+  const again = '{"items":{"$ref":"#/$defs/n"}}';
+  const fan = (keyword: string) => ({
+    type: "object",
+    properties: { a: { $ref: "#/$defs/n" } },
+    $defs: { n: { [keyword]: fill(15, () => ({ items: { $ref: "#/$defs/n" }, maxItems: 1 })) } },
+  });
+
+  // Each would take from seconds to ages. Steps are counted, so the answer is always the same.
+  test.each<[string, object, unknown]>([
+    ["a fan of alternatives at each level", fan("anyOf"), deep(60)],
+    ["a fan of demands at each level", fan("allOf"), deep(60)],
+    [
+      "a condition in a condition",
+      {
+        type: "object",
+        properties: { a: { $ref: "#/$defs/n" } },
+        $defs: JSON.parse(`{"n":{"if":${again},"then":${again},"else":${again}}}`),
+      },
+      deep(60),
+    ],
+    [
+      "many searches in a long list",
+      all(200, (n) => ({ contains: { const: n } })),
+      fill(50_000, () => -1),
+    ],
+    [
+      "a long list compared again and again",
+      all(200, () => ({ uniqueItems: true })),
+      fill(30_000, (n) => n),
+    ],
+    [
+      "a long value compared again and again",
+      all(300, (n) => ({ const: n })),
+      fill(50_000, (n) => n),
+    ],
+    ["a long choice for each item", items({ enum: fill(5_000, (n) => n) }), fill(30_000, () => -1)],
+    [
+      "a long text counted again and again",
+      all(450, () => ({ minLength: 1 })),
+      "x".repeat(250_000),
+    ],
+    [
+      "many demands for each item",
+      items({ required: fill(2_500, (n) => `${n}`) }),
+      fill(80_000, () => ({})),
+    ],
+    [
+      "an automaton that forgets nothing",
+      all(1, () => ({ pattern: "(a|b)*a[ab]{900}c" })),
+      "ab".repeat(120_000),
+    ],
+    [
+      "many patterns and a long text",
+      all(60, (n) => ({ pattern: `(a|b)*c${n}` })),
+      "ab".repeat(100_000),
+    ],
+  ])("%s is given up", async (_what, parameters, a) => {
+    expect(await judgeParameters(parameters)).toBe(null);
+    expect(await findIn(parameters, { a })).toEqual(tooMuch);
+  });
+
+  test.each<[string, object, unknown]>([
+    [
+      "256 KB of numbers",
+      items({ type: "number", minimum: 0, maximum: 9 }),
+      fill(120_000, () => 5),
+    ],
+    [
+      "256 KB of numbers, each of two kinds",
+      items({ anyOf: [{ type: "null" }, { type: "number" }] }),
+      fill(120_000, () => 5),
+    ],
+    [
+      "a long text by a pattern",
+      all(1, () => ({ pattern: "^[a-z ]+$", maxLength: 300_000 })),
+      "camels ".repeat(30_000),
+    ],
+    [
+      "many records",
+      items({
+        type: "object",
+        properties: { b: { type: "string", minLength: 1 } },
+        required: ["b"],
+        additionalProperties: false,
+      }),
+      fill(15_000, () => ({ b: "camel" })),
+    ],
+    [
+      "62 levels of 30 references each",
+      {
+        type: "object",
+        properties: { a: { $ref: "#/$defs/d0" } },
+        $defs: chain(30, ($ref) => ({ $ref }), { items: { $ref: "#/$defs/d0" } }).$defs,
+      },
+      deep(60),
+    ],
+  ])("%s are judged", async (_what, parameters, a) => {
+    expect(await judgeParameters(parameters)).toBe(null);
+    expect(await findIn(parameters, { a })).toEqual([]);
+  });
+
+  test("a check that was given up leaves nothing behind", async () => {
+    const parameters = fan("anyOf");
+    expect(await findIn(parameters, { a: deep(60) })).toEqual(tooMuch);
+    expect(await findIn(parameters, { a: [] })).toEqual([]);
+    expect(await findIn(parameters, { a: [1, 2] })).not.toEqual([]);
+  });
+});

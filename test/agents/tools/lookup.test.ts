@@ -1,0 +1,63 @@
+// What a version may name: the account's own tools before those of the platform.
+import { expect, test } from "bun:test";
+import { createToolLookup, type LookupOptions } from "../../../src/agents/tools/lookup.ts";
+
+const STANDINGS = [
+  { name: "send", revision: 3, risk: "irreversible", status: "enabled" },
+  { name: "calculator", revision: 1, risk: "write", status: "enabled" },
+  { name: "resting", revision: 2, risk: "read", status: "disabled" },
+] as const;
+
+function open() {
+  const asked: (readonly string[])[] = [];
+  const agents = { http_tools: true };
+  const builtins = ["calculator", "current_time"];
+  const lookUp = createToolLookup({
+    tools: {
+      async listStandings(_: string, names: readonly string[]) {
+        asked.push(names);
+        return STANDINGS.filter(({ name }) => names.includes(name));
+      },
+    },
+    catalog: {
+      find: (name) =>
+        builtins.includes(name) ? ({ name, revision: 7, risk: "read" } as never) : undefined,
+    },
+    settings: () => ({ agents }) as ReturnType<LookupOptions["settings"]>,
+  });
+  return { lookUp, asked, agents };
+}
+
+test("agents.does.tool what an account has registered keeps its name, whatever the platform has of it", async () => {
+  const { lookUp } = open();
+  const find = await lookUp("a-1", ["calculator", "current_time", "send"]);
+  const [own, builtin, sent] = ["calculator", "current_time", "send"].map(find);
+  expect(own).toEqual({
+    pin: { name: "calculator", revision: 1, kind: "http", risk: "write" },
+    is_off: false,
+  });
+  expect(builtin?.pin).toEqual({
+    ...{ name: "current_time", revision: 7, kind: "builtin", risk: "read" },
+  });
+  expect(sent?.pin.risk).toBe("irreversible");
+});
+
+test("names are looked up all at once, each once, and only such as a tool may have", async () => {
+  const { lookUp, asked } = open();
+  const names = ["send", "a\u0000b", "\ud800", "SEND", "x".repeat(65), "", "send", "calculator"];
+  const find = await lookUp("a-1", names);
+  expect(asked).toEqual([["send", "calculator"]]);
+  expect(names.filter((name) => find(name))).toEqual(["send", "send", "calculator"]);
+  await lookUp("a-1", []);
+  await lookUp("a-1", ["SEND"]);
+  expect(asked).toHaveLength(1);
+});
+
+test("a tool is off by its own switch, or by that of all that are registered", async () => {
+  const { lookUp, agents } = open();
+  const find = await lookUp("a-1", ["send", "resting", "current_time"]);
+  const listOff = () => ["send", "resting", "current_time"].filter((name) => find(name)!.is_off);
+  expect(listOff()).toEqual(["resting"]);
+  agents.http_tools = false;
+  expect(listOff()).toEqual(["send", "resting"]);
+});

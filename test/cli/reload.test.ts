@@ -1,0 +1,211 @@
+// The reloading alone: who asks for it, what of it is said, and that it never runs twice at once.
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createReloading } from "../../src/cli/reload.ts";
+import { MISSING, readStamp } from "../../src/platform/file-watch.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { loadSettings, type Settings } from "../../src/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "wadi-reloading-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const writeLimit = (limit: number) => `[limits]\nrequests_per_minute = ${limit}\n`;
+
+let files = 0;
+/** Reloading of a file that says a limit of 1; `change` is what the app does with settings. */
+function open(change: (settings: Settings) => Promise<void> = async () => {}) {
+  const path = join(directory, `wadi-${++files}.toml`);
+  writeFileSync(path, writeLimit(1));
+  const clock = createManualClock();
+  const lines: [level: string, message: string][] = [];
+  const taken: number[] = [];
+  const write = (line: string) => {
+    const { level, message } = JSON.parse(line);
+    lines.push([level, message.replaceAll(path, "wadi.toml")]);
+  };
+  const read = () => loadSettings({ file: path, must_exist: true, env: {}, flags: {} });
+  const reloading = createReloading({
+    file: { path, stamp: readStamp(path), read },
+    settings: read(),
+    clock,
+    log: createLog(clock, write, false),
+  });
+  const app = {
+    async change(settings: Settings) {
+      taken.push(settings.limits.requests_per_minute);
+      await change(settings);
+    },
+  };
+  return { path, clock, lines, taken, reloading, app };
+}
+
+test("a pipe in the place of the file is refused and never opened", async () => {
+  const { path, clock, lines, taken, reloading, app } = open();
+  reloading.start(app);
+  rmSync(path);
+  expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
+  // Nobody writes to it: whoever opened it here would never come back.
+  reloading.reload();
+  await clock.advance(0);
+  expect(taken).toEqual([]);
+  const says =
+    "settings refused, the old ones stay: wadi.toml is a pipe: put a file there, and reload";
+  expect(lines).toEqual([["error", says]]);
+  reloading.stop();
+});
+
+test("what a signal asks for is read at once and said when it is in force", async () => {
+  const { path, clock, lines, taken, reloading, app } = open();
+  reloading.start(app);
+  writeFileSync(path, writeLimit(2));
+  reloading.reload();
+  await clock.advance(0);
+  expect(taken).toEqual([2]);
+  expect(lines).toEqual([["info", "settings reloaded: limits.requests_per_minute 1 -> 2"]]);
+  expect(reloading.settings.limits.requests_per_minute).toBe(2);
+  // The watch knows what the signal has had read.
+  await clock.advance(10_000);
+  expect(taken).toEqual([2]);
+  reloading.reload();
+  await clock.advance(0);
+  expect(lines.at(-1)).toEqual(["info", "settings read again: nothing has changed"]);
+  reloading.stop();
+  expect(clock.pending()).toBe(0);
+});
+
+test("a changed file is read by itself, and one that is refused is refused once", async () => {
+  const { path, clock, lines, taken, reloading, app } = open();
+  reloading.start(app);
+  writeFileSync(path, "[limits]\nrequests_per_minute = 0\n");
+  await clock.advance(60_000);
+  expect(lines).toEqual([
+    [
+      "error",
+      "settings refused, the old ones stay: wadi.toml:2: limits.requests_per_minute must be " +
+        "an integer from 1 to 1000000, but is 0",
+    ],
+  ]);
+  rmSync(path);
+  await clock.advance(60_000);
+  expect(lines.length).toBe(2);
+  expect(lines[1]).toMatchObject(["error", expect.stringContaining("wadi.toml does not exist")]);
+  expect([taken, reloading.settings.limits.requests_per_minute]).toEqual([[], 1]);
+  writeFileSync(path, writeLimit(3));
+  await clock.advance(60_000);
+  expect(taken).toEqual([3]);
+});
+
+test("however often it is asked for while it runs, it runs once more", async () => {
+  const first = Promise.withResolvers<void>();
+  let running = 0;
+  const { path, clock, taken, reloading, app } = open(async () => {
+    expect(++running).toBe(1);
+    if (taken.length === 1) await first.promise;
+    running -= 1;
+  });
+  reloading.start(app);
+  writeFileSync(path, writeLimit(2));
+  reloading.reload();
+  for (const limit of [3, 4, 5]) {
+    writeFileSync(path, writeLimit(limit));
+    reloading.reload();
+    await clock.advance(0);
+  }
+  expect(taken).toEqual([2]);
+  first.resolve();
+  await clock.advance(0);
+  expect(taken).toEqual([2, 5]);
+});
+
+test("what the app does not take over is not in force, and can be asked for again", async () => {
+  let fails = true;
+  const { path, clock, lines, reloading, app } = open(async () => {
+    if (fails) throw new Error("the database is gone");
+  });
+  reloading.start(app);
+  writeFileSync(path, writeLimit(2));
+  reloading.reload();
+  await clock.advance(0);
+  expect(lines).toEqual([["error", "settings refused, the old ones stay"]]);
+  expect(reloading.settings.limits.requests_per_minute).toBe(1);
+  fails = false;
+  reloading.reload();
+  await clock.advance(0);
+  expect(reloading.settings.limits.requests_per_minute).toBe(2);
+});
+
+test("what is asked for before there is a server is done when there is one", async () => {
+  const { path, clock, taken, reloading, app } = open();
+  writeFileSync(path, writeLimit(2));
+  reloading.reload();
+  await clock.advance(0);
+  expect(taken).toEqual([]);
+  reloading.start(app);
+  await clock.advance(0);
+  expect(taken).toEqual([2]);
+});
+
+test("a stopping server takes nothing over", async () => {
+  const { path, clock, lines, taken, reloading, app } = open();
+  reloading.start(app);
+  reloading.stop();
+  writeFileSync(path, writeLimit(2));
+  reloading.reload();
+  await clock.advance(10_000);
+  expect([taken, lines]).toEqual([[], []]);
+});
+
+test("a name in the file cannot write a line of the log of its own", async () => {
+  const { path, clock, lines, reloading, app } = open();
+  reloading.start(app);
+  writeFileSync(path, '"a\\nb\\u001b[2J" = 1\n');
+  reloading.reload();
+  await clock.advance(0);
+  expect(lines[0]![1]).toContain("unknown setting");
+  expect(lines[0]![1]).not.toMatch(/\p{Cc}/u);
+});
+
+test("a start without a file says that there is nothing to reload", () => {
+  const clock = createManualClock();
+  const lines: string[] = [];
+  const settings = loadSettings({ must_exist: false, env: {}, flags: {} });
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line).message), false);
+  const reloading = createReloading({ file: null, settings, clock, log });
+  reloading.start({ change: async () => {} });
+  reloading.reload();
+  expect(lines).toEqual(["there is nothing to reload: the start found no settings file"]);
+  expect([clock.pending(), readStamp(join(directory, "none"))]).toEqual([0, MISSING]);
+});
+
+test("a stub beside real models is warned of at the start and at each reload, until it goes", async () => {
+  const { path, clock, lines, reloading, app } = open();
+  const real = `[[models]]
+id = "real"
+upstream = { kind = "openai", urls = ["http://10.0.0.5:8000/v1"] }
+`;
+  const stubs = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\n';
+  const reload = async (text: string) => {
+    lines.splice(0);
+    writeFileSync(path, text);
+    reloading.reload();
+    await clock.advance(0);
+    return lines.filter(([level]) => level === "warn").map(([, message]) => message);
+  };
+  reloading.start(app);
+  // A stub model's own stubs are what it stands for.
+  expect(await reload("")).toEqual([]);
+  const says = (name: string) =>
+    `the stub answers ${name} beside real models: nobody should keep what it says`;
+  expect(await reload(real + stubs)).toEqual([says("embeddings"), says("search")]);
+  // Pages of somebody's own are not made up.
+  expect(await reload(`${real + stubs}folder = "./docs"\n`)).toEqual([says("embeddings")]);
+  reloading.stop();
+  lines.splice(0);
+  reloading.start(app);
+  expect(lines).toEqual([["warn", says("embeddings")]]);
+  expect(await reload(real)).toEqual([]);
+  reloading.stop();
+});

@@ -1,0 +1,176 @@
+// A start that goes wrong leaves nothing running, and one that cannot go on ends.
+import { afterEach, expect, test } from "bun:test";
+import { type Listening, listen, type Serving } from "../../src/cli/server.ts";
+import { defaultSettings } from "../../src/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+
+// What a server listens to would hide the bugs of other tests in this process.
+const HEARD = ["SIGHUP", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
+afterEach(() => {
+  for (const event of HEARD) process.removeAllListeners(event);
+});
+
+/** A server that only notes what happens to it. */
+function pretend(overrides: Partial<Listening> = {}) {
+  const events: string[] = [];
+  let fail = () => {};
+  const serving: Serving = {
+    entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+    admin: { models: { list: async () => [] as unknown } } as Serving["admin"],
+    start: async () => void events.push("start"),
+    stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
+    change: async () => {},
+  };
+  const options: Listening = {
+    settings: defaultSettings(),
+    file: null,
+    watchdog: null,
+    clock: createManualClock(),
+    storage: "nowhere",
+    output: { say: () => {}, print: (_, text) => void events.push(text.split("\n")[1]!) },
+    async build({ onFatal }) {
+      fail = onFatal;
+      return serving;
+    },
+    async welcome() {
+      events.push("welcome");
+      return { keys: [], notes: [] };
+    },
+    ...overrides,
+  };
+  return { events, options, fail: () => fail() };
+}
+
+test("it listens first, then makes what a person needs, then says so", async () => {
+  const { events, options, fail } = pretend();
+  const code = listen({
+    ...options,
+    output: {
+      ...options.output,
+      print: (_, text) => {
+        options.output.print(_, text);
+        fail();
+      },
+    },
+  });
+  expect(await code).toBe(1);
+  expect(events).toEqual(["start", "welcome", "address   http://127.0.0.1:1/v1"]);
+});
+
+test("a port that cannot be had makes no key", async () => {
+  const { events, options } = pretend();
+  const build: Listening["build"] = async (around) => ({
+    ...(await options.build(around)),
+    start: async () => {
+      throw new Error("taken");
+    },
+  });
+  await expect(listen({ ...options, build })).rejects.toThrow("taken");
+  expect(events).toEqual([]);
+});
+
+test("a start that fails after it listens is stopped at once", async () => {
+  const welcome = async () => {
+    throw new Error("no");
+  };
+  const { events, options } = pretend({ welcome });
+  await expect(listen(options)).rejects.toThrow("no");
+  expect(events).toEqual(["start", "stop 0"]);
+});
+
+test("a stop that does not come to its end is not waited for", async () => {
+  const clock = createManualClock();
+  const { options } = pretend({ clock });
+  const listening = Promise.withResolvers<void>();
+  const code = listen({
+    ...options,
+    output: { ...options.output, print: () => listening.resolve() },
+    build: async (around) => ({
+      ...(await options.build(around)),
+      stop: () => new Promise(() => {}),
+    }),
+  });
+  await listening.promise;
+  process.emit("SIGTERM");
+  const ended: number[] = [];
+  const heard = code.then((is) => void ended.push(is));
+  await clock.advance(options.settings.server.stop_timeout_ms + 9_999);
+  expect(ended).toEqual([]);
+  await clock.advance(1);
+  await heard;
+  expect(ended).toEqual([1]);
+});
+
+test("a bug in a timer's callback is one line of the log, and ends nothing", async () => {
+  const script = `
+    import { listen } from "${import.meta.dir}/../../src/cli/server.ts";
+    import { createSystemClock } from "${import.meta.dir}/../../src/platform/clock.ts";
+    import { defaultSettings } from "${import.meta.dir}/../../src/settings/index.ts";
+    process.exit(await listen({
+      settings: defaultSettings(),
+      file: null,
+      clock: createSystemClock(),
+      output: { print() {} },
+      watchdog: null,
+      async build({ clock, onFatal }) {
+        clock.after(0, () => { throw new Error("bug 7"); });
+        clock.after(1, () => setTimeout(onFatal, 1));
+        return {
+          entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          admin: { models: { list: async () => [] } },
+          start() {},
+          stop() {},
+        };
+      },
+      welcome: async () => ({ keys: [], notes: [] }),
+    }));`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe" });
+  const log = await child.stderr.text();
+  expect(
+    log
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([
+    {
+      level: "error",
+      message: "a bug in a timer's callback",
+      error: expect.stringContaining("bug 7"),
+    },
+  ]);
+  // Somebody keeps it going until it is ended.
+  expect(await child.exited).toBe(1);
+});
+
+for (const [title, bug] of [
+  ["an exception that nobody caught", "setImmediate(() => { throw new Error('bug 7'); })"],
+  ["a rejection that nobody handled", "Promise.reject(new Error('bug 7'))"],
+] as const) {
+  test(`${title} is one line of the log, and ends the program`, async () => {
+    const script = `
+      import { listen } from "${import.meta.dir}/../../src/cli/server.ts";
+      import { defaultSettings } from "${import.meta.dir}/../../src/settings/index.ts";
+      process.exit(await listen({
+        settings: defaultSettings(),
+        file: null,
+        clock: { now: () => 0, after: () => () => {} },
+        output: { print() {} },
+        watchdog: null,
+        build: async () => ({
+          entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          admin: { models: { list: async () => [] } },
+          start() { ${bug}; },
+          stop() {},
+        }),
+        welcome: async () => ({ keys: [], notes: [] }),
+      }));`;
+    const child = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe" });
+    const log = await child.stderr.text();
+    expect(JSON.parse(log)).toMatchObject({
+      level: "error",
+      message: "a bug ends the program",
+      error: expect.stringContaining("bug 7"),
+    });
+    expect(await child.exited).toBe(1);
+  });
+}

@@ -1,0 +1,54 @@
+// What the event loop writes for its watchdog, and what that reads.
+import { expect, test } from "bun:test";
+import {
+  createMemoryReader,
+  createMemoryWriter,
+  MEMORY_BYTES,
+} from "../../../src/cluster/watchdog/memory.ts";
+
+const open = () => {
+  const memory = new SharedArrayBuffer(MEMORY_BYTES);
+  return { writer: createMemoryWriter(memory), reader: createMemoryReader(memory) };
+};
+const call = (id: string) => ({ run_id: `r-${id}`, epoch: 7, call: `call_${id}` });
+
+test("beats are counted", () => {
+  const { writer, reader } = open();
+  writer.beat();
+  writer.beat();
+  expect(reader.countBeats()).toBe(2);
+});
+
+test("a call is named until its work returns or throws, and then the one around it", () => {
+  const { writer, reader } = open();
+  expect(reader.readCall()).toBeNull();
+  const inner = writer.during(call("a"), () => {
+    const bug = () =>
+      writer.during(call("b"), () => {
+        expect(reader.readCall()).toEqual(call("b"));
+        throw new Error("a bug");
+      });
+    expect(bug).toThrow("a bug");
+    return reader.readCall();
+  });
+  expect(inner).toEqual(call("a"));
+  expect(reader.readCall()).toBeNull();
+});
+
+test("a call whose name is too long for the memory is not named", () => {
+  const { writer, reader } = open();
+  const seen = writer.during(call("x".repeat(1_000)), () => reader.readCall());
+  expect(seen).toBeNull();
+});
+
+test("runs are listed from their beginning to their end, as many as there is room for", () => {
+  const { writer, reader } = open();
+  const ids = Array.from({ length: 600 }, (_, n) => `r-${n}`);
+  for (const id of ids) writer.enter(id);
+  expect(reader.listRuns()).toHaveLength(512);
+  for (const id of ids.slice(1)) writer.leave(id);
+  writer.enter("r-0");
+  expect(reader.listRuns()).toEqual(["r-0"]);
+  writer.enter(crypto.randomUUID());
+  expect(reader.listRuns()).toHaveLength(2);
+});

@@ -1,0 +1,110 @@
+// Holds compute Workers to cutting off what does not end, and to keeping faults to their own job.
+import { afterEach, expect, test } from "bun:test";
+import { type ComputeService, createComputePool } from "../../src/compute/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { createManualClock, type ManualClock } from "../support/clock.ts";
+import { COUNT, ECHO, EXIT, LOOP, THROW } from "../support/compute-worker.ts";
+
+const script = new URL("../support/compute-worker.ts", import.meta.url);
+const turn = { account: "a-1" };
+let pool: ComputeService;
+let clock: ManualClock;
+let lines: Record<string, unknown>[] = [];
+const open = () => {
+  lines = [];
+  clock = createManualClock();
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  pool = createComputePool({ script, clock, log });
+};
+afterEach(() => pool?.stop(0));
+
+test("a task's result comes back as data", async () => {
+  open();
+  const input = { text: "🐪", list: [1, null], bytes: new Uint8Array([1, 2]) };
+  expect(await pool.run(ECHO, input, turn)).toEqual({ ok: true, value: input });
+  expect(lines).toEqual([]);
+});
+
+test("a task that does not end is cut off after its time, and others go on beside it", async () => {
+  open();
+  const stuck = pool.run(LOOP, null, turn);
+  const behind = pool.run(ECHO, 1, turn);
+  expect(await pool.run(ECHO, 2, { account: "a-2" })).toEqual({ ok: true, value: 2 });
+  await clock.advance(999);
+  expect(await pool.run(ECHO, 3, { account: "a-2" })).toEqual({ ok: true, value: 3 });
+  await clock.advance(1);
+  expect(await stuck).toEqual({ ok: false, why: "timeout" });
+  expect(await behind).toEqual({ ok: true, value: 1 });
+  expect(lines).toMatchObject([{ level: "warn", code: "loop" }]);
+});
+
+test("accounts take turns, and none of them has more than one Worker at once", async () => {
+  open();
+  const stuck = Array.from({ length: 3 }, () => pool.run(LOOP, null, turn));
+  for (let n = 0; n < 20; n++) {
+    const account = `b-${n % 2}`;
+    expect(await pool.run(ECHO, n, { account })).toEqual({ ok: true, value: n });
+  }
+  for (const _ of stuck) await clock.advance(1_000);
+  for (const one of stuck) expect(await one).toEqual({ ok: false, why: "timeout" });
+});
+
+test("what a task throws is logged with its stack, and its Worker goes on", async () => {
+  open();
+  expect(await pool.run(COUNT, null, turn)).toEqual({ ok: true, value: 1 });
+  expect(await pool.run(THROW, "a bug", turn)).toEqual({ ok: false, why: "failed" });
+  expect(await pool.run(COUNT, null, turn)).toEqual({ ok: true, value: 2 });
+  expect(lines).toMatchObject([
+    { level: "error", code: "throw", error: expect.stringContaining("compute-worker.ts") },
+  ]);
+});
+
+test("a Worker that ends takes its own job along and no other", async () => {
+  open();
+  const ending = pool.run(EXIT, null, turn);
+  const behind = pool.run(ECHO, 1, turn);
+  const beside = pool.run(ECHO, 2, { account: "a-2" });
+  expect(await ending).toEqual({ ok: false, why: "failed" });
+  expect(await behind).toEqual({ ok: true, value: 1 });
+  expect(await beside).toEqual({ ok: true, value: 2 });
+  expect(lines).toMatchObject([{ level: "error", message: "compute: a worker ended" }]);
+});
+
+test("who leaves is not waited for, and gets no Worker", async () => {
+  open();
+  const stuck = pool.run(LOOP, null, turn);
+  const leaving = new AbortController();
+  const left = pool.run(ECHO, 1, { ...turn, signal: leaving.signal });
+  leaving.abort();
+  expect(await left).toEqual({ ok: false, why: "aborted" });
+  const gone = { ...turn, signal: AbortSignal.abort() };
+  expect(await pool.run(ECHO, 1, gone)).toEqual({ ok: false, why: "aborted" });
+  pool.stop(0);
+  expect(await stuck).toEqual({ ok: false, why: "failed" });
+});
+
+test("what cannot be sent is a bug of the job alone", async () => {
+  open();
+  expect(await pool.run(ECHO, () => 1, turn)).toEqual({ ok: false, why: "failed" });
+  expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: true, value: 1 });
+});
+
+test("a stopped pool computes nothing more", async () => {
+  open();
+  pool.stop(0);
+  expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: false, why: "busy" });
+});
+
+test.skipIf(process.platform === "win32")(
+  "no Worker is started where descriptors are scarce, since that would end the process",
+  async () => {
+    const program = Bun.fileURLToPath(new URL("../support/compute-scarce.ts", import.meta.url));
+    const limited = `ulimit -n 200; exec "${process.execPath}" "${program}"`;
+    const child = Bun.spawn(["sh", "-c", limited], { stderr: "inherit" });
+    expect(await new Response(child.stdout).json()).toEqual([
+      { ok: false, why: "busy" },
+      { ok: true, value: "free" },
+    ]);
+    expect(await child.exited).toBe(0);
+  },
+);

@@ -1,0 +1,156 @@
+// The key file: made once, readable by its owner only, whole at any moment.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import {
+  explainKeyFile,
+  makeKeyFile,
+  readKeyFile,
+  replaceKeyFile,
+} from "../../src/crypto/key-file.ts";
+import { createHash, makeMasterKey } from "../../src/crypto/master-key.ts";
+
+let directory: string;
+let file: string;
+const warned: string[] = [];
+const read = (path = file) => readKeyFile(path, (why) => warned.push(why));
+const whyNot = (path: string) => {
+  try {
+    read(path);
+    return "it can be read";
+  } catch (failure) {
+    return explainKeyFile(failure);
+  }
+};
+const idsOf = (keys: ReturnType<typeof read>) => keys?.map(({ id }) => id);
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "wadi-key-file-"));
+  file = join(directory, "data", "secrets.key");
+  warned.length = 0;
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+describe("a key file", () => {
+  test("is not there before it is made, and then for its owner only", () => {
+    expect(read()).toBeUndefined();
+    const made = makeKeyFile(file);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(directory, "data")).mode & 0o777).toBe(0o700);
+    expect(readFileSync(file, "latin1")).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+    expect(idsOf(read())).toEqual(idsOf(made));
+    expect(warned).toEqual([]);
+  });
+
+  test("that another has made meanwhile is taken as it is", () => {
+    const first = makeKeyFile(file);
+    expect(idsOf(makeKeyFile(file))).toEqual(idsOf(first));
+  });
+
+  test("is the only thing left of its making, also where a draft of a dead process lies", () => {
+    mkdirSync(dirname(file));
+    writeFileSync(`${file}.${process.pid}`, "half");
+    const [old] = makeKeyFile(file);
+    writeFileSync(`${file}.new`, "half");
+    replaceKeyFile(file, [makeMasterKey(), old!]);
+    expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
+  });
+
+  test("holds two keys while one takes the other's place, the newest first", () => {
+    const [old] = makeKeyFile(file);
+    const next = makeMasterKey();
+    replaceKeyFile(file, [next, old!]);
+    expect(idsOf(read())).toEqual([next.id, old!.id]);
+    replaceKeyFile(file, [next]);
+    expect(idsOf(read())).toEqual([next.id]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("stays whose it was", () => {
+    makeKeyFile(file);
+    chownSync(file, 65_534, 65_533);
+    replaceKeyFile(file, [makeMasterKey()]);
+    const { uid, gid, mode } = statSync(file);
+    expect([uid, gid, mode & 0o777]).toEqual([65_534, 65_533, 0o600]);
+  });
+
+  test("stays readable by whom it was", () => {
+    makeKeyFile(file);
+    chmodSync(file, 0o640);
+    replaceKeyFile(file, [makeMasterKey()]);
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+  });
+
+  const line = `${"A".repeat(43)}=\n`;
+  test.each(["", "short", `${line}more`, line + line + line, `\n${line}`, "A".repeat(5_000)])(
+    "that holds %j holds no key",
+    (text) => {
+      const bad = join(directory, "bad.key");
+      writeFileSync(bad, text);
+      expect(whyNot(bad)).toBe("it holds no key");
+      expect(() => makeKeyFile(bad)).toThrow("it holds no key");
+      expect(readFileSync(bad, "latin1")).toBe(text);
+    },
+  );
+
+  test("that others can read is used, and told", () => {
+    makeKeyFile(file);
+    chmodSync(file, 0o644);
+    expect(read()).toHaveLength(1);
+    expect(warned).toEqual([`the secrets key in ${file} can be read by others: chmod 600 it`]);
+  });
+
+  test("that is no file is told and not waited for", () => {
+    expect(Bun.spawnSync(["mkfifo", join(directory, "pipe")]).success).toBeTrue();
+    for (const place of [join(directory, "pipe"), directory]) {
+      expect(whyNot(place)).toBe("it is no file");
+    }
+  });
+
+  test("that cannot be made is told by the system's code", () => {
+    const place = join(directory, "file");
+    writeFileSync(place, "");
+    expect(() => makeKeyFile(join(place, "secrets.key"))).toThrow("EEXIST");
+  });
+
+  test("is found, and replaced, by way of a link", () => {
+    const made = makeKeyFile(file);
+    const link = join(directory, "link");
+    symlinkSync(file, link);
+    expect(idsOf(read(link))).toEqual(idsOf(made));
+    const next = makeMasterKey();
+    replaceKeyFile(link, [next]);
+    expect(idsOf(read())).toEqual([next.id]);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  });
+});
+
+describe("a key", () => {
+  test("makes the same hashes each time, and others for every purpose and key", () => {
+    const [key] = makeKeyFile(file);
+    const hash = createHash(key!, "users")("somebody");
+    expect(hash).toMatch(/^[0-9a-f]{32}$/);
+    expect(createHash(read()![0]!, "users")("somebody")).toBe(hash);
+    expect(createHash(key!, "users")("somebody else")).not.toBe(hash);
+    expect(createHash(key!, "others")("somebody")).not.toBe(hash);
+    expect(createHash(makeMasterKey(), "users")("somebody")).not.toBe(hash);
+  });
+
+  test("has a name that says nothing of it", () => {
+    const key = makeMasterKey();
+    expect(key.id).toMatch(/^[0-9a-f]{16}$/);
+    expect(Buffer.from(key.line, "base64").toString("hex")).not.toContain(key.id);
+  });
+});

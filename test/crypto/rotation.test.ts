@@ -1,0 +1,358 @@
+// A rotation: everything opens before, during and behind it, wherever it is cut off.
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeKeyFile, readKeyFile } from "../../src/crypto/key-file.ts";
+import { createKeyRing } from "../../src/crypto/key-ring.ts";
+import { rotateSecrets } from "../../src/crypto/rotation.ts";
+import { secretStore } from "../../src/crypto/store.ts";
+import type { Bound, DatabaseLocation } from "../../src/database/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import {
+  failureOf,
+  openServer,
+  openTestDatabase,
+  type TestDatabase,
+  WRITER,
+} from "../support/database.ts";
+import { holding, keeperStore } from "../support/secret-keeper.ts";
+import { openTestSecrets } from "../support/secrets.ts";
+
+type Secrets = ReturnType<typeof openTestSecrets>;
+type Store = Bound<typeof secretStore>;
+
+const SERVER = process.env.WADI_TEST_POSTGRES;
+const ground = SERVER ? openServer(SERVER) : null;
+let directory: string;
+let file: string;
+let database: TestDatabase;
+const clock = createManualClock();
+const open = () => openTestSecrets(database, clock, file);
+const rotate = (gives_up = false) => open().rotate({ gives_up });
+const keyIds = () => readKeyFile(file, () => {})!.map(({ id }) => id);
+const stored = () => database.bind(secretStore).listOthers("none", null, 1_000);
+const at = (n: number) => ({ kind: "connection", row_id: `c-${n}`, account_id: "a-1" }) as const;
+const store = (secrets: Secrets, n: number, secret = `secret ${n}`) =>
+  secrets.store({ ...at(n), set_at: 7 }, secret, (sealed) =>
+    database.bind(keeperStore).put(sealed),
+  );
+const fill = async (count: number) => {
+  const secrets = open();
+  for (let n = 0; n < count; n++) await store(secrets, n);
+  return secrets;
+};
+const expectOpen = async (secrets: Secrets, count: number) => {
+  for (let n = 0; n < count; n++) {
+    expect(await secrets.open(at(n))).toEqual({ ok: true, secret: `secret ${n}` });
+  }
+};
+const use = async (place: DatabaseLocation) => {
+  await database.close();
+  database = await openTestDatabase(place);
+};
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "wadi-rotation-"));
+  file = join(directory, "secrets.key");
+  database = await openTestDatabase({ kind: "memory" });
+});
+afterEach(async () => {
+  await database.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+afterAll(() => ground?.release());
+
+describe("a rotation", () => {
+  test("seals everything again, and leaves the new key alone in the file", async () => {
+    const server = await fill(250);
+    const [old] = keyIds();
+    const before = new Set((await stored()).map(({ sealed }) => sealed));
+    const rotated = await rotate();
+    const [key_id, ...others] = keyIds();
+    expect(others).toEqual([]);
+    expect(key_id).not.toBe(old);
+    expect(rotated).toMatchObject({ ok: true, is_resumed: false, resealed: 250, given_up: 0 });
+    expect(rotated).toHaveProperty("key_id", key_id);
+    const after = await stored();
+    expect(after.every((row) => row.key_id === key_id && row.set_at === 7)).toBe(true);
+    expect(after.some(({ sealed }) => before.has(sealed))).toBe(false);
+    await expectOpen(server, 250);
+    await expectOpen(open(), 250);
+    await store(server, 250);
+    await expectOpen(open(), 251);
+    expect(readdirSync(directory).toSorted()).toEqual(["secrets.key", "secrets.key.lock"]);
+    expect(server.said).toEqual([]);
+  });
+
+  test("of nothing gives another key, with or without a file before", async () => {
+    for (const _ of [1, 2]) {
+      const before = readKeyFile(file, () => {})?.map(({ id }) => id);
+      expect(await rotate()).toMatchObject({ ok: true, resealed: 0 });
+      expect(keyIds()).toHaveLength(1);
+      expect(before).not.toEqual(keyIds());
+    }
+    await fill(1);
+    await expectOpen(open(), 1);
+  });
+
+  test("is not one where the key lasts as long as the process", async () => {
+    const passing = openTestSecrets(database, clock);
+    expect(await passing.rotate({ gives_up: false })).toEqual({ ok: false, why: "no file" });
+  });
+
+  test("leaves another that is under way alone", async () => {
+    const server = await fill(1);
+    const bound = database.bind(secretStore);
+    let inner: unknown;
+    const meddled: Store = {
+      ...bound,
+      async turn(from, to) {
+        inner = await rotate();
+        return bound.turn(from, to);
+      },
+    };
+    const ring = createKeyRing({ file, clock, warn() {} });
+    const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
+    expect([inner, rotated.ok]).toEqual([{ ok: false, why: "busy" }, true]);
+    await expectOpen(server, 1);
+  });
+
+  test("says where it may not write, and changes nothing", async () => {
+    await fill(1);
+    const before = readFileSync(file, "latin1");
+    const ring = createKeyRing({ file, clock, warn() {} });
+    const gone = { ...ring, file: join(directory, "nowhere", "secrets.key"), look: () => [] };
+    const failure = await failureOf(
+      rotateSecrets({ store: database.bind(secretStore), ring: gone, gives_up: false }),
+    );
+    expect(failure.message).toContain("ENOENT");
+    expect(readFileSync(file, "latin1")).toBe(before);
+    await expectOpen(open(), 1);
+  });
+});
+
+describe("a rotation that is cut off", () => {
+  /** A store that is gone from its nth call on, in front of it or behind it. */
+  const cutOff = (n: number, point: "before" | "after"): { store: Store; calls: () => number } => {
+    let calls = 0;
+    const bound = database.bind(secretStore) as unknown as Record<
+      string,
+      (...args: unknown[]) => Promise<unknown>
+    >;
+    const wrapped = Object.entries(bound).map(([name, method]) => [
+      name,
+      async (...args: unknown[]) => {
+        calls++;
+        if (calls > n || (calls === n && point === "before")) throw new Error("killed");
+        const answer = await method(...args);
+        if (calls === n) throw new Error("killed");
+        return answer;
+      },
+    ]);
+    return { store: Object.fromEntries(wrapped), calls: () => calls };
+  };
+
+  test("opens and stores at every moment, and is ended by the next", async () => {
+    const count = 120;
+    let moments = 0;
+    for (let n = 1; ; n++) {
+      for (const point of ["before", "after"] as const) {
+        rmSync(file, { force: true });
+        await use({ kind: "memory" });
+        const server = await fill(count);
+        const [old] = keyIds();
+        const cut = cutOff(n, point);
+        const ring = createKeyRing({ file, clock, warn() {} });
+        const doing = rotateSecrets({ store: cut.store, ring, gives_up: false });
+        const failed = await doing.then(
+          () => null,
+          (failure) => failure,
+        );
+        if (failed === null && point === "before") {
+          expect(moments).toBeGreaterThan(10);
+          return;
+        }
+        moments++;
+        await expectOpen(server, count);
+        await expectOpen(open(), count);
+        await store(server, count);
+        await store(open(), count + 1);
+        const wasBegun = keyIds().length === 2;
+        const rotated = await rotate();
+        expect(rotated).toMatchObject({ ok: true, is_resumed: wasBegun, given_up: 0 });
+        expect(keyIds()).toHaveLength(1);
+        expect(keyIds()).not.toContain(old);
+        expect(await database.bind(secretStore).findKey()).toBe(keyIds()[0]);
+        expect(new Set((await stored()).map(({ key_id }) => key_id))).toEqual(new Set(keyIds()));
+        await expectOpen(server, count + 2);
+        await expectOpen(open(), count + 2);
+        expect(server.said).toEqual([]);
+      }
+    }
+  });
+});
+
+const places: Record<string, () => Promise<DatabaseLocation>> = {
+  "SQLite with its writer": async () => {
+    return { kind: "sqlite", file: join(directory, "wadi.db"), writer: WRITER };
+  },
+  ...(ground && { PostgreSQL: () => ground.makePlace() }),
+};
+
+describe.each(Object.entries(places))("beside a server on %s", (_, makePlace) => {
+  test("nothing that is stored meanwhile is left under an old key", async () => {
+    await use(await makePlace());
+    await fill(40);
+    const acknowledged = new Map<number, string>();
+    let isOver = false;
+    const write = async (worker: number) => {
+      const server = open();
+      for (let round = 0; !isOver; round++) {
+        const n = (worker * 13 + round) % 60;
+        const secret = `secret ${n}`;
+        await store(server, n, secret);
+        acknowledged.set(n, secret);
+        expect(await server.open(at(n))).toEqual({ ok: true, secret });
+      }
+      expect(server.said).toEqual([]);
+    };
+    const writing = Promise.all(Array.from({ length: 6 }, (_, worker) => write(worker)));
+    for (let rotations = 0; rotations < 5; rotations++) {
+      expect(await rotate()).toMatchObject({ ok: true, is_resumed: false, given_up: 0 });
+    }
+    isOver = true;
+    await writing;
+    expect(keyIds()).toHaveLength(1);
+    expect(new Set((await stored()).map(({ key_id }) => key_id))).toEqual(new Set(keyIds()));
+    const last = open();
+    for (const [n, secret] of acknowledged) {
+      expect(await last.open(at(n))).toEqual({ ok: true, secret });
+    }
+    expect(acknowledged.size).toBeGreaterThan(0);
+  });
+
+  test("a secret that was sealed before and comes behind it is sealed again", async () => {
+    await use(await makePlace());
+    const server = await fill(1);
+    const tried: string[] = [];
+    await server.store({ ...at(1), set_at: 7 }, "secret 1", async (sealed) => {
+      if (tried.length === 0) expect((await rotate()).ok).toBe(true);
+      tried.push(sealed.key_id);
+      await database.bind(keeperStore).put(sealed);
+    });
+    expect(tried).toHaveLength(2);
+    expect(new Set((await stored()).map(({ key_id }) => key_id))).toEqual(new Set(keyIds()));
+    await expectOpen(open(), 2);
+  });
+});
+
+describe.skipIf(ground === null)("on PostgreSQL", () => {
+  test.each([0, 3])(
+    "a write that began before a rotation of %i and ends behind it leaves nothing of the old key",
+    async (count) => {
+      await use(await ground!.makePlace());
+      const server = await fill(count);
+      const { reached, release } = holding.begin();
+      const tried: string[] = [];
+      const storing = server.store(
+        { ...at(count), set_at: 7 },
+        `secret ${count}`,
+        async (sealed) => {
+          tried.push(sealed.key_id);
+          await database.bind(keeperStore).putHeld(sealed);
+        },
+      );
+      await reached;
+      const rotated = await rotate();
+      release();
+      await storing;
+      expect(rotated).toMatchObject({ ok: true, resealed: count });
+      expect(tried).toHaveLength(2);
+      expect(new Set((await stored()).map(({ key_id }) => key_id))).toEqual(new Set(keyIds()));
+      await expectOpen(open(), count + 1);
+    },
+  );
+});
+
+describe("where the key of what is stored", () => {
+  test("is missing or another, nothing is changed", async () => {
+    await fill(2);
+    renameSync(file, join(directory, "away"));
+    const missing = { ok: false, why: "unavailable", fault: "is missing" };
+    expect(await rotate()).toEqual(missing as never);
+    expect(readdirSync(directory)).not.toContain("secrets.key");
+    makeKeyFile(file);
+    const other = readFileSync(file, "latin1");
+    expect(await rotate()).toEqual({ ok: false, why: "unavailable", fault: null });
+    expect(readFileSync(file, "latin1")).toBe(other);
+    writeFileSync(file, "no key");
+    for (const gives_up of [false, true]) {
+      expect(await rotate(gives_up)).toMatchObject({ fault: "cannot be used (it holds no key)" });
+    }
+    copyFileSync(join(directory, "away"), file);
+    await expectOpen(open(), 2);
+  });
+
+  test.each(["missing", "another"])("is %s for good, it begins anew without them", async (what) => {
+    await fill(3);
+    rmSync(file);
+    if (what === "another") makeKeyFile(file);
+    const key = { ok: true, is_resumed: false };
+    expect(await rotate(true)).toMatchObject({ ...key, resealed: 0, given_up: 3 });
+    const server = open();
+    expect(await server.open(at(0))).toEqual({ ok: false, why: "missing" });
+    await store(server, 0);
+    await expectOpen(open(), 1);
+  });
+
+  test("does not open some of it, these are named, and the old key stays until they are gone", async () => {
+    const server = await fill(30);
+    const { damage } = database.bind(keeperStore);
+    for (let n = 10; n < 22; n++) await damage(`c-${n}`, "v1.damaged");
+    const rotated = await rotate();
+    expect(rotated).toMatchObject({ ok: false, why: "unreadable", left: 12 });
+    const places = rotated.ok || rotated.why !== "unreadable" ? [] : rotated.places;
+    expect(places.map(({ row_id }) => row_id)).toEqual(
+      Array.from({ length: 10 }, (_, i) => `c-${i + 10}`),
+    );
+    expect(keyIds()).toHaveLength(2);
+    await expectOpen(server, 10);
+    expect(await rotate()).toMatchObject({ ok: false, left: 12 });
+    await store(server, 10);
+    const ended = { ok: true, is_resumed: true, resealed: 0, given_up: 11 };
+    expect(await rotate(true)).toMatchObject(ended);
+    expect(keyIds()).toHaveLength(1);
+    await expectOpen(server, 11);
+    expect(await server.open(at(11))).toEqual({ ok: false, why: "missing" });
+    for (let n = 22; n < 30; n++) expect((await server.open(at(n))).ok).toBe(true);
+  });
+
+  test("was exchanged by way of a copy of the file, it is said, and nothing is lost", async () => {
+    const server = await fill(5);
+    const copy = join(directory, "copy.key");
+    copyFileSync(file, copy);
+    const elsewhere = openTestSecrets(database, clock, copy);
+    const bound = database.bind(secretStore);
+    const meddled: Store = {
+      ...bound,
+      async claim(key_id) {
+        expect((await elsewhere.rotate({ gives_up: false })).ok).toBe(true);
+        return bound.claim(key_id);
+      },
+    };
+    const ring = createKeyRing({ file, clock, warn() {} });
+    const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
+    expect(rotated).toEqual({ ok: false, why: "unavailable", fault: null });
+    copyFileSync(copy, file);
+    await expectOpen(server, 5);
+  });
+});

@@ -1,0 +1,75 @@
+// The secret that signs and the one before it: how long both hold, and what is told where none is.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { SecretStore } from "../../../src/crypto/secret-store.ts";
+import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
+import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { openTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { keeperStore } from "../../support/secret-keeper.ts";
+import { openTestSecrets } from "../../support/secrets.ts";
+
+const place = { kind: "trigger", row_id: "t-1", account_id: "a-1" } as const;
+const about = { ...place, set_at: 1_000 };
+const [FIRST, SECOND, THIRD] = [1, 2, 3].map(() => makeSigningSecret()) as [string, string, string];
+
+let database: TestDatabase;
+let box: SecretStore;
+beforeEach(async () => {
+  database = await openTestDatabase({ kind: "memory" });
+  box = openTestSecrets(database, createManualClock());
+});
+afterEach(() => database.close());
+
+const put = (sealed: Parameters<Parameters<SecretStore["store"]>[2]>[0]) =>
+  database.bind(keeperStore).put(sealed);
+const open = () => createSecretPairs(box);
+
+describe.each(["open", "openAlike"] as const)("a pair by %s", (how) => {
+  const secretsAt = (now: number) => open()[how](place, now);
+
+  test("has its first secret alone", async () => {
+    await open().store(about, FIRST, put);
+    expect(await secretsAt(1_000)).toEqual({ ok: true, secrets: [FIRST] });
+  });
+
+  test("has both for as long as was said, the newer first, and not a moment longer", async () => {
+    await open().store(about, FIRST, put);
+    const wish = { secret: SECOND, overlap_ms: 500 };
+    await open().rotate(about, wish, async (sealed, expires_at) => {
+      expect(expires_at).toBe(1_500);
+      await put(sealed);
+    });
+    expect(await secretsAt(1_499)).toEqual({ ok: true, secrets: [SECOND, FIRST] });
+    expect(await secretsAt(1_500)).toEqual({ ok: true, secrets: [SECOND] });
+  });
+
+  test("never has more than two", async () => {
+    await open().store(about, FIRST, put);
+    for (const secret of [SECOND, THIRD]) {
+      await open().rotate(about, { secret, overlap_ms: 500 }, put);
+    }
+    expect(await secretsAt(1_001)).toEqual({ ok: true, secrets: [THIRD, SECOND] });
+  });
+
+  test("has the new one alone where nothing is to overlap", async () => {
+    await open().store(about, FIRST, put);
+    await open().rotate(about, { secret: SECOND, overlap_ms: 0 }, async (sealed, expires_at) => {
+      expect(expires_at).toBeNull();
+      await put(sealed);
+    });
+    expect(await secretsAt(1_000)).toEqual({ ok: true, secrets: [SECOND] });
+  });
+
+  test("is missing where nothing was stored, and elsewhere", async () => {
+    expect(await secretsAt(1_000)).toEqual({ ok: false, why: "missing" });
+    await open().store(about, FIRST, put);
+    const others = { ...place, account_id: "a-2" };
+    expect(await open()[how](others, 1_000)).toEqual({ ok: false, why: "missing" });
+  });
+
+  test("is unreadable where it was damaged", async () => {
+    await open().store(about, FIRST, put);
+    await database.bind(keeperStore).damage("t-1", "v1.x.y");
+    expect(await secretsAt(1_000)).toEqual({ ok: false, why: "unreadable" });
+  });
+});

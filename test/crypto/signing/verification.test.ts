@@ -1,0 +1,158 @@
+// Messages that others have signed, by the packages of those who wrote the standard, and what is
+// not to be taken for one.
+import { describe, expect, test } from "bun:test";
+import { Webhook as Standard } from "standardwebhooks";
+import { Webhook as Svix } from "svix";
+import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
+import { signMessage, verifyMessage } from "../../../src/crypto/signing/signature.ts";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+const [CURRENT, PREVIOUS, OTHER] = [0, 0, 0].map(() => makeSigningSecret()) as [
+  ...[string, string, string],
+];
+const ID = "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W";
+/** Whole seconds, as near to now as the packages want them. */
+const NOW_S = Math.floor(Date.now() / 1_000);
+const BODIES = ["{}", '{"a":1}', '{"text":"é 😀\\n"}', "null", `"${"x".repeat(60_000)}"`, ""];
+
+interface Peer {
+  name: string;
+  sign(secret: string, id: string, at_s: number, body: string): string;
+  verify(secret: string, body: string, headers: Record<string, string>): void;
+}
+const PEERS: Peer[] = [Standard, Svix].map((Webhook) => ({
+  name: Webhook === (Svix as unknown) ? "svix" : "standardwebhooks",
+  sign: (secret, id, at_s, body) => new Webhook(secret).sign(id, new Date(at_s * 1_000), body),
+  verify: (secret, body, headers) => void new Webhook(secret).verify(body, headers),
+}));
+
+const head = (signature: string, id = ID, timestamp = String(NOW_S)) => ({
+  ...{ id, timestamp, signature },
+});
+const sign = (secrets: string[], body: string) => signMessage(secrets, ID, NOW_S, encode(body));
+
+describe.each(PEERS)("agents.authentication.7 with the package $name", (peer) => {
+  test("agents.authentication.p1 what it signs we take, with either secret", () => {
+    for (const body of BODIES) {
+      for (const secret of [CURRENT, PREVIOUS]) {
+        const signed = head(peer.sign(secret, ID, NOW_S, body));
+        expect(verifyMessage([CURRENT, PREVIOUS], signed, encode(body))).toBe(true);
+        expect(verifyMessage([secret], signed, encode(body))).toBe(true);
+        expect(verifyMessage([OTHER], signed, encode(body))).toBe(false);
+        expect(verifyMessage([], signed, encode(body))).toBe(false);
+      }
+    }
+  });
+
+  test("agents.authentication.webhook_signature what we sign it takes, with either secret", () => {
+    for (const body of BODIES.filter((one) => one !== "")) {
+      const headers = {
+        "webhook-id": ID,
+        "webhook-timestamp": String(NOW_S),
+        "webhook-signature": sign([CURRENT, PREVIOUS], body),
+      };
+      for (const secret of [CURRENT, PREVIOUS]) peer.verify(secret, body, headers);
+      expect(() => peer.verify(OTHER, body, headers)).toThrow("No matching signature");
+    }
+  });
+});
+
+/** Of the standard's own tests, and of the page on which svix tells how to verify by hand. */
+const VECTORS = [
+  {
+    secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    head: head(
+      "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+      ...(["msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"] as const),
+    ),
+    body: '{"test": 2432232314}',
+  },
+  {
+    secret: "whsec_plJ3nmyCDGBKInavdOK15jsl",
+    head: head(
+      "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=",
+      ...(["msg_loFOjxBNrRLzqYUf", "1731705121"] as const),
+    ),
+    body: '{"event_type":"ping","data":{"success":true}}',
+  },
+];
+
+describe.each(VECTORS)("agents.authentication.p1 the published vector of $secret", (vector) => {
+  const { secret, head, body } = vector;
+
+  test("is verified", () => {
+    expect(verifyMessage([secret], head, encode(body))).toBe(true);
+    expect(verifyMessage([OTHER, secret], head, encode(body))).toBe(true);
+  });
+
+  test("is not, once a single character of it is another", () => {
+    const change = (text: string, at: number) =>
+      text.slice(0, at) + (text[at] === "0" ? "1" : "0") + text.slice(at + 1);
+    for (const field of ["id", "timestamp", "signature"] as const) {
+      for (let at = 0; at < head[field].length; at++) {
+        const changed = { ...head, [field]: change(head[field], at) };
+        expect([changed, verifyMessage([secret], changed, encode(body))]).toEqual([changed, false]);
+      }
+    }
+    for (let at = 0; at < body.length; at++) {
+      expect(verifyMessage([secret], head, encode(change(body, at)))).toBe(false);
+    }
+  });
+});
+
+describe("agents.authentication.webhook_signature several signatures", () => {
+  const good = sign([CURRENT], "{}");
+  const bad = sign([OTHER], "{}");
+  const takes = (signature: string) => verifyMessage([CURRENT], head(signature), encode("{}"));
+
+  test("with spaces between: one that is right is enough, wherever it stands", () => {
+    expect(takes(`${bad} ${good}`)).toBe(true);
+    expect(takes(`${good} ${bad}`)).toBe(true);
+    expect(takes(`${bad}  ${good} `)).toBe(true);
+    expect(takes(`${Array(300).fill(bad).join(" ")} ${good}`)).toBe(true);
+    expect(takes(`${bad} ${bad}`)).toBe(false);
+  });
+
+  test("versions that nobody here knows are passed over", () => {
+    const [, text] = good.split(",");
+    expect(takes(`v1a,${text} v2,${text} ${good}`)).toBe(true);
+    for (const other of [
+      `v2,${text}`,
+      `v1a,${text}`,
+      `V1,${text}`,
+      text!,
+      `,${text}`,
+      `1,${text}`,
+    ]) {
+      expect([other, takes(other)]).toEqual([other, false]);
+    }
+  });
+
+  test("other spellings of the same bytes are none", () => {
+    for (const other of [
+      ...["", " ", "v1", "v1,", "v1,=", good.slice(0, -1), `${good}=`, good.replace("v1,", "v1, ")],
+      ...[good.replace("v1,", "v1,,"), `${good},${good}`, `${good};${good}`, `${good}\t${good}`],
+      Buffer.from(good.slice(3), "base64").toString("hex"),
+    ]) {
+      expect([other, takes(other)]).toEqual([other, false]);
+    }
+  });
+
+  test("a header that was sent twice says two things, and is not believed", () => {
+    for (const other of [`${good}, ${good}`, `${bad}, ${good}`, `${good}, `, `, ${good}`]) {
+      expect([other, takes(other)]).toEqual([other, false]);
+    }
+    for (const other of [`${good},`, `${good}, x ${good}`, `x,\t${good} ${good}`]) {
+      expect([other, takes(other)]).toEqual([other, false]);
+    }
+  });
+});
+
+test("agents.authentication.p2 bytes that are no text are verified as they are", () => {
+  const bytes = Uint8Array.from([0xef, 0xbb, 0xbf, 0x7b, 0x7d, 0xff, 0x00]);
+  const signed = head(signMessage([CURRENT], ID, NOW_S, bytes));
+  expect(verifyMessage([CURRENT], signed, bytes)).toBe(true);
+  const text = new TextDecoder().decode(bytes);
+  expect(verifyMessage([CURRENT], signed, encode(text))).toBe(false);
+  expect(verifyMessage([CURRENT], signed, bytes.subarray(3))).toBe(false);
+});

@@ -1,0 +1,159 @@
+// Whether the database can be relied on: after which failures it cannot, and what proves it can again.
+import { expect, test } from "bun:test";
+import { guardEngine } from "../../src/database/health.ts";
+import {
+  type DatabaseLocation,
+  DatabaseUnavailable,
+  omitUnavailable,
+} from "../../src/database/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import { failureOf, openFiles, openTestDatabase } from "../support/database.ts";
+import { makeTrial, trialStore } from "../support/trial.ts";
+
+const full = () => Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+
+function createTrial() {
+  const clock = createManualClock();
+  const writes: string[] = [];
+  const reports: string[] = [];
+  const trial = {
+    ...{ clock, writes, reports, recoveries: 0 },
+    failure: null as unknown,
+    guarded: null as unknown as ReturnType<typeof guardEngine>,
+  };
+  const answer = async () => {
+    if (trial.failure !== null) throw trial.failure;
+    return 1 as never;
+  };
+  const engine = {
+    name: "sqlite" as const,
+    read: answer,
+    write: (name: string, method: string) => {
+      writes.push(`${name}.${method}`);
+      return answer();
+    },
+    close: async () => {},
+  };
+  trial.guarded = guardEngine(
+    engine,
+    { kind: "sqlite", file: "/data/wadi.db" },
+    {
+      clock,
+      onFailure: ({ message }) => void reports.push(message),
+      onRecovery: () => void trial.recoveries++,
+    },
+  );
+  return trial;
+}
+
+test("a full disk becomes a sentence, for writes and for reads, and a bug stays what it is", async () => {
+  const trial = createTrial();
+  const { engine } = trial.guarded;
+  for (const failure of [full(), Object.assign(new Error(""), { code: "SQLITE_IOERR_FSYNC" })]) {
+    trial.failure = failure;
+    for (const work of [engine.write("runs", "note", []), engine.read(async () => 1)]) {
+      const said = await failureOf(work);
+      expect(said).toBeInstanceOf(DatabaseUnavailable);
+      expect(said.message).toStartWith("the disk of /data ");
+      expect(said.cause).toBe(failure);
+    }
+  }
+  const bug = new TypeError("a bug");
+  trial.failure = bug;
+  expect(await failureOf(engine.write("runs", "note", []))).toBe(bug);
+});
+
+test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", "57P01", "53100"])(
+  "a PostgreSQL that is away is told from a bug by %s",
+  async (code) => {
+    const failure = Object.assign(new Error("secret"), { code });
+    const place = { kind: "postgres", url: "postgres://ann:secret@db/wadi", connections_max: 2 };
+    const answer = () => Promise.reject(failure);
+    const { engine } = guardEngine(
+      { name: "postgres", read: answer, write: answer, close: async () => {} },
+      place as DatabaseLocation,
+      { clock: createManualClock(), onFailure() {} },
+    );
+    const said = await failureOf(engine.read(async () => 1));
+    expect(said).toBeInstanceOf(DatabaseUnavailable);
+    expect(said.message).toStartWith("PostgreSQL at db ");
+    await engine.close();
+    // Behind the end nothing comes back, so that nobody tries again.
+    expect(await failureOf(engine.read(async () => 1))).toBe(failure);
+  },
+);
+
+test("what a failing database meets is not told again, and all else is", () => {
+  const lines: string[] = [];
+  const tell = (message: string) => void lines.push(message);
+  const log = omitUnavailable({ info: tell, warn: tell, error: tell });
+  const error = new DatabaseUnavailable("the disk is full");
+  log.warn("a sweep failed", { error });
+  log.error("runs could not be claimed", { error });
+  log.error("a bug", { error: new TypeError("a bug") });
+  log.error("the database failed", { error: error.message });
+  log.info("it works again");
+  expect(lines).toEqual(["a bug", "the database failed", "it works again"]);
+});
+
+test("failures are reported once a second, however many there are", async () => {
+  const failing = createTrial();
+  failing.failure = full();
+  const failOften = () =>
+    Promise.all(
+      Array.from({ length: 100 }, () =>
+        failureOf(failing.guarded.engine.write("runs", "note", [])),
+      ),
+    );
+  await failOften();
+  expect(failing.reports).toHaveLength(1);
+  await failing.clock.advance(1_000);
+  await failOften();
+  expect(failing.reports).toHaveLength(2);
+});
+
+test("behind a failure the probe writes as much as a caller does, and that is the recovery", async () => {
+  const trial = createTrial();
+  const { engine, probe } = trial.guarded;
+  await probe();
+  expect(trial.writes.splice(0)).toEqual(["probe.touch"]);
+  trial.failure = full();
+  await failureOf(engine.write("runs", "note", []));
+  expect(await failureOf(probe())).toBeInstanceOf(DatabaseUnavailable);
+  trial.failure = null;
+  trial.writes.length = 0;
+  await probe();
+  expect(trial.writes.splice(0)).toEqual(["probe.fill", "probe.touch"]);
+  expect(trial.recoveries).toBe(1);
+  await probe();
+  expect(trial.writes).toEqual(["probe.touch"]);
+});
+
+test("a write of a caller that is kept ends the failing", async () => {
+  const trial = createTrial();
+  const { engine, probe } = trial.guarded;
+  trial.failure = full();
+  await failureOf(engine.write("runs", "note", []));
+  trial.failure = null;
+  await engine.write("runs", "note", []);
+  expect(trial.recoveries).toBe(1);
+  trial.writes.length = 0;
+  await probe();
+  expect(trial.writes).toEqual(["probe.touch"]);
+});
+
+test("a file that cannot grow is not ready until it can, although a small write is kept", async () => {
+  const ground = openFiles();
+  const database = await openTestDatabase(await ground.makePlace());
+  const trials = database.bind(trialStore);
+  await trials.fillDisk();
+  const large = makeTrial("t-1", { text: "x".repeat(1_000_000) });
+  expect(await failureOf(trials.create(large))).toBeInstanceOf(DatabaseUnavailable);
+  expect(await failureOf(database.probe())).toBeInstanceOf(DatabaseUnavailable);
+  expect(database.failures).toHaveLength(1);
+  await trials.freeDisk();
+  await database.probe();
+  expect(await trials.create(large)).toBe(true);
+  await database.close();
+  await ground.release();
+});

@@ -1,0 +1,24 @@
+// How a connection notices that another one has written.
+import { Database as Connection } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openConnection, watchVersion } from "../../src/database/sqlite.ts";
+
+const root = mkdtempSync(join(tmpdir(), "wadi-version-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+test("the first look and those behind another's commit say so; a look that fails says nothing", () => {
+  const file = join(root, "a.db");
+  const connection = openConnection(file);
+  const hasForeign = watchVersion(connection);
+  expect([hasForeign(), hasForeign()]).toEqual([true, false]);
+  connection.run("CREATE TABLE a (n INTEGER)");
+  expect(hasForeign()).toBe(false);
+  using other = new Connection(file);
+  other.run("INSERT INTO a VALUES (1)");
+  expect([hasForeign(), hasForeign()]).toEqual([true, false]);
+  connection.close();
+  expect(hasForeign()).toBe(false);
+});

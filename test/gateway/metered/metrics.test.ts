@@ -1,0 +1,43 @@
+// What Prometheus is shown of embeddings and search.
+import { expect, test } from "bun:test";
+import { type createGateway, showShared } from "../../../src/gateway/index.ts";
+import { openMetrics } from "../../../src/platform/metrics.ts";
+import { startApp } from "../../support/app.ts";
+
+type Sight = ReturnType<ReturnType<typeof createGateway>["look"]>[number];
+
+/** The samples of the services, in the order in which they are shown. */
+const listSamples = (text: string) =>
+  text.split("\n").filter((line) => line.startsWith("wadi_service"));
+
+test("each has its state and its load; one that is off has no lines", async () => {
+  const metrics = await openMetrics();
+  const sights: Sight[] = [
+    { name: "embeddings", state: "on", inUse: 3, queued: 2 },
+    { name: "search", state: "down", inUse: 1, queued: 0 },
+  ];
+  showShared(metrics, () => sights);
+  expect(listSamples(await metrics.write())).toEqual([
+    'wadi_service_up{service="embeddings"} 1',
+    'wadi_service_up{service="search"} 0',
+    'wadi_service_requests_in_use{service="embeddings"} 3',
+    'wadi_service_requests_in_use{service="search"} 1',
+    'wadi_service_requests_queued{service="embeddings"} 2',
+    'wadi_service_requests_queued{service="search"} 0',
+  ]);
+  sights[1]!.state = "off";
+  expect(listSamples(await metrics.write())).toEqual([
+    'wadi_service_up{service="embeddings"} 1',
+    'wadi_service_requests_in_use{service="embeddings"} 3',
+    'wadi_service_requests_queued{service="embeddings"} 2',
+  ]);
+});
+
+test("the page of a server that has neither shows neither", async () => {
+  const settings = '[embeddings]\nkind = "off"\n[search]\nkind = "off"\n';
+  const app = await startApp({ settings, has_open_metrics: true });
+  const text = await (await app.get("/metrics", { key: null })).text();
+  expect(text).toContain("# TYPE wadi_service_up gauge");
+  expect(listSamples(text)).toEqual([]);
+  await app.stop();
+});

@@ -1,0 +1,167 @@
+// What embeddings and search share: on or off, a quota for each account, and other settings.
+import { describe, expect, test } from "bun:test";
+import { createMeteredService } from "../../../src/gateway/metered/service.ts";
+import { ApiError } from "../../../src/platform/errors.ts";
+import { caller } from "../../http/hall.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+interface Plan {
+  kind: string;
+  requests_per_minute: number;
+  max_concurrent: number;
+  max_queued: number;
+  price: number | null;
+  model: string;
+}
+const PLAN: Plan = {
+  kind: "some",
+  requests_per_minute: 2,
+  max_concurrent: 1,
+  max_queued: 0,
+  price: null,
+  model: "one",
+};
+
+/** A service that notes what is opened, started and stopped; its work says what it was done by. */
+function openService(plan: Partial<Plan> = {}) {
+  const clock = createManualClock();
+  const noted: string[] = [];
+  const down = new Set<string>();
+  const service = createMeteredService({
+    name: "wishes",
+    clock,
+    plan: { ...PLAN, ...plan },
+    open({ kind, model }) {
+      if (kind === "off") return null;
+      noted.push(`open ${model}`);
+      return {
+        model,
+        isDown: () => down.has(model),
+        start: () => void noted.push(`start ${model}`),
+        stop: () => void noted.push(`stop ${model}`),
+      };
+    },
+  });
+  const { signal } = new AbortController();
+  const use = async (account_id: string | null = "a", work?: Promise<unknown>) => {
+    const by = { ...caller, account_id };
+    try {
+      return await service.use(by, signal, async ({ model }) => {
+        await work;
+        return model;
+      });
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure;
+      return [failure.code, failure.say.headers?.["retry-after"]].filter(Boolean).join(" ");
+    }
+  };
+  const change = (other: Partial<Plan>) => service.change({ ...PLAN, ...plan, ...other });
+  return { clock, service, noted, down, use, change };
+}
+
+describe("gateway.errors.service_unavailable", () => {
+  test("gateway.errors.service_unavailable is told where it is off, and nothing is counted", async () => {
+    const { service, use, change } = openService({ kind: "off" });
+    expect(service.look().state).toBe("off");
+    for (let n = 0; n < 3; n++) expect(await use()).toBe("service_unavailable");
+    change({ kind: "some" });
+    expect([service.look().state, await use(), await use()]).toEqual(["on", "one", "one"]);
+  });
+
+  test("it is on, down or off, as what is behind it says", () => {
+    const { service, down, change } = openService();
+    expect(service.look().state).toBe("on");
+    down.add("one");
+    expect(service.look().state).toBe("down");
+    change({ kind: "off" });
+    expect(service.look().state).toBe("off");
+  });
+});
+
+describe("gateway.limits.embeddings_quota", () => {
+  test("gateway.limits.embeddings_quota slides: each is free again 60 s after it was taken", async () => {
+    const { clock, use } = openService();
+    expect(await use()).toBe("one");
+    await clock.advance(20_000);
+    expect(await use()).toBe("one");
+    expect(await use()).toBe("rate_limit_exceeded 40");
+    await clock.advance(39_999);
+    expect(await use()).toBe("rate_limit_exceeded 1");
+    await clock.advance(1);
+    // Being refused has closed nothing, and counts for nothing.
+    expect([await use(), await use()]).toEqual(["one", "rate_limit_exceeded 20"]);
+  });
+
+  test("gateway.limits.embeddings_quota is the account's, or the key's that has none", async () => {
+    const { use } = openService({ requests_per_minute: 1 });
+    for (const account of ["a", "b", null]) {
+      expect([account, await use(account), await use(account)]).toEqual([
+        account,
+        "one",
+        "rate_limit_exceeded 60",
+      ]);
+    }
+  });
+
+  test("gateway.limits.embeddings_quota is counted before a place is looked for", async () => {
+    const { use } = openService({ requests_per_minute: 2 });
+    const held = Promise.withResolvers<void>();
+    const first = use("a", held.promise);
+    expect(await use("b")).toBe("capacity_exceeded 1");
+    expect(await use("b")).toBe("capacity_exceeded 1");
+    expect(await use("b")).toBe("rate_limit_exceeded 60");
+    held.resolve();
+    expect(await first).toBe("one");
+  });
+
+  test("gateway.limits.embeddings_quota has another size for the next request after a change", async () => {
+    const { use, change } = openService({ requests_per_minute: 1 });
+    expect([await use(), await use()]).toEqual(["one", "rate_limit_exceeded 60"]);
+    change({ requests_per_minute: 2 });
+    expect([await use(), await use()]).toEqual(["one", "rate_limit_exceeded 60"]);
+  });
+});
+
+describe("other settings", () => {
+  test("of size and price alone leave what is behind it as it is", async () => {
+    const { service, noted, use, change } = openService();
+    service.service.start();
+    change({ max_concurrent: 2, max_queued: 1, requests_per_minute: 9, price: 100 });
+    expect([await use(), noted]).toEqual(["one", ["open one", "start one"]]);
+  });
+
+  test("of anything else exchange it, and requests under way or in line end as they began", async () => {
+    const { clock, service, noted, use, change } = openService({ max_queued: 2 });
+    service.service.start();
+    const held = Promise.withResolvers<void>();
+    const early = [use("a", held.promise), use("b")];
+    await clock.advance(0);
+    change({ model: "two" });
+    const late = use("c");
+    held.resolve();
+    expect(await Promise.all(early)).toEqual(["one", "one"]);
+    expect(await late).toBe("two");
+    expect(noted).toEqual(["open one", "start one", "stop one", "open two", "start two"]);
+  });
+
+  test("before the start open it only, and after the stop too", () => {
+    const { service, noted, change } = openService();
+    change({ model: "two" });
+    expect(noted).toEqual(["open one", "stop one", "open two"]);
+    service.service.start();
+    service.service.stop(0);
+    change({ model: "three" });
+    expect(noted.slice(3)).toEqual(["start two", "stop two", "stop two", "open three"]);
+  });
+});
+
+test("it tells how many are worked on and how many wait", async () => {
+  const { clock, service, use } = openService({ max_queued: 3, requests_per_minute: 9 });
+  const held = Promise.withResolvers<void>();
+  const all = [use("a", held.promise), use("b"), use("c")];
+  await clock.advance(0);
+  expect(service.look()).toMatchObject({ inUse: 1, queued: 2 });
+  held.resolve();
+  expect(await Promise.all(all)).toEqual(["one", "one", "one"]);
+  expect(service.look()).toMatchObject({ inUse: 0, queued: 0 });
+});

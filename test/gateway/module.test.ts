@@ -1,0 +1,43 @@
+// The gateway as it is put together on its door.
+import { expect, test } from "bun:test";
+import { createGateway, createInFlight } from "../../src/gateway/index.ts";
+import type { Router } from "../../src/http/index.ts";
+import type { ModelRegistry } from "../../src/models/index.ts";
+import { createTrustedEgress } from "../../src/net/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { defaultSettings } from "../../src/settings/index.ts";
+import { createHall } from "../http/hall.ts";
+import { createManualClock } from "../support/clock.ts";
+import { inlineCompute } from "../support/compute.ts";
+import { openTestDatabase } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+
+test("every route of it outlasts the server's patience, for it waits for others", async () => {
+  const database = await openTestDatabase({ kind: "memory" });
+  const clock = createManualClock();
+  const log = createLog(clock, () => undefined, false);
+  const opened: Router[] = [];
+  createHall((door) => {
+    opened.push(door);
+    createGateway(door, {
+      settings: defaultSettings(),
+      // Asked by requests only.
+      registry: {} as ModelRegistry,
+      running: createInFlight(),
+      findCaller: async () => undefined,
+      database,
+      egress: createTrustedEgress({ clock }),
+      compute: inlineCompute,
+      clock,
+      ids: createSeededIds(),
+      log,
+      hashUser: (text) => text,
+    });
+  });
+  expect(opened[0]!.routes.map(({ path, spec }) => [path, spec.is_slow])).toEqual([
+    ["/v1/chat/completions", true],
+    ["/v1/embeddings", true],
+    ["/v1/search", true],
+  ]);
+  await database.close();
+});

@@ -1,0 +1,221 @@
+// Groups, retries and the end of the ledger's writer, on a store that does what a test says.
+import { expect, test } from "bun:test";
+import { nameValues, readEntries } from "../../../src/gateway/request-log/entry.ts";
+import { createEntryWriter } from "../../../src/gateway/request-log/writer.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { makeEntry } from "../../support/ledger.ts";
+
+/** Writes wait until they are let through or made to fail. */
+function open() {
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  const writes: { ids: string[]; end: PromiseWithResolvers<void> }[] = [];
+  const store = {
+    async add(written: string) {
+      const ids = readEntries(written).map((values) => nameValues(values).id);
+      const end = Promise.withResolvers<void>();
+      writes.push({ ids, end });
+      await end.promise;
+    },
+  };
+  const writer = createEntryWriter(store, clock, log);
+  let made = 0;
+  const add = (count: number) => {
+    for (let n = 0; n < count; n++) writer.add(makeEntry(`e-${++made}`));
+  };
+  return { clock, lines, writes, writer, add };
+}
+type Opened = ReturnType<typeof open>;
+
+/** How many went in each write. */
+const sizesOf = ({ writes }: Opened) => writes.map(({ ids }) => ids.length);
+const succeed = async ({ writes, clock }: Opened) => {
+  writes.at(-1)!.end.resolve();
+  await clock.advance(0);
+};
+const fail = async ({ writes, clock }: Opened) => {
+  writes.at(-1)!.end.reject(new Error("the disk is full"));
+  await clock.advance(0);
+};
+
+test("behind a pause an entry is written at once, with those of its turn", async () => {
+  const opened = open();
+  opened.add(2);
+  expect(opened.writes).toEqual([]);
+  await opened.clock.advance(0);
+  expect(opened.writes.map(({ ids }) => ids)).toEqual([["e-1", "e-2"]]);
+  await succeed(opened);
+  await opened.clock.advance(25);
+  opened.add(1);
+  await opened.clock.advance(0);
+  expect(sizesOf(opened)).toEqual([2, 1]);
+});
+
+test("writes begin 25 ms apart, and what comes in between shares one, in its order", async () => {
+  const opened = open();
+  opened.add(1);
+  await opened.clock.advance(0);
+  await succeed(opened);
+  opened.add(2);
+  await opened.clock.advance(24);
+  opened.add(1);
+  expect(opened.writes).toHaveLength(1);
+  await opened.clock.advance(1);
+  expect(opened.writes[1]!.ids).toEqual(["e-2", "e-3", "e-4"]);
+  await succeed(opened);
+  expect(opened.clock.pending()).toBe(0);
+});
+
+test("256 entries wait for no time", async () => {
+  const opened = open();
+  opened.add(255);
+  expect(opened.writes).toEqual([]);
+  opened.add(1);
+  expect(sizesOf(opened)).toEqual([256]);
+});
+
+test("while one write is under way there is no other, and behind it the next has its time", async () => {
+  const opened = open();
+  opened.add(256);
+  opened.add(300);
+  await opened.clock.advance(1_000);
+  expect(sizesOf(opened)).toEqual([256]);
+  await succeed(opened);
+  expect(sizesOf(opened)).toEqual([256, 256]);
+  await succeed(opened);
+  expect(opened.writes).toHaveLength(2);
+  await opened.clock.advance(25);
+  expect(sizesOf(opened)).toEqual([256, 256, 44]);
+  opened.add(1);
+  await opened.clock.advance(20);
+  await succeed(opened);
+  await opened.clock.advance(4);
+  expect(opened.writes).toHaveLength(3);
+  await opened.clock.advance(1);
+  expect(sizesOf(opened)).toEqual([256, 256, 44, 1]);
+});
+
+test("what could not be written is written again, later each time, with what came meanwhile", async () => {
+  const opened = open();
+  opened.add(1);
+  await opened.clock.advance(25);
+  for (const [n, retryMs] of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000].entries()) {
+    await fail(opened);
+    opened.add(1);
+    await opened.clock.advance(retryMs - 1);
+    expect(opened.writes).toHaveLength(n + 1);
+    await opened.clock.advance(1);
+    expect(opened.writes).toHaveLength(n + 2);
+  }
+  const written = await writeAll(opened);
+  expect(written.sort()).toEqual(Array.from({ length: 9 }, (_, n) => `e-${n + 1}`));
+  opened.add(2);
+  await opened.clock.advance(25);
+  expect(opened.writes.at(-1)!.ids).toEqual(["e-10", "e-11"]);
+});
+
+/** Lets every write through but those that hold a bad one, until nothing more is tried. */
+async function writeAll(opened: Opened, bad?: string): Promise<string[]> {
+  const written: string[] = [];
+  for (let seen = 0; seen < opened.writes.length; ) {
+    seen = opened.writes.length;
+    const { ids } = opened.writes.at(-1)!;
+    if (bad !== undefined && ids.includes(bad)) await fail(opened);
+    else {
+      written.push(...ids);
+      await succeed(opened);
+    }
+    if (opened.writer.look().unwritten > 0) await opened.clock.advance(5_000);
+  }
+  return written;
+}
+
+test("one that can never be written stops no other: it is given up, by its name", async () => {
+  const opened = open();
+  opened.add(300);
+  const written = await writeAll(opened, "e-2");
+  const others = Array.from({ length: 300 }, (_, n) => `e-${n + 1}`).filter((id) => id !== "e-2");
+  expect(written.sort()).toEqual(others.sort());
+  expect(opened.writer.look()).toEqual({ unwritten: 0, lost: 1 });
+  expect(opened.lines.at(-1)).toMatchObject({
+    level: "error",
+    message: "an entry of the ledger cannot be written, and is lost",
+    request_id: "request of e-2",
+  });
+  opened.add(2);
+  await opened.clock.advance(25);
+  expect(opened.writes.at(-1)!.ids).toEqual(["e-301", "e-302"]);
+});
+
+test("a long failure is said once a minute", async () => {
+  const opened = open();
+  opened.add(1);
+  await opened.clock.advance(25);
+  for (let minute = 1; minute <= 3; minute++) {
+    await fail(opened);
+    for (let elapsed_ms = 0; elapsed_ms < 60_000; elapsed_ms += 5_000) {
+      await opened.clock.advance(5_000);
+      if (elapsed_ms < 55_000) await fail(opened);
+    }
+    expect(opened.lines).toHaveLength(minute);
+  }
+  expect(opened.lines[0]).toMatchObject({
+    level: "error",
+    message: "the ledger cannot be written: its entries wait",
+  });
+});
+
+test("memory does not grow without end: the oldest go, and how many is said once a minute", async () => {
+  const opened = open();
+  opened.add(1);
+  await opened.clock.advance(25);
+  await fail(opened);
+  await opened.clock.advance(60_000);
+  await fail(opened);
+  opened.add(102_500);
+  await opened.clock.advance(60_000);
+  await fail(opened);
+  expect(opened.lines.map(({ message }) => message)).toEqual([
+    "the ledger cannot be written: its entries wait",
+    "the ledger cannot be written: its entries wait",
+    "the ledger cannot be written: 3000 entries are lost",
+  ]);
+  // With the very first one the newest are there still.
+  expect(await finish(opened)).toBe(0);
+  const written = opened.writes.slice(3).flatMap(({ ids }) => ids);
+  expect(written).toHaveLength(99_501);
+  expect([written[0], written.at(-1)]).toEqual(["e-3001", "e-102501"]);
+});
+
+async function finish(opened: Opened): Promise<number> {
+  const finished = opened.writer.finish(10_000);
+  while (Bun.peek.status(finished) === "pending") await succeed(opened);
+  return finished;
+}
+
+test("at the end all that waits is written at once", async () => {
+  const opened = open();
+  opened.add(200);
+  const finished = opened.writer.finish(10_000);
+  expect(sizesOf(opened)).toEqual([200]);
+  opened.add(3);
+  await succeed(opened);
+  expect(sizesOf(opened)).toEqual([200, 3]);
+  await succeed(opened);
+  expect(await finished).toBe(0);
+  expect(opened.clock.pending()).toBe(0);
+});
+
+test("the end waits for no database that does not come back, and says what is lost", async () => {
+  const opened = open();
+  opened.add(200);
+  const finished = opened.writer.finish(1_000);
+  await fail(opened);
+  opened.add(3);
+  await opened.clock.advance(1_000);
+  expect(await finished).toBe(203);
+  await fail(opened);
+  expect(opened.clock.pending()).toBe(0);
+});

@@ -1,0 +1,119 @@
+// What a route's meter is told by the door: once for each request that counts.
+import { expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import type { MeteredRequest, RecorderFactory, RequestRecorder } from "../../src/http/index.ts";
+import { apiError } from "../../src/platform/errors.ts";
+import { caller, createHall, describeRoute } from "./hall.ts";
+
+const Body = Type.Object({ text: Type.String() });
+
+function open(handler: () => object = () => ({ told: "ü" })) {
+  const arrivals: MeteredRequest[] = [];
+  const closed: unknown[][] = [];
+  const meter: RecorderFactory = {
+    open(arrival) {
+      arrivals.push(arrival);
+      const recorder: RequestRecorder = {
+        request_bytes: 0,
+        close: (...end) => void closed.push([...end, recorder.request_bytes]),
+      };
+      return recorder;
+    },
+  };
+  const hall = createHall((door) => {
+    door.post("/v1/echo", { ...describeRoute(Body), meter }, () => [200, handler()]);
+    door.post("/v1/scoped", { ...describeRoute(Body), meter, scope: "agents" }, () => [200, {}]);
+    door.post("/v1/stream", { ...describeRoute(Body), meter }, () => new Response("a stream"));
+  });
+  const ask = (path: string, body: string | ReadableStream, headers: Record<string, string> = {}) =>
+    hall.ask("POST", path, { body, headers });
+  return { ...hall, arrivals, closed, ask };
+}
+
+test("a reply closes its tally with what was read and what is sent", async () => {
+  const { ask, arrivals, closed } = open();
+  await ask("/v1/echo", '{"text":"ü"}', { "x-request-id": "mine" });
+  expect(arrivals).toEqual([{ caller, request_id: "mine", trace: null, started_at: 0 }]);
+  expect(closed).toEqual([[200, null, Buffer.byteLength('{"told":"ü"}'), 13]]);
+});
+
+test("a refusal closes it with the code that the caller is shown", async () => {
+  const { ask, closed } = open();
+  const reply = await ask("/v1/echo", "{}");
+  const bytes = (await reply.arrayBuffer()).byteLength;
+  expect(closed).toEqual([[400, "invalid_request", bytes, 2]]);
+});
+
+test("a scope that is missing counts, for its key is known", async () => {
+  const { ask, closed } = open();
+  await ask("/v1/scoped", "{}");
+  expect(closed[0]!.slice(0, 2)).toEqual([403, "scope_required"]);
+});
+
+test("a bug closes it as what the caller is told", async () => {
+  const { ask, closed } = open(() => {
+    throw new Error("a bug");
+  });
+  await ask("/v1/echo", '{"text":""}');
+  expect(closed[0]!.slice(0, 2)).toEqual([500, "internal_error"]);
+});
+
+test("a body that is too large has the bytes announced, or those that came", async () => {
+  const { ask, closed } = open();
+  await ask("/v1/echo", "x", { "content-length": "9999999" });
+  const pieces = new ReadableStream({
+    pull: (controller) => controller.enqueue(new Uint8Array(60_000)),
+  });
+  await ask("/v1/echo", pieces);
+  expect(closed).toMatchObject([
+    [413, "request_too_large", expect.any(Number), 9_999_999],
+    [413, "request_too_large", expect.any(Number), 120_000],
+  ]);
+});
+
+test("a length that is sent twice is no number: the bytes are counted as they come", async () => {
+  const { ask, closed } = open();
+  await ask("/v1/echo", '{"text":"x"}', { "content-length": "12, 12" });
+  await ask("/v1/echo", "x".repeat(200_000), { "content-length": "200000, 200000" });
+  expect(closed).toMatchObject([
+    [200, null, expect.any(Number), 12],
+    [413, "request_too_large", expect.any(Number), 200_000],
+  ]);
+});
+
+test("who left while sending is told nothing", async () => {
+  const { ask, closed } = open();
+  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
+  await ask("/v1/echo", broken);
+  expect(closed).toEqual([[499, "client_closed_request", 0, 0]]);
+});
+
+test("a response of the handler's own is the handler's to close", async () => {
+  const { ask, closed, arrivals } = open();
+  await ask("/v1/stream", '{"text":""}');
+  expect([arrivals.length, closed]).toEqual([1, []]);
+});
+
+test("strangers, and those beyond their limit, are not metered", async () => {
+  const { ask, arrivals } = open();
+  expect((await ask("/v1/echo", "{}", { authorization: "Bearer x" })).status).toBe(401);
+  expect((await ask("/v1/echo", "{}", { "x-svc-internal-key": "x" })).status).toBe(403);
+  const closed = createHall(
+    (door) =>
+      door.post("/v1/echo", { ...describeRoute(Body), meter: neverOpened }, () => [200, {}]),
+    {
+      limiter: {
+        take() {
+          throw apiError("rate_limit_exceeded");
+        },
+      },
+    },
+  );
+  expect((await closed.ask("POST", "/v1/echo", { body: "{}" })).status).toBe(429);
+  expect(arrivals).toEqual([]);
+});
+const neverOpened: RecorderFactory = {
+  open() {
+    throw new Error("it was metered");
+  },
+};

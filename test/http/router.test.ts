@@ -1,0 +1,333 @@
+// The door alone: the order of its checks, what reaches a handler, and what becomes of its reply.
+import { describe, expect, test } from "bun:test";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { DatabaseUnavailable } from "../../src/database/index.ts";
+import type { Handler, HandlerContext, HandlerReply } from "../../src/http/route.ts";
+import { apiError } from "../../src/platform/errors.ts";
+import { caller, createHall, describeRoute, readRefusal, type Told } from "./hall.ts";
+
+const Body = Type.Object({ size: Type.Integer({ minimum: 1 }) });
+
+describe("a request is judged in one order, and the first refusal answers", () => {
+  const faults: {
+    what: string;
+    break: (trial: Trial) => void;
+    says: Told;
+  }[] = [
+    {
+      what: "its key",
+      break: ({ headers }) => (headers.authorization = "Bearer other"),
+      says: [401, "invalid_api_key", null],
+    },
+    {
+      what: "gateway.authentication.3 an internal header",
+      break: ({ headers }) => (headers["x-svc-internal-trace"] = "1"),
+      says: [403, "permission_denied", null],
+    },
+    {
+      what: "gateway.limits.rate the rate limit",
+      break: (trial) => (trial.isExceeded = true),
+      says: [429, "rate_limit_exceeded", null],
+    },
+    {
+      what: "gateway.authentication.4 the route's own scope",
+      break: (trial) => (trial.scopes = []),
+      // `param` is left out.
+      says: [403, "scope_required", undefined],
+    },
+    {
+      what: "gateway.limits.body_size the size of its body",
+      break: (trial) => (trial.body = trial.body.padEnd(100 * 1024 + 1)),
+      says: [413, "request_too_large", null],
+    },
+    {
+      what: "its content type",
+      break: ({ headers }) => (headers["content-type"] = "text/plain"),
+      says: [400, "invalid_request", null],
+    },
+    {
+      what: "its JSON",
+      break: (trial) => (trial.body = trial.body.replace("{", "[")),
+      says: [400, "invalid_request", null],
+    },
+    {
+      what: "its fields",
+      break: (trial) => (trial.body = trial.body.replace("5", "0")),
+      says: [400, "invalid_request", "size"],
+    },
+  ];
+  interface Trial {
+    headers: Record<string, string>;
+    body: string;
+    scopes: "search"[];
+    isExceeded: boolean;
+  }
+
+  const run = async (broken: typeof faults) => {
+    const trial: Trial = { headers: {}, body: '{"size":5}', scopes: ["search"], isExceeded: false };
+    // From the last to the first, so that an earlier fault may replace what a later one left.
+    for (const fault of broken.toReversed()) fault.break(trial);
+    const { ask } = createHall(
+      (door) =>
+        door.post("/v1/things", { ...describeRoute(Body), scope: "search" }, () => [200, {}]),
+      {
+        async identify(authorization) {
+          if (authorization !== "Bearer key") throw apiError("invalid_api_key");
+          return { ...caller, scopes: trial.scopes };
+        },
+        limiter: {
+          take() {
+            if (trial.isExceeded) throw apiError("rate_limit_exceeded");
+          },
+        },
+      },
+    );
+    return ask("POST", "/v1/things", { headers: trial.headers, body: trial.body });
+  };
+
+  test("nothing at fault: it is answered", async () => {
+    expect((await run([])).status).toBe(200);
+  });
+  for (const [i, fault] of faults.entries()) {
+    test(`${fault.what} alone, and before all that comes behind it`, async () => {
+      expect(await readRefusal(await run([fault]))).toEqual(fault.says);
+      expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
+    });
+  }
+});
+
+/** One route that takes any body, and what its handler was asked. */
+function createTrial(
+  answer: (ask: HandlerContext<unknown>) => HandlerReply | Promise<HandlerReply>,
+  body?: TSchema,
+) {
+  const asked: HandlerContext<unknown>[] = [];
+  const hall = createHall((door) =>
+    door.post("/v1/things", describeRoute(body), (ask: HandlerContext<unknown>) => {
+      asked.push(ask);
+      return answer(ask);
+    }),
+  );
+  const post = (text: string, headers: Record<string, string> = {}) =>
+    hall.ask("POST", "/v1/things", { body: text, headers });
+  return { ...hall, asked, post };
+}
+
+test("a handler gets the caller, the body and the id of the request", async () => {
+  const { post, asked } = createTrial(() => [202, { done: true }], Body);
+  const response = await post('{"size":5}', { "x-request-id": "mine" });
+  expect(asked).toMatchObject([{ caller, body: { size: 5 }, request_id: "mine" }]);
+  expect([response.status, await response.text()]).toEqual([202, '{"done":true}']);
+  expect(response.headers.get("content-type")).toBe("application/json");
+  expect(response.headers.get("x-request-id")).toBe("mine");
+});
+
+test("a reply's own headers go out, and cannot replace those of every reply", async () => {
+  const { post } = createTrial(() => [200, {}, { link: "<x>", "x-request-id": "another" }]);
+  const { headers } = await post("", { "x-request-id": "mine" });
+  expect([headers.get("link"), headers.get("x-request-id")]).toEqual(["<x>", "mine"]);
+});
+
+test("a refusal of the handler's is rendered with its param and headers", async () => {
+  const { post } = createTrial(() => {
+    throw apiError("model_not_found", { param: "model", headers: { deprecation: "@1" } });
+  });
+  const response = await post("");
+  expect(response.headers.get("deprecation")).toBe("@1");
+  expect(await readRefusal(response)).toEqual([404, "model_not_found", "model"]);
+});
+
+for (const [how, answer] of [
+  [
+    "throws",
+    () => {
+      throw new TypeError("secret detail");
+    },
+  ],
+  ["rejects", () => Promise.reject(new TypeError("secret detail"))],
+  [
+    "throws no Error",
+    () => {
+      throw "secret detail";
+    },
+  ],
+  ["returns what is no JSON", () => [200, 1n]],
+] as [string, () => HandlerReply][]) {
+  test(`gateway.errors.internal_error a handler that ${how} is told to the log and to nobody else`, async () => {
+    const { post, lines } = createTrial(answer);
+    const response = await post("", { "x-request-id": "mine" });
+    const text = await response.text();
+    expect(JSON.parse(text)).toEqual({
+      error: {
+        message: "Something went wrong on our side.",
+        type: "server_error",
+        code: "internal_error",
+        param: null,
+      },
+      request_id: "mine",
+      statusCode: 500,
+      message: ["Something went wrong on our side."],
+      code: "internal_error",
+    });
+    expect([response.status, response.headers.get("x-request-id")]).toEqual([500, "mine"]);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({
+      level: "error",
+      request_id: "mine",
+      route: "POST /v1/things",
+    });
+    expect(String(lines[0]!.error)).toMatch(/secret detail|BigInt/);
+  });
+}
+
+test("what the disk or the database server fails at is 503 with Retry-After, and no bug", async () => {
+  const { post, lines } = createTrial(() => {
+    throw new DatabaseUnavailable("the disk of /secret is full: make room");
+  });
+  const response = await post("", {});
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "2"]);
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  expect(error).toMatchObject({ code: "service_unavailable", type: "server_error" });
+  expect(error.message).not.toContain("secret");
+  expect(lines).toEqual([]);
+});
+
+test("gateway.limits.rate keys of one account share a counter for each route; a key without one has its own", async () => {
+  const callers = [
+    { ...caller, key_id: "k1", account_id: "a" },
+    { ...caller, key_id: "k2", account_id: "a" },
+    { ...caller, key_id: "k3", account_id: null },
+  ];
+  const { ask, taken } = createHall(
+    (door) => {
+      door.get("/v1/things", describeRoute<never>(), () => [200, {}]);
+      door.post("/v1/things", describeRoute(), () => [200, {}]);
+    },
+    { identify: async () => callers.shift()! },
+  );
+  await ask("GET", "/v1/things?limit=5");
+  await ask("GET", "/v1/things?limit=6");
+  await ask("GET", "/v1/things");
+  callers.push({ ...caller, account_id: "a" });
+  await ask("POST", "/v1/things");
+  expect(taken).toEqual([
+    "a GET /v1/things",
+    "a GET /v1/things",
+    "k3 GET /v1/things",
+    "a POST /v1/things",
+  ]);
+});
+
+test("gateway.authentication.3 an internal header is any that begins with the alias's prefix, in any case", async () => {
+  const { ask } = createHall(
+    (door) => door.get("/v1/things", describeRoute<never>(), () => [200, {}]),
+    { alias: "acme" },
+  );
+  const statusOf = async (name: string) =>
+    (await ask("GET", "/v1/things", { headers: { [name]: "" } })).status;
+  for (const name of ["x-acme-internal", "X-Acme-Internal-Hop", "x-acme-internals"]) {
+    expect([name, await statusOf(name)]).toEqual([name, 403]);
+  }
+  for (const name of [
+    "x-svc-internal-hop",
+    "x-acme-inter",
+    "acme-internal",
+    "my-x-acme-internal",
+  ]) {
+    expect([name, await statusOf(name)]).toEqual([name, 200]);
+  }
+});
+
+test("gateway.authentication.3 an internal key may not call", async () => {
+  const { ask } = createHall(
+    (door) => door.get("/v1/things", describeRoute<never>(), () => [200, {}]),
+    { identify: async () => ({ ...caller, kind: "internal" }) },
+  );
+  expect(await readRefusal(await ask("GET", "/v1/things"))).toEqual([
+    403,
+    "permission_denied",
+    null,
+  ]);
+});
+
+test("a slow route is held open once it is late, until it is answered or fails", async () => {
+  const happened: string[] = [];
+  const spec = { ...describeRoute(Body), is_slow: true };
+  const answer: Handler<Static<typeof Body>> = async ({ body }) => {
+    await clock.advance(body.size === 3 ? 9_999 : 10_000);
+    happened.push("answer");
+    if (body.size > 1) throw apiError("upstream_timeout");
+    return [200, {}];
+  };
+  const { ask, clock } = createHall(
+    (door) => {
+      door.post("/v1/slow", spec, answer);
+      door.post("/v1/quick", describeRoute(Body), answer);
+    },
+    {
+      holdOpen() {
+        happened.push("hold");
+        return () => happened.push("release");
+      },
+    },
+  );
+  for (const size of [1, 2]) {
+    await ask("POST", "/v1/slow", { body: `{"size":${size}}` });
+    expect(happened.splice(0)).toEqual(["hold", "answer", "release"]);
+  }
+  await ask("POST", "/v1/slow", { body: '{"size":0}' });
+  expect(happened).toEqual([]);
+  await ask("POST", "/v1/slow", { body: '{"size":3}' });
+  await ask("POST", "/v1/quick", { body: '{"size":1}' });
+  expect(happened).toEqual(["answer", "answer"]);
+  expect(clock.pending()).toBe(0);
+});
+
+test("no body is an empty object, where nothing is required and where something is", async () => {
+  const nothing = createTrial(() => [200, {}], Type.Object({ note: Type.Optional(Type.String()) }));
+  expect((await nothing.post("")).status).toBe(200);
+  expect(nothing.asked[0]?.body).toEqual({});
+  const something = createTrial(() => [200, {}], Body);
+  expect(await readRefusal(await something.post(""))).toEqual([400, "invalid_request", "size"]);
+});
+
+test("the agent half leaves the code of a failed schema out", async () => {
+  const { ask } = createHall(
+    (door) => door.post("/v1/agents", describeRoute(Body), () => [200, {}]),
+    { surface: "agents" },
+  );
+  const response = await ask("POST", "/v1/agents", { body: "{}" });
+  expect([response.status, await response.json()]).toEqual([
+    400,
+    {
+      error: {
+        message: "`size` is required.",
+        type: "invalid_request_error",
+        param: "size",
+      },
+    },
+  ]);
+});
+
+test("a connection that cannot be held open is told of, and its request is answered", async () => {
+  const release = Promise.withResolvers<void>();
+  const hall = createHall(
+    (door) =>
+      door.get("/v1/late", { ...describeRoute<never>(), is_slow: true }, async () => {
+        await release.promise;
+        return [200, { done: true }];
+      }),
+    {
+      holdOpen() {
+        throw new Error("a bug");
+      },
+    },
+  );
+  const reply = hall.ask("GET", "/v1/late");
+  await hall.clock.advance(10_000);
+  release.resolve();
+  expect((await reply).status).toBe(200);
+  expect(hall.lines).toMatchObject([
+    { message: "a connection could not be held open", error: expect.stringContaining("a bug") },
+  ]);
+});

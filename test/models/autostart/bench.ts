@@ -1,0 +1,111 @@
+// One unit under test on a manual clock: its server is a few switches, its callers are numbered.
+
+import { type Database, openDatabase } from "../../../src/database/index.ts";
+import { ManagedServer } from "../../../src/models/autostart/managed-server.ts";
+import type { StartPlan } from "../../../src/models/autostart/plan.ts";
+import { managedServerStore } from "../../../src/models/autostart/store.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { stores } from "../../../src/stores.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+export interface Bench extends AsyncDisposable {
+  unit: ManagedServer;
+  clock: ReturnType<typeof createManualClock>;
+  /** What its server does; a test changes it. */
+  server: {
+    isHealthy: boolean;
+    /** What the action says, now or later. */
+    start(signal: AbortSignal): Promise<string | null>;
+    stop(signal: AbortSignal): Promise<string | null>;
+    looks: number;
+    starts: number;
+    stops: number;
+  };
+  lines: string[];
+  database: Database;
+  /** Calls it: what became of it is added to `ended`, such as `1 up` or `2 model_offline`. */
+  call(name: string | number, signal?: AbortSignal, account?: string): Promise<void>;
+  ended: string[];
+  /** What its last failure said. */
+  why(): string;
+  state(): Promise<string>;
+}
+
+export interface BenchOptions {
+  plan?: Partial<StartPlan>;
+  /** Of a bench before it: what that program had kept. */
+  database?: Database;
+  /** false: nobody has it watched. */
+  isHeld?: boolean;
+}
+
+/** Needs it, and does nothing about it. */
+export const NOBODY = { onUp() {}, onDown() {} };
+
+export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOptions = {}) {
+  const clock = createManualClock();
+  const lines: string[] = [];
+  const onFailure = (failure: unknown) => {
+    throw failure;
+  };
+  const database =
+    given.database ?? (await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure }));
+  const server: Bench["server"] = {
+    isHealthy: false,
+    start: async () => null,
+    stop: async () => null,
+    looks: 0,
+    starts: 0,
+    stops: 0,
+  };
+  const notes = database.bind(managedServerStore);
+  const unit = new ManagedServer({
+    id: "unit-1",
+    name: { upstream: "gpu:8000" },
+    clock,
+    log: createLog(clock, (line) => void lines.push(line.slice(9).trimEnd()), true),
+    notes,
+    plan: {
+      async look() {
+        server.looks++;
+        return server.isHealthy;
+      },
+      start(signal) {
+        server.starts++;
+        return server.start(signal);
+      },
+      stop(signal) {
+        server.stops++;
+        return server.stop(signal);
+      },
+      timeout_ms: 600_000,
+      idle_stop_ms: 0,
+      min_up_ms: 0,
+      ...plan,
+    },
+  });
+  if (isHeld) unit.hold(NOBODY);
+  await clock.advance(0);
+  const ended: string[] = [];
+  let said = "";
+  const bench: Bench = {
+    unit,
+    clock,
+    server,
+    lines,
+    database,
+    ended,
+    async call(name, signal = new AbortController().signal, account = "account-1") {
+      const fate = await unit.enter(account, signal);
+      ended.push(`${name} ${fate?.code ?? "up"}`);
+      if (fate) said = fate.why;
+    },
+    why: () => said,
+    state: async () => {
+      await clock.advance(0);
+      return (await notes.find("unit-1"))?.state ?? "unknown";
+    },
+    [Symbol.asyncDispose]: () => database.close(),
+  };
+  return bench;
+}

@@ -1,0 +1,209 @@
+// Units as the settings name them: what is asked of their servers, who shares one, what a reload leaves.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type Database, openDatabase } from "../../../src/database/index.ts";
+import { buildModels } from "../../../src/models/index.ts";
+import { createTrustedEgress } from "../../../src/net/index.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { readSettings } from "../../../src/settings/index.ts";
+import { stores } from "../../../src/stores.ts";
+import { createAsk } from "../../support/ask.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { createSeededIds } from "../../support/ids.ts";
+import { answerText, type ScriptedUpstream, startUpstream } from "../../support/upstream.ts";
+
+let upstream: ScriptedUpstream;
+let database: Database;
+let clock: ReturnType<typeof createManualClock>;
+let isUp: boolean;
+beforeEach(async () => {
+  isUp = false;
+  clock = createManualClock();
+  const onFailure = (failure: unknown) => {
+    throw failure;
+  };
+  database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
+  upstream = startUpstream(({ path }) => {
+    if (path === "/ready") return new Response(null, { status: isUp ? 204 : 503 });
+    if (path.startsWith("/v1/")) return answerText("Hello");
+    if (path === "/alive") return new Response();
+    isUp = path !== "/sleep";
+    return new Response("done");
+  });
+});
+afterEach(async () => {
+  await database.close();
+  await upstream.stop();
+});
+
+/** Models by their ids, each with its lines of `start`. */
+function write(models: Record<string, string>, more = ""): string {
+  const base = upstream.url.slice(0, -"/v1".length);
+  return Object.entries(models)
+    .map(
+      ([id, lines]) => `
+[[models]]
+id = "${id}"
+[models.upstream]
+kind = "openai"
+urls = ["${upstream.url}"]
+[models.upstream.start]
+health = "${base}/ready"
+${lines.replaceAll("BASE", base)}
+`,
+    )
+    .join("")
+    .concat(more);
+}
+
+async function build(text: string) {
+  const read = (next: string) => readSettings(next, "wadi.toml", {}, {});
+  const log = createLog(clock, () => {}, true);
+  const egress = createTrustedEgress({ clock });
+  const ids = createSeededIds();
+  const models = await buildModels({ settings: read(text), database, egress, clock, ids, log });
+  await models.service.start();
+  const ask = (id: string) => {
+    const { backend: supply } = models.registry.name(id).model;
+    return supply.answer(
+      createAsk("Hi", { request_id: id }),
+      () => {},
+      new AbortController().signal,
+    );
+  };
+  const until = async (hasHappened: () => boolean) => {
+    while (!hasHappened()) {
+      // Time stands still: only what is on its way arrives.
+      await clock.advance(0);
+    }
+  };
+  return { models, ask, until, change: (next: string) => models.change(read(next)) };
+}
+/** So many seconds, each long enough for a request to be there and back. */
+async function pass(seconds: number) {
+  for (let second = 0; second < seconds; second++) {
+    await clock.advance(1_000);
+    await (await fetch(`${upstream.url}/ping`)).text();
+  }
+}
+const paths = () => upstream.asked.map(({ path }) => path);
+const count = (path: string) => paths().filter((one) => one === path).length;
+const WAKE = 'request = "POST BASE/wake?level=2"';
+
+describe("models that are started in the same way", () => {
+  test("share one unit, which is started once", async () => {
+    const { ask } = await build(write({ one: WAKE, two: WAKE }));
+    const endings = await Promise.all([ask("one"), ask("two"), ask("one")]);
+    expect(endings.map(({ ok }) => ok)).toEqual([true, true, true]);
+    expect(count("/wake")).toBe(1);
+  });
+
+  test("and those in another do not", async () => {
+    const { ask } = await build(write({ one: WAKE, two: 'request = "GET BASE/load?model=two"' }));
+    expect((await ask("one")).ok).toBe(true);
+    isUp = false;
+    expect((await ask("two")).ok).toBe(true);
+    expect([count("/wake"), count("/load")]).toEqual([1, 1]);
+  });
+});
+
+describe("a reload", () => {
+  test("of another model neither starts nor forgets a unit", async () => {
+    const { ask, change } = await build(write({ one: WAKE }));
+    await ask("one");
+    const other = '[[models]]\nid = "other"\nupstream = { kind = "stub" }\n';
+    await change(write({ one: WAKE }, other));
+    await change(write({ two: WAKE }, other));
+    await ask("two");
+    expect([count("/wake"), count("/v1/chat/completions")]).toEqual([1, 2]);
+  });
+
+  test("in the middle of a start keeps it, and whoever waits for it", async () => {
+    const gate = Promise.withResolvers<Response>();
+    const { script } = upstream;
+    upstream.script = (asked) => (asked.path === "/wake" ? gate.promise : script(asked));
+    const { ask, change, until } = await build(write({ one: WAKE }));
+    const before = ask("one");
+    await until(() => count("/wake") === 1);
+    await change(write({ one: `${WAKE}\ntimeout = "5m"` }));
+    const after = ask("one");
+    isUp = true;
+    gate.resolve(new Response());
+    const endings = Promise.all([before, after]);
+    while (Bun.peek.status(endings) === "pending") await clock.advance(1_000);
+    expect((await endings).map(({ ok }) => ok)).toEqual([true, true]);
+    expect(count("/wake")).toBe(1);
+  });
+
+  test("says from then on when it is stopped", async () => {
+    const stops = `${WAKE}\nstop = "POST BASE/sleep"\nmin_up = "0s"`;
+    const { ask, change, until } = await build(write({ one: stops }));
+    await ask("one");
+    await pass(120);
+    expect(count("/sleep")).toBe(0);
+    await change(write({ one: `${stops}\nidle_stop = "60s"` }));
+    await until(() => count("/sleep") === 1);
+    await ask("one");
+    expect(count("/wake")).toBe(2);
+  });
+
+  test("without its model leaves a unit as it is, and no longer watches it", async () => {
+    const { ask, change, until } = await build(write({ one: WAKE }));
+    await ask("one");
+    await change('[[models]]\nid = "other"\nupstream = { kind = "stub" }\n');
+    const before = upstream.asked.length;
+    await clock.advance(60_000);
+    await until(() => clock.pending() === 0);
+    expect(upstream.asked.length).toBe(before);
+  });
+});
+
+test("the replicas behind a unit are looked at while it is up, and not while it sleeps", async () => {
+  const START = "[models.upstream.start]";
+  const text = write({ one: WAKE }).replace(START, `health = "/alive"\n${START}`);
+  const { ask, until } = await build(text);
+  await pass(30);
+  expect(count("/alive")).toBe(0);
+  await ask("one");
+  await until(() => count("/alive") === 1);
+  isUp = false;
+  await pass(25);
+  const looks = count("/alive");
+  await pass(30);
+  expect(count("/alive")).toBe(looks);
+});
+
+test("a refused start says the status, and neither an address nor the server's words", async () => {
+  upstream.script = ({ path }) =>
+    path === "/ready"
+      ? new Response(null, { status: 503 })
+      : new Response("at 10.9.8.7", { status: 500 });
+  const { ask } = await build(write({ one: WAKE }));
+  expect(await ask("one")).toMatchObject({
+    code: "model_offline",
+    why: "its unit did not start: it answered with status 500",
+  });
+});
+
+test("a failed command is a failed start", async () => {
+  const { ask } = await build(write({ one: 'command = ["sh", "-c", "exit 4"]' }));
+  expect(await ask("one")).toMatchObject({
+    code: "model_offline",
+    why: "its unit did not start: its command exited with 4",
+  });
+});
+
+test("a stub that was started stays up when its settings change", async () => {
+  const write = (delay: string, pace: number) =>
+    `[[models]]\nid = "one"\n` +
+    `upstream = { kind = "stub", start_delay = "${delay}", tokens_per_second = ${pace} }\n`;
+  const { ask, change } = await build(write("5s", 0));
+  const first = ask("one");
+  await clock.advance(6_000);
+  expect(await first).toMatchObject({ ok: true, waited_ms: 5_000 });
+  await change(write("5s", 1_000));
+  await clock.advance(60_000);
+  const again = ask("one");
+  await clock.advance(1_000);
+  expect(await again).toMatchObject({ ok: true });
+  expect((await again).waited_ms).toBeUndefined();
+});

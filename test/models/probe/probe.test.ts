@@ -1,0 +1,355 @@
+// Tells model servers apart by their own answers, and bears what does not answer like one.
+import { afterEach, describe, expect, test } from "bun:test";
+import { type ProbeReport, probeServer, type ServerProbe } from "../../../src/models/index.ts";
+import { createTrustedEgress } from "../../../src/net/index.ts";
+import { createManualClock } from "../../support/clock.ts";
+import {
+  behindKey,
+  chat,
+  embedding,
+  llamaServer,
+  type ModelServer,
+  ollama,
+  type Routes,
+  refuse,
+  sglang,
+  startModelServer,
+  textEmbeddings,
+  textGeneration,
+  vllm,
+} from "../../support/model-servers.ts";
+
+const clock = createManualClock();
+const egress = createTrustedEgress({ clock });
+const started: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.stop();
+});
+
+const start = (routes: Routes): ModelServer => {
+  const server = startModelServer(routes);
+  started.push(server);
+  return server;
+};
+const probe = (url: string, model: string | null = null, api_key: string | null = null) =>
+  probeServer({ url, model, api_key, egress, clock });
+const report = async (routes: Routes, model: string | null = null): Promise<ProbeReport> => {
+  const probed = await probe(`${start(routes).root}/v1`, model);
+  if (!probed.ok) throw new Error(probed.says);
+  return probed.report;
+};
+const says = (probed: ServerProbe) => (probed.ok ? "" : probed.says);
+
+describe("each kind is known by its own answers", () => {
+  test("vLLM: its window from the list, tools and the switch by trial", async () => {
+    const { root, asked } = start(vllm());
+    const probed = await probe(root);
+    expect(probed.ok && probed.report).toMatchObject({
+      ...{ url: `${root}/v1`, kind: "vLLM", version: "0.11.0", serves: "chat" },
+      ...{ models: ["Qwen/Qwen3-32B"], model: "Qwen/Qwen3-32B", context_window: 40_960 },
+      ...{ tools: true, vision: false, reasoning: true, structured_outputs: true },
+      reasoning_on: { chat_template_kwargs: { enable_thinking: true } },
+      reasoning_off: { chat_template_kwargs: { enable_thinking: false } },
+      ...{ streaming: true, usage: "always", tool_choice_by_name: true },
+      ...{ count_route: "/tokenize", health_route: "/health" },
+    });
+    expect(asked.filter((one) => one === "POST /v1/chat/completions").length).toBeLessThan(10);
+  });
+
+  test("vLLM without a tool parser refuses tools, and one with eyes takes an image", async () => {
+    const seeing = chat({
+      count: (body) => (Array.isArray(body.messages?.[0]?.content) ? 16 : 0),
+      judge: (body) =>
+        body.tools
+          ? refuse(400, '"auto" tool choice requires --enable-auto-tool-choice')
+          : undefined,
+    });
+    const found = await report(vllm({ "POST /v1/chat/completions": seeing }));
+    expect(found).toMatchObject({ tools: false, vision: true, structured_outputs: true });
+    expect([found.reasoning, found.reasoning_on]).toEqual([null, null]);
+  });
+
+  test("an image that was only read as text was not seen", async () => {
+    const length = (body: object) => Math.round(JSON.stringify(body).length / 4);
+    const reading = chat({ count: length });
+    expect((await report(vllm({ "POST /v1/chat/completions": reading }))).vision).toBe(false);
+  });
+
+  test("SGLang: what it was started with, and nothing of its key", async () => {
+    const found = await report(sglang());
+    expect(found).toMatchObject({
+      ...{ kind: "SGLang", version: "0.5.3", context_window: 131_072 },
+      ...{ tools: true, vision: false, reasoning: true },
+      reasoning_on: { chat_template_kwargs: { thinking: true } },
+      reasoning_off: { chat_template_kwargs: { thinking: false } },
+      ...{ requests_max: 256, waiting_max: 1_000, count_route: null },
+    });
+    expect(JSON.stringify(found)).not.toContain("sk-sglang-secret");
+  });
+
+  test("SGLang: a newer one has other names for its routes, and may lack a parser", async () => {
+    const { "GET /get_model_info": info, "GET /get_server_info": _, ...rest } = sglang();
+    const args = { tool_call_parser: null, reasoning_parser: null, version: "0.6.0" };
+    const routes = { ...rest, "GET /model_info": info!, "GET /server_info": () => args };
+    const found = await report(routes);
+    expect(found).toMatchObject({ kind: "SGLang", version: "0.6.0", tools: false });
+    // Its template knows the word all the same.
+    expect(found.reasoning_on).toEqual({ chat_template_kwargs: { thinking: true } });
+  });
+
+  test("llama.cpp: nearly all from /props, although it speaks Ollama's words, too", async () => {
+    expect(await report(llamaServer())).toMatchObject({
+      ...{ kind: "llama.cpp", version: "b6730-e60f241ea", context_window: 8_192 },
+      ...{ tools: false, vision: true, reasoning: null, structured_outputs: true },
+      ...{ requests_max: 2, tool_choice_by_name: false },
+      count_route: "/v1/chat/completions/input_tokens",
+    });
+  });
+
+  test("a router of llama.cpp is asked for the words of the one model", async () => {
+    const { "GET /props": props, ...rest } = llamaServer();
+    const settings = { params: {}, n_ctx: 0 };
+    const router = { role: "router", default_generation_settings: settings, build_info: "b6730" };
+    const found = await report({
+      ...rest,
+      "GET /props": (body, request) => {
+        const query = new URL(request.url).searchParams;
+        if (query.get("model") === null) return router;
+        expect(query.get("autoload")).toBe("false");
+        return props!(body, request);
+      },
+    });
+    expect(found).toMatchObject({ version: "b6730", context_window: 8_192, vision: true });
+  });
+
+  test("llama-cpp-python is known by the owner in its list", async () => {
+    const card = { id: "tiny", object: "model", owned_by: "me", permissions: [] };
+    const found = await report({
+      "GET /v1/models": () => ({ object: "list", data: [card] }),
+      "GET /openapi.json": () => ({
+        info: { title: "🦙 llama.cpp Python API", version: "0.3.36" },
+      }),
+      "POST /v1/chat/completions": chat({ tellsUsage: false, holdsSchema: false }),
+    });
+    expect(found).toMatchObject({
+      ...{ kind: "llama-cpp-python", version: "0.3.36", context_window: null },
+      ...{ usage: "whole replies", structured_outputs: false, health_route: "/v1/models" },
+    });
+  });
+
+  test("Ollama: each model's own abilities, and the window that it was loaded with", async () => {
+    expect(await report(ollama())).toMatchObject({
+      ...{ kind: "Ollama", version: "0.12.6", model: "qwen3:8b", context_window: 8_192 },
+      ...{ tools: true, vision: false, reasoning: true },
+      reasoning_off: { reasoning_effort: "none" },
+      ...{ count_route: null, health_route: "/api/version" },
+    });
+    const { serves } = await report(ollama(), "nomic-embed-text:latest");
+    expect(serves).toBe("embeddings");
+  });
+
+  test("Text Embeddings Inference serves embeddings, and is asked for one, not to chat", async () => {
+    const { root, bodies } = start(textEmbeddings());
+    const probed = await probe(root);
+    expect(probed.ok && probed.report).toMatchObject({
+      ...{ kind: "Text Embeddings Inference", version: "1.8.2", serves: "embeddings" },
+      ...{ model: "BAAI/bge-m3", models: [], context_window: 8_192, requests_max: 512 },
+      ...{ embeddings: { kind: "tei", dimensions: 1_024 }, notes: [] },
+    });
+    // Its one model takes no name.
+    expect(bodies).toEqual([{ input: ["Hi"], encoding_format: "float" } as object]);
+  });
+
+  test("a model that answers no chat and makes vectors serves embeddings", async () => {
+    const noChat = { "POST /v1/chat/completions": () => refuse(400, "no chat template") };
+    const routes = vllm({ ...noChat, "POST /v1/embeddings": embedding(768) });
+    expect(await report(routes)).toMatchObject({
+      ...{ kind: "vLLM", serves: "embeddings", model: "Qwen/Qwen3-32B", count_route: null },
+      embeddings: { kind: "openai", dimensions: 768 },
+    });
+    const neither = await report(vllm(noChat));
+    expect(neither).toMatchObject({ serves: "chat", embeddings: null });
+    expect(neither.notes).toContain("one token was not answered: it answered with status 400");
+  });
+
+  test("a server of embeddings that makes none says why, and stays one", async () => {
+    const says = async (answer: Routes[string]) => {
+      const routes = textEmbeddings({ "POST /v1/embeddings": answer });
+      const { serves, embeddings, notes } = await report(routes);
+      expect([serves, embeddings]).toEqual(["embeddings", { kind: "tei", dimensions: null }]);
+      return notes;
+    };
+    const note = "no vector was made of one word: ";
+    expect(await says(() => refuse(424, "down"))).toEqual([`${note}it answered with status 424`]);
+    const strange = `${note}its answer is no embedding`;
+    expect(await says(() => ({ data: [{ embedding: "AACAPw==" }] }))).toEqual([strange]);
+    expect(await says(() => ({ data: [{ embedding: [1, "2"] }] }))).toEqual([strange]);
+    expect(await says(() => ({ data: [] }))).toEqual([strange]);
+  });
+
+  test("Text Generation Inference: its limits and its own count", async () => {
+    expect(await report(textGeneration())).toMatchObject({
+      ...{ kind: "Text Generation Inference", version: "3.3.4", context_window: 8_192 },
+      ...{ tools: true, vision: false, requests_max: 128, count_route: "/chat_tokenize" },
+    });
+  });
+
+  test("whoever else has a list of models is a server of chat completions", async () => {
+    const list = { object: "list", data: [{ id: "gpt-x", object: "model", owned_by: "acme" }] };
+    const { root } = start({
+      "GET /openai/models": () => list,
+      "POST /openai/chat/completions": chat({ count: (body) => (body.tools ? 9 : 0) }),
+    });
+    const probed = await probe(`${root}/openai`);
+    expect(probed.ok && probed.report).toMatchObject({
+      ...{ url: `${root}/openai`, kind: "a server of chat completions", is_self_hosted: false },
+      ...{ model: "gpt-x", tools: true, context_window: null, health_route: null },
+    });
+  });
+});
+
+test("an address is taken as it was pasted from a client", async () => {
+  const { root } = start(vllm());
+  for (const path of ["", "/", "/v1", "/v1/", "/v1/models", "/v1/chat/completions"]) {
+    const probed = await probe(root + path);
+    expect(probed.ok && probed.report.url).toBe(`${root}/v1`);
+  }
+});
+
+test("one of several models is asked about by its name; another name is refused", async () => {
+  const found = await report(ollama(), "qwen3:8b");
+  expect([found.model, found.models]).toEqual([
+    "qwen3:8b",
+    ["qwen3:8b", "nomic-embed-text:latest"],
+  ]);
+  const { root } = start(ollama());
+  expect(says(await probe(root, "qwen"))).toContain("it has qwen3:8b, nomic-embed-text:latest");
+});
+
+test("a server that does not answer a token is described, and says so", async () => {
+  const broken = () => new Response("boom", { status: 500 });
+  const found = await report(vllm({ "POST /v1/chat/completions": broken }));
+  expect(found).toMatchObject({ context_window: 40_960, tools: null, answered_ms: null });
+  expect(found.notes).toContain("one token was not answered: it answered with status 500");
+});
+
+describe("what is no model server is told as what it is", () => {
+  const page = () =>
+    new Response("<!doctype html><title>Hi</title>", { headers: { "content-type": "text/html" } });
+  const strangers: [title: string, list: () => object, says: string][] = [
+    ["a page", page, "a page, no model server"],
+    ["garbage", () => new Response("\0\x01{{{"), "no models in it"],
+    ["a list that is none", () => ({ data: { id: 7 } }), "no models in it"],
+    ["names that are none", () => ({ data: [null, { id: "" }, { id: "\x1b[31m" }] }), "no models"],
+    ["a nest", () => new Response("[".repeat(100_000)), "no models in it"],
+    ["a flood", () => new Response("x".repeat(2_000_000)), "too large"],
+    ["another place", () => Response.redirect("http://127.0.0.1:1/v1/models", 302), "(302)"],
+    ["one that loads", () => refuse(503, "Loading model"), "may still be loading"],
+    ["a wrong address", () => refuse(404, "Not Found"), "status 404"],
+  ];
+  for (const [title, list, expected] of strangers) {
+    test(title, async () => {
+      const { root } = start({ "GET /v1/models": list });
+      expect(says(await probe(root))).toContain(expected);
+    });
+  }
+
+  test("nobody", async () => {
+    const { root, stop } = startModelServer({});
+    await stop();
+    expect(says(await probe(root))).toBe("nobody listens there");
+  });
+
+  test("one that never answers is given up in time", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { root } = start({
+      "GET /v1/models": () => {
+        resolve();
+        return new Promise<Response>(() => {});
+      },
+    });
+    const probed = probe(root);
+    await promise;
+    await clock.advance(5_000);
+    expect(says(await probed)).toBe("it did not answer in time");
+  });
+
+  test("one whose chats hang costs no more than the time of a probe", async () => {
+    const waiting: (() => void)[] = [];
+    const hang = () => {
+      for (const tell of waiting.splice(0)) tell();
+      return new Promise<Response>(() => {});
+    };
+    const { root } = start(vllm({ "POST /v1/chat/completions": hang }));
+    const hung = new Promise<void>((resolve) => waiting.push(resolve));
+    const probed = probe(root);
+    await hung;
+    await clock.advance(20_000);
+    const found = await probed;
+    expect(found.ok && found.report.notes).toContain(
+      "one token was not answered: it did not answer in time",
+    );
+  });
+});
+
+test("a model that has to be loaded first is waited for, and all is found out", async () => {
+  const asked = Promise.withResolvers<void>();
+  const loaded = Promise.withResolvers<void>();
+  const routes = vllm();
+  const { root } = start({
+    ...routes,
+    "POST /v1/chat/completions": async (body, request) => {
+      asked.resolve();
+      await loaded.promise;
+      return routes["POST /v1/chat/completions"]!(body, request);
+    },
+  });
+  const probed = probe(root);
+  await asked.promise;
+  await clock.advance(15_000);
+  loaded.resolve();
+  const found = await probed;
+  expect(found.ok && found.report).toMatchObject({ answered_ms: 15_000, tools: true });
+});
+
+test("of a very long list the last one can be asked about by its name", async () => {
+  const data = Array.from({ length: 3_000 }, (_, i) => ({ id: `m${i}`, owned_by: "vllm" }));
+  const found = await report({ ...vllm(), "GET /v1/models": () => ({ data }) }, "m2999");
+  expect(found.model).toBe("m2999");
+  expect(found.models.length).toBeLessThan(1_000);
+});
+
+test("llama.cpp without --jinja refuses the tools that its template knows", async () => {
+  const refusal = () => refuse(500, "tools param requires --jinja flag");
+  const chats = chat({ judge: (body) => (body.tools ? refusal() : undefined) });
+  const found = await report(
+    llamaServer({
+      "GET /props": () => ({
+        ...{ default_generation_settings: { n_ctx: 2_048 }, total_slots: 4 },
+        chat_template_caps: { supports_tools: true, supports_tool_calls: true },
+      }),
+      "POST /v1/chat/completions": chats,
+    }),
+  );
+  expect(found.tools).toBe(false);
+});
+
+test("Ollama's window is not known before its model is loaded, which is said", async () => {
+  const found = await report(ollama({ "GET /api/ps": () => ({ models: [] }) }));
+  expect(found.context_window).toBeNull();
+  expect(found.notes.join()).toContain("probe it again");
+});
+
+describe("a server behind a key", () => {
+  test("says that it wants one, or that it refuses this one", async () => {
+    const { root } = start(behindKey(vllm(), "sk-right"));
+    expect(says(await probe(root))).toContain("--api-key-env");
+    expect(says(await probe(root, null, "sk-wrong"))).toBe("it refuses this key");
+  });
+
+  test("is asked everything with it", async () => {
+    const { root } = start(behindKey(sglang(), "sk-right"));
+    const probed = await probe(root, null, "sk-right");
+    expect(probed.ok && probed.report.version).toBe("0.5.3");
+  });
+});

@@ -1,0 +1,71 @@
+// What an error of each known kind of server means to the caller.
+import { describe, expect, test } from "bun:test";
+import { EVENT_ERRORS, SERVER_ERRORS } from "../../../support/server-errors.ts";
+import { answerFrames, DONE } from "../../../support/upstream.ts";
+import { connectReplica } from "../replica.ts";
+
+describe("an error of the server is judged by its status and its words:", () => {
+  for (const [title, status, body, code, elsewhere] of SERVER_ERRORS) {
+    for (const stream of [false, true]) {
+      test(`${title}${stream ? ", for a stream" : ""}`, async () => {
+        const headers = { "retry-after": "7", server: "nginx" };
+        const replica = connectReplica(() => new Response(body, { status, headers }));
+        const { heard, ending } = replica.ask({ stream });
+        expect(await ending).toEqual({
+          ok: false,
+          code,
+          elsewhere,
+          why: expect.any(String),
+          upstream_status: status,
+          // Of another status it would be a word about something else.
+          ...(status === 429 || status === 503 ? { retry_after_ms: 7_000 } : {}),
+        } as never);
+        expect(heard).toEqual([]);
+      });
+    }
+  }
+});
+
+describe("an error under status 200 is judged by its words, and by the status in them:", () => {
+  for (const [title, event, code] of EVENT_ERRORS) {
+    test(title, async () => {
+      const whole = connectReplica(() => new Response(event)).ask();
+      expect(await whole.ending).toMatchObject({ ok: false, code });
+      const server = () => answerFrames([`data: ${event}\n\n`, DONE]);
+      const streamed = connectReplica(server).ask({ stream: true });
+      expect(await streamed.ending).toMatchObject({ ok: false, code });
+    });
+  }
+});
+
+test("a huge body of an error is not read", async () => {
+  let sent = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      sent += 65_536;
+      controller.enqueue(new Uint8Array(65_536));
+    },
+  });
+  const { ending } = connectReplica(() => new Response(body, { status: 400 })).ask();
+  expect(await ending).toMatchObject({ code: "upstream_error", upstream_status: 400 });
+  expect(sent).toBeLessThan(1_000_000);
+});
+
+test("an error whose body breaks off is judged by its status", async () => {
+  const body = new ReadableStream({
+    pull(controller) {
+      controller.error(new Error("broken"));
+    },
+  });
+  const { ending } = connectReplica(() => new Response(body, { status: 429 })).ask();
+  expect(await ending).toMatchObject({ code: "upstream_rate_limited" });
+});
+
+test("an error whose body never comes is judged by its status too, after two seconds", async () => {
+  const replica = connectReplica(() => new Response(new ReadableStream({}), { status: 429 }));
+  const { ending } = replica.ask();
+  await replica.clock.advance(1_999);
+  expect(Bun.peek.status(ending)).toBe("pending");
+  await replica.clock.advance(1);
+  expect(await ending).toMatchObject({ code: "upstream_rate_limited", upstream_status: 429 });
+});

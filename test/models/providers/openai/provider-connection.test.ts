@@ -1,0 +1,303 @@
+// Servers that hang, die, redirect or never stop, and callers who leave, over real sockets.
+import { afterEach, describe, expect, test } from "bun:test";
+import type { OnChunk } from "../../../../src/models/providers/contract.ts";
+import {
+  type AskedRequest,
+  answerFrames,
+  answerText,
+  DONE,
+  type ScriptedUpstream,
+  startUpstream,
+  writeFrame,
+} from "../../../support/upstream.ts";
+import { connectReplica, joinText } from "../replica.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+/** A server that is asked once: the promise of that request. */
+function serve(answer: (asked: AskedRequest) => Response | Promise<Response>) {
+  const asked = Promise.withResolvers<AskedRequest>();
+  const upstream: ScriptedUpstream = startUpstream((one) => {
+    asked.resolve(one);
+    return answer(one);
+  });
+  stops.push(upstream.stop);
+  return { url: upstream.url, upstream, asked: asked.promise };
+}
+
+/** A server that speaks in raw bytes, and hangs up when it is told to. */
+function serveRaw(text: string, end: "close" | "reset") {
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.write(text);
+        if (end === "close") socket.end();
+        else socket.terminate();
+      },
+    },
+  });
+  stops.push(() => server.stop(true));
+  return `http://127.0.0.1:${server.port}/v1`;
+}
+
+const never = () => new Promise<Response>(() => undefined);
+/** A stream that says this and then nothing more. */
+const sayAndHang = (...frames: string[]) => {
+  const body = new ReadableStream({
+    start(controller) {
+      for (const frame of frames) controller.enqueue(new TextEncoder().encode(frame));
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+};
+const aborted = ({ signal }: AskedRequest) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+describe("a server that", () => {
+  const BROKEN: [title: string, url: () => string, stream: boolean][] = [
+    ["refuses connections", () => "http://127.0.0.1:1/v1", false],
+    ["has no address", () => "http://nowhere.invalid/v1", false],
+    ["hangs up at once", () => serveRaw("", "close"), false],
+    ["resets at once", () => serveRaw("", "reset"), true],
+    ["sends garbage", () => serveRaw("What?\r\n\r\n", "close"), false],
+    [
+      "hangs up in the middle of a reply",
+      () => serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{", "close"),
+      false,
+    ],
+    [
+      "hangs up in the middle of a stream",
+      () =>
+        serveRaw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\n: hi\n\n\r\n", "reset"),
+      true,
+    ],
+  ];
+  for (const [title, url, stream] of BROKEN) {
+    test(`${title} is an upstream's error`, async () => {
+      const { ending } = connectReplica(url()).ask({ stream });
+      expect(await ending).toMatchObject({ ok: false, code: "upstream_error", elsewhere: true });
+    });
+  }
+
+  test("redirects is an upstream's error, and is not followed", async () => {
+    const { url, upstream } = serve(() => Response.redirect(`${upstream.url}/elsewhere`, 307));
+    const { ending } = connectReplica(url).ask();
+    expect(await ending).toMatchObject({ code: "upstream_error", upstream_status: 307 });
+    expect(upstream.asked.length).toBe(1);
+  });
+
+  test("does not answer in time is timed out, and its connection closed", async () => {
+    for (const stream of [false, true]) {
+      const { url, asked } = serve(never);
+      const replica = connectReplica(url, { first_token_timeout_ms: 5_000 });
+      const { ending } = replica.ask({ stream });
+      const one = await asked;
+      await replica.clock.advance(5_000);
+      // A whole reply has no head before its end: its server may be at it.
+      const silent = stream ? "surely" : "perhaps";
+      expect(await ending).toMatchObject({ code: "upstream_timeout", elsewhere: false, silent });
+      await aborted(one);
+    }
+  });
+
+  test("only comments and names its role is timed out all the same", async () => {
+    const { url, asked } = serve(() => sayAndHang(": hi\n\n", writeFrame({ role: "assistant" })));
+    const replica = connectReplica(url, { first_token_timeout_ms: 5_000, stall_timeout_ms: 1_000 });
+    const { ending, heard } = replica.ask({ stream: true });
+    await asked;
+    await replica.clock.advance(4_999);
+    expect(Bun.peek.status(ending)).toBe("pending");
+    await replica.clock.advance(1);
+    expect(await ending).toMatchObject({ code: "upstream_timeout" });
+    expect(heard).toEqual([]);
+  });
+
+  test("stalls after it began is an upstream's error", async () => {
+    const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
+    const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
+    const { ending, began } = replica.ask({ stream: true });
+    await began;
+    await replica.clock.advance(1_000);
+    expect(await ending).toMatchObject({ code: "upstream_error", why: "its stream stalled" });
+    await aborted(await asked);
+  });
+
+  for (const [title, ...end] of [
+    ["its reason", writeFrame({ content: "Hello" }, "stop")],
+    ["[DONE]", writeFrame({ content: "Hello" }) + DONE],
+  ] as const) {
+    test(`keeps its connection after ${title} is not waited for`, async () => {
+      const { url, asked } = serve(() => sayAndHang(...end));
+      const replica = connectReplica(url);
+      const { ending, began } = replica.ask({ stream: true });
+      await began;
+      await replica.clock.advance(2_000);
+      expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+      await aborted(await asked);
+    });
+  }
+
+  test("keeps its connection after [DONE] has answered all the same", async () => {
+    const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hello" }), DONE));
+    const replica = connectReplica(url);
+    expect(await replica.ask({ stream: true }).ending).toMatchObject({ ok: true });
+    await replica.clock.advance(2_000);
+    await aborted(await asked);
+    expect(replica.clock.pending()).toBe(0);
+  });
+
+  test("talks on behind its end is not waited for either", async () => {
+    const chunk = new TextEncoder().encode('data: {"choices":[]}\n\n');
+    let talk = () => {};
+    const { url, asked } = serve(() => {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(writeFrame({ content: "Hello" }, "stop")));
+          talk = () => controller.enqueue(chunk);
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const replica = connectReplica(url);
+    const { ending, began } = replica.ask({ stream: true });
+    await began;
+    for (let second = 0; second < 2; second++) {
+      talk();
+      await replica.clock.advance(1_000);
+    }
+    expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+    await aborted(await asked);
+  });
+
+  for (const stream of [false, true]) {
+    test(`sends 100 MB as ${stream ? "a stream" : "a reply"} is cut off at 16`, async () => {
+      const piece = new TextEncoder().encode(`: ${"x".repeat(1_000_000)}`);
+      let sent = 0;
+      const { url, asked } = serve(() => {
+        const body = new ReadableStream({
+          pull(controller) {
+            sent += piece.length;
+            if (sent > 100_000_000) controller.close();
+            else controller.enqueue(piece);
+          },
+        });
+        const type = stream ? "text/event-stream" : "application/json";
+        return new Response(body, { headers: { "content-type": type } });
+      });
+      const { ending } = connectReplica(url).ask({ stream });
+      const why = `its ${stream ? "stream" : "reply"} is larger than 16 MB`;
+      expect(await ending).toMatchObject({ code: "upstream_error", why });
+      await aborted(await asked);
+      expect(sent).toBeLessThan(50_000_000);
+    });
+  }
+
+  test("cannot be reached in time is timed out", async () => {
+    const asked = Promise.withResolvers<void>();
+    const listener = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: () => asked.resolve() },
+    });
+    stops.push(() => listener.stop(true));
+    const url = `https://127.0.0.1:${listener.port}/v1`;
+    const replica = connectReplica(url, { connect_timeout_ms: 700 });
+    const { ending } = replica.ask();
+    await asked.promise;
+    await replica.clock.advance(700);
+    const why = "it could not be reached in time";
+    expect(await ending).toMatchObject({ code: "upstream_timeout", elsewhere: true, why });
+  });
+
+  test("announces 100 MB is not read at all", async () => {
+    const head = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n{";
+    const { ending } = connectReplica(serveRaw(head, "close")).ask();
+    expect(await ending).toMatchObject({ why: "its reply is larger than 16 MB" });
+  });
+});
+
+describe("the caller leaving ends the request at once", () => {
+  test("while nothing has come", async () => {
+    const { url, asked } = serve(never);
+    const { ending, caller } = connectReplica(url).ask();
+    const one = await asked;
+    caller.abort();
+    expect(await ending).toMatchObject({ code: "client_closed_request", elsewhere: false });
+    await aborted(one);
+  });
+
+  test("in the middle of a stream", async () => {
+    const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
+    const { ending, caller, heard, began } = connectReplica(url).ask({ stream: true });
+    await began;
+    caller.abort();
+    expect(await ending).toMatchObject({ code: "client_closed_request" });
+    expect(joinText(heard)).toBe("Hel");
+    await aborted(await asked);
+  });
+
+  test("in the middle of an error", async () => {
+    const { url, asked } = serve(() => new Response(sayAndHang("{").body, { status: 500 }));
+    const { ending, caller } = connectReplica(url).ask();
+    await asked;
+    caller.abort();
+    expect(await ending).toMatchObject({ code: "client_closed_request" });
+  });
+
+  test("before it was sent", async () => {
+    const replica = connectReplica("http://127.0.0.1:1/v1");
+    const { ending, caller } = replica.ask();
+    caller.abort();
+    expect(await ending).toMatchObject({ code: "client_closed_request" });
+  });
+
+  test("and one who no longer reads counts as gone", async () => {
+    const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "a" })));
+    const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
+    const deaf: OnChunk = () => new Promise(() => undefined);
+    const { ending, began } = replica.ask({ stream: true }, deaf);
+    await began;
+    await replica.clock.advance(1_000);
+    expect(await ending).toMatchObject({
+      code: "client_closed_request",
+      why: "the caller stopped reading",
+    });
+    await aborted(await asked);
+  });
+});
+
+test("a connection is used again after a whole reply and after a whole stream", async () => {
+  const ports = new Set<number>();
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request, self) {
+      ports.add(self.requestIP(request)!.port);
+      const { stream } = (await request.json()) as { stream?: boolean };
+      return stream ? answerFrames([writeFrame({ content: "a" }, "stop"), DONE]) : answerText("a");
+    },
+  });
+  stops.push(() => server.stop(true));
+  const replica = connectReplica(`http://127.0.0.1:${server.port}/v1`);
+  for (const stream of [false, true, false, true, true]) {
+    expect(await replica.ask({ stream }).ending).toMatchObject({ ok: true });
+    await replica.clock.advance(20);
+  }
+  expect(ports.size).toBe(1);
+});
+
+test("no timer and no listener is left behind", async () => {
+  const { url } = serve(() => answerFrames([writeFrame({ content: "a" }, "stop"), DONE]));
+  const replica = connectReplica(url);
+  await replica.ask({ stream: true }).ending;
+  replica.egress.close();
+  expect(replica.clock.pending()).toBe(0);
+});

@@ -1,0 +1,336 @@
+// What a chat-completions server is asked, and how its whole replies are read.
+import { describe, expect, test } from "bun:test";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import type { ModelRequest } from "../../../../src/models/providers/contract.ts";
+import { createAsk } from "../../../support/ask.ts";
+import { answerText, USAGE } from "../../../support/upstream.ts";
+import { connectReplica } from "../replica.ts";
+
+const REQUEST_ID = "019aa7e4-2c00-7000-8000-0123456789ab";
+
+const reply = (message: object, finish_reason: unknown = "stop", usage: unknown = USAGE) =>
+  Response.json({ choices: [{ index: 0, message, finish_reason }], usage });
+
+describe("the request", () => {
+  const TOOL = { type: "function", function: { name: "add", parameters: {} } } as const;
+  const base = { model: "model-1", messages: createAsk("Hello").messages, max_tokens: 8_192 };
+  const CASES: [title: string, ask: Partial<ModelRequest>, body: object][] = [
+    ["holds nothing that was not asked for", {}, base],
+    [
+      "holds every parameter that was asked for",
+      {
+        temperature: 0,
+        top_p: 0.5,
+        presence_penalty: 0,
+        frequency_penalty: -2,
+        seed: 0,
+        stop: ["a", "b"],
+        tools: [TOOL],
+        tool_choice: "required",
+      },
+      {
+        ...base,
+        temperature: 0,
+        top_p: 0.5,
+        presence_penalty: 0,
+        frequency_penalty: -2,
+        seed: 0,
+        stop: ["a", "b"],
+        tools: [TOOL],
+        tool_choice: "required",
+      },
+    ],
+    [
+      "asks for temperature 0 in place of top_p 0",
+      { top_p: 0, temperature: 2 },
+      { ...base, temperature: 0 },
+    ],
+    ["names no choice where there are no tools", { tool_choice: "none" }, base],
+    [
+      "always asks a stream for its usage",
+      { stream: true },
+      { ...base, stream: true, stream_options: { include_usage: true } },
+    ],
+    [
+      "names the form of the reply that was asked for",
+      { response_format: { type: "json_object" } },
+      { ...base, response_format: { type: "json_object" } },
+    ],
+    [
+      "holds an empty text where a message only carries calls",
+      { messages: [{ role: "assistant", content: null, tool_calls: [] }] },
+      { ...base, messages: [{ role: "assistant", content: "", tool_calls: [] }] },
+    ],
+  ];
+  for (const [title, ask, body] of CASES) {
+    test(title, async () => {
+      const replica = connectReplica(() => answerText("Hello"));
+      await replica.ask(ask).ending;
+      expect(replica.sent.map((sent) => sent.body)).toEqual([body as Record<string, unknown>]);
+    });
+  }
+
+  test("says in the server's own words whether to reason", async () => {
+    const replica = connectReplica(() => answerText("Hello"), {
+      reasoning_on: { chat_template_kwargs: { enable_thinking: true }, temperature: 0.6 },
+      reasoning_off: { reasoning_effort: "none" },
+    });
+    await replica.ask({ reasoning: true }).ending;
+    await replica.ask({ reasoning: true, temperature: 1 }).ending;
+    await replica.ask({ reasoning: false }).ending;
+    const thinking = { chat_template_kwargs: { enable_thinking: true } };
+    expect(replica.sent.map(({ body }) => body)).toEqual([
+      { ...base, ...thinking, temperature: 0.6 },
+      // What the caller chose stands over what the settings say.
+      { ...base, ...thinking, temperature: 1 },
+      { ...base, reasoning_effort: "none" },
+    ]);
+  });
+
+  test("offers the one tool to a server that ignores a choice by name", async () => {
+    const OTHER = { type: "function", function: { name: "sub" } } as const;
+    const replica = connectReplica(() => answerText("Hello"), { tool_choice_by_name: false });
+    const named = { type: "function", function: { name: "add" } } as const;
+    await replica.ask({ tools: [TOOL, OTHER], tool_choice: named }).ending;
+    await replica.ask({ tools: [TOOL, OTHER], tool_choice: "auto" }).ending;
+    expect(replica.sent.map(({ body }) => body)).toEqual([
+      { ...base, tools: [TOOL], tool_choice: "required" },
+      { ...base, tools: [TOOL, OTHER], tool_choice: "auto" },
+    ]);
+  });
+
+  test("goes to the server's route with its own key, its headers and our id", async () => {
+    const replica = connectReplica(() => answerText("Hello"), {
+      url: "http://model.test/base/v1/",
+      api_key: "secret",
+      headers: { "X-Team": "one", "User-Agent": "acme" },
+    });
+    await replica.ask({ request_id: REQUEST_ID }).ending;
+    const [{ url, headers }] = replica.sent as [(typeof replica.sent)[0]];
+    expect(url).toBe("http://model.test/base/v1/chat/completions");
+    expect(headers).toEqual({
+      authorization: "Bearer secret",
+      "accept-encoding": "identity",
+      "content-type": "application/json",
+      "user-agent": "acme",
+      "x-request-id": REQUEST_ID,
+      "x-team": "one",
+    });
+  });
+
+  test("tells the server an id only where it is a UUID, as llama-cpp-python wants it", async () => {
+    const replica = connectReplica(() => answerText("Hello"));
+    const others = ["mine", "1", `${REQUEST_ID}.1`, `{${REQUEST_ID}}`, `x${REQUEST_ID.slice(1)}`];
+    for (const request_id of [...others, REQUEST_ID.toUpperCase()]) {
+      await replica.ask({ request_id, trace: { traceparent: "00-1-2-01" } }).ending;
+    }
+    expect(replica.sent.map(({ headers }) => headers["x-request-id"])).toEqual([
+      ...others.map(() => undefined as never),
+      REQUEST_ID.toUpperCase(),
+    ]);
+    expect(new Set(replica.sent.map(({ headers }) => headers.traceparent)).size).toBe(1);
+  });
+});
+
+describe("a whole reply", () => {
+  test("is one piece of text and the server's own usage", async () => {
+    const { heard, ending } = connectReplica(() => answerText("Hello")).ask();
+    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage: USAGE });
+    expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
+  });
+
+  test("is a piece for each call, arguments as text", async () => {
+    const tool_calls = [
+      { id: "a", type: "function", function: { name: "add", arguments: '{"x":1}' } },
+      { id: "", function: { name: "sub", arguments: { x: 1 } } },
+      null,
+    ];
+    const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
+    expect(await ending).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+    expect(heard).toEqual([
+      { kind: "call", index: 0, id: "a", name: "add", arguments: '{"x":1}' },
+      {
+        kind: "call",
+        index: 1,
+        id: expect.stringMatching(/^call_/),
+        name: "sub",
+        arguments: '{"x":1}',
+      },
+    ]);
+  });
+
+  for (const marks of [{ id: "call_0" }, { index: 0 }, { id: "call_0", index: 0 }, {}]) {
+    test(`has as many calls as are in it, all marked ${JSON.stringify(marks)}`, async () => {
+      const texts = ['{"x":1}', '{"x":2}', ""];
+      const tool_calls = texts.map((text) => {
+        return { ...marks, type: "function", function: { name: "add", arguments: text } };
+      });
+      const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
+      expect(await ending).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+      expect(heard).toMatchObject(
+        texts.map((text, index) => ({ kind: "call", index, name: "add", arguments: text })),
+      );
+      expect(new Set(heard.map((piece) => "id" in piece && piece.id)).size).toBe(3);
+    });
+  }
+
+  test("never tells what the model thought", async () => {
+    const message = {
+      content: "42",
+      reasoning: "secret",
+      reasoning_content: "secret",
+      thinking: "secret",
+    };
+    const { heard, ending } = connectReplica(() => reply(message)).ask();
+    expect(await ending).toMatchObject({ ok: true });
+    expect(heard).toEqual([{ kind: "text", text: "42" }]);
+  });
+
+  test("is the text of its parts where a server answers in parts", async () => {
+    const thought = { type: "thinking", thinking: [{ type: "text", text: "secret" }] };
+    const content = [thought, { type: "text", text: "4" }, null, { type: "text", text: "2" }];
+    const { heard, ending } = connectReplica(() => reply({ content })).ask();
+    await ending;
+    expect(heard).toEqual([{ kind: "text", text: "42" }]);
+  });
+
+  test("may say nothing at all", async () => {
+    const { heard, ending } = connectReplica(() => reply({ content: "" })).ask();
+    expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+    expect(heard).toEqual([]);
+  });
+
+  const REASONS: [sent: unknown, calls: boolean, told: string][] = [
+    ["stop", false, "stop"],
+    ["stop", true, "tool_calls"],
+    [null, false, "stop"],
+    [undefined, true, "tool_calls"],
+    ["tool_calls", true, "tool_calls"],
+    ["tool_calls", false, "stop"],
+    ["eos_token", false, "stop"],
+    ["stop_sequence", false, "stop"],
+    ["length", false, "length"],
+    ["length", true, "length"],
+    ["content_filter", false, "content_filter"],
+  ];
+  for (const [sent, calls, told] of REASONS) {
+    test(`that ends with ${sent} ${calls ? "after" : "without"} calls ends with ${told}`, async () => {
+      const tool_calls = calls ? [{ id: "a", function: { name: "add", arguments: "{}" } }] : [];
+      const { ending } = connectReplica(() => reply({ content: "", tool_calls }, sent)).ask();
+      expect(await ending).toMatchObject({ ok: true, finish_reason: told });
+    });
+  }
+
+  const UNTOLD = [
+    ...[null, {}, "many", { prompt_tokens: 1 }, { ...USAGE, completion_tokens: -1 }],
+    // Each is a number that we could keep; their sum is none, and the run would never be written.
+    { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: Number.MAX_SAFE_INTEGER },
+    { ...USAGE, prompt_tokens: 1_000_000_001 },
+  ];
+  for (const usage of UNTOLD) {
+    test(`without a usage that can be read is estimated: ${JSON.stringify(usage)}`, async () => {
+      const { ending } = connectReplica(() =>
+        reply({ content: "Hello there" }, "stop", usage),
+      ).ask();
+      expect(await ending).toMatchObject({
+        usage: { prompt_tokens: 6, completion_tokens: 3, total_tokens: 9 },
+        usage_estimated: true,
+      });
+    });
+  }
+
+  test("has a total that is the sum, whatever the server says", async () => {
+    const usage = { prompt_tokens: 5, completion_tokens: 6, total_tokens: 99, extra: {} };
+    const { ending } = connectReplica(() => reply({ content: "x" }, "stop", usage)).ask();
+    expect(await ending).toMatchObject({
+      usage: { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 },
+    });
+  });
+
+  test("answers a stream too, where the server cannot stream", async () => {
+    const { heard, ending } = connectReplica(() => answerText("Hello")).ask({ stream: true });
+    expect(await ending).toMatchObject({ ok: true, usage: USAGE });
+    expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
+  });
+
+  const BROKEN: [title: string, body: string, why: string][] = [
+    ["HTML", "<html>200 OK</html>", "its reply is no JSON object"],
+    ["nothing", "", "its reply is no JSON object"],
+    ["half of it", '{"choices":[{"mess', "its reply is no JSON object"],
+    ["a list", "[]", "its reply is no JSON object"],
+    ["no choices", "{}", "its reply has no message"],
+    ["empty choices", '{"choices":[]}', "its reply has no message"],
+    ["choices that are none", '{"choices":[null]}', "its reply has no message"],
+    ["choices that are text", '{"choices":"Hello"}', "its reply has no message"],
+  ];
+  for (const [title, body, why] of BROKEN) {
+    test(`that is ${title} is an upstream's error`, async () => {
+      const { heard, ending } = connectReplica(() => new Response(body)).ask();
+      expect(await ending).toEqual({ ok: false, code: "upstream_error", elsewhere: true, why });
+      expect(heard).toEqual([]);
+    });
+  }
+
+  test("is read when it is sent in pieces without a length", async () => {
+    const { heard, ending } = connectReplica(
+      () => new Response(answerText("Hello é€😀").body?.pipeThrough(cutBytes())),
+    ).ask();
+    expect(await ending).toMatchObject({ ok: true });
+    expect(heard).toEqual([{ kind: "text", text: "Hello é€😀" }]);
+  });
+
+  for (const [name, pack] of [
+    ["gzip", gzipSync],
+    ["x-gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+  ] as const) {
+    test(`is unpacked where something packed it as ${name}, within its limit`, async () => {
+      const send = (text: string) =>
+        connectReplica(() => new Response(pack(text), { headers: { "content-encoding": name } }));
+      const text = await answerText("Hello é").text();
+      const { heard, ending } = send(text).ask();
+      expect(await ending).toMatchObject({ ok: true, usage: USAGE });
+      expect(heard).toEqual([{ kind: "text", text: "Hello é" }]);
+      const why = "its reply cannot be unpacked";
+      expect(await send(" ".repeat(17 * 1024 * 1024)).ask().ending).toMatchObject({ why });
+      const headers = { "content-encoding": name };
+      const broken = connectReplica(() => new Response(text, { headers }));
+      expect(await broken.ask().ending).toMatchObject({ code: "upstream_error", why });
+    });
+  }
+
+  test("that is packed in a way nobody knows is an upstream's error, and so is a packed stream", async () => {
+    const headers = { "content-encoding": "zstd" };
+    const whole = connectReplica(() => new Response("{}", { headers })).ask();
+    expect(await whole.ending).toMatchObject({ why: "its reply cannot be unpacked" });
+    const stream = connectReplica(() => new Response("data: {}", { headers }));
+    const why = "its stream is packed";
+    expect(await stream.ask({ stream: true }).ending).toMatchObject({ why });
+  });
+
+  test("may begin with a byte-order mark", async () => {
+    const text = await answerText("Hello").text();
+    const { ending } = connectReplica(() => new Response(`\ufeff${text}`)).ask();
+    expect(await ending).toMatchObject({ ok: true });
+  });
+
+  test("holds back with its ear, and what the ear throws is no failure of the server's", async () => {
+    const bug = new Error("a bug");
+    const { ending } = connectReplica(() => answerText("Hello")).ask({}, () => Promise.reject(bug));
+    await expect(ending).rejects.toBe(bug);
+    const thrown = connectReplica(() => answerText("Hello")).ask({}, () => {
+      throw bug;
+    });
+    await expect(thrown.ending).rejects.toBe(bug);
+  });
+});
+
+/** Every byte by itself. */
+function cutBytes() {
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+    },
+  });
+}

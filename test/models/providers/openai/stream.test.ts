@@ -1,0 +1,342 @@
+// Streams as model servers send them, in every form and with every end.
+import { describe, expect, test } from "bun:test";
+import type { Chunk, Completion } from "../../../../src/models/providers/contract.ts";
+import { answerFrames, DONE, USAGE, writeFrame } from "../../../support/upstream.ts";
+import { connectReplica, joinText } from "../replica.ts";
+
+const text = (piece: string): Chunk => ({ kind: "text", text: piece });
+const frame = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+const call = (...tool_calls: object[]) => writeFrame({ tool_calls });
+const USAGE_FRAME = frame({ object: "chat.completion.chunk", choices: [], usage: USAGE });
+const END = writeFrame({}, "stop") + USAGE_FRAME + DONE;
+const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const CALLED: Completion = { ...GOOD, finish_reason: "tool_calls" };
+
+async function read(...frames: string[]): Promise<{ heard: Chunk[]; ending: Completion }> {
+  const { heard, ending } = connectReplica(() => answerFrames(frames)).ask({ stream: true });
+  return { ending: await ending, heard };
+}
+
+describe("a stream is read", () => {
+  const CASES: [title: string, frames: string[], heard: Chunk[], ending: Completion][] = [
+    [
+      "in the standard form",
+      [writeFrame({ role: "assistant", content: "" }), writeFrame({ content: "a" }), END],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with text and the reason in one chunk (vLLM)",
+      [writeFrame({ content: "a" }), writeFrame({ content: "b" }, "stop"), USAGE_FRAME, DONE],
+      [text("a"), text("b")],
+      GOOD,
+    ],
+    [
+      "with the usage in the last chunk of the choice",
+      [writeFrame({ content: "a" }, "stop", { usage: USAGE }), DONE],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with a usage that grows in every chunk",
+      [
+        writeFrame({ content: "a" }, null, { usage: { prompt_tokens: 7, completion_tokens: 1 } }),
+        writeFrame({ content: "b" }, "stop", { usage: USAGE }),
+        writeFrame({}, null, { usage: null }),
+        DONE,
+      ],
+      [text("a"), text("b")],
+      GOOD,
+    ],
+    [
+      "without [DONE], but with a reason",
+      [writeFrame({ content: "a" }), END.replace(DONE, "")],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "without a reason, but with [DONE]",
+      [writeFrame({ content: "a" }), USAGE_FRAME, DONE],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "without a blank line at its end",
+      [writeFrame({ content: "a" }), writeFrame({}, "stop"), USAGE_FRAME, "data: [DONE]"],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with comments and empty events in between",
+      [": queued\n\n", "data:\n\n", writeFrame({ content: "a" }), ": \n", END],
+      [text("a")],
+      GOOD,
+    ],
+    ["that says nothing", [END], [], GOOD],
+    [
+      "with what the model thought left out",
+      [
+        writeFrame({ role: "assistant", reasoning_content: "secret" }),
+        writeFrame({ reasoning: "secret" }),
+        writeFrame({ thinking: "secret" }),
+        writeFrame({ content: "42", reasoning: "secret" }),
+        END,
+      ],
+      [text("42")],
+      GOOD,
+    ],
+    [
+      "with chunks in which nothing can be relied upon",
+      [
+        frame({}),
+        frame({ choices: null }),
+        frame({ choices: [null] }),
+        frame({ choices: [{ delta: null, error: null }], error: null }),
+        frame({ choices: [{ delta: { content: 5, tool_calls: {} } }] }),
+        frame({ choices: [{ delta: { tool_calls: [null, 5] } }] }),
+        writeFrame({ content: "a" }),
+        END,
+      ],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with calls that end with `stop`",
+      [
+        call({ index: 0, id: "a", type: "function", function: { name: "add", arguments: "" } }),
+        call({ index: 0, function: { arguments: "{}" } }),
+        END,
+      ],
+      [
+        { kind: "call", index: 0, id: "a", name: "add", arguments: "" },
+        { kind: "call", index: 0, arguments: "{}" },
+      ],
+      CALLED,
+    ],
+    [
+      "with text and two calls in one chunk, one after the other",
+      [
+        writeFrame({
+          content: "Wait.",
+          tool_calls: [
+            { index: 0, id: "a", function: { name: "add", arguments: "{}" } },
+            { index: 1, id: "b", function: { name: "sub", arguments: "{}" } },
+          ],
+        }),
+        END,
+      ],
+      [
+        text("Wait."),
+        { kind: "call", index: 0, id: "a", name: "add", arguments: "{}" },
+        { kind: "call", index: 1, id: "b", name: "sub", arguments: "{}" },
+      ],
+      CALLED,
+    ],
+    [
+      "with text, a call and an error behind [DONE]",
+      [
+        writeFrame({ content: "a" }),
+        END,
+        writeFrame({ content: "b", tool_calls: [{ id: "a", function: { name: "add" } }] }),
+        frame({ error: "late" }),
+      ],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with pieces of a second answer between its own",
+      [
+        frame({ choices: [{ index: 0, delta: { content: "a" } }] }),
+        frame({ choices: [{ index: 1, delta: { content: "z" }, finish_reason: "length" }] }),
+        frame({ choices: [{ index: 0, delta: { content: "b" } }] }),
+        END,
+      ],
+      [text("a"), text("b")],
+      GOOD,
+    ],
+    [
+      "with a reason that is a sentence",
+      [writeFrame({ content: "a" }, "The worker at 10.9.8.7 had enough."), USAGE_FRAME, DONE],
+      [text("a")],
+      GOOD,
+    ],
+    [
+      "with garbage, an error and a cut behind its end",
+      [
+        writeFrame({ content: "a" }),
+        END,
+        "data: {oops\n\n",
+        frame({ error: "late" }),
+        'data: {"ha',
+      ],
+      [text("a")],
+      GOOD,
+    ],
+  ];
+  for (const [title, frames, heard, ending] of CASES) {
+    test(title, async () => expect(await read(...frames)).toEqual({ heard, ending }));
+  }
+});
+
+test("wherever the bytes of a stream are cut the answer is the same", async () => {
+  const call_piece = { index: 0, id: "a", function: { name: "add", arguments: '{"x":"é"}' } };
+  const whole =
+    `: hi\r\n\r\n${writeFrame({ role: "assistant", content: "é€😀" })}${call(call_piece)}` +
+    `${writeFrame({ content: " z" }, "stop").replaceAll("\n", "\r\n")}${USAGE_FRAME}data:[DONE]`;
+  const bytes = new TextEncoder().encode(whole);
+  let cut = 0;
+  const replica = connectReplica(() => {
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(bytes.subarray(0, cut));
+        controller.enqueue(bytes.subarray(cut));
+        controller.close();
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  });
+  for (; cut <= bytes.length; cut++) {
+    const { heard, ending } = replica.ask({ stream: true });
+    expect([cut, await ending]).toEqual([cut, CALLED]);
+    expect([cut, heard]).toEqual([
+      cut,
+      [
+        text("é€😀"),
+        { kind: "call", index: 0, id: "a", name: "add", arguments: '{"x":"é"}' },
+        text(" z"),
+      ],
+    ]);
+  }
+});
+
+test("a stream without usage is estimated piece by piece, and rounded once", async () => {
+  const { ending } = await read(
+    writeFrame({ content: "Hello" }),
+    writeFrame({ content: " there" }),
+    call({ index: 0, id: "a", function: { name: "add", arguments: '{"x":1}' } }),
+    writeFrame({}, "length"),
+  );
+  // Four letters are a token, of the 5 in the message and of the 18 told.
+  const usage = { prompt_tokens: 4 + 2, completion_tokens: 5, total_tokens: 11 };
+  expect(ending).toEqual({ ok: true, finish_reason: "length", usage, usage_estimated: true });
+});
+
+describe("a stream fails", () => {
+  const error = (value: unknown) => frame({ error: value });
+  const CASES: [title: string, frames: string[], code: string, said: string][] = [
+    ["when it is empty", [], "upstream_error", ""],
+    ["when it is HTML", ["<html>\n\n200 OK</html>"], "upstream_error", ""],
+    ["when it ends in the middle", [writeFrame({ content: "a" })], "upstream_error", "a"],
+    [
+      "when it ends in the middle of a chunk",
+      [writeFrame({ content: "a" }), 'data: {"ch'],
+      "upstream_error",
+      "a",
+    ],
+    [
+      "when a chunk is no JSON",
+      [writeFrame({ content: "a" }), "data: oops\n\n", END],
+      "upstream_error",
+      "a",
+    ],
+    ["when a chunk is no object", ["data: 5\n\n", END], "upstream_error", ""],
+    ["with the server's words (TGI)", [error("Request failed")], "upstream_error", ""],
+    ["with an error of status 400", [error({ code: 400, message: "bad" })], "upstream_error", ""],
+    [
+      "with an error after some text",
+      [writeFrame({ content: "a" }), error({ code: 500 })],
+      "upstream_error",
+      "a",
+    ],
+    [
+      "when its queue is full (SGLang)",
+      [error({ message: "The request queue is full." })],
+      "upstream_rate_limited",
+      "",
+    ],
+    ["when it is overloaded", [error({ code: 429 })], "upstream_rate_limited", ""],
+    [
+      "in a field of its own, and a [DONE] behind it (older llama.cpp)",
+      [writeFrame({ content: "a" }), 'error: {"code":500,"message":"Compute error."}\n\n', DONE],
+      "upstream_error",
+      "a",
+    ],
+    [
+      "for length, in a field of its own (older llama.cpp)",
+      ['error: {"code":400,"message":"exceeds the available context size"}\n\n', DONE],
+      "context_length_exceeded",
+      "",
+    ],
+    [
+      "when it is overloaded, by status",
+      [error({ code: 503, message: "queue is full" })],
+      "upstream_rate_limited",
+      "",
+    ],
+    [
+      "for length, with a status (vLLM)",
+      [error({ code: 400, message: "This model's maximum context length is 5 tokens." })],
+      "context_length_exceeded",
+      "",
+    ],
+    [
+      "for length, with a word for its code",
+      [error({ code: "context_length_exceeded", message: "Too long." })],
+      "context_length_exceeded",
+      "",
+    ],
+    [
+      "flat, as older servers write it",
+      [frame({ object: "error", message: "longer than the model's context length", code: 400 })],
+      "context_length_exceeded",
+      "",
+    ],
+    [
+      "with a code that is no status",
+      [frame({ object: "error", code: 40303 })],
+      "upstream_error",
+      "",
+    ],
+  ];
+  for (const [title, frames, code, said] of CASES) {
+    test(title, async () => {
+      const { heard, ending } = await read(...frames);
+      expect(ending).toMatchObject({ ok: false, code });
+      expect(joinText(heard)).toBe(said);
+    });
+  }
+});
+
+test("an ear that holds back holds the server back", async () => {
+  const chunk = new TextEncoder().encode(writeFrame({ content: "a" }));
+  let sent = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      if (++sent <= 100) controller.enqueue(chunk);
+      else controller.close();
+    },
+  });
+  const headers = { "content-type": "text/event-stream" };
+  const replica = connectReplica(() => new Response(body, { headers }));
+  const ear = Promise.withResolvers<void>();
+  const { heard, ending, began } = replica.ask({ stream: true }, () => ear.promise);
+  await began;
+  const sent_then = sent;
+  for (let turn = 0; turn < 20; turn++) await replica.clock.advance(0);
+  expect(heard.length).toBe(1);
+  expect(sent).toBeLessThanOrEqual(sent_then + 1);
+  ear.resolve();
+  expect(await ending).toMatchObject({ why: "its stream ended in the middle" });
+  expect(heard.length).toBe(100);
+});
+
+test("what the ear throws is no failure of the server's", async () => {
+  const bug = new Error("a bug");
+  const server = () => answerFrames([writeFrame({ content: "a" }), END]);
+  const rejects = connectReplica(server).ask({ stream: true }, () => Promise.reject(bug));
+  await expect(rejects.ending).rejects.toBe(bug);
+  const throws = connectReplica(server).ask({ stream: true }, () => {
+    throw bug;
+  });
+  await expect(throws.ending).rejects.toBe(bug);
+});

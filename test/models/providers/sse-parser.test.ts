@@ -1,0 +1,63 @@
+// Holds the reader of server-sent events to every line end and every cut.
+import { describe, expect, test } from "bun:test";
+import { createSseParser } from "../../../src/models/providers/sse-parser.ts";
+
+const encoder = new TextEncoder();
+
+/** The events of a stream that arrives in these pieces. */
+function read(pieces: Iterable<Uint8Array>): string[] {
+  const reader = createSseParser();
+  const events: string[] = [];
+  for (const piece of pieces) events.push(...reader.push(piece));
+  return [...events, ...reader.end()];
+}
+
+const STREAMS: [title: string, text: string, events: string[]][] = [
+  ["line feeds", "data: a\n\ndata: b\n\n", ["a", "b"]],
+  ["carriage returns and line feeds", "data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]],
+  ["carriage returns alone", "data: a\r\rdata: b\r\r", ["a", "b"]],
+  ["mixed line ends", "data: a\r\n\ndata: b\r\r\ndata: c\n\r\n", ["a", "b", "c"]],
+  ["no blank line at the end", "data: a\n\ndata: b", ["a", "b"]],
+  ["a line end but no blank line at the end", "data: a\n\ndata: b\r\n", ["a", "b"]],
+  ["no space behind the colon", "data:a\n\ndata:  b\n\n", ["a", " b"]],
+  ["comments", ": keep-alive\n\ndata: a\n:\n: x\n\n: y\n\n", ["a"]],
+  ["data of several lines", "data: a\ndata: b\ndata:\ndata: c\n\n", ["a\nb\n\nc"]],
+  ["other fields", "event: chunk\nid: 1\nretry: 5\ndata: a\ndatabase: x\n\n", ["a"]],
+  [
+    "an error in a field of that name",
+    'error: {"code":5}\n\ndata: a\n\n',
+    ['{"error": {"code":5}}', "a"],
+  ],
+  ["events without data", "event: ping\n\ndata\n\ndata:\n\ndata: a\n\n\n\n", ["a"]],
+  ["a mark of byte order", "\ufeffdata: a\n\n", ["a"]],
+  ["letters of two to four bytes", "data: é€😀\n\ndata: سلام\r\n\r\n", ["é€😀", "سلام"]],
+  ["nothing", "", []],
+];
+
+describe("a stream is read the same wherever it is cut:", () => {
+  for (const [title, text, events] of STREAMS) {
+    test(title, () => {
+      const bytes = encoder.encode(text);
+      expect(read([bytes])).toEqual(events);
+      expect(read(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(events);
+      for (let cut = 0; cut <= bytes.length; cut++) {
+        const pieces = [bytes.subarray(0, cut), bytes.subarray(cut)];
+        expect([cut, read(pieces)]).toEqual([cut, events]);
+      }
+    });
+  }
+});
+
+test("an event is told as soon as its blank line is there", () => {
+  const reader = createSseParser();
+  expect(reader.push(encoder.encode("data: a\r\n\r"))).toEqual(["a"]);
+  expect(reader.push(encoder.encode("\ndata: b\n"))).toEqual([]);
+  expect(reader.push(encoder.encode("\n"))).toEqual(["b"]);
+  expect(reader.end()).toEqual([]);
+});
+
+test("bytes that are no UTF-8 do not stop the stream", () => {
+  expect(read([Uint8Array.of(...encoder.encode("data: a"), 0xff, 0x0a, 0x0a)])).toEqual([
+    "a\ufffd",
+  ]);
+});

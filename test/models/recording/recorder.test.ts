@@ -1,0 +1,141 @@
+// What is kept of an answer, when, and that whoever hears it notices nothing.
+import { expect, test } from "bun:test";
+import type {
+  Chunk,
+  Complete,
+  Completion,
+  ModelRequest,
+} from "../../../src/models/providers/contract.ts";
+import { record } from "../../../src/models/recording/recorder.ts";
+import { wait } from "../../../src/platform/clock.ts";
+import { createAsk } from "../../support/ask.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+const USAGE = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE, attempts: 2 };
+const BROKEN: Completion = { ok: false, code: "upstream_error", elsewhere: true, why: "it broke" };
+const LEFT: Completion = {
+  ok: false,
+  code: "client_closed_request",
+  elsewhere: false,
+  why: "left",
+};
+const text = (said: string): Chunk => ({ kind: "text", text: said });
+
+/** A recorder around an answer. */
+function start(build: (clock: ReturnType<typeof createManualClock>) => Complete) {
+  const clock = createManualClock();
+  const kept: unknown[] = [];
+  const tooLarge: ModelRequest[] = [];
+  const answer = record(build(clock), {
+    clock,
+    keep: (heard) => kept.push(heard),
+    onTooLarge: (ask) => tooLarge.push(ask),
+  });
+  return { clock, kept, tooLarge, answer, caller: new AbortController() };
+}
+/** Tells a piece at each of these times, and ends behind the last one. */
+const tell =
+  (pieces: [at_ms: number, said: string][], ending: Completion) =>
+  (clock: ReturnType<typeof createManualClock>): Complete =>
+  async (_, ear) => {
+    for (const [at_ms, said] of pieces) {
+      await wait(clock, at_ms - clock.monotonic());
+      await ear(text(said));
+    }
+    await wait(clock, 5);
+    return ending;
+  };
+
+test("pieces are kept with their time since the ask, and the ending with its own", async () => {
+  for (const ending of [GOOD, BROKEN]) {
+    const pieces: [number, string][] = [
+      [100, "a"],
+      [100.0625, "b"],
+      [230, "c"],
+    ];
+    const { clock, kept, answer, caller } = start(tell(pieces, ending));
+    const ask = createAsk("Hello");
+    const heard: Chunk[] = [];
+    const told = answer(ask, (piece) => void heard.push(piece), caller.signal);
+    await clock.advance(1_000);
+    expect(await told).toBe(ending);
+    expect(heard).toEqual([text("a"), text("b"), text("c")]);
+    expect(kept).toEqual([
+      {
+        ask,
+        told: [
+          { at_ms: 100, piece: text("a") },
+          { at_ms: 100.063, piece: text("b") },
+          { at_ms: 230, piece: text("c") },
+        ],
+        ended_ms: 235,
+        ending,
+      },
+    ]);
+  }
+});
+
+test("an ear that holds back holds the server back", async () => {
+  const { clock, answer, caller } = start(
+    tell(
+      [
+        [0, "a"],
+        [0, "b"],
+      ],
+      GOOD,
+    ),
+  );
+  const heard: Chunk[] = [];
+  const free = Promise.withResolvers<void>();
+  const hear = (piece: Chunk) => {
+    heard.push(piece);
+    return free.promise;
+  };
+  const told = answer(createAsk("Hello"), hear, caller.signal);
+  await clock.advance(50);
+  expect(heard).toHaveLength(1);
+  free.resolve();
+  await clock.advance(50);
+  expect(heard).toHaveLength(2);
+  expect(await told).toBe(GOOD);
+});
+
+test("of a caller who leaves nothing is kept, whatever became of the request", async () => {
+  for (const ending of [LEFT, BROKEN]) {
+    const { clock, kept, answer, caller } = start(tell([[0, "a"]], ending));
+    const told = answer(createAsk("Hello"), () => caller.abort(), caller.signal);
+    await clock.advance(50);
+    expect(await told).toBe(ending);
+    expect(kept).toEqual([]);
+  }
+});
+
+test("a caller who stopped reading has not heard it whole either", async () => {
+  const { clock, kept, answer, caller } = start(tell([[0, "a"]], LEFT));
+  const told = answer(createAsk("Hello"), () => undefined, caller.signal);
+  await clock.advance(50);
+  await told;
+  expect(kept).toEqual([]);
+});
+
+test("what is thrown goes on, and is not kept", async () => {
+  const { kept, answer, caller } = start(() => async () => {
+    throw new Error("a bug");
+  });
+  const told = answer(createAsk("Hello"), () => undefined, caller.signal);
+  await expect(told).rejects.toThrow("a bug");
+  expect(kept).toEqual([]);
+});
+
+test("a reply beyond 16 MB is heard and not kept", async () => {
+  const megabyte = "x".repeat(1_048_576);
+  const pieces = Array.from({ length: 17 }, (): [number, string] => [0, megabyte]);
+  const { clock, kept, tooLarge, answer, caller } = start(tell(pieces, GOOD));
+  let heard = 0;
+  const ask = createAsk("Hello");
+  const told = answer(ask, () => void heard++, caller.signal);
+  await clock.advance(50);
+  expect(await told).toBe(GOOD);
+  expect({ heard, kept, tooLarge }).toEqual({ heard: 17, kept: [], tooLarge: [ask] });
+});

@@ -1,0 +1,129 @@
+// Whose connections are closed where descriptors are scarce or an address has too many.
+import { describe, expect, test } from "bun:test";
+import {
+  type ConnectionRules,
+  chooseToClose,
+  guardConnections,
+} from "../../src/net/connection-guard.ts";
+import { readAddress } from "../../src/net/network.ts";
+import type { ProcessSocket } from "../../src/net/process-sockets.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const RULES = { reserved_descriptors: 4, connections_per_address: 100, trusted_proxies: [] };
+const NONE = { missing: 0, spare: 0 };
+
+let port = 1_000;
+function make(
+  given: Partial<Omit<ProcessSocket, "address">> & { from?: string } = {},
+): ProcessSocket {
+  const { from = "203.0.113.1", ...rest } = given;
+  port += 1;
+  const quiet = { hasReceived: false, hasSent: false, received_ago: 500, sent_ago: 500 };
+  return { descriptor: port, port, address: readAddress(from)!, ...quiet, ...rest };
+}
+
+const choose = (
+  all: readonly ProcessSocket[],
+  callers: readonly ProcessSocket[],
+  need = NONE,
+  rules: Partial<ConnectionRules> = {},
+) => chooseToClose(all, callers, { ...RULES, ...rules }, need).map(({ port }) => port);
+
+describe("where descriptors are scarce", () => {
+  const served = make({ hasReceived: true, received_ago: 90_000, sent_ago: 90_000 });
+  const idle = make({ hasReceived: true, hasSent: true, received_ago: 30_000, sent_ago: 30_000 });
+  const asking = make({ hasReceived: true, hasSent: true, received_ago: 5, sent_ago: 40_000 });
+  const slow = make({ hasReceived: true, received_ago: 1, sent_ago: 20_000 });
+  const silent = make({ received_ago: 10 });
+  const longer = make({ received_ago: 9_000 });
+  const all = [served, idle, asking, slow, silent, longer];
+
+  test("those that sent nothing go first, then those never answered, then the idle ones", () => {
+    const order = [longer, silent, slow, idle].map(({ port }) => port);
+    for (let missing = 0; missing <= 4; missing++) {
+      expect(choose(all, [served], { missing, spare: 0 })).toEqual(order.slice(0, missing));
+    }
+  });
+
+  test("neither a request under way nor one that may just have come is cut off", () => {
+    const chosen = choose(all, [served], { missing: 100, spare: 100 });
+    expect(chosen).toHaveLength(4);
+    expect(chosen).not.toContain(served.port);
+    expect(chosen).not.toContain(asking.port);
+  });
+
+  test("more are closed than are missing, so that not each new one is a search", () => {
+    expect(choose(all, [], { missing: 1, spare: 2 })).toHaveLength(3);
+    expect(choose(all, [], { missing: 0, spare: 2 })).toEqual([]);
+  });
+});
+
+describe("of an address with too many", () => {
+  const cap = { connections_per_address: 3 };
+
+  test("the longest idle are closed, and no one else's", () => {
+    const many = [10, 50, 30, 40, 20].map((received_ago) => make({ received_ago }));
+    const other = make({ from: "203.0.113.2", received_ago: 99 });
+    const chosen = choose([...many, other], [], NONE, cap);
+    expect(chosen).toEqual([many[1]!.port, many[3]!.port]);
+  });
+
+  test("requests under way count, and are not closed", () => {
+    const busy = Array.from({ length: 5 }, () => make({ hasReceived: true }));
+    const idle = make();
+    expect(choose([...busy, idle], busy, NONE, cap)).toEqual([idle.port]);
+  });
+
+  test("loopback and trusted proxies have no limit", () => {
+    for (const from of ["127.0.0.1", "127.3.2.1", "::1", "10.1.2.3"]) {
+      const many = Array.from({ length: 9 }, () => make({ from }));
+      expect(choose(many, [], NONE, { ...cap, trusted_proxies: ["10.0.0.0/8"] })).toEqual([]);
+    }
+  });
+
+  test("IPv6 counts by /64", () => {
+    const many = ["::1", "::2", "::3", "::4"].map((end) => make({ from: `2001:db8:1:2${end}` }));
+    const other = make({ from: "2001:db8:1:3::1" });
+    expect(choose([...many, other], [], NONE, cap)).toHaveLength(1);
+  });
+});
+
+test("nobody is looked for while enough descriptors are free, and one line tells of a flood", async () => {
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const open = [make(), make(), make()];
+  const ended: ProcessSocket[] = [];
+  let searches = 0;
+  let count = 10;
+  const cancel = guardConnections({
+    sockets: {
+      limit: 20,
+      count: () => count,
+      list(_, from) {
+        searches += 1;
+        return from === 0 ? open : [];
+      },
+      end: (socket) => void ended.push(socket),
+    },
+    port: 80,
+    rules: () => RULES,
+    listCallers: () => [open[0]!],
+    clock,
+    log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
+  });
+  await clock.advance(10_000);
+  expect([searches, ended, lines]).toEqual([0, [], []]);
+  count = 18;
+  await clock.advance(100);
+  expect(ended).toEqual([open[1]!, open[2]!]);
+  await clock.advance(1_000);
+  expect(lines).toEqual([
+    expect.objectContaining({ level: "warn", connections: 2, descriptors: "18 of 20" }),
+  ]);
+  cancel();
+  const before = searches;
+  await clock.advance(10_000);
+  expect(searches).toBe(before);
+  expect(clock.pending()).toBe(0);
+});

@@ -1,0 +1,71 @@
+// A guarded way out for tests, with name resolution and the internet behind it made up.
+import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import {
+  createGuardedEgress,
+  type GuardedEgress,
+  type GuardedOptions,
+  type GuardedRequest,
+} from "../../src/net/guarded.ts";
+import { dial } from "../../src/net/http-dial.ts";
+import { createManualClock } from "../support/clock.ts";
+import { findClosedPort, listenRaw, plainReply } from "./raw-server.ts";
+
+/** A request as most tests send it. */
+export const ask = {
+  method: "POST",
+  headers: {},
+  body: "{}",
+  timeout_ms: 15_000,
+  response_bytes_max: 65_536,
+} as const satisfies Partial<GuardedRequest>;
+
+export const get = { ...ask, method: "GET", body: undefined } as const;
+
+/**
+ * A guard whose operator opened these places, on a clock that stands still; it never asks the real
+ * name servers.
+ */
+export function guard(
+  allowed: readonly string[],
+  options: Partial<GuardedOptions> = {},
+): GuardedEgress {
+  const allow = allowed.map(readAllowEntry);
+  const resolve = async () => ["127.0.0.1"];
+  return createGuardedEgress({
+    ...{ clock: createManualClock(), resolve, allow: () => allow },
+    ...options,
+  });
+}
+
+export interface Internet {
+  /** Where connections went, as `https://ADDRESS:PORT as NAME`. */
+  dialled: string[];
+  /** What was sent over them. */
+  requests: string[];
+  dial: typeof dial;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * A stand-in for the internet: keeps which addresses were dialled and answers, in plain text, for
+ * all of them but those where nobody listens.
+ */
+export function pretendInternet(
+  answer: (request: string) => string = () => plainReply,
+  isDead: (address: string) => boolean = () => false,
+): Internet {
+  const server = listenRaw((socket) => socket.say(answer(server.pieces.at(-1)!)));
+  const closed_port = Number(new URL(findClosedPort()).port);
+  const dialled: string[] = [];
+  return {
+    dialled,
+    requests: server.pieces,
+    dial(target, options) {
+      const { hostname, port, isSecure, server_name } = target;
+      dialled.push(`${isSecure ? "https" : "http"}://${hostname}:${port} as ${server_name}`);
+      const place = { port: isDead(hostname) ? closed_port : server.port, isSecure: false };
+      return dial({ ...target, hostname: "127.0.0.1", ...place }, options);
+    },
+    [Symbol.dispose]: server[Symbol.dispose],
+  };
+}

@@ -1,0 +1,218 @@
+// Replies in every form that servers give, each cut at every byte; what is no HTTP is refused.
+import { describe, expect, test } from "bun:test";
+import type { ReplyHead } from "../../src/net/http-head.ts";
+import { createReplyReader } from "../../src/net/http-reply.ts";
+
+/** Reads these pieces one after the other; the state after the last, or where it was decided. */
+function read(...pieces: Buffer[]) {
+  const body: Buffer[] = [];
+  let head: ReplyHead | null = null;
+  const reader = createReplyReader({
+    onHead: (given) => {
+      head = given;
+    },
+    onBody: (bytes) => body.push(bytes),
+  });
+  let state: string = "open";
+  for (const piece of pieces) {
+    if (state !== "open") break;
+    // A socket hands over memory of its own each time, and the reader may write into it.
+    state = reader.take(Buffer.from(piece));
+  }
+  if (state === "open" && reader.endsWithClose) state = "open until the close";
+  const { isKept } = reader;
+  const { status = 0 } = (head ?? {}) as Partial<ReplyHead>;
+  return {
+    state,
+    status,
+    body: Buffer.concat(body).toString(),
+    isKept,
+    head: head as ReplyHead | null,
+  };
+}
+
+const latin1 = (text: string) => Buffer.from(text, "latin1");
+const reply = (...lines: string[]) => lines.join("\r\n");
+const chunked = (...lines: string[]) =>
+  reply("HTTP/1.1 200 OK", "transfer-encoding: chunked", "", ...lines);
+
+const GOOD: [title: string, text: string, told: object][] = [
+  [
+    "with a length",
+    reply("HTTP/1.1 200 OK", "Content-Length: 5", "", "Hello"),
+    { state: "whole", status: 200, body: "Hello", isKept: true },
+  ],
+  [
+    "without a body",
+    reply("HTTP/1.1 500 Internal Server Error", "content-length:0", "", ""),
+    { state: "whole", status: 500, body: "", isKept: true },
+  ],
+  [
+    "without a reason",
+    reply("HTTP/1.1 200", "content-length: 1", "", "x"),
+    { state: "whole", status: 200, body: "x" },
+  ],
+  [
+    "whose lines end with LF alone",
+    "HTTP/1.1 200 OK\ncontent-length: 2\nx-a: b\n\nok",
+    { state: "whole", status: 200, body: "ok" },
+  ],
+  [
+    "in chunks",
+    chunked("5", "Hello", "A", " world, hi", "0", "", ""),
+    { state: "whole", body: "Hello world, hi", isKept: true },
+  ],
+  [
+    "in chunks with extensions and trailers",
+    chunked('5;a="b;c"', "Hello", "6 ; x", " world", "000", "x-sum: 1", "Expires: never", "", ""),
+    { state: "whole", body: "Hello world", isKept: true },
+  ],
+  [
+    "in chunks whose lines end with LF alone",
+    "HTTP/1.1 200 OK\nTransfer-Encoding: Chunked\n\n2\nok\n0\n\n",
+    { state: "whole", body: "ok", isKept: true },
+  ],
+  [
+    "until the close",
+    reply("HTTP/1.1 200 OK", "content-type: text/plain", "", "Hello"),
+    { state: "open until the close", body: "Hello", isKept: false },
+  ],
+  [
+    "of HTTP/1.0",
+    reply("HTTP/1.0 200 OK", "content-length: 2", "", "ok"),
+    { state: "whole", body: "ok", isKept: false },
+  ],
+  [
+    "of HTTP/1.0 that keeps the connection",
+    reply("HTTP/1.0 200 OK", "connection: Keep-Alive", "content-length: 2", "", "ok"),
+    { state: "whole", body: "ok", isKept: true },
+  ],
+  [
+    "that closes the connection",
+    reply("HTTP/1.1 200 OK", "connection: x, Close", "content-length: 2", "", "ok"),
+    { state: "whole", body: "ok", isKept: false },
+  ],
+  [
+    "behind interim ones",
+    reply("HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "link: a", "", "") +
+      reply("HTTP/1.1 200 OK", "content-length: 2", "", "ok"),
+    { state: "whole", status: 200, body: "ok", isKept: true },
+  ],
+  ["204", reply("HTTP/1.1 204 No Content", "", ""), { state: "whole", status: 204, isKept: true }],
+  [
+    "304, whatever length it tells",
+    reply("HTTP/1.1 304 Not Modified", "content-length: 99", "", ""),
+    { state: "whole", status: 304, body: "", isKept: true },
+  ],
+];
+
+describe("a reply is read, wherever it is cut:", () => {
+  for (const [title, text, told] of GOOD) {
+    test(title, () => {
+      const bytes = latin1(text);
+      expect(read(bytes)).toMatchObject(told);
+      for (let cut = 1; cut < bytes.length; cut += 1) {
+        const halves = read(bytes.subarray(0, cut), bytes.subarray(cut));
+        expect({ cut, ...halves }).toMatchObject({ cut, ...told });
+        const byte = bytes.subarray(cut, cut + 1);
+        const three = read(bytes.subarray(0, cut), byte, bytes.subarray(cut + 1));
+        expect({ cut, ...three }).toMatchObject({ cut, ...told });
+      }
+      expect(read(...[...bytes].map((byte) => Buffer.of(byte)))).toMatchObject(told);
+    });
+  }
+
+  for (const [title, text, told] of GOOD) {
+    if (!("state" in told) || told.state !== "whole") continue;
+    test(`${title}, and is not whole a byte earlier`, () => {
+      for (let end = 1; end < text.length; end += 1) {
+        expect(read(latin1(text.slice(0, end))).state).toBe("open");
+      }
+    });
+
+    test(`${title}, and with a byte more its connection is of no use`, () => {
+      expect(read(latin1(`${text}H`))).toMatchObject({ ...told, isKept: false });
+    });
+  }
+});
+
+const BAD: [title: string, text: string][] = [
+  ["garbage", "What?\r\n\r\n"],
+  ["another protocol", reply("HTTP/2 200 OK", "", "")],
+  ["HTTP/1.2", reply("HTTP/1.2 200 OK", "content-length: 0", "", "")],
+  ["a status of two digits", reply("HTTP/1.1 20 OK", "content-length: 0", "", "")],
+  ["a status above 599", reply("HTTP/1.1 600 OK", "content-length: 0", "", "")],
+  ["blanks in front of it", reply(" HTTP/1.1 200 OK", "content-length: 0", "", "")],
+  ["an empty line in front of it", reply("", "HTTP/1.1 200 OK", "content-length: 0", "", "")],
+  ["a switch of protocols", reply("HTTP/1.1 101 Switching", "upgrade: x", "", "")],
+  ["a folded line", reply("HTTP/1.1 200 OK", "x-a: b", " c", "content-length: 0", "", "")],
+  ["a blank before a colon", reply("HTTP/1.1 200 OK", "content-length : 0", "", "")],
+  ["a line without a colon", reply("HTTP/1.1 200 OK", "content-length", "", "")],
+  ["a header without a name", reply("HTTP/1.1 200 OK", ": 0", "", "")],
+  ["a NUL in a value", reply("HTTP/1.1 200 OK", "x-a: a\0b", "content-length: 0", "", "")],
+  ["a CR in a value", reply("HTTP/1.1 200 OK", "x-a: a\rb", "content-length: 0", "", "")],
+  ["two lengths", reply("HTTP/1.1 200 OK", "content-length: 1", "content-length: 2", "", "x")],
+  [
+    "a length told twice",
+    reply("HTTP/1.1 200 OK", "content-length: 1", "content-length: 1", "", "x"),
+  ],
+  ["a list of lengths", reply("HTTP/1.1 200 OK", "content-length: 1, 1", "", "x")],
+  ["a length with a sign", reply("HTTP/1.1 200 OK", "content-length: +1", "", "x")],
+  ["a length in hexadecimal", reply("HTTP/1.1 200 OK", "content-length: 0x1", "", "x")],
+  ["an empty length", reply("HTTP/1.1 200 OK", "content-length:", "", "x")],
+  [
+    "a length beyond counting",
+    reply("HTTP/1.1 200 OK", `content-length: ${"9".repeat(30)}`, "", ""),
+  ],
+  [
+    "a length beside chunks",
+    reply("HTTP/1.1 200 OK", "content-length: 5", "transfer-encoding: chunked", "", "0", "", ""),
+  ],
+  ["another coding", reply("HTTP/1.1 200 OK", "transfer-encoding: gzip, chunked", "", "")],
+  [
+    "chunks of chunks",
+    reply("HTTP/1.1 200 OK", "transfer-encoding: chunked", "transfer-encoding: chunked", "", ""),
+  ],
+  ["chunks in HTTP/1.0", reply("HTTP/1.0 200 OK", "transfer-encoding: chunked", "", "0", "", "")],
+  ["a chunk without a size", chunked("", "Hello")],
+  ["a chunk whose size is no number", chunked("x", "Hello")],
+  ["a chunk whose size has a sign", chunked("-5", "Hello")],
+  ["a chunk whose size is written 0x5", chunked("0x5", "Hello")],
+  ["a chunk whose size is beyond counting", chunked("FFFFFFFFFFF", "Hello")],
+  ["a chunk that is longer than its size", chunked("4", "Hello", "0", "", "")],
+  ["a chunk that is shorter than its size", chunked("8", "Hello", "0", "", "")],
+  ["a chunk with a lone CR behind its size", chunked("5\rx", "Hello")],
+  ["a NUL in an extension", chunked("5;\0", "Hello")],
+  ["an extension without end", chunked(`5;${"x".repeat(20_000)}`)],
+  ["a NUL in a trailer", chunked("0", "a: \0", "", "")],
+  ["trailers without end", chunked("0", `a: ${"x".repeat(20_000)}`)],
+  ["a head without end", reply("HTTP/1.1 200 OK", `x-a: ${"x".repeat(70_000)}`)],
+  ["a head of 70 KB", reply("HTTP/1.1 200 OK", `x-a: ${"x".repeat(70_000)}`, "", "")],
+  ["interim replies without end", `HTTP/1.1 100 Continue\r\n\r\n`.repeat(3_000)],
+];
+
+describe("a reply is refused that has", () => {
+  for (const [title, text] of BAD) {
+    test(title, () => {
+      const bytes = latin1(text);
+      expect(read(bytes).state).toBe("broken");
+      const pieces: Buffer[] = [];
+      const step = Math.max(1, Math.floor(bytes.length / 500));
+      for (let at = 0; at < bytes.length; at += step) pieces.push(bytes.subarray(at, at + step));
+      expect(read(...pieces).state).toBe("broken");
+    });
+  }
+});
+
+test("a head tells its headers under any case of their names, the first of each", () => {
+  const text = reply("HTTP/1.1 200 OK", "X-A:\t1 ", "x-a: 2", "X-Empty:", "X-\xC4: 3", "", "");
+  expect(read(latin1(text)).state).toBe("broken");
+  const { head } = read(latin1(text.replace("X-\xC4: 3\r\n", "")));
+  expect(head).toMatchObject({ status: 200, length: null, isChunked: false });
+  expect(["x-a", "x-empty", "x-b"].map((name) => head!.header(name))).toEqual(["1", "", null]);
+});
+
+test("a head of 60 KB is read", () => {
+  const text = reply("HTTP/1.1 200 OK", `x-a: ${"x".repeat(60_000)}`, "content-length: 0", "", "");
+  expect(read(latin1(text)).state).toBe("whole");
+});

@@ -1,0 +1,44 @@
+// Addresses and networks: which texts are some, and what lies in what.
+import { expect, test } from "bun:test";
+import { isWithin, readAddress, readNetwork } from "../../src/net/network.ts";
+
+test("an address is the same in every spelling", () => {
+  for (const text of ["2001:db8::1", "2001:0DB8:0:0:0:0:0:1", "2001:db8::0.0.0.1"]) {
+    expect(readAddress(text)).toEqual({ bits: 128, value: 0x2001_0db8n * 2n ** 96n + 1n });
+  }
+  expect(readAddress("192.0.2.1")).toEqual({ bits: 32, value: 0xc000_0201n });
+});
+
+test("what is no address is none", () => {
+  for (const text of ["", "localhost", "192.0.2", "192.0.2.256", "fe80::1%eth0", "1::2::3"]) {
+    expect(readAddress(text)).toBeNull();
+  }
+});
+
+test("a network holds what shares its first bits, and one address alone is a network", () => {
+  const isIn = (address: string, network: string) =>
+    isWithin(readAddress(address)!, readNetwork(network)!);
+  for (const [address, network, is] of [
+    ["10.255.0.1", "10.0.0.0/8", true],
+    ["11.0.0.0", "10.0.0.0/8", false],
+    ["10.0.0.1", "10.9.9.9/8", true],
+    ["192.0.2.1", "192.0.2.1", true],
+    ["192.0.2.2", "192.0.2.1/32", false],
+    ["203.0.113.9", "0.0.0.0/0", true],
+    ["::1", "0.0.0.0/0", false],
+    ["2001:db8:1::1", "2001:db8::/32", true],
+    ["2001:db9::1", "2001:db8::/32", false],
+    ["::ffff:10.0.0.1", "::ffff:0:0/96", true],
+  ] as const) {
+    expect([address, network, isIn(address, network)]).toEqual([address, network, is]);
+  }
+});
+
+test("what is no network is none", () => {
+  for (const text of [
+    ...["", "/8", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8"],
+    ...["10.0.0.0/0x8", "10.0.0.0 /8", "example.com/8", "10.0.0/8", "10.0.0.0/8\n"],
+  ]) {
+    expect([text, readNetwork(text)]).toEqual([text, null]);
+  }
+});

@@ -1,0 +1,207 @@
+// Holds that a server's surplus reply reaches no other account, and that connections do not last.
+import { expect, test } from "bun:test";
+import { createTrustedEgress } from "../../src/net/trusted.ts";
+import type { Log } from "../../src/platform/log.ts";
+import { createManualClock } from "../support/clock.ts";
+import { createAsker } from "./asker.ts";
+import { listenRaw, plainReply, type RawSocket } from "./raw-server.ts";
+
+const whole = { body: "ok", end: "whole" };
+const other = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nother";
+const HOUR_MS = 3_600_000;
+
+test("accounts share no connection, and each has its own again", async () => {
+  const seen: number[] = [];
+  using server = listenRaw((socket) => {
+    seen.push(socket.connection);
+    socket.say(plainReply);
+  });
+  const { ask, rest } = createAsker();
+  for (const account of ["one", "two", "", "one", "two", ""]) {
+    expect(await ask(server.origin, { account }).ended).toMatchObject(whole);
+    await rest();
+  }
+  expect(seen).toEqual([1, 2, 3, 1, 2, 3]);
+});
+
+test("a connection rests for a turn, and is closed after a reply that came too soon", async () => {
+  const asked: RawSocket[] = [];
+  let hear = () => {};
+  using server = listenRaw((socket) => {
+    asked.push(socket);
+    hear();
+  });
+  const { ask, rest, clock } = createAsker();
+  /** The reply takes so long; which connection it came over. */
+  const answer = async (after_ms: number) => {
+    const come = new Promise<void>((resolve) => {
+      hear = resolve;
+    });
+    const { ended } = ask(server.origin);
+    await come;
+    await clock.advance(after_ms);
+    asked.at(-1)!.say(plainReply);
+    expect(await ended).toMatchObject(whole);
+    return asked.at(-1)!.connection;
+  };
+  expect(await answer(300)).toBe(1);
+  expect(await answer(300)).toBe(2);
+  await rest();
+  expect(await answer(150)).toBe(2);
+  await rest();
+  // Under half of the shortest: it may belong to an earlier request, whose connection ends.
+  expect(await answer(74)).toBe(2);
+  await rest();
+  expect(await answer(75)).toBe(1);
+  await rest();
+  expect(await answer(300)).toBe(1);
+});
+
+const SURPLUS: [title: string, answer: (socket: RawSocket) => void][] = [
+  ["in one piece with a reply", (socket) => socket.say(plainReply + other)],
+  ["behind a reply in chunks", (socket) => socket.say(`${CHUNKS}${other}`)],
+  ["of which only the first byte has come", (socket) => socket.say(`${plainReply}H`)],
+  [
+    "after a reply",
+    (socket) => {
+      socket.say(plainReply);
+      setImmediate(() => socket.say(other));
+    },
+  ],
+];
+const CHUNKS = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+for (const [title, answer] of SURPLUS) {
+  test(`surplus ${title} stops all reuse for an hour, with one line in the log`, async () => {
+    let isOdd = false;
+    using server = listenRaw((socket) => (isOdd ? answer(socket) : socket.say(plainReply)));
+    const lines: string[] = [];
+    const { ask, rest, clock } = createAsker({ log: createLog(lines) });
+    const askAs = async (account: string) => {
+      expect(await ask(server.origin, { account }).ended).toMatchObject(whole);
+      await rest();
+    };
+    await askAs("one");
+    isOdd = true;
+    await askAs("two");
+    await server.closed;
+    await askAs("two");
+    isOdd = false;
+    expect(server.connections).toBe(3);
+    await askAs("one");
+    await askAs("one");
+    expect(server.connections).toBe(5);
+    expect(lines).toEqual([
+      `a server sends more than it is asked for; for an hour no connection is reused 127.0.0.1:${server.port}`,
+    ]);
+    await clock.advance(HOUR_MS);
+    await askAs("one");
+    await askAs("one");
+    expect(server.connections).toBe(6);
+  });
+}
+
+test("a server that sends more than it is asked for says nothing of another", async () => {
+  using odd = listenRaw((socket) => socket.say(plainReply + other));
+  using well = listenRaw((socket) => socket.say(plainReply));
+  const { ask, rest } = createAsker();
+  for (const origin of [well.origin, odd.origin, well.origin]) {
+    await ask(origin).ended;
+    await rest();
+  }
+  expect(well.connections).toBe(1);
+});
+
+test("a reply that is cut off is no surplus", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply.replace(": 2", ": 9")));
+  const lines: string[] = [];
+  const { ask } = createAsker({ log: createLog(lines) });
+  const { ended } = ask(server.origin, { onBody: (exchange) => exchange().cut() });
+  await server.closed;
+  expect([Bun.peek.status(ended), lines]).toEqual(["pending", []]);
+});
+
+const echo = (id: string) => plainReply.replace("\r\n", `\r\nX-Request-Id: ${id}\r\n`);
+
+test("who sends our id back is not believed with the id of another request", async () => {
+  let answer = "";
+  using server = listenRaw((socket) => socket.say(answer));
+  const { ask, rest } = createAsker();
+  const askFor = async (id: string, replied: string) => {
+    answer = echo(replied);
+    const { end } = await ask(server.origin, { headers: { "x-request-id": id } }).ended;
+    await rest();
+    return end;
+  };
+  expect(await askFor("a-1", "A-1")).toBe("whole");
+  expect(await askFor("a-2", "a-2")).toBe("whole");
+  expect(await askFor("a-3", "a-2")).toBe("other");
+  // What one reply has told is forgotten, and nothing is reused.
+  expect(await askFor("a-4", "b-4")).toBe("whole");
+  expect(server.connections).toBe(2);
+});
+
+test("who gives ids of its own is believed", async () => {
+  using server = listenRaw((socket) => socket.say(echo(`own-${socket.piece}`)));
+  const { ask, rest } = createAsker();
+  for (const id of ["a-1", "a-2", "a-3"]) {
+    expect(await ask(server.origin, { headers: { "x-request-id": id } }).ended).toMatchObject(
+      whole,
+    );
+    await rest();
+  }
+  expect(server.connections).toBe(1);
+});
+
+test("a connection carries a thousand requests", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const { ask, rest, egress } = createAsker();
+  for (let round = 0; round < 1_001; round += 1) {
+    await ask(server.origin).ended;
+    await rest();
+  }
+  expect(server.connections).toBe(2);
+  egress.close();
+});
+
+test("a connection is not used again when it is ten minutes old", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const { ask, clock } = createAsker();
+  for (let round = 0; round <= 24; round += 1) {
+    await ask(server.origin).ended;
+    await clock.advance(25_000);
+  }
+  expect(server.connections).toBe(1);
+  await ask(server.origin).ended;
+  expect(server.connections).toBe(2);
+});
+
+test("what a listener throws ends its request alone", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const bug = new Error("a bug");
+  const throwNow = () => {
+    throw bug;
+  };
+  const egress = createTrustedEgress({ clock: createManualClock() });
+  const told = { onHead() {}, onBody() {}, onEnd() {}, onFailure() {} };
+  for (const [origin, listener] of [
+    [server.origin, { ...told, onHead: throwNow }],
+    [server.origin, { ...told, onBody: throwNow }],
+    [server.origin, { ...told, onEnd: throwNow }],
+    ["http://127.255.255.255:8000", { ...told, onFailure: throwNow }],
+    ["http://127.0.0.1:1", { ...told, onFailure: throwNow }],
+  ] as const) {
+    const heard = new Promise((onBug) => {
+      const opened = egress.open(origin, { headers: {}, connect_timeout_ms: 5_000 });
+      opened.post("x", {}, { ...listener, onBug }, "account-1");
+    });
+    expect(await heard).toBe(bug);
+  }
+  egress.close();
+});
+
+function createLog(lines: string[]): Log {
+  const add = (message: string, { upstream }: { upstream?: string } = {}) => {
+    lines.push(`${message} ${upstream}`);
+  };
+  return { info: add, warn: add, error: add };
+}

@@ -1,0 +1,185 @@
+// How long the strangers' way out waits: for names, connections and replies, and for its callers.
+import { expect, test } from "bun:test";
+import type { HttpConnection } from "../../src/net/http-connection.ts";
+import { dial } from "../../src/net/http-dial.ts";
+import { createTimeLimit } from "../../src/net/time-limit.ts";
+import { createManualClock } from "../support/clock.ts";
+import { ask, guard } from "./guard.ts";
+import { listenRaw, plainReply } from "./raw-server.ts";
+
+const url = "https://a.example.com/";
+const never = () => new Promise<string[]>(() => {});
+
+test("a look-up may take five seconds, and no longer than the request", async () => {
+  for (const [timeout_ms, passing_ms, code] of [
+    [15_000, 5_000, "dns"],
+    [3_000, 3_000, "timeout"],
+  ] as const) {
+    const clock = createManualClock();
+    const outcome = guard([], { clock, resolve: never }).request({ ...ask, url, timeout_ms });
+    await clock.advance(passing_ms - 1);
+    expect(Bun.peek.status(outcome)).toBe("pending");
+    await clock.advance(1);
+    expect(await outcome).toMatchObject({ ok: false, code, sent: false, status: null });
+    expect(clock.pending()).toBe(0);
+  }
+});
+
+test("a connection may take five seconds, and then the next address has its turn", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const clock = createManualClock();
+  const dialled: string[] = [];
+  const egress = guard([], {
+    clock,
+    resolve: async () => ["1.1.1.1", "1.1.1.2"],
+    dial(target, options) {
+      dialled.push(target.hostname);
+      // The first one neither takes the connection nor refuses it.
+      if (target.hostname === "1.1.1.1") {
+        return clock.after(options.timeout_ms, () => options.onFailure("timeout"));
+      }
+      const place = { hostname: "127.0.0.1", port: server.port, isSecure: false };
+      return dial({ ...target, ...place }, options);
+    },
+  });
+  const outcome = egress.request({ ...ask, url });
+  await clock.advance(4_999);
+  expect(dialled).toEqual(["1.1.1.1"]);
+  await clock.advance(1);
+  expect(await outcome).toMatchObject({ ok: true });
+  expect([dialled, clock.pending()]).toEqual([["1.1.1.1", "1.1.1.2"], 0]);
+});
+
+test("what ends while it connects was not sent", async () => {
+  for (const [isLeaving, code] of [
+    [true, "aborted"],
+    [false, "timeout"],
+  ] as const) {
+    const clock = createManualClock();
+    const leaving = new AbortController();
+    let cancelled = 0;
+    const egress = guard([], {
+      clock,
+      resolve: async () => ["1.1.1.1", "1.1.1.2"],
+      dial: () => () => {
+        cancelled += 1;
+      },
+    });
+    const { signal } = leaving;
+    const outcome = egress.request({ ...ask, url, timeout_ms: 2_000, signal });
+    await clock.advance(1_999);
+    if (isLeaving) leaving.abort();
+    await clock.advance(1);
+    expect(await outcome).toMatchObject({ ok: false, code, sent: false });
+    expect([cancelled, clock.pending()]).toEqual([1, 0]);
+  }
+});
+
+test("what ended it first is what ended it", async () => {
+  const clock = createManualClock();
+  const limit = createTimeLimit(clock, 1_000, undefined);
+  const told: string[] = [];
+  limit.onEnd((why) => told.push(why));
+  await clock.advance(1_000);
+  limit.end();
+  expect([limit.ended, told]).toEqual(["timeout", ["timeout"]]);
+});
+
+test("a server that does not answer, or stops in the middle, runs into the deadline", async () => {
+  for (const [reply, status] of [
+    ["", null],
+    ["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", 200],
+    ["HTTP/1.1 200 OK\r\n\r\nhalf", 200],
+  ] as const) {
+    const clock = createManualClock();
+    const heard = Promise.withResolvers<void>();
+    using server = listenRaw((socket) => {
+      socket.say(reply);
+      if (status === null) heard.resolve();
+    });
+    const egress = guard([`127.0.0.1:${server.port}`], {
+      clock,
+      dial: (target, { onOpen, ...options }) =>
+        dial(target, { ...options, onOpen: (made) => onOpen(tellHeads(made, heard.resolve)) }),
+    });
+    const outcome = egress.request({ ...ask, url: server.origin });
+    await heard.promise;
+    await clock.advance(15_000);
+    expect(await outcome).toMatchObject({ ok: false, code: "timeout", sent: true, status });
+    expect(clock.pending()).toBe(0);
+    await server.closed;
+  }
+});
+
+/** A connection that says when its guard has heard a head. */
+function tellHeads(connection: HttpConnection, onHeard: () => void): HttpConnection {
+  const send = connection.send.bind(connection);
+  connection.send = (request, listener) => {
+    const { onHead } = listener;
+    listener.onHead = (head) => {
+      onHead(head);
+      onHeard();
+    };
+    send(request, listener);
+  };
+  return connection;
+}
+
+test("a reply that trickles for ever ends with the deadline of the whole request", async () => {
+  const clock = createManualClock();
+  using server = listenRaw((socket) => {
+    socket.say("HTTP/1.1 200 OK\r\n\r\n");
+    const trickle = () => {
+      socket.say("a");
+      clock.after(1_000, trickle);
+    };
+    trickle();
+  });
+  const egress = guard([`127.0.0.1:${server.port}`], { clock });
+  const outcome = egress.request({ ...ask, url: server.origin, timeout_ms: 10_000 });
+  while (server.pieces.length === 0) await clock.advance(0);
+  await clock.advance(10_000);
+  expect(await outcome).toMatchObject({ ok: false, code: "timeout", sent: true });
+  await server.closed;
+});
+
+test("a caller who gives up ends the request, whatever the reason", async () => {
+  const heard = Promise.withResolvers<void>();
+  using server = listenRaw(() => heard.resolve());
+  const leaving = new AbortController();
+  const clock = createManualClock();
+  const egress = guard([`127.0.0.1:${server.port}`], { clock });
+  const outcome = egress.request({ ...ask, url: server.origin, signal: leaving.signal });
+  await heard.promise;
+  leaving.abort("cancelled");
+  expect(await outcome).toMatchObject({ ok: false, code: "aborted", sent: true });
+  expect(clock.pending()).toBe(0);
+  await server.closed;
+});
+
+test("for a caller who has left already nothing is resolved or dialled", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const signal = AbortSignal.abort("cancelled");
+  const asked: string[] = [];
+  const resolve = async (name: string) => {
+    asked.push(name);
+    return ["127.0.0.1"];
+  };
+  const egress = guard([`127.0.0.1:${server.port}`], { resolve });
+  for (const place of [url, server.origin]) {
+    const outcome = await egress.request({ ...ask, url: place, signal });
+    expect(outcome).toMatchObject({ ok: false, code: "aborted", sent: false });
+  }
+  expect([asked, server.connections]).toEqual([[], 0]);
+});
+
+test("a way out that is closed gives up what is under way", async () => {
+  const heard = Promise.withResolvers<void>();
+  using server = listenRaw(() => heard.resolve());
+  const egress = guard([`127.0.0.1:${server.port}`]);
+  const outcome = egress.request({ ...ask, url: server.origin });
+  await heard.promise;
+  egress.close();
+  expect(await outcome).toMatchObject({ ok: false, code: "aborted", sent: true });
+  await server.closed;
+});

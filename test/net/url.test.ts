@@ -1,0 +1,45 @@
+// Holds hostile spellings of URLs against the judge of their text.
+import { expect, test } from "bun:test";
+import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { checkUrl } from "../../src/net/url.ts";
+import { acceptedUrls, refusedUrls } from "./hostile-urls.ts";
+
+for (const [text, href] of acceptedUrls) {
+  test(`the URL ${quote(text)} may be called`, () => {
+    const verdict = checkUrl(text);
+    expect(verdict.ok && verdict.url.href).toBe(href);
+  });
+}
+
+for (const [text, why] of refusedUrls) {
+  test(`the URL ${quote(text)} is refused`, () => {
+    expect(checkUrl(text)).toEqual({ ok: false, why });
+  });
+}
+
+const noFragment = "The URL must not have a fragment.";
+const unseen = "The URL contains white space, a backslash or a character that cannot be seen.";
+const noUrl = "The URL must begin with https:// and name a host.";
+const noTls = "The URL must begin with https://.";
+const noUser = "The URL must not carry a user name or a password.";
+
+test.each([
+  ["http://127.0.0.1:9000/hook", null],
+  ["https://[::1]:8080/", null],
+  ["http://receiver:8080/", null],
+  ["http://receiver:8081/", noTls],
+  ["http://user@receiver:8080/", noUser],
+  ["http://receiver:8080/#top", noFragment],
+  ["http://receiver:8080/a b", unseen],
+  ["ftp://receiver:8080/", noUrl],
+])("with an operator's list the URL %p is refused for %p", (text, why) => {
+  const list = ["127.0.0.1:*", "[::1]:8080", "receiver:8080"];
+  const verdict = checkUrl(text, list.map(readAllowEntry));
+  expect(verdict.ok ? null : verdict.why).toBe(why);
+});
+
+/** A text as titles show it: short, and with nothing in it that a terminal would obey. */
+function quote(text: string): string {
+  const visible = text.replace(/[^ -~]/g, (mark) => `\\u{${mark.charCodeAt(0).toString(16)}}`);
+  return `"${visible.slice(0, 60)}"`;
+}

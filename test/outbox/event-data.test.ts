@@ -1,0 +1,61 @@
+// What of an event's data is sent when there is much of it.
+import { expect, test } from "bun:test";
+import { writeEventData } from "../../src/outbox/event-data.ts";
+
+const KIB = 1024;
+const run = (fields: object) => ({ run: { id: "r-1", status: "failed", ...fields } });
+const read = (data: Record<string, unknown>) => {
+  const text = writeEventData(data);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64 * KIB);
+  return JSON.parse(text);
+};
+
+test("short data is sent as it is", () => {
+  const data = run({ output: { message: "x".repeat(60 * KIB) } });
+  expect(read(data)).toEqual(data);
+});
+
+test("the longest texts become null, and are named, as few as are needed", () => {
+  const data = run({
+    input: { message: "x".repeat(50 * KIB) },
+    output: { message: "\u0001".repeat(12 * KIB) },
+    error: { code: "c", message: "y".repeat(KIB) },
+  });
+  expect(read(data)).toEqual({
+    run: { ...data.run, output: { message: null } },
+    truncated: ["run.output.message"],
+  });
+});
+
+test("bytes count, not characters", () => {
+  const data = run({ input: { message: "ش".repeat(40 * KIB) } });
+  expect(read(data)).toMatchObject({ run: { input: { message: null } } });
+});
+
+test("many long texts go, and all of them are named", () => {
+  const list = Array.from({ length: 90 }, (_, i) => `${i}`.padEnd(2 * KIB));
+  const { truncated } = read(run({ input: { message: "m", hook: list } }));
+  expect(truncated.length).toBeGreaterThan(50);
+});
+
+test("where more would have to be named than anybody reads, their whole field goes", () => {
+  const list = Array.from({ length: 400 }, (_, i) => `${i}`.padEnd(500));
+  const { run: shown, truncated } = read(run({ input: { message: "m", hook: list } }));
+  expect([shown.input, truncated]).toEqual([null, ["run.input"]]);
+});
+
+test("where texts are not what is long, whole fields go", () => {
+  const numbers = Array.from({ length: 40_000 }, (_, i) => i);
+  const short = Array.from({ length: 5_000 }, () => "z".repeat(100));
+  const shown = read(run({ arguments: numbers, input: { message: "m", hook: short } }));
+  expect(shown).toEqual({
+    run: { id: "r-1", status: "failed", arguments: null, input: null },
+    truncated: ["run.arguments", "run.input"],
+  });
+});
+
+test("what is nested without end goes with its field", () => {
+  let deep: unknown = "x".repeat(70 * KIB);
+  for (let i = 0; i < 500; i++) deep = { deep };
+  expect(read(run({ input: deep }))).toMatchObject({ run: { id: "r-1", input: null } });
+});

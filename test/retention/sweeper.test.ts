@@ -1,0 +1,151 @@
+// When old rows are deleted, and when a clock is not believed.
+import { afterEach, expect, test } from "bun:test";
+import { createLog } from "../../src/platform/log.ts";
+import { sweepStore } from "../../src/retention/store.ts";
+import { createSweeper } from "../../src/retention/sweeper.ts";
+import { createManualClock } from "../support/clock.ts";
+import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365 * DAY_MS;
+const LOOK_MS = 5 * MINUTE_MS;
+
+const databases: TestDatabase[] = [];
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.close();
+});
+
+/** A database that was swept and witnessed so long ago, and a clock that may be wrong. */
+async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
+  const clock = createManualClock();
+  const database = await openTestDatabase(await memory.makePlace());
+  databases.push(database);
+  const store = database.bind(sweepStore);
+  await store.note(clock.now() - swept_ago_ms);
+  clock.shiftWall(clock_is_off_ms);
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
+  const runs: number[] = [];
+  const trial = { clock, store, lines, runs, rows: 0 };
+  const start = async () => {
+    const sweeps = [
+      {
+        what: "broken rows",
+        run: () => Promise.reject(new Error("a bug")),
+      },
+      {
+        what: "rows",
+        async run(now: number) {
+          runs.push(now);
+          return trial.rows;
+        },
+      },
+    ];
+    const sweeper = createSweeper({ database, clock, log, sweeps });
+    sweeper.start();
+    await clock.advance(0);
+    return sweeper;
+  };
+  return Object.assign(trial, { start });
+}
+
+test("nothing is deleted in the first hour after a start, and then every hour", async () => {
+  const { clock, start, runs } = await openTrial(10 * MINUTE_MS);
+  const sweeper = await start();
+  await clock.advance(HOUR_MS - 1);
+  expect(runs).toEqual([]);
+  await clock.advance(1);
+  expect(runs).toHaveLength(1);
+  await clock.advance(5 * HOUR_MS + LOOK_MS);
+  expect(runs).toHaveLength(6);
+  await sweeper.stop(0);
+  expect(clock.pending()).toBe(0);
+});
+
+test("what was swept over a day ago is swept at the start", async () => {
+  const { start, runs, store, clock } = await openTrial(DAY_MS + 1);
+  await start();
+  expect(runs).toEqual([clock.now()]);
+  expect(await store.find()).toEqual({ swept_at: clock.now(), witnessed_at: clock.now() });
+});
+
+test("a restart each half hour does not put sweeps off for ever", async () => {
+  const { clock, start, runs } = await openTrial(0);
+  for (let starts = 0; starts < 50; starts++) {
+    const sweeper = await start();
+    await clock.advance(HOUR_MS / 2);
+    await sweeper.stop(0);
+  }
+  expect(runs).toHaveLength(1);
+});
+
+test("each sweep tells what it deleted, and one that fails holds up no other", async () => {
+  const trial = await openTrial(2 * DAY_MS);
+  trial.rows = 7;
+  await trial.start();
+  expect(trial.lines).toMatchObject([
+    { level: "warn", message: "sweep: old rows could not be deleted", what: "broken rows" },
+    { level: "info", message: "sweep: old rows were deleted", what: "rows", rows: 7 },
+  ]);
+});
+
+test("a clock a year ahead at a start deletes nothing for a day, and says so once", async () => {
+  const { clock, start, runs, lines, store } = await openTrial(HOUR_MS, YEAR_MS);
+  const before = await store.find();
+  const sweeper = await start();
+  await clock.advance(DAY_MS - 1);
+  expect(runs).toEqual([]);
+  expect(await store.find()).toEqual(before);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]!.message).toStartWith("sweep: nothing is deleted, for the clock is over 7 days");
+  expect(lines[0]!.written_at).toBe(new Date(before.witnessed_at!).toISOString());
+  // A start by the same wrong clock counts its day anew: what it wrote does not vouch for it.
+  await sweeper.stop(0);
+  await start();
+  await clock.advance(DAY_MS - 1);
+  expect(runs).toEqual([]);
+  await clock.advance(1);
+  expect(runs).toHaveLength(1);
+});
+
+test.each([-YEAR_MS, -HOUR_MS, HOUR_MS])(
+  "a clock %p ms off deletes nothing in its first hour",
+  async (off_ms) => {
+    const { clock, start, runs, lines } = await openTrial(HOUR_MS, off_ms);
+    await start();
+    await clock.advance(HOUR_MS - 1);
+    expect([runs, lines]).toEqual([[], []]);
+    await clock.advance(1);
+    expect(runs).toHaveLength(1);
+  },
+);
+
+test("a clock that is set while it runs begins the hour anew, and the day where it is far ahead", async () => {
+  const { clock, start, runs } = await openTrial(10 * MINUTE_MS);
+  await start();
+  await clock.advance(HOUR_MS - LOOK_MS);
+  clock.shiftWall(2 * HOUR_MS);
+  await clock.advance(HOUR_MS);
+  expect(runs).toEqual([]);
+  await clock.advance(LOOK_MS);
+  expect(runs).toHaveLength(1);
+  clock.shiftWall(YEAR_MS);
+  await clock.advance(DAY_MS);
+  expect(runs).toHaveLength(1);
+  // Put right, it is no longer in doubt, and the last sweep is over a day old.
+  clock.shiftWall(-YEAR_MS);
+  await clock.advance(LOOK_MS);
+  expect(runs).toHaveLength(2);
+});
+
+test("`wadi sweep --now` ends the doubt of a running server", async () => {
+  const { clock, start, runs, store } = await openTrial(HOUR_MS, YEAR_MS);
+  await start();
+  await clock.advance(2 * HOUR_MS);
+  expect(runs).toEqual([]);
+  await store.note(clock.now());
+  await clock.advance(HOUR_MS + LOOK_MS);
+  expect(runs).toHaveLength(1);
+});

@@ -1,0 +1,89 @@
+// Other settings while serving: what counts at once, what waits, and what is said of it.
+import { expect, test } from "bun:test";
+import { describeChange, readSettings, SettingsError, takeOver } from "../../src/settings/index.ts";
+
+const read = (text: string, env = {}) => readSettings(text, "wadi.toml", env, {});
+
+/** Models of these ids, and what else is said of each. */
+const models = (ids: readonly string[], more = "") =>
+  ids.map((id) => `[[models]]\nid = "${id}"\nupstream = { kind = "stub" }\n${more}\n`).join("");
+
+test("models, prices, limits and what is the service's own are taken over", () => {
+  const before = read(models(["a"]));
+  const after = read(`
+[server]
+public_url = "https://acme.example"
+stop_timeout = "5s"
+[service]
+operator = "acme"
+changelog_url = "https://acme.example/changes"
+[limits]
+requests_per_minute = 7
+${models(["b"], 'price = { prompt = "1", completion = "2" }')}`);
+  expect(takeOver(before, after)).toEqual({ settings: after, kept: [] });
+});
+
+test("what needs a restart keeps its value, and is named", () => {
+  const before = read(models(["a"]));
+  const env = { DATABASE: "postgres://u:secret@db/wadi" };
+  const after = read(
+    `[server]\nhost = "::1"\nport = 1\ndata = "./else"\ndatabase_env = "DATABASE"
+secrets_key_file = "./key"\n[service]\nalias = "acme"\n${models(["b"])}`,
+    env,
+  );
+  const { settings, kept } = takeOver(before, after);
+  expect(kept).toEqual([
+    "server.host",
+    "server.port",
+    "server.data",
+    "server.database",
+    "server.database_env",
+    "server.secrets_key_file",
+    "service.alias",
+  ]);
+  expect(settings).toEqual(read(models(["b"])));
+  expect(Object.isFrozen(settings.server)).toBe(true);
+  expect(describeChange(before, settings)).toBe(
+    "models added: b; models removed: a; service.default_model",
+  );
+});
+
+test("a model with the name of the alias that stays is refused", () => {
+  const before = read(models(["a"]));
+  const after = read(`[service]\nalias = "acme"\n${models(["a", "svc"])}`);
+  expect(() => takeOver(before, after)).toThrow(SettingsError);
+  expect(() => takeOver(before, after)).toThrow("the model svc has the name of the alias");
+});
+
+test("nothing is said where nothing changed", () => {
+  expect(describeChange(read(models(["a"])), read(models(["a"])))).toBe("");
+});
+
+test("a changed model is said with what of it changed, and never with a value", () => {
+  const upstream = (key: string) => `
+[[models]]
+id = "a"
+[models.upstream]
+kind = "openai"
+urls = ["http://10.0.0.1/${key}/v1"]
+api_key_env = "KEY"
+headers = { x-secret = "${key}" }`;
+  const before = read(upstream("secret-1"), { KEY: "secret-3" });
+  const after = read(upstream("secret-2"), { KEY: "secret-4" });
+  expect(describeChange(before, after)).toBe("models changed: a (upstream)");
+});
+
+test("limits are said with their numbers, and the order of models as such", () => {
+  const before = read(`${models(["a", "b"])}[limits]\nrequests_per_minute = 5\n`);
+  const after = read(`[service]\ndefault_model = "a"\n${models(["b", "a"])}`);
+  expect(describeChange(before, after)).toBe(
+    "the order of the models; limits.requests_per_minute 5 -> 120",
+  );
+});
+
+test("of very many models some are named and the others counted", () => {
+  const ids = Array.from({ length: 300 }, (_, n) => `m${n}`);
+  expect(describeChange(read(models(["a"])), read(models(["a", ...ids])))).toBe(
+    "models added: m0, m1, m2, m3, m4, m5, m6, m7 and 292 more",
+  );
+});

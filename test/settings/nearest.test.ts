@@ -1,0 +1,29 @@
+// Suggestions for mistyped names.
+import { expect, test } from "bun:test";
+import { findNearest } from "../../src/settings/nearest.ts";
+
+const KNOWN = ["host", "port", "data", "database", "database_env", "public_url"];
+
+test.each([
+  ["prot", "port"],
+  ["Port", "port"],
+  ["por", "port"],
+  ["hosts", "host"],
+  ["databse", "database"],
+  ["database-env", "database_env"],
+  ["url_public", undefined],
+  ["x", undefined],
+  ["database_password", undefined],
+  ["", undefined],
+  ["tls", undefined],
+])("%s is taken for %s", (name, nearest) => {
+  expect(findNearest(name, KNOWN)).toBe(nearest);
+});
+
+test("a name of any length is answered without comparing it", () => {
+  expect(findNearest("port".repeat(250_000), KNOWN)).toBeUndefined();
+});
+
+test("of two equally near names the first is taken", () => {
+  expect(findNearest("bat", ["cat", "hat"])).toBe("cat");
+});

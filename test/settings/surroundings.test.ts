@@ -1,0 +1,253 @@
+// What surrounds and attacks the settings: variables, flags, secrets, hostile texts, bad files.
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadSettings, readSettings, SettingsError } from "../../src/settings/index.ts";
+import { type Env, refusalOf, STUB, upstream, urls } from "./refusal.ts";
+
+describe("variables and flags", () => {
+  test.each<[Env, Record<string, unknown>, string]>([
+    [
+      { WADI_SERVER__PORT: "abc" },
+      {},
+      'WADI_SERVER__PORT must be an integer from 0 to 65535, but is "abc"',
+    ],
+    [
+      { WADI_SERVER__PORT: "" },
+      {},
+      'WADI_SERVER__PORT must be an integer from 0 to 65535, but is ""',
+    ],
+    [
+      { WADI_SERVER__PORT: "0x50" },
+      {},
+      'WADI_SERVER__PORT must be an integer from 0 to 65535, but is "0x50"',
+    ],
+    [
+      { WADI_SERVER__PROT: "80" },
+      {},
+      "WADI_SERVER__PROT is the variable of no setting; did you mean WADI_SERVER__PORT?",
+    ],
+    [{ WADI_SERVER__PASSWORD: "x" }, {}, "WADI_SERVER__PASSWORD is the variable of no setting"],
+    [{ WADI___PROTO____X: "1" }, {}, "WADI___PROTO____X is the variable of no setting"],
+    [
+      { WADI_MODELS__0__ID: "a" },
+      {},
+      "WADI_MODELS__0__ID cannot be set: models are declared in the file only",
+    ],
+    [
+      { WADI_SERVICE__DEFAULT_MODEL: "b" },
+      {},
+      'WADI_SERVICE__DEFAULT_MODEL must be the id of a model, but is "b"',
+    ],
+    [
+      { WADI_SERVICE__ALIAS: "a" },
+      {},
+      'wadi.toml:2: models[0].id must not be the alias of the default model, "a"',
+    ],
+    [
+      {},
+      { "server.port": -1 },
+      "the flag for server.port must be an integer from 0 to 65535, but is -1",
+    ],
+  ])("%j %j", (env, flags, message) => {
+    expect(refusalOf(STUB, env, flags)).toBe(message);
+  });
+
+  test("what is wrong with a default is told without a place", () => {
+    const says = 'models[0].id must not be the alias of the default model, "stub-1"';
+    expect(refusalOf("", { WADI_SERVICE__ALIAS: "stub-1" })).toBe(says);
+  });
+});
+
+test("the keys of model servers need not be at hand for who asks none", () => {
+  for (const line of ['api_key_env = "UNSET"', 'api_key_file = "/nowhere"']) {
+    expect(() => readSettings(upstream(line), "wadi.toml", {}, {})).toThrow(SettingsError);
+    const settings = readSettings(upstream(line), "wadi.toml", {}, {}, { wants_api_keys: false });
+    expect(settings.models[0]!.upstream).toMatchObject({ api_key: null });
+  }
+  // What is wrong in the file itself is said all the same.
+  const both = upstream('api_key_env = "UNSET"\napi_key_file = "/nowhere"');
+  const read = () => readSettings(both, "wadi.toml", {}, {}, { wants_api_keys: false });
+  expect(read).toThrow("cannot stand beside");
+});
+
+test("a key that is no file, such as a pipe without a writer, is refused and not waited for", () => {
+  const place = mkdtempSync(join(tmpdir(), "wadi-settings-"));
+  try {
+    const pipe = join(place, "pipe");
+    expect(Bun.spawnSync(["mkfifo", pipe]).success).toBeTrue();
+    for (const file of [pipe, place, "/dev/zero"]) {
+      expect(refusalOf(upstream(`api_key_file = "${file}"`))).toEndWith(
+        "a file that cannot be read",
+      );
+    }
+  } finally {
+    rmSync(place, { recursive: true });
+  }
+});
+
+describe("secrets stay out of messages", () => {
+  const SECRET = "s3cr3t";
+  const withPassword = `http://me:${SECRET}@h/v1`;
+
+  test.each<[string, Env, string]>([
+    [
+      upstream(`api_key_env = "sk-${SECRET}"`),
+      {},
+      "wadi.toml:6: models[0].upstream.api_key_env must be the name of an environment variable",
+    ],
+    [
+      upstream(`api_key_env = "${SECRET}"`),
+      {},
+      "wadi.toml:6: models[0].upstream.api_key_env names an environment variable that is not set",
+    ],
+    [
+      upstream('api_key_env = "EMPTY"'),
+      { EMPTY: "" },
+      "wadi.toml:6: models[0].upstream.api_key_env names an environment variable that is not set",
+    ],
+    [
+      upstream('api_key_env = "KEY"'),
+      { KEY: `${SECRET}\n${SECRET}` },
+      "wadi.toml:6: models[0].upstream.api_key_env names a place that holds no key" +
+        " in one line of ASCII",
+    ],
+    [
+      upstream('api_key_env = "constructor"'),
+      {},
+      "wadi.toml:6: models[0].upstream.api_key_env names an environment variable that is not set",
+    ],
+    [
+      upstream(`api_key_file = "/no/${SECRET}"`),
+      {},
+      "wadi.toml:6: models[0].upstream.api_key_file names a file that cannot be read",
+    ],
+    [
+      upstream(`api_key = "${SECRET}"`),
+      {},
+      'wadi.toml:6: unknown setting "models[0].upstream.api_key" for kind "openai"',
+    ],
+    [
+      upstream(`headers = { Authorization = "Bearer ${SECRET}" }`),
+      {},
+      "wadi.toml:6: models[0].upstream.headers.Authorization cannot be set" +
+        "; use api_key_env or api_key_file",
+    ],
+    [
+      upstream(`headers = { x = "${SECRET}\\n" }`),
+      {},
+      "wadi.toml:6: models[0].upstream.headers.x must be one line of text",
+    ],
+    [
+      urls(`["${withPassword}"]`),
+      {},
+      "wadi.toml:5: models[0].upstream.urls[0]" +
+        " must be an http or https URL without user, query or fragment",
+    ],
+    [
+      urls(`"${withPassword}"`),
+      {},
+      "wadi.toml:5: models[0].upstream.urls must be a list, but is text",
+    ],
+    [
+      `[server]\nhost = "${withPassword}"`,
+      {},
+      "wadi.toml:2: server.host must be a host name or an address without a port, but is text",
+    ],
+    [
+      `[server]\ndatabase = "mysql://root:${SECRET}@h"`,
+      {},
+      'wadi.toml:2: server.database must be empty or a "postgres://…" address',
+    ],
+    [
+      '[server]\ndatabase_env = "DB"',
+      { DB: `mysql://root:${SECRET}@h` },
+      "wadi.toml:2: server.database_env names an environment variable" +
+        ' that holds no "postgres://…" address',
+    ],
+    [
+      '[server]\ndatabase_env = "DB"',
+      {},
+      "wadi.toml:2: server.database_env names an environment variable that is not set",
+    ],
+    [
+      '[server]\nmetrics_token_env = "TOKEN"',
+      {},
+      "wadi.toml:2: server.metrics_token_env names an environment variable that is not set",
+    ],
+    [
+      '[server]\nmetrics_token_env = "TOKEN"',
+      { TOKEN: `${SECRET} in words` },
+      "wadi.toml:2: server.metrics_token_env names a variable that holds no word of ASCII",
+    ],
+    [
+      "",
+      { WADI_SERVER__DATABASE: SECRET },
+      'WADI_SERVER__DATABASE must be empty or a "postgres://…" address',
+    ],
+    ["", { WADI_SERVER__PASSWORD: SECRET }, "WADI_SERVER__PASSWORD is the variable of no setting"],
+    [
+      `[server]\ndatabase = postgres://root:${SECRET}@h`,
+      {},
+      "wadi.toml:2: not valid TOML at server.database: invalid value",
+    ],
+  ])("%#", (text, env, message) => {
+    expect(message).not.toContain(SECRET);
+    expect(refusalOf(text, env)).toBe(message);
+  });
+});
+
+describe("hostile texts", () => {
+  test.each([
+    ["__proto__ = 1", 'wadi.toml:1: unknown setting "__proto__"'],
+    ["[__proto__]\nport = 1", 'wadi.toml:1: unknown setting "__proto__"'],
+    ["[server.__proto__]\nport = 1", 'wadi.toml:1: unknown setting "server.__proto__"'],
+    ["[constructor.prototype]\nx = 1", 'wadi.toml:1: unknown setting "constructor"'],
+    [
+      '[[models]]\nid = "a"\nupstream = { "__proto__" = { kind = "stub" } }',
+      'wadi.toml:3: models[0].upstream.kind is required: "openai" or "stub"',
+    ],
+    ['"\\U00000070ort" = 1', 'wadi.toml: unknown setting "port"; did you mean "server.port"?'],
+    [`${"k".repeat(5_000)} = 1`, `wadi.toml:1: unknown setting "${"k".repeat(64)}…"`],
+    [`${"a.".repeat(50_000)}b = 1`, 'wadi.toml:1: unknown setting "a"'],
+    [`a = ${"[".repeat(500)}${"]".repeat(500)}`, 'wadi.toml:1: unknown setting "a"'],
+    [
+      `a = ${"{a=".repeat(100_000)}`,
+      `wadi.toml:1: not valid TOML at ${"a.".repeat(17)}a` +
+        `: document contains excessively nested structures. aborting.`,
+    ],
+    [`#${"x".repeat(1_048_576)}`, "wadi.toml is larger than 1 MB"],
+    [`#${"é".repeat(524_288)}`, "wadi.toml is larger than 1 MB"],
+  ])("%#", (text, message) => {
+    expect(refusalOf(text)).toBe(message);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+});
+
+describe("a file that cannot be read", () => {
+  const folder = () => mkdtempSync(join(tmpdir(), "wadi-settings-"));
+  const load = (file: string) => () => loadSettings({ file, must_exist: true, env: {}, flags: {} });
+
+  test("says that it does not exist", () => {
+    expect(load("/no/such/wadi.toml")).toThrow(
+      new SettingsError("/no/such/wadi.toml does not exist: correct --config, or write the file"),
+    );
+  });
+
+  test("says that it is no file, is too large or is no text", () => {
+    const place = folder();
+    try {
+      expect(load(place)).toThrow(new SettingsError(`${place} cannot be read (EISDIR)`));
+      const file = join(place, "wadi.toml");
+      writeFileSync(file, " ".repeat(1_048_577));
+      expect(load(file)).toThrow(new SettingsError(`${file} is larger than 1 MB`));
+      writeFileSync(file, " ".repeat(1_048_576));
+      expect(load(file)).not.toThrow();
+      writeFileSync(file, Uint8Array.of(0x61, 0x3d, 0xff));
+      expect(load(file)).toThrow(new SettingsError(`${file} is not UTF-8 text`));
+    } finally {
+      rmSync(place, { recursive: true });
+    }
+  });
+});

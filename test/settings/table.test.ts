@@ -1,0 +1,161 @@
+// The table of settings: each says all that its documentation and its checks are made from.
+import { describe, expect, test } from "bun:test";
+import { type Field, listFields } from "../../src/settings/field.ts";
+import { FORMATS } from "../../src/settings/formats.ts";
+import { Table } from "../../src/settings/table.ts";
+
+type Described = Field & { description?: string };
+
+/** Every field with its path; `[]` is an element, `*` a name that the operator chooses. */
+function listAll(field: Described, path: string): [string, Described][] {
+  const variants = (field.anyOf ?? []).filter((one) => one.type !== "null");
+  if (variants.length > 0) {
+    // What may be left out says so, and what it is, in one description around it.
+    return variants.flatMap((one) => listAll({ description: field.description, ...one }, path));
+  }
+  return [
+    [path, field],
+    ...Object.entries(field.properties ?? {}).flatMap(([name, one]) =>
+      listAll(one, `${path}.${name}`),
+    ),
+    ...Object.values(field.patternProperties ?? {}).flatMap((one) => listAll(one, `${path}.*`)),
+    ...(field.items ? listAll(field.items, `${path}[]`) : []),
+  ];
+}
+
+const ALL = listAll(Table, "").slice(1);
+
+describe("every setting", () => {
+  test("has a description", () => {
+    const bare = ALL.filter(([, field]) => !field.description);
+    expect(bare.map(([path]) => path)).toEqual([]);
+  });
+
+  test("has a default, save those without which a model means nothing", () => {
+    const required = ALL.flatMap(([path, field]) =>
+      Object.entries(field.properties ?? {})
+        .filter(([, one]) => !("default" in one))
+        .map(([name]) => `${path}.${name}`),
+    );
+    expect(required).toEqual([
+      ".models[].id",
+      ".models[].upstream",
+      ".models[].price.prompt",
+      ".models[].price.completion",
+      ".models[].upstream.kind",
+      ".models[].upstream.urls",
+      ".models[].upstream.start.health",
+      ".models[].upstream.kind",
+    ]);
+  });
+
+  test("has bounds where it is a number or a duration", () => {
+    for (const [path, field] of ALL) {
+      const isNumber = !field.enum && (field.type === "integer" || field.type === "number");
+      if (isNumber) expect([path, typeof field.minimum]).toEqual([path, "number"]);
+      if (isNumber || field.format === "duration") {
+        expect([path, typeof field.maximum]).toEqual([path, "number"]);
+      }
+    }
+  });
+
+  test("has a format that exists", () => {
+    const formats = ALL.map(([, field]) => field.format).filter((format) => format !== undefined);
+    expect(formats.filter((format) => !(format in FORMATS))).toEqual([]);
+    expect(Object.keys(FORMATS).filter((format) => !formats.includes(format))).toEqual([]);
+  });
+});
+
+test("every setting outside of models says whether a reload takes it over", () => {
+  const fields = listFields(Table);
+  expect(fields.filter(([, { reloads }]) => reloads === undefined)).toEqual([]);
+  const waiting = fields.filter(([, { reloads }]) => !reloads).map(([path]) => path);
+  expect(waiting).toEqual([
+    "server.host",
+    "server.port",
+    "server.data",
+    "server.database",
+    "server.database_env",
+    "server.secrets_key_file",
+    "server.metrics_token_env",
+    "server.trusted_proxies",
+    "service.alias",
+    "service.chat_status",
+  ]);
+});
+
+test("the settings with one place in the file are those that a variable can override", () => {
+  expect(listFields(Table).map(([path]) => path)).toEqual([
+    "server.host",
+    "server.port",
+    "server.data",
+    "server.database",
+    "server.database_env",
+    "server.secrets_key_file",
+    "server.metrics_token_env",
+    "server.trusted_proxies",
+    "server.connections_per_address",
+    "server.reserved_descriptors",
+    "server.cors_origins",
+    "server.public_url",
+    "server.stop_timeout",
+    "service.alias",
+    "service.default_model",
+    "service.operator",
+    "service.changelog_url",
+    "service.chat_status",
+    "limits.requests_per_minute",
+    "limits.active_runs",
+    "limits.daily_runs",
+    "limits.concurrent_runs",
+    "limits.tools",
+    "limits.connections",
+    "limits.triggers",
+    "limits.endpoints",
+    "limits.waiting_deliveries",
+    "limits.agents",
+    "limits.versions",
+    "limits.stored_bytes",
+    "limits.free_disk_bytes",
+    "limits.hook_requests_per_minute",
+    "limits.address_requests_per_minute",
+    "retention.runs",
+    "retention.events",
+    "retention.request_log",
+    "agents.open",
+    "agents.enforce_scope",
+    "agents.http_tools",
+    "agents.triggers",
+    "agents.webhooks",
+    "agents.tool_prices",
+    "egress.allow",
+    "think.attempts",
+    "think.attempts_more",
+    "embeddings.kind",
+    "embeddings.urls",
+    "embeddings.model",
+    "embeddings.api_key_env",
+    "embeddings.api_key_file",
+    "embeddings.headers",
+    "embeddings.price",
+    "embeddings.max_batch",
+    "embeddings.health",
+    "embeddings.health_every",
+    "embeddings.connect_timeout",
+    "embeddings.timeout",
+    "embeddings.max_concurrent",
+    "embeddings.max_queued",
+    "embeddings.requests_per_minute",
+    "search.kind",
+    "search.url",
+    "search.folder",
+    "search.api_key_env",
+    "search.api_key_file",
+    "search.headers",
+    "search.connect_timeout",
+    "search.timeout",
+    "search.max_concurrent",
+    "search.max_queued",
+    "search.requests_per_minute",
+  ]);
+});

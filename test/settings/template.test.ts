@@ -1,0 +1,103 @@
+// The file that `wadi init` writes: it holds as it is, and it holds with every setting in force.
+import { expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { defaultSettings, readSettings, writeTemplate } from "../../src/settings/index.ts";
+import { Model, OpenaiUpstream, StubUpstream } from "../../src/settings/model-table.ts";
+import { Table } from "../../src/settings/table.ts";
+
+const template = writeTemplate();
+const read = (text: string) => readSettings(text, "wadi.toml", {}, {});
+/** Settings stand right behind the "#", words behind a space. */
+const uncomment = (text: string) => text.replaceAll(/^#(?=\S)/gm, "");
+
+test("as it is written it says what holds without a file", () => {
+  expect(read(template)).toEqual(defaultSettings());
+});
+
+test("with every line uncommented it holds as well, and changes nothing but models and prices", () => {
+  const { models, ...rest } = read(uncomment(template));
+  const { models: _, service, ...defaults } = defaultSettings();
+  const expected = {
+    ...defaults,
+    service: { ...service, default_model: "my-model" },
+    // Beside named models nothing stands in for them.
+    embeddings: { ...defaults.embeddings, kind: "off", price: 100_000 },
+    search: { ...defaults.search, kind: "off" },
+  };
+  expect(rest).toEqual(expected as typeof rest);
+  expect(models.map(({ upstream }) => upstream.kind)).toEqual(["openai", "openai", "stub"]);
+});
+
+test("each setting of a table stands in that table, and an example behind its announcement", () => {
+  for (const [name, table] of Object.entries(Table.properties)) {
+    if (name === "models") continue;
+    const from = template.indexOf(`\n[${name}]`);
+    const block = template.slice(from, template.indexOf("\n\n", from));
+    for (const setting of Object.keys(table.properties)) {
+      expect([name, block.split("\n").some((line) => line.startsWith(`#${setting} = `))]).toEqual([
+        name,
+        true,
+      ]);
+    }
+  }
+  expect(template.replaceAll("\n# ", " ")).not.toMatch(/For example:\n(?!#\S)/);
+});
+
+test("its first block alone serves a model that needs no grant", () => {
+  const start = template.indexOf("#[[models]]");
+  const end = template.indexOf("\n\n", start);
+  const { models } = read(
+    template.slice(0, start) + uncomment(template.slice(start, end)) + template.slice(end),
+  );
+  expect(models).toMatchObject([
+    { id: "my-model", self_hosted: true, upstream: { model: "my-model" } },
+  ]);
+});
+
+test("every setting of the table stands in it, with its words, on lines that a screen holds", () => {
+  const lines = template.split("\n");
+  const tables = [Model, OpenaiUpstream, StubUpstream, ...Object.values(Table.properties)];
+  const fields = tables.flatMap((table) => Object.entries(table.properties ?? {}));
+  for (const [name, field] of fields as [string, { description: string }][]) {
+    if (name === "upstream") continue;
+    const isIt = (line: string) => line.startsWith(`#${name} = `) || line.endsWith(`.${name}]`);
+    expect([name, lines.some(isIt)]).toEqual([name, true]);
+    expect(template.replaceAll("\n# ", " ")).toContain(field.description);
+  }
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+});
+
+test("a table inside another stands behind it, with its own header; one with an example on a line", () => {
+  const word = (fallback: string) =>
+    Type.String({ description: "A word.", default: fallback, maxLength: 9 });
+  const inner = Type.Object({ b: word("x") }, { description: "Left out." });
+  const some = { description: "May be left out.", default: null };
+  const tls = Type.Object({ cert: word("") }, { description: "Both or neither.", default: {} });
+  const limit = Type.Union([inner, Type.Null()], { ...some, example: { b: "y" } });
+  const start = Type.Union([inner, Type.Null()], some);
+  const fields = { tls, limit, start, port: word("z") };
+  const table = Type.Object({
+    ...Table.properties,
+    server: Type.Object(fields, { description: "Where it listens.", default: {} }),
+  });
+  const written = writeTemplate(table);
+  const from = written.indexOf("# Where it listens.");
+  expect(written.slice(from, written.indexOf("# What callers see"))).toBe(`# Where it listens.
+[server]
+# May be left out. For example:
+#limit = { b = "y" }
+# A word.
+#port = "z"
+
+# Both or neither.
+#[server.tls]
+# A word.
+#cert = ""
+
+# May be left out.
+#[server.start]
+# A word.
+#b = "x"
+
+`);
+});

@@ -1,0 +1,61 @@
+// README.md and the pages of src/docs/ as tests read them: their texts and fenced blocks.
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+const root = join(import.meta.dir, "../..");
+
+export interface Block {
+  language: string;
+  text: string;
+}
+
+export interface Document {
+  /** `README`, or the name of the topic. */
+  name: string;
+  text: string;
+  blocks: readonly Block[];
+}
+
+function readDocument(path: string): Document {
+  const text = readFileSync(path, "utf8");
+  const found = text.matchAll(/^```(\w*)\n(.+?)\n```$/gms);
+  const blocks = [...found].map(([, language = "", block = ""]) => ({ language, text: block }));
+  return { name: basename(path, ".md"), text, blocks };
+}
+
+export const readme = readDocument(join(root, "README.md"));
+
+export const pages = readdirSync(join(root, "src/docs"))
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => readDocument(join(root, "src/docs", name)));
+
+export function findPage(name: string): Document {
+  return pages.find((one) => one.name === name)!;
+}
+
+/** Returns the first fenced block behind a text of a document. */
+export function readBlock({ text }: Document, after: string): string {
+  const start = text.indexOf("```", text.indexOf(after));
+  const from = text.indexOf("\n", start) + 1;
+  return text.slice(from, text.indexOf("\n```", from));
+}
+
+/** Returns the shell blocks below a heading of level two. */
+export function readCommands({ text }: Document, heading: string): string[] {
+  const start = text.indexOf(`## ${heading}\n`);
+  const end = text.indexOf("\n## ", start);
+  const chapter = text.slice(start, end === -1 ? undefined : end);
+  return [...chapter.matchAll(/^```sh\n(.+?)\n```$/gms)].map(([, block]) => block!);
+}
+
+/** Says whether a line is the shown one, which leaves something out at each `…`. */
+export function isShown(line: string, shown: string): boolean {
+  const pieces = shown.split("…");
+  let at = 0;
+  const isThere = pieces.every((piece, i) => {
+    const found = i === 0 ? (line.startsWith(piece) ? 0 : -1) : line.indexOf(piece, at);
+    at = found + piece.length;
+    return found !== -1;
+  });
+  return isThere && (shown.endsWith("…") || line.endsWith(pieces.at(-1)!));
+}

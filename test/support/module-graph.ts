@@ -1,0 +1,124 @@
+// Reads the modules of src/ with their imports, and writes the graph and the import table.
+
+import { dirname, join, normalize } from "node:path/posix";
+import { type Layers, lineAt, readLayers } from "../../scripts/source.ts";
+
+export interface Import {
+  /** A file of this repository from the repository's root (`src/app.ts`), or a package's name. */
+  target: string;
+  /** What is taken, as written between `import` and `from`. */
+  clause: string;
+  isRelative: boolean;
+  line: number;
+  isTypeOnly: boolean;
+}
+
+export interface SourceFile extends Layers {
+  /** From the repository's root, with forward slashes. */
+  path: string;
+  text: string;
+  imports: Import[];
+}
+
+export type ModuleGraph = ReadonlyMap<string, SourceFile>;
+
+const root = join(import.meta.dir.replaceAll("\\", "/"), "../..");
+
+const importForms = [
+  /\b(?:import|export)\b(?<clause>[\w$\s{},*]*?)\bfrom\s*["'](?<name> *)["']/dg,
+  /\bimport\s*(?<clause>)["'](?<name> *)["']/dg,
+  /\bimport\s*\(\s*(?<clause>)["'](?<name> *)["']/dg,
+];
+
+/** Import names come from the text, because the code layer has blank strings. */
+const readSource = (path: string, text: string): SourceFile => {
+  const layers = readLayers(text);
+  const imports = importForms.flatMap((form) =>
+    [...layers.code.matchAll(form)].map((found): Import => {
+      const [from, to] = found.indices?.groups?.name ?? [0, 0];
+      const name = text.slice(from, to);
+      const clause = found.groups?.clause ?? "";
+      return {
+        target: name.startsWith(".") ? normalize(join(dirname(path), name)) : name,
+        clause,
+        isRelative: name.startsWith("."),
+        line: lineAt(text, from),
+        isTypeOnly: /^\s*type\b(?!\s*,|\s*$)/.test(clause),
+      };
+    }),
+  );
+  return { path, text, imports, ...layers };
+};
+
+/** Builds a graph from texts by path; the examples of the rules are small ones. */
+export const buildGraph = (texts: Record<string, string>): ModuleGraph =>
+  new Map(Object.entries(texts).map(([path, text]) => [path, readSource(path, text)]));
+
+/** Reads every file of src/ from the disk, in the order of their paths. */
+export const readGraph = async (): Promise<ModuleGraph> => {
+  const paths = [...new Bun.Glob("src/**/*.{ts,tsx}").scanSync({ cwd: root })];
+  const texts: Record<string, string> = {};
+  for (const path of paths.map((path) => path.replaceAll("\\", "/")).sort()) {
+    texts[path] = await Bun.file(join(root, path)).text();
+  }
+  return buildGraph(texts);
+};
+
+/** The module of a file; a file directly in src/ is a module of its own. */
+export const moduleOf = (path: string): string => {
+  const [, module = "", inside] = path.split("/");
+  return inside === undefined ? module.replace(/\.tsx?$/, "") : module;
+};
+
+/** A Mermaid drawing: the modules in the given order, an arrow for every import between two. */
+export const drawGraph = (graph: ModuleGraph, order: readonly string[]): string => {
+  const imports = listImports(graph);
+  const modules = order.filter((module) => imports.has(module));
+  const arrows = modules.flatMap((module) =>
+    modules
+      .filter((other) => other !== module && imports.get(module)!.has(other))
+      .map((other) => `  ${module} --> ${other}`),
+  );
+  const nodes = modules.map((module) => `  ${module}`);
+  return ["```mermaid", "flowchart TD", ...nodes, ...arrows, "```"].join("\n");
+};
+
+/** The import law as a Markdown table. */
+export const writeImportTable = (mayImport: Readonly<Record<string, readonly string[]>>): string =>
+  [
+    "| module | may import |",
+    "|---|---|",
+    ...Object.entries(mayImport).map(([module, others]) =>
+      `| `.concat("`", module, "` | ", others.join(", ") || "nothing", " |"),
+    ),
+  ].join("\n");
+
+function listImports(graph: ModuleGraph): Map<string, Set<string>> {
+  const modules = new Map<string, Set<string>>();
+  for (const file of graph.values()) {
+    const module = moduleOf(file.path);
+    const known = modules.get(module) ?? new Set<string>();
+    modules.set(module, known);
+    for (const { target } of file.imports)
+      if (target.startsWith("src/")) known.add(moduleOf(target));
+  }
+  return modules;
+}
+
+const map = join(root, "src/README.md");
+const frameOf = (name: string) =>
+  new RegExp(`(<!-- ${name} -->\\n)([\\s\\S]*?)(<!-- /${name} -->)`);
+
+/** The generated part of src/README.md between the comments of this name. */
+export const readSection = async (name: string): Promise<string | undefined> =>
+  frameOf(name)
+    .exec(await Bun.file(map).text())?.[2]
+    ?.trim();
+
+export const writeSection = async (name: string, content: string): Promise<void> => {
+  const text = await Bun.file(map).text();
+  await Bun.write(
+    map,
+    text.replace(frameOf(name), (_, open, __, close) => `${open}${content}\n${close}`),
+  );
+};

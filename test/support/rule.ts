@@ -1,0 +1,23 @@
+// An architecture rule of src/: which files it checks, and the examples that prove it works.
+
+import { lineAt } from "../../scripts/source.ts";
+import type { ModuleGraph, SourceFile } from "./module-graph.ts";
+
+/** A place that breaks a rule, and how. */
+export type Breach = [line: number, says: string];
+
+export interface Rule {
+  says: string;
+  check(file: SourceFile, graph: ModuleGraph): Breach[];
+  /** Trees that break the rule, so that it cannot hold by finding nothing. */
+  refuses: Record<string, string>[];
+  /** Trees that come close to breaking the rule and keep it. */
+  allows?: Record<string, string>[];
+}
+
+/** The places where a pattern matches in the code of a file. */
+export const find = (file: SourceFile, pattern: RegExp, says: string): Breach[] =>
+  [...file.code.matchAll(new RegExp(pattern, "g"))].map(({ index }) => [
+    lineAt(file.code, index),
+    says,
+  ]);

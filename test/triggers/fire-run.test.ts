@@ -1,0 +1,129 @@
+// What a fire is prepared with, and what is said of the run that may not start.
+import { expect, test } from "bun:test";
+import type { Caller } from "../../src/access/index.ts";
+import type { RunRequest } from "../../src/agents/index.ts";
+import { apiError, type ErrorCode } from "../../src/platform/errors.ts";
+import { createFireRun, type FireRunOptions } from "../../src/triggers/fire-run.ts";
+import type { DueInstant, Fired, FireInput } from "../../src/triggers/store/fire.ts";
+import type { FoundTrigger } from "../../src/triggers/trigger.ts";
+import { createManualClock } from "../support/clock.ts";
+import { failureOf } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { BEGIN, makeAdmission } from "../support/runs.ts";
+import { makeTrigger } from "../support/triggers.ts";
+
+const CALLER = { account_id: "a-1", key_id: "k-1" } as Caller;
+const trigger = makeTrigger("t-1");
+const found: FoundTrigger = { ...trigger, agent_archived_at: null };
+const instant: DueInstant = {
+  ...{ due_at: BEGIN, scheduled_at: BEGIN, next_fire_at: null, missed_count: 0, is_missed: false },
+  seen: { cron: "* * * * *", time_zone: "UTC" },
+};
+
+interface TrialOptions extends Partial<Pick<FireRunOptions, "findCaller" | "prepareRun">> {
+  /** What the store says in turn; behind the last, that the trigger is another by now. */
+  answers?: readonly Fired[];
+  /** As it is found then. */
+  find?(): FoundTrigger | undefined;
+}
+
+function openTrial({ answers = [], find = () => found, ...more }: TrialOptions = {}) {
+  const firings: FireInput[] = [];
+  const wishes: RunRequest[] = [];
+  const clock = createManualClock(BEGIN + 7);
+  const fire = createFireRun({
+    triggers: {
+      async fire(firing) {
+        firings.push(firing);
+        return answers[firings.length - 1] ?? { kind: "changed" };
+      },
+      find: async () => find(),
+      isHeld: async () => false,
+    },
+    findCaller: async () => CALLER,
+    async prepareRun(_caller, _agent_id, wish) {
+      wishes.push(wish);
+      return makeAdmission("r-1");
+    },
+    ...{ clock, ids: createSeededIds(1) },
+    ...more,
+  });
+  return { fire, firings, wishes };
+}
+const answers: Fired[] = Array.from({ length: 4 }, () => ({ kind: "gone" }));
+
+test.each([
+  ["agent_not_found", "agent"],
+  ["agent_version_not_found", "agent"],
+  ["agent_archived", "agent"],
+  ["model_not_permitted", "model"],
+  ["model_not_found", "model"],
+  ["permission_denied", "key"],
+] as const)(
+  "agents.states.p12: %s is refused, and pauses because of the %s",
+  async (code, type) => {
+    const prepareRun = async () => {
+      throw apiError(code, { message: "No." });
+    };
+    const { fire, firings } = openTrial({ prepareRun, answers });
+    await fire({ trigger, source: "cron", instant });
+    const error = { code, message: "No." };
+    const pause = { type, ...error, at: new Date(BEGIN + 7).toISOString() };
+    expect(firings[0]!.prepared).toEqual({ ok: false, outcome: "refused", error, pause });
+  },
+);
+
+test.each([
+  ["agent_held", "held"],
+  ["no_model_available", "failed"],
+] as const)("%s is %s, and pauses nothing", async (code: ErrorCode, outcome) => {
+  const prepareRun = async () => {
+    throw apiError(code);
+  };
+  const { fire, firings } = openTrial({ prepareRun, answers });
+  await fire({ trigger, source: "cron", instant });
+  const { message } = apiError(code);
+  const prepared = { ok: false, outcome, error: { code, message }, pause: null };
+  expect(firings[0]!.prepared).toMatchObject(prepared);
+});
+
+test("what would refuse a missed instant now is not asked", async () => {
+  const { fire, firings, wishes } = openTrial({ findCaller: async () => undefined, answers });
+  await fire({ trigger, source: "cron", instant: { ...instant, is_missed: true } });
+  const prepared = { ok: false, outcome: "missed", error: null, pause: null } as const;
+  expect([firings[0]!.prepared, wishes]).toEqual([prepared, []]);
+});
+
+test("a run without words of its trigger's own is told what fired when", async () => {
+  const { fire, wishes } = openTrial({ answers });
+  const own = { ...trigger, input: { message: "Go." } };
+  await fire({ trigger, source: "cron", instant });
+  await fire({ trigger, source: "manual", fired_by_key_id: "k-2" });
+  await fire({ trigger, source: "webhook", webhook_id: "m-1", hook: null });
+  await fire({ trigger: own, source: "cron", instant });
+  const says = (ms: number) =>
+    `The trigger "${trigger.name}" fired at ${new Date(BEGIN + ms).toISOString()}`;
+  expect(wishes.map(({ message }) => message)).toEqual([
+    `${says(0)}.`,
+    `${says(7)}.`,
+    `${says(7)} by the request that stands before this.`,
+    "Go.",
+  ]);
+  // A body may be the JSON value null; without one there is none.
+  expect(wishes.map((wish) => "hook" in wish)).toEqual([false, false, true, false]);
+});
+
+test("who is changed each time is tried a few times, and one that has gone no more", async () => {
+  const changing = openTrial();
+  expect(await failureOf(changing.fire({ trigger, source: "manual" }))).toMatchObject({
+    message: "a trigger was changed each time that it was to fire",
+  });
+  expect(changing.firings).toHaveLength(5);
+  expect(new Set(changing.firings.map(({ fire_id }) => fire_id)).size).toBe(5);
+
+  const key_id = "k-9";
+  const finds = [{ ...found, key_id }, undefined];
+  const leaving = openTrial({ find: () => finds.shift() });
+  expect(await leaving.fire({ trigger, source: "manual" })).toEqual({ kind: "gone" });
+  expect(leaving.firings.map(({ judged }) => judged.key_id)).toEqual(["k-1", key_id]);
+});

@@ -1,0 +1,236 @@
+// A database that fails, processes that stop, die, or are held for dead: nothing is lost, no place
+// either.
+import { afterEach, describe, expect, test } from "bun:test";
+import { createDeath } from "./death.ts";
+import { fail, hang, reply, type Store, type Trial } from "./trial.ts";
+import { createTrials } from "./trials.ts";
+
+const { open, closeAll } = createTrials();
+afterEach(closeAll);
+
+const SECOND_MS = 1_000;
+
+const statuses = async ({ deliveries }: Trial) => (await deliveries()).map(({ status }) => status);
+/** Of each: whether it ever arrived. */
+const judge = async (trials: readonly Trial[], events: readonly string[]) => {
+  const arrived = new Set(trials.flatMap(({ sent }) => sent.map(({ id }) => id)));
+  expect(arrived).toEqual(new Set(events));
+  for (const trial of trials) expect(trial.worker.stats().sending).toBe(0);
+  const [{ pending_deliveries, counted } = { pending_deliveries: 0, counted: 0 }] =
+    await trials[0]!.outside.count();
+  expect([pending_deliveries, counted]).toEqual([0, 0]);
+};
+
+describe("a database that fails", () => {
+  /** Fails so often before it does what it is asked. */
+  const failing =
+    (method: keyof Store, times: number) =>
+    (store: Store): Store => {
+      let left = times;
+      const act = store[method] as (...given: unknown[]) => Promise<unknown>;
+      const wrapped = async (...given: unknown[]) => {
+        if (left-- > 0) throw new Error("the disk is full");
+        return act(...given);
+      };
+      return { ...store, [method]: wrapped };
+    };
+
+  test.each(["settle", "claim", "fanOut", "listWaiting", "findWaiting"] as const)(
+    "where it cannot %s does so later",
+    async (method) => {
+      const trial = await open(undefined, { wrap: failing(method, 3) });
+      await trial.listen();
+      const events = await trial.happen(30);
+      await trial.pass(10 * SECOND_MS);
+      expect(await statuses(trial)).toEqual(Array(30).fill("delivered"));
+      expect(trial.sent).toHaveLength(30);
+      await judge([trial], events);
+      expect(trial.lines.filter((line) => line.includes("webhook")).length).toBeGreaterThan(0);
+    },
+  );
+
+  test("where nothing can be written for long ends the sending, until it can", async () => {
+    let isFull = true;
+    const settle: Store["settle"] = async () => {
+      throw new Error("the disk is full");
+    };
+    const wrap = (store: Store): Store => ({
+      ...store,
+      settle: (...given) => (isFull ? settle : store.settle)(...given),
+    });
+    const trial = await open(undefined, { wrap });
+    await trial.listen();
+    const events = await trial.happen(900);
+    await trial.pass(10 * SECOND_MS);
+    expect(trial.sent.length).toBeWithin(512, 700);
+    isFull = false;
+    await trial.pass(30 * SECOND_MS);
+    await judge([trial], events);
+    expect(trial.sent).toHaveLength(900);
+  });
+
+  test("where it cannot be read uses no attempt up", async () => {
+    const trial = await open(undefined, { wrap: failing("findSending", 1) });
+    await trial.listen();
+    const events = await trial.happen(3);
+    expect(trial.sent).toEqual([]);
+    await trial.pass(62 * SECOND_MS);
+    await judge([trial], events);
+    expect((await trial.deliveries()).map(({ attempt_count }) => attempt_count)).toEqual([1, 1, 1]);
+  });
+
+  test("where it cannot disable an endpoint does so at its next failure", async () => {
+    const trial = await open(() => reply(410), { wrap: failing("disable", 1) });
+    const { id } = await trial.listen();
+    await trial.happen();
+    expect(await trial.store.find(id)).toMatchObject({ status: "enabled" });
+    await trial.pass(122 * SECOND_MS);
+    expect(trial.sent).toHaveLength(2);
+    expect(await trial.store.find(id)).toMatchObject({ disabled_reason: "gone" });
+    expect(await statuses(trial)).toEqual(["cancelled"]);
+  });
+
+  test("holds nobody else up with one result that can never be written", async () => {
+    let poison: string | undefined;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      async settle(all, now) {
+        if (all.some(({ deliveryId }) => deliveryId === poison)) throw new Error("never");
+        return store.settle(all, now);
+      },
+      async claim(...given) {
+        const taken = await store.claim(...given);
+        poison ??= taken[0]?.rows[0]?.id;
+        return taken;
+      },
+    });
+    const trial = await open(undefined, { wrap });
+    await trial.listen();
+    await trial.happen(100);
+    await trial.pass(60 * SECOND_MS);
+    const left = (await trial.deliveries()).filter(({ status }) => status !== "delivered");
+    expect(left.map(({ id }) => id)).toEqual([poison!]);
+  });
+});
+
+describe("a stop", () => {
+  test("lets what is under way end, and gives back what has not begun", async () => {
+    const trial = await open((sent, nth) => (nth > 3 ? hang(trial.clock, sent) : reply()));
+    await trial.listen();
+    await trial.happen(30);
+    const begun = trial.sent.length;
+    expect(begun).toBeLessThan(30);
+    await trial.stop(20 * SECOND_MS);
+    expect(trial.sent).toHaveLength(begun);
+    const deliveries = await trial.deliveries();
+    expect(deliveries.filter(({ epoch }) => epoch > 0)).toEqual([]);
+    expect((await trial.attempts()).filter(({ error }) => error !== null)).toHaveLength(begun - 3);
+    await trial.happen();
+    expect(trial.sent).toHaveLength(begun);
+  });
+
+  test("gives up what does not end in time, and the next start sends it again", async () => {
+    const trial = await open((sent) => hang(trial.clock, sent));
+    await trial.listen();
+    const events = await trial.happen(3);
+    await trial.stop(5 * SECOND_MS);
+    expect(trial.sent[0]!.signal.aborted).toBe(true);
+    for (const delivery of await trial.deliveries()) {
+      expect(delivery).toMatchObject({ status: "pending", attempt_count: 0, tries: 0, epoch: 0 });
+    }
+    const next = await open();
+    await judge([next], events);
+    expect(next.sent[0]!.id).toBe(trial.sent[0]!.id);
+  });
+});
+
+describe("a process that died", () => {
+  test("alone: at the next start what it had is sent", async () => {
+    const death = createDeath();
+    const trial = await open((sent) => hang(trial.clock, sent), { guard: death.guard });
+    await trial.listen();
+    const events = await trial.happen(10);
+    death.die();
+    expect((await trial.deliveries()).filter(({ epoch }) => epoch === 1).length).toBeGreaterThan(0);
+    const next = await open();
+    await judge([next], events);
+    expect(await statuses(next)).toEqual(Array(10).fill("delivered"));
+  });
+
+  test("among others: what it had is sent when it has been silent for ten seconds", async () => {
+    const death = createDeath();
+    const trial = await open((sent) => hang(trial.clock, sent), {
+      ...{ guard: death.guard, isShared: true },
+    });
+    await trial.listen();
+    const next = await open(undefined, { isShared: true });
+    const [first] = await trial.happen();
+    death.die();
+    const others = await trial.happen(5);
+    await next.pass(4 * SECOND_MS);
+    expect(next.sent.map(({ id }) => id)).not.toContain(first!);
+    await next.pass(12 * SECOND_MS);
+    await judge([next], [first!, ...others]);
+  });
+});
+
+test("two processes send each delivery once", async () => {
+  const trials = [
+    await open(undefined, { isShared: true }),
+    await open(undefined, { isShared: true }),
+  ];
+  await trials[0]!.listen();
+  await trials[0]!.listen("https://two.example.com/");
+  const events = await trials[0]!.happen(100);
+  await judge(trials, events);
+  const sent = trials.flatMap((trial) => trial.sent.map(({ id, url }) => `${url} ${id}`));
+  expect(sent).toHaveLength(200);
+  expect(new Set(sent).size).toBe(200);
+});
+
+test("a process that others hold for dead drops what it has, and begins anew", async () => {
+  const trial = await open((sent, nth) => (nth === 1 ? hang(trial.clock, sent) : reply()), {
+    isShared: true,
+  });
+  await trial.listen();
+  const [event] = await trial.happen();
+  await trial.outside.bury(1, trial.clock.now());
+  await trial.pass(2 * SECOND_MS);
+  expect(trial.sent[0]!.signal.aborted).toBe(true);
+  expect(trial.process.epoch).toBe(2);
+  await trial.pass(2 * SECOND_MS);
+  await judge([trial], [event!]);
+  expect(trial.sent).toHaveLength(2);
+  expect(await trial.attempts()).toHaveLength(1);
+});
+
+test("what a process was given without hearing of it is taken up again", async () => {
+  let isDeaf = true;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async claim(...given) {
+      const taken = await store.claim(...given);
+      if (!isDeaf || taken.every(({ rows }) => rows.length === 0)) return taken;
+      isDeaf = false;
+      throw new Error("the connection was cut behind the commit");
+    },
+  });
+  const trial = await open(undefined, { wrap });
+  await trial.listen();
+  const events = await trial.happen(1);
+  expect(trial.sent).toEqual([]);
+  await trial.pass(6 * SECOND_MS);
+  await judge([trial], events);
+});
+
+test("an answer of the wrong kind is a failure of its own, and no other", async () => {
+  const trial = await open((_, nth) => {
+    if (nth === 1) throw new TypeError("the header webhook-id is invalid");
+    return nth === 2 ? fail("tls") : reply();
+  });
+  await trial.listen();
+  const events = await trial.happen(3);
+  await trial.pass(70 * SECOND_MS);
+  await judge([trial], events);
+  expect(trial.lines).toContain("webhooks: an attempt could not be made");
+});

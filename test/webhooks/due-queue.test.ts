@@ -1,0 +1,62 @@
+// What a process knows of endpoints: whose turn it is, who is kept in memory, who is trusted.
+import { expect, test } from "bun:test";
+import { DueQueue } from "../../src/webhooks/due-queue.ts";
+import { EndpointHealth, HEALTHS } from "../../src/webhooks/endpoint-health.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const ENDPOINTS_KEPT = 10_000;
+
+const waiting = (id: string, fields: object = {}) => ({
+  ...{ id, account_id: "a-1", failing_since: null, last_success_at: null },
+  ...{ first_due_at: null, retry_due_at: null, first_far_at: null, retry_far_at: null },
+  ...fields,
+});
+const listDue = (queue: DueQueue) =>
+  HEALTHS.flatMap((health) => [...queue.due(health)]).map(({ endpoint }) => endpoint.id);
+
+test("an endpoint that is announced again keeps its turn, and one that pauses loses it", () => {
+  const queue = new DueQueue(createManualClock());
+  for (const id of ["w-1", "w-2", "w-3"]) queue.load(waiting(id, { first_due_at: 1 }));
+  queue.announce("w-1");
+  expect(listDue(queue)).toEqual(["w-1", "w-2", "w-3"]);
+  const [first] = queue.due("new");
+  queue.pause(first!.endpoint);
+  queue.announce("w-1");
+  expect(listDue(queue)).toEqual(["w-2", "w-3"]);
+  queue.resume("w-1");
+  expect(listDue(queue)).toEqual(["w-2", "w-3", "w-1", "w-1"]);
+});
+
+test("an endpoint that is not known is read before it is due", () => {
+  const queue = new DueQueue(createManualClock());
+  queue.announce("w-1");
+  queue.resume("w-2");
+  expect(listDue(queue)).toEqual([]);
+  expect([queue.takeUnknown(), queue.takeUnknown()]).toEqual(["w-1", "w-2"]);
+  expect(queue.takeUnknown()).toBeUndefined();
+});
+
+test("endpoints for which nothing waits are dropped once there are many", () => {
+  const queue = new DueQueue(createManualClock());
+  const first = { first_due_at: 1 };
+  for (const id of ["claimed", "paused", "waiting"]) queue.load(waiting(id, first));
+  const [claimed, paused] = [...queue.due("new")];
+  claimed!.endpoint.claims = 1;
+  for (const { endpoint } of [claimed!, paused!]) endpoint.queues[0].dueAt = Infinity;
+  queue.pause(paused!.endpoint);
+  for (let n = 0; n < ENDPOINTS_KEPT; n++) queue.load(waiting(`w-${n}`));
+  for (const id of ["w-0", "claimed", "paused", "waiting"]) queue.announce(id);
+  expect([queue.takeUnknown(), queue.takeUnknown()]).toEqual(["w-0", undefined]);
+});
+
+test("the database is believed until this process has tried the endpoint", () => {
+  const health = new EndpointHealth(createManualClock());
+  expect(health.get()).toBe("new");
+  health.load({ failing_since: null, last_success_at: 5 });
+  expect(health.get()).toBe("healthy");
+  health.load({ failing_since: 7, last_success_at: 5 });
+  expect(health.get()).toBe("failing");
+  health.end(health.begin(), "delivered");
+  health.load({ failing_since: 7, last_success_at: 5 });
+  expect(health.get()).toBe("healthy");
+});

@@ -1,0 +1,68 @@
+// What the operator does with endpoints and deliveries, of whichever account.
+import { expect, test } from "bun:test";
+import { createWebhookQueries } from "../../src/webhooks/index.ts";
+import { failureOf } from "../support/database.ts";
+import { ACCOUNT, openFixture, WISH } from "./fixture.ts";
+
+const NOBODYS = "01920000-0000-7000-8000-00000000dead";
+
+test("endpoints of all accounts are listed, the newest first, and found by their ids", async () => {
+  await using fixture = await openFixture();
+  const queries = createWebhookQueries(fixture.deps);
+  const first = await fixture.endpoints.create(ACCOUNT, WISH);
+  await fixture.clock.advance(1);
+  const second = await fixture.endpoints.create("a-2", WISH);
+  expect(await queries.list(null)).toEqual([second.row, first.row]);
+  expect(await queries.list(ACCOUNT)).toEqual([first.row]);
+  expect(await queries.find(first.row.id)).toEqual(first.row);
+  expect(await queries.find(NOBODYS)).toBeUndefined();
+});
+
+test("deliveries are listed, sent again one by one, and recovered", async () => {
+  await using fixture = await openFixture();
+  const queries = createWebhookQueries(fixture.deps);
+  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  const { ids: made, clock, settings } = fixture.deps;
+  const { waiting_deliveries: waitingMax } = settings().limits;
+  for (let n = 0; n < 3; n++) {
+    await fixture.clock.advance(1);
+    const about = { id: made.uuid(), account_id: ACCOUNT, type: "run.completed" } as const;
+    await fixture.sent.tell({ ...about, at: clock.now(), data: {} });
+    const batch = { limit: 9, firstId: made.uuid(), now: clock.now(), waitingMax };
+    await fixture.store.fanOut(ACCOUNT, batch);
+  }
+  const all = { webhookId: row.id, limit: 9 };
+  const ids = (await fixture.store.listDeliveries(all)).map(({ id }) => id);
+  expect(ids).toHaveLength(3);
+  const list = async (status?: "failed", limit = 9) => {
+    const found = await queries.listDeliveries({ webhookId: row.id, status, limit });
+    return found.map(({ id }) => id);
+  };
+  expect(await list()).toEqual(ids);
+  expect(await list(undefined, 2)).toEqual(ids.slice(0, 2));
+  for (const id of ids) await fixture.sent.settle(id, "failed", fixture.clock.now());
+  expect(await list("failed")).toEqual(ids);
+  const [lost] = await queries.listDeliveries({ webhookId: row.id, status: "failed", limit: 1 });
+  expect(await queries.replay(lost!)).toMatchObject({ id: ids[0], status: "pending" });
+  const range = { since: 0, until: fixture.clock.now() };
+  expect(await queries.recover(row, range)).toBe(2);
+  expect(await list("failed")).toEqual([]);
+  expect(await queries.findDelivery(ids[1]!)).toMatchObject({ status: "pending" });
+});
+
+test("what is no longer there, or its state does not allow, is refused", async () => {
+  await using fixture = await openFixture();
+  const queries = createWebhookQueries(fixture.deps);
+  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  const delivery = await fixture.deliveries.test(row);
+  await fixture.endpoints.change(row.id, ACCOUNT, { status: "disabled" });
+  const range = { since: 0, until: fixture.clock.now() };
+  for (const [work, code] of [
+    [queries.replay({ ...delivery, webhook_id: NOBODYS }), "webhook_not_found"],
+    [queries.recover({ ...row, id: NOBODYS }, range), "webhook_not_found"],
+    [queries.replay(delivery), "endpoint_disabled"],
+    [queries.recover(row, range), "endpoint_disabled"],
+  ] as const) {
+    expect(await failureOf(work)).toMatchObject({ code });
+  }
+});

@@ -1,0 +1,57 @@
+// The scan of all that waits: page by page, and once more where it was asked for meanwhile.
+import { expect, test } from "bun:test";
+import { Recovery } from "../../src/webhooks/recovery.ts";
+import type { WaitingEndpoint } from "../../src/webhooks/store/claim.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const ENDPOINTS = 450;
+
+function open() {
+  const clock = createManualClock();
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, n) => {
+    const nothing = { first_due_at: null, retry_due_at: null, first_far_at: null };
+    const standing = { failing_since: null, last_success_at: null };
+    return { id: `w-${1_000 + n}`, account_id: "a-1", ...standing, ...nothing, retry_far_at: null };
+  }) satisfies WaitingEndpoint[];
+  const asked: string[] = [];
+  const seen: string[] = [];
+  const recovery = new Recovery({
+    deps: { clock, log: undefined as never, process: { epoch: 1, join() {} } },
+    store: {
+      async listWaiting(after, limit) {
+        asked.push(after);
+        return endpoints.filter(({ id }) => id > after).slice(0, limit);
+      },
+      pull: async () => undefined,
+      listHeld: async () => [],
+      release: async () => [],
+    },
+    queue: { load: ({ id }) => void seen.push(id), expect() {} },
+    isInHand: () => false,
+    onFound: () => undefined,
+  });
+  /** As many turns as it can take. */
+  const settle = async () => {
+    for (let turn = 0; turn < 20; turn++) await clock.advance(0);
+  };
+  return { settle, endpoints, asked, seen, recovery };
+}
+
+test("every endpoint is loaded, however many wait", async () => {
+  const { settle, endpoints, seen, recovery } = open();
+  recovery.scan();
+  await settle();
+  expect(seen).toEqual(endpoints.map(({ id }) => id));
+});
+
+test("scans that are asked for during a scan become one more", async () => {
+  const { settle, asked, recovery } = open();
+  for (let times = 0; times < 3; times++) recovery.scan();
+  await settle();
+  expect(asked.filter((after) => after === "")).toHaveLength(2);
+  recovery.scan();
+  void recovery.stop();
+  await settle();
+  expect(asked.filter((after) => after === "")).toHaveLength(3);
+  expect(asked).toHaveLength(7);
+});
