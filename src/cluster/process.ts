@@ -14,17 +14,17 @@ const DEAD_AFTER_MS = 10_000;
 
 const ENDED = "another server has taken over this data: only one may run on it; this one ends";
 
-/** A house whose rows say by a process' number who has them. */
+/** A module whose rows name the process that has claimed them. */
 export interface Claimant {
   /**
-   * Puts back what dead processes have: at the start, and at each look. `isDead` is asked with the
-   * number that stands in a row; of 0 and of this process' own number the house knows by itself.
+   * Puts back what dead processes have claimed, at the start and before each heartbeat. `isDead`
+   * judges the epoch of a row; the module itself handles 0 and its own epoch.
    */
-  takeUp(isDead: (epoch: number) => boolean): Promise<void>;
-  /** Others hold this process for dead: what it has is no longer its own. */
-  onLost(): void;
-  /** Again and again, also when nothing happens, behind what was taken up. */
-  onSign(): void;
+  reclaim(isDead: (epoch: number) => boolean): Promise<void>;
+  /** Drops all claims: other processes have declared this one dead. */
+  onEpochLost(): void;
+  /** Runs after each heartbeat, once the rows of dead processes were put back. */
+  onHeartbeat(): void;
 }
 
 /** Started before all that claim, so that it stops behind them. */
@@ -103,13 +103,13 @@ export function createProcess({ database, clock, log, onFatal }: ProcessOptions)
         // Its own end is no other's doing.
         if (isOver) return;
         log.error("others took this process for dead; it begins anew under another number");
-        for (const claimant of claimants) claimant.onLost();
+        for (const claimant of claimants) claimant.onEpochLost();
         await enter();
       }
       const isDead = await findDead();
       await tellAll(async (claimant) => {
-        await claimant.takeUp(isDead);
-        claimant.onSign();
+        await claimant.reclaim(isDead);
+        claimant.onHeartbeat();
       });
     } catch (error) {
       log.error("the sign of life could not be written", { error });
@@ -126,7 +126,7 @@ export function createProcess({ database, clock, log, onFatal }: ProcessOptions)
     async start() {
       await enter();
       const isDead = await findDead();
-      await tellAll((claimant) => claimant.takeUp(isDead));
+      await tellAll((claimant) => claimant.reclaim(isDead));
       plan();
     },
     async stop() {

@@ -29,7 +29,7 @@ export class Reclaimer<R extends ClaimedRow> {
     this.#options = options;
   }
 
-  async reclaim(isDead: Parameters<Claimant["takeUp"]>[0]): Promise<void> {
+  async reclaim(isDead: Parameters<Claimant["reclaim"]>[0]): Promise<void> {
     const { process, list, isInHand, putBack } = this.#options;
     const before = this.#stray;
     this.#stray = new Set();

@@ -92,9 +92,9 @@ export class DeliveryWorker implements Service {
       onError: (error) => log.error("webhooks: deliveries could not be claimed", { error }),
     });
     process.join({
-      takeUp: (isDead) => this.#recovery.reclaim(isDead),
-      onLost: () => this.#drop(),
-      onSign: () => {
+      reclaim: (isDead) => this.#recovery.reclaim(isDead),
+      onEpochLost: () => this.#drop(),
+      onHeartbeat: () => {
         this.#recovery.checkClock();
         this.wake();
       },

@@ -43,13 +43,13 @@ function create(
   let times = 0;
   const join = (name = "") =>
     process.join({
-      async takeUp(isDead) {
+      async reclaim(isDead) {
         const dead = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter(isDead);
         told.push(`${name}dead ${dead}`);
         await takeUp(++times, isDead);
       },
-      onLost: () => void told.push(`${name}lost ${process.epoch}`),
-      onSign: () => void told.push(`${name}sign`),
+      onEpochLost: () => void told.push(`${name}lost ${process.epoch}`),
+      onHeartbeat: () => void told.push(`${name}sign`),
     });
   join();
   return { process, lines, told, join, tell: () => told.splice(0) };

@@ -52,9 +52,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     ...{ deps, places, perform, onOver },
   });
   process.join({
-    takeUp: createRecovery({ deps, store, isExecuting: (id) => executing.has(id), hasFailed }),
-    onLost: () => breakAll("lost"),
-    onSign: () => {
+    reclaim: createRecovery({ deps, store, isExecuting: (id) => executing.has(id), hasFailed }),
+    onEpochLost: () => breakAll("lost"),
+    onHeartbeat: () => {
       pump.look();
       suspects.look();
     },

@@ -20,7 +20,7 @@ export interface RecoveryOptions {
 
 type Held = Awaited<ReturnType<RunStore["listHeld"]>>[number];
 
-export function createRecovery(options: RecoveryOptions): Claimant["takeUp"] {
+export function createRecovery(options: RecoveryOptions): Claimant["reclaim"] {
   const { deps, store, isExecuting } = options;
   const { clock, ids, process } = deps;
   const judge = createJudge(options);
