@@ -1,8 +1,10 @@
 // What was used, as the operator sums it: by days, accounts, keys, models or routes.
+
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import type { Database } from "../database/index.ts";
 import type { GatewayUsage, UsageGrouping } from "../gateway/index.ts";
+import { writeDay } from "../platform/calendar.ts";
 import type { Clock } from "../platform/clock.ts";
 import { Money, maybe, Resource, show } from "../platform/schema.ts";
 import { nameAccounts } from "./accounts.ts";
@@ -96,10 +98,6 @@ export function createUsageReport({ access, database, clock }: UsageVerbOptions)
 
 function row(head: TProperties): TObject {
   return Resource("UsageRow", { ...head, ...SUMS });
-}
-
-function writeDay(time_ms: number): string {
-  return new Date(time_ms).toISOString().slice(0, 10);
 }
 
 /** From the name of a sum to the fields in front of it. */

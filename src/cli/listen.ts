@@ -1,7 +1,9 @@
 // `wadi listen`: a local receiver that verifies webhooks and prints them.
+
 import { openListener, type ReceivedWebhook } from "../admin/index.ts";
 import { validateSigningSecret } from "../crypto/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
+import { shorten } from "../platform/text.ts";
 import { type Command, type CommandInput, readList, readNumber, UsageError } from "./command.ts";
 import { drawLines, type Output } from "./output.ts";
 import { quote, quoteWhole } from "./quotation.ts";
@@ -80,7 +82,7 @@ export function drawArrival(arrival: ReceivedWebhook): string {
     ...(isAsked ? [`answered ${answered}`] : []),
   ];
   const reason = why === null ? "" : `  ${why}\n`;
-  return `${drawLines([head])}${reason}  ${cut(quoteWhole(findData(body)))}\n`;
+  return `${drawLines([head])}${reason}  ${shorten(quoteWhole(findData(body)), DATA_CHARACTERS)}\n`;
 }
 
 const writeWord = (text: string) => (WORD.test(text) ? text : quote(text));
@@ -88,11 +90,6 @@ const writeWord = (text: string) => (WORD.test(text) ? text : quote(text));
 /** The data of an event; the whole body of anything else. */
 function findData(body: unknown): unknown {
   return typeof body === "object" && body !== null && "data" in body ? body.data : body;
-}
-
-function cut(line: string): string {
-  if (line.length <= DATA_CHARACTERS) return line;
-  return `${line.slice(0, DATA_CHARACTERS).toWellFormed()}…`;
 }
 
 export const commands: readonly Command[] = [

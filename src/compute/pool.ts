@@ -1,9 +1,9 @@
 // Compute Workers: what would hold the event loop runs in them, and is cut off after its time.
 import type { Clock } from "../platform/clock.ts";
 import { hasFreeDescriptors } from "../platform/descriptors.ts";
+import { FairQueue } from "../platform/fair-queue.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import { createFairQueue } from "../platform/waiting-line.ts";
 import { type JobEnd, openSlot, type Slot } from "./slot.ts";
 import type { ComputeTask } from "./task.ts";
 
@@ -55,7 +55,7 @@ const NEVER = new AbortController().signal;
 
 export function createComputePool({ script, clock, log }: ComputePoolOptions): ComputeService {
   const slots = new Set<Slot>();
-  const line = createFairQueue<Slot>(clock, WAITING_MAX);
+  const line = new FairQueue<Slot>(clock, WAITING_MAX);
   let cancelStart = () => {};
   let isClosed = false;
 
@@ -69,7 +69,7 @@ export function createComputePool({ script, clock, log }: ComputePoolOptions): C
     slots.delete(slot);
     if (error) log.error("compute: a worker ended", { error });
     // One that fails at its start is started again only where somebody waits for it.
-    if (!error || line.count() > 0) grow();
+    if (!error || line.size > 0) grow();
   };
   const take = (account: string): Slot | null => {
     const all = [...slots];
@@ -80,7 +80,7 @@ export function createComputePool({ script, clock, log }: ComputePoolOptions): C
   };
   const wait = (account: string, signal: AbortSignal) => {
     const find = () => take(account);
-    const found = line.wait({ account, find, isPicky: true, timeout_ms: WAIT_MS, signal });
+    const found = line.wait({ account, find, isSkippable: true, timeoutMs: WAIT_MS, signal });
     line.serve();
     return found;
   };
@@ -103,7 +103,7 @@ export function createComputePool({ script, clock, log }: ComputePoolOptions): C
       if (signal.aborted) return { ok: false, why: "aborted" };
       grow();
       if (slots.size === 0) return { ok: false, why: "busy" };
-      const free = line.count() === 0 ? take(account) : null;
+      const free = line.size === 0 ? take(account) : null;
       const slot = free ?? (await wait(account, signal));
       if (slot === "left") return { ok: false, why: "aborted" };
       if (slot === "full" || slot === "late") return { ok: false, why: "busy" };

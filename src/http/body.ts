@@ -1,8 +1,8 @@
 // Reads a body within its limits of bytes and time, and JSON within those of depth.
 import type { Clock } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
+import { shorten } from "../platform/text.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
-import { shorten } from "./validation.ts";
 
 /** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
 const DEPTH_MAX = 64;

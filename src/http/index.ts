@@ -31,7 +31,7 @@ export {
   streamList,
   streamNumbered,
 } from "./streamed-list.ts";
-export { named, shorten, unquoted } from "./validation.ts";
+export { named, unquoted } from "./validation.ts";
 export {
   openWebhookListener,
   type ReceivedBody,

@@ -1,9 +1,10 @@
 // Reads what stands in a URL beside its route: parameters of the path and those behind it.
 import type { TObject } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
+import { shorten } from "../platform/text.ts";
 import { listUuids, lowerUuids } from "./identifier.ts";
 import type { Path, RouteSpec } from "./route.ts";
-import { compileCheck, shorten } from "./validation.ts";
+import { compileCheck } from "./validation.ts";
 
 type Values = Record<string, unknown>;
 export interface RouteParameters {

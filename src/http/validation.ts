@@ -1,8 +1,10 @@
 // From a TypeBox schema to its check, and from a value that fails it to the first field at fault.
+
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { apiError } from "../platform/errors.ts";
 import { rulesOf } from "../platform/schema.ts";
+import { shorten } from "../platform/text.ts";
 
 export interface FieldError {
   /** Path of the field, such as `messages.0.role`; empty: the body itself. */
@@ -10,8 +12,6 @@ export interface FieldError {
   /** A sentence for people. */
   message: string;
 }
-
-const QUOTED_CHARACTERS_MAX = 64;
 
 /** What a text of a pattern is called: "must be a UUID" says more than that its form is wrong. */
 const NOUN = Symbol("noun");
@@ -287,10 +287,4 @@ function quote(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "an object";
   return shorten(typeof value === "string" ? JSON.stringify(value) : String(value));
-}
-
-/** The beginning of a caller's text, fit for JSON. */
-export function shorten(text: string): string {
-  if (text.length <= QUOTED_CHARACTERS_MAX) return text.toWellFormed();
-  return `${text.slice(0, QUOTED_CHARACTERS_MAX).toWellFormed()}…`;
 }

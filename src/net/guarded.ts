@@ -1,6 +1,7 @@
 // The way out to addresses that strangers name: only to public ones, and only where we looked.
 
 import type { Clock } from "../platform/clock.ts";
+import { shorten } from "../platform/text.ts";
 import { findSpecialBlock } from "./addresses.ts";
 import { isAllowed } from "./allow.ts";
 import type { AllowEntry } from "./allow-entry.ts";
@@ -13,7 +14,6 @@ import {
   type GuardedOutcome,
   type GuardedReply,
   isRedirect,
-  shortenHost,
 } from "./result.ts";
 import { createTimeLimit, type TimeLimit } from "./time-limit.ts";
 import { checkUrl, type UrlCheck } from "./url.ts";
@@ -119,7 +119,7 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
     if (limit.ended !== null) return failUnsent(limit.ended, url);
     const special = isAllowed(url, list) ? null : firstSpecialBlock(addresses);
     if (special !== null) {
-      const host = shortenHost(url);
+      const host = shorten(url.host);
       return blockedResult(`${host} resolves to an address that is not public (${special}).`);
     }
     let outcome: GuardedOutcome = failUnsent("dns", url);

@@ -1,4 +1,5 @@
 // What a guarded request comes to: a reply, or a failure that people can read.
+import { shorten } from "../platform/text.ts";
 import type { FetchFailure } from "./failure.ts";
 
 export interface GuardedReply {
@@ -49,15 +50,10 @@ export function blockedResult(say: string): GuardedFailure {
 
 /** A request that failed before it could be sent to the host. */
 export function failUnsent(code: FetchFailure, url: URL): GuardedFailure {
-  return { ok: false, code, say: sentences[code](shortenHost(url)), sent: false, status: null };
+  return { ok: false, code, say: sentences[code](shorten(url.host)), sent: false, status: null };
 }
 
 /** A request that failed on its way, of which the host may have had something, or all. */
 export function failUnderway(code: FetchFailure, url: URL, status: number | null): GuardedFailure {
   return { ...failUnsent(code, url), sent: true, status };
-}
-
-/** A URL's host as messages name it, at most 64 characters long. */
-export function shortenHost(url: URL): string {
-  return url.host.length <= 64 ? url.host : `${url.host.slice(0, 63)}…`;
 }

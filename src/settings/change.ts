@@ -1,7 +1,8 @@
 // Other settings while serving: which of them count at once, which wait for a start, and in short
 // what changes.
+import { shorten } from "../platform/text.ts";
 import { type Field, listFields } from "./field.ts";
-import { SettingsError, shorten } from "./problem.ts";
+import { SettingsError } from "./problem.ts";
 import { listAliases, type ModelSettings, SERVICES, type Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 
@@ -86,7 +87,12 @@ function listDifferences(was: ModelSettings, is: ModelSettings): string[] {
 function nameModels(what: string, ids: readonly string[]): string[] {
   if (ids.length === 0) return [];
   const more = ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : "";
-  return [`${what}: ${ids.slice(0, NAMED_MAX).map(shorten).join(", ")}${more}`];
+  return [
+    `${what}: ${ids
+      .slice(0, NAMED_MAX)
+      .map((id) => shorten(id))
+      .join(", ")}${more}`,
+  ];
 }
 
 /** From name to name as the program reads them: a duration is called otherwise than in the file. */

@@ -1,10 +1,12 @@
 // Reads the settings file and puts the settings together: file, then environment, then flags.
+
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
+import { shorten } from "../platform/text.ts";
 import { completeSettings, type ReadText } from "./coherence.ts";
 import { findKeyLines } from "./key-lines.ts";
 import { type Environment, readOverrides } from "./overrides.ts";
-import { Problems, SettingsError, shorten } from "./problem.ts";
+import { Problems, SettingsError } from "./problem.ts";
 import { Reader } from "./reader.ts";
 import { completeServices, type ServiceStandIn } from "./services.ts";
 import type { Settings } from "./settings.ts";

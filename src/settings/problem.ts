@@ -1,7 +1,6 @@
 // What is wrong with the settings, said in one sentence with the place where it was written.
+import { shorten } from "../platform/text.ts";
 import { findKeyLines } from "./key-lines.ts";
-
-const SHOWN_CHARACTERS_MAX = 64;
 
 /** The settings cannot be used; the message is one sentence for people, without a secret. */
 export class SettingsError extends Error {
@@ -84,11 +83,6 @@ export function nameKind(value: unknown): string {
   if (value instanceof Date) return "a date";
   if (typeof value === "object") return "a table";
   return typeof value === "string" ? "text" : `a ${typeof value}`;
-}
-
-/** The beginning of a text that may be of any length. */
-export function shorten(text: string): string {
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }
 
 function cutLast(path: string): string {

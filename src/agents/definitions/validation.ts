@@ -1,8 +1,8 @@
 // What code judges of a version: its model for the key that makes it, and its tools.
 import type { Caller } from "../../access/index.ts";
 import type { GatewayInternal } from "../../gateway/index.ts";
-import { shorten } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
+import { shorten } from "../../platform/text.ts";
 import { listAliases, type ModelSettings } from "../../settings/index.ts";
 import type { FindTools } from "../tools/lookup.ts";
 import type { ToolPin } from "./version.ts";

@@ -1,6 +1,8 @@
 // Starts runs: judges who may start which agent with which model, and hands over to the store.
+
 import type { Caller } from "../../access/index.ts";
 import type { Bound } from "../../database/index.ts";
+import { ConcurrencyLimit } from "../../platform/concurrency-limit.ts";
 import { apiError } from "../../platform/errors.ts";
 import { requireModel } from "../definitions/validation.ts";
 import type { FindVersion } from "../definitions/versions.ts";
@@ -112,20 +114,14 @@ export function createRunStarter(
 
 /** agents.errors.admission_busy: writes no more starts of an account at once than make sense. */
 function boundStarts(runs: Bound<typeof runStore>) {
-  const inFlight = new Map<string, number>();
+  const starts = new ConcurrencyLimit(IN_FLIGHT_MAX);
   return async (admission: Admission): Promise<Started> => {
-    const { account_id } = admission.run;
-    const count = inFlight.get(account_id) ?? 0;
-    if (count >= IN_FLIGHT_MAX) {
-      throw apiError("admission_busy", { headers: { "retry-after": BUSY_RETRY_S } });
-    }
-    inFlight.set(account_id, count + 1);
+    const release = starts.take(admission.run.account_id);
+    if (!release) throw apiError("admission_busy", { headers: { "retry-after": BUSY_RETRY_S } });
     try {
       return await runs.start(admission);
     } finally {
-      const left = inFlight.get(account_id)! - 1;
-      if (left === 0) inFlight.delete(account_id);
-      else inFlight.set(account_id, left);
+      release();
     }
   };
 }

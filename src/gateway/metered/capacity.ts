@@ -2,7 +2,7 @@
 // an honest word on when to come back.
 import type { Clock } from "../../platform/clock.ts";
 import { apiError } from "../../platform/errors.ts";
-import { createFairQueue } from "../../platform/waiting-line.ts";
+import { FairQueue } from "../../platform/fair-queue.ts";
 
 /** Who waits in the line for longer is told to come back: callers have time-outs of their own. */
 const WAIT_MAX_MS = 10_000;
@@ -36,7 +36,7 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
   const begun = { count: 0, at_ms: 0 };
   /** How long requests take lately; null: none has ended yet. */
   let serviceMs: number | null = null;
-  const line = createFairQueue<true>(clock, size.max_queued);
+  const line = new FairQueue<true>(clock, size.max_queued);
 
   const find = (): true | null => {
     if (inUse >= size.max_concurrent) return null;
@@ -59,7 +59,7 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
   };
   /** gateway.errors.headers.retry_after: in whole seconds. */
   const freeInMs = () => {
-    const turns = (inUse + line.count()) / size.max_concurrent;
+    const turns = (inUse + line.size) / size.max_concurrent;
     return 1000 * Math.max(1, Math.ceil((turns * guessService_ms()) / 1000));
   };
   const refuseFull = () => {
@@ -73,7 +73,7 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
       // Where a place is free nobody waits: who gives one back serves the line at once.
       if (!find()) {
         if (size.max_queued === 0) throw refuseFull();
-        const waiting = { account, find, isPicky: false, timeout_ms: WAIT_MAX_MS, signal };
+        const waiting = { account, find, isSkippable: false, timeoutMs: WAIT_MAX_MS, signal };
         const found = await line.wait(waiting);
         if (found === "left") throw apiError("client_closed_request");
         if (found !== true) throw refuseFull();
@@ -90,9 +90,9 @@ export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
     freeInMs,
     change(other) {
       size = other;
-      line.change(other.max_queued);
+      line.sizeMax = other.max_queued;
       line.serve();
     },
-    look: () => ({ inUse, queued: line.count() }),
+    look: () => ({ inUse, queued: line.size }),
   };
 }

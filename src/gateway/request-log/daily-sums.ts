@@ -1,5 +1,7 @@
 // From entries to what they add to the sums of their days.
+
 import { type Static, Type } from "@sinclair/typebox";
+import { writeDay } from "../../platform/calendar.ts";
 import { Money, maybe } from "../../platform/schema.ts";
 import type { LogEntry } from "./entry.ts";
 
@@ -43,7 +45,7 @@ export function sumByDay(entries: readonly LogEntry[]): DaySum[] {
 function makeSum(entry: LogEntry): DaySum {
   const { prompt_tokens, completion_tokens, cost } = entry;
   return {
-    day: new Date(entry.at).toISOString().slice(0, 10),
+    day: writeDay(entry.at),
     account_id: entry.account_id ?? "",
     key_id: entry.key_id,
     model: entry.model ?? "",

@@ -1,6 +1,6 @@
 // The places of a model's replicas: how one is found or waited for, used, and given back.
 import type { Clock } from "../../platform/clock.ts";
-import { createFairQueue, type NotServed } from "../../platform/waiting-line.ts";
+import { FairQueue, type NotServed } from "../../platform/fair-queue.ts";
 import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
 import { timeoutError } from "../providers/openai/errors.ts";
 import type { BreakerTrial } from "./breaker.ts";
@@ -63,7 +63,7 @@ export function createReplicaSlots<S>(
 ): ReplicaSlots<S> {
   const fairMs = first_token_timeout_ms * FAIR_PART;
   const { choose, passOn } = createChoice(replicas, max_in_flight);
-  const line = createFairQueue<ReplicaSlot<S> | UpstreamError>(clock, WAITING_MAX);
+  const line = new FairQueue<ReplicaSlot<S> | UpstreamError>(clock, WAITING_MAX);
 
   const find: ReplicaSlots<S>["find"] = (tried) => {
     const chosen = choose(tried);
@@ -76,12 +76,11 @@ export function createReplicaSlots<S>(
   return {
     find,
     async wait(account, tried, timeout_ms, signal) {
-      const isPicky = tried.length > 0;
       const found = await line.wait({
         account,
         find: () => find(tried),
-        isPicky,
-        timeout_ms,
+        isSkippable: tried.length > 0,
+        timeoutMs: timeout_ms,
         signal,
       });
       return typeof found === "string" ? UNSERVED[found]() : found;
@@ -101,7 +100,7 @@ export function createReplicaSlots<S>(
         if (ending && !ending.ok && ending.silent) replica.health.doubt();
       }
     },
-    serve: line.serve,
+    serve: () => line.serve(),
   };
 }
 

@@ -1,7 +1,9 @@
 // How a run ends, whatever ended it: its row, its sums of the day, and the event that tells of it.
+
 import type { Static } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../database/index.ts";
 import { recordEvents } from "../../../outbox/store.ts";
+import { writeDay } from "../../../platform/calendar.ts";
 import { show } from "../../../platform/schema.ts";
 import { Run, RunRow } from "../run.ts";
 import { ENDINGS, type FinalStatus, isActive, type Status, transit } from "../transitions.ts";
@@ -65,7 +67,7 @@ export async function countActive(tx: Tx, account_id: string, more: number): Pro
 
 /** agents.endpoints.usage.1: a run counts on the day it finished, in UTC. */
 async function addToDay(tx: Tx, row: RunRow): Promise<void> {
-  const day = new Date(row.finished_at!).toISOString().slice(0, 10);
+  const day = writeDay(row.finished_at!);
   const { usage, cost, status } = row;
   const is = (one: FinalStatus) => (status === one ? 1 : 0);
   const unpriced = cost.total === null ? 1 : 0;

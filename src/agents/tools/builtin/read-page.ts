@@ -1,4 +1,5 @@
 // The tool `read_page`: the text of a public web page, through the guard.
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compute } from "../../../compute/index.ts";
 import {
@@ -8,6 +9,7 @@ import {
   isRedirect,
   URL_CHARACTERS_MAX,
 } from "../../../net/index.ts";
+import { shorten } from "../../../platform/text.ts";
 import { PAGE, UNCOMPUTED } from "../compute-tasks.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 import type { Omission } from "../page/page.ts";
@@ -131,7 +133,7 @@ async function tellReply(
   const lines = is_good ? [] : [`The server answered with status ${status}.`];
   if (title !== "") lines.push(`Title: ${title}`);
   if (reply.url !== asked) lines.push(`Address: ${reply.url}`);
-  lines.push("", is_good ? text : shorten(text));
+  lines.push("", is_good ? text : shorten(text, FAILED_TEXT_CHARACTERS_MAX));
   if (is_good) lines.push(...tellOmissions(omissions, truncated));
   return {
     outcome: is_good ? "ok" : "error",
@@ -164,11 +166,6 @@ function tellFailure({ code, say }: GuardedFailure, asked: URL): ToolResult {
 }
 /** The guard shortens the names of hosts. */
 const HOST_CHARACTERS_TOLD = 63;
-
-function shorten(text: string): string {
-  if (text.length <= FAILED_TEXT_CHARACTERS_MAX) return text;
-  return `${text.slice(0, FAILED_TEXT_CHARACTERS_MAX).toWellFormed()} …`;
-}
 
 function fail(outcome: "error" | "timeout", content: string): ToolResult {
   return { outcome, content, external: false };

@@ -1,5 +1,7 @@
 // The grammar of the calculator: from a text to a tree in which nothing but arithmetic can stand.
+
 import jsep from "jsep";
+import { shorten } from "../../../platform/text.ts";
 
 /** What a calculation is made of; a tree has no other nodes, so nothing else can be evaluated. */
 export type Term =
@@ -16,6 +18,7 @@ export type Sign = "+" | "-" | "*" | "/" | "^";
 export class CalculationFault extends Error {}
 
 const CHARACTERS_MAX = 1_000;
+const QUOTED_CHARACTERS_MAX = 20;
 /** Brackets, signs and powers inside each other; real calculations have a handful. */
 const DEPTH_MAX = 64;
 /** How tightly an operator binds, from the left; a power binds from the right. */
@@ -154,7 +157,7 @@ function readTerm(expression: Expression, depth: number): Term {
 /** As it was written: what the library took for its value is a rounded one. */
 function readNumber({ raw, value }: jsep.Literal): Term {
   if (typeof value !== "number" || !NUMBER.test(raw)) {
-    throw new CalculationFault(`${shorten(raw)} is no number.`);
+    throw new CalculationFault(`${shorten(raw, QUOTED_CHARACTERS_MAX)} is no number.`);
   }
   // As in 1,000 inside a call, where the comma would part two numbers.
   if (/^0\d/.test(raw)) {
@@ -165,7 +168,7 @@ function readNumber({ raw, value }: jsep.Literal): Term {
 
 function readName({ name }: jsep.Identifier): string {
   if (NAME.test(name)) return name.toLowerCase();
-  throw new CalculationFault(`There is no ${shorten(name)}.`);
+  throw new CalculationFault(`There is no ${shorten(name, QUOTED_CHARACTERS_MAX)}.`);
 }
 
 /** A sign binds less than a power: the library has it the other way round. */
@@ -201,13 +204,6 @@ function requireShallow(depth: number): void {
 
 function blame(what: string, text: string, at: number): CalculationFault {
   const rest = text.slice(at);
-  const place = rest === "" ? "at the end" : `before \`${shorten(rest)}\``;
+  const place = rest === "" ? "at the end" : `before \`${shorten(rest, QUOTED_CHARACTERS_MAX)}\``;
   return new CalculationFault(`${what}, ${place}.`);
-}
-
-/** Little of what was written, in whole characters. */
-function shorten(text: string): string {
-  const characters = [...text];
-  const shown = characters.length > 20 ? `${characters.slice(0, 20).join("")}…` : text;
-  return shown.toWellFormed();
 }

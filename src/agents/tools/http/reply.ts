@@ -1,5 +1,7 @@
 // What an endpoint's reply says to a model: its text, or a sentence in place of what is no text.
+
 import type { GuardedReply } from "../../../net/index.ts";
+import { shorten } from "../../../platform/text.ts";
 import { scrub } from "./scrub/scrub.ts";
 
 /** Further bytes are not read. */
@@ -52,7 +54,7 @@ export async function showReply(reply: GuardedReply, secret: string | null): Pro
   }
   const text = await clean(body.text, truncated);
   if (!isSuccess(status)) {
-    return { content: `${answer("")}\n\n${shorten(text)}`, isTheirs: true };
+    return { content: `${answer("")}\n\n${shorten(text, FAILURE_CHARACTERS_MAX)}`, isTheirs: true };
   }
   // Said in front: the end of what is too long may be cut again.
   const mark = truncated ? `The reply has ${size}; this is its beginning.\n\n` : "";
@@ -106,9 +108,4 @@ function readDecoder(said: string | null): TextDecoder {
   } catch {
     return new TextDecoder();
   }
-}
-
-function shorten(text: string): string {
-  if (text.length <= FAILURE_CHARACTERS_MAX) return text;
-  return `${text.slice(0, FAILURE_CHARACTERS_MAX).toWellFormed()}…`;
 }

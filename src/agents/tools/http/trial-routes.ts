@@ -1,10 +1,13 @@
 // The route that tries a registered tool out: one call, which belongs to no run.
+
 import { Type } from "@sinclair/typebox";
 import { requireScope } from "../../../access/index.ts";
 import type { Router } from "../../../http/index.ts";
+import { ConcurrencyLimit } from "../../../platform/concurrency-limit.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { NO_ID } from "../../../platform/ids.ts";
 import { show } from "../../../platform/schema.ts";
+import { shorten, writeOneLine } from "../../../platform/text.ts";
 import { createArgumentsCheck } from "../arguments.ts";
 import type { Tool, ToolUse } from "../contract.ts";
 import { findOwn, type ToolsDeps, toolError } from "../deps.ts";
@@ -37,7 +40,7 @@ export function openTrialRoute(
   deps: ToolsDeps,
   createTool: (revision: ToolRevisionRow) => Tool,
 ): void {
-  const takePlace = countTrials();
+  const trials = new ConcurrencyLimit(TRIALS_AT_ONCE);
   const checkArguments = createArgumentsCheck(deps.compute);
   door.post(
     "/v1/tools/:name/test",
@@ -69,7 +72,8 @@ export function openTrialRoute(
       const text = JSON.stringify(body.arguments);
       const checked = await checkArguments(tool.parameters, text, turn);
       if (!checked.ok) throw refuseArguments(checked.faults);
-      const release = takePlace(account_id);
+      const release = trials.take(account_id);
+      if (!release) throw refuseBusy();
       const given = { account_id, caller, request_id, arguments: checked.value, signal };
       try {
         return [200, await tryOut(deps, tool, given)];
@@ -107,22 +111,9 @@ async function tryOut(
   });
 }
 
-/** Takes one of an account's places, or refuses; returns the way to give it back. */
-function countTrials() {
-  const counts = new Map<string, number>();
-  return (account_id: string): (() => void) => {
-    const count = counts.get(account_id) ?? 0;
-    if (count >= TRIALS_AT_ONCE) {
-      const message = `At most ${TRIALS_AT_ONCE} tests of an account run at once.`;
-      throw apiError("rate_limit_exceeded", { message, headers: { "retry-after": BUSY_RETRY_S } });
-    }
-    counts.set(account_id, count + 1);
-    return () => {
-      const left = counts.get(account_id)! - 1;
-      if (left === 0) counts.delete(account_id);
-      else counts.set(account_id, left);
-    };
-  };
+function refuseBusy() {
+  const message = `At most ${TRIALS_AT_ONCE} tests of an account run at once.`;
+  return apiError("rate_limit_exceeded", { message, headers: { "retry-after": BUSY_RETRY_S } });
 }
 
 function refuseDisabled(name: string) {
@@ -132,8 +123,7 @@ function refuseDisabled(name: string) {
 
 /** The first fault, on one line: it may quote names and values of whoever asks. */
 function refuseArguments(faults: readonly string[]) {
-  const fault = faults[0]!.slice(0, FAULT_CHARACTERS_MAX).toWellFormed();
-  const said = fault.replaceAll(/\p{Cc}/gu, " ").replace(/\.$/, "");
-  const message = `The arguments do not fit the tool's parameters (${said}).`;
+  const fault = writeOneLine(shorten(faults[0]!, FAULT_CHARACTERS_MAX)).replace(/\.$/, "");
+  const message = `The arguments do not fit the tool's parameters (${fault}).`;
   return apiError("invalid_request", { param: "arguments", message });
 }

@@ -1,4 +1,5 @@
 // What is wrong with a caller's JSON Schema, and where.
+import { shorten, writeOneLine } from "../../../platform/text.ts";
 
 const SENTENCE_CHARACTERS_MAX = 295;
 const PLACE_CHARACTERS_MAX = 100;
@@ -7,18 +8,13 @@ const PLACE_CHARACTERS_MAX = 100;
 export class SchemaFault extends Error {
   /** `at`: the place as a JSON pointer; empty: the schema as a whole. */
   constructor(at: string, says: string) {
-    super(writeSentence(`\`parameters${cut(at, PLACE_CHARACTERS_MAX)}\` ${says}`));
+    super(writeSentence(`\`parameters${shorten(at, PLACE_CHARACTERS_MAX)}\` ${says}`));
   }
 }
 
 /** One sentence on one line, although it quotes names and words of whoever wrote the schema. */
 export function writeSentence(text: string): string {
-  return `${cut(text.replace(/\.$/, ""), SENTENCE_CHARACTERS_MAX)}.`.replaceAll(/\p{Cc}/gu, " ");
-}
-
-function cut(text: string, charactersMax: number): string {
-  if (text.length <= charactersMax) return text;
-  return `${text.slice(0, charactersMax).toWellFormed()}…`;
+  return writeOneLine(`${shorten(text.replace(/\.$/, ""), SENTENCE_CHARACTERS_MAX)}.`);
 }
 
 /** The place of a field or item inside another place. */

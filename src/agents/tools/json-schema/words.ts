@@ -1,16 +1,17 @@
 // Says in words what a check found wrong, each fault with the path of its value.
+
 import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
+import { shorten } from "../../../platform/text.ts";
 import type { Fault } from "./meter.ts";
 import type { Pattern } from "./pattern.ts";
 
 /** Of a list of words so many are told, and of each so much. */
 const WORDS_MAX = 20;
-const WORD_CHARACTERS_MAX = 60;
 
 /** What a keyword says of a value that breaks it. */
 const WORDS: Record<string, (asked: never, value: never) => string> = {
   type: (types: string | string[]) => `must be ${joinOr([types].flat().map(nameType))}`,
-  const: (text: string) => `must be ${cut(text)}`,
+  const: (text: string) => `must be ${shorten(text)}`,
   enum: (texts: string[]) => `must be one of ${joinOr(texts)}`,
   minimum: (min: number) => `must be at least ${min}`,
   maximum: (max: number) => `must be at most ${max}`,
@@ -21,7 +22,7 @@ const WORDS: Record<string, (asked: never, value: never) => string> = {
   maxLength: (max: number) => `must have a length of at most ${count(max, "character")}`,
   // The meta-schema has the library's own patterns.
   pattern: (pattern: Pattern | RegExp) =>
-    `must match the pattern ${cut(pattern instanceof RegExp ? pattern.source : pattern.text)}`,
+    `must match the pattern ${shorten(pattern instanceof RegExp ? pattern.source : pattern.text)}`,
   minItems: (min: number) => `must have at least ${count(min, "item")}`,
   maxItems: (max: number) => `must have at most ${count(max, "item")}`,
   uniqueItems: () => "must have no item twice",
@@ -43,7 +44,7 @@ const WORDS: Record<string, (asked: never, value: never) => string> = {
     const [name, needs] = broken ?? ["", []];
     const missing = needs.filter((need) => !Object.hasOwn(value, need));
     const fields = joinAnd(missing.map((need) => JSON.stringify(need)));
-    return `must have the field ${fields}, since it has ${cut(JSON.stringify(name))}`;
+    return `must have the field ${fields}, since it has ${shorten(JSON.stringify(name))}`;
   },
   anyOf: () => "must fit at least one of the alternatives",
   oneOf: () => "must fit exactly one of the alternatives",
@@ -104,11 +105,6 @@ function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? "" : "s"}`;
 }
 
-function cut(word: string): string {
-  if (word.length <= WORD_CHARACTERS_MAX) return word;
-  return `${word.slice(0, WORD_CHARACTERS_MAX)}…`;
-}
-
 function joinOr(words: readonly string[]): string {
   return join(words, "or");
 }
@@ -118,7 +114,7 @@ function joinAnd(words: readonly string[]): string {
 }
 
 function join(words: readonly string[], last: string): string {
-  const shown = words.slice(0, WORDS_MAX).map(cut);
+  const shown = words.slice(0, WORDS_MAX).map((word) => shorten(word));
   if (words.length > WORDS_MAX) shown.push(`${words.length - WORDS_MAX} others`);
   if (shown.length < 2) return shown.join("");
   return `${shown.slice(0, -1).join(", ")} ${last} ${shown.at(-1)}`;

@@ -1,7 +1,8 @@
 // The `!` lines with which a message scripts the stub model, and what is wrong with one.
+
 import { parseDuration } from "../../../platform/duration.ts";
 import type { ErrorCode } from "../../../platform/errors.ts";
-import { takeCodePoints } from "../../tokens.ts";
+import { shorten } from "../../../platform/text.ts";
 
 /**
  * One thing that the stub does, in the order of the lines; `cut` and `finish` speak of the whole
@@ -26,7 +27,6 @@ const TOKENS_MAX = 8_192;
 const DELAY_MAX_MS = 600_000;
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const REASON = /^[a-z_]{1,64}$/;
-const QUOTED_MAX = 64;
 
 /** Every code with which the gateway answers, in the order of its specification. */
 export const SCRIPTED_CODES = [
@@ -145,9 +145,4 @@ function readCode(rest: string): ScriptStep | string {
   return code
     ? { do: "fail", code, why: `it was told to fail with ${code}` }
     : `The codes are: ${SCRIPTED_CODES.join(", ")}.`;
-}
-
-function shorten(line: string): string {
-  const start = takeCodePoints(line, QUOTED_MAX);
-  return start === line ? line : `${start}…`;
 }

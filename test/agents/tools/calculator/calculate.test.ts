@@ -178,5 +178,5 @@ describe("nothing runs long or grows", () => {
 
 test("a fault quotes little of what was written, and whole characters", () => {
   const { text } = answerCalculation(`1 ${"🐪".repeat(400)}`);
-  expect(text).toBe(`An operator is expected, before \`${"🐪".repeat(20)}…\`.`);
+  expect(text).toBe(`An operator is expected, before \`${"🐪".repeat(10)}…\`.`);
 });

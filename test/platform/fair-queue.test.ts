@@ -1,7 +1,7 @@
 // The waiting line alone: whose turn it is, who gives way, and how waiting ends.
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { createFairQueue, type QueuedRequest } from "../../src/platform/waiting-line.ts";
+import { FairQueue, type QueuedRequest } from "../../src/platform/fair-queue.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const LATE_MS = 10_000;
@@ -9,13 +9,13 @@ const LATE_MS = 10_000;
 /** A line before places that a test frees, and everyone's outcome by name. */
 function openLine(waiting_max: number) {
   const clock = createManualClock();
-  const line = createFairQueue<string>(clock, waiting_max);
+  const line = new FairQueue<string>(clock, waiting_max);
   const outcomes: string[] = [];
   let free = 0;
   const wait = (account: string, name = account, given: Partial<QueuedRequest<string>> = {}) => {
     const find = () => (free-- > 0 ? "found" : null);
     const signal = new AbortController().signal;
-    const waiting = { account, find, isPicky: false, timeout_ms: LATE_MS, signal, ...given };
+    const waiting = { account, find, isSkippable: false, timeoutMs: LATE_MS, signal, ...given };
     return line.wait(waiting).then((outcome) => void outcomes.push(`${name} ${outcome}`));
   };
   const serve = async (places: number) => {
@@ -55,7 +55,7 @@ describe("whose turn it is", () => {
     wait("b", "b1");
     await serve(1);
     expect(await broken).toBe(bug);
-    expect([outcomes, line.count(), clock.pending()]).toEqual([["b1 found"], 0, 0]);
+    expect([outcomes, line.size, clock.pending()]).toEqual([["b1 found"], 0, 0]);
   });
 
   test("nobody is served without a place, and one place serves one", async () => {
@@ -63,14 +63,14 @@ describe("whose turn it is", () => {
     wait("a");
     wait("b");
     await serve(0);
-    expect([outcomes, line.count()]).toEqual([[], 2]);
+    expect([outcomes, line.size]).toEqual([[], 2]);
     await serve(1);
-    expect([outcomes, line.count()]).toEqual([["a found"], 1]);
+    expect([outcomes, line.size]).toEqual([["a found"], 1]);
   });
 
   test("a picky one that finds nothing is passed over, another holds back those behind it", async () => {
     const { wait, serve, outcomes } = openLine(10);
-    wait("a", "a1", { find: () => null, isPicky: true });
+    wait("a", "a1", { find: () => null, isSkippable: true });
     wait("b", "b1");
     await serve(1);
     expect(outcomes).toEqual(["b1 found"]);
@@ -86,7 +86,7 @@ describe("a full line", () => {
     const { clock, line, wait, outcomes } = openLine(2);
     for (const name of ["a1", "a2", "a3"]) wait("a", name);
     await clock.advance(0);
-    expect([outcomes, line.count()]).toEqual([["a3 full"], 2]);
+    expect([outcomes, line.size]).toEqual([["a3 full"], 2]);
   });
 
   test("lets the newest of the longest account give way to another's", async () => {
@@ -102,21 +102,21 @@ describe("a full line", () => {
     const { clock, line, wait, outcomes } = openLine(0);
     wait("a");
     await clock.advance(0);
-    expect([outcomes, line.count()]).toEqual([["a full"], 0]);
+    expect([outcomes, line.size]).toEqual([["a full"], 0]);
   });
 
   test("has another length for those who come after a change", async () => {
     const { clock, line, wait, outcomes } = openLine(2);
     wait("a");
     wait("b");
-    line.change(1);
+    line.sizeMax = 1;
     wait("c");
     await clock.advance(0);
-    expect([outcomes, line.count()]).toEqual([["c full"], 2]);
-    line.change(3);
+    expect([outcomes, line.size]).toEqual([["c full"], 2]);
+    line.sizeMax = 3;
     wait("d");
     await clock.advance(0);
-    expect([outcomes, line.count()]).toEqual([["c full"], 3]);
+    expect([outcomes, line.size]).toEqual([["c full"], 3]);
   });
 });
 
@@ -124,13 +124,13 @@ describe("an end without a place", () => {
   test("is late at the end of its own time", async () => {
     const { clock, line, wait, outcomes } = openLine(10);
     wait("a");
-    wait("b", "b", { timeout_ms: LATE_MS + 1 });
+    wait("b", "b", { timeoutMs: LATE_MS + 1 });
     await clock.advance(LATE_MS - 1);
     expect(outcomes).toEqual([]);
     await clock.advance(1);
-    expect([outcomes, line.count()]).toEqual([["a late"], 1]);
+    expect([outcomes, line.size]).toEqual([["a late"], 1]);
     await clock.advance(1);
-    expect([outcomes, line.count()]).toEqual([["a late", "b late"], 0]);
+    expect([outcomes, line.size]).toEqual([["a late", "b late"], 0]);
   });
 
   test("comes at once to who leaves, or has left before", async () => {
@@ -141,7 +141,7 @@ describe("an end without a place", () => {
     leaving.abort();
     wait("c", "c", { signal: leaving.signal });
     await clock.advance(0);
-    expect([outcomes, line.count()]).toEqual([["a left", "c left"], 1]);
+    expect([outcomes, line.size]).toEqual([["a left", "c left"], 1]);
     await serve(1);
     expect(outcomes.at(-1)).toBe("b found");
   });

@@ -1,0 +1,22 @@
+// Texts of unknown length and content, made fit for a message of ours.
+
+/** Most messages quote so much of a text. */
+const QUOTED_CHARACTERS_MAX = 64;
+
+/** The well-formed beginning of a text, with "…" behind it where more follows. */
+export function shorten(text: string, charactersMax = QUOTED_CHARACTERS_MAX): string {
+  if (text.length <= charactersMax) return text.toWellFormed();
+  const end = isHighSurrogate(text.charCodeAt(charactersMax - 1))
+    ? charactersMax - 1
+    : charactersMax;
+  return `${text.slice(0, end).toWellFormed()}…`;
+}
+
+/** A text without control characters, line breaks included. */
+export function writeOneLine(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, " ");
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
