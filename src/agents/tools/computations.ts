@@ -6,8 +6,8 @@ const loadParameters = () => import("./json-schema/parameters.ts");
 
 export const toolComputations = [
   implementTask(CALCULATION, async (text) => {
-    const { answerCalculation } = await import("./calculator/calculate.ts");
-    return answerCalculation(text);
+    const { calculate } = await import("./calculator/calculate.ts");
+    return calculate(text);
   }),
   implementTask(PAGE, async (input) => {
     const { readPage } = await import("./page/page.ts");

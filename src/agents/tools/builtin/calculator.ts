@@ -36,33 +36,26 @@ export function createCalculator(compute: Compute): BuiltinTool {
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
     is_free: true,
-    run: (use) => calculate(compute, use),
+    run: (use) => runCalculation(compute, use),
   };
 }
 
-/** A hundred operations of plain numbers: some milliseconds, and less than a Worker costs. */
+/** A hundred operations of plain numbers take less time than crossing to a Worker. */
 const PLAIN = /^[\d\s.+*/()-]{1,200}$/;
 
-async function calculate(compute: Compute, use: ToolUse): Promise<ToolResult> {
+async function runCalculation(compute: Compute, use: ToolUse): Promise<ToolResult> {
   const { expression } = use.arguments as Static<typeof Parameters>;
-  const { ok, text } = PLAIN.test(expression)
-    ? await calculateHere(expression)
-    : await calculateAside(compute, expression, use);
-  return { outcome: ok ? "ok" : "error", content: text, external: false };
-}
-
-async function calculateHere(expression: string): Promise<CalculationResult> {
-  // Loaded at the first calculation: most starts never need it.
-  const { answerCalculation } = await import("../calculator/calculate.ts");
-  return answerCalculation(expression);
-}
-
-async function calculateAside(
-  compute: Compute,
-  expression: string,
-  { account_id: account, signal }: ToolUse,
-): Promise<CalculationResult> {
+  if (PLAIN.test(expression)) {
+    // Loaded at the first calculation: most starts never need it.
+    const { calculate } = await import("../calculator/calculate.ts");
+    return toResult(calculate(expression));
+  }
+  const { account_id: account, signal } = use;
   const computed = await compute.run(CALCULATION, expression, { account, signal });
-  if (computed.ok) return computed.value;
-  return { ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` };
+  if (computed.ok) return toResult(computed.value);
+  return toResult({ ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` });
+}
+
+function toResult({ ok, text }: CalculationResult): ToolResult {
+  return { outcome: ok ? "ok" : "error", content: text, external: false };
 }

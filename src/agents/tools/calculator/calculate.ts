@@ -1,279 +1,307 @@
-// The value of a calculation in exact decimals: bounded in digits, in size and in time.
-import { Decimal as Decimals } from "decimal.js";
-import { CalculationFault, parseCalculation, type Sign, type Term } from "./grammar.ts";
+// Evaluates calculations in exact decimals, bounded in digits, size and time.
+import { Decimal as SharedDecimal } from "decimal.js";
+import type jsep from "jsep";
+import {
+  CalculationError,
+  parseCalculation,
+  quote,
+  requireDepth,
+  type Wrapped,
+} from "./grammar.ts";
 
-/** What is told. */
+/** Significant digits of a result. */
 const DIGITS = 64;
-/** What is reckoned with, so that 1/3*3 is 1 and sqrt(2)^2 is 2. */
-const DIGITS_INSIDE = 80;
-/** Numbers reach from 1e-9999 to 1e9999: nothing grows beyond, whatever stands in the tree. */
+/** Digits of intermediate values, so that 1/3*3 is 1 and sqrt(2)^2 is 2. */
+const WORKING_DIGITS = 80;
+/** Numbers reach from 1e-9999 to 1e9999. */
 const EXPONENT_MAX = 9_999;
 const FACTORIAL_MAX = 1_000;
-/** Beyond it an angle says nothing any more, and its turns would be long to count. */
+/** Maximum angle; reducing a larger one takes long and has no exact digits left. */
 const ANGLE_MAX = "1e30";
-/** A sine that is nearer to zero is zero: pi itself is known to so many digits only. */
+/** Sines nearer to zero are zero, because pi has only the working digits. */
 const SINE_MIN = "1e-70";
 const PLACES_MAX = 64;
-/** Below it the library loops without end: the square of what it is given is zero. */
+/** Below this, decimal.js loops without end: the square of its argument is zero. */
 const TINY = "1e-45";
-/** From here on it does so too, and the angle is a quarter turn in all digits. */
+/** From here on decimal.js loops too; the arc tangent is a quarter turn in all digits. */
 const TANGENT_MAX = "1e90";
-/** Logarithms, angles and their like take up to ten milliseconds each. */
+/** Maximum calls of logarithms, angles and the like, which take up to 10 ms each. */
 const SLOW_CALLS_MAX = 16;
 
-/** Its own copy: what is set here holds for no other user of the package. */
-const Decimal = Decimals.clone({
-  precision: DIGITS_INSIDE,
-  rounding: Decimals.ROUND_HALF_UP,
-  // The remainder has the sign of what is divided by.
-  modulo: Decimals.ROUND_FLOOR,
+/** A configuration of our own, which no other user of the package shares. */
+const Decimal = SharedDecimal.clone({
+  precision: WORKING_DIGITS,
+  rounding: SharedDecimal.ROUND_HALF_UP,
+  // The remainder has the sign of the divisor.
+  modulo: SharedDecimal.ROUND_FLOOR,
   maxE: EXPONENT_MAX,
   minE: -EXPONENT_MAX,
   toExpPos: DIGITS,
   toExpNeg: -20,
 });
-type Decimal = Decimals;
+type Decimal = SharedDecimal;
 
 export interface CalculationResult {
   ok: boolean;
+  /** The value, or a sentence about the error. */
   text: string;
 }
 
-/** The value of a text such as "0.1 + 0.2", or a sentence on what is wrong with it. */
-export function answerCalculation(text: string): CalculationResult {
+export function calculate(text: string): CalculationResult {
   try {
-    const value = evaluate(parseCalculation(text), { slowCalls: 0 });
+    const value = new Evaluation().evaluate(parseCalculation(text), 1);
     return { ok: true, text: value.toSignificantDigits(DIGITS).toString() };
-  } catch (fault) {
-    if (fault instanceof CalculationFault) return { ok: false, text: fault.message };
-    throw fault;
+  } catch (error) {
+    if (error instanceof CalculationError) return { ok: false, text: error.message };
+    throw error;
   }
 }
 
-/** What a calculation has cost so far. */
-interface Spent {
-  slowCalls: number;
+/** Evaluates each term once, innermost first, and bounds every intermediate value. */
+class Evaluation {
+  #slowCalls = 0;
+
+  evaluate(expression: jsep.Expression, depth: number): Decimal {
+    requireDepth(depth);
+    const node = expression as jsep.CoreExpression | Wrapped;
+    switch (node.type) {
+      case "Literal":
+        return readNumber(node);
+      case "Identifier":
+        return readConstant(node);
+      case "Group":
+        return this.evaluate(node.of, depth + 1);
+      case "Factorial":
+        return factorial(this.evaluate(node.of, depth + 1));
+      case "UnaryExpression": {
+        const value = this.evaluate(node.argument, depth + 1);
+        return node.operator === "-" ? value.negated() : value;
+      }
+      case "BinaryExpression":
+        return this.#operate(node, depth);
+      case "CallExpression":
+        return this.#call(node, depth);
+      case "SequenceExpression":
+        throw new CalculationError("Numbers are written without thousands separators.");
+      default:
+        throw new CalculationError("Only numbers, operators and functions can be calculated.");
+    }
+  }
+
+  #operate(node: jsep.BinaryExpression, depth: number): Decimal {
+    const { operator, left, right } = node;
+    const isPower = operator === "^";
+    // jsep binds a sign tighter than a power; here -2^2 is -(2^2).
+    if (isPower && left.type === "UnaryExpression") {
+      const unsigned = { ...node, left: left.argument as jsep.Expression };
+      return this.evaluate({ ...left, argument: unsigned }, depth);
+    }
+    const values = [this.evaluate(left, depth), this.evaluate(right, depth + Number(isPower))];
+    return this.#apply(OPERATORS[operator]!, values);
+  }
+
+  #call(node: jsep.CallExpression, depth: number): Decimal {
+    if (node.callee.type !== "Identifier" || node.optional) {
+      throw new CalculationError("Only functions by their names can be called.");
+    }
+    const name = readName(node.callee as jsep.Identifier);
+    const run = FUNCTIONS.get(name);
+    if (!run) throw new CalculationError(`There is no ${name}(). ${OFFER}`);
+    requireArity(name, run.length, node.arguments.length);
+    const values = node.arguments.map((term) => this.evaluate(term, depth + 1));
+    return this.#apply(run, values);
+  }
+
+  #apply(run: Run, values: Decimal[]): Decimal {
+    const isSlow = SLOW.has(run) || (run === power && isBroken(values[1]!));
+    if (isSlow && ++this.#slowCalls > SLOW_CALLS_MAX) {
+      const names = [...FUNCTIONS].filter(([, one]) => SLOW.has(one)).map(([name]) => name);
+      throw new CalculationError(
+        `At most ${SLOW_CALLS_MAX} of these may be called: ${names.join(", ")}, broken powers.`,
+      );
+    }
+    return bound(run(...values));
+  }
 }
 
-const SLOW: ReadonlySet<string> = new Set([
-  ...["acos", "asin", "atan", "cos", "exp", "ln", "log", "log10", "log2", "sin", "tan"],
+type Run = (...values: Decimal[]) => Decimal;
+
+const OPERATORS: Readonly<Record<string, Run>> = {
+  "+": (a, b) => a.plus(b),
+  "-": (a, b) => a.minus(b),
+  "*": (a, b) => bound(a.times(b), !a.isZero() && !b.isZero()),
+  "/": divide,
+  "^": power,
+};
+
+/** Functions by name in lower case; one without fixed parameters takes one value or more. */
+const FUNCTIONS: ReadonlyMap<string, Run> = new Map<string, Run>([
+  ["abs", (x) => x.abs()],
+  ["acos", (x) => (isTiny(x) ? QUARTER_TURN : x.acos())],
+  ["asin", (x) => (isTiny(x) ? x : x.asin())],
+  ["atan", arcTangent],
+  ["cbrt", (x) => x.cbrt()],
+  ["ceil", (x) => x.ceil()],
+  ["cos", cosine],
+  ["exp", (x) => bound(x.exp(), true)],
+  ["factorial", factorial],
+  ["floor", (x) => x.floor()],
+  ["ln", (x) => requirePositive(x).ln()],
+  ["log", logarithm],
+  ["log10", (x) => logarithm(x, new Decimal(10))],
+  ["log2", (x) => logarithm(x, new Decimal(2))],
+  ["max", (...values) => Decimal.max(...values)],
+  ["mean", (...values) => divide(sum(...values), new Decimal(values.length))],
+  ["min", (...values) => Decimal.min(...values)],
+  ["mod", (a, b) => a.mod(requireDivisor(b))],
+  ["pow", power],
+  ["round", round],
+  ["sin", sine],
+  ["sqrt", (x) => x.sqrt()],
+  ["sum", sum],
+  ["tan", (x) => divide(sine(x), cosine(x))],
+  ["trunc", (x) => x.trunc()],
 ]);
 
-function countSlowCall(spent: Spent): void {
-  if (++spent.slowCalls <= SLOW_CALLS_MAX) return;
-  const names = [...SLOW].join(", ");
-  const says = `At most ${SLOW_CALLS_MAX} of these may be called: ${names}, broken powers.`;
-  throw new CalculationFault(says);
-}
-
-/** An exponent that is no whole number, or beyond those: its power is made of logarithms. */
-function isBroken(exponent: Decimal): boolean {
-  return !exponent.isInteger() || exponent.abs().greaterThan(Number.MAX_SAFE_INTEGER);
-}
-
-/** Each term is evaluated once, those inside it before it. */
-function evaluate(term: Term, spent: Spent): Decimal {
-  switch (term.kind) {
-    case "number":
-      return readNumber(term.text);
-    case "constant":
-      return findConstant(term.name);
-    case "negation":
-      return evaluate(term.of, spent).negated();
-    case "factorial":
-      return bound(takeFactorial(evaluate(term.of, spent)));
-    case "operation":
-      return operate(term.sign, evaluate(term.left, spent), evaluate(term.right, spent), spent);
-    case "call":
-      return call(term.name, term.terms, spent);
-  }
-}
-
-function readNumber(text: string): Decimal {
-  const number = bound(new Decimal(text), /^[0.]*[1-9]/.test(text));
-  // What is written would be rounded without a word, and is slow to take a sine of.
-  if (number.sd() <= DIGITS_INSIDE) return number;
-  throw new CalculationFault(`A number has at most ${DIGITS_INSIDE} digits.`);
-}
-
-function operate(sign: Sign, left: Decimal, right: Decimal, spent: Spent): Decimal {
-  const isSomething = !left.isZero() && !right.isZero();
-  switch (sign) {
-    case "+":
-      return bound(left.plus(right));
-    case "-":
-      return bound(left.minus(right));
-    case "*":
-      return bound(left.times(right), isSomething);
-    case "/":
-      return divide(left, right);
-    case "^":
-      if (left.isZero() && right.isNegative()) throw new CalculationFault("Division by zero.");
-      if (isBroken(right)) countSlowCall(spent);
-      return bound(left.pow(right), !left.isZero());
-  }
-}
-
-function divide(left: Decimal, right: Decimal): Decimal {
-  if (right.isZero()) throw new CalculationFault("Division by zero.");
-  return bound(left.dividedBy(right), !left.isZero());
-}
-
-/** A result that is a number; `isSomething`: it is not zero, so that it may not become zero. */
-function bound(value: Decimal, isSomething = false): Decimal {
-  if (value.isNaN()) throw new CalculationFault("The result is no real number.");
-  if (!value.isFinite() || value.e > EXPONENT_MAX) {
-    throw new CalculationFault(`A number is larger than 1e${EXPONENT_MAX}.`);
-  }
-  if (isSomething && value.isZero()) {
-    throw new CalculationFault(`A number is nearer to zero than 1e-${EXPONENT_MAX}.`);
-  }
-  return value;
-}
-
-function findConstant(name: string): Decimal {
-  const constant = CONSTANTS.get(name);
-  if (constant) return constant;
-  if (FUNCTIONS.has(name)) throw new CalculationFault(`${name} is followed by its brackets.`);
-  throw new CalculationFault(`There is no ${name}. ${OFFER}`);
-}
+const SLOW: ReadonlySet<Run> = new Set(
+  "acos asin atan cos exp ln log log10 log2 sin tan".split(" ").map((name) => FUNCTIONS.get(name)!),
+);
 
 const CONSTANTS: ReadonlyMap<string, Decimal> = new Map([
   ["pi", Decimal.acos(-1)],
   ["e", Decimal.exp(1)],
 ]);
-
+const factorials = [new Decimal(1)];
 const QUARTER_TURN = Decimal.acos(0);
-
-interface Operation {
-  /** How many terms it takes. */
-  takes: readonly [min: number, max: number];
-  run(terms: Decimal[], spent: Spent): Decimal;
-}
-
-const MANY: Operation["takes"] = [1, Number.POSITIVE_INFINITY];
-const add = (terms: Decimal[]) => terms.reduce((sum, term) => bound(sum.plus(term)));
-
-/** Everything that can be called, by its name in small letters. */
-const FUNCTIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
-  ["abs", { takes: [1, 1], run: ([x]) => x!.abs() }],
-  ["acos", { takes: [1, 1], run: ([x]) => takeArcCosine(x!) }],
-  ["asin", { takes: [1, 1], run: ([x]) => takeArcSine(x!) }],
-  ["atan", { takes: [1, 1], run: ([x]) => takeArcTangent(x!) }],
-  ["cbrt", { takes: [1, 1], run: ([x]) => x!.cbrt() }],
-  ["ceil", { takes: [1, 1], run: ([x]) => x!.ceil() }],
-  ["cos", { takes: [1, 1], run: ([x]) => takeCosine(x!) }],
-  ["exp", { takes: [1, 1], run: ([x]) => bound(x!.exp(), true) }],
-  ["factorial", { takes: [1, 1], run: ([x]) => takeFactorial(x!) }],
-  ["floor", { takes: [1, 1], run: ([x]) => x!.floor() }],
-  ["ln", { takes: [1, 1], run: ([x]) => takeLogarithm(x!, null) }],
-  // Whoever writes log(x) means one of two things, and is not to get the other.
-  ["log", { takes: [2, 2], run: ([x, base]) => takeLogarithm(x!, base!) }],
-  ["log10", { takes: [1, 1], run: ([x]) => takeLogarithm(x!, new Decimal(10)) }],
-  ["log2", { takes: [1, 1], run: ([x]) => takeLogarithm(x!, new Decimal(2)) }],
-  ["max", { takes: MANY, run: (terms) => Decimal.max(...terms) }],
-  ["mean", { takes: MANY, run: (terms) => divide(add(terms), new Decimal(terms.length)) }],
-  ["min", { takes: MANY, run: (terms) => Decimal.min(...terms) }],
-  ["mod", { takes: [2, 2], run: ([a, b]) => takeRemainder(a!, b!) }],
-  ["pow", { takes: [2, 2], run: ([a, b], spent) => operate("^", a!, b!, spent) }],
-  ["round", { takes: [1, 2], run: ([x, places]) => round(x!, places) }],
-  ["sin", { takes: [1, 1], run: ([x]) => takeSine(x!) }],
-  ["sqrt", { takes: [1, 1], run: ([x]) => x!.sqrt() }],
-  ["sum", { takes: MANY, run: (terms) => add(terms) }],
-  ["tan", { takes: [1, 1], run: ([x]) => divide(takeSine(x!), takeCosine(x!)) }],
-  ["trunc", { takes: [1, 1], run: ([x]) => x!.trunc() }],
-]);
-
 const OFFER = `There are: ${[...FUNCTIONS.keys(), ...CONSTANTS.keys()].join(", ")}.`;
 
-function call(name: string, terms: readonly Term[], spent: Spent): Decimal {
-  const operation = FUNCTIONS.get(name);
-  if (!operation) throw new CalculationFault(`There is no ${name}(). ${OFFER}`);
-  const [min, max] = operation.takes;
-  if (terms.length < min || terms.length > max) {
-    if (name === "log") throw new CalculationFault("Write ln(x), log10(x) or log(x, base).");
-    const count = max === Number.POSITIVE_INFINITY ? `${min} or more` : `${min} to ${max}`;
-    throw new CalculationFault(`${name}() takes ${min === max ? min : count} in its brackets.`);
+/** Reads the digits as written; jsep's own value is a rounded double. */
+function readNumber({ raw }: jsep.Literal): Decimal {
+  if (!/^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(raw)) {
+    throw new CalculationError(`${quote(raw)} is no number.`);
   }
-  const values = terms.map((term) => evaluate(term, spent));
-  if (SLOW.has(name)) countSlowCall(spent);
-  return bound(operation.run(values, spent));
+  // In max(1,000) the comma separates two numbers.
+  if (/^0\d/.test(raw)) {
+    throw new CalculationError(`${raw} begins with a needless zero; 1,000 is written 1000.`);
+  }
+  const number = bound(new Decimal(raw), /^[0.]*[1-9]/.test(raw));
+  if (number.sd() <= WORKING_DIGITS) return number;
+  throw new CalculationError(`A number has at most ${WORKING_DIGITS} digits.`);
 }
 
-function takeFactorial(of: Decimal): Decimal {
-  if (!of.isInteger() || of.isNegative() || of.greaterThan(FACTORIAL_MAX)) {
-    throw new CalculationFault(`A factorial is of a whole number from 0 to ${FACTORIAL_MAX}.`);
-  }
-  return listFactorials()[of.toNumber()]!;
+function readName({ name }: jsep.Identifier): string {
+  if (/^[A-Za-z][A-Za-z0-9]{0,15}$/.test(name)) return name.toLowerCase();
+  throw new CalculationError(`There is no ${quote(name)}.`);
 }
 
-let factorials: readonly Decimal[] | undefined;
-
-/** Made once: a text full of factorials costs no more than one. */
-function listFactorials(): readonly Decimal[] {
-  if (factorials) return factorials;
-  const list = [new Decimal(1)];
-  for (let n = 1; n <= FACTORIAL_MAX; n++) list.push(list[n - 1]!.times(n));
-  factorials = list;
-  return list;
+function readConstant(node: jsep.Identifier): Decimal {
+  const name = readName(node);
+  const constant = CONSTANTS.get(name);
+  if (constant) return constant;
+  if (FUNCTIONS.has(name)) throw new CalculationError(`${name} is followed by its brackets.`);
+  throw new CalculationError(`There is no ${name}. ${OFFER}`);
 }
 
-function takeLogarithm(of: Decimal, base: Decimal | null): Decimal {
-  if (!of.isPositive() || of.isZero()) {
-    throw new CalculationFault("A logarithm is of a number above zero.");
+function requireArity(name: string, parameters: number, count: number): void {
+  const isVariadic = parameters === 0;
+  if (isVariadic ? count > 0 : count === parameters) return;
+  // `log(x)` means one of two functions, so it is refused.
+  if (name === "log") throw new CalculationError("Write ln(x), log10(x) or log(x, base).");
+  const wanted = isVariadic ? "1 or more" : parameters;
+  throw new CalculationError(`${name}() takes ${wanted} in its brackets.`);
+}
+
+/** Refuses what is no number of the range; a nonzero value may not underflow to zero. */
+function bound(value: Decimal, isNonzero = false): Decimal {
+  if (value.isNaN()) throw new CalculationError("The result is no real number.");
+  if (!value.isFinite() || value.e > EXPONENT_MAX) {
+    throw new CalculationError(`A number is larger than 1e${EXPONENT_MAX}.`);
   }
-  if (base === null) return of.ln();
+  if (isNonzero && value.isZero()) {
+    throw new CalculationError(`A number is nearer to zero than 1e-${EXPONENT_MAX}.`);
+  }
+  return value;
+}
+
+function requireDivisor(divisor: Decimal): Decimal {
+  if (divisor.isZero()) throw new CalculationError("Division by zero.");
+  return divisor;
+}
+
+function divide(dividend: Decimal, divisor: Decimal): Decimal {
+  return bound(dividend.dividedBy(requireDivisor(divisor)), !dividend.isZero());
+}
+
+function sum(...values: Decimal[]): Decimal {
+  return values.reduce((total, value) => bound(total.plus(value)));
+}
+
+/** decimal.js computes a power of any other exponent by logarithms. */
+function isBroken(exponent: Decimal): boolean {
+  return !exponent.isInteger() || exponent.abs().greaterThan(Number.MAX_SAFE_INTEGER);
+}
+
+function power(base: Decimal, exponent: Decimal): Decimal {
+  if (exponent.isNegative()) requireDivisor(base);
+  return bound(base.pow(exponent), !base.isZero());
+}
+
+/** Keeps computed factorials, so that a text full of them costs no more than one. */
+function factorial(n: Decimal): Decimal {
+  if (!n.isInteger() || n.isNegative() || n.greaterThan(FACTORIAL_MAX)) {
+    throw new CalculationError(`A factorial is of a whole number from 0 to ${FACTORIAL_MAX}.`);
+  }
+  for (let next = factorials.length; next <= n.toNumber(); next++) {
+    factorials.push(factorials[next - 1]!.times(next));
+  }
+  return factorials[n.toNumber()]!;
+}
+
+function requirePositive(x: Decimal): Decimal {
+  if (x.isPositive() && !x.isZero()) return x;
+  throw new CalculationError("A logarithm is of a number above zero.");
+}
+
+function logarithm(x: Decimal, base: Decimal): Decimal {
+  requirePositive(x);
   if (!base.isPositive() || base.isZero() || base.equals(1)) {
-    throw new CalculationFault("A logarithm's base is a number above zero, and not 1.");
+    throw new CalculationError("A logarithm's base is a number above zero, and not 1.");
   }
-  return of.log(base);
+  return x.log(base);
 }
 
-function takeRemainder(of: Decimal, by: Decimal): Decimal {
-  if (by.isZero()) throw new CalculationFault("Division by zero.");
-  return of.mod(by);
+/** Sines, tangents and their inverses of tiny values equal their argument in all digits. */
+function isTiny(x: Decimal): boolean {
+  return x.abs().lessThan(TINY);
 }
 
-function takeSine(angle: Decimal): Decimal {
-  return isTiny(angle) ? angle : settleSine(judgeAngle(angle), angle.sin());
+function sine(angle: Decimal): Decimal {
+  return isTiny(angle) ? angle : roundToZero(requireAngle(angle).sin(), angle);
 }
 
-function takeCosine(angle: Decimal): Decimal {
-  return isTiny(angle) ? new Decimal(1) : settleSine(judgeAngle(angle), angle.cos());
+function cosine(angle: Decimal): Decimal {
+  return isTiny(angle) ? new Decimal(1) : roundToZero(requireAngle(angle).cos(), angle);
 }
 
-function takeArcSine(of: Decimal): Decimal {
-  return isTiny(of) ? of : of.asin();
+function arcTangent(x: Decimal): Decimal {
+  if (isTiny(x)) return x;
+  if (x.abs().lessThan(TANGENT_MAX)) return x.atan();
+  return x.isNegative() ? QUARTER_TURN.negated() : QUARTER_TURN;
 }
 
-function takeArcCosine(of: Decimal): Decimal {
-  return isTiny(of) ? QUARTER_TURN : of.acos();
-}
-
-function takeArcTangent(of: Decimal): Decimal {
-  if (isTiny(of)) return of;
-  if (of.abs().lessThan(TANGENT_MAX)) return of.atan();
-  return of.isNegative() ? QUARTER_TURN.negated() : QUARTER_TURN;
-}
-
-/** So near to zero that a sine, a tangent and their inverses are their argument in all digits. */
-function isTiny(of: Decimal): boolean {
-  return of.abs().lessThan(TINY);
-}
-
-function judgeAngle(angle: Decimal): Decimal {
+function requireAngle(angle: Decimal): Decimal {
   if (angle.abs().lessThanOrEqualTo(ANGLE_MAX)) return angle;
-  throw new CalculationFault(`An angle is in radians, and at most ${ANGLE_MAX}.`);
+  throw new CalculationError(`An angle is in radians, and at most ${ANGLE_MAX}.`);
 }
 
-function settleSine(angle: Decimal, sine: Decimal): Decimal {
-  const isZero = sine.abs().lessThan(SINE_MIN) && angle.abs().greaterThan(1);
-  return isZero ? new Decimal(0) : sine;
+function roundToZero(value: Decimal, angle: Decimal): Decimal {
+  return value.abs().lessThan(SINE_MIN) && angle.abs().greaterThan(1) ? new Decimal(0) : value;
 }
 
-function round(of: Decimal, places = new Decimal(0)): Decimal {
+function round(...[x, places = new Decimal(0), ...others]: Decimal[]): Decimal {
+  if (others.length > 0) throw new CalculationError("round() takes 1 to 2 in its brackets.");
   if (!places.isInteger() || places.isNegative() || places.greaterThan(PLACES_MAX)) {
-    throw new CalculationFault(`round() takes a whole number of places from 0 to ${PLACES_MAX}.`);
+    throw new CalculationError(`round() takes a whole number of places from 0 to ${PLACES_MAX}.`);
   }
-  return of.toDecimalPlaces(places.toNumber());
+  return x!.toDecimalPlaces(places.toNumber());
 }
