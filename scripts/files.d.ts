@@ -1,4 +1,5 @@
-// Markdown and CSS files are imported as paths, which the executable resolves to its own copies.
+// Markdown and CSS files are imported as paths, which the executable resolves to its own copies;
+// with the type `text`, as their text.
 declare module "*.md" {
   const path: string;
   export = path;

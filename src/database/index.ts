@@ -15,13 +15,7 @@ export {
   DatabaseUnusable,
   NewerDatabase,
 } from "./errors.ts";
-export {
-  createFullText,
-  type FullText,
-  type FullTextMark,
-  type FullTextPage,
-  PART_CHARACTERS_MAX,
-} from "./full-text.ts";
+export { FullTextIndex, type FullTextRow } from "./full-text-index.ts";
 export { omitUnavailable } from "./health.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
 export { findDamage } from "./integrity.ts";

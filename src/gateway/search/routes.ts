@@ -66,7 +66,7 @@ export function openSearch(door: Router, { settings, meter, running, ...around }
       // Half a surrogate pair is no text: neither an engine nor a strict caller takes it.
       const query = body.query.toWellFormed();
       const ask: EngineQuery = { request_id, trace, account, ...readWish({ ...body, query }) };
-      const found = await answer(visit, ({ search }, signal) => search(ask, signal));
+      const found = await answer(visit, (engine, signal) => engine.search(ask, signal));
       const results = chooseResults(found.answer.hits, ask.max_results);
       return [STATUS, writeSearchReply(ask.query, results), found.headers];
     },

@@ -32,18 +32,23 @@ const NAMED = nameEntities();
  */
 const TRICKS = /(?!\s)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
-/** At most so many characters, the last of which is "…" where more was said. */
+/** Returns at most that many characters; "…" is the last of a text that was longer. */
 export function readPlainText(markup: string, charactersMax: number): string {
-  const text = markup
-    .slice(0, RAW_CHARACTERS_MAX)
-    .toWellFormed()
-    .replace(TAG, replaceTag)
-    // Once, and last: what is a tag only now is the page's text, and stays.
-    .replace(ENTITY, replaceEntity)
-    .replace(TRICKS, "")
-    .replace(/\s+/g, " ")
-    .trim();
-  return cutText(text, charactersMax);
+  return cutText(stripMarkup(markup.slice(0, RAW_CHARACTERS_MAX)), charactersMax);
+}
+
+/** Returns the text without tags and invisible characters, in one line. */
+export function stripMarkup(markup: string): string {
+  return (
+    markup
+      .toWellFormed()
+      .replace(TAG, replaceTag)
+      // Entities come last: a tag that they spell is text of the page and stays.
+      .replace(ENTITY, replaceEntity)
+      .replace(TRICKS, "")
+      .replace(/\s+/g, " ")
+      .trim()
+  );
 }
 
 function replaceTag(tag: string, name: string | undefined): string {

@@ -1,23 +1,23 @@
-// The Markdown files of a folder: which there are, what each is like now, and their text.
+// The Markdown files of a folder: their paths, their states and their text.
 import { constants } from "node:fs";
-import { type FileHandle, open, readdir, realpath, stat } from "node:fs/promises";
+import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 
 const FILES_MAX = 50_000;
-const BYTES_MAX = 1_048_576;
 const FOLDERS_MAX = 50_000;
-/** How many files are looked at at once. */
-const LOOKS_MAX = 32;
-/** It may have become a pipe that nobody writes to, or a link to elsewhere, since it was seen. */
-const OPENING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+const FILE_BYTES_MAX = 1_048_576;
+/** Files whose state is read at once. */
+const STATS_MAX = 32;
+/** Since it was listed, a file may have become a pipe without a writer, or a link to elsewhere. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const ENDING = /\.(?:md|markdown)$/i;
 
 export interface FolderFile {
   /** Below the folder, with `/` between the names. */
   path: string;
-  /** Where it lies, behind whatever symbolic link. */
+  /** The real path, behind symbolic links. */
   place: string;
-  /** Tells one state of the file from the next. */
+  /** Differs between two states of the file. */
   stamp: string;
   bytes: number;
 }
@@ -29,94 +29,76 @@ interface Entry {
 
 export interface Listing {
   files: FolderFile[];
-  /** Files that are too large or cannot be looked at, and folders that cannot be read. */
-  leftOut: number;
-  /** There are more than are looked at. */
-  isCut: boolean;
+  /** Number of files and folders that are unreadable, too large or too many. */
+  skipped: number;
 }
 
 /**
- * Files in the order of their names; hidden ones are left out, and so are symbolic links that lead
- * to a folder, or out of this one. Throws the system's error where the folder cannot be read.
+ * Lists the files by name, without hidden ones. Symbolic links count only to files inside the
+ * folder. Throws the system's error if the folder itself cannot be read.
  */
 export async function listFiles(folder: string): Promise<Listing> {
   const root = await realpath(folder);
-  const { entries, unread, isCut } = await listEntries(root);
-  const listing: Listing = { files: [], leftOut: unread, isCut };
-  for (let at = 0; at < entries.length; at += LOOKS_MAX) {
-    const some = entries.slice(at, at + LOOKS_MAX);
-    const files = await Promise.all(some.map((entry) => lookAt(root, entry)));
-    for (const file of files) {
+  const { entries, skipped } = await listEntries(root);
+  const listing: Listing = { files: [], skipped };
+  for (let at = 0; at < entries.length; at += STATS_MAX) {
+    const some = entries.slice(at, at + STATS_MAX).map((entry) => readState(root, entry));
+    for (const file of await Promise.all(some)) {
       if (file) listing.files.push(file);
-      else listing.leftOut += 1;
+      else listing.skipped += 1;
     }
   }
   return listing;
 }
 
 async function listEntries(root: string) {
-  const entries: Entry[] = [];
+  const found: Entry[] = [];
   const folders = [""];
-  let unread = 0;
+  let skipped = 0;
   for (const folder of folders) {
-    const found = await readdir(join(root, folder), { withFileTypes: true }).catch(
-      (failure: unknown) => {
-        if (folder === "") throw failure;
-        unread += 1;
-        return [];
-      },
-    );
-    found.sort((a, b) => (a.name < b.name ? -1 : 1));
-    for (const entry of found) {
+    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error) => {
+      if (folder === "") throw error;
+      skipped += 1;
+      return [];
+    });
+    entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const entry of entries) {
       if (entry.name.startsWith(".")) continue;
-      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      const path = join(folder, entry.name);
       if (entry.isDirectory()) {
-        if (folders.length === FOLDERS_MAX) return { entries, unread, isCut: true };
-        folders.push(path);
+        if (folders.length < FOLDERS_MAX) folders.push(path);
+        else skipped += 1;
       } else if (ENDING.test(entry.name)) {
-        if (entries.length === FILES_MAX) return { entries, unread, isCut: true };
-        entries.push({ path, isLink: entry.isSymbolicLink() });
+        if (found.length < FILES_MAX) found.push({ path, isLink: entry.isSymbolicLink() });
+        else skipped += 1;
       }
     }
   }
-  return { entries, unread, isCut: false };
+  return { entries: found, skipped };
 }
 
-/** null: it is no file, lies outside, is too large, or went away meanwhile. */
-async function lookAt(root: string, { path, isLink }: Entry): Promise<FolderFile | null> {
+async function readState(root: string, { path, isLink }: Entry): Promise<FolderFile | undefined> {
   try {
     const direct = join(root, path);
     const place = isLink ? await realpath(direct) : direct;
-    if (!place.startsWith(root.endsWith(sep) ? root : root + sep)) return null;
-    const sight = await stat(place);
-    const { mtimeMs, size, ino } = sight;
-    if (!sight.isFile() || size > BYTES_MAX) return null;
-    return { path, place, stamp: [mtimeMs, size, ino].join(" "), bytes: size };
+    const isInside = place.startsWith(root.endsWith(sep) ? root : root + sep);
+    const state = await stat(place);
+    if (!isInside || !state.isFile() || state.size > FILE_BYTES_MAX) return undefined;
+    const { mtimeMs, size, ino } = state;
+    return { path, place, stamp: `${mtimeMs} ${size} ${ino}`, bytes: size };
   } catch {
-    return null;
+    return undefined;
   }
 }
 
-/** Its text, in which what is no UTF-8 is marked; null: it cannot be read. */
-export async function readText({ place, bytes }: FolderFile): Promise<string | null> {
+/** Reads at most as many bytes as were listed, since the file may grow; undefined: unreadable. */
+export async function readText({ place, bytes }: FolderFile): Promise<string | undefined> {
   try {
-    const file = await open(place, OPENING);
-    try {
-      return (await file.stat()).isFile() ? await readBytes(file, bytes) : null;
-    } finally {
-      await file.close();
-    }
+    await using file = await open(place, OPEN_FLAGS);
+    if (!(await file.stat()).isFile()) return undefined;
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, 0);
+    return buffer.toString("utf8", 0, bytesRead);
   } catch {
-    return null;
+    return undefined;
   }
-}
-
-/** So many at most, for it may have grown meanwhile. */
-async function readBytes(file: FileHandle, bytes_max: number): Promise<string> {
-  const bytes = Buffer.allocUnsafe(bytes_max);
-  let length = 0;
-  for (let read = -1; read !== 0 && length < bytes_max; length += read) {
-    read = (await file.read(bytes, length, bytes_max - length, length)).bytesRead;
-  }
-  return bytes.toString("utf8", 0, length);
 }

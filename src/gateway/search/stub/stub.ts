@@ -1,57 +1,69 @@
 // The search engine inside the program: over a folder of Markdown files, or a few pages of its own.
-
-import { createFullText, type FullText } from "../../../database/index.ts";
+import { FullTextIndex } from "../../../database/index.ts";
 import { timeoutError, type UpstreamError } from "../../../models/index.ts";
-import { type Cancel, type Clock, endsWithin } from "../../../platform/clock.ts";
+import { type Cancel, type Clock, endsWithin, nextTurn } from "../../../platform/clock.ts";
 import type { Log } from "../../../platform/log.ts";
-import type { EngineQuery, SearchEngine } from "../contract.ts";
-import { createFolderIndex, SITE, type Update } from "./folder-index.ts";
-import { PAGES } from "./pages.ts";
+import type { EngineQuery, Search, SearchEngine } from "../contract.ts";
+import { type FolderFile, listFiles, readText } from "./folder.ts";
+import { readPage } from "./page.ts";
+import ownPages from "./pages.md" with { type: "text" };
 
-/** The folder is looked at again for the first search so long after the last look. */
-const LOOK_EVERY_MS = 5_000;
-/** That search waits so long for what has changed, which in a small folder is enough. */
-const FRESH_MS = 250;
+/** Age from which on a search reads the folder again; also the pause after a failure. */
+const REFRESH_AFTER_MS = 5_000;
+/** Time that such a search waits for the changes; a small folder needs less. */
+const REFRESH_WAIT_MS = 250;
+/** Files that are read at once. */
+const READS_MAX = 8;
+/** Rows that are indexed in one turn of the event loop. */
+const ROWS_A_TURN = 2;
+/** Maximum characters of all pages together; the index takes about three times as much memory. */
+const CHARACTERS_MAX = 268_435_456;
+
+const UNREADABLE: UpstreamError = {
+  ok: false,
+  code: "model_unavailable",
+  elsewhere: false,
+  why: "its folder cannot be read",
+};
 
 export interface StubSearchOptions {
-  /** "": pages of its own. */
+  /** "": the engine has pages about this service. */
   folder: string;
-  /** How long a search waits for the folder to be read for the first time. */
+  /** Time that a search waits for the first reading of the folder. */
   timeout_ms: number;
   clock: Clock;
   log: Log;
 }
 
 export function createStubSearch(options: StubSearchOptions): SearchEngine {
-  return options.folder === "" ? createOwnSearch() : createFolderSearch(options);
+  return options.folder === "" ? createOwnSearch() : new FolderSearch(options);
 }
 
-/** Nothing is indexed before the first search: who never searches starts no slower for it. */
+/** Indexes its pages at the first search, so that they slow no start. */
 function createOwnSearch(): SearchEngine {
-  let index: FullText | null = null;
+  let index: FullTextIndex | undefined;
   return {
     isDown: () => false,
     start() {},
     stop() {},
-    async search(ask, signal) {
+    async search(query, signal) {
       if (signal.aborted) return timeoutError("left");
       index ??= indexOwnPages();
-      return find(index, ask);
+      return find(index, query);
     },
   };
 }
 
-function indexOwnPages(): FullText {
-  const index = createFullText();
-  index.write(() => {
-    for (const { path, title, text } of PAGES) {
-      index.addPart(index.addPage({ title, url: SITE + path, language: null }), text);
-    }
-  });
+function indexOwnPages(): FullTextIndex {
+  const index = new FullTextIndex();
+  const [, ...parts] = ownPages.split(/^<!-- (\w+) -->$/m);
+  for (let at = 0; at < parts.length; at += 2) {
+    for (const row of readPage(parts[at]!, parts[at + 1]!)) index.add(row);
+  }
   return index;
 }
 
-function find(index: FullText, { query, max_results, language }: EngineQuery) {
+function find(index: FullTextIndex, { query, max_results, language }: EngineQuery) {
   const found = index.search(query, { limit: max_results, language });
   const hits = found.map(({ title, url, snippet }) => ({
     title: escapeMarkup(title),
@@ -61,119 +73,173 @@ function find(index: FullText, { query, max_results, language }: EngineQuery) {
   return { ok: true as const, hits };
 }
 
-/** Its texts are plain already: a tag in them is one that the page shows, such as in code. */
+/** Escapes the plain text of the index, because hits are read as markup. */
 function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
-const UNREADABLE: UpstreamError = {
-  ok: false,
-  code: "model_unavailable",
-  elsewhere: false,
-  why: "its folder cannot be read",
-};
-
-function openIndex(folder: string) {
-  const index = createFullText();
-  return { index, files: createFolderIndex(folder, index) };
+interface IndexedFile {
+  stamp: string;
+  rows: number[];
+  characters: number;
 }
 
-function createFolderSearch({ folder, timeout_ms, clock, log }: StubSearchOptions): SearchEngine {
-  let opened: ReturnType<typeof openIndex> | null = null;
-  let isRead = false;
-  let isDown = false;
-  let isStopped = false;
-  let hasToldLeftOut = false;
-  /** Searches that wait for the first look; for them it goes on after a stop. */
-  let waiting = 0;
-  let looking: Promise<void> | null = null;
-  let lookedAt = 0;
-  let cancel: Cancel = () => {};
+class FolderSearch implements SearchEngine {
+  readonly #options: StubSearchOptions;
+  #index: FullTextIndex | undefined;
+  readonly #files = new Map<string, IndexedFile>();
+  #characters = 0;
+  /** The state between a start and a stop, and every search; without users reading ends. */
+  #users = 0;
+  #isStarted = false;
+  #isComplete = false;
+  #isDown = false;
+  #reading: Promise<void> | undefined;
+  #readAt = 0;
+  #cancelRetry: Cancel = () => {};
+  #hasLoggedSkipped = false;
 
-  const tellLeftOut = ({ leftOut }: Update) => {
-    if (leftOut === 0 || hasToldLeftOut) return;
-    hasToldLeftOut = true;
-    log.warn("some files of the search folder are left out: unreadable, too large, or too many");
-  };
-  const fall = (failure: unknown) => {
-    const { code } = failure as NodeJS.ErrnoException;
-    if (!isDown && code) log.warn("the search folder cannot be read", { code });
-    else if (!isDown) log.error("the search folder's index failed", { error: failure });
-    isDown = true;
-    // Readiness tells how it stands, also while nobody searches.
-    if (!isStopped) cancel = clock.after(LOOK_EVERY_MS, () => void look());
-  };
-  const update = async () => {
-    cancel();
+  constructor(options: StubSearchOptions) {
+    this.#options = options;
+  }
+
+  isDown = () => this.#isDown;
+
+  start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#users += 1;
+    void this.#refresh();
+  }
+
+  stop(): void {
+    if (!this.#isStarted) return;
+    this.#isStarted = false;
+    this.#cancelRetry();
+    this.#leave();
+  }
+
+  search: Search = async (query, signal) => {
+    this.#users += 1;
     try {
-      opened ??= openIndex(folder);
-      const made = await opened.files.update(() => !isStopped || waiting > 0);
-      isRead ||= made.isWhole;
-      isDown = false;
-      tellLeftOut(made);
-    } catch (failure) {
-      fall(failure);
+      if (!signal.aborted) await untilAborted(signal, this.#prepare());
+      if (signal.aborted) return timeoutError("left");
+      if (this.#isDown) return UNREADABLE;
+      return this.#isComplete && this.#index ? find(this.#index, query) : timeoutError("late");
     } finally {
-      lookedAt = clock.monotonic();
-      looking = null;
-      release();
+      this.#leave();
     }
   };
-  /** After a stop its memory is given back at once: with each reload there could be another one. */
-  const release = () => {
-    if (!isStopped || waiting > 0 || looking) return;
-    opened?.index.close();
-    opened = null;
-    isRead = false;
-  };
-  /** One look at a time: who comes meanwhile waits for the same. */
-  const look = (): Promise<void> => {
-    looking ??= update();
-    return looking;
-  };
-  const isStale = () => looking === null && clock.monotonic() - lookedAt >= LOOK_EVERY_MS;
-  /** What is waited for before a search; null: nothing. */
-  const prepare = (): Promise<unknown> | null => {
-    // A disk that is gone may never say so.
-    if (!isRead && !isDown) return endsWithin(clock, timeout_ms, look());
-    return isStale() || isDown ? endsWithin(clock, FRESH_MS, look()) : null;
-  };
-  return {
-    isDown: () => isDown,
-    start() {
-      isStopped = false;
-      void look();
-    },
-    stop() {
-      isStopped = true;
-      cancel();
-      release();
-    },
-    async search(ask, signal) {
-      waiting += 1;
-      try {
-        const ready = prepare();
-        if (signal.aborted || (ready && !(await endsBefore(signal, ready)))) {
-          return timeoutError("left");
-        }
-        if (isDown) return UNREADABLE;
-        return isRead && opened ? find(opened.index, ask) : timeoutError("late");
-      } finally {
-        waiting -= 1;
-        release();
+
+  async #prepare(): Promise<void> {
+    const { clock, timeout_ms } = this.#options;
+    const isOld = clock.monotonic() - this.#readAt >= REFRESH_AFTER_MS;
+    if (this.#isComplete && !this.#isDown && !isOld) return;
+    // A disk that is gone may never answer.
+    const wait_ms = this.#isComplete || this.#isDown ? REFRESH_WAIT_MS : timeout_ms;
+    await endsWithin(clock, wait_ms, this.#refresh());
+  }
+
+  /** Reads the folder; those who come while it is read wait for the same reading. */
+  #refresh(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#readAt = this.#options.clock.monotonic();
+      this.#reading = undefined;
+      this.#release();
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { clock, log } = this.#options;
+    this.#cancelRetry();
+    try {
+      this.#index ??= new FullTextIndex();
+      await this.#update(this.#index);
+      this.#isDown = false;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (!this.#isDown && code) log.warn("search: the folder cannot be read", { code });
+      else if (!this.#isDown) log.error("search: the index of the folder failed", { error });
+      this.#isDown = true;
+      // Readiness tells the state of the folder while nobody searches, too.
+      const retry = () => void this.#refresh();
+      if (this.#isStarted) this.#cancelRetry = clock.after(REFRESH_AFTER_MS, retry);
+    }
+  }
+
+  async #update(index: FullTextIndex): Promise<void> {
+    const { files, skipped } = await listFiles(this.#options.folder);
+    const paths = new Set(files.map(({ path }) => path));
+    for (const path of this.#files.keys()) if (!paths.has(path)) await this.#remove(index, path);
+    let unread = skipped;
+    const changed = files.filter(({ path, stamp }) => this.#files.get(path)?.stamp !== stamp);
+    for (let at = 0; at < changed.length; at += READS_MAX) {
+      if (this.#users === 0) return;
+      const some = changed.slice(at, at + READS_MAX);
+      const texts = await Promise.all(some.map(readText));
+      for (const [nth, file] of some.entries()) {
+        if (!(await this.#replace(index, file, texts[nth]))) unread += 1;
       }
-    },
-  };
+    }
+    this.#isComplete = true;
+    if (unread === 0 || this.#hasLoggedSkipped) return;
+    this.#hasLoggedSkipped = true;
+    const message = "search: files are left out: unreadable, too large, or too many";
+    this.#options.log.warn(message);
+  }
+
+  /** Returns false if the file is left out. */
+  async #replace(index: FullTextIndex, { path, stamp }: FolderFile, text: string | undefined) {
+    await this.#remove(index, path);
+    const rows = text === undefined ? [] : readPage(path, text);
+    if (rows.length === 0 || this.#characters >= CHARACTERS_MAX) return false;
+    const file: IndexedFile = { stamp, rows: [], characters: 0 };
+    this.#files.set(path, file);
+    for (let at = 0; at < rows.length; at += ROWS_A_TURN) {
+      const some = rows.slice(at, at + ROWS_A_TURN);
+      index.write(() => file.rows.push(...some.map((row) => index.add(row))));
+      for (const row of some) file.characters += row.text.length;
+      await nextTurn();
+    }
+    this.#characters += file.characters;
+    return true;
+  }
+
+  async #remove(index: FullTextIndex, path: string): Promise<void> {
+    const file = this.#files.get(path);
+    if (!file) return;
+    this.#files.delete(path);
+    this.#characters -= file.characters;
+    index.write(() => {
+      for (const row of file.rows) index.remove(row);
+    });
+    await nextTurn();
+  }
+
+  #leave(): void {
+    this.#users -= 1;
+    this.#release();
+  }
+
+  /** Frees the index of a stopped engine at once, since each reload may open another. */
+  #release(): void {
+    if (this.#users > 0 || this.#reading) return;
+    this.#index?.close();
+    this.#index = undefined;
+    this.#files.clear();
+    this.#characters = 0;
+    this.#isComplete = false;
+  }
 }
 
-/** True when the work comes to its end before the caller leaves. */
-async function endsBefore(signal: AbortSignal, work: Promise<unknown>): Promise<boolean> {
-  const left = Promise.withResolvers<false>();
-  const leave = () => left.resolve(false);
-  signal.addEventListener("abort", leave, { once: true });
+async function untilAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
+  const aborted = Promise.withResolvers<void>();
+  const abort = () => aborted.resolve();
+  signal.addEventListener("abort", abort, { once: true });
   try {
-    return await Promise.race([work.then(() => true), left.promise]);
+    await Promise.race([work, aborted.promise]);
   } finally {
-    signal.removeEventListener("abort", leave);
+    signal.removeEventListener("abort", abort);
   }
 }

@@ -60,7 +60,7 @@ const findTitles = async (engine: SearchEngine, query: string, more: Partial<Eng
 test("without a folder it knows pages about the service, with links that lead nowhere", async () => {
   const { engine, lines } = open("");
   engine.start();
-  const [first] = await find(engine, "how long are embedding vectors");
+  const [first] = await find(engine, "dimensions of embedding vectors");
   expect(first?.title).toBe("Embeddings");
   expect(first?.url).toBe("https://search.example/embeddings");
   expect(first?.snippet).toContain("vectors of 1024 dimensions");
@@ -285,7 +285,7 @@ test("what became a pipe, or a link to elsewhere, since it was seen is not read"
   expect(Bun.spawnSync(["mkfifo", join(folder, "page.md")]).success).toBeTrue();
   await rm(join(folder, "turns.md"));
   await symlink("other.txt", join(folder, "turns.md"));
-  expect(await Promise.all(files.map(readText))).toEqual([null, null]);
+  expect(await Promise.all(files.map(readText))).toEqual([undefined, undefined]);
 });
 
 test("while 2,000 files are indexed, others have their turns", async () => {
