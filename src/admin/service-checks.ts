@@ -70,12 +70,12 @@ async function checkEmbeddings(
       return embedder.embed(ask, signal);
     });
   const short = await embed(TEXT);
-  if (!short.ok) return { ...row, status: "fail", says: short.why };
+  if (!short.ok) return { ...row, status: "fail", says: short.reason };
   const seen = `one text in ${short.took_ms} ms, ${short.answer.vectors[0]?.length ?? 0} numbers`;
   const health = await checkHealth(embeddings, url, options);
   const long = await embed(LONG_TEXT);
   const longer = `${LONG_WORDS} words in`;
-  const says = long.ok ? `${longer} ${long.took_ms} ms` : `not ${longer} one text: ${long.why}`;
+  const says = long.ok ? `${longer} ${long.took_ms} ms` : `not ${longer} one text: ${long.reason}`;
   const status = long.ok ? health.status : worse(health.status, "warn");
   return { ...row, status, says: [seen, says, health.says].filter(Boolean).join(", ") };
 }
@@ -94,7 +94,7 @@ async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
     });
     // Where a query costs money, people want to know that there was one.
     const asked = "one query asked";
-    if (!found.ok) return { ...row, status: "fail", says: `${asked}: ${found.why}` };
+    if (!found.ok) return { ...row, status: "fail", says: `${asked}: ${found.reason}` };
     const count = found.answer.hits.length;
     const results = count === 0 ? "no result" : count === 1 ? "1 result" : `${count} results`;
     const says = `${asked}, ${results} in ${found.took_ms} ms`;
@@ -141,10 +141,10 @@ function worse(one: CheckRow["status"], other: CheckRow["status"]): CheckRow["st
   return order.indexOf(one) > order.indexOf(other) ? one : other;
 }
 
-type ServiceAnswer = { ok: true } | { ok: false; why: string };
+type ServiceAnswer = { ok: true } | { ok: false; reason: string };
 type TimedAnswer<A> =
   | { ok: true; answer: Extract<A, { ok: true }>; took_ms: number }
-  | { ok: false; why: string };
+  | { ok: false; reason: string };
 
 async function timeAnswer<A extends ServiceAnswer>(
   clock: Clock,
@@ -156,7 +156,7 @@ async function timeAnswer<A extends ServiceAnswer>(
     const answer = await ask(limit.signal);
     if (!answer.ok) {
       const late = `no answer in ${ANSWER_MS / 1_000} s`;
-      return { ok: false, why: limit.signal.aborted ? late : answer.why };
+      return { ok: false, reason: limit.signal.aborted ? late : answer.reason };
     }
     const took_ms = Math.round(clock.monotonic() - began);
     return { ok: true, answer: answer as Extract<A, { ok: true }>, took_ms };

@@ -10,12 +10,12 @@ const WHY = "the program stopped before the answer was whole";
 export const STOPPED: UpstreamError = {
   ok: false,
   code: "upstream_error",
-  elsewhere: false,
-  why: WHY,
+  retryable: false,
+  reason: WHY,
 };
 
 /** How a stream ends whose key was revoked under way, or has expired: its caller reads in band. */
-export const REVOKED: UpstreamError = { ...STOPPED, why: "its key was revoked or has expired" };
+export const REVOKED: UpstreamError = { ...STOPPED, reason: "its key was revoked or has expired" };
 
 export interface InFlight {
   /** `end` is called when the time of a stop is over; what it returns forgets it. */
@@ -65,11 +65,11 @@ export function untilStop<E>(
 }
 
 /** True: the caller may not go on. */
-export function isRevoked({ why }: UpstreamError): boolean {
-  return why === REVOKED.why;
+export function isRevoked({ reason: why }: UpstreamError): boolean {
+  return why === REVOKED.reason;
 }
 
 /** True: nothing failed but the program's own time. */
-export function isStopped({ why }: UpstreamError): boolean {
+export function isStopped({ reason: why }: UpstreamError): boolean {
   return why === WHY;
 }

@@ -25,8 +25,8 @@ import { createReplicas, type Replicas } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
 
 export interface Backend {
-  answer: Complete;
-  count: CountTokens;
+  complete: Complete;
+  countTokens: CountTokens;
   /** True: it is known that nobody would answer, and there is nothing that could start them. */
   isDown(): boolean;
   /** Begins to watch its servers. */
@@ -80,8 +80,8 @@ function openServers(model: ModelSettings, { clock, ids, egress, log }: BackendO
     const stub = createStub({ ...upstream, clock, ids });
     return {
       // What it is told to say is never a thought.
-      answer: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
-      count: async (ask) => countPromptTokens(ask),
+      complete: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
+      countTokens: async (ask) => countPromptTokens(ask),
       isDown: () => false,
       forgive() {},
       start() {},
@@ -105,7 +105,7 @@ function openServers(model: ModelSettings, { clock, ids, egress, log }: BackendO
     look: isWatched(model) ? openLook(url) : null,
   }));
   const { ask, ...replicas } = createReplicas(servers, { ...upstream, model: id, clock, log });
-  return { ...replicas, answer: answerBy(ask), count: createTokenCount(options) };
+  return { ...replicas, complete: answerBy(ask), countTokens: createTokenCount(options) };
 }
 
 /** As soon as a piece was heard nobody else can take over. */

@@ -21,8 +21,8 @@ const VECTOR = new Float32Array(1024);
 const embed: Embed = async () => ({ ok: true, vectors: [VECTOR], prompt_tokens: 1 });
 const hit = { title: "A", url: "https://a.example", snippet: "a" };
 const search: Search = async () => ({ ok: true, hits: [hit] });
-const fail = (why: string) =>
-  ({ ok: false, code: "upstream_error", elsewhere: true, why }) as const;
+const fail = (reason: string) =>
+  ({ ok: false, code: "upstream_error", retryable: true, reason }) as const;
 
 /** What opens as these say, and notes what happens to it. */
 function pretend({

@@ -33,7 +33,7 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
       2,
     );
     expect(embedded.prompt_tokens).toBeGreaterThan(1);
-    expect(embedded.usage_estimated).toBeUndefined();
+    expect(embedded.usageEstimated).toBeUndefined();
   });
 
   test("stand in the order of 64 texts", async () => {

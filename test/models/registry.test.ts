@@ -24,8 +24,14 @@ const SETTINGS: ModelSettings = {
 
 function serve(id: string, some: Partial<ModelSettings> = {}): ServedModel {
   const settings = { ...SETTINGS, id, ...some };
-  const answer = () => Promise.reject(new Error("nobody asks"));
-  const supply = { answer, count: async () => null, isDown: () => false, start() {}, stop() {} };
+  const complete = () => Promise.reject(new Error("nobody asks"));
+  const supply = {
+    complete,
+    countTokens: async () => null,
+    isDown: () => false,
+    start() {},
+    stop() {},
+  };
   return { settings, created: 7, upstream_revision: null, backend: supply };
 }
 

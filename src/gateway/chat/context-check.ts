@@ -54,7 +54,7 @@ export function checkContext(
 export function explainLength(
   { context_window }: Pick<ModelSettings, "context_window">,
   { max_tokens }: Pick<ModelRequest, "max_tokens">,
-  { prompt_tokens }: Pick<UpstreamError, "prompt_tokens">,
+  { promptTokens: prompt_tokens }: Pick<UpstreamError, "promptTokens">,
 ): string {
   const says = "The request exceeds the context window";
   const code = "(context_length_exceeded)";
@@ -68,7 +68,13 @@ export function explainLength(
 
 function refuse(prompt_tokens?: number): UpstreamError {
   const why = "the request is too long for the recorded window";
-  return { ok: false, code: "context_length_exceeded", elsewhere: false, why, prompt_tokens };
+  return {
+    ok: false,
+    code: "context_length_exceeded",
+    retryable: false,
+    reason: why,
+    promptTokens: prompt_tokens,
+  };
 }
 
 /** Bytes of everything that the model reads as text. */

@@ -13,7 +13,7 @@ export function logFailure(
   { request: ask, caller, model }: Pick<AdmittedChat, "request" | "caller" | "model">,
   user: string | undefined,
 ): void {
-  const { code, why, upstream_status } = failure;
+  const { code, reason: why, upstreamStatus: upstream_status } = failure;
   const { account_id, key_id } = caller;
   const who = { ...requestLogFields(ask), account_id, key_id, user, model: model.settings.id };
   const fields = { ...who, upstream_status, code };

@@ -49,5 +49,5 @@ export function writeRefusal({ code, message, say }: ApiError, request_id: strin
 
 /** A refusal that comes too late to be an ordinary error: the model did not go on, and no bug. */
 export function blameModel({ code }: ApiError): UpstreamError {
-  return { ok: false, code: "upstream_error", elsewhere: false, why: `it refused with ${code}` };
+  return { ok: false, code: "upstream_error", retryable: false, reason: `it refused with ${code}` };
 }

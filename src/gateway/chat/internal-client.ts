@@ -148,9 +148,9 @@ export function createInternalChatClient(options: InternalChatOptions): Internal
       model: model.settings.id,
       content,
       tool_calls,
-      finish_reason: ending.finish_reason,
+      finish_reason: ending.finishReason,
       usage: ending.usage,
-      usage_estimated: ending.usage_estimated === true,
+      usage_estimated: ending.usageEstimated === true,
       duration_ms: Math.round(clock.monotonic() - asked_at),
     };
   };
@@ -196,7 +196,7 @@ function writeFailure(
   const code = publicCode(refusal.code, "gateway") as ErrorCode;
   const failure: InternalChatError = { ok: false, code, why: refusal.message };
   if (!ending) return failure;
-  const { retry_after_ms, usage, prompt_tokens } = ending;
+  const { retryAfterMs: retry_after_ms, usage, promptTokens: prompt_tokens } = ending;
   if (retry_after_ms !== undefined) failure.retry_after_ms = retry_after_ms;
   if (usage !== undefined) failure.usage = usage;
   if (prompt_tokens !== undefined) failure.prompt_tokens = prompt_tokens;

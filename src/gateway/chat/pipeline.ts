@@ -9,7 +9,7 @@ export function buildPipeline(
   countTexts: CountTexts,
   thinking: Thinking | null,
 ): Complete {
-  const answer = thinking ? think(supply.answer, thinking) : supply.answer;
+  const answer = thinking ? think(supply.complete, thinking) : supply.complete;
   // All attempts are asked the same, so it is looked at once for all of them.
-  return checkContext(settings, supply.count, countTexts, answer);
+  return checkContext(settings, supply.countTokens, countTexts, answer);
 }

@@ -133,7 +133,7 @@ export function createMessageCollector(): { onChunk: OnChunk; write(): Message }
 export function writeChatReply(
   { id, created, model }: { id: string; created: number; model: string },
   message: Message,
-  { finish_reason, usage }: CompletionOk,
+  { finishReason: finish_reason, usage }: CompletionOk,
 ): Static<typeof ChatReply> {
   const choices = [{ index: 0, message, finish_reason }];
   return { id, object: "chat.completion", created, model, choices, usage };

@@ -56,7 +56,7 @@ export function createChatResponder(options: ChatResponderOptions) {
         throw errorOfCompletion(ending, admitted);
       }
       const now = clock.monotonic();
-      const timing = writeServerTiming(now - recorder.started_at, now - asked_at, ending.waited_ms);
+      const timing = writeServerTiming(now - recorder.started_at, now - asked_at, ending.waitedMs);
       const reply = writeChatReply(nameReply(), collector.write(), ending);
       return [status, reply, { ...successHeaders, "server-timing": timing }];
     },

@@ -73,7 +73,7 @@ export function writeStream(
       tellFailure(errorOfCompletion(ending, admitted));
     } else {
       begin();
-      for (const chunk of chunks.finish(ending.finish_reason)) void send(chunk);
+      for (const chunk of chunks.finish(ending.finishReason)) void send(chunk);
       if (hasUsage) void send(chunks.usage(ending.usage));
       close(null);
     }

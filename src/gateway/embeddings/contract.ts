@@ -26,7 +26,7 @@ export interface Embedded {
   /** Of what was converted: what was cut away does not count. */
   prompt_tokens: number;
   /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
-  usage_estimated?: true;
+  usageEstimated?: true;
 }
 
 export type Embed = (

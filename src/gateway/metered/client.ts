@@ -41,13 +41,21 @@ export async function requestServer(
     const reply = await fetchText(server, { ...request, signal: limit.signal });
     if (reply.status === null) {
       if (reply.failure !== "left") return explainSilence(reply.failure);
-      return signal.aborted ? timeoutError("left") : { ...timeoutError("late"), silent: "perhaps" };
+      return signal.aborted
+        ? timeoutError("left")
+        : { ...timeoutError("late"), noResponse: "perhaps" };
     }
     const { status, header, text } = reply;
     const retry_after_ms = readRetryAfter(header("retry-after"), clock);
     if (text !== null) return { ok: true, status, header, text, retry_after_ms };
     const why = "its reply is too large, or packed in an unknown way";
-    return { ok: false, code: "upstream_error", elsewhere: true, why, upstream_status: status };
+    return {
+      ok: false,
+      code: "upstream_error",
+      retryable: true,
+      reason: why,
+      upstreamStatus: status,
+    };
   } finally {
     limit.cancel();
   }
@@ -59,6 +67,6 @@ type ConnectionBreak = Parameters<typeof connectionError>[0];
 const UNREACHABLE: readonly ConnectionBreak[] = ["refused", "dns", "tls", "timeout"];
 
 function explainSilence(failure: ConnectionBreak): UpstreamError {
-  const why: UpstreamError = { ...connectionError(failure), silent: "surely" };
-  return UNREACHABLE.includes(failure) ? { ...why, code: "model_offline", elsewhere: true } : why;
+  const why: UpstreamError = { ...connectionError(failure), noResponse: "surely" };
+  return UNREACHABLE.includes(failure) ? { ...why, code: "model_offline", retryable: true } : why;
 }

@@ -28,7 +28,7 @@ export type WriteHeaders = (
 
 /** The refusal that a failure of `who`, such as "search engine", becomes. */
 export function meteredError(
-  { code, retry_after_ms }: UpstreamError,
+  { code, retryAfterMs: retry_after_ms }: UpstreamError,
   who: string,
   writeHeaders: WriteHeaders,
 ): ApiError {

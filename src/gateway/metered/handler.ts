@@ -57,7 +57,7 @@ export function createMeteredHandler<P extends MeteredPlan, S extends MeteredBac
     const ending = await recordResult(visit, asking, options);
     if (!ending.ok) throw meteredError(ending, who, writeHeaders);
     const now = clock.monotonic();
-    const timing = writeServerTiming(now - recorder.started_at, now - asked_at, ending.waited_ms);
+    const timing = writeServerTiming(now - recorder.started_at, now - asked_at, ending.waitedMs);
     return { answer: ending, headers: { "server-timing": timing } };
   };
 }
@@ -70,7 +70,7 @@ export async function timeWork<E extends CompletionStats>(
 ): Promise<E> {
   const waited_ms = clock.monotonic() - asked_at;
   const ending = await work();
-  ending.waited_ms = waited_ms + (ending.waited_ms ?? 0);
+  ending.waitedMs = waited_ms + (ending.waitedMs ?? 0);
   return ending;
 }
 
@@ -110,7 +110,7 @@ function noteFailure(
   visit: Asker,
   { log, route, who }: Noting,
 ): void {
-  const { code, why, upstream_status, attempts } = failure;
+  const { code, reason: why, upstreamStatus: upstream_status, attempts } = failure;
   const fields = { ...nameVisit(visit, route), upstream_status, code };
   if (code === LEFT) log.info(why, { ...fields, status: ERROR_CODES[code].status });
   else if (isStopped(failure)) log.info(why, fields);

@@ -26,9 +26,9 @@ export interface RecordedOk {
   ok: true;
   /** Left out: nothing is counted, as of a search. */
   usage?: TokenUsage;
-  usage_estimated?: true;
+  usageEstimated?: true;
   /** The part of the usage that servers told. */
-  told?: TokenUsage;
+  reportedUsage?: TokenUsage;
 }
 
 type Ending = (RecordedOk | UpstreamError) & CompletionStats;
@@ -96,7 +96,7 @@ export class GatewayRecorder implements RequestRecorder {
       usage_estimated,
       cost,
       attempts: this.#ending?.attempts ?? null,
-      waited_ms: roundTime(this.#ending?.waited_ms),
+      waited_ms: roundTime(this.#ending?.waitedMs),
       first_token_ms: roundTime(this.#first_token_ms),
       duration_ms: Math.round(this.#passed()),
       request_bytes: Math.min(this.request_bytes, BYTES_MAX),
@@ -111,8 +111,9 @@ export class GatewayRecorder implements RequestRecorder {
     if (!ending || !usage || !isBelievable(usage)) return UNUSED;
     const { prompt_tokens, completion_tokens } = usage;
     // Nobody pays by an estimate, and what a broken answer had made is one.
-    const usage_estimated = !ending.ok || ending.usage_estimated === true;
-    const paid = ending.ok && ending.told ? ending.told : usage_estimated ? null : usage;
+    const usage_estimated = !ending.ok || ending.usageEstimated === true;
+    const paid =
+      ending.ok && ending.reportedUsage ? ending.reportedUsage : usage_estimated ? null : usage;
     const cost = paid && costOf(paid, this.#model?.price ?? null);
     const isSane = cost !== null && cost <= COST_MAX;
     return { prompt_tokens, completion_tokens, usage_estimated, cost: isSane ? cost : null };

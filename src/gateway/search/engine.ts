@@ -78,7 +78,7 @@ export function openEngine(
     const ending = await askReplicas<SearchOutcome>({ account, signal }, (asking, _, left_ms) =>
       asking(ask, signal, left_ms),
     );
-    if (!ending.ok && ending.retry_after_ms !== undefined) wait.note(ending.retry_after_ms);
+    if (!ending.ok && ending.retryAfterMs !== undefined) wait.note(ending.retryAfterMs);
     return ending;
   };
   return {
@@ -113,7 +113,7 @@ function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptio
     const failure = kind.judgeError(heard);
     if (heard.status !== 429 && heard.status !== 503) return failure;
     const retry_after_ms = kind.readWait?.(heard.header) ?? heard.retry_after_ms;
-    return retry_after_ms === null ? failure : { ...failure, retry_after_ms };
+    return retry_after_ms === null ? failure : { ...failure, retryAfterMs: retry_after_ms };
   };
 }
 
@@ -174,7 +174,7 @@ export function fail(
   upstream_status: number,
 ): UpstreamError {
   const elsewhere = upstream_status >= 500 || code === "model_unavailable";
-  return { ok: false, code, elsewhere, why, upstream_status };
+  return { ok: false, code, retryable: elsewhere, reason: why, upstreamStatus: upstream_status };
 }
 
 function writeQuery(query: Record<string, string>): string {

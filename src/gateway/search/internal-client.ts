@@ -90,7 +90,7 @@ function createPatience() {
   let left_ms = ENGINE_WAIT_MAX_MS;
   return (ending: (SearchOutcome | UpstreamError) & CompletionStats): number | null => {
     if (ending.ok || nameShared(ending.code) !== "service_unavailable") return null;
-    const { retry_after_ms } = ending;
+    const { retryAfterMs: retry_after_ms } = ending;
     if (retry_after_ms === undefined || retry_after_ms > left_ms) return null;
     left_ms -= retry_after_ms;
     return retry_after_ms;

@@ -22,7 +22,13 @@ export function createWait(clock: Clock): Wait {
       const retry_after_ms = left_ms();
       if (retry_after_ms === 0) return null;
       const why = "it is not asked, for it told us to wait";
-      return { ok: false, code: "upstream_rate_limited", elsewhere: false, why, retry_after_ms };
+      return {
+        ok: false,
+        code: "upstream_rate_limited",
+        retryable: false,
+        reason: why,
+        retryAfterMs: retry_after_ms,
+      };
     },
     note(wait_ms) {
       // What several requests at once were told: the longest holds.

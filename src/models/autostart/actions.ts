@@ -63,7 +63,7 @@ function createRequest(action: string, egress: TrustedEgress): Act {
     const request = { body, account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal };
     const reply = await fetchText(server, request);
     if (reply.status === null) {
-      return reply.failure === "left" ? "no answer in time" : connectionError(reply.failure).why;
+      return reply.failure === "left" ? "no answer in time" : connectionError(reply.failure).reason;
     }
     if (reply.status >= 200 && reply.status <= 299) return null;
     return `it answered with status ${reply.status}`;

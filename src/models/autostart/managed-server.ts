@@ -316,7 +316,7 @@ export class ManagedServer {
 }
 
 function fail(code: UpstreamError["code"], why: string): UpstreamError {
-  return { ok: false, code, elsewhere: false, why };
+  return { ok: false, code, retryable: false, reason: why };
 }
 
 function untilAborted(signal: AbortSignal): Promise<null> {

@@ -11,8 +11,8 @@ import type { ManagedServer } from "./managed-server.ts";
 import type { WaitResult } from "./start-waiters.ts";
 
 interface Gated {
-  answer: Complete;
-  count: CountTokens;
+  complete: Complete;
+  countTokens: CountTokens;
 }
 
 interface Entry {
@@ -23,7 +23,11 @@ interface Entry {
 const PASSED: Entry = { fate: undefined, waited_ms: 0 };
 
 /** Waits are noted in the ending; a server that went away is started once more for one request. */
-export function waitForStart(unit: ManagedServer, clock: Clock, { answer, count }: Gated): Gated {
+export function waitForStart(
+  unit: ManagedServer,
+  clock: Clock,
+  { complete, countTokens }: Gated,
+): Gated {
   /**
    * What became of those who waited already when they were counted, by their messages: these are
    * one and the same in all asks that are made of one request.
@@ -37,7 +41,7 @@ export function waitForStart(unit: ManagedServer, clock: Clock, { answer, count 
   };
 
   return {
-    async answer(ask, onChunk, signal) {
+    async complete(ask, onChunk, signal) {
       const early = counted.get(ask.messages);
       if (early?.fate) return addWait({ ...early.fate, attempts: 0 }, early);
       let isHeard = false;
@@ -53,7 +57,7 @@ export function waitForStart(unit: ManagedServer, clock: Clock, { answer, count 
         if (entry.fate) return addWait({ ...entry.fate, attempts: 0 }, entry);
         hasPassed = true;
         try {
-          return addWait(await answer(ask, hear, signal), entry);
+          return addWait(await complete(ask, hear, signal), entry);
         } finally {
           unit.leave();
         }
@@ -63,16 +67,16 @@ export function waitForStart(unit: ManagedServer, clock: Clock, { answer, count 
       if (!mayBeGone || !(await unit.isGone(signal))) return first;
       const again = await attempt();
       const attempts = (first.attempts ?? 1) + (again.attempts ?? 1);
-      return { ...addWait(again, { waited_ms: first.waited_ms ?? 0 }), attempts };
+      return { ...addWait(again, { waited_ms: first.waitedMs ?? 0 }), attempts };
     },
 
     /** Only its server can count exactly, so a prompt that has to be counted waits too. */
-    async count(ask, signal) {
+    async countTokens(ask, signal) {
       const entry = unit.tryEnter() ? PASSED : await enter(ask.account, signal);
       if (entry !== PASSED) counted.set(ask.messages, entry);
       if (entry.fate) return null;
       try {
-        return await count(ask, signal);
+        return await countTokens(ask, signal);
       } finally {
         unit.leave();
       }
@@ -82,12 +86,12 @@ export function waitForStart(unit: ManagedServer, clock: Clock, { answer, count 
 
 /** Its servers told no status, or none of them was fit to be asked: they may be gone. */
 function isUnanswered(ending: Completion): boolean {
-  if (ending.ok || ending.upstream_status !== undefined) return false;
+  if (ending.ok || ending.upstreamStatus !== undefined) return false;
   const mayBe = ["upstream_error", "upstream_timeout", "model_offline"].includes(ending.code);
-  return mayBe && (ending.elsewhere || ending.attempts === 0);
+  return mayBe && (ending.retryable || ending.attempts === 0);
 }
 
 function addWait(ending: Completion, { waited_ms }: Pick<Entry, "waited_ms">): Completion {
   if (waited_ms === 0) return ending;
-  return { ...ending, waited_ms: (ending.waited_ms ?? 0) + waited_ms };
+  return { ...ending, waitedMs: (ending.waitedMs ?? 0) + waited_ms };
 }

@@ -76,7 +76,7 @@ async function askToken({ upstream, url, egress, clock, ids }: ReplicaCheckOptio
     const ending = await answer(createProbeClientFor(ids.uuid()), () => undefined, limit.signal);
     if (ending.ok) return { answered_ms: Math.round(clock.monotonic() - began), why: null };
     const late = `it answered no token in ${TOKEN_MS / 1_000} s`;
-    return { answered_ms: null, why: limit.signal.aborted ? late : ending.why };
+    return { answered_ms: null, why: limit.signal.aborted ? late : ending.reason };
   } finally {
     limit.cancel();
   }

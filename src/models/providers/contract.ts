@@ -104,19 +104,19 @@ export interface UpstreamError {
   ok: false;
   code: UpstreamCode;
   /** True when another replica could do better: nothing about the request itself was wrong. */
-  elsewhere: boolean;
+  retryable: boolean;
   /** What happened, for the operator's log: never the upstream's own words. */
-  why: string;
-  upstream_status?: number;
+  reason: string;
+  upstreamStatus?: number;
   /**
    * Nothing of a reply came, not even its status: its server may be gone. `perhaps`: or it was
    * still at a whole reply, which begins only when it is made.
    */
-  silent?: "surely" | "perhaps";
+  noResponse?: "surely" | "perhaps";
   /** It said when it would take requests again: so long from then on. */
-  retry_after_ms?: number;
+  retryAfterMs?: number;
   /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
-  prompt_tokens?: number;
+  promptTokens?: number;
   /** What had been made until then, always an estimate; left out: nothing had. */
   usage?: TokenUsage;
 }
@@ -124,15 +124,15 @@ export interface UpstreamError {
 export interface CompletionOk {
   ok: true;
   /** `stop`, `tool_calls`, or another reason of the upstream's that passes through. */
-  finish_reason: string;
+  finishReason: string;
   usage: TokenUsage;
   /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
-  usage_estimated?: true;
+  usageEstimated?: true;
   /**
    * The part of the usage that servers told: what is paid by. Left out: all of it, or none where
    * it is an estimate.
    */
-  told?: TokenUsage;
+  reportedUsage?: TokenUsage;
 }
 
 /** What a request to a server came to, whatever it was about. */
@@ -143,7 +143,7 @@ export interface CompletionStats {
   /** How often a replica was asked for it, whichever; 0: none was. */
   attempts?: number;
   /** How long it waited for a unit's start or for a place, in all. */
-  waited_ms?: number;
+  waitedMs?: number;
 }
 
 /** It is made for one answer alone: whoever hands it on may add to it. */

@@ -25,7 +25,7 @@ export function withoutReasoning(
     const filter = new Filter(onChunk, reasons, isOpen);
     const hear = (piece: Chunk | ReasoningChunk) => filter.hear(piece);
     const ending = await answer(ask, hear, signal, first_token_ms);
-    if (ending.ok) await filter.end(ending.finish_reason === "length");
+    if (ending.ok) await filter.end(ending.finishReason === "length");
     return ending;
   };
 }

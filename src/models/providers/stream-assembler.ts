@@ -113,9 +113,9 @@ export function createStreamAssembler(request: ModelRequest, onChunk: OnRawChunk
       // Without a reason or [DONE] the server died: a clean end would be a lie.
       if (!isOver) return breakOff(invalidReplyError("its stream ended in the middle"));
       const reason = nameEnd(finish_reason, calls?.hasCalls ?? false);
-      if (usage) return { ok: true, finish_reason: reason, usage };
+      if (usage) return { ok: true, finishReason: reason, usage };
       const estimate = estimateUsage(request, estimated_tokens);
-      return { ok: true, finish_reason: reason, usage: estimate, usage_estimated: true };
+      return { ok: true, finishReason: reason, usage: estimate, usageEstimated: true };
     },
   };
 }

@@ -1,6 +1,6 @@
 // The form of a recording: a line that says what it is, then a line for each request answered.
 import { type Static, type TLiteral, Type } from "@sinclair/typebox";
-import type { Chunk, Completion, ModelRequest, UpstreamCode } from "../providers/contract.ts";
+import type { Completion, ModelRequest, UpstreamCode } from "../providers/contract.ts";
 
 /** What programs of another version could read otherwise gets another number. */
 export const VERSION = 1;
@@ -84,9 +84,37 @@ export const RecordedReply = Type.Object({
 });
 
 /** One answer of one model. */
-export interface RecordedReply extends Static<typeof RecordedReply> {
-  told: { at_ms: number; piece: Chunk }[];
-  ending: Completion;
+export type RecordedReply = Static<typeof RecordedReply>;
+
+/** Field names of a completion in a recording, where they differ from today's. */
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  finishReason: "finish_reason",
+  usageEstimated: "usage_estimated",
+  reportedUsage: "told",
+  retryable: "elsewhere",
+  reason: "why",
+  noResponse: "silent",
+  upstreamStatus: "upstream_status",
+  retryAfterMs: "retry_after_ms",
+  promptTokens: "prompt_tokens",
+  waitedMs: "waited_ms",
+};
+const OUR_NAMES = Object.fromEntries(
+  Object.entries(FILE_NAMES).map(([ours, file]) => [file, ours]),
+);
+
+export function writeCompletion(completion: Completion): RecordedReply["ending"] {
+  return renameFields(completion, FILE_NAMES) as RecordedReply["ending"];
+}
+
+export function readCompletion(recorded: RecordedReply["ending"]): Completion {
+  return renameFields(recorded, OUR_NAMES) as unknown as Completion;
+}
+
+function renameFields(from: object, names: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(
+    Object.entries(from).map(([name, value]) => [names[name] ?? name, value]),
+  );
 }
 
 /** They are of one request, and differ where the same is asked again. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { createLineFile, type LineFileEnd } from "../../platform/line-file.ts";
 import type { Log } from "../../platform/log.ts";
 import { type OpenBackend, openBackend } from "../backend.ts";
-import type { Chunk, Complete, ModelRequest, OnChunk } from "../providers/contract.ts";
+import type { Chunk, Complete, Completion, ModelRequest, OnChunk } from "../providers/contract.ts";
 import { REPLY_BYTES_MAX } from "../providers/openai/reply.ts";
 import {
   FILE_BYTES_MAX,
@@ -12,6 +12,7 @@ import {
   RecordingProblem,
   strip,
   VERSION,
+  writeCompletion,
 } from "./format.ts";
 
 export interface Recorder {
@@ -40,20 +41,20 @@ export async function openRecorder(file: string, clock: Clock): Promise<Recorder
       tell = (why) => log.error(`the recording ends here (${why}); it holds what came before`);
       return (model, around) => {
         const supply = openBackend(model, around);
-        const answer = record(supply.answer, {
+        const answer = record(supply.complete, {
           clock: around.clock,
           keep: (take) => lines.append(() => writeTake(model.id, take)),
           onTooLarge: ({ request_id }) =>
             log.warn("a reply is too long to be recorded", { request_id, model: model.id }),
         });
-        return { ...supply, answer };
+        return { ...supply, complete: answer };
       };
     },
     close: lines.close,
   };
 }
 
-type Heard = Omit<RecordedReply, "model" | "key" | "ask"> & { ask: ModelRequest };
+type Heard = Pick<RecordedReply, "told" | "ended_ms"> & { ask: ModelRequest; ending: Completion };
 
 interface RecordOptions {
   clock: Clock;
@@ -96,7 +97,7 @@ function writeTake(model: string, { ask, told, ended_ms, ending }: Heard): strin
     ask: strip(ask),
     told,
     ended_ms,
-    ending,
+    ending: writeCompletion(ending),
   };
   return JSON.stringify(take);
 }

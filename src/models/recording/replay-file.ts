@@ -45,10 +45,10 @@ function* readTakes(file: string): Generator<RecordedReply> {
       if (value.wadi_recording === VERSION) continue;
       throw refuse("this recording is of another version of wadi: record it anew");
     }
-    if (!takes.Check(value) || !isSound(value as RecordedReply)) {
+    if (!takes.Check(value) || !isSound(value)) {
       throw refuse("this line is damaged: take it out, or record anew");
     }
-    yield value as RecordedReply;
+    yield value;
   }
   if (at === 0) throw new RecordingProblem(`${file}: ${FOREIGN}`);
 }

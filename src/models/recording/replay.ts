@@ -10,9 +10,11 @@ import type {
   UpstreamError,
 } from "../providers/contract.ts";
 import { timeoutError } from "../providers/openai/errors.ts";
-import { hashRequest, type RecordedReply } from "./format.ts";
+import { hashRequest, type RecordedReply, readCompletion } from "./format.ts";
 
-export type ReplayedReply = Pick<RecordedReply, "told" | "ended_ms" | "ending">;
+export interface ReplayedReply extends Pick<RecordedReply, "told" | "ended_ms"> {
+  ending: Completion;
+}
 
 /** So many pieces that are due go out in one turn of the event loop. */
 const PIECES_A_TURN = 64;
@@ -20,8 +22,8 @@ const PIECES_A_TURN = 64;
 const MISSING: UpstreamError = {
   ok: false,
   code: "model_unavailable",
-  elsewhere: false,
-  why: "the recording holds no such request",
+  retryable: false,
+  reason: "the recording holds no such request",
 };
 
 /** What was recorded of each ask, in its order. */
@@ -31,7 +33,7 @@ export function createReplayLibrary() {
     add({ model, key, told, ended_ms, ending }: RecordedReply): void {
       const place = `${key} ${model}`;
       const found = shelf.get(place) ?? { takes: [], next: 0 };
-      found.takes.push({ told, ended_ms, ending });
+      found.takes.push({ told, ended_ms, ending: readCompletion(ending) });
       shelf.set(place, found);
     },
     /** One after the other, and the last one again and again; undefined: it was never asked. */
@@ -49,8 +51,8 @@ export type ReplayLibrary = ReturnType<typeof createReplayLibrary>;
 /** Supplies without servers: nobody counts tokens, and nobody is ever down. */
 export function createReplay(shelf: ReplayLibrary): OpenBackend {
   return ({ id }, { clock }) => ({
-    answer: replay((ask) => shelf.next(id, ask), clock),
-    count: async () => null,
+    complete: replay((ask) => shelf.next(id, ask), clock),
+    countTokens: async () => null,
     isDown: () => false,
     start() {},
     stop() {},

@@ -112,9 +112,9 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
       if (tried === trial) tried = null;
       const sign = ending && readSign(ending);
       if (!ending || sign === "nothing") return;
-      if (ending.ok || !ending.silent) hear();
+      if (ending.ok || !ending.noResponse) hear();
       // Where others were answered meanwhile, it is there.
-      else if (ending.silent === "surely" && heard === heardBefore) {
+      else if (ending.noResponse === "surely" && heard === heardBefore) {
         silences += 1;
         silence = ending;
       }
@@ -130,7 +130,7 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
 
 function readSign(ending: UpstreamResult): Sign {
   if (ending.ok) return "good";
-  const { code, elsewhere } = ending;
+  const { code, retryable: elsewhere } = ending;
   // The caller left, which tells nothing of the replica.
   if (code === "client_closed_request") return "nothing";
   // Overload goes by itself; what is the request's own fault would fail anywhere.

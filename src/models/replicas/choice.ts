@@ -56,10 +56,10 @@ function explainNone(replicas: readonly Replica[]): UpstreamError {
     const silence = health.isHealthy() && breaker.findSilence();
     // The same again, without the wait for it; an attempt would have nothing new to say.
     if (!silence) continue;
-    const why = `it is passed over for a while: ${silence.why}`;
-    return { ok: false, code: silence.code, elsewhere: false, why };
+    const why = `it is passed over for a while: ${silence.reason}`;
+    return { ok: false, code: silence.code, retryable: false, reason: why };
   }
   // gateway.errors.model_offline
   const why = "none of its servers is healthy";
-  return { ok: false, code: "model_offline", elsewhere: false, why };
+  return { ok: false, code: "model_offline", retryable: false, reason: why };
 }

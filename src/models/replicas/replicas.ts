@@ -89,15 +89,15 @@ export function createReplicas<S>(
       asked = place;
       attempts += 1;
       ending = await places.use(place, run, hear, left_ms);
-      if (ending.ok || isHeard || !ending.elsewhere || signal.aborted) break;
-      if (!ending.silent) answers += 1;
+      if (ending.ok || isHeard || !ending.retryable || signal.aborted) break;
+      if (!ending.noResponse) answers += 1;
       left_ms = first_token_timeout_ms - (clock.monotonic() - began);
       if (answers >= ANSWERS_MAX || left_ms <= 0) break;
       tried = [...tried, place.replica];
       if (tried.length === replicas.length) break;
     }
     ending.attempts = attempts;
-    if (waited_ms > 0) ending.waited_ms = (ending.waited_ms ?? 0) + Math.round(waited_ms);
+    if (waited_ms > 0) ending.waitedMs = (ending.waitedMs ?? 0) + Math.round(waited_ms);
     return ending;
   };
   return {

@@ -97,7 +97,7 @@ export function createReplicaSlots<S>(
         const isRushed = left_ms < fairMs && ending !== null && isLate(ending);
         replica.breaker.end(trial, isRushed || isStopped() ? null : ending);
         line.serve();
-        if (ending && !ending.ok && ending.silent) replica.health.doubt();
+        if (ending && !ending.ok && ending.noResponse) replica.health.doubt();
       }
     },
     serve: () => line.serve(),
@@ -106,7 +106,7 @@ export function createReplicaSlots<S>(
 
 /** We gave it up: the time of the request was over. */
 function isLate(ending: UpstreamResult): boolean {
-  return !ending.ok && ending.code === "upstream_timeout" && !ending.elsewhere;
+  return !ending.ok && ending.code === "upstream_timeout" && !ending.retryable;
 }
 
 const UNSERVED: Record<NotServed, () => UpstreamError> = {
@@ -118,5 +118,5 @@ const UNSERVED: Record<NotServed, () => UpstreamError> = {
 };
 
 function explain(code: UpstreamError["code"], why: string): UpstreamError {
-  return { ok: false, code, elsewhere: false, why };
+  return { ok: false, code, retryable: false, reason: why };
 }

@@ -13,7 +13,7 @@ import { inlineCompute } from "../../support/compute.ts";
 
 const ANSWERED: Completion = {
   ok: true,
-  finish_reason: "stop",
+  finishReason: "stop",
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 };
 /** What a template may add to a request of one message. */
@@ -48,7 +48,7 @@ async function ask(
   )(asked, () => undefined, signal);
   expect(answers).toBe(ending.ok ? 1 : 0);
   if (!ending.ok) expect(ending).toMatchObject({ code: "context_length_exceeded" });
-  const refused = ending.ok || !ending.prompt_tokens ? "is refused" : "is counted out";
+  const refused = ending.ok || !ending.promptTokens ? "is refused" : "is counted out";
   return [ending.ok ? "passes" : refused, counts];
 }
 
@@ -151,7 +151,7 @@ test("a caller who leaves while the server counts is the answer's to note", asyn
 
 describe("the sentence", () => {
   const says = (context_window: number | null, prompt_tokens?: number) =>
-    explainLength({ context_window }, { max_tokens: 4_096 }, { prompt_tokens });
+    explainLength({ context_window }, { max_tokens: 4_096 }, { promptTokens: prompt_tokens });
   const window = "The request exceeds the context window: this model's maximum context length is";
 
   test("holds what was counted, where it was, and the window, where it is recorded", () => {

@@ -14,7 +14,7 @@ import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const DONE: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const DONE: Completion = { ok: true, finishReason: "stop", usage: USAGE };
 
 const KEY = { account_id: null, key_id: "key-1" } as Caller;
 
@@ -82,7 +82,12 @@ describe("a caller who does not read", () => {
     const left = Promise.withResolvers<Completion>();
     const { begun, body, clock, entries } = open(async (_ask, ear, signal) => {
       signal.addEventListener("abort", () =>
-        left.resolve({ ok: false, code: "client_closed_request", elsewhere: false, why: "left" }),
+        left.resolve({
+          ok: false,
+          code: "client_closed_request",
+          retryable: false,
+          reason: "left",
+        }),
       );
       for (let n = 0; n < 1_000 && !signal.aborted; n++) {
         await ear({ kind: "text", text: "x".repeat(1_000) });
@@ -169,7 +174,9 @@ describe("what a bug throws", () => {
     expect(JSON.parse(error!.slice(6))).toMatchObject({ error: { code: "upstream_error" } });
     expect(done).toBe("data: [DONE]");
     const why = "it refused with rate_limit_exceeded";
-    expect(failures).toEqual([{ ok: false, code: "upstream_error", elsewhere: false, why }]);
+    expect(failures).toEqual([
+      { ok: false, code: "upstream_error", retryable: false, reason: why },
+    ]);
     expect(bugs).toEqual([]);
   });
 });

@@ -9,8 +9,8 @@ const WHY = "a reason that no caller is told";
 const fail = (code: UpstreamError["code"], more: Partial<UpstreamError> = {}): UpstreamError => ({
   ok: false,
   code,
-  elsewhere: false,
-  why: WHY,
+  retryable: false,
+  reason: WHY,
   ...more,
 });
 
@@ -58,11 +58,11 @@ test("an embedder is asked for the inputs, by the account and the request", asyn
 describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
   const spent = ["false", null];
   test.each<[string, UpstreamError, number, string, (string | null)[]]>([
-    ["an error", fail("upstream_error", { upstream_status: 500 }), 502, "upstream_error", spent],
+    ["an error", fail("upstream_error", { upstreamStatus: 500 }), 502, "upstream_error", spent],
     ["silence", fail("upstream_timeout"), 504, "upstream_timeout", spent],
     [
       "an error that says when it is over",
-      fail("upstream_error", { retry_after_ms: 9_000 }),
+      fail("upstream_error", { retryAfterMs: 9_000 }),
       502,
       "upstream_error",
       spent,
@@ -71,7 +71,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
     ["none that serves", fail("model_unavailable"), 503, "service_unavailable", [null, null]],
     [
       "a busy server",
-      fail("upstream_rate_limited", { upstream_status: 429, retry_after_ms: 2_001 }),
+      fail("upstream_rate_limited", { upstreamStatus: 429, retryAfterMs: 2_001 }),
       503,
       "service_unavailable",
       [null, "3"],
@@ -85,7 +85,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
     ],
     [
       "a server that is back at once",
-      fail("model_offline", { retry_after_ms: 0 }),
+      fail("model_offline", { retryAfterMs: 0 }),
       503,
       "service_unavailable",
       [null, "1"],
@@ -111,7 +111,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
           code: failure.code,
         }),
       ]);
-      expect(lines[0]!.upstream_status).toBe(failure.upstream_status);
+      expect(lines[0]!.upstream_status).toBe(failure.upstreamStatus);
       expect(entries).toMatchObject([{ status, code, attempts: 1, prompt_tokens: null }]);
     },
   );
@@ -189,7 +189,7 @@ describe("the ledger", () => {
     await first;
     await reached(2);
     await clock.advance(40);
-    held[1]!.resolve({ ...embedInputs(["Hello"]), waited_ms: 30 });
+    held[1]!.resolve({ ...embedInputs(["Hello"]), waitedMs: 30 });
     await second;
     const row = {
       route: "embeddings",
@@ -213,7 +213,7 @@ describe("the ledger", () => {
   test("a row says that the usage is an estimate", async () => {
     const { ask, entries } = openFront(async ({ inputs }) => ({
       ...embedInputs(inputs),
-      usage_estimated: true,
+      usageEstimated: true,
     }));
     await ask();
     expect(entries).toMatchObject([{ prompt_tokens: 7, usage_estimated: true }]);
@@ -243,7 +243,7 @@ describe("gateway.errors.client_closed_request", () => {
     await reached(1);
     leaving.abort();
     expect(signals[0]!.aborted).toBeTrue();
-    held[0]!.resolve(fail("client_closed_request", { why: "the caller left" }));
+    held[0]!.resolve(fail("client_closed_request", { reason: "the caller left" }));
     await reply;
     const said = { level: "info", message: "the caller left", status: 499 };
     expect(lines).toMatchObject([{ ...said, code: "client_closed_request", request_id: "of-a" }]);
@@ -295,7 +295,7 @@ test("tokens cost what the settings say, an estimate costs nobody, and without a
     return entries.map(({ cost, prompt_tokens }) => [cost, prompt_tokens]);
   };
   expect(await costs('price = "0.10"', { prompt_tokens: 64_005 })).toEqual([[6_401, 64_005]]);
-  expect(await costs('price = "0.10"', { usage_estimated: true })).toEqual([[null, 7]]);
+  expect(await costs('price = "0.10"', { usageEstimated: true })).toEqual([[null, 7]]);
   expect(await costs('price = "0"', {})).toEqual([[0, 7]]);
   expect(await costs("", {})).toEqual([[null, 7]]);
 });

@@ -91,7 +91,7 @@ describe("what is converted", () => {
 
   test("gateway.endpoints.embeddings.p2 one vector for each input in their order, tokens in all", async () => {
     const ending = await embed(["Hello", "Hi", "Hello"]);
-    if (!ending.ok) throw new Error(ending.why);
+    if (!ending.ok) throw new Error(ending.reason);
     expect(ending.vectors).toEqual(["Hello", "Hi", "Hello"].map(embedText));
     expect(ending.prompt_tokens).toBe(5);
   });

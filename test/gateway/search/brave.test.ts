@@ -120,8 +120,8 @@ describe("its errors", () => {
     await using other = open("another-key");
     const refused = {
       code: "model_unavailable",
-      why: "it refuses our key",
-      upstream_status: 422,
+      reason: "it refuses our key",
+      upstreamStatus: 422,
     };
     expect(await outcomeOf(other.search("x"))).toMatchObject(refused);
     server.script = () => {
@@ -136,7 +136,7 @@ describe("its errors", () => {
       server.script = () => writeBraveError(422, "VALIDATION", meta);
       expect(await outcomeOf(own.search("x"))).toMatchObject({
         code: "upstream_error",
-        why: "it refuses the request",
+        reason: "it refuses the request",
       });
     }
     for (const text of ["", "null", "[]", '{"error":7}', '{"error":null}']) {
@@ -160,7 +160,7 @@ describe("its errors", () => {
     test(`${status} is ${code}`, async () => {
       server.script = () => writeBraveError(status, "CODE", {}, {});
       const ending = await outcomeOf(own.search("x"));
-      expect(ending).toMatchObject({ code, upstream_status: status, retry_after_ms: undefined });
+      expect(ending).toMatchObject({ code, upstreamStatus: status, retryAfterMs: undefined });
     });
   }
 });
@@ -170,12 +170,12 @@ describe("a limit that is reached", () => {
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, writeLimits("0, 0"));
     expect(await own.search("x")).toMatchObject({
       code: "upstream_rate_limited",
-      retry_after_ms: 1_419_704_000,
+      retryAfterMs: 1_419_704_000,
     });
     expect(own.engine.isDown()).toBe(true);
     await own.clock.advance(1_419_703_000);
     expect(own.engine.isDown()).toBe(false);
-    expect(await own.search("x")).toMatchObject({ retry_after_ms: 1_000, attempts: 0 });
+    expect(await own.search("x")).toMatchObject({ retryAfterMs: 1_000, attempts: 0 });
     expect(server.asked).toHaveLength(1);
     server.script = null;
     await own.clock.advance(1_000);
@@ -185,7 +185,7 @@ describe("a limit that is reached", () => {
   test("of the second: it is over after one, also on a plan that has no month", async () => {
     for (const limits of [writeLimits("0, 12"), writeLimits("0, 0", "1, 1419704", "50, 0")]) {
       server.script = () => writeBraveError(429, "RATE_LIMITED", {}, limits);
-      expect(await own.search("x")).toMatchObject({ retry_after_ms: 1_000 });
+      expect(await own.search("x")).toMatchObject({ retryAfterMs: 1_000 });
       expect(own.engine.isDown()).toBe(false);
       await own.clock.advance(1_000);
     }
@@ -194,10 +194,10 @@ describe("a limit that is reached", () => {
 
   test("without any of its lists: Retry-After is read, and without that nothing is kept", async () => {
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, { "retry-after": "5" });
-    expect(await own.search("x")).toMatchObject({ retry_after_ms: 5_000 });
+    expect(await own.search("x")).toMatchObject({ retryAfterMs: 5_000 });
     await own.clock.advance(5_000);
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, {});
-    expect(await outcomeOf(own.search("x"))).toMatchObject({ retry_after_ms: undefined });
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ retryAfterMs: undefined });
     server.script = null;
     expect((await own.search("x")).ok).toBe(true);
   });
@@ -205,7 +205,7 @@ describe("a limit that is reached", () => {
   test("of a window that is empty goes before a shorter Retry-After", async () => {
     const limits = { ...writeLimits("0, 0", "1, 3600"), "retry-after": "5" };
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, limits);
-    expect(await own.search("x")).toMatchObject({ retry_after_ms: 3_600_000 });
+    expect(await own.search("x")).toMatchObject({ retryAfterMs: 3_600_000 });
   });
 
   test("told with a success is no reason to wait: only successes count there", async () => {

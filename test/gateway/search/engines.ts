@@ -52,6 +52,6 @@ export function openTestEngine(table: string, key = "key-1"): EngineTest {
 export async function outcomeOf(search: Search) {
   const ending = await search;
   if (ending.ok) return ending.hits;
-  const { code, why, upstream_status, retry_after_ms } = ending;
-  return { code, why, upstream_status, retry_after_ms };
+  const { code, reason, upstreamStatus, retryAfterMs } = ending;
+  return { code, reason, upstreamStatus, retryAfterMs };
 }

@@ -64,7 +64,7 @@ describe("the question", () => {
     // There is none here, and nothing else is tried.
     expect(await outcomeOf(other.search("x"))).toMatchObject({
       code: "model_unavailable",
-      upstream_status: 404,
+      upstreamStatus: 404,
     });
     expect(server.asked).toEqual([]);
   });
@@ -120,7 +120,7 @@ describe("its answer", () => {
       server.script = answer;
       expect(await outcomeOf(own.search("x"))).toMatchObject({
         code: "upstream_error",
-        upstream_status: 200,
+        upstreamStatus: 200,
       });
     });
   }
@@ -131,16 +131,18 @@ describe("its errors", () => {
     const plain = startSearxng({ formats: ["html"] });
     await using other = openTestEngine(`kind = "searxng"\nurl = "${plain.url}"`);
     const ending = await outcomeOf(other.search("x"));
-    expect(ending).toMatchObject({ code: "model_unavailable", upstream_status: 403 });
-    expect(ending).toMatchObject({ why: expect.stringContaining("search.formats must name json") });
+    expect(ending).toMatchObject({ code: "model_unavailable", upstreamStatus: 403 });
+    expect(ending).toMatchObject({
+      reason: expect.stringContaining("search.formats must name json"),
+    });
     await plain.stop();
   });
 
   test("its limiter tells no time, so that the next request is tried", async () => {
     server.script = () => writeErrorPage(429, "Too Many Requests");
     const ending = await outcomeOf(own.search("x"));
-    expect(ending).toMatchObject({ code: "upstream_rate_limited", retry_after_ms: undefined });
-    expect(ending).toMatchObject({ why: expect.stringContaining("limiter") });
+    expect(ending).toMatchObject({ code: "upstream_rate_limited", retryAfterMs: undefined });
+    expect(ending).toMatchObject({ reason: expect.stringContaining("limiter") });
     server.script = null;
     expect((await own.search("x")).ok).toBe(true);
   });
@@ -148,7 +150,7 @@ describe("its errors", () => {
   test("a bang to another site is not followed", async () => {
     expect(await outcomeOf(own.search("!!g x"))).toMatchObject({
       code: "upstream_error",
-      upstream_status: 302,
+      upstreamStatus: 302,
     });
     expect(server.asked).toHaveLength(1);
   });
@@ -170,9 +172,9 @@ describe("its errors", () => {
   for (const [status, code] of CODES) {
     test(`${status} is ${code}, in words of our own`, async () => {
       server.script = () => writeErrorPage(status, "Words of theirs");
-      const ending = (await outcomeOf(own.search("x"))) as { why: string };
-      expect(ending).toMatchObject({ code, upstream_status: status });
-      expect(ending.why).not.toMatch(/theirs|127\.0\.0\.1/);
+      const ending = (await outcomeOf(own.search("x"))) as { reason: string };
+      expect(ending).toMatchObject({ code, upstreamStatus: status });
+      expect(ending.reason).not.toMatch(/theirs|127\.0\.0\.1/);
     });
   }
 });
@@ -183,7 +185,7 @@ describe("a wait", () => {
       server.script = () => new Response("", { status, headers: { "retry-after": "90" } });
       expect(await own.search("x")).toMatchObject({
         code: "upstream_rate_limited",
-        retry_after_ms: 90_000,
+        retryAfterMs: 90_000,
         attempts: 1,
       });
       server.script = null;
@@ -193,7 +195,7 @@ describe("a wait", () => {
       await own.clock.advance(1);
       expect(own.engine.isDown()).toBe(false);
       await own.clock.advance(59_000);
-      expect(await own.search("x")).toMatchObject({ retry_after_ms: 1_000, attempts: 0 });
+      expect(await own.search("x")).toMatchObject({ retryAfterMs: 1_000, attempts: 0 });
       expect(server.asked).toHaveLength(1);
       await own.clock.advance(1_000);
       expect((await own.search("x")).ok).toBe(true);
@@ -202,7 +204,7 @@ describe("a wait", () => {
 
   test("beside any other status is not believed", async () => {
     server.script = () => new Response("", { status: 500, headers: { "retry-after": "90" } });
-    expect(await outcomeOf(own.search("x"))).toMatchObject({ retry_after_ms: undefined });
+    expect(await outcomeOf(own.search("x"))).toMatchObject({ retryAfterMs: undefined });
     expect(own.engine.isDown()).toBe(false);
   });
 });

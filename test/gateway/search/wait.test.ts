@@ -11,7 +11,7 @@ test("the longest of several waits holds, on the monotonic clock, and then it is
   wait.note(2_000);
   await clock.advance(9_999);
   clock.shiftWall(86_400_000);
-  expect(wait.find()).toMatchObject({ code: "upstream_rate_limited", retry_after_ms: 1 });
+  expect(wait.find()).toMatchObject({ code: "upstream_rate_limited", retryAfterMs: 1 });
   await clock.advance(1);
   expect([wait.find(), wait.left_ms()]).toEqual([null, 0]);
 });

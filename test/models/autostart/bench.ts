@@ -98,7 +98,7 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     async call(name, signal = new AbortController().signal, account = "account-1") {
       const fate = await unit.enter(account, signal);
       ended.push(`${name} ${fate?.code ?? "up"}`);
-      if (fate) said = fate.why;
+      if (fate) said = fate.reason;
     },
     why: () => said,
     state: async () => {

@@ -64,7 +64,7 @@ async function build(text: string) {
   await models.service.start();
   const ask = (id: string) => {
     const { backend: supply } = models.registry.name(id).model;
-    return supply.answer(
+    return supply.complete(
       createAsk("Hi", { request_id: id }),
       () => {},
       new AbortController().signal,
@@ -180,7 +180,7 @@ test("a refused start says the status, and neither an address nor the server's w
   const { ask } = await build(write({ one: WAKE }));
   expect(await ask("one")).toMatchObject({
     code: "model_offline",
-    why: "its unit did not start: it answered with status 500",
+    reason: "its unit did not start: it answered with status 500",
   });
 });
 
@@ -188,7 +188,7 @@ test("a failed command is a failed start", async () => {
   const { ask } = await build(write({ one: 'command = ["sh", "-c", "exit 4"]' }));
   expect(await ask("one")).toMatchObject({
     code: "model_offline",
-    why: "its unit did not start: its command exited with 4",
+    reason: "its unit did not start: its command exited with 4",
   });
 });
 
@@ -199,11 +199,11 @@ test("a stub that was started stays up when its settings change", async () => {
   const { ask, change } = await build(write("5s", 0));
   const first = ask("one");
   await clock.advance(6_000);
-  expect(await first).toMatchObject({ ok: true, waited_ms: 5_000 });
+  expect(await first).toMatchObject({ ok: true, waitedMs: 5_000 });
   await change(write("5s", 1_000));
   await clock.advance(60_000);
   const again = ask("one");
   await clock.advance(1_000);
   expect(await again).toMatchObject({ ok: true });
-  expect((await again).waited_ms).toBeUndefined();
+  expect((await again).waitedMs).toBeUndefined();
 });

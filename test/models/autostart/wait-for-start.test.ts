@@ -11,31 +11,31 @@ import { createAsk } from "../../support/ask.ts";
 import { type BenchOptions, openBench } from "./bench.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const DONE: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const DONE: Completion = { ok: true, finishReason: "stop", usage: USAGE };
 const REFUSED: UpstreamError = {
   ok: false,
   code: "upstream_error",
-  elsewhere: true,
-  why: "the connection was refused",
+  retryable: true,
+  reason: "the connection was refused",
 };
 
 /** A gate whose servers end as they are told, one ending after another and then the last again. */
 async function openGate(endings: (Completion | Complete)[], options: BenchOptions = {}) {
   const bench = await openBench(options);
   let asked = 0;
-  const answer: Complete = (...given) => {
+  const complete: Complete = (...given) => {
     const ending = endings[Math.min(asked++, endings.length - 1)]!;
     return typeof ending === "function" ? ending(...given) : Promise.resolve(ending);
   };
-  const count: CountTokens = async () => 7;
-  const gate = waitForStart(bench.unit, bench.clock, { answer, count });
+  const countTokens: CountTokens = async () => 7;
+  const gate = waitForStart(bench.unit, bench.clock, { complete, countTokens });
   const signal = new AbortController().signal;
   return {
     ...bench,
     gate,
     asked: () => asked,
-    ask: (ask = createAsk("Hello")) => gate.answer(ask, () => {}, signal),
-    count: (ask = createAsk("Hello")) => gate.count(ask, signal),
+    ask: (ask = createAsk("Hello")) => gate.complete(ask, () => {}, signal),
+    count: (ask = createAsk("Hello")) => gate.countTokens(ask, signal),
   };
 }
 
@@ -48,12 +48,12 @@ test("a unit that is up is passed without a word", async () => {
 });
 
 test("the wait is noted in the ending, beside what was waited behind it", async () => {
-  const { server, clock, ask } = await openGate([{ ...DONE, waited_ms: 5, attempts: 2 }]);
+  const { server, clock, ask } = await openGate([{ ...DONE, waitedMs: 5, attempts: 2 }]);
   const ending = ask();
   await clock.advance(30_000);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect(await ending).toEqual({ ...DONE, waited_ms: 31_005, attempts: 2 });
+  expect(await ending).toEqual({ ...DONE, waitedMs: 31_005, attempts: 2 });
 });
 
 test("who waited to be counted is not counted twice, and is told the same of a failed start", async () => {
@@ -63,15 +63,15 @@ test("who waited to be counted is not counted twice, and is told the same of a f
   await clock.advance(9_000);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect([await counted, await ask(asked)]).toEqual([7, { ...DONE, waited_ms: 10_000 }]);
+  expect([await counted, await ask(asked)]).toEqual([7, { ...DONE, waitedMs: 10_000 }]);
   // As do the attempts of a think: other asks of the same messages.
-  expect(await ask({ ...asked, temperature: 0.7 })).toEqual({ ...DONE, waited_ms: 10_000 });
+  expect(await ask({ ...asked, temperature: 0.7 })).toEqual({ ...DONE, waitedMs: 10_000 });
 
   const late = await openGate([DONE], { plan: { timeout_ms: 5_000 } });
   const none = late.count(asked);
   await late.clock.advance(5_000);
   expect(await none).toBeNull();
-  expect(await late.ask(asked)).toMatchObject({ code: "upstream_timeout", waited_ms: 5_000 });
+  expect(await late.ask(asked)).toMatchObject({ code: "upstream_timeout", waitedMs: 5_000 });
   expect(late.asked()).toBe(0);
 });
 
@@ -84,12 +84,12 @@ test("a server that went away is started, and asked once more", async () => {
   await clock.advance(3_000);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect(await ending).toEqual({ ...DONE, attempts: 2, waited_ms: 4_000 });
+  expect(await ending).toEqual({ ...DONE, attempts: 2, waitedMs: 4_000 });
   expect([server.starts, asked()]).toEqual([1, 3]);
 });
 
 test("servers none of which is fit to be asked may be gone too", async () => {
-  const none: Completion = { ...REFUSED, code: "model_offline", elsewhere: false, attempts: 0 };
+  const none: Completion = { ...REFUSED, code: "model_offline", retryable: false, attempts: 0 };
   const { server, clock, ask } = await openGate([DONE, none, DONE]);
   server.isHealthy = true;
   await ask();
@@ -98,14 +98,14 @@ test("servers none of which is fit to be asked may be gone too", async () => {
   await clock.advance(0);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect([await ending, server.starts]).toEqual([{ ...DONE, attempts: 1, waited_ms: 1_000 }, 1]);
+  expect([await ending, server.starts]).toEqual([{ ...DONE, attempts: 1, waitedMs: 1_000 }, 1]);
 });
 
 test("a server that is there is not asked again, whatever it did", async () => {
   for (const failure of [
     REFUSED,
     { ...REFUSED, upstream_status: 500 },
-    { ...REFUSED, elsewhere: false },
+    { ...REFUSED, retryable: false },
     { ...REFUSED, code: "upstream_rate_limited" as const },
   ]) {
     const { server, ask, asked } = await openGate([failure]);
@@ -133,7 +133,7 @@ test("nobody is asked again of whom a piece was heard, nor for a caller who left
     },
   ]);
   left.server.isHealthy = true;
-  expect(await left.gate.answer(createAsk("Hello"), () => {}, caller.signal)).toEqual(REFUSED);
+  expect(await left.gate.complete(createAsk("Hello"), () => {}, caller.signal)).toEqual(REFUSED);
   expect([asked(), left.asked(), left.server.starts]).toEqual([1, 1, 0]);
 });
 
@@ -170,7 +170,7 @@ test("whoever leaves, or is told of a stop, does not wait for a look at its serv
   expect(unit.isUp).toBe(true);
   isHeld = true;
   const caller = new AbortController();
-  const ending = gate.answer(createAsk("Hello"), () => {}, caller.signal);
+  const ending = gate.complete(createAsk("Hello"), () => {}, caller.signal);
   await clock.advance(0);
   caller.abort();
   expect(await ending).toEqual(REFUSED);

@@ -11,8 +11,8 @@ import { createAsk } from "../../support/ask.ts";
 import { joinText } from "./replica.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
-const BAD: Completion = { ok: false, code: "upstream_error", elsewhere: true, why: "it died" };
+const GOOD: Completion = { ok: true, finishReason: "stop", usage: USAGE };
+const BAD: Completion = { ok: false, code: "upstream_error", retryable: true, reason: "it died" };
 const CALL: Chunk = { kind: "call", index: 0, id: "a", name: "add", arguments: "{}" };
 
 interface Way extends Partial<ReasoningTags> {
@@ -127,8 +127,8 @@ describe("where the chat template opens the thought", () => {
   });
 
   test("nothing is said where it never ends, whatever ends the answer", async () => {
-    for (const finish_reason of ["stop", "length", "content_filter", "tool_calls"]) {
-      const ending = { ...GOOD, finish_reason };
+    for (const finishReason of ["stop", "length", "content_filter", "tool_calls"]) {
+      const ending = { ...GOOD, finishReason };
       expect(await hear(["secret", " secret", CALL], { ...always, ending })).toEqual([CALL]);
     }
   });

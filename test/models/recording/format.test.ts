@@ -1,7 +1,12 @@
 // What makes two asks the same in a recording.
 import { expect, test } from "bun:test";
-import type { ModelRequest } from "../../../src/models/providers/contract.ts";
-import { hashRequest, strip } from "../../../src/models/recording/format.ts";
+import type { Completion, ModelRequest } from "../../../src/models/providers/contract.ts";
+import {
+  hashRequest,
+  readCompletion,
+  strip,
+  writeCompletion,
+} from "../../../src/models/recording/format.ts";
 import { createAsk } from "../../support/ask.ts";
 
 const tool = (parameters: Record<string, unknown>): ModelRequest["tools"][number] => ({
@@ -55,4 +60,24 @@ test("the order of fields makes no other ask, that of messages and lists does", 
 test("a field that asks learn later changes no key where it is null", () => {
   const ask = { ...createAsk("Hello"), later: null };
   expect(hashRequest(ask)).toBe(hashRequest(createAsk("Hello")));
+});
+
+test("a completion keeps the field names that earlier recordings have", () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  const failed: Completion = {
+    ...{ ok: false, code: "upstream_error", retryable: true, reason: "it broke" },
+    ...{ upstreamStatus: 500, noResponse: "surely", retryAfterMs: 7, promptTokens: 9, usage },
+    ...{ attempts: 2, waitedMs: 3 },
+  };
+  const good: Completion = {
+    ...{ ok: true, finishReason: "stop", usage, usageEstimated: true, reportedUsage: usage },
+  };
+  expect(Object.keys(writeCompletion(failed))).toEqual([
+    ...["ok", "code", "elsewhere", "why", "upstream_status", "silent", "retry_after_ms"],
+    ...["prompt_tokens", "usage", "attempts", "waited_ms"],
+  ]);
+  expect(Object.keys(writeCompletion(good))).toEqual([
+    ...["ok", "finish_reason", "usage", "usage_estimated", "told"],
+  ]);
+  for (const one of [failed, good]) expect(readCompletion(writeCompletion(one))).toEqual(one);
 });

@@ -12,13 +12,18 @@ import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE, attempts: 2 };
-const BROKEN: Completion = { ok: false, code: "upstream_error", elsewhere: true, why: "it broke" };
+const GOOD: Completion = { ok: true, finishReason: "stop", usage: USAGE, attempts: 2 };
+const BROKEN: Completion = {
+  ok: false,
+  code: "upstream_error",
+  retryable: true,
+  reason: "it broke",
+};
 const LEFT: Completion = {
   ok: false,
   code: "client_closed_request",
-  elsewhere: false,
-  why: "left",
+  retryable: false,
+  reason: "left",
 };
 const text = (said: string): Chunk => ({ kind: "text", text: said });
 

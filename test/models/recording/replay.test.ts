@@ -20,7 +20,7 @@ import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const GOOD: Completion = { ok: true, finishReason: "stop", usage: USAGE };
 const text = (said: string): Chunk => ({ kind: "text", text: said });
 const tell = (...times_ms: number[]) =>
   times_ms.map((at_ms, n) => ({ at_ms, piece: text(String(n)) }));
@@ -116,7 +116,7 @@ test("a long burst leaves the event loop to others in between", async () => {
 function stock(...takes: [model: string, ask: ModelRequest, reason: string][]) {
   const shelf = createReplayLibrary();
   for (const [model, ask, finish_reason] of takes) {
-    const ending = { ...GOOD, finish_reason };
+    const ending = { ok: true as const, finish_reason, usage: USAGE };
     const take: RecordedReply = {
       model,
       key: hashRequest(ask),
@@ -132,7 +132,7 @@ function stock(...takes: [model: string, ask: ModelRequest, reason: string][]) {
   const open = createReplay(shelf);
   return (model: string) => open({ ...settings!, id: model }, around);
 }
-const reason = async (ending: Promise<Completion>) => Reflect.get(await ending, "finish_reason");
+const reason = async (ending: Promise<Completion>) => Reflect.get(await ending, "finishReason");
 
 test("what was asked several times is played in its order, the last one again and again", async () => {
   const [hello, bye] = [createAsk("Hello"), createAsk("Bye")];
@@ -140,14 +140,14 @@ test("what was asked several times is played in its order, the last one again an
   const reasons: unknown[] = [];
   for (let n = 0; n < 4; n++) {
     // Another supply of the same model goes on where the first one stood: settings may change.
-    const { answer } = open("a");
+    const { complete: answer } = open("a");
     const ask = { ...hello, request_id: `request-${n}`, account: `account-${n}` };
     reasons.push(await reason(answer(ask, () => undefined, new AbortController().signal)));
   }
   expect(reasons).toEqual(["one", "two", "two", "two"]);
   const { signal } = new AbortController();
-  expect(await reason(open("a").answer(bye, () => undefined, signal))).toBe("x");
-  expect(await reason(open("b").answer(hello, () => undefined, signal))).toBe("y");
+  expect(await reason(open("a").complete(bye, () => undefined, signal))).toBe("x");
+  expect(await reason(open("b").complete(hello, () => undefined, signal))).toBe("y");
 });
 
 test("what was never asked fails, and its words stand nowhere", async () => {
@@ -157,11 +157,11 @@ test("what was never asked fails, and its words stand nowhere", async () => {
     ["a", createAsk("Secret")],
     ["b", createAsk("Hello")],
   ] as const) {
-    expect(await open(model).answer(ask, () => undefined, signal)).toEqual({
+    expect(await open(model).complete(ask, () => undefined, signal)).toEqual({
       ok: false,
       code: "model_unavailable",
-      elsewhere: false,
-      why: "the recording holds no such request",
+      retryable: false,
+      reason: "the recording holds no such request",
     });
   }
 });
@@ -169,7 +169,7 @@ test("what was never asked fails, and its words stand nowhere", async () => {
 test("without servers nobody counts, and nobody is down", async () => {
   const supply = stock()("a");
   supply.start();
-  expect(await supply.count(createAsk("Hello"), new AbortController().signal)).toBeNull();
+  expect(await supply.countTokens(createAsk("Hello"), new AbortController().signal)).toBeNull();
   expect(supply.isDown()).toBe(false);
   supply.stop();
 });

@@ -5,15 +5,15 @@ import { createBreaker } from "../../../src/models/replicas/breaker.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
+const GOOD: Completion = { ok: true, finishReason: "stop", usage: USAGE };
 const fail = (some: Partial<UpstreamError> = {}): UpstreamError => ({
   ok: false,
   code: "upstream_error",
-  elsewhere: true,
-  why: "it failed",
+  retryable: true,
+  reason: "it failed",
   ...some,
 });
-const SILENT = fail({ silent: "surely" });
+const SILENT = fail({ noResponse: "surely" });
 
 function open() {
   const clock = createManualClock();
@@ -50,10 +50,10 @@ test("five failures within a minute open it, five within more do not", async () 
 
 const NEITHER: [what: string, ending: Completion | null][] = [
   ["a good answer", GOOD],
-  ["a request refused", fail({ elsewhere: false, upstream_status: 400 })],
-  ["a prompt too long", fail({ code: "context_length_exceeded", elsewhere: false })],
-  ["overload", fail({ code: "upstream_rate_limited", upstream_status: 429 })],
-  ["a caller who left", fail({ code: "client_closed_request", elsewhere: false })],
+  ["a request refused", fail({ retryable: false, upstreamStatus: 400 })],
+  ["a prompt too long", fail({ code: "context_length_exceeded", retryable: false })],
+  ["overload", fail({ code: "upstream_rate_limited", upstreamStatus: 429 })],
+  ["a caller who left", fail({ code: "client_closed_request", retryable: false })],
   ["a bug of ours", null],
 ];
 for (const [what, ending] of NEITHER) {
@@ -66,7 +66,7 @@ for (const [what, ending] of NEITHER) {
 
 test("an answer that comes too late counts, although it is tried nowhere else", () => {
   const breaker = open();
-  breaker.note(fail({ code: "upstream_timeout", elsewhere: false }), 5);
+  breaker.note(fail({ code: "upstream_timeout", retryable: false }), 5);
   expect(breaker.mayAsk()).toBe(false);
 });
 
@@ -107,7 +107,7 @@ test("a trial whose caller leaves is given to the next", async () => {
   const breaker = open();
   breaker.note(fail(), 5);
   await breaker.clock.advance(30_000);
-  breaker.note(fail({ code: "client_closed_request", elsewhere: false }));
+  breaker.note(fail({ code: "client_closed_request", retryable: false }));
   expect(breaker.begin().isTrial).toBe(true);
 });
 
@@ -134,9 +134,9 @@ test("it is silent after five failures in a row without any answer", () => {
 
 const HEARD: [what: string, ending: Completion][] = [
   ["a good answer", GOOD],
-  ["an error with a status", fail({ upstream_status: 500 })],
+  ["an error with a status", fail({ upstreamStatus: 500 })],
   ["a broken reply", fail()],
-  ["a refusal", fail({ elsewhere: false, upstream_status: 400 })],
+  ["a refusal", fail({ retryable: false, upstreamStatus: 400 })],
 ];
 for (const [what, ending] of HEARD) {
   test(`${what} between them shows that it is there`, () => {
@@ -151,7 +151,7 @@ for (const [what, ending] of HEARD) {
 
 test("a whole reply that does not come in time is neither an answer nor a silence", () => {
   const breaker = open();
-  const late = fail({ code: "upstream_timeout", elsewhere: false, silent: "perhaps" });
+  const late = fail({ code: "upstream_timeout", retryable: false, noResponse: "perhaps" });
   breaker.note(SILENT, 4);
   breaker.note(late, 5);
   expect([breaker.countHeard(), breaker.mayAsk(), breaker.findSilence()]).toEqual([0, false, null]);

@@ -14,19 +14,19 @@ import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-const succeed = (): Completion => ({ ok: true, finish_reason: "stop", usage: USAGE });
+const succeed = (): Completion => ({ ok: true, finishReason: "stop", usage: USAGE });
 const done = async () => succeed();
-const fail = (why: string, some: Partial<UpstreamError> = {}): UpstreamError => ({
+const fail = (reason: string, some: Partial<UpstreamError> = {}): UpstreamError => ({
   ok: false,
   code: "upstream_error",
-  elsewhere: true,
-  why,
+  retryable: true,
+  reason,
   ...some,
 });
 /** It answers, with a failure. */
-const failing = async () => fail("status 500", { upstream_status: 500 });
+const failing = async () => fail("status 500", { upstreamStatus: 500 });
 /** Nothing listens there. */
-const silent = async () => fail("refused", { silent: "surely" });
+const silent = async () => fail("refused", { noResponse: "surely" });
 
 /** Replicas that do as they are told, and who was asked. */
 function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) {
@@ -122,13 +122,13 @@ test("after the first piece nobody takes over", async () => {
 });
 
 test("what is the request's own fault is not tried elsewhere", async () => {
-  const { asked, ask } = join([async () => fail("too long", { elsewhere: false }), done]);
-  expect(await ask()).toMatchObject({ why: "too long" });
+  const { asked, ask } = join([async () => fail("too long", { retryable: false }), done]);
+  expect(await ask()).toMatchObject({ reason: "too long" });
   expect(asked).toEqual([0]);
 });
 
 test("overload is tried elsewhere, and is no failure of the replica", async () => {
-  const busy = async () => fail("busy", { code: "upstream_rate_limited", upstream_status: 429 });
+  const busy = async () => fail("busy", { code: "upstream_rate_limited", upstreamStatus: 429 });
   const { asked, lines, ask } = join([busy, done]);
   for (let n = 0; n < 12; n++) expect((await ask()).ok).toBe(true);
   expect(asked.filter((index) => index === 0).length).toBe(6);
@@ -149,7 +149,7 @@ test("for a caller who left nobody else is asked", async () => {
     },
     done,
   ]);
-  expect(await all.ask()).toMatchObject({ why: "broke" });
+  expect(await all.ask()).toMatchObject({ reason: "broke" });
   expect(all.asked).toEqual([0]);
 });
 
@@ -158,11 +158,11 @@ test("the whole request has the time of one: another replica gets what is left o
   const { clock, given_ms, ask } = join([attempt, attempt, attempt]);
   const ending = ask();
   await clock.advance(5_000);
-  held[0]!(fail("could not be reached", { code: "upstream_timeout", silent: "surely" }));
+  held[0]!(fail("could not be reached", { code: "upstream_timeout", noResponse: "surely" }));
   await clock.advance(0);
   expect(given_ms).toEqual([120_000, 115_000]);
   await clock.advance(115_000);
-  held[1]!(fail("reset", { silent: "surely" }));
+  held[1]!(fail("reset", { noResponse: "surely" }));
   expect(await outcome(ending)).toEqual(["upstream_error", 2]);
 });
 
@@ -212,14 +212,14 @@ test("one that answers with failures is asked for want of others: a caller's poi
 test("one that is silent is refused at once with what it was last, until its trial", async () => {
   const { replicas, asked, clock, ask } = join([silent], { health_every_ms: 0 });
   replicas[0] = async () =>
-    fail("late", { code: "upstream_timeout", elsewhere: false, silent: "surely" });
+    fail("late", { code: "upstream_timeout", retryable: false, noResponse: "surely" });
   for (let n = 0; n < 5; n++) expect(await outcome(ask())).toEqual(["upstream_timeout", 1]);
   const refused = await ask();
   expect(refused).toEqual({
     ok: false,
     code: "upstream_timeout",
-    elsewhere: false,
-    why: "it is passed over for a while: late",
+    retryable: false,
+    reason: "it is passed over for a while: late",
     attempts: 0,
   });
   expect(asked.length).toBe(5);
@@ -312,10 +312,10 @@ test("who finds all places taken waits, and a freed place is taken in the same t
   expect(asked).toEqual([0, 1, 1]);
   held[0]!(succeed());
   held[2]!(succeed());
-  expect(await waiting[0]).toMatchObject({ ok: true, attempts: 1, waited_ms: 7_000 });
+  expect(await waiting[0]).toMatchObject({ ok: true, attempts: 1, waitedMs: 7_000 });
   held[3]!(succeed());
-  expect(await waiting[1]).toMatchObject({ ok: true, waited_ms: 7_000 });
-  expect((await first[0])?.waited_ms).toBeUndefined();
+  expect(await waiting[1]).toMatchObject({ ok: true, waitedMs: 7_000 });
+  expect((await first[0])?.waitedMs).toBeUndefined();
 });
 
 test("a full replica is passed over while another has a place", async () => {
@@ -360,7 +360,7 @@ test("who waits longer than the first token may take is told so", async () => {
   await clock.advance(119_999);
   expect(Bun.peek.status(late)).toBe("pending");
   await clock.advance(1);
-  expect(await late).toMatchObject({ code: "upstream_timeout", attempts: 0, waited_ms: 120_000 });
+  expect(await late).toMatchObject({ code: "upstream_timeout", attempts: 0, waitedMs: 120_000 });
   expect(asked).toEqual([0]);
 });
 
@@ -420,7 +420,7 @@ test("who waits is served by a replica whose breaker may be tried again", async 
   expect(asked).toEqual([]);
   await clock.advance(1);
   expect(asked).toEqual([0]);
-  expect(await waiting).toMatchObject({ ok: true, attempts: 1, waited_ms: 30_000 });
+  expect(await waiting).toMatchObject({ ok: true, attempts: 1, waitedMs: 30_000 });
 });
 
 test("who is turned away by one replica waits for another, and others pass by", async () => {
@@ -445,7 +445,7 @@ test("who is turned away by one replica waits for another, and others pass by", 
   expect(asked).toEqual([0, 1, 0, 0, 1]);
 });
 
-const LATE = fail("no answer in time", { code: "upstream_timeout", elsewhere: false });
+const LATE = fail("no answer in time", { code: "upstream_timeout", retryable: false });
 
 test("a replica is not blamed for the time that was waited for its place", async () => {
   const { held, attempt } = hold();

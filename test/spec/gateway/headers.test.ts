@@ -133,8 +133,8 @@ test("gateway.errors.headers.deprecation gateway.errors.headers.link stand on no
 test("gateway.errors.headers.deprecation gateway.errors.internal_error stands on an error of ours too", async () => {
   const bug = new Error("a bug at secret.internal");
   const supply = {
-    answer: () => Promise.reject(bug),
-    count: async () => null,
+    complete: () => Promise.reject(bug),
+    countTokens: async () => null,
     isDown: () => false,
     start() {},
     stop() {},

@@ -20,8 +20,8 @@ const TEMPERATURE = 0.7;
 const TOO_LONG: UpstreamError = {
   ok: false,
   code: "upstream_error",
-  elsewhere: false,
-  why: "an attempt at thinking is longer than a million characters",
+  retryable: false,
+  reason: "an attempt at thinking is longer than a million characters",
 };
 
 /** One that has ended well. */
@@ -80,7 +80,7 @@ export function startAttempt(answer: Complete, request: ModelRequest): Attempt {
     if (!ending.ok) return ending;
     const text = texts.join("");
     const key = readKey(text || calls.map(writeCall).join(""));
-    return { ok: true, key, text, calls, finish_reason: ending.finish_reason };
+    return { ok: true, key, text, calls, finish_reason: ending.finishReason };
   };
   const run = async (): Promise<Completion> => {
     const ending = await answer(request, hear, aborting.signal);

@@ -38,7 +38,7 @@ export function think(answer: Complete, { attempts, attempts_more }: Thinking): 
     // The model is done: there is nobody whom an ear could hold back.
     if (text !== "") void onChunk({ kind: "text", text });
     for (const call of calls) void onChunk(call);
-    return { ok: true, finish_reason, ...writeSucceeded(spent) };
+    return { ok: true, finishReason: finish_reason, ...writeSucceeded(spent) };
   };
 }
 
@@ -112,9 +112,9 @@ function writeFailed({ usage, journey }: Spent) {
 }
 
 /** What servers have told is paid for, also beside what nobody told. */
-function writeSucceeded({ usage, isEstimated, told, journey }: Spent) {
+function writeSucceeded({ usage, isEstimated, reportedUsage, journey }: Spent) {
   // An attempt that has ended well always has a usage.
   const sum = { usage: usage!, ...journey };
   if (!isEstimated) return sum;
-  return { ...sum, usage_estimated: true as const, ...(told && { told }) };
+  return { ...sum, usageEstimated: true as const, ...(reportedUsage && { reportedUsage }) };
 }

@@ -7,20 +7,25 @@ export interface Spent {
   /** A part of it is an estimate. */
   isEstimated: boolean;
   /** The part that servers told; undefined: none of it. */
-  told: TokenUsage | undefined;
+  reportedUsage: TokenUsage | undefined;
   journey: CompletionStats;
 }
 
 /** gateway.endpoints.chat_completions.think: usage counts all attempts, dropped ones too. */
 export function addSpendings(endings: readonly Completion[]): Spent {
-  const spent: Spent = { usage: undefined, isEstimated: false, told: undefined, journey: {} };
+  const spent: Spent = {
+    usage: undefined,
+    isEstimated: false,
+    reportedUsage: undefined,
+    journey: {},
+  };
   const { journey } = spent;
   const prompt_tokens = findPromptTokens(endings);
   for (const ending of endings) {
-    const { attempts, waited_ms, usage } = ending;
+    const { attempts, waitedMs: waited_ms, usage } = ending;
     if (attempts !== undefined) journey.attempts = (journey.attempts ?? 0) + attempts;
     // They waited side by side.
-    if (waited_ms !== undefined) journey.waited_ms = Math.max(journey.waited_ms ?? 0, waited_ms);
+    if (waited_ms !== undefined) journey.waitedMs = Math.max(journey.waitedMs ?? 0, waited_ms);
     if (!usage) {
       // It read the prompt at least, as the others did: what nobody told is not nothing.
       if (prompt_tokens === null || !isCutShort(ending)) continue;
@@ -30,7 +35,8 @@ export function addSpendings(endings: readonly Completion[]): Spent {
       continue;
     }
     spent.usage = addUsage(spent.usage, usage);
-    if (ending.ok && !ending.usage_estimated) spent.told = addUsage(spent.told, usage);
+    if (ending.ok && !ending.usageEstimated)
+      spent.reportedUsage = addUsage(spent.reportedUsage, usage);
     else spent.isEstimated = true;
   }
   return spent;
@@ -39,13 +45,13 @@ export function addSpendings(endings: readonly Completion[]): Spent {
 /** Of an attempt whose server told them, else an estimate; null: nothing is known. */
 function findPromptTokens(endings: readonly Completion[]): number | null {
   const known = endings.filter(({ usage }) => usage !== undefined);
-  const told = known.find((ending) => ending.ok && !ending.usage_estimated);
+  const told = known.find((ending) => ending.ok && !ending.usageEstimated);
   return (told ?? known[0])?.usage?.prompt_tokens ?? null;
 }
 
 /** A server was at it, and was left before it had said anything. */
 function isCutShort(ending: Completion): boolean {
-  if (ending.ok || !ending.attempts || ending.upstream_status !== undefined) return false;
+  if (ending.ok || !ending.attempts || ending.upstreamStatus !== undefined) return false;
   return ending.code === "client_closed_request" || ending.code === "upstream_timeout";
 }
 

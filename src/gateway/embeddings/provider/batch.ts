@@ -64,7 +64,7 @@ export function createConvert(model: string): Convert {
       if (isGood(heard.status)) {
         const reading = manner.read(heard.text, parts.length);
         if (typeof reading === "string") {
-          return { ...invalidEmbeddings(reading), upstream_status: heard.status };
+          return { ...invalidEmbeddings(reading), upstreamStatus: heard.status };
         }
         const fitting = shortenTold(parts, reading.prompt_tokens, cuts++);
         if (!fitting) return reading;

@@ -31,12 +31,12 @@ export function isBase64Refused({ status, text }: ServerReply): boolean {
 export function classifyEmbeddingError(heard: ServerReply): UpstreamError {
   const failure = judge(heard);
   const { retry_after_ms } = heard;
-  return retry_after_ms === null ? failure : { ...failure, retry_after_ms };
+  return retry_after_ms === null ? failure : { ...failure, retryAfterMs: retry_after_ms };
 }
 
 function judge(heard: ServerReply): UpstreamError {
   const { status, text } = heard;
-  const at = { elsewhere: true, upstream_status: status };
+  const at = { retryable: true, upstreamStatus: status };
   if (status >= 400 && TOO_LARGE.test(text)) {
     return {
       ...invalidEmbeddings("an input does not fit its batch: start it with a larger -ub"),
@@ -49,7 +49,7 @@ function judge(heard: ServerReply): UpstreamError {
   if (status === 503) {
     // gateway.errors.service_unavailable: it loads its model, or its line is full.
     const why = "it is overloaded, or not ready yet";
-    return { ok: false, code: "upstream_rate_limited", why, ...at };
+    return { ok: false, code: "upstream_rate_limited", reason: why, ...at };
   }
   // gateway.limits.embeddings_input: what is left was cut; nobody is told that it is too long.
   if (isTooLong(heard)) {
@@ -60,5 +60,5 @@ function judge(heard: ServerReply): UpstreamError {
 
 /** gateway.errors.upstream_error: it answered, but not with what it was asked for. */
 export function invalidEmbeddings(why: string): UpstreamError {
-  return { ok: false, code: "upstream_error", elsewhere: true, why };
+  return { ok: false, code: "upstream_error", retryable: true, reason: why };
 }

@@ -74,7 +74,7 @@ function createJoining(inputs: readonly string[]) {
     },
     end(): Embedded {
       const embedded: Embedded = { ok: true, vectors, prompt_tokens };
-      return isEstimated ? { ...embedded, usage_estimated: true } : embedded;
+      return isEstimated ? { ...embedded, usageEstimated: true } : embedded;
     },
   };
 }

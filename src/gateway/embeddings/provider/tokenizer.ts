@@ -61,7 +61,7 @@ export function createTokenizer(
       }
       // Who refuses may do so for a body of another form, and says nothing of its routes.
       if (told.code !== "upstream_error" && told.code !== "model_unavailable") return told;
-      if (told.upstream_status === undefined) return told;
+      if (told.upstreamStatus === undefined) return told;
       isTold = false;
     }
     if (isTold) learn(null);

@@ -22,8 +22,8 @@ const CHARACTERS_MAX = 268_435_456;
 const UNREADABLE: UpstreamError = {
   ok: false,
   code: "model_unavailable",
-  elsewhere: false,
-  why: "its folder cannot be read",
+  retryable: false,
+  reason: "its folder cannot be read",
 };
 
 export interface StubSearchOptions {

@@ -95,5 +95,5 @@ function fail(
   why: string,
   upstream_status?: number,
 ): UpstreamError {
-  return { ok: false, code, elsewhere, why, upstream_status };
+  return { ok: false, code, retryable: elsewhere, reason: why, upstreamStatus: upstream_status };
 }

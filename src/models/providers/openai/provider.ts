@@ -65,7 +65,7 @@ export function createOpenaiProvider(options: OpenaiProviderOptions): RawComplet
     const cutOff = (cut: TimeoutReason) => {
       const why = timeoutError(cut);
       if (reader) return settle(reader.breakOff(why, cut));
-      if (cut === "late") why.silent = request.stream ? "surely" : "perhaps";
+      if (cut === "late") why.noResponse = request.stream ? "surely" : "perhaps";
       settle(why);
     };
     const watch = createRequestTimeouts(clock, signal, first_token_ms, guardCallback(fail, cutOff));
@@ -78,7 +78,7 @@ export function createOpenaiProvider(options: OpenaiProviderOptions): RawComplet
       onEnd: () => reader!.end(),
       onFailure(failure) {
         const why = connectionError(failure);
-        settle(reader ? reader.breakOff(why, null) : { ...why, silent: "surely" });
+        settle(reader ? reader.breakOff(why, null) : { ...why, noResponse: "surely" });
       },
       onBug: fail,
     };
@@ -119,7 +119,7 @@ function createErrorReader(
     // A caller is not told, for another replica may take it at once; a run waits so long.
     const mayTell = head.status === 429 || head.status === 503;
     const wait_ms = mayTell ? readRetryAfter(head.header("retry-after") ?? null, clock) : null;
-    if (wait_ms !== null) failure.retry_after_ms = wait_ms;
+    if (wait_ms !== null) failure.retryAfterMs = wait_ms;
     return failure;
   };
   return createTextReader(head, {

@@ -93,7 +93,7 @@ async function reply(
     await onChunk(piece);
     if (signal.aborted) return leave(request, made);
   }
-  return { ok: true, finish_reason, usage: countUsage(request, made) };
+  return { ok: true, finishReason: finish_reason, usage: countUsage(request, made) };
 }
 
 /** When the next token may go. */
@@ -157,7 +157,7 @@ function failWith(
   request: ModelRequest,
   made: Made,
 ): UpstreamError {
-  const failure: UpstreamError = { ok: false, code, elsewhere: FAILURES[code], why };
+  const failure: UpstreamError = { ok: false, code, retryable: FAILURES[code], reason: why };
   return made.tokens === 0 ? failure : { ...failure, usage: countUsage(request, made) };
 }
 

@@ -21,11 +21,11 @@ const USAGE = usageOf(10, 1);
 const BROKEN: UpstreamError = {
   ok: false,
   code: "upstream_error",
-  elsewhere: true,
-  why: "it broke",
+  retryable: true,
+  reason: "it broke",
 };
 const LEFT: UpstreamError = {
-  ...{ ok: false, code: "client_closed_request", elsewhere: false, why: "the caller left" },
+  ...{ ok: false, code: "client_closed_request", retryable: false, reason: "the caller left" },
 };
 
 interface Asked {
@@ -65,7 +65,7 @@ function open(
     /** The attempt with this index says this, and ends well. */
     async say(index: number, text: string, more: object = {}) {
       await asked[index]!.onChunk({ kind: "text", text });
-      asked[index]!.end({ ok: true, finish_reason: "stop", usage: USAGE, ...more });
+      asked[index]!.end({ ok: true, finishReason: "stop", usage: USAGE, ...more });
       await settle();
     },
     async break(index: number, failure: UpstreamError = BROKEN) {
@@ -82,9 +82,9 @@ describe("when it asks", () => {
     expect(asked).toHaveLength(3);
     await say(1, "Answer: 1,000");
     await say(0, "So\n1000.0");
-    await say(2, "\\boxed{1000}", { finish_reason: "length" });
+    await say(2, "\\boxed{1000}", { finishReason: "length" });
     expect(asked).toHaveLength(3);
-    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage: usageOf(30, 3) });
+    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(30, 3) });
     expect(text()).toBe("So\n1000.0");
   });
 
@@ -190,7 +190,7 @@ describe("who is not waited for", () => {
     await other.say(2, "42");
     await other.say(4, "42");
     expect([other.aborted().includes(3), other.isOver()]).toEqual([true, true]);
-    expect(await other.ending).toEqual({ ok: true, finish_reason: "stop", usage: usageOf(40, 4) });
+    expect(await other.ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(40, 4) });
     await say(4, "41");
     expect((await ending).ok).toBe(true);
     expect(text()).not.toBe("40");
@@ -248,25 +248,25 @@ describe("what it says of all attempts", () => {
   test("an estimate is no price: only what servers told is", async () => {
     const { say, ending, ...thinker } = open();
     await say(0, "42");
-    await say(1, "42", { usage_estimated: true, usage: usageOf(9, 2) });
+    await say(1, "42", { usageEstimated: true, usage: usageOf(9, 2) });
     await thinker.break(2, { ...BROKEN, usage: usageOf(8, 4) });
     expect(await ending).toEqual({
-      ...{ ok: true, finish_reason: "stop", usage: usageOf(27, 7), usage_estimated: true },
-      told: USAGE,
+      ...{ ok: true, finishReason: "stop", usage: usageOf(27, 7), usageEstimated: true },
+      reportedUsage: USAGE,
     });
   });
 
   test("nothing is told where all of it is an estimate, and no failure without usage is one", async () => {
     const thinker = open();
-    for (const i of [0, 1, 2]) await thinker.say(i, "42", { usage_estimated: true });
+    for (const i of [0, 1, 2]) await thinker.say(i, "42", { usageEstimated: true });
     const usage = usageOf(30, 3);
     expect(await thinker.ending).toEqual({
-      ...{ ok: true, finish_reason: "stop", usage, usage_estimated: true },
+      ...{ ok: true, finishReason: "stop", usage, usageEstimated: true },
     });
     const other = open();
     for (const i of [0, 1]) await other.say(i, "42");
     await other.break(2);
-    expect(await other.ending).toEqual({ ok: true, finish_reason: "stop", usage: usageOf(20, 2) });
+    expect(await other.ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(20, 2) });
   });
 
   test("what an aborted attempt had made is counted", async () => {
@@ -274,7 +274,7 @@ describe("what it says of all attempts", () => {
     await say(0, "42");
     await say(1, "42");
     expect(await ending).toMatchObject({
-      ...{ usage: usageOf(30, 7), usage_estimated: true, told: usageOf(20, 2) },
+      ...{ usage: usageOf(30, 7), usageEstimated: true, reportedUsage: usageOf(20, 2) },
     });
   });
 
@@ -283,13 +283,18 @@ describe("what it says of all attempts", () => {
     await say(0, "42", { attempts: 1 });
     await say(1, "42", { attempts: 1 });
     expect(await ending).toMatchObject({
-      ...{ usage: usageOf(30, 2), usage_estimated: true, told: usageOf(20, 2), attempts: 3 },
+      ...{
+        usage: usageOf(30, 2),
+        usageEstimated: true,
+        reportedUsage: usageOf(20, 2),
+        attempts: 3,
+      },
     });
   });
 
   test("its prompt is what a server told of another, rather than an estimate", async () => {
     const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
-    await say(0, "42", { usage_estimated: true, usage: usageOf(99, 1) });
+    await say(0, "42", { usageEstimated: true, usage: usageOf(99, 1) });
     await say(1, "42");
     expect(await ending).toMatchObject({ usage: usageOf(99 + 10 + 10, 2) });
   });
@@ -301,7 +306,7 @@ describe("what it says of all attempts", () => {
       [504, 20],
     ] as const) {
       const { say, ending, ...thinker } = open();
-      await thinker.break(0, { ...late, upstream_status: status, ...({ attempts: 1 } as object) });
+      await thinker.break(0, { ...late, upstreamStatus: status, ...({ attempts: 1 } as object) });
       await say(1, "42");
       await say(2, "42");
       expect(await ending).toMatchObject({ usage: usageOf(prompts, 2) });
@@ -313,22 +318,22 @@ describe("what it says of all attempts", () => {
     await say(0, "42", { attempts: 1 });
     await say(1, "42", { attempts: 1 });
     const usage = usageOf(20, 2);
-    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage, attempts: 2 });
+    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage, attempts: 2 });
   });
 
   test("requests are added up, and the longest wait is told", async () => {
     const { say, ending, ...thinker } = open();
-    await say(0, "42", { attempts: 1, waited_ms: 20 });
+    await say(0, "42", { attempts: 1, waitedMs: 20 });
     await say(1, "42", { attempts: 3 });
-    await thinker.break(2, { ...BROKEN, ...({ attempts: 2, waited_ms: 90 } as object) });
-    expect(await ending).toMatchObject({ attempts: 6, waited_ms: 90 });
+    await thinker.break(2, { ...BROKEN, ...({ attempts: 2, waitedMs: 90 } as object) });
+    expect(await ending).toMatchObject({ attempts: 6, waitedMs: 90 });
   });
 
   test("all failed: the error of the first, with what all had made", async () => {
     const { ending, ...thinker } = open();
     await thinker.break(2, { ...BROKEN, code: "upstream_timeout" });
     await thinker.break(1, { ...BROKEN, usage: usageOf(1, 2) });
-    const first: UpstreamError = { ...BROKEN, code: "upstream_rate_limited", retry_after_ms: 5 };
+    const first: UpstreamError = { ...BROKEN, code: "upstream_rate_limited", retryAfterMs: 5 };
     await thinker.break(0, { ...first, usage: usageOf(3, 4) });
     expect(await ending).toEqual({ ...first, usage: usageOf(4, 6) });
   });
@@ -338,10 +343,10 @@ describe("what it says of all attempts", () => {
     for (const [i, { onChunk: ear, end }] of asked.entries()) {
       await ear({ kind: "text", text: "Wait." });
       await ear({ kind: "call", index: 0, id: `id${i}`, name: "add", arguments: "{}" });
-      end({ ok: true, finish_reason: "tool_calls", usage: USAGE });
+      end({ ok: true, finishReason: "tool_calls", usage: USAGE });
     }
     await settle();
-    expect(await ending).toMatchObject({ finish_reason: "tool_calls" });
+    expect(await ending).toMatchObject({ finishReason: "tool_calls" });
     expect(heard).toEqual([
       { kind: "text", text: "Wait." },
       { kind: "call", index: 0, id: "id0", name: "add", arguments: "{}" },
@@ -360,7 +365,7 @@ test("attempts that call and say nothing agree where they call the same", async 
       name: calls[i]!,
       arguments: "{}",
     });
-    asked[i]!.end({ ok: true, finish_reason: "tool_calls", usage: USAGE });
+    asked[i]!.end({ ok: true, finishReason: "tool_calls", usage: USAGE });
     await settle();
   }
   // Of the first three two agree; then a third one decides it.
@@ -370,7 +375,7 @@ test("attempts that call and say nothing agree where they call the same", async 
 
 /** Ends well in the same turn in which all of its text is told, as a whole reply does. */
 function endWhole({ onChunk: ear, end }: Asked): void {
-  end({ ok: true, finish_reason: "stop", usage: USAGE });
+  end({ ok: true, finishReason: "stop", usage: USAGE });
   void ear({ kind: "text", text: "x".repeat(1_000_001) });
 }
 
@@ -403,7 +408,7 @@ describe("an attempt without an end of its own", () => {
     await settle();
     await say(3, "42");
     // The fifth is not waited for.
-    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage: usageOf(40, 4) });
+    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(40, 4) });
     expect(text()).toBe("42");
   });
 
@@ -436,7 +441,7 @@ describe("what ends all of it", () => {
     await say(0, "42");
     await say(1, "41");
     caller.abort();
-    asked[2]!.end({ ok: true, finish_reason: "stop", usage: USAGE });
+    asked[2]!.end({ ok: true, finishReason: "stop", usage: USAGE });
     expect(await ending).toMatchObject({ code: "client_closed_request" });
     expect(asked).toHaveLength(3);
   });
@@ -473,7 +478,7 @@ describe("what ends all of it", () => {
     const bug = new Error("a bug");
     const answer: Complete = async (_, ear) => {
       await ear({ kind: "text", text: "42" });
-      return { ok: true, finish_reason: "stop", usage: USAGE };
+      return { ok: true, finishReason: "stop", usage: USAGE };
     };
     const thinker = think(answer, { attempts: 3, attempts_more: 2 });
     const hear = () => {

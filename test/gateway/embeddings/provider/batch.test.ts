@@ -58,8 +58,8 @@ describe("batches", () => {
     await expectGood(embed(INPUTS));
     server.routes = tei({ batch: 8 });
     const failure = await expectFailure(embed(INPUTS));
-    expect(failure).toMatchObject({ code: "upstream_error", upstream_status: 413 });
-    expect(failure.why).toContain("max_batch");
+    expect(failure).toMatchObject({ code: "upstream_error", upstreamStatus: 413 });
+    expect(failure.reason).toContain("max_batch");
     await expectGood(embed(INPUTS));
   });
 
@@ -166,7 +166,7 @@ describe("usage", () => {
     const server = serve({ [PATH]: (body) => ({ ...untold(body), usage: { total_tokens: 77 } }) });
     const embedded = await expectGood(connect([server.url]).embed(["a b c"]));
     expect(embedded).toMatchObject({ prompt_tokens: 77 });
-    expect(embedded.usage_estimated).toBeUndefined();
+    expect(embedded.usageEstimated).toBeUndefined();
   });
 
   const NONE = [
@@ -185,7 +185,7 @@ describe("usage", () => {
     const server = serve({ [PATH]: (body) => ({ ...untold(body), usage }) });
     const text = "The quick brown fox jumps over the lazy dog.";
     const embedded = await expectGood(connect([server.url]).embed([text, "中文"]));
-    expect(embedded).toMatchObject({ prompt_tokens: 13, usage_estimated: true });
+    expect(embedded).toMatchObject({ prompt_tokens: 13, usageEstimated: true });
   });
 
   test("may be all that is converted at most", async () => {
@@ -193,7 +193,7 @@ describe("usage", () => {
     const server = serve({ [PATH]: (body) => ({ ...untold(body), usage }) });
     const embedded = await expectGood(connect([server.url]).embed(["a", "b"]));
     expect(embedded).toMatchObject(usage);
-    expect(embedded.usage_estimated).toBeUndefined();
+    expect(embedded.usageEstimated).toBeUndefined();
   });
 
   test("is exact where the server has counted but tells nothing", async () => {
@@ -202,7 +202,7 @@ describe("usage", () => {
     const inputs = [writeText(4_094, "fit"), writeText(9_000)];
     const embedded = await expectGood(connect([server.url]).embed(inputs));
     expect(embedded.prompt_tokens).toBe(8_192);
-    expect(embedded.usage_estimated).toBeUndefined();
+    expect(embedded.usageEstimated).toBeUndefined();
   });
 });
 

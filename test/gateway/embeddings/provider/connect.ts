@@ -64,7 +64,7 @@ export function connect(urls: readonly string[], lines = "", kind = "openai"): C
 
 export async function expectGood(asked: Promise<Embedded | UpstreamError>): Promise<Embedded> {
   const embedded = await asked;
-  if (!embedded.ok) throw new Error(`${embedded.code}: ${embedded.why}`);
+  if (!embedded.ok) throw new Error(`${embedded.code}: ${embedded.reason}`);
   for (const vector of embedded.vectors) {
     expect(vector.length).toBe(1024);
     expect(Math.abs(Math.hypot(...vector) - 1)).toBeLessThan(1e-6);

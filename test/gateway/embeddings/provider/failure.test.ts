@@ -12,7 +12,7 @@ type Case = [
   status: number,
   body: unknown,
   code: string,
-  elsewhere: boolean,
+  retryable: boolean,
   headers?: Record<string, string>,
 ];
 const BUSY = "upstream_rate_limited";
@@ -37,14 +37,14 @@ const CASES: Case[] = [
 
 describe("a refusal", () => {
   test.each(CASES)("by %s (%i) has its code", async (...row) => {
-    const [, status, body, code, elsewhere, headers] = row;
+    const [, status, body, code, retryable, headers] = row;
     const server = serve(vllm());
     const text = `${typeof body === "string" ? body : JSON.stringify(body)} ${CANARY}`;
     server.instead = ({ name }) =>
       name === PATH ? new Response(text, { status, headers }) : undefined;
     const { embed, log } = connect([server.url]);
     const failure = await expectFailure(embed(["a"]));
-    expect(failure).toMatchObject({ code, elsewhere, upstream_status: status });
+    expect(failure).toMatchObject({ code, retryable, upstreamStatus: status });
     expect(JSON.stringify([failure, log])).not.toContain("canary");
     server.instead = () => undefined;
     await expectGood(embed(["a"]));
@@ -71,7 +71,7 @@ describe("a refusal", () => {
     server.instead = ({ name }) =>
       name === "POST /tokenize" ? new Response("", { status }) : undefined;
     const failure = await expectFailure(connect([server.url]).embed([writeText(6_000)]));
-    expect(failure).toMatchObject({ code, elsewhere: true });
+    expect(failure).toMatchObject({ code, retryable: true });
     expect(bodiesOf(server, PATH)).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe("gateway.errors.headers.retry_after: what a server says of its return",
         : undefined;
     const failure = await expectFailure(connect([server.url]).embed(["a"]));
     expect(failure).toMatchObject({ code: BUSY });
-    expect(failure.retry_after_ms).toBe(retry_after_ms);
+    expect(failure.retryAfterMs).toBe(retry_after_ms);
   });
 });
 

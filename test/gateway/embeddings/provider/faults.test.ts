@@ -101,14 +101,14 @@ describe("a server that", () => {
     proxy.refuse();
     const failure = await expectFailure(connected.embed(["a"]));
     proxy.restore();
-    expect(failure).toMatchObject({ code: "model_offline", elsewhere: true, silent: "surely" });
+    expect(failure).toMatchObject({ code: "model_offline", retryable: true, noResponse: "surely" });
     await expectNext(connected);
   });
 
   test("gateway.errors.service_unavailable: speaks no TLS where it is asked in it is offline", async () => {
     const { embed } = connect([server.url.replace("http:", "https:")], 'health_every = "0s"');
     const failure = await expectFailure(embed(["a"]));
-    expect(failure).toMatchObject({ code: "model_offline", silent: "surely" });
+    expect(failure).toMatchObject({ code: "model_offline", noResponse: "surely" });
   });
 
   test("has no address is offline", async () => {
@@ -151,7 +151,7 @@ describe("time", () => {
       expect(await Promise.race([asked, Promise.resolve("open")])).toBe("open");
       await connected.clock.advance(1);
       const failure = await expectFailure(asked);
-      expect(failure).toMatchObject({ code: "upstream_timeout", elsewhere: false });
+      expect(failure).toMatchObject({ code: "upstream_timeout", retryable: false });
       await closed;
       await expectNext(connected);
     },

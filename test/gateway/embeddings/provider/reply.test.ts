@@ -141,7 +141,7 @@ describe("an invalid reply", () => {
     const [bad, good] = [serve(kind()), serve(kind())];
     bad.routes = { ...bad.routes, [path]: spoil(spoiled) };
     const alone = await expectFailure(connect([bad.url]).embed(["a"]));
-    expect(alone).toMatchObject({ code: "upstream_error", elsewhere: true, upstream_status: 200 });
+    expect(alone).toMatchObject({ code: "upstream_error", retryable: true, upstreamStatus: 200 });
     const both = await connect([bad.url, good.url]).embed(["a"]);
     expect(both).toMatchObject({ ok: true, attempts: 2 });
   });
@@ -153,8 +153,8 @@ describe("an invalid reply", () => {
     const failure = await expectFailure(connect([server.url]).embed(["a"]));
     expect(failure).toMatchObject({
       code: "upstream_error",
-      elsewhere: true,
-      upstream_status: 200,
+      retryable: true,
+      upstreamStatus: 200,
     });
   });
 });

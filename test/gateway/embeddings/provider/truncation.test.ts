@@ -37,7 +37,7 @@ describe.each(KINDS)("%s", (name, kind, routes, path) => {
     }
     // gateway.endpoints.embeddings.p2
     expect(embedded.prompt_tokens).toBe(3 + 3 * 4_096);
-    expect(embedded.usage_estimated).toBeUndefined();
+    expect(embedded.usageEstimated).toBeUndefined();
     const batches = bodiesOf(server, `POST ${path}`).map(({ input }) => input);
     expect(batches).toEqual(
       name === "Ollama"
@@ -218,8 +218,8 @@ describe("a server that counts nothing", () => {
     const failure = await expectFailure(embed(["中".repeat(9_000)]));
     expect(failure).toMatchObject({
       code: "upstream_error",
-      elsewhere: true,
-      upstream_status: 400,
+      retryable: true,
+      upstreamStatus: 400,
     });
     const sent = bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input as string[]);
     expect(sent.map(([text]) => text!.length)).toEqual([9_000, 4_388, 1_364]);
@@ -243,7 +243,7 @@ describe("a server with a window that is too short", () => {
     const failure = await expectFailure(embed([FITTING]));
     expect(failure).toMatchObject({
       code: "upstream_error",
-      why: "its window is shorter than what is cut at",
+      reason: "its window is shorter than what is cut at",
     });
     expect(bodiesOf(server, "POST /v1/embeddings").length).toBe(1);
   });
@@ -252,7 +252,7 @@ describe("a server with a window that is too short", () => {
     const server = serve(llama({ ubatch: 512 }));
     const { embed } = connect([server.url]);
     const failure = await expectFailure(embed([writeText(600)]));
-    expect(failure).toMatchObject({ code: "upstream_error", upstream_status: 500 });
-    expect(failure.why).toContain("-ub");
+    expect(failure).toMatchObject({ code: "upstream_error", upstreamStatus: 500 });
+    expect(failure.reason).toContain("-ub");
   });
 });

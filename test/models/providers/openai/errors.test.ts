@@ -5,7 +5,7 @@ import { answerFrames, DONE } from "../../../support/upstream.ts";
 import { connectReplica } from "../replica.ts";
 
 describe("an error of the server is judged by its status and its words:", () => {
-  for (const [title, status, body, code, elsewhere] of SERVER_ERRORS) {
+  for (const [title, status, body, code, retryable] of SERVER_ERRORS) {
     for (const stream of [false, true]) {
       test(`${title}${stream ? ", for a stream" : ""}`, async () => {
         const headers = { "retry-after": "7", server: "nginx" };
@@ -14,11 +14,11 @@ describe("an error of the server is judged by its status and its words:", () => 
         expect(await ending).toEqual({
           ok: false,
           code,
-          elsewhere,
-          why: expect.any(String),
-          upstream_status: status,
+          retryable,
+          reason: expect.any(String),
+          upstreamStatus: status,
           // Of another status it would be a word about something else.
-          ...(status === 429 || status === 503 ? { retry_after_ms: 7_000 } : {}),
+          ...(status === 429 || status === 503 ? { retryAfterMs: 7_000 } : {}),
         } as never);
         expect(heard).toEqual([]);
       });
@@ -47,7 +47,7 @@ test("a huge body of an error is not read", async () => {
     },
   });
   const { ending } = connectReplica(() => new Response(body, { status: 400 })).ask();
-  expect(await ending).toMatchObject({ code: "upstream_error", upstream_status: 400 });
+  expect(await ending).toMatchObject({ code: "upstream_error", upstreamStatus: 400 });
   expect(sent).toBeLessThan(1_000_000);
 });
 
@@ -67,5 +67,5 @@ test("an error whose body never comes is judged by its status too, after two sec
   await replica.clock.advance(1_999);
   expect(Bun.peek.status(ending)).toBe("pending");
   await replica.clock.advance(1);
-  expect(await ending).toMatchObject({ code: "upstream_rate_limited", upstream_status: 429 });
+  expect(await ending).toMatchObject({ code: "upstream_rate_limited", upstreamStatus: 429 });
 });

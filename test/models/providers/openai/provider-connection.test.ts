@@ -83,14 +83,14 @@ describe("a server that", () => {
   for (const [title, url, stream] of BROKEN) {
     test(`${title} is an upstream's error`, async () => {
       const { ending } = connectReplica(url()).ask({ stream });
-      expect(await ending).toMatchObject({ ok: false, code: "upstream_error", elsewhere: true });
+      expect(await ending).toMatchObject({ ok: false, code: "upstream_error", retryable: true });
     });
   }
 
   test("redirects is an upstream's error, and is not followed", async () => {
     const { url, upstream } = serve(() => Response.redirect(`${upstream.url}/elsewhere`, 307));
     const { ending } = connectReplica(url).ask();
-    expect(await ending).toMatchObject({ code: "upstream_error", upstream_status: 307 });
+    expect(await ending).toMatchObject({ code: "upstream_error", upstreamStatus: 307 });
     expect(upstream.asked.length).toBe(1);
   });
 
@@ -102,8 +102,12 @@ describe("a server that", () => {
       const one = await asked;
       await replica.clock.advance(5_000);
       // A whole reply has no head before its end: its server may be at it.
-      const silent = stream ? "surely" : "perhaps";
-      expect(await ending).toMatchObject({ code: "upstream_timeout", elsewhere: false, silent });
+      const noResponse = stream ? "surely" : "perhaps";
+      expect(await ending).toMatchObject({
+        code: "upstream_timeout",
+        retryable: false,
+        noResponse,
+      });
       await aborted(one);
     }
   });
@@ -126,7 +130,7 @@ describe("a server that", () => {
     const { ending, began } = replica.ask({ stream: true });
     await began;
     await replica.clock.advance(1_000);
-    expect(await ending).toMatchObject({ code: "upstream_error", why: "its stream stalled" });
+    expect(await ending).toMatchObject({ code: "upstream_error", reason: "its stream stalled" });
     await aborted(await asked);
   });
 
@@ -140,7 +144,7 @@ describe("a server that", () => {
       const { ending, began } = replica.ask({ stream: true });
       await began;
       await replica.clock.advance(2_000);
-      expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+      expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
       await aborted(await asked);
     });
   }
@@ -173,7 +177,7 @@ describe("a server that", () => {
       talk();
       await replica.clock.advance(1_000);
     }
-    expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+    expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
     await aborted(await asked);
   });
 
@@ -193,8 +197,8 @@ describe("a server that", () => {
         return new Response(body, { headers: { "content-type": type } });
       });
       const { ending } = connectReplica(url).ask({ stream });
-      const why = `its ${stream ? "stream" : "reply"} is larger than 16 MB`;
-      expect(await ending).toMatchObject({ code: "upstream_error", why });
+      const reason = `its ${stream ? "stream" : "reply"} is larger than 16 MB`;
+      expect(await ending).toMatchObject({ code: "upstream_error", reason });
       await aborted(await asked);
       expect(sent).toBeLessThan(50_000_000);
     });
@@ -213,14 +217,14 @@ describe("a server that", () => {
     const { ending } = replica.ask();
     await asked.promise;
     await replica.clock.advance(700);
-    const why = "it could not be reached in time";
-    expect(await ending).toMatchObject({ code: "upstream_timeout", elsewhere: true, why });
+    const reason = "it could not be reached in time";
+    expect(await ending).toMatchObject({ code: "upstream_timeout", retryable: true, reason });
   });
 
   test("announces 100 MB is not read at all", async () => {
     const head = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n{";
     const { ending } = connectReplica(serveRaw(head, "close")).ask();
-    expect(await ending).toMatchObject({ why: "its reply is larger than 16 MB" });
+    expect(await ending).toMatchObject({ reason: "its reply is larger than 16 MB" });
   });
 });
 
@@ -230,7 +234,7 @@ describe("the caller leaving ends the request at once", () => {
     const { ending, caller } = connectReplica(url).ask();
     const one = await asked;
     caller.abort();
-    expect(await ending).toMatchObject({ code: "client_closed_request", elsewhere: false });
+    expect(await ending).toMatchObject({ code: "client_closed_request", retryable: false });
     await aborted(one);
   });
 
@@ -268,7 +272,7 @@ describe("the caller leaving ends the request at once", () => {
     await replica.clock.advance(1_000);
     expect(await ending).toMatchObject({
       code: "client_closed_request",
-      why: "the caller stopped reading",
+      reason: "the caller stopped reading",
     });
     await aborted(await asked);
   });

@@ -135,7 +135,7 @@ describe("the request", () => {
 describe("a whole reply", () => {
   test("is one piece of text and the server's own usage", async () => {
     const { heard, ending } = connectReplica(() => answerText("Hello")).ask();
-    expect(await ending).toEqual({ ok: true, finish_reason: "stop", usage: USAGE });
+    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: USAGE });
     expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
   });
 
@@ -146,7 +146,7 @@ describe("a whole reply", () => {
       null,
     ];
     const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
-    expect(await ending).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+    expect(await ending).toMatchObject({ ok: true, finishReason: "tool_calls" });
     expect(heard).toEqual([
       { kind: "call", index: 0, id: "a", name: "add", arguments: '{"x":1}' },
       {
@@ -166,7 +166,7 @@ describe("a whole reply", () => {
         return { ...marks, type: "function", function: { name: "add", arguments: text } };
       });
       const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
-      expect(await ending).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+      expect(await ending).toMatchObject({ ok: true, finishReason: "tool_calls" });
       expect(heard).toMatchObject(
         texts.map((text, index) => ({ kind: "call", index, name: "add", arguments: text })),
       );
@@ -196,7 +196,7 @@ describe("a whole reply", () => {
 
   test("may say nothing at all", async () => {
     const { heard, ending } = connectReplica(() => reply({ content: "" })).ask();
-    expect(await ending).toMatchObject({ ok: true, finish_reason: "stop" });
+    expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
     expect(heard).toEqual([]);
   });
 
@@ -217,7 +217,7 @@ describe("a whole reply", () => {
     test(`that ends with ${sent} ${calls ? "after" : "without"} calls ends with ${told}`, async () => {
       const tool_calls = calls ? [{ id: "a", function: { name: "add", arguments: "{}" } }] : [];
       const { ending } = connectReplica(() => reply({ content: "", tool_calls }, sent)).ask();
-      expect(await ending).toMatchObject({ ok: true, finish_reason: told });
+      expect(await ending).toMatchObject({ ok: true, finishReason: told });
     });
   }
 
@@ -234,7 +234,7 @@ describe("a whole reply", () => {
       ).ask();
       expect(await ending).toMatchObject({
         usage: { prompt_tokens: 6, completion_tokens: 3, total_tokens: 9 },
-        usage_estimated: true,
+        usageEstimated: true,
       });
     });
   }
@@ -253,7 +253,7 @@ describe("a whole reply", () => {
     expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
   });
 
-  const BROKEN: [title: string, body: string, why: string][] = [
+  const BROKEN: [title: string, body: string, reason: string][] = [
     ["HTML", "<html>200 OK</html>", "its reply is no JSON object"],
     ["nothing", "", "its reply is no JSON object"],
     ["half of it", '{"choices":[{"mess', "its reply is no JSON object"],
@@ -263,10 +263,15 @@ describe("a whole reply", () => {
     ["choices that are none", '{"choices":[null]}', "its reply has no message"],
     ["choices that are text", '{"choices":"Hello"}', "its reply has no message"],
   ];
-  for (const [title, body, why] of BROKEN) {
+  for (const [title, body, reason] of BROKEN) {
     test(`that is ${title} is an upstream's error`, async () => {
       const { heard, ending } = connectReplica(() => new Response(body)).ask();
-      expect(await ending).toEqual({ ok: false, code: "upstream_error", elsewhere: true, why });
+      expect(await ending).toEqual({
+        ok: false,
+        code: "upstream_error",
+        retryable: true,
+        reason: reason,
+      });
       expect(heard).toEqual([]);
     });
   }
@@ -292,21 +297,21 @@ describe("a whole reply", () => {
       const { heard, ending } = send(text).ask();
       expect(await ending).toMatchObject({ ok: true, usage: USAGE });
       expect(heard).toEqual([{ kind: "text", text: "Hello é" }]);
-      const why = "its reply cannot be unpacked";
-      expect(await send(" ".repeat(17 * 1024 * 1024)).ask().ending).toMatchObject({ why });
+      const reason = "its reply cannot be unpacked";
+      expect(await send(" ".repeat(17 * 1024 * 1024)).ask().ending).toMatchObject({ reason });
       const headers = { "content-encoding": name };
       const broken = connectReplica(() => new Response(text, { headers }));
-      expect(await broken.ask().ending).toMatchObject({ code: "upstream_error", why });
+      expect(await broken.ask().ending).toMatchObject({ code: "upstream_error", reason });
     });
   }
 
   test("that is packed in a way nobody knows is an upstream's error, and so is a packed stream", async () => {
     const headers = { "content-encoding": "zstd" };
     const whole = connectReplica(() => new Response("{}", { headers })).ask();
-    expect(await whole.ending).toMatchObject({ why: "its reply cannot be unpacked" });
+    expect(await whole.ending).toMatchObject({ reason: "its reply cannot be unpacked" });
     const stream = connectReplica(() => new Response("data: {}", { headers }));
-    const why = "its stream is packed";
-    expect(await stream.ask({ stream: true }).ending).toMatchObject({ why });
+    const reason = "its stream is packed";
+    expect(await stream.ask({ stream: true }).ending).toMatchObject({ reason });
   });
 
   test("may begin with a byte-order mark", async () => {

@@ -9,8 +9,8 @@ const frame = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 const call = (...tool_calls: object[]) => writeFrame({ tool_calls });
 const USAGE_FRAME = frame({ object: "chat.completion.chunk", choices: [], usage: USAGE });
 const END = writeFrame({}, "stop") + USAGE_FRAME + DONE;
-const GOOD: Completion = { ok: true, finish_reason: "stop", usage: USAGE };
-const CALLED: Completion = { ...GOOD, finish_reason: "tool_calls" };
+const GOOD: Completion = { ok: true, finishReason: "stop", usage: USAGE };
+const CALLED: Completion = { ...GOOD, finishReason: "tool_calls" };
 
 async function read(...frames: string[]): Promise<{ heard: Chunk[]; ending: Completion }> {
   const { heard, ending } = connectReplica(() => answerFrames(frames)).ask({ stream: true });
@@ -218,7 +218,7 @@ test("a stream without usage is estimated piece by piece, and rounded once", asy
   );
   // Four letters are a token, of the 5 in the message and of the 18 told.
   const usage = { prompt_tokens: 4 + 2, completion_tokens: 5, total_tokens: 11 };
-  expect(ending).toEqual({ ok: true, finish_reason: "length", usage, usage_estimated: true });
+  expect(ending).toEqual({ ok: true, finishReason: "length", usage, usageEstimated: true });
 });
 
 describe("a stream fails", () => {
@@ -326,7 +326,7 @@ test("an ear that holds back holds the server back", async () => {
   expect(heard.length).toBe(1);
   expect(sent).toBeLessThanOrEqual(sent_then + 1);
   ear.resolve();
-  expect(await ending).toMatchObject({ why: "its stream ended in the middle" });
+  expect(await ending).toMatchObject({ reason: "its stream ended in the middle" });
   expect(heard.length).toBe(100);
 });
 

@@ -53,8 +53,8 @@ const text = (heard: Chunk[]) =>
 const left: Completion = {
   ok: false,
   code: "client_closed_request",
-  elsewhere: false,
-  why: "the caller left",
+  retryable: false,
+  reason: "the caller left",
 };
 /** The same behind so many tokens: what had been made is told; nothing: no usage at all. */
 function leftBehind(asked: ModelRequest, completion_tokens: number): Completion {
@@ -75,7 +75,7 @@ test("a stream is told token by token, a whole reply at once; both count alike",
   const completion_tokens = countTokens("You said: Hello there");
   const total_tokens = prompt_tokens + completion_tokens;
   const usage = { prompt_tokens, completion_tokens, total_tokens };
-  expect(ending).toEqual({ ok: true, finish_reason: "stop", usage });
+  expect(ending).toEqual({ ok: true, finishReason: "stop", usage });
   expect(await whole.answer).toEqual(ending);
   expect(whole.heard).toEqual([{ kind: "text", text: "You said: Hello there" }]);
 });
@@ -84,7 +84,7 @@ test("calls come in pieces in a stream, whole otherwise", async () => {
   const script = '!say Wait.\n!tool get_weather {"city": "Muscat"}\n!tool add';
   const id = expect.stringMatching(/^call_[0-9A-Za-z]{24}$/);
   const whole = ask(script);
-  expect(await whole.answer).toMatchObject({ ok: true, finish_reason: "tool_calls" });
+  expect(await whole.answer).toMatchObject({ ok: true, finishReason: "tool_calls" });
   expect(whole.heard).toEqual([
     { kind: "text", text: "Wait." },
     { kind: "call", index: 0, id, name: "get_weather", arguments: '{"city": "Muscat"}' },
@@ -152,7 +152,7 @@ test("a stream as fast as it can leaves turns of the event loop to others", asyn
   };
   const stream = ask("!tokens 8192", { stream: true });
   setImmediate(count);
-  expect(await stream.answer).toMatchObject({ ok: true, finish_reason: "stop" });
+  expect(await stream.answer).toMatchObject({ ok: true, finishReason: "stop" });
   expect(stream.heard.length).toBe(8_192);
   expect(turns).toBeGreaterThanOrEqual(100);
   expect(stream.clock.pending()).toBe(0);
@@ -234,7 +234,7 @@ test("nothing stays with a signal that outlives the answer", async () => {
 });
 
 test("a reply that is cut dies after half of its tokens; a whole one tells nothing", async () => {
-  const died = { ok: false, code: "upstream_error", elsewhere: true } as const;
+  const died = { ok: false, code: "upstream_error", retryable: true } as const;
   const stream = ask("!tokens 9\n!cut", { stream: true });
   expect(await stream.answer).toMatchObject(died);
   expect(text(stream.heard)).toBe("the sun sets over the");
@@ -247,8 +247,8 @@ test("garbage is an upstream error", async () => {
   expect(await ask("!garbage").answer).toEqual({
     ok: false,
     code: "upstream_error",
-    elsewhere: true,
-    why: "it sent garbage",
+    retryable: true,
+    reason: "it sent garbage",
   });
 });
 
@@ -259,10 +259,10 @@ test.each([
   ["upstream_timeout", true],
   ["model_unavailable", true],
   ["model_offline", true],
-])("the scripted code %s is an ending, at once or in the middle", async (code, elsewhere) => {
+])("the scripted code %s is an ending, at once or in the middle", async (code, retryable) => {
   const options = { first_token_delay_ms: 500 };
   const ending = await ask(`!error ${code}`, { stream: true }, options).answer;
-  expect(ending).toMatchObject({ ok: false, code, elsewhere });
+  expect(ending).toMatchObject({ ok: false, code, retryable });
   const middle = ask(`!say So\n!error ${code}`, { stream: true });
   expect(await middle.answer).toEqual({
     ...ending,
