@@ -74,7 +74,7 @@ test.each<[string, ...string[]]>([
 test("a long line is quoted by its start, without half a character", () => {
   const [step] = readScript(`!${"😀".repeat(50_000)}`)!;
   const text = step!.do === "say" ? step!.text : "";
-  expect(text).toContain(`"!${"😀".repeat(63)}…"`);
+  expect(text).toContain(`"!${"😀".repeat(31)}…"`);
   expect(text.length).toBeLessThan(600);
 });
 
