@@ -1,46 +1,53 @@
-// Pauses the triggers of agents that are archived: a service that hears of it, and looks at its
-// start.
-import { type Cancel, endsWithin } from "../platform/clock.ts";
+// Pauses the triggers of archived agents: at the start, and whenever an agent is archived.
+import type { Bound, Database } from "../database/index.ts";
+import { type Clock, endsWithin } from "../platform/clock.ts";
+import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import type { TriggersDeps } from "./deps.ts";
+import { WorkerLoop } from "../platform/worker-loop.ts";
 import { triggerStore } from "./store/index.ts";
 
-/** What could not be written is tried again so much later. */
-const AGAIN_MS = 30_000;
+/** Rest after a failed write. */
+const RETRY_MS = 30_000;
 
-export function createArchivedAgentsWatch({ database, clock, log }: TriggersDeps): Service {
-  const triggers = database.bind(triggerStore);
-  let working: Promise<void> = Promise.resolve();
-  let leave: (() => void) | undefined;
-  let cancel: Cancel | undefined;
-  let isStopping = false;
+export interface ArchivedAgentsOptions {
+  database: Pick<Database, "bind" | "listen">;
+  clock: Clock;
+  log: Pick<Log, "error">;
+}
 
-  /** null: whichever agents are archived. */
-  const pause = async (agent_id: string | null) => {
-    if (isStopping) return;
-    try {
-      const ids = agent_id === null ? await triggers.listArchived() : [agent_id];
-      for (const id of ids) await triggers.pauseArchived(id, clock.now());
-    } catch (error) {
-      log.error("the triggers of an archived agent could not be paused", { error });
-      cancel?.();
-      if (!isStopping) cancel = clock.after(AGAIN_MS, () => hear(null));
-    }
-  };
-  const hear = (agent_id: string | null) => {
-    working = working.then(() => pause(agent_id));
-  };
-  return {
-    name: "triggers of archived agents",
-    start() {
-      leave = database.listen("agents.archived", hear);
-      hear(null);
-    },
-    async stop(deadline_ms) {
-      isStopping = true;
-      leave?.();
-      cancel?.();
-      await endsWithin(clock, deadline_ms, working);
-    },
-  };
+export class ArchivedAgentsWatch implements Service {
+  readonly name = "triggers of archived agents";
+  readonly #options: ArchivedAgentsOptions;
+  readonly #triggers: Bound<typeof triggerStore>;
+  readonly #loop: WorkerLoop;
+  #unlisten: (() => void) | undefined;
+
+  constructor(options: ArchivedAgentsOptions) {
+    const { database, clock, log } = options;
+    this.#options = options;
+    this.#triggers = database.bind(triggerStore);
+    this.#loop = new WorkerLoop({
+      clock,
+      retryMs: RETRY_MS,
+      work: async (stopping) => {
+        for (const id of await this.#triggers.listArchived()) {
+          if (stopping.aborted) break;
+          await this.#triggers.pauseArchived(id, clock.now());
+        }
+        return "on_wake";
+      },
+      onError: (error) =>
+        log.error("triggers: those of an archived agent could not be paused", { error }),
+    });
+  }
+
+  start(): void {
+    this.#unlisten = this.#options.database.listen("agents.archived", () => this.#loop.wake());
+    this.#loop.wake();
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    this.#unlisten?.();
+    await endsWithin(this.#options.clock, deadlineMs, this.#loop.stop());
+  }
 }

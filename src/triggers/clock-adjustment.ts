@@ -1,6 +1,5 @@
-// Keeps schedules with the wall clock: one that goes back comes by instants that lie ahead of it
-// again, and triggers must not wait until it has caught up.
-
+// Recomputes schedules after the wall clock went back, so that triggers do not wait for it to catch
+// up.
 import type { Bound } from "../database/index.ts";
 import { type Clock, nextTurn } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
@@ -8,10 +7,10 @@ import { recomputeDue } from "./due.ts";
 import type { DuePosition, Realignment } from "./store/due.ts";
 import type { triggerStore } from "./store/index.ts";
 
-/** Time servers put clocks right by less, as they go; no instant is passed over by that. */
-const STEP_MS = 1_000;
+/** Minimum jump; smaller ones are corrections by a time server and skip no instant. */
+const JUMP_MS_MIN = 1_000;
 const TRIGGERS_A_WRITE = 100;
-/** The second time for what was reckoned before the clock went back, and written behind that. */
+/** The second pass finds instants computed before the jump but written after the first pass. */
 const PASSES_MAX = 2;
 
 export interface ClockAdjustmentOptions {
@@ -21,62 +20,62 @@ export interface ClockAdjustmentOptions {
   isStopping(): boolean;
 }
 
-export interface ClockAdjustment {
-  /** False: the clock has gone back since the triggers were reckoned. */
-  isKept(): boolean;
-  /** Reckons anew what lies ahead, where that is needed. */
-  keep(): Promise<void>;
-}
+/** A new process assumes that the clock went back, since it saw nothing of what came before. */
+export class ClockAdjustment {
+  readonly #options: ClockAdjustmentOptions;
+  #seen: { wall: number; monotonic: number } | undefined;
+  /** Earliest time to which the clock may have gone back; undefined once all is recomputed. */
+  #since: number | undefined;
 
-/** Nobody knows what the clock did before: at first it is held for one that has gone back. */
-export function createClockAdjustment({
-  triggers,
-  clock,
-  log,
-  isStopping,
-}: ClockAdjustmentOptions): ClockAdjustment {
-  let seen: { wall: number; monotonic: number } | null = null;
-  /** Where the clock may have stood when it went back; null: all is reckoned by it. */
-  let since: number | null = null;
+  constructor(options: ClockAdjustmentOptions) {
+    this.#options = options;
+  }
 
-  const isKept = () => {
+  /** Reads the clocks; false while schedules have to be recomputed. */
+  check(): boolean {
+    const { clock, log } = this.#options;
     const [wall, monotonic] = [clock.now(), clock.monotonic()];
-    const passed_ms = monotonic - (seen?.monotonic ?? monotonic);
-    if (!seen) since = wall;
-    else if (seen.wall + passed_ms - wall > STEP_MS) {
-      log.warn("the wall clock went back: schedules go on from where it stands now");
-      // When exactly nobody saw: no instant since then may be left out.
-      since = Math.min(since ?? wall, Math.floor(wall - passed_ms));
+    if (!this.#seen) {
+      this.#since = wall;
+    } else {
+      const elapsedMs = monotonic - this.#seen.monotonic;
+      if (this.#seen.wall + elapsedMs - wall > JUMP_MS_MIN) {
+        log.warn("triggers: the wall clock went back, schedules continue from its new time");
+        // The exact moment of the jump is unknown, so no instant since the last check is skipped.
+        this.#since = Math.min(this.#since ?? wall, Math.floor(wall - elapsedMs));
+      }
     }
-    seen = { wall, monotonic };
-    return since === null;
-  };
-  const alignAll = async (from: number): Promise<number> => {
-    let aligned = 0;
-    let place: DuePosition | undefined = { next_fire_at: clock.now() + 1, id: "" };
-    while (place && !isStopping()) {
-      const page = await triggers.listTimed(place, TRIGGERS_A_WRITE);
+    this.#seen = { wall, monotonic };
+    return this.#since === undefined;
+  }
+
+  /** Recomputes future instants where needed. */
+  async apply(): Promise<void> {
+    const { isStopping } = this.#options;
+    for (let pass = 1; !this.check() && pass <= PASSES_MAX && !isStopping(); pass++) {
+      const realigned = await this.#realignAll(this.#since!);
+      if (isStopping()) return;
+      if (realigned === 0 || pass === PASSES_MAX) this.#since = undefined;
+    }
+  }
+
+  async #realignAll(since: number): Promise<number> {
+    const { triggers, clock, isStopping } = this.#options;
+    let realigned = 0;
+    let position: DuePosition | undefined = { next_fire_at: clock.now() + 1, id: "" };
+    while (position && !isStopping()) {
+      const page = await triggers.listTimed(position, TRIGGERS_A_WRITE);
       const changes = page.flatMap(({ next_fire_at, ...trigger }): Realignment[] => {
         if (next_fire_at === null) return [];
-        const to = recomputeDue({ ...trigger, next_fire_at }, from, clock.now());
+        const to = recomputeDue({ ...trigger, next_fire_at }, since, clock.now());
         return to === null ? [] : [{ trigger_id: trigger.id, from: next_fire_at, to }];
       });
       if (changes.length > 0) await triggers.realign(changes);
-      aligned += changes.length;
+      realigned += changes.length;
       const last = page[TRIGGERS_A_WRITE - 1];
-      place = last && { next_fire_at: last.next_fire_at!, id: last.id };
+      position = last && { next_fire_at: last.next_fire_at!, id: last.id };
       await nextTurn();
     }
-    return aligned;
-  };
-  return {
-    isKept,
-    async keep() {
-      for (let passes = 0; !isKept() && passes < PASSES_MAX && !isStopping(); passes++) {
-        const aligned = await alignAll(since!);
-        if (isStopping()) return;
-        if (aligned === 0 || passes === PASSES_MAX - 1) since = null;
-      }
-    },
-  };
+    return realigned;
+  }
 }

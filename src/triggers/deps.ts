@@ -1,4 +1,4 @@
-// What every room of this house is given: the database, whose runs it starts and how, time, names.
+// Dependencies of the triggers module.
 import type { Access } from "../access/index.ts";
 import type { RunStarter } from "../agents/index.ts";
 import type { SecretStore } from "../crypto/index.ts";
@@ -12,15 +12,14 @@ import type { DiskSpace } from "../storage/index.ts";
 export interface TriggersDeps {
   database: Database;
   access: Pick<Access, "findCaller">;
-  /** Judges a run that a fire is to start, all but what only its transaction can. */
+  /** Validates the run of a fire, except for checks inside its transaction. */
   prepareRun: RunStarter["prepare"];
   clock: Clock;
-  /** Refuses what is new while the disk is nearly full. */
+  /** Refuses new work while the disk is nearly full. */
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
-  /** In it lie the secrets with which hooks are signed. */
   secrets: SecretStore;
-  /** The settings in force now: asked for each time, since a reload may change them. */
+  /** The current settings; a reload may change them. */
   settings(): Settings;
 }

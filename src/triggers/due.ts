@@ -1,49 +1,79 @@
-// What a trigger's schedule asks for now: which instant fires, which were missed, which is next.
-import { findDue, nextAfter } from "./cron/occurrences.ts";
-import { readTiming } from "./next-fire.ts";
+// Applies a trigger's schedule to the clock: what is due, what was missed, and what comes next.
+import { findDue, nextAfter, upcoming, zoneFault } from "./cron/occurrences.ts";
+import { readSchedule, type Schedule } from "./cron/schedule.ts";
 import type { DueInstant } from "./store/fire.ts";
 import type { TriggerRow } from "./trigger.ts";
 
-/** `moved`: nothing is due, for its zone has other clocks by now · `unreadable`: nobody can say. */
+/** `moved`: nothing is due, since the zone's clocks changed · `unreadable`: see the fault. */
 export type DueResult =
   | { kind: "due"; instant: DueInstant }
-  | { kind: "moved"; next_fire_at: number | null }
+  | { kind: "moved"; nextFireAt: number | null }
   | { kind: "unreadable"; fault: string };
 
-type Timed = Pick<TriggerRow, "cron" | "time_zone" | "catch_up_seconds" | "updated_at"> & {
-  next_fire_at: number;
-};
+/** Both are set in kind cron, neither in kind webhook. */
+type Timing = Pick<TriggerRow, "cron" | "time_zone">;
+type TimedTrigger = Timing &
+  Pick<TriggerRow, "catch_up_seconds" | "updated_at"> & { next_fire_at: number };
 
-/** An instant that is no later than this is on time, whatever its trigger says: we were busy. */
+/** Maximum delay of an instant that counts as on time, whatever its trigger says. */
 const LATE_MS = 60_000;
+const UPCOMING_MAX = 3;
 
-/** agents.does.trigger: of what is due only the latest instant fires, where it is not too late. */
-export function computeDue(trigger: Timed, now: number): DueResult {
-  const { next_fire_at: due_at, cron, time_zone } = trigger;
-  const read = readTiming(trigger);
-  if ("fault" in read) return { kind: "unreadable", fault: read.fault };
-  const { schedule, zone } = read;
-  const next_fire_at = nextAfter(schedule, zone, now);
-  const due = findDue(schedule, zone, due_at, now);
-  if (!due) return { kind: "moved", next_fire_at };
-  const { latestMs: scheduled_at, count, isExact } = due;
-  const late_ms = Math.max((trigger.catch_up_seconds ?? 0) * 1_000, LATE_MS);
-  const is_missed = now - scheduled_at > late_ms;
-  // More than could be counted are at least so many without the latest, too.
-  const missed_count = is_missed || !isExact ? count : count - 1;
-  const instant = { scheduled_at, missed_count, is_missed, next_fire_at };
-  return { kind: "due", instant: { due_at, seen: { cron, time_zone }, ...instant } };
+/** agents.does.trigger: only the latest due instant fires, unless it is too late. */
+export function computeDue(trigger: TimedTrigger, now: number): DueResult {
+  const { next_fire_at: dueAt, cron, time_zone } = trigger;
+  const timing = readTiming(trigger);
+  if ("fault" in timing) return { kind: "unreadable", fault: timing.fault };
+  const { schedule, zone } = timing;
+  const nextFireAt = nextAfter(schedule, zone, now);
+  const due = findDue(schedule, zone, dueAt, now);
+  if (!due) return { kind: "moved", nextFireAt };
+  const { latestMs: scheduledAt, count, isExact } = due;
+  const lateMs = Math.max((trigger.catch_up_seconds ?? 0) * 1_000, LATE_MS);
+  const isMissed = now - scheduledAt > lateMs;
+  // An inexact count is a lower bound, with or without the latest instant.
+  const missedCount = isMissed || !isExact ? count : count - 1;
+  const seen = { cron, time_zone };
+  return { kind: "due", instant: { dueAt, seen, scheduledAt, missedCount, isMissed, nextFireAt } };
 }
 
 /**
- * The instant to go on with where the clock has gone back and stands behind `since` now; null: the
- * one that it has. What lies before the last change of the trigger is not its own.
+ * Finds an earlier next instant after the clock went back to between `since` and `now`, or null to
+ * keep the present one. Instants before the trigger's last change are not its own.
  */
-export function recomputeDue(trigger: Timed, since: number, now: number): number | null {
-  const read = readTiming(trigger);
-  if ("fault" in read) return null;
+export function recomputeDue(trigger: TimedTrigger, since: number, now: number): number | null {
+  const timing = readTiming(trigger);
+  if ("fault" in timing) return null;
   const { updated_at, next_fire_at } = trigger;
   const after = updated_at <= now ? Math.max(since, updated_at) : since;
-  const next = nextAfter(read.schedule, read.zone, after);
+  const next = nextAfter(timing.schedule, timing.zone, after);
   return next !== null && next < next_fire_at ? next : null;
+}
+
+/** Finds the first instant after this one; null in kind webhook, or when none follows. */
+export function findNext(timing: Timing, after: number): number | null {
+  const found = readTiming(timing);
+  return "fault" in found ? null : nextAfter(found.schedule, found.zone, after);
+}
+
+/** Lists the next fires, beginning with the stored one even when it is overdue. */
+export function listUpcoming(row: Timing & Pick<TriggerRow, "next_fire_at">): number[] {
+  const { next_fire_at } = row;
+  if (next_fire_at === null) return [];
+  const found = readTiming(row);
+  if ("fault" in found) return [next_fire_at];
+  const { schedule, zone } = found;
+  return [next_fire_at, ...upcoming(schedule, zone, next_fire_at, UPCOMING_MAX - 1)];
+}
+
+/** A stored zone may be one that this installation no longer knows. */
+function readTiming({
+  cron,
+  time_zone,
+}: Timing): { schedule: Schedule; zone: string } | { fault: string } {
+  const zone = time_zone ?? "";
+  const fault = zoneFault(zone);
+  if (fault !== null) return { fault };
+  const reading = readSchedule(cron ?? "");
+  return reading.ok ? { schedule: reading.schedule, zone } : reading;
 }

@@ -1,4 +1,4 @@
-// Fires triggers: prepares the run for whom the trigger acts, and hands over to the store.
+// Fires triggers: prepares the run as the trigger's key, then writes fire and run in the store.
 import type { FindCaller } from "../access/index.ts";
 import type { RunRequest, RunStarter } from "../agents/index.ts";
 import type { Bound } from "../database/index.ts";
@@ -11,21 +11,20 @@ import type { triggerStore } from "./store/index.ts";
 import type { PausedReason, TriggerRow } from "./trigger.ts";
 
 export interface FireRequest {
-  /** As it was read. */
   trigger: TriggerRow;
   source: FireSource;
-  /** Of source cron. */
+  /** Set for source cron. */
   instant?: DueInstant;
-  /** Of source webhook. */
+  /** Set for source webhook. */
   webhook_id?: string;
-  /** The body of a hook; left out: there is none. */
+  /** Body of the signed request; present for source webhook. */
   hook?: unknown;
-  /** Of source manual. */
+  /** Set for source manual. */
   fired_by_key_id?: string;
 }
 
-/** Whatever cannot be told by an outcome throws, and nothing was written. */
-export type FireTrigger = (wish: FireRequest) => Promise<Exclude<Fired, { kind: "changed" }>>;
+/** Writes nothing when it throws. */
+export type FireTrigger = (request: FireRequest) => Promise<Exclude<Fired, { kind: "changed" }>>;
 
 export interface FireRunOptions {
   triggers: Pick<Bound<typeof triggerStore>, "fire" | "find" | "isHeld">;
@@ -35,10 +34,10 @@ export interface FireRunOptions {
   ids: Ids;
 }
 
-/** Who changes a trigger all the time could keep it from firing. */
+/** Maximum attempts when a trigger is changed during its fire. */
 const ATTEMPTS_MAX = 5;
 
-/** agents.states.p12: what refuses a fire also pauses its trigger, by what was at fault. */
+/** agents.states.p12: errors that also pause the trigger, by their cause. */
 const PAUSES: Readonly<Partial<Record<ErrorCode, PausedReason["type"]>>> = {
   permission_denied: "key",
   agent_not_found: "agent",
@@ -52,63 +51,65 @@ const MISSED: PreparedFire = { ok: false, outcome: "missed", error: null, pause:
 
 export function createFireRun(options: FireRunOptions): FireTrigger {
   const { triggers, clock, ids } = options;
-  return async (wish) => {
-    let { trigger } = wish;
+  return async (request) => {
+    let { trigger } = request;
     for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
       const fire_id = ids.uuid();
       const { key_id, input, thread_id, name } = trigger;
       const fired = await triggers.fire({
         trigger_id: trigger.id,
-        judged: { key_id, input, thread_id, name },
-        source: wish.source,
-        instant: wish.instant ?? null,
-        webhook_id: wish.webhook_id ?? null,
-        fired_by_key_id: wish.fired_by_key_id ?? null,
-        prepared: await prepare(options, { ...wish, trigger }, fire_id),
-        ...{ fire_id, event_id: ids.uuid(), now: clock.now() },
+        preparedFor: { key_id, input, thread_id, name },
+        source: request.source,
+        instant: request.instant ?? null,
+        webhook_id: request.webhook_id ?? null,
+        fired_by_key_id: request.fired_by_key_id ?? null,
+        prepared: await prepare(options, { ...request, trigger }, fire_id),
+        fire_id,
+        event_id: ids.uuid(),
+        now: clock.now(),
       });
       if (fired.kind !== "changed") return fired;
       const found = await triggers.find(trigger.id);
       if (!found) return { kind: "gone" };
       trigger = found;
     }
-    throw new Error("a trigger was changed each time that it was to fire");
+    throw new Error("a trigger was changed during each attempt to fire it");
   };
 }
 
-/** agents.authentication.1: its runs act for the trigger's key, as that key is now. */
+/** agents.authentication.1: the run acts for the trigger's key with its present rights. */
 async function prepare(
   { triggers, findCaller, prepareRun, clock }: FireRunOptions,
-  wish: FireRequest,
+  request: FireRequest,
   fire_id: string,
 ): Promise<PreparedFire> {
-  const { trigger, source, instant } = wish;
-  // What would refuse it now says nothing of the time at which it was to fire.
-  if (instant?.is_missed) return MISSED;
+  const { trigger, source, instant } = request;
+  // Present errors say nothing about the time at which it should have fired.
+  if (instant?.isMissed) return MISSED;
   const caller = await findCaller(trigger.key_id);
   if (!caller) {
-    // agents.errors.agent_held: what is held is judged by its key no sooner than by its model.
-    const held = (await triggers.isHeld(trigger.id)) ? apiError("agent_held") : null;
-    const { code, message } = held ?? { code: "permission_denied", message: KEY_ENDED };
-    return refuseFor(code, message, clock.now());
+    // agents.errors.agent_held: a hold precedes every check of the key.
+    return (await triggers.isHeld(trigger.id))
+      ? refuse(apiError("agent_held"), clock.now())
+      : refuse({ code: "permission_denied", message: KEY_ENDED }, clock.now());
   }
   const run: RunRequest = {
-    message: trigger.input?.message ?? describe(wish, clock.now()),
-    ...("hook" in wish && { hook: wish.hook }),
+    message: trigger.input?.message ?? describe(request, clock.now()),
+    ...("hook" in request && { hook: request.hook }),
     thread_id: trigger.thread_id,
-    trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id: findFirer(wish) },
+    trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id: findSender(request) },
   };
   try {
     return { ok: true, admission: await prepareRun(caller, trigger.agent_id, run) };
-  } catch (failure) {
-    if (failure instanceof ApiError) return refuseFor(failure.code, failure.message, clock.now());
-    throw failure;
+  } catch (error) {
+    if (error instanceof ApiError) return refuse(error, clock.now());
+    throw error;
   }
 }
 
-function refuseFor(code: ErrorCode, message: string, now: number): PreparedFire {
+function refuse({ code, message }: Pick<ApiError, "code" | "message">, now: number): PreparedFire {
   const error = { code, message };
-  // agents.errors.agent_held: it starts nothing, and goes on once it is released.
+  // agents.errors.agent_held: the trigger stays active, and fires again after the release.
   if (code === "agent_held") return { ok: false, outcome: "held", error, pause: null };
   if (isLimit(code)) return { ok: false, outcome: "limited", error, pause: null };
   const type = PAUSES[code];
@@ -117,14 +118,14 @@ function refuseFor(code: ErrorCode, message: string, now: number): PreparedFire 
   return { ok: false, outcome: "refused", error, pause };
 }
 
-/** What a run is asked where its trigger has no words of its own. */
+/** Default message of a run. */
 function describe({ trigger, source, instant }: FireRequest, now: number): string {
-  const at = new Date(instant?.scheduled_at ?? now).toISOString();
+  const at = new Date(instant?.scheduledAt ?? now).toISOString();
   const sent = source === "webhook" ? " by the request that stands before this" : "";
   return `The trigger "${trigger.name}" fired at ${at}${sent}.`;
 }
 
-/** agents.authentication.5: whoever was shown the secret may have sent the request itself. */
-function findFirer({ trigger, source, fired_by_key_id }: FireRequest): string | null {
+/** agents.authentication.5: the key that was shown the secret may have sent the request. */
+function findSender({ trigger, source, fired_by_key_id }: FireRequest): string | null {
   return source === "webhook" ? trigger.secret_key_id : (fired_by_key_id ?? null);
 }

@@ -1,11 +1,17 @@
-// A fire: one time that a trigger went off, and what came of it.
+// A fire: one activation of a trigger, with its outcome.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/schema.ts";
 
 export const SOURCES = ["cron", "webhook", "manual"] as const;
 export type FireSource = (typeof SOURCES)[number];
 export const OUTCOMES = [
-  ...(["started", "skipped", "held", "refused", "limited", "missed", "failed"] as const),
+  "started",
+  "skipped",
+  "held",
+  "refused",
+  "limited",
+  "missed",
+  "failed",
 ] as const;
 export type FireOutcome = (typeof OUTCOMES)[number];
 
@@ -23,18 +29,18 @@ export const Fire = Resource(
       OUTCOMES,
       "`started`: a run began; `skipped`: an earlier run was not over; `held`: the operator " +
         "holds agent or account; `refused`: because of key, agent or model, which paused the " +
-        "trigger; `limited`: its runs were at a limit; `missed`: the instant was over when the " +
-        "service came back; `failed`: no run could be started.",
+        "trigger; `limited`: a limit on runs was reached; `missed`: the service was down too " +
+        "long; `failed`: the run could not be started.",
     ),
-    run_id: maybe(Type.String({ format: "uuid", description: "The run; null: none started." })),
-    scheduled_at: maybe(Timestamp("The instant of the schedule; null: of another source.")),
+    run_id: maybe(Type.String({ format: "uuid", description: "The run; null if none started." })),
+    scheduled_at: maybe(Timestamp("Instant of the schedule; null for other sources.")),
     webhook_id: maybe(
-      Type.String({ description: "The `webhook-id` of the request; null: of another source." }),
+      Type.String({ description: "The request's `webhook-id`; null for other sources." }),
     ),
     missed_count: Type.Integer({
       description:
-        "Instants of the schedule that passed without a fire of their own before this one, with " +
-        "it where it was missed itself; at most 10000 are counted.",
+        "Instants that passed without a fire of their own, including this one if it was missed; " +
+        "at most 10000 are counted.",
     }),
     error: maybe(
       Type.Object(
@@ -42,29 +48,29 @@ export const Fire = Resource(
           code: Type.String({ description: "For programs." }),
           message: Type.String({ description: "A sentence for people." }),
         },
-        { description: "Why no run started; null: one did, or it was missed." },
+        { description: "Why no run started; null for `started` and `missed`." },
       ),
     ),
-    created_at: Timestamp("When it was recorded first."),
+    created_at: Timestamp("Time of its first record."),
   },
   "One fire of a trigger.",
 );
 export type Fire = Static<typeof Fire>;
 
 export const FireRow = Row(Fire, {
-  /** A request may come again, and more come of it than the first time: it is kept from then. */
-  ended_at: Timestamp("When its outcome came."),
-  /** The key that fired it by hand; null: of another source. */
+  /** Retention counts from here, since a repeated request may change the outcome. */
+  ended_at: Timestamp("Time of the outcome."),
+  /** Set for source manual. */
   fired_by_key_id: maybe(Type.String()),
 });
 export type FireRow = Static<typeof FireRow>;
 
-/** agents.endpoints.triggers.p5: what a sender is told. */
+/** agents.endpoints.triggers.p5 */
 export const FireReceipt = Type.Object(
   {
     fire: Type.Object(
       { id: Fire.properties.id, outcome: Fire.properties.outcome, run_id: Fire.properties.run_id },
-      { description: "What became of the request." },
+      { description: "The fire of the request." },
     ),
   },
   { $id: "FireReceipt", description: "A signed request's fire." },

@@ -1,17 +1,21 @@
-// What callers send of a trigger.
+// Request bodies for triggers, and the rules that their schemas cannot express.
 import { type Static, Type } from "@sinclair/typebox";
+import { validateSigningSecret } from "../crypto/index.ts";
 import { Uuid, unquoted } from "../http/index.ts";
+import { apiError } from "../platform/errors.ts";
 import { maybe, oneOf, TEXT_PATTERN } from "../platform/schema.ts";
-import { SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
-import { ZONE_CHARACTERS_MAX } from "./cron/zone.ts";
-import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES } from "./trigger.ts";
+import { ZONE_CHARACTERS_MAX, zoneFault } from "./cron/occurrences.ts";
+import { readSchedule, SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
+import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES, type TriggerRow } from "./trigger.ts";
 
 const NAME_CHARACTERS_MAX = 200;
-/** As of a run that a request starts. */
+/** Same as for a run that a request starts. */
 const MESSAGE_CHARACTERS_MAX = 100_000;
-/** More than any that is taken: what is wrong with one is said where it is judged. */
+/** Exceeds every valid secret, so that `requireOwnSecret` explains what is wrong. */
 const SECRET_CHARACTERS_MAX = 256;
 const CATCH_UP_SECONDS_MAX = 86_400;
+const DEFAULT_ZONE = "UTC";
+const DEFAULT_CATCH_UP_SECONDS = 3_600;
 const strict = { additionalProperties: false };
 
 const name = Type.String({
@@ -23,7 +27,7 @@ const name = Type.String({
 const cron = maybe(
   Type.String({
     description:
-      "Of kind cron, needed: minute, hour, day of month, month, day of week, such as " +
+      "Required for kind cron: minute, hour, day of month, month, day of week, such as " +
       "`30 9 * * MON-FRI`. Each is `*`, a value, a range, a step or several of them with commas.",
     maxLength: SCHEDULE_CHARACTERS_MAX,
     pattern: TEXT_PATTERN,
@@ -32,7 +36,7 @@ const cron = maybe(
 );
 const time_zone = maybe(
   Type.String({
-    description: "Of kind cron: the IANA zone of its times; null: UTC.",
+    description: "For kind cron: the IANA time zone of its times; null for UTC.",
     maxLength: ZONE_CHARACTERS_MAX,
     pattern: TEXT_PATTERN,
     examples: ["Asia/Riyadh"],
@@ -41,21 +45,21 @@ const time_zone = maybe(
 const catch_up_seconds = maybe(
   Type.Integer({
     description:
-      "Of kind cron: how late the latest missed instant may still fire, in seconds, but a minute " +
-      "in any case; null: 3600.",
+      "For kind cron: how late the latest missed instant may still fire, in seconds; at least a " +
+      "minute in any case; null for 3600.",
     minimum: 0,
     maximum: CATCH_UP_SECONDS_MAX,
   }),
 );
 const overlap = oneOf(
   OVERLAPS,
-  "`skip`: while a run of it is not final, a fire starts none; `allow`: it starts another.",
+  "`skip`: a fire starts no run while an earlier one is not final; `allow`: it does.",
 );
 const input = maybe(
   Type.Object(
     {
       message: Type.String({
-        description: "What is asked, in 1 to 100,000 characters.",
+        description: "Message of each run, 1 to 100,000 characters.",
         minLength: 1,
         maxLength: MESSAGE_CHARACTERS_MAX,
         pattern: TEXT_PATTERN,
@@ -63,7 +67,7 @@ const input = maybe(
     },
     {
       ...strict,
-      description: "What each run is asked; null: a sentence that names the trigger and the time.",
+      description: "Input of each run; null for a sentence that names trigger and time.",
     },
   ),
 );
@@ -83,16 +87,15 @@ export const NewTrigger = Type.Object(
     catch_up_seconds: Type.Optional(catch_up_seconds),
     input: Type.Optional(input),
     thread_id: Type.Optional(
-      maybe(Uuid("The agent's thread that its runs add to; null or left out: one each.")),
+      maybe(Uuid("The agent's thread for its runs; null or absent for a new one each.")),
     ),
-    /** Once stored, no message says it again. */
     secret: Type.Optional(
       maybe(
         unquoted(
           Type.String({
             description:
-              "Of kind webhook: the sender's own secret, `whsec_` and base64 of 24 to 64 bytes; " +
-              "null or left out: one is made.",
+              "For kind webhook: the sender's own secret, `whsec_` and base64 of 24 to 64 bytes; " +
+              "null or absent to generate one.",
             maxLength: SECRET_CHARACTERS_MAX,
             examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
           }),
@@ -104,8 +107,8 @@ export const NewTrigger = Type.Object(
     ...strict,
     $id: "NewTrigger",
     description:
-      "A trigger. What is left out stands as a null does, `overlap` as `skip`; what goes with " +
-      "the other kind is refused.",
+      "A trigger. Absent fields count as null, `overlap` as `skip`; fields of the other kind are " +
+      "refused.",
     examples: [
       {
         name: "Morning report",
@@ -137,15 +140,74 @@ export const TriggerPatch = Type.Object(
     status: Type.Optional(
       oneOf(
         TRIGGER_STATUSES,
-        "`paused`: it fires no more; `active`: a paused one goes on, and acts for this key.",
+        "`paused`: stops its fires; `active`: resumes it, with runs that act for this key.",
       ),
     ),
   },
   {
     ...strict,
     $id: "TriggerPatch",
-    description: "What is left out stays as it is; a null stands for what creation takes it for.",
+    description: "Absent fields stay as they are; null means the same as at creation.",
     examples: [{ overlap: "allow" }, { status: "paused" }, { status: "active" }],
   },
 );
 export type TriggerPatch = Static<typeof TriggerPatch>;
+
+type ScheduleFields = Pick<TriggerRow, "cron" | "time_zone" | "catch_up_seconds">;
+
+/** Reads a new trigger's schedule with its defaults; all null for kind webhook. */
+export function readScheduleFields(body: NewTrigger): ScheduleFields {
+  const fields = readSchedulePatch(body.kind, { ...body, cron: body.cron ?? null });
+  if (body.kind === "webhook") return { cron: null, time_zone: null, catch_up_seconds: null };
+  return {
+    cron: fields.cron!,
+    time_zone: fields.time_zone ?? DEFAULT_ZONE,
+    catch_up_seconds: fields.catch_up_seconds ?? DEFAULT_CATCH_UP_SECONDS,
+  };
+}
+
+/** Reads changes of a schedule; null stands for the default. */
+export function readSchedulePatch(
+  kind: TriggerRow["kind"],
+  { cron, time_zone, catch_up_seconds }: Pick<TriggerPatch, keyof ScheduleFields>,
+): Partial<ScheduleFields> {
+  if (kind === "webhook") {
+    for (const [param, value] of Object.entries({ cron, time_zone, catch_up_seconds })) {
+      if ((value ?? null) !== null) throw invalidField(param, "goes with the kind `cron` only");
+    }
+    return {};
+  }
+  const fields: Partial<ScheduleFields> = {};
+  if (cron === null) throw invalidField("cron", "is needed with the kind `cron`");
+  if (cron !== undefined) {
+    const reading = readSchedule(cron);
+    if (!reading.ok) throw invalidRequest("cron", reading.fault);
+    fields.cron = cron;
+  }
+  if (time_zone !== undefined) {
+    const fault = zoneFault(time_zone ?? DEFAULT_ZONE);
+    if (fault !== null) throw invalidRequest("time_zone", fault);
+    fields.time_zone = time_zone ?? DEFAULT_ZONE;
+  }
+  if (catch_up_seconds !== undefined) {
+    fields.catch_up_seconds = catch_up_seconds ?? DEFAULT_CATCH_UP_SECONDS;
+  }
+  return fields;
+}
+
+/** Refuses a secret that cannot sign, without quoting it; null asks for a generated one. */
+export function requireOwnSecret(kind: TriggerRow["kind"], secret: string | null): void {
+  if (secret === null) return;
+  if (kind === "cron") throw invalidField("secret", "goes with the kind `webhook` only");
+  const fault = validateSigningSecret(secret);
+  if (fault !== null) throw invalidField("secret", fault);
+}
+
+function invalidField(param: string, fault: string) {
+  return invalidRequest(param, `\`${param}\` ${fault}.`);
+}
+
+/** agents.errors.invalid_request */
+function invalidRequest(param: string, message: string) {
+  return apiError("invalid_request", { param, message });
+}

@@ -1,10 +1,10 @@
-// Which fires grow old: as long as a sender's request is known by its id, its fire is there.
+// Retention of fires, which outlast the ids of signed requests.
 import type { Database } from "../database/index.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { triggerStore } from "./store/index.ts";
 
-/** agents.endpoints.triggers.p6: so long a `webhook-id` is known at least. */
+/** agents.endpoints.triggers.p6: minimum time for which a `webhook-id` is known. */
 const FIRES_KEPT_MS = 30 * 86_400_000;
 
 export interface FireSweepOptions {

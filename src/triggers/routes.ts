@@ -1,72 +1,106 @@
-// The routes of triggers: made, listed, read, changed, deleted, and given another secret.
-
+// Routes of triggers and of their fires.
+import { Type } from "@sinclair/typebox";
 import { RotateSecret, readOverlap } from "../crypto/index.ts";
-import { answerList, IdParams, type ListParts, type Router } from "../http/index.ts";
-import { apiError } from "../platform/errors.ts";
+import {
+  answerList,
+  BEFORE,
+  decodePosition,
+  encodePosition,
+  IdParams,
+  type ListParts,
+  type Router,
+} from "../http/index.ts";
+import { type ApiError, apiError, ERROR_CODES, type ErrorCode } from "../platform/errors.ts";
+import { oneOf, show } from "../platform/schema.ts";
+import type { DiskSpace } from "../storage/index.ts";
 import type { TriggersDeps } from "./deps.ts";
+import { Fire, type FireOutcome, type FireRow, OUTCOMES } from "./fire.ts";
+import type { FireTrigger } from "./fire-run.ts";
 import { NewTrigger, TriggerPatch } from "./input.ts";
-import type { TriggerFilter } from "./store/lists.ts";
+import type { TriggerFilter } from "./store/lookup.ts";
 import { Trigger } from "./trigger.ts";
-import type { MadeTrigger, Triggers } from "./triggers.ts";
-import { showTrigger, TriggerList, TriggerWithSecret } from "./view.ts";
+import type { TriggerAndSecret, Triggers } from "./triggers.ts";
+import {
+  FiredByHand,
+  FirePage,
+  resolveStatus,
+  showTrigger,
+  TriggerList,
+  TriggerWithSecret,
+} from "./view.ts";
 
 const PATH = "/v1/triggers";
 const ONE = `${PATH}/:id` as const;
-/** So many are read and shown at once: what one asks may take 400 KB, its next fires 250 µs. */
+const FIRES = `${ONE}/fires` as const;
+const FIRES_LIMIT = { default: 50, minimum: 1, maximum: 200 };
+/** Maximum triggers read at once: an input may take 400 KB, computing the next fires 250 µs. */
 const TRIGGERS_AT_ONCE = 20;
-const shown = { 200: { description: "Without its secret.", schema: Trigger } };
-/** agents.authentication.3: a key without `agents` is always refused here. */
+const shown = { 200: { description: "The trigger without its secret.", schema: Trigger } };
+/** agents.authentication.3 */
 const scoped = { scope: "agents", isScopeCertain: true } as const;
 
+const FiresQuery = Type.Object({
+  outcome: Type.Optional(oneOf(OUTCOMES, "Only fires with this outcome.")),
+  limit: Type.Optional(
+    Type.Integer({ ...FIRES_LIMIT, description: "Fires per page, 1 to 200; default 50." }),
+  ),
+  before: BEFORE,
+});
+
 /** agents.endpoints.triggers.p1 */
-export function openTriggerRoutes(door: Router, triggers: Triggers, deps: TriggersDeps): void {
-  openCreation(door, triggers, deps);
-  openReads(door, triggers, deps);
-  openChanges(door, triggers, deps);
-  openRotation(door, triggers, deps);
+export function openTriggerRoutes(router: Router, triggers: Triggers, deps: TriggersDeps): void {
+  openCreation(router, triggers, deps);
+  openReads(router, triggers, deps);
+  openChanges(router, triggers, deps);
+  openRotation(router, triggers, deps);
 }
 
-function showMade({ trigger, secret }: MadeTrigger, now: number) {
+function showWithSecret({ trigger, secret }: TriggerAndSecret, now: number) {
   const fields = showTrigger(trigger, now);
   return secret === null ? fields : { ...fields, secret };
 }
 
 /** agents.does.trigger, agents.resources.trigger */
 function openCreation(
-  door: Router,
+  router: Router,
   triggers: Triggers,
   { disk, settings, clock }: TriggersDeps,
 ): void {
-  door.post(
+  router.post(
     PATH,
     {
       summary: "Create a trigger",
       description:
-        "It starts the agent's runs by itself, on a schedule or on signed requests. They act for " +
-        "the key that creates it: what that key may not do, they may not either.",
+        "A trigger starts runs of an agent on a schedule or on signed requests. They act for the " +
+        "key that creates it, with that key's rights.",
       ...scoped,
       feature: "triggers",
       body: NewTrigger,
-      replies: { 201: { description: "With its secret.", schema: TriggerWithSecret } },
+      replies: { 201: { description: "The trigger with its secret.", schema: TriggerWithSecret } },
       refusals: [
-        ...(["invalid_request", "agent_not_found", "agent_archived", "thread_not_found"] as const),
-        ...(["thread_agent_mismatch", "name_taken", "triggers_limit"] as const),
+        "invalid_request",
+        "agent_not_found",
+        "agent_archived",
+        "thread_not_found",
+        "thread_agent_mismatch",
+        "name_taken",
+        "triggers_limit",
         "triggers_unavailable",
       ],
     },
     async ({ body, caller: { account_id, key_id } }) => {
-      // agents.errors.permission_denied: nobody would own the trigger.
+      // agents.errors.permission_denied: the trigger would have no owner.
       if (account_id === null) throw apiError("permission_denied");
       disk.require();
-      const { triggers: triggers_max } = settings().limits;
-      const made = await triggers.create({ account_id, key_id }, body, triggers_max);
-      return [201, showMade(made, clock.now())];
+      const { triggers: triggersMax } = settings().limits;
+      const created = await triggers.create({ account_id, key_id }, body, triggersMax);
+      return [201, showWithSecret(created, clock.now())];
     },
   );
 }
 
-function openReads(door: Router, triggers: Triggers, { clock, log }: TriggersDeps): void {
-  async function* tell(account_id: string): ListParts {
+function openReads(router: Router, triggers: Triggers, { clock, log }: TriggersDeps): void {
+  async function* listAll(account_id: string): ListParts {
     let before: TriggerFilter["before"] = null;
     for (;;) {
       const rows = await triggers.list({ account_id, before, limit: TRIGGERS_AT_ONCE });
@@ -76,7 +110,7 @@ function openReads(door: Router, triggers: Triggers, { clock, log }: TriggersDep
       before = { at, id };
     }
   }
-  door.get(
+  router.get(
     PATH,
     {
       summary: "List triggers",
@@ -87,9 +121,9 @@ function openReads(door: Router, triggers: Triggers, { clock, log }: TriggersDep
     ({ caller: { account_id }, request, request_id }) =>
       account_id === null
         ? [200, { data: [] }]
-        : answerList(tell(account_id), { request, request_id, log }),
+        : answerList(listAll(account_id), { request, request_id, log }),
   );
-  door.get(
+  router.get(
     ONE,
     {
       summary: "Read a trigger",
@@ -105,15 +139,15 @@ function openReads(door: Router, triggers: Triggers, { clock, log }: TriggersDep
   );
 }
 
-function openChanges(door: Router, triggers: Triggers, { clock }: TriggersDeps): void {
-  door.patch(
+function openChanges(router: Router, triggers: Triggers, { clock }: TriggersDeps): void {
+  router.patch(
     ONE,
     {
       summary: "Change a trigger",
       description:
-        "Its kind, its agent and its thread stay. Another schedule holds from now on. `status: " +
-        "active` resumes a paused trigger; what it missed while it was paused is not fired. Who " +
-        "resumes it, or changes what its runs are asked, has them act for its own key.",
+        "Kind, agent and thread cannot be changed. A new schedule holds from now on. `status: " +
+        "active` resumes a paused trigger without firing what it missed. A key that resumes it " +
+        "or changes its message becomes the key of its runs.",
       ...scoped,
       feature: "triggers",
       params: IdParams,
@@ -126,14 +160,14 @@ function openChanges(door: Router, triggers: Triggers, { clock }: TriggersDeps):
       return [200, showTrigger(changed, clock.now())];
     },
   );
-  door.delete(
+  router.delete(
     ONE,
     {
       summary: "Delete a trigger",
-      description: "Its secret goes with it; runs that it has started go on.",
+      description: "Deletes its secret, too; runs that it started continue.",
       ...scoped,
       params: IdParams,
-      replies: { 204: { description: "It is gone." } },
+      replies: { 204: { description: "The trigger is deleted." } },
       refusals: ["trigger_not_found"],
     },
     async ({ params, caller: { account_id } }) => {
@@ -143,24 +177,140 @@ function openChanges(door: Router, triggers: Triggers, { clock }: TriggersDeps):
   );
 }
 
-function openRotation(door: Router, triggers: Triggers, { clock }: TriggersDeps): void {
-  door.post(
+function openRotation(router: Router, triggers: Triggers, { clock }: TriggersDeps): void {
+  router.post(
     `${ONE}/rotate-secret`,
     {
       summary: "Rotate a trigger's secret",
       description:
-        "Of kind webhook: a new secret, beside which the one before holds for a while. A third " +
-        "never does. Its runs act for the key that is shown it.",
+        "Creates a new secret for a trigger of kind webhook; the previous one stays valid for a " +
+        "while, older ones never do. Its runs then act for the key that is shown the secret.",
       ...scoped,
       feature: "triggers",
       params: IdParams,
       body: RotateSecret,
-      replies: { 200: { description: "With its new secret.", schema: TriggerWithSecret } },
+      replies: {
+        200: { description: "The trigger with its new secret.", schema: TriggerWithSecret },
+      },
       refusals: ["invalid_request", "trigger_not_found", "triggers_unavailable"],
     },
     async ({ params, body, caller }) => {
       const rotated = await triggers.rotate(params.id, caller, readOverlap(body));
-      return [200, showMade(rotated, clock.now())];
+      return [200, showWithSecret(rotated, clock.now())];
     },
   );
+}
+
+/** agents.endpoints.triggers.p1, agents.does.trigger */
+export function openFireRoutes(
+  router: Router,
+  triggers: Triggers,
+  fire: FireTrigger,
+  disk: Pick<DiskSpace, "require">,
+): void {
+  openFireList(router, triggers);
+  openManualFire(router, triggers, fire, disk);
+}
+
+function openFireList(router: Router, triggers: Triggers): void {
+  router.get(
+    FIRES,
+    {
+      summary: "List a trigger's fires",
+      description: "Each fire with its outcome; kept for 30 days or longer.",
+      ...scoped,
+      params: IdParams,
+      query: FiresQuery,
+      replies: { 200: { description: "A page of fires, newest first.", schema: FirePage } },
+      refusals: ["trigger_not_found"],
+    },
+    async ({ params, query, caller: { account_id } }) => {
+      const { id: trigger_id } = await triggers.require(params.id, account_id);
+      const outcome = (query.outcome as FireOutcome | undefined) ?? null;
+      const { limit = FIRES_LIMIT.default } = query;
+      // A cursor belongs to one filter.
+      const list = `fires ${trigger_id} ${outcome}`;
+      const before = query.before === undefined ? null : decodePosition(list, query.before);
+      // One row more shows that a page follows.
+      const found = await triggers.listFires({ trigger_id, outcome, before, limit: limit + 1 });
+      const rows = found.slice(0, limit);
+      const last = found.length > rows.length ? rows.at(-1)! : null;
+      const next_before = last && encodePosition(list, { at: last.created_at, id: last.id });
+      return [200, { data: rows.map((row) => show(Fire, row)), next_before }];
+    },
+  );
+}
+
+function openManualFire(
+  router: Router,
+  triggers: Triggers,
+  fire: FireTrigger,
+  disk: Pick<DiskSpace, "require">,
+): void {
+  router.post(
+    FIRES,
+    {
+      summary: "Fire a trigger now",
+      description:
+        "Starts a run of kind `manual` that acts for the trigger's key; the schedule is " +
+        "unchanged. Neither that key nor the calling key may decide its approvals.",
+      ...scoped,
+      feature: "triggers",
+      params: IdParams,
+      replies: {
+        202: {
+          description: "The fire: `started`, or `skipped` because of an earlier run.",
+          schema: FiredByHand,
+        },
+      },
+      refusals: [
+        "trigger_not_found",
+        "trigger_paused",
+        "agent_held",
+        "thread_busy",
+        "active_runs_limit",
+        "daily_runs_limit",
+        "no_model_available",
+        "thread_not_found",
+        "thread_agent_mismatch",
+        "storage_limit_reached",
+      ],
+      refusal_sentences: {
+        trigger_paused:
+          "The trigger is paused, or this fire paused it because its key has ended or agent or " +
+          "model refuse it.",
+      },
+    },
+    async ({ params, caller: { account_id, key_id } }) => {
+      const trigger = await triggers.require(params.id, account_id);
+      // agents.errors.trigger_paused
+      if (resolveStatus(trigger).status === "paused") throw apiError("trigger_paused");
+      disk.require();
+      const fired = await fire({ trigger, source: "manual", fired_by_key_id: key_id });
+      if (!("fire" in fired)) {
+        throw apiError(fired.kind === "gone" ? "trigger_not_found" : "trigger_paused");
+      }
+      const error = fireError(fired.fire, fired.kind === "fired" ? fired.retry_after : null);
+      if (error) throw error;
+      return [202, { fire: show(Fire, fired.fire) }];
+    },
+  );
+}
+
+/** The error of a fire by hand that found no run. */
+function fireError({ outcome, error }: FireRow, retry_after: string | null): ApiError | null {
+  if (outcome === "started" || outcome === "skipped") return null;
+  const message = error?.message;
+  // agents.states.p12
+  if (outcome === "refused") {
+    return apiError("trigger_paused", {
+      message: `The fire was refused, which pauses it: ${message}`,
+    });
+  }
+  const code =
+    error !== null && error.code in ERROR_CODES ? (error.code as ErrorCode) : "internal_error";
+  return apiError(code, {
+    message,
+    ...(retry_after && { headers: { "retry-after": retry_after } }),
+  });
 }

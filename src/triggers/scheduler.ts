@@ -1,24 +1,23 @@
-// Fires triggers by the clock: a service that wakes when the next one is due.
-
-import type { Database } from "../database/index.ts";
-import { type Cancel, type Clock, endsWithin, nextTurn } from "../platform/clock.ts";
+// Fires triggers by the clock: sleeps until the next one is due, and checks twice a minute anyway.
+import type { Bound, Database } from "../database/index.ts";
+import { type Clock, endsWithin, nextTurn } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
+import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { Settings } from "../settings/index.ts";
-import { createBackoffs } from "./backoff.ts";
-import { createClockAdjustment } from "./clock-adjustment.ts";
+import { ClockAdjustment } from "./clock-adjustment.ts";
 import { computeDue } from "./due.ts";
 import type { FireTrigger } from "./fire-run.ts";
 import { triggerStore } from "./store/index.ts";
-import type { PausedReason, TriggerRow } from "./trigger.ts";
+import { pausedManually, type TriggerRow } from "./trigger.ts";
 
-/** Others may have written, and a wall clock may be set at any time. */
-const LOOK_EVERY_MS = 30_000;
-/** Behind a look that failed. */
-const LOOK_AGAIN_MS = 5_000;
-/** Fires side by side: on SQLite they share a commit. */
-const PLACES = 8;
-/** So many without one between that went well: not the triggers are at fault. */
+/** Interval between checks; another process may have written, or the wall clock been set. */
+const CHECK_EVERY_MS = 30_000;
+/** Rest after a failed check. */
+const RETRY_MS = 5_000;
+/** Maximum fires side by side; on SQLite they share a commit. */
+const FIRES_AT_ONCE = 8;
+/** Failures in a row that end a check: the cause is not the triggers. */
 const FAILURES_IN_A_ROW_MAX = 50;
 
 export interface SchedulerOptions {
@@ -26,158 +25,209 @@ export interface SchedulerOptions {
   fire: FireTrigger;
   clock: Clock;
   log: Log;
-  /** The settings in force now: asked for each time, since a reload may change them. */
+  /** The current settings; a reload may change them. */
   settings(): Pick<Settings, "agents">;
 }
 
-/** agents.does.trigger: each instant of a schedule fires once, whichever process looks first. */
-export function createScheduler(options: SchedulerOptions): Service {
-  const { database, clock, log } = options;
-  let isStopping = false;
-  let isTold = false;
-  let looking: Promise<void> | null = null;
-  let cancel: Cancel | undefined;
-  let leave: (() => void) | undefined;
-  const findPause = createLook(options, () => isStopping);
+/** agents.does.trigger: each instant of a schedule fires once, whichever process comes first. */
+export class Scheduler implements Service {
+  readonly name = "trigger scheduler";
+  readonly #options: SchedulerOptions;
+  readonly #triggers: Bound<typeof triggerStore>;
+  readonly #loop: WorkerLoop;
+  readonly #backoffs: Backoffs;
+  readonly #clockAdjustment: ClockAdjustment;
+  #unlisten: (() => void) | undefined;
+  #isStopping = false;
+  #failuresInARow = 0;
 
-  const look = async () => {
-    let pause_ms = 0;
-    do {
-      isTold = false;
-      try {
-        pause_ms = await findPause();
-      } catch (error) {
-        log.error("triggers could not be looked at", { error });
-        pause_ms = LOOK_AGAIN_MS;
-      }
-      // Who sets an instant while others fire says so: it may be the next one.
-    } while (isTold && !isStopping);
-    looking = null;
-    if (!isStopping) cancel = clock.after(pause_ms, begin);
-  };
-  const begin = () => {
-    cancel?.();
-    looking ??= look();
-  };
-  return {
-    name: "timekeeper",
-    start() {
-      leave = database.listen("triggers.due", () => {
-        isTold = true;
-        begin();
-      });
-      begin();
-    },
-    async stop(deadline_ms) {
-      isStopping = true;
-      leave?.();
-      cancel?.();
-      await endsWithin(clock, deadline_ms, Promise.resolve(looking ?? undefined));
-    },
-  };
-}
+  constructor(options: SchedulerOptions) {
+    const { database, clock, log } = options;
+    this.#options = options;
+    this.#triggers = database.bind(triggerStore);
+    this.#backoffs = new Backoffs(clock);
+    this.#clockAdjustment = new ClockAdjustment({
+      triggers: this.#triggers,
+      clock,
+      log,
+      isStopping: () => this.#isStopping,
+    });
+    this.#loop = new WorkerLoop({
+      clock,
+      retryMs: RETRY_MS,
+      work: () => this.#fireDue(),
+      onError: (error) => log.error("triggers: due triggers could not be read", { error }),
+    });
+  }
 
-/** Fires all that is due; then: in how many milliseconds to look again. */
-function createLook(options: SchedulerOptions, isStopping: () => boolean) {
-  const { database, clock, log } = options;
-  const triggers = database.bind(triggerStore);
-  const rests = createBackoffs(clock);
-  const alignment = createClockAdjustment({ triggers, clock, log, isStopping });
-  const fireOne = createFiringByClock(options);
-  let failures = 0;
+  start(): void {
+    this.#unlisten = this.#options.database.listen("triggers.due", () => this.#loop.wake());
+    this.#loop.wake();
+  }
 
-  const isOpen = () => {
-    // agents.errors.not_enabled: what has passed by then is caught up with, or missed.
-    const { agents } = options.settings();
-    return agents.open && agents.triggers && !isStopping();
-  };
-  const tryOne = async (trigger: TriggerRow) => {
-    try {
-      await fireOne(trigger);
-      rests.forget(trigger);
-      failures = 0;
-    } catch (error) {
-      // What is wrong with one holds up no other.
-      rests.begin(trigger);
-      failures += 1;
-      const { id: trigger_id, account_id } = trigger;
-      log.error("a trigger could not be fired", { error, trigger_id, account_id });
+  async stop(deadlineMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#unlisten?.();
+    await endsWithin(this.#options.clock, deadlineMs, this.#loop.stop());
+  }
+
+  async #fireDue(): Promise<NextPass> {
+    const { clock } = this.#options;
+    // Clock changes are noticed even while nothing fires.
+    this.#clockAdjustment.check();
+    this.#failuresInARow = 0;
+    for (;;) {
+      if (!this.#isOpen()) return { inMs: CHECK_EVERY_MS };
+      if (this.#failuresInARow >= FAILURES_IN_A_ROW_MAX) return { inMs: RETRY_MS };
+      await this.#clockAdjustment.apply();
+      const now = clock.now();
+      if (await this.#fireRound(now)) continue;
+      const next = await this.#triggers.findNextDue(now);
+      const waitMs = next === undefined ? CHECK_EVERY_MS : Math.max(next - clock.now(), 0);
+      return { inMs: Math.min(waitMs, this.#backoffs.nextEndIn(), CHECK_EVERY_MS) };
     }
-  };
-  /** What fires side by side: of each account as many. */
-  const takeTurn = async (accounts: readonly string[]): Promise<number> => {
-    const places = Math.floor(PLACES / accounts.length);
-    const turns = accounts.map((account_id) => {
-      return { account_id, triggers_max: places + rests.count(account_id) };
-    });
-    const taken = new Map<string, number>();
-    const due = (await triggers.listDue(clock.now(), turns)).filter((trigger) => {
-      const count = taken.get(trigger.account_id) ?? 0;
-      if (count === places || rests.has(trigger)) return false;
-      taken.set(trigger.account_id, count + 1);
-      return true;
-    });
-    await Promise.all(due.map(tryOne));
-    // Callers are served in between.
-    await nextTurn();
-    return due.length;
-  };
-  /** One turn for each account; false: nothing is due any more but what rests. */
-  const goRound = async (now: number): Promise<boolean> => {
-    const accounts = await triggers.listDueAccounts(now);
+  }
+
+  /** agents.errors.not_enabled: instants that pass meanwhile are caught up with, or missed. */
+  #isOpen(): boolean {
+    const { agents } = this.#options.settings();
+    return agents.open && agents.triggers && !this.#isStopping;
+  }
+
+  /** Gives each account a turn; false when nothing is due but what backs off. */
+  async #fireRound(now: number): Promise<boolean> {
+    const accounts = await this.#triggers.listDueAccounts(now);
     let fired = 0;
-    for (let at = 0; at < accounts.length; at += PLACES) {
-      if (!isOpen() || !alignment.isKept() || failures >= FAILURES_IN_A_ROW_MAX) return true;
-      fired += await takeTurn(accounts.slice(at, at + PLACES));
+    for (let at = 0; at < accounts.length; at += FIRES_AT_ONCE) {
+      if (!this.#isOpen() || !this.#clockAdjustment.check()) return true;
+      if (this.#failuresInARow >= FAILURES_IN_A_ROW_MAX) return true;
+      fired += await this.#fireBatch(accounts.slice(at, at + FIRES_AT_ONCE));
     }
     return fired > 0;
-  };
-  return async (): Promise<number> => {
-    // Looked at also while nothing fires.
-    alignment.isKept();
-    failures = 0;
-    for (;;) {
-      if (!isOpen()) return LOOK_EVERY_MS;
-      if (failures >= FAILURES_IN_A_ROW_MAX) return LOOK_AGAIN_MS;
-      await alignment.keep();
-      const now = clock.now();
-      if (await goRound(now)) continue;
-      const next = await triggers.findNextDue(now);
-      const wait_ms = next === undefined ? LOOK_EVERY_MS : Math.max(next - clock.now(), 0);
-      return Math.min(wait_ms, rests.nextEndIn(), LOOK_EVERY_MS);
-    }
-  };
-}
+  }
 
-/** Fires a trigger that is due, or puts right why it is none any more. */
-function createFiringByClock({ database, fire, clock }: SchedulerOptions) {
-  const triggers = database.bind(triggerStore);
-  return async (trigger: TriggerRow): Promise<void> => {
+  /** Fires the same number of triggers of each account side by side. */
+  async #fireBatch(accounts: readonly string[]): Promise<number> {
+    const perAccount = Math.floor(FIRES_AT_ONCE / accounts.length);
+    const limits = accounts.map((accountId) => {
+      return { accountId, limit: perAccount + this.#backoffs.count(accountId) };
+    });
+    const taken = new Map<string, number>();
+    const due = (await this.#triggers.listDue(this.#options.clock.now(), limits)).filter(
+      (trigger) => {
+        const count = taken.get(trigger.account_id) ?? 0;
+        if (count === perAccount || this.#backoffs.has(trigger)) return false;
+        taken.set(trigger.account_id, count + 1);
+        return true;
+      },
+    );
+    await Promise.all(due.map((trigger) => this.#tryFire(trigger)));
+    // Requests are served between batches.
+    await nextTurn();
+    return due.length;
+  }
+
+  /** A failure of one trigger holds up no other. */
+  async #tryFire(trigger: TriggerRow): Promise<void> {
+    try {
+      await this.#fire(trigger);
+      this.#backoffs.clear(trigger);
+      this.#failuresInARow = 0;
+    } catch (error) {
+      this.#backoffs.begin(trigger);
+      this.#failuresInARow += 1;
+      const { id: trigger_id, account_id } = trigger;
+      this.#options.log.error("triggers: a fire failed", { error, trigger_id, account_id });
+    }
+  }
+
+  async #fire(trigger: TriggerRow): Promise<void> {
     const { id, next_fire_at, cron, time_zone } = trigger;
     if (next_fire_at === null) return;
-    const now = clock.now();
-    const reckoned = computeDue({ ...trigger, next_fire_at }, now);
-    switch (reckoned.kind) {
+    const now = this.#options.clock.now();
+    const due = computeDue({ ...trigger, next_fire_at }, now);
+    switch (due.kind) {
       case "unreadable": {
-        const turn = { to: "paused", reason: explainUnreadable(reckoned.fault, now) } as const;
-        const nobody = { account_id: null, key_id: null, fields: {}, next_fire_at: null };
-        await triggers.change({ ...nobody, id, turn, seen: { cron, time_zone }, now });
+        // agents.states.p12: only its owner can mend it, with another schedule.
+        const message = `Its schedule cannot be read any more. ${due.fault}`;
+        const reason = pausedManually(message, now, "invalid_request");
+        await this.#triggers.change({
+          id,
+          account_id: null,
+          fields: {},
+          transition: { to: "paused", reason },
+          key_id: null,
+          seen: { cron, time_zone },
+          next_fire_at: null,
+          now,
+        });
         return;
       }
       case "moved":
-        await triggers.realign([{ trigger_id: id, from: next_fire_at, to: reckoned.next_fire_at }]);
+        await this.#triggers.realign([{ trigger_id: id, from: next_fire_at, to: due.nextFireAt }]);
         return;
       case "due":
-        await fire({ trigger, source: "cron", instant: reckoned.instant });
+        await this.#options.fire({ trigger, source: "cron", instant: due.instant });
     }
-  };
+  }
 }
 
-/**
- * agents.states.p12: neither key, agent nor model is at fault, so that it is of the kind that its
- * owner ends by hand, here with another schedule.
- */
-function explainUnreadable(fault: string, now: number): PausedReason {
-  const message = `Its schedule cannot be read any more. ${fault}`;
-  return { type: "manual", code: "invalid_request", message, at: new Date(now).toISOString() };
+const BACKOFF_FIRST_MS = 5_000;
+/** Once the cause is mended, an instant of the same minute is still on time. */
+const BACKOFF_MS_MAX = 30_000;
+/** Maximum remembered triggers; those that failed longest ago are forgotten. */
+const BACKOFFS_MAX = 10_000;
+
+interface Backoff {
+  accountId: string;
+  durationMs: number;
+  /** On the monotonic clock. */
+  endsAt: number;
+}
+
+type TriggerRef = Pick<TriggerRow, "id" | "account_id">;
+
+/** Triggers whose fire failed; each rests longer with every further failure. */
+export class Backoffs {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #byTrigger = new Map<string, Backoff>();
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  begin({ id, account_id: accountId }: TriggerRef): void {
+    const lastMs = this.#byTrigger.get(id)?.durationMs ?? BACKOFF_FIRST_MS / 2;
+    const durationMs = Math.min(lastMs * 2, BACKOFF_MS_MAX);
+    // Deleting first keeps the map in the order of the last failures.
+    this.#byTrigger.delete(id);
+    if (this.#byTrigger.size >= BACKOFFS_MAX) {
+      this.#byTrigger.delete(this.#byTrigger.keys().next().value!);
+    }
+    const endsAt = this.#clock.monotonic() + durationMs;
+    this.#byTrigger.set(id, { accountId, durationMs, endsAt });
+  }
+
+  clear({ id }: TriggerRef): void {
+    this.#byTrigger.delete(id);
+  }
+
+  has({ id }: TriggerRef): boolean {
+    return (this.#byTrigger.get(id)?.endsAt ?? 0) > this.#clock.monotonic();
+  }
+
+  /** Counts an account's triggers that have failed and not fired since. */
+  count(accountId: string): number {
+    return [...this.#byTrigger.values()].filter((found) => found.accountId === accountId).length;
+  }
+
+  /** Time until the next backoff ends, or Infinity. */
+  nextEndIn(): number {
+    const now = this.#clock.monotonic();
+    let leastMs = Number.POSITIVE_INFINITY;
+    for (const { endsAt } of this.#byTrigger.values()) {
+      if (endsAt > now) leastMs = Math.min(leastMs, endsAt - now);
+    }
+    return leastMs;
+  }
 }

@@ -1,164 +1,190 @@
-// Makes, changes, rotates and deletes triggers, and keeps the secrets of their hooks in the box.
+// Creates, changes, rotates and deletes triggers, and stores the secrets of their hooks.
 import type { Caller } from "../access/index.ts";
-import { createSecretPairs, makeSigningSecret } from "../crypto/index.ts";
+import { createSecretPairs, makeSigningSecret, type SecretPairs } from "../crypto/index.ts";
 import type { Bound } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import type { TriggersDeps } from "./deps.ts";
-import type { NewTrigger, TriggerPatch } from "./input.ts";
-import { findNext } from "./next-fire.ts";
+import { findNext } from "./due.ts";
+import {
+  type NewTrigger,
+  readScheduleFields,
+  readSchedulePatch,
+  requireOwnSecret,
+  type TriggerPatch,
+} from "./input.ts";
 import type { TriggerChange, TriggerFields } from "./store/change.ts";
 import { triggerStore } from "./store/index.ts";
-import type { FoundTrigger, PausedReason, TriggerRow } from "./trigger.ts";
-import { readTimed, readTimedChange, requireOwnSecret } from "./validation.ts";
+import type { FireFilter, TriggerFilter } from "./store/lookup.ts";
+import { type FoundTrigger, pausedManually, type TriggerRow } from "./trigger.ts";
 
-/** Whose a trigger becomes, and the key that its runs act for. */
+/** The account that owns a trigger, and the key that its runs act for. */
 export interface TriggerOwner {
   account_id: string;
   key_id: string;
 }
 
-/** Who asks; `account_id` null: a key without an owner, of whom nothing is. */
-type Asking = Pick<Caller, "account_id" | "key_id">;
+/** A caller without an account owns no trigger. */
+type TriggerCaller = Pick<Caller, "account_id" | "key_id">;
 
-/** `secret`: shown this once; null: of kind cron. */
-export interface MadeTrigger {
+/** The secret is shown this once; null for kind cron. */
+export interface TriggerAndSecret {
   trigger: FoundTrigger;
   secret: string | null;
 }
 
-const BY_ITS_OWNER = "It was paused by its owner.";
+export class Triggers {
+  readonly #deps: Pick<TriggersDeps, "clock" | "ids">;
+  readonly #store: Bound<typeof triggerStore>;
+  readonly #pairs: SecretPairs;
 
-/** `account_id` null, of a key without an owner: nothing is its own. */
-export function createTriggers({
-  database,
-  secrets,
-  clock,
-  ids,
-}: Pick<TriggersDeps, "database" | "secrets" | "clock" | "ids">) {
-  const store = database.bind(triggerStore);
-  const pairs = createSecretPairs(secrets);
+  constructor(deps: Pick<TriggersDeps, "database" | "secrets" | "clock" | "ids">) {
+    this.#deps = deps;
+    this.#store = deps.database.bind(triggerStore);
+    this.#pairs = createSecretPairs(deps.secrets);
+  }
+
+  list(filter: TriggerFilter) {
+    return this.#store.list(filter);
+  }
+
+  listFires(filter: FireFilter) {
+    return this.#store.listFires(filter);
+  }
+
   /** agents.errors.trigger_not_found, agents.authentication.6 */
-  const require = async (id: string, account_id: string | null): Promise<FoundTrigger> => {
-    const found = await store.find(id);
-    if (!found || found.account_id !== account_id) throw apiError("trigger_not_found");
+  async require(id: string, accountId: string | null): Promise<FoundTrigger> {
+    const found = await this.#store.find(id);
+    if (!found || found.account_id !== accountId) throw apiError("trigger_not_found");
     return found;
-  };
-  return {
-    require,
-    list: store.list,
-    listFires: store.listFires,
-    /** agents.does.trigger, agents.resources.trigger */
-    async create(
-      owner: TriggerOwner,
-      body: NewTrigger,
-      triggers_max: number,
-    ): Promise<MadeTrigger> {
-      const timed = readTimed(body);
-      requireOwnSecret(body.kind, body.secret ?? null);
-      const [id, now] = [ids.uuid(), clock.now()];
-      const { agent_id, kind, overlap = "skip", thread_id = null } = body;
-      const row: TriggerRow = {
-        ...{ id, ...owner, name: body.name.toWellFormed(), agent_id, kind, ...timed },
-        ...{ overlap, thread_id, input: readInput(body.input) },
-        ...{ status: "active", paused_reason: null, next_fire_at: findNext(timed, now) },
-        ...{ last_fire_at: null, previous_secret_expires_at: null },
-        ...{ secret_number: 0, secret_key_id: owner.key_id },
-        ...{ created_at: now, updated_at: now },
-      };
-      if (kind === "cron") {
-        return { trigger: await store.create(row, null, triggers_max), secret: null };
+  }
+
+  /** agents.does.trigger, agents.resources.trigger */
+  async create(
+    owner: TriggerOwner,
+    body: NewTrigger,
+    triggersMax: number,
+  ): Promise<TriggerAndSecret> {
+    const schedule = readScheduleFields(body);
+    requireOwnSecret(body.kind, body.secret ?? null);
+    const { clock, ids } = this.#deps;
+    const now = clock.now();
+    const row: TriggerRow = {
+      ...owner,
+      ...schedule,
+      id: ids.uuid(),
+      name: body.name.toWellFormed(),
+      agent_id: body.agent_id,
+      kind: body.kind,
+      overlap: body.overlap ?? "skip",
+      thread_id: body.thread_id ?? null,
+      input: readInput(body.input),
+      status: "active",
+      paused_reason: null,
+      next_fire_at: findNext(schedule, now),
+      last_fire_at: null,
+      previous_secret_expires_at: null,
+      secret_number: 0,
+      secret_key_id: owner.key_id,
+      created_at: now,
+      updated_at: now,
+    };
+    if (row.kind === "cron") {
+      return { trigger: await this.#store.create(row, null, triggersMax), secret: null };
+    }
+    const secret = body.secret ?? makeSigningSecret();
+    // agents.errors.triggers_unavailable: thrown by the secret store.
+    const trigger = await this.#pairs.store(describeSecret(row, now), secret, (sealed) =>
+      this.#store.create(row, sealed, triggersMax),
+    );
+    return { trigger, secret };
+  }
+
+  async change(id: string, { account_id, key_id }: TriggerCaller, body: TriggerPatch) {
+    const found = await this.require(id, account_id);
+    const fields: TriggerFields = readSchedulePatch(found.kind, body);
+    if (body.name !== undefined) fields.name = body.name.toWellFormed();
+    if (body.overlap !== undefined) fields.overlap = body.overlap;
+    if (body.input !== undefined) fields.input = readInput(body.input);
+    const pausedBy = "It was paused by its owner.";
+    const change = { status: body.status ?? null, fields, key_id, pausedBy };
+    return changeStatus(this.#store, this.#deps.clock, found, change);
+  }
+
+  /** Of concurrent rotations each replaces the secret of the one before. */
+  async rotate(
+    id: string,
+    { account_id, key_id }: TriggerCaller,
+    overlapMs: number,
+  ): Promise<TriggerAndSecret> {
+    for (;;) {
+      const found = await this.require(id, account_id);
+      if (found.kind === "cron") {
+        const message = "Only a trigger of the kind `webhook` has a secret.";
+        throw apiError("invalid_request", { message });
       }
-      const secret = body.secret ?? makeSigningSecret();
-      const about = describeSecret(row, now);
-      // agents.errors.triggers_unavailable: the box refuses.
-      const trigger = await pairs.store(about, secret, (sealed) =>
-        store.create(row, sealed, triggers_max),
+      const secret = makeSigningSecret();
+      const about = describeSecret(found, this.#deps.clock.now());
+      const rotation = { secret, overlap_ms: overlapMs };
+      const rotated = await this.#pairs.rotate(about, rotation, (sealed, expiresAt) =>
+        this.#store.rotate({
+          id,
+          account_id: found.account_id,
+          seen_number: found.secret_number,
+          sealed,
+          key_id,
+          previous_secret_expires_at: expiresAt,
+        }),
       );
-      return { trigger, secret };
-    },
-    async change(id: string, { account_id, key_id }: Asking, body: TriggerPatch) {
-      const found = await require(id, account_id);
-      const fields: TriggerFields = readTimedChange(found.kind, body);
-      if (body.name !== undefined) fields.name = body.name.toWellFormed();
-      if (body.overlap !== undefined) fields.overlap = body.overlap;
-      if (body.input !== undefined) fields.input = readInput(body.input);
-      const { status = null } = body;
-      const wish = { status, fields, key_id, reason: BY_ITS_OWNER };
-      return changeStatus({ store, clock }, found, wish);
-    },
-    /** Two at once: one secret holds beside the other, and none is lost. */
-    async rotate(
-      id: string,
-      { account_id, key_id }: Asking,
-      overlap_ms: number,
-    ): Promise<MadeTrigger> {
-      for (;;) {
-        const found = await require(id, account_id);
-        if (found.kind === "cron") {
-          const message = "Only a trigger of the kind `webhook` has a secret.";
-          throw apiError("invalid_request", { message });
-        }
-        const secret = makeSigningSecret();
-        const about = describeSecret(found, clock.now());
-        const wish = { secret, overlap_ms };
-        const trigger = await pairs.rotate(about, wish, (sealed, expires_at) =>
-          store.rotate({
-            ...{ id, account_id: found.account_id, seen_number: found.secret_number, sealed },
-            ...{ key_id, previous_secret_expires_at: expires_at },
-          }),
-        );
-        if (trigger) return { trigger, secret };
-        // Somebody else's came first: what this one found in the box is not current any more.
-        if (trigger === undefined) throw apiError("trigger_not_found");
-      }
-    },
-    async remove(id: string, account_id: string | null): Promise<void> {
-      const { account_id: ownerId } = await require(id, account_id);
-      if (!(await store.remove(id, ownerId))) throw apiError("trigger_not_found");
-    },
-  };
+      if (rotated.kind === "ok") return { trigger: rotated.trigger, secret };
+      if (rotated.kind === "not_found") throw apiError("trigger_not_found");
+    }
+  }
+
+  async remove(id: string, accountId: string | null): Promise<void> {
+    const { account_id } = await this.require(id, accountId);
+    if (!(await this.#store.remove(id, account_id))) throw apiError("trigger_not_found");
+  }
 }
-export type Triggers = ReturnType<typeof createTriggers>;
 
 export interface StatusChange {
-  /** null: as it is. */
+  /** null keeps the status. */
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
-  /** For whom its runs act where it is resumed, or asks something else; null: for whom they did. */
+  /** Key of its runs after a resume or another message; null keeps the present key. */
   key_id: string | null;
-  /** What is said of a pause. */
-  reason: string;
+  /** The sentence that a pause shows. */
+  pausedBy: string;
 }
 
-/** Changes, pauses or resumes a trigger: its next fire is then reckoned from now. */
+/** Changes, pauses or resumes a trigger; its next fire is computed from now. */
 export async function changeStatus(
-  { store, clock }: { store: Pick<Bound<typeof triggerStore>, "change" | "find">; clock: Clock },
+  store: Pick<Bound<typeof triggerStore>, "change" | "find">,
+  clock: Clock,
   trigger: FoundTrigger,
-  { status, fields, key_id, reason }: StatusChange,
+  { status, fields, key_id, pausedBy }: StatusChange,
 ): Promise<FoundTrigger> {
   const { id, account_id } = trigger;
   for (let found: FoundTrigger | undefined = trigger; found; found = await store.find(id)) {
     const now = clock.now();
     const { cron, time_zone } = found;
-    const given: TriggerChange = {
-      ...{ id, account_id, fields, key_id, now, seen: { cron, time_zone } },
-      turn:
-        status === "paused"
-          ? { to: status, reason: explainPause(reason, now) }
-          : status && { to: status },
+    let transition: TriggerChange["transition"] = null;
+    if (status === "active") transition = { to: "active" };
+    if (status === "paused") transition = { to: "paused", reason: pausedManually(pausedBy, now) };
+    const changed = await store.change({
+      id,
+      account_id,
+      fields,
+      key_id,
+      now,
+      seen: { cron, time_zone },
+      transition,
       next_fire_at: findNext({ cron, time_zone, ...fields }, now),
-    };
-    const changed = await store.change(given);
-    if (changed) return changed;
-    if (changed === undefined) break;
+    });
+    if (changed.kind === "ok") return changed.trigger;
+    if (changed.kind === "not_found") break;
   }
   throw apiError("trigger_not_found");
-}
-
-/** agents.states.p12 */
-function explainPause(message: string, now: number): PausedReason {
-  return { type: "manual", code: null, message, at: new Date(now).toISOString() };
 }
 
 function describeSecret({ id, account_id }: TriggerRow, set_at: number) {

@@ -58,14 +58,14 @@ const instantCases: Case[] = [
     title: "goes by the schedule that the trigger has now",
     given: fill,
     async act({ triggers }) {
-      const early = await triggers.fire(makeTimedFiring("f-1", "t-1", { due_at: minute(0) }));
+      const early = await triggers.fire(makeTimedFiring("f-1", "t-1", { dueAt: minute(0) }));
       // The same instant by another schedule: what comes behind it would be wrong.
       const fields = { cron: "1 * * * *" };
       await triggers.change(makeChange("t-1", { fields, next_fire_at: minute(1) }));
       const late = await triggers.fire(makeTimedFiring("f-2", "t-1"));
       const cron = "1 * * * *";
       const fire = (id: string, time_zone: string) => {
-        const instant = { seen: { cron, time_zone }, next_fire_at: minute(61) };
+        const instant = { seen: { cron, time_zone }, nextFireAt: minute(61) };
         return triggers.fire(makeTimedFiring(id, "t-1", instant));
       };
       return [early, late, await fire("f-3", "Asia/Riyadh"), await fire("f-4", "UTC")];
@@ -104,17 +104,19 @@ const instantCases: Case[] = [
         await create(houses, makeTrigger("t-1", { overlap: "allow" }));
         for (const n of [1, 2]) {
           const instant = {
-            due_at: minute(n),
-            scheduled_at: minute(n),
-            next_fire_at: minute(n + 1),
+            dueAt: minute(n),
+            scheduledAt: minute(n),
+            nextFireAt: minute(n + 1),
           };
           await houses.triggers.fire(makeTimedFiring(`f-${n}`, "t-1", instant));
         }
         await houses.triggers.realign([{ trigger_id: "t-1", from: minute(3), to: minute(due) }]);
       },
       act: ({ triggers }) => {
-        const times = { due_at: minute(due), scheduled_at: minute(5), next_fire_at: minute(6) };
-        return triggers.fire(makeTimedFiring("f-3", "t-1", { ...times, missed_count }));
+        const times = { dueAt: minute(due), scheduledAt: minute(5), nextFireAt: minute(6) };
+        return triggers.fire(
+          makeTimedFiring("f-3", "t-1", { ...times, missedCount: missed_count }),
+        );
       },
       judge: (answer) => expect(answer).toMatchObject({ fire: { missed_count: left } }),
     }),
@@ -124,7 +126,7 @@ const instantCases: Case[] = [
     title: "is prepared anew where key, words, thread or name are others by now",
     given: fill,
     act: async ({ triggers }) => {
-      const { judged } = makeFiring("", "t-1");
+      const { preparedFor } = makeFiring("", "t-1");
       const fired: Fired[] = [];
       const others = [
         { key_id: "k-9" },
@@ -133,15 +135,15 @@ const instantCases: Case[] = [
         { name: "Another" },
       ];
       for (const [n, other] of others.entries()) {
-        const wish = { judged: { ...judged, ...other } };
+        const wish = { preparedFor: { ...preparedFor, ...other } };
         fired.push(await triggers.fire(makeTimedFiring(`f-${n}`, "t-1", {}, wish)));
       }
       // What refused it stands, whatever its words are; only another key may mend it.
       const error = { code: "agent_held", message: "It is held." };
       const prepared = { ok: false as const, outcome: "held" as const, error, pause: null };
-      const refused = { prepared, judged: { ...judged, name: "Another" } };
+      const refused = { prepared, preparedFor: { ...preparedFor, name: "Another" } };
       fired.push(await triggers.fire(makeTimedFiring("f-8", "t-9", {}, refused)));
-      const mended = { prepared, judged: { ...judged, key_id: "k-9" } };
+      const mended = { prepared, preparedFor: { ...preparedFor, key_id: "k-9" } };
       fired.push(await triggers.fire(makeTimedFiring("f-9", "t-1", {}, mended)));
       fired.push(await triggers.fire(makeTimedFiring("f-9", "t-1", {}, refused)));
       return fired;
@@ -157,7 +159,9 @@ const instantCases: Case[] = [
     title: "agents.errors.trigger_paused: of one that was paused writes nothing",
     async given(houses) {
       await fill(houses);
-      await houses.triggers.change(makeChange("t-1", { turn: { to: "paused", reason: manual } }));
+      await houses.triggers.change(
+        makeChange("t-1", { transition: { to: "paused", reason: manual } }),
+      );
     },
     act: ({ triggers }) =>
       Promise.all([
@@ -190,15 +194,15 @@ const clockCases: Case[] = [
     given: fillDue,
     act: ({ triggers }) =>
       triggers.listDue(minute(4), [
-        { account_id: "a-1", triggers_max: 2 },
-        { account_id: "a-2", triggers_max: 9 },
-        { account_id: "a-9", triggers_max: 9 },
+        { accountId: "a-1", limit: 2 },
+        { accountId: "a-2", limit: 9 },
+        { accountId: "a-9", limit: 9 },
       ]),
     async judge(answer, { triggers }) {
       expect(idsOf(answer as TriggerRow[])).toEqual(["t-2", "t-3", "t-5", "t-6"]);
       const [first] = answer as TriggerRow[];
       expect(first).toEqual(makeTrigger("t-2", { next_fire_at: minute(2) }));
-      const all = { account_id: "a-1", triggers_max: 9 };
+      const all = { accountId: "a-1", limit: 9 };
       expect(idsOf(await triggers.listDue(minute(4), [all]))).toEqual(["t-2", "t-3", "t-1"]);
       expect(await triggers.listDue(minute(4), [])).toEqual([]);
     },

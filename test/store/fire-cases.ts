@@ -62,7 +62,7 @@ const startCases: Case[] = [
     title: "by a schedule keeps its instant, starts a run for it, and goes on with the next",
     given: fill,
     act: ({ triggers }) =>
-      triggers.fire(makeTimedFiring("f-1", "t-1", { missed_count: 3 }, { now: BEGIN + 61_000 })),
+      triggers.fire(makeTimedFiring("f-1", "t-1", { missedCount: 3 }, { now: BEGIN + 61_000 })),
     async judge(answer, houses) {
       const fire: FireRow = {
         ...{ id: "f-1", trigger_id: "t-1", source: "cron", outcome: "started", webhook_id: null },
@@ -175,7 +175,7 @@ const outcomeCases: Case[] = [
       expect(await houses.runs.find("run of f-3", null)).toBeUndefined();
       await houses.runs.cancel("run of f-1", null, ["end of f-1"], BEGIN + 9);
       const next_ms = BEGIN + 2 * MINUTE_MS;
-      const again = makeTimedFiring("f-5", "t-1", { due_at: next_ms, scheduled_at: next_ms });
+      const again = makeTimedFiring("f-5", "t-1", { dueAt: next_ms, scheduledAt: next_ms });
       expect(nameOf(await houses.triggers.fire(again))).toBe("started");
     },
   },
@@ -193,8 +193,8 @@ const outcomeCases: Case[] = [
         houses,
         ["t-1", "t-4"].map((id) => {
           const prepared = prepareRun(`of ${id}`, { thread_id: "thread of r-1" });
-          const judged = { ...makeFiring("", id).judged, thread_id: "thread of r-1" };
-          return makeFiring(`of ${id}`, id, { prepared, judged });
+          const judged = { ...makeFiring("", id).preparedFor, thread_id: "thread of r-1" };
+          return makeFiring(`of ${id}`, id, { prepared, preparedFor: judged });
         }),
       ),
     async judge(answer, { ran }) {
@@ -283,10 +283,10 @@ const outcomeCases: Case[] = [
     title: "that comes too late is missed, with all that passed before it, and pauses nothing",
     given: fill,
     act: ({ triggers }) => {
-      const late = { scheduled_at: BEGIN + 9 * MINUTE_MS, missed_count: 9, is_missed: true };
+      const late = { scheduledAt: BEGIN + 9 * MINUTE_MS, missedCount: 9, isMissed: true };
       const prepared: PreparedFire = { ok: false, outcome: "missed", error: null, pause: null };
-      const next_fire_at = BEGIN + 100 * MINUTE_MS;
-      return triggers.fire(makeTimedFiring("f-1", "t-1", { ...late, next_fire_at }, { prepared }));
+      const nextFireAt = BEGIN + 100 * MINUTE_MS;
+      return triggers.fire(makeTimedFiring("f-1", "t-1", { ...late, nextFireAt }, { prepared }));
     },
     async judge(answer, houses) {
       expect(answer).toMatchObject({

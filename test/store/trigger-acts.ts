@@ -1,5 +1,6 @@
 // What the cases of the store of triggers do again and again.
-import type { TriggerFilter } from "../../src/triggers/store/lists.ts";
+import type { ChangeResult } from "../../src/triggers/store/change.ts";
+import type { TriggerFilter } from "../../src/triggers/store/lookup.ts";
 import type { FoundTrigger, PausedReason, TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeChange, makeHook, makeTrigger, sealTrigger } from "../support/triggers.ts";
@@ -18,12 +19,14 @@ export const manual: PausedReason = {
 };
 
 export const found = (row: TriggerRow): FoundTrigger => ({ ...row, agent_archived_at: null });
+/** The result of a change or a rotation. */
+export const changed = (row: TriggerRow): ChangeResult => ({ kind: "ok", trigger: found(row) });
 export const create = ({ triggers }: Houses, row: TriggerRow, triggers_max = MANY) =>
   triggers.create(row, row.kind === "webhook" ? sealTrigger(row) : null, triggers_max);
 export const archive = ({ agents }: Houses, id = "g-1") =>
   agents.update(id, "a-1", { status: "archived" }, ARCHIVED, 1_000);
 export const pause = ({ triggers }: Houses, id: string) =>
-  triggers.change(makeChange(id, { turn: { to: "paused", reason: manual } }));
+  triggers.change(makeChange(id, { transition: { to: "paused", reason: manual } }));
 export const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 
 export const addAgents = async (houses: Houses) => {

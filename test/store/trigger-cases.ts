@@ -1,7 +1,7 @@
 // What the store of triggers must do when they are made, changed and deleted, on every engine.
 import { expect } from "bun:test";
-import type { TriggerChange } from "../../src/triggers/store/change.ts";
-import type { FoundTrigger, PausedReason } from "../../src/triggers/trigger.ts";
+import type { ChangeResult, TriggerChange } from "../../src/triggers/store/change.ts";
+import type { PausedReason } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeChange, makeFiring, makeHook, makeTrigger, sealTrigger } from "../support/triggers.ts";
 import type { Case } from "./cases.ts";
@@ -10,6 +10,7 @@ import {
   ARCHIVED,
   addAgents,
   archive,
+  changed,
   create,
   every,
   fill,
@@ -151,7 +152,7 @@ const changeCases: Case[] = [
         // It asks something else: its runs act for whoever has it do so.
         ...{ updated_at: BEGIN + 30_000, key_id: "k-2" },
       });
-      expect(answer).toEqual(found(row));
+      expect(answer).toEqual(changed(row));
       expect(await triggers.find("t-1")).toEqual(found(row));
       expect((await triggers.find("t-2"))!.name).toBe(makeHook("t-2").name);
     },
@@ -162,7 +163,8 @@ const changeCases: Case[] = [
     given: fill,
     act: ({ triggers }) =>
       triggers.change(makeChange("t-1", { fields: { time_zone: "Asia/Riyadh" } })),
-    judge: (answer) => expect(answer).toMatchObject({ next_fire_at: BEGIN + 2 * MINUTE_MS }),
+    judge: (answer) =>
+      expect(answer).toMatchObject({ trigger: { next_fire_at: BEGIN + 2 * MINUTE_MS } }),
   },
   {
     method: "triggers.change",
@@ -171,14 +173,14 @@ const changeCases: Case[] = [
     act: async ({ triggers }) => {
       const same = { cron: "* * * * *", name: makeTrigger("t-1").name };
       const untouched = await triggers.change(makeChange("t-1", { fields: same }));
-      const active = await triggers.change(makeChange("t-1", { turn: { to: "active" } }));
+      const active = await triggers.change(makeChange("t-1", { transition: { to: "active" } }));
       const renamed = await triggers.change(makeChange("t-1", { fields: { name: "New" } }));
       return [untouched, active, renamed];
     },
     judge: (answer) =>
       expect(answer).toEqual([
-        ...[found(makeTrigger("t-1")), found(makeTrigger("t-1"))],
-        found(makeTrigger("t-1", { name: "New", key_id: "k-2", updated_at: BEGIN + 30_000 })),
+        ...[changed(makeTrigger("t-1")), changed(makeTrigger("t-1"))],
+        changed(makeTrigger("t-1", { name: "New", key_id: "k-2", updated_at: BEGIN + 30_000 })),
       ]),
   },
   {
@@ -194,11 +196,14 @@ const changeCases: Case[] = [
         ...[{ name: "New" }, { overlap: "allow" as const }, { input: { message: "Go" } }],
         { input: { message: "Stop" } },
       ]) {
-        kept.push((await triggers.change(makeChange("t-1", { fields })))!.key_id);
+        kept.push(await triggers.change(makeChange("t-1", { fields })));
       }
       return kept;
     },
-    judge: (answer) => expect(answer).toEqual(["k-1", "k-1", "k-1", "k-2"]),
+    judge: (answer) =>
+      expect(answer).toMatchObject(
+        ["k-1", "k-1", "k-1", "k-2"].map((key_id) => ({ kind: "ok", trigger: { key_id } })),
+      ),
   },
   {
     method: "triggers.change",
@@ -214,7 +219,7 @@ const changeCases: Case[] = [
       ];
     },
     async judge(answer, { triggers }) {
-      expect(answer).toEqual([null, null]);
+      expect(answer).toEqual([{ kind: "stale" }, { kind: "stale" }]);
       expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
     },
   },
@@ -231,7 +236,7 @@ const changeCases: Case[] = [
       ];
     },
     async judge(answer, { triggers }) {
-      expect(answer).toEqual(["name_taken", undefined, undefined]);
+      expect(answer).toEqual(["name_taken", { kind: "not_found" }, { kind: "not_found" }]);
       expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
     },
   },
@@ -242,18 +247,18 @@ const changeCases: Case[] = [
     act: async (houses) => {
       await pause(houses, "t-1");
       const reason: PausedReason = { ...manual, message: "Another reason." };
-      return houses.triggers.change(makeChange("t-1", { turn: { to: "paused", reason } }));
+      return houses.triggers.change(makeChange("t-1", { transition: { to: "paused", reason } }));
     },
     async judge(answer, { triggers }) {
       const row = makeTrigger("t-1", {
         ...{ status: "paused", paused_reason: manual, next_fire_at: null },
         updated_at: BEGIN + 30_000,
       });
-      expect(answer).toEqual(found(row));
+      expect(answer).toEqual(changed(row));
       // Another schedule of a paused one has no next fire either.
       const fields = { cron: "0 0 * * *" };
-      const changed = await triggers.change(makeChange("t-1", { fields }));
-      expect(changed).toEqual(found({ ...row, ...fields }));
+      const again = await triggers.change(makeChange("t-1", { fields }));
+      expect(again).toEqual(changed({ ...row, ...fields }));
     },
   },
   {
@@ -263,23 +268,23 @@ const changeCases: Case[] = [
       await fill(houses);
       for (const id of ["t-1", "t-3"]) {
         const turn = { to: "paused" as const, reason: manual };
-        await houses.triggers.change(makeChange(id, { account_id: null, turn }));
+        await houses.triggers.change(makeChange(id, { account_id: null, transition: turn }));
       }
     },
     act: async ({ triggers }) => {
       const turn = { to: "active" as const };
       const operator = { account_id: null, key_id: null };
       return [
-        await triggers.change(makeChange("t-1", { turn })),
-        await triggers.change(makeChange("t-3", { turn, ...operator })),
+        await triggers.change(makeChange("t-1", { transition: turn })),
+        await triggers.change(makeChange("t-3", { transition: turn, ...operator })),
       ];
     },
     judge(answer) {
       const active = { next_fire_at: BEGIN + 2 * MINUTE_MS, updated_at: BEGIN + 30_000 };
       const others = { account_id: "a-2", agent_id: "g-3" };
       expect(answer).toEqual([
-        found(makeTrigger("t-1", { ...active, key_id: "k-2" })),
-        found(makeTrigger("t-3", { ...active, ...others })),
+        changed(makeTrigger("t-1", { ...active, key_id: "k-2" })),
+        changed(makeTrigger("t-3", { ...active, ...others })),
       ]);
     },
   },
@@ -296,7 +301,7 @@ const changeCases: Case[] = [
         // Of the other one nobody has written yet that it is paused.
         ["t-1", "t-2"].map((id) => {
           const seen = id === "t-1" ? makeTrigger(id) : makeHook(id);
-          return codeOf(triggers.change(makeChange(id, { turn: { to: "active" }, seen })));
+          return codeOf(triggers.change(makeChange(id, { transition: { to: "active" }, seen })));
         }),
       ),
     async judge(answer, { triggers }) {
@@ -326,7 +331,7 @@ const secretCases: Case[] = [
         ...{ created_at: BEGIN + 1, updated_at: BEGIN + 5, secret_number: 1 },
         ...{ previous_secret_expires_at: BEGIN + 9, key_id: "k-7", secret_key_id: "k-7" },
       });
-      expect(answer).toEqual(found(row));
+      expect(answer).toEqual(changed(row));
       expect(await triggers.find("t-2")).toEqual(found(row));
       expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed: "second" });
     },
@@ -338,10 +343,9 @@ const secretCases: Case[] = [
     act: ({ triggers }) =>
       Promise.all(["one", "two"].map((by) => triggers.rotate(rotation("t-2", 0, by, null)))),
     async judge(answer, { triggers, secrets }) {
-      const rotated = answer as (FoundTrigger | null)[];
-      expect(rotated.filter(Boolean)).toHaveLength(1);
-      expect(rotated).toContain(null);
-      const sealed = rotated[0] ? "one" : "two";
+      const kinds = (answer as ChangeResult[]).map(({ kind }) => kind);
+      expect(kinds.toSorted()).toEqual(["ok", "stale"]);
+      const sealed = kinds[0] === "ok" ? "one" : "two";
       expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed });
       expect((await triggers.find("t-2"))!.secret_number).toBe(1);
     },
@@ -359,7 +363,7 @@ const secretCases: Case[] = [
       ];
     },
     async judge(answer, { triggers, secrets }) {
-      expect(answer).toEqual([undefined, "triggers_unavailable"]);
+      expect(answer).toEqual([{ kind: "not_found" }, "triggers_unavailable"]);
       expect(await secrets.find("trigger", "t-3")).toBeUndefined();
       expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed: "sealed" });
       expect((await triggers.find("t-2"))!.secret_number).toBe(0);

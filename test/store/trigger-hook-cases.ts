@@ -71,7 +71,9 @@ export const triggerHookCases: Case[] = [
       await fill(houses);
       const seen = { cron: null, time_zone: null };
       const turn = { to: "paused" as const, reason: manual };
-      await houses.triggers.change(makeChange("t-2", { turn, seen, next_fire_at: null }));
+      await houses.triggers.change(
+        makeChange("t-2", { transition: turn, seen, next_fire_at: null }),
+      );
       await archive(houses);
     },
     act: ({ triggers }) => triggers.findHook("t-2"),
@@ -116,7 +118,9 @@ export const triggerHookCases: Case[] = [
         const seen = { cron: null, time_zone: null };
         const turn = { to: "active" as const };
         const key_id = null;
-        await houses.triggers.change(makeChange("t-2", { turn, key_id, seen, next_fire_at: null }));
+        await houses.triggers.change(
+          makeChange("t-2", { transition: turn, key_id, seen, next_fire_at: null }),
+        );
         const fields = { fire_id: `f-${nth}`, event_id: `e-${nth}`, now: BEGIN + nth };
         const fired = await send(houses, "m-1", { prepared: refused, ...fields });
         const { status, last_fire_at } = (await houses.triggers.find("t-2"))!;

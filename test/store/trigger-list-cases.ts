@@ -1,7 +1,7 @@
 // What the store of triggers must show of them and of their fires, on every engine.
 import { expect } from "bun:test";
 import type { FireRow } from "../../src/triggers/fire.ts";
-import type { FireFilter } from "../../src/triggers/store/lists.ts";
+import type { FireFilter } from "../../src/triggers/store/lookup.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeFiring, makeTrigger } from "../support/triggers.ts";

@@ -30,7 +30,7 @@ export const sealTrigger = (
 
 /** By its owner, half a minute later; the schedule's next instant is the second one. */
 export const makeChange = (id: string, fields: Partial<TriggerChange> = {}): TriggerChange => ({
-  ...{ id, account_id: "a-1", fields: {}, turn: null, key_id: "k-2" },
+  ...{ id, account_id: "a-1", fields: {}, transition: null, key_id: "k-2" },
   ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, next_fire_at: BEGIN + 120_000 },
   ...{ now: BEGIN + 30_000, ...fields },
 });
@@ -45,7 +45,7 @@ export function makeFiring(
   const { key_id, input, thread_id, name } = makeTrigger(trigger_id, trigger);
   const run = { trigger_kind: "manual" as const, trigger_id, fire_id: id };
   return {
-    ...{ trigger_id, judged: { key_id, input, thread_id, name }, source: "manual" },
+    ...{ trigger_id, preparedFor: { key_id, input, thread_id, name }, source: "manual" },
     ...{ instant: null, webhook_id: null, fired_by_key_id: "k-2" },
     prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
     ...{ fire_id: id, event_id: `event of ${id}`, now: BEGIN + 1_000 },
@@ -55,8 +55,8 @@ export function makeFiring(
 
 /** A minute after the beginning, on time; the next minute follows. */
 const makeInstant = (fields: Partial<DueInstant> = {}): DueInstant => ({
-  ...{ due_at: BEGIN + 60_000, scheduled_at: BEGIN + 60_000, next_fire_at: BEGIN + 120_000 },
-  ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missed_count: 0, is_missed: false },
+  ...{ dueAt: BEGIN + 60_000, scheduledAt: BEGIN + 60_000, nextFireAt: BEGIN + 120_000 },
+  ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missedCount: 0, isMissed: false },
   ...fields,
 });
 
@@ -71,7 +71,7 @@ export function makeTimedFiring(
   return makeFiring(id, trigger_id, {
     ...{ source: "cron", instant: makeInstant(instant), fired_by_key_id: null },
     prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
-    now: instant.scheduled_at ?? BEGIN + 60_000,
+    now: instant.scheduledAt ?? BEGIN + 60_000,
     ...fields,
   });
 }

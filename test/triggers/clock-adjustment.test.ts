@@ -5,7 +5,7 @@ import { openTrial, showFire, type Trial } from "./trial.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-const BACK = "the wall clock went back: schedules go on from where it stands now";
+const BACK = "triggers: the wall clock went back, schedules continue from its new time";
 
 const closing: Trial[] = [];
 afterEach(async () => {
@@ -146,7 +146,7 @@ describe("agents.does.trigger: a clock that is set", () => {
     await trial.pass(30_000);
     expect(await nextOf(trial)).toBe("2026-11-20T09:20");
     const messages = trial.lines.map(({ message }) => message);
-    const failed = "triggers could not be looked at";
+    const failed = "triggers: due triggers could not be read";
     expect(messages).toEqual([BACK, failed, failed]);
   });
 

@@ -1,8 +1,8 @@
 // What who fires by hand is told of whatever may come of it.
 import { expect, test } from "bun:test";
 import type { FireOutcome, FireRow } from "../../src/triggers/fire.ts";
-import { openFireRoutes } from "../../src/triggers/fire-routes.ts";
 import type { FireRequest, FireTrigger } from "../../src/triggers/fire-run.ts";
+import { openFireRoutes } from "../../src/triggers/routes.ts";
 import type { FoundTrigger } from "../../src/triggers/trigger.ts";
 import type { Triggers } from "../../src/triggers/triggers.ts";
 import { caller, createHall } from "../http/hall.ts";

@@ -16,7 +16,7 @@ const CALLER = { account_id: "a-1", key_id: "k-1" } as Caller;
 const trigger = makeTrigger("t-1");
 const found: FoundTrigger = { ...trigger, agent_archived_at: null };
 const instant: DueInstant = {
-  ...{ due_at: BEGIN, scheduled_at: BEGIN, next_fire_at: null, missed_count: 0, is_missed: false },
+  ...{ dueAt: BEGIN, scheduledAt: BEGIN, nextFireAt: null, missedCount: 0, isMissed: false },
   seen: { cron: "* * * * *", time_zone: "UTC" },
 };
 
@@ -89,7 +89,7 @@ test.each([
 
 test("what would refuse a missed instant now is not asked", async () => {
   const { fire, firings, wishes } = openTrial({ findCaller: async () => undefined, answers });
-  await fire({ trigger, source: "cron", instant: { ...instant, is_missed: true } });
+  await fire({ trigger, source: "cron", instant: { ...instant, isMissed: true } });
   const prepared = { ok: false, outcome: "missed", error: null, pause: null } as const;
   expect([firings[0]!.prepared, wishes]).toEqual([prepared, []]);
 });
@@ -116,7 +116,7 @@ test("a run without words of its trigger's own is told what fired when", async (
 test("who is changed each time is tried a few times, and one that has gone no more", async () => {
   const changing = openTrial();
   expect(await failureOf(changing.fire({ trigger, source: "manual" }))).toMatchObject({
-    message: "a trigger was changed each time that it was to fire",
+    message: "a trigger was changed during each attempt to fire it",
   });
   expect(changing.firings).toHaveLength(5);
   expect(new Set(changing.firings.map(({ fire_id }) => fire_id)).size).toBe(5);
@@ -125,5 +125,5 @@ test("who is changed each time is tried a few times, and one that has gone no mo
   const finds = [{ ...found, key_id }, undefined];
   const leaving = openTrial({ find: () => finds.shift() });
   expect(await leaving.fire({ trigger, source: "manual" })).toEqual({ kind: "gone" });
-  expect(leaving.firings.map(({ judged }) => judged.key_id)).toEqual(["k-1", key_id]);
+  expect(leaving.firings.map(({ preparedFor }) => preparedFor.key_id)).toEqual(["k-1", key_id]);
 });

@@ -104,7 +104,7 @@ describe("a trigger that cannot be fired", () => {
       expect(await show(trial, id)).toEqual(["11-20T10:01 started", "11-20T10:02 started"]);
     }
     expect(tries).toEqual([0, 5, 15, 35, 65]);
-    const line = { message: "a trigger could not be fired", trigger_id: "t-1" };
+    const line = { message: "triggers: a fire failed", trigger_id: "t-1" };
     expect(trial.lines).toMatchObject(Array.from({ length: 5 }, () => line));
     isBroken = false;
     await trial.pass(2 * MINUTE_MS);
@@ -183,7 +183,7 @@ describe("a trigger that cannot be fired", () => {
     await trial.add("t-1", "* * * * *");
     await trial.pass(MINUTE_MS);
     expect(await show(trial)).toEqual([]);
-    expect(trial.lines[0]).toMatchObject({ message: "triggers could not be looked at" });
+    expect(trial.lines[0]).toMatchObject({ message: "triggers: due triggers could not be read" });
     isBroken = false;
     await trial.pass(5_000);
     expect(await show(trial)).toEqual(["11-20T10:01 started"]);
@@ -233,7 +233,13 @@ describe("a schedule that is not what it was", () => {
         if (isChanged) return;
         isChanged = true;
         await trial.triggers.change({
-          ...{ id: "t-1", account_id: "a-1", key_id: "k-1", turn: null, now: trial.clock.now() },
+          ...{
+            id: "t-1",
+            account_id: "a-1",
+            key_id: "k-1",
+            transition: null,
+            now: trial.clock.now(),
+          },
           ...{ seen: { cron: "1 10 * * *", time_zone: "UTC" }, fields: { cron: "1,3 * * * *" } },
           next_fire_at: Date.parse("2026-11-20T10:01:00Z"),
         });

@@ -11,10 +11,10 @@ import {
 import { outboxStore } from "../../src/outbox/store.ts";
 import type { Service } from "../../src/platform/service.ts";
 import { stores } from "../../src/stores.ts";
+import { findNext } from "../../src/triggers/due.ts";
 import type { FireRow } from "../../src/triggers/fire.ts";
 import { createFireRun } from "../../src/triggers/fire-run.ts";
-import { findNext } from "../../src/triggers/next-fire.ts";
-import { createScheduler } from "../../src/triggers/scheduler.ts";
+import { Scheduler } from "../../src/triggers/scheduler.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { create as createAgent } from "../store/agent-cases.ts";
@@ -108,7 +108,7 @@ export async function openTrial(
           return makeAdmission(id, { ...run, created_at: clock.now() }, { limits: LIMITS });
         },
       });
-      const keeper = createScheduler({
+      const keeper = new Scheduler({
         ...{ database: seen, fire, clock, log },
         settings: () => settings as never,
       });

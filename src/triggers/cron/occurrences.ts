@@ -1,15 +1,24 @@
-// The instants at which a schedule fires in a time zone: the next ones, and those that are due.
-
+// The instants at which a schedule fires in a time zone. Clock changes split time into stretches,
+// inside which a schedule is plain arithmetic.
 import type { Schedule } from "./schedule.ts";
-import { type Stretch, stretchAt } from "./zone.ts";
 
-/** What has become due since a schedule was last looked at. */
+/** Time between two clock changes of a zone. */
+export interface Stretch {
+  /** First instant; -Infinity before the first clock change. */
+  startMs: number;
+  /** Instant of the next clock change, or Infinity. */
+  endMs: number;
+  /** Wall time less UTC. */
+  offsetMs: number;
+  /** Offset before `startMs`; equal to `offsetMs` when no change came before. */
+  offsetBeforeMs: number;
+}
+
+/** Due instants of a schedule. */
 export interface Due {
-  /** The latest instant that is due. */
   latestMs: number;
-  /** How many are due, the latest included. */
+  /** Number of due instants, the latest included; a lower bound unless exact. */
   count: number;
-  /** Whether that is all of them; otherwise there are at least so many. */
   isExact: boolean;
 }
 
@@ -18,10 +27,10 @@ export const DUE_COUNT_MAX = 10_000;
 /** The rarest schedule, 29 February, fires again after eight years at most. */
 const SEARCH_MS = 40 * 366 * 86_400_000;
 
-/** The first instant after this one; null: none in forty years. */
-export function nextAfter(schedule: Schedule, zone: string, after_ms: number): number | null {
-  const limitMs = after_ms + SEARCH_MS;
-  for (let fromMs = after_ms + 1; fromMs < limitMs; ) {
+/** Finds the first instant after this one, within forty years. */
+export function nextAfter(schedule: Schedule, zone: string, afterMs: number): number | null {
+  const limitMs = afterMs + SEARCH_MS;
+  for (let fromMs = afterMs + 1; fromMs < limitMs; ) {
     const stretch = stretchAt(zone, fromMs);
     const foundMs = firstIn(schedule, stretch, fromMs);
     if (foundMs !== null) return foundMs;
@@ -30,61 +39,59 @@ export function nextAfter(schedule: Schedule, zone: string, after_ms: number): n
   return null;
 }
 
-/** The next instants after this one, the earliest first. */
+/** Lists the next instants after this one. */
 export function upcoming(
   schedule: Schedule,
   zone: string,
-  after_ms: number,
+  afterMs: number,
   count: number,
 ): number[] {
   const found: number[] = [];
-  for (let lastMs: number | null = after_ms; found.length < count; found.push(lastMs)) {
+  for (let lastMs: number | null = afterMs; found.length < count; found.push(lastMs)) {
     lastMs = nextAfter(schedule, zone, lastMs);
     if (lastMs === null) break;
   }
   return found;
 }
 
-/** What lies in [first, now]; null: nothing is due. */
+/** Finds the due instants in [firstMs, nowMs]. */
 export function findDue(
   schedule: Schedule,
   zone: string,
   firstMs: number,
-  now_ms: number,
+  nowMs: number,
 ): Due | null {
   let latestMs: number | null = null;
   let count = 0;
-  // From the newest stretch back, so that the latest is known even where counting ends early.
-  for (let toMs = now_ms + 1; toMs > firstMs && count <= DUE_COUNT_MAX; ) {
+  // Newest stretch first, so that the latest instant is known even if counting ends early.
+  for (let toMs = nowMs + 1; toMs > firstMs && count <= DUE_COUNT_MAX; ) {
     const stretch = stretchAt(zone, toMs - 1);
     latestMs ??= lastIn(schedule, stretch, firstMs, toMs);
     count += countIn(schedule, stretch, firstMs, toMs, DUE_COUNT_MAX + 1 - count);
-    toMs = stretch.start_ms;
+    toMs = stretch.startMs;
   }
   if (latestMs === null) return null;
   const isExact = count <= DUE_COUNT_MAX;
   return { latestMs, count: isExact ? count : DUE_COUNT_MAX, isExact };
 }
 
-/** The first instant of a stretch that is not before `fromMs`. */
+/** Finds the first instant of a stretch at or after `fromMs`. */
 function firstIn(schedule: Schedule, stretch: Stretch, fromMs: number): number | null {
-  if (fromMs <= stretch.start_ms && opensWithGap(schedule, stretch)) return stretch.start_ms;
-  const wall_ms = schedule.earliest(
-    Math.max(fromMs + stretch.offsetMs, newFrom(schedule, stretch)),
-  );
-  if (wall_ms === null || wall_ms - stretch.offsetMs >= stretch.endMs) return null;
-  return wall_ms - stretch.offsetMs;
+  if (fromMs <= stretch.startMs && opensWithGap(schedule, stretch)) return stretch.startMs;
+  const wallMs = schedule.earliest(Math.max(fromMs + stretch.offsetMs, newFrom(schedule, stretch)));
+  if (wallMs === null || wallMs - stretch.offsetMs >= stretch.endMs) return null;
+  return wallMs - stretch.offsetMs;
 }
 
-/** The last instant of a stretch in [from, to). */
+/** Finds the last instant of a stretch in [fromMs, toMs). */
 function lastIn(schedule: Schedule, stretch: Stretch, fromMs: number, toMs: number): number | null {
-  const wall_ms = schedule.latest(toMs - 1 + stretch.offsetMs);
-  const newMs = Math.max(fromMs + stretch.offsetMs, newFrom(schedule, stretch));
-  if (wall_ms !== null && wall_ms >= newMs) return wall_ms - stretch.offsetMs;
-  return fromMs <= stretch.start_ms && opensWithGap(schedule, stretch) ? stretch.start_ms : null;
+  const wallMs = schedule.latest(toMs - 1 + stretch.offsetMs);
+  const newFromMs = Math.max(fromMs + stretch.offsetMs, newFrom(schedule, stretch));
+  if (wallMs !== null && wallMs >= newFromMs) return wallMs - stretch.offsetMs;
+  return fromMs <= stretch.startMs && opensWithGap(schedule, stretch) ? stretch.startMs : null;
 }
 
-/** How many instants of a stretch lie in [from, to); counting ends at `most`. */
+/** Counts instants of a stretch in [fromMs, toMs), up to `most`. */
 function countIn(
   schedule: Schedule,
   stretch: Stretch,
@@ -92,30 +99,75 @@ function countIn(
   toMs: number,
   most: number,
 ): number {
-  const { offsetMs, start_ms } = stretch;
-  const newMs = Math.max(fromMs + offsetMs, newFrom(schedule, stretch));
-  const count = schedule.count(newMs, toMs + offsetMs, most);
-  if (fromMs > start_ms || !opensWithGap(schedule, stretch)) return count;
-  // What the gap held and what is named at its end is one and the same instant.
-  return schedule.earliest(start_ms + offsetMs) === start_ms + offsetMs ? count : count + 1;
+  const { offsetMs, startMs } = stretch;
+  const newFromMs = Math.max(fromMs + offsetMs, newFrom(schedule, stretch));
+  const count = schedule.count(newFromMs, toMs + offsetMs, most);
+  if (fromMs > startMs || !opensWithGap(schedule, stretch)) return count;
+  // A time inside the gap and one named at its end are the same instant.
+  return schedule.earliest(startMs + offsetMs) === startMs + offsetMs ? count : count + 1;
 }
 
 /**
- * Whether the stretch begins with a fire for times that its clocks passed over. A schedule for
- * every hour needs none: it goes by real time, of which nothing is missing.
+ * True when a schedule names times that the clocks skipped, which fire at the stretch's start. An
+ * hourly schedule follows real time, of which nothing is skipped.
  */
 function opensWithGap(schedule: Schedule, stretch: Stretch): boolean {
-  const { start_ms, offsetMs, offsetBeforeMs } = stretch;
+  const { startMs, offsetMs, offsetBeforeMs } = stretch;
   if (schedule.isEveryHour || offsetMs <= offsetBeforeMs) return false;
-  const passed_ms = schedule.earliest(start_ms + offsetBeforeMs);
-  return passed_ms !== null && passed_ms < start_ms + offsetMs;
+  const skippedMs = schedule.earliest(startMs + offsetBeforeMs);
+  return skippedMs !== null && skippedMs < startMs + offsetMs;
 }
 
 /**
- * From which time on the clocks of a stretch show what they had not shown before. What they show a
- * second time fired the first time; an interval goes on in real time and fires in both.
+ * First wall time of a stretch that was not shown before. Repeated times fired the first time; an
+ * hourly schedule follows real time and fires in both.
  */
 function newFrom(schedule: Schedule, stretch: Stretch): number {
-  const { start_ms, offsetMs, offsetBeforeMs } = stretch;
-  return start_ms + (schedule.isEveryHour ? offsetMs : Math.max(offsetMs, offsetBeforeMs));
+  const { startMs, offsetMs, offsetBeforeMs } = stretch;
+  return startMs + (schedule.isEveryHour ? offsetMs : Math.max(offsetMs, offsetBeforeMs));
+}
+
+export const ZONE_CHARACTERS_MAX = 64;
+
+/** Names begin with a letter; the runtime also accepts offsets such as `+03:00`. */
+const ZONE_NAME = /^[A-Za-z][\w+/-]*$/;
+
+/** Explains what is wrong with a time zone's name, if anything. */
+export function zoneFault(name: string): string | null {
+  const isKnown = name.length <= ZONE_CHARACTERS_MAX && ZONE_NAME.test(name) && hasZone(name);
+  return isKnown
+    ? null
+    : "`time_zone` has to be the name of an IANA time zone, such as `Asia/Riyadh` or `UTC`.";
+}
+
+function hasZone(name: string): boolean {
+  try {
+    // Unlike similar constructors this one rejects an instant with a zone in brackets.
+    new Temporal.ZonedDateTime(0n, name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function stretchAt(zone: string, timeMs: number): Stretch {
+  // "previous" excludes a change at the very instant.
+  const start = inZone(zone, timeMs + 1).getTimeZoneTransition("previous");
+  const end = inZone(zone, timeMs).getTimeZoneTransition("next");
+  const offsetMs = offsetAt(zone, timeMs);
+  const startMs = start?.epochMilliseconds ?? -Infinity;
+  return {
+    startMs,
+    endMs: end?.epochMilliseconds ?? Infinity,
+    offsetMs,
+    offsetBeforeMs: start ? offsetAt(zone, startMs - 1) : offsetMs,
+  };
+}
+
+function offsetAt(zone: string, timeMs: number): number {
+  return inZone(zone, timeMs).offsetNanoseconds / 1e6;
+}
+
+function inZone(zone: string, timeMs: number): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(zone);
 }

@@ -1,18 +1,15 @@
-// Cron schedules of five fields: what is taken as one, and the times on a wall clock that it names.
+// Cron schedules of five fields: their syntax, and the wall-clock times that they name.
 import { Cron, CronPattern } from "croner";
 
-/**
- * The times that a schedule names on a wall clock without a zone. All of them are written as if the
- * clock stood in UTC, in milliseconds since 1970.
- */
+/** Times on a wall clock without a zone, written as UTC milliseconds since 1970. */
 export interface Schedule {
-  /** Whether it runs in every hour of its days: then it is an interval, which is real time. */
+  /** Runs in every hour of its days, so that it is an interval in real time. */
   isEveryHour: boolean;
-  /** The earliest named time that is not before this one; null: there is none. */
+  /** Finds the earliest named time at or after `fromMs`. */
   earliest(fromMs: number): number | null;
-  /** The latest named time that is not after this one; null: there is none. */
+  /** Finds the latest named time at or before `toMs`. */
   latest(toMs: number): number | null;
-  /** How many named times lie in [from, to); counting ends where it has reached `most`. */
+  /** Counts named times in [fromMs, toMs), up to `most`. */
   count(fromMs: number, toMs: number, most: number): number;
 }
 
@@ -22,17 +19,16 @@ export const SCHEDULE_CHARACTERS_MAX = 128;
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** Whether a schedule ever runs is asked from here on; any day would do. */
+/** Day from which a schedule must have a next time; any day would do. */
 const SOME_DAY = new Date(Date.UTC(2000, 0, 1));
-/** The days of a schedule are looked for in a clock without a zone. */
 const DAYS = { mode: "5-part", utcOffset: 0 } as const;
 
 const NUMBERS = /^[\d*/,-]+$/;
 const MONTHS = /^(?:[\d*/,-]|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)+$/i;
 const WEEKDAYS = /^(?:[\d*/,-]|SUN|MON|TUE|WED|THU|FRI|SAT)+$/i;
 
-/** The fields in their order: what each is called, what it is made of, and what may stand there. */
-const FIELDS: readonly [name: string, madeOf: RegExp, values: string][] = [
+/** Fields in order: name, allowed characters, and values as an error names them. */
+const FIELDS: readonly [name: string, pattern: RegExp, values: string][] = [
   ["first field, the minute,", NUMBERS, "0 to 59"],
   ["second field, the hour,", NUMBERS, "0 to 23"],
   ["third field, the day of the month,", NUMBERS, "1 to 31"],
@@ -40,9 +36,9 @@ const FIELDS: readonly [name: string, madeOf: RegExp, values: string][] = [
   ["fifth field, the day of the week,", WEEKDAYS, "0 to 7 (0 and 7 are Sunday) or SUN to SAT"],
 ];
 
-/** agents.resources.trigger: a schedule of five fields, or what is wrong with the text. */
+/** agents.resources.trigger */
 export function readSchedule(text: string): ScheduleReading {
-  const fault = (says: string): ScheduleReading => ({ ok: false, fault: says });
+  const fault = (message: string): ScheduleReading => ({ ok: false, fault: message });
   if (text.length > SCHEDULE_CHARACTERS_MAX) {
     return fault(`\`cron\` has at most ${SCHEDULE_CHARACTERS_MAX} characters.`);
   }
@@ -53,8 +49,8 @@ export function readSchedule(text: string): ScheduleReading {
         "month, day of the week), such as `30 9 * * MON-FRI`.",
     );
   }
-  const odd = FIELDS.findIndex(([, madeOf], at) => !madeOf.test(fields[at]!));
-  const wrong = odd === -1 && !isTaken(fields) ? findWrong(fields) : odd;
+  const odd = FIELDS.findIndex(([, pattern], at) => !pattern.test(fields[at]!));
+  const wrong = odd === -1 && !isAccepted(fields) ? findWrong(fields) : odd;
   if (wrong !== -1) {
     const [name, , values] = FIELDS[wrong]!;
     return fault(
@@ -68,12 +64,14 @@ export function readSchedule(text: string): ScheduleReading {
     : { ok: true, schedule };
 }
 
-/** Each field is tried alone, because the library's own words do not say well which one it is. */
+/** Tries each field alone, since the library's errors do not name the field. */
 function findWrong(fields: readonly string[]): number {
-  return fields.findIndex((field, at) => !isTaken(FIELDS.map((_, n) => (n === at ? field : "*"))));
+  return fields.findIndex(
+    (field, at) => !isAccepted(FIELDS.map((_, n) => (n === at ? field : "*"))),
+  );
 }
 
-function isTaken(fields: readonly string[]): boolean {
+function isAccepted(fields: readonly string[]): boolean {
   try {
     parse(fields);
     return true;
@@ -87,17 +85,17 @@ function parse(fields: readonly string[]): CronPattern {
 }
 
 /**
- * The library reads the fields and finds the days; the minutes of such a day are always the same,
- * so whole days are counted at once, and a year of minutes costs no more than a year of days.
+ * Uses the library for days only. Minutes are the same each day, so whole days are counted at once
+ * and a year of minutes costs no more than a year of days.
  */
 function openSchedule(fields: readonly string[]): Schedule {
   const { minute, hour } = parse(fields);
-  const hours = marked(hour);
-  const minutes = marked(minute);
+  const hours = selected(hour);
+  const minutes = selected(minute);
   const times = hours.flatMap((h) => minutes.map((m) => (h * 60 + m) * MINUTE_MS));
   const [first, last] = [times[0]!, times.at(-1)!];
-  // Without a function to run, it starts no timer. Where day of the month and day of the week are
-  // both restricted, either is enough, as in every cron.
+  // Without a callback it starts no timer. When day of the month and day of the week are both
+  // restricted, either is enough, as in every cron.
   const days = new Cron(["0", "0", ...fields.slice(2)].join(" "), DAYS);
 
   return {
@@ -131,11 +129,11 @@ function openSchedule(fields: readonly string[]): Schedule {
   };
 }
 
-/** The places of a pattern's field that are set. */
-function marked(places: readonly number[]): number[] {
-  return places.flatMap((is, at) => (is ? [at] : []));
+/** Lists the values that a pattern's field selects. */
+function selected(flags: readonly number[]): number[] {
+  return flags.flatMap((isSet, value) => (isSet ? [value] : []));
 }
 
-function dayOf(time_ms: number): number {
-  return Math.floor(time_ms / DAY_MS) * DAY_MS;
+function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS) * DAY_MS;
 }

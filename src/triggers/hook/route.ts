@@ -1,18 +1,32 @@
-// The route to which others send signed requests that fire a trigger.
+// The route for signed requests, which fire a trigger.
 import { Type } from "@sinclair/typebox";
+import { createLimiter } from "../../access/index.ts";
 import { createSecretPairs } from "../../crypto/index.ts";
-import type { Router } from "../../http/index.ts";
+import type { Bound } from "../../database/index.ts";
+import { type HandlerReply, parseBody, type Router } from "../../http/index.ts";
+import { ApiError, apiError } from "../../platform/errors.ts";
 import type { TriggersDeps } from "../deps.ts";
-import { FireReceipt } from "../fire.ts";
+import { FireReceipt, type FireRow } from "../fire.ts";
 import type { FireTrigger } from "../fire-run.ts";
+import { usesUp } from "../store/fire.ts";
 import { triggerStore } from "../store/index.ts";
-import { createHookHandler } from "./handler.ts";
-import { createHookVerifier } from "./signature.ts";
+import { resolveStatus } from "../view.ts";
+import { createHookVerifier, type VerifiedHook } from "./signature.ts";
 
-type HookAround = Pick<TriggersDeps, "database" | "clock" | "disk" | "secrets" | "settings">;
+type HookDeps = Pick<TriggersDeps, "database" | "clock" | "disk" | "secrets" | "settings">;
+
+interface HookHandlerOptions extends Pick<TriggersDeps, "clock" | "disk" | "settings"> {
+  triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">;
+  fire: FireTrigger;
+}
 
 /** agents.endpoints.triggers.p4 agents.limits.body_size */
 const BODY_BYTES_MAX = 64 * 1024;
+const WINDOW_MS = 60_000;
+/** Retry-After of held triggers; only the operator ends a hold. */
+const HELD_RETRY_S = "60";
+/** Retry-After of limits that do not name a time, such as a busy thread. */
+const LIMITED_RETRY_S = "10";
 
 const HookParams = Type.Object({
   trigger_id: Type.String({ description: "The id of a trigger of kind webhook." }),
@@ -21,45 +35,132 @@ const HookParams = Type.Object({
 const HOOK = {
   summary: "Fire a trigger",
   description:
-    "Starts the run of a trigger, which reads the body beside its message. Needs no API key: it " +
-    "is signed with the trigger's secret as Standard Webhooks has it, over the bytes of the body.",
+    "Starts a run that reads the body beside the trigger's message. Instead of an API key, the " +
+    "request is signed with the trigger's secret as in Standard Webhooks.",
   feature: "triggers",
   params: HookParams,
   request_headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
-  body: Type.Unknown({ description: "Any JSON value; the run reads it as text from outside." }),
+  body: Type.Unknown({ description: "Any JSON value; the run reads it as outside text." }),
   body_bytes_max: BODY_BYTES_MAX,
   replies: {
     200: {
-      description: "This `webhook-id` has had its fire, and nothing more was started.",
+      description: "This `webhook-id` has fired before; nothing is started.",
       schema: FireReceipt,
     },
-    202: { description: "It has fired.", schema: FireReceipt },
+    202: { description: "The trigger has fired.", schema: FireReceipt },
   },
   refusals: [
-    ...(["triggers_unavailable", "unsupported_media_type", "invalid_signature"] as const),
-    ...(["trigger_paused", "agent_held", "rate_limited", "invalid_request"] as const),
+    "triggers_unavailable",
+    "unsupported_media_type",
+    "invalid_signature",
+    "trigger_paused",
+    "agent_held",
+    "rate_limited",
+    "invalid_request",
     "hook_failed",
   ],
   refusal_sentences: {
     invalid_request: "The body is not JSON.",
-    rate_limited: "Too many requests for this trigger, or its runs are at a limit.",
+    rate_limited: "Too many requests for this trigger, or a limit on its runs is reached.",
   },
   refusal_headers: { 503: ["retry-after"] },
 } as const;
 
 /** agents.endpoints.triggers.p3 */
-export function openHook(door: Router, fire: FireTrigger, deps: HookAround): void {
+export function openHook(router: Router, fire: FireTrigger, deps: HookDeps): void {
   const { database, clock, disk, secrets, settings } = deps;
   const triggers = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
   const verify = createHookVerifier({ triggers, pairs, secrets, clock });
-  const receive = createHookHandler({ triggers, fire, clock, disk, settings });
+  const handle = createHookHandler({ triggers, fire, clock, disk, settings });
   // agents.errors.triggers_unavailable
   const requireAble = () => secrets.require("trigger");
-  door.signed(
+  router.signed(
     "/v1/hooks/:trigger_id",
     { ...HOOK, requireAble },
     async ({ params: { trigger_id }, headers, body }) =>
-      receive(await verify({ trigger_id, headers, body }), body),
+      handle(await verify({ trigger_id, headers, body }), body),
   );
+}
+
+function createHookHandler(options: HookHandlerOptions) {
+  const { triggers, fire, clock, disk, settings } = options;
+  const claim = createHookLimit({ clock, settings });
+  return async (
+    { trigger_id, webhook_id }: VerifiedHook,
+    body: Uint8Array,
+  ): Promise<HandlerReply> => {
+    const before = await triggers.findRequested(trigger_id, webhook_id);
+    // agents.endpoints.triggers.p6
+    if (before && usesUp(before.outcome)) return [200, writeReceipt(before)];
+    const trigger = await triggers.findHook(trigger_id);
+    // A trigger deleted just now is as unknown as any other.
+    if (!trigger) throw apiError("invalid_signature");
+    // agents.errors.trigger_paused
+    if (resolveStatus(trigger).status === "paused") throw apiError("trigger_paused");
+    // A hold precedes the errors below; a valid request is still recorded as a fire.
+    const held = trigger.is_held ? heldError() : null;
+    const waitMs = claim(trigger_id);
+    if (waitMs > 0) throw held ?? limitError(String(Math.ceil(waitMs / 1_000)));
+    const parsed = parseBody(body);
+    // agents.errors.invalid_request
+    if ("fault" in parsed) throw held ?? apiError("invalid_request", { message: parsed.fault });
+    if (!held) disk.require();
+    const fired = await fire({ trigger, source: "webhook", webhook_id, hook: parsed.value });
+    // The same request arrived twice at once.
+    if (fired.kind === "known") return [200, writeReceipt(fired.fire)];
+    if (fired.kind !== "fired") {
+      throw apiError(fired.kind === "gone" ? "invalid_signature" : "trigger_paused");
+    }
+    requireStarted(fired.fire, fired.retry_after);
+    // agents.endpoints.triggers.p5
+    return [202, writeReceipt(fired.fire)];
+  };
+}
+
+function writeReceipt({ id, outcome, run_id }: FireRow) {
+  return { fire: { id, outcome, run_id } };
+}
+
+/** The fire is recorded; the sender may repeat its request. */
+function requireStarted({ outcome, error }: FireRow, retry_after: string | null): void {
+  switch (outcome) {
+    case "held":
+      throw heldError();
+    case "refused":
+      // agents.states.p12: this fire paused the trigger.
+      throw apiError("trigger_paused");
+    case "limited":
+      throw limitError(retry_after ?? LIMITED_RETRY_S, error?.message);
+    case "failed":
+      throw new ApiError("hook_failed", {}, new Error(`no run could be started: ${error?.code}`));
+  }
+}
+
+/** agents.errors.agent_held: with its second status, so that the sender repeats the request. */
+function heldError(): ApiError {
+  return apiError("agent_held", { secondStatus: true, headers: { "retry-after": HELD_RETRY_S } });
+}
+
+/** agents.errors.rate_limited */
+function limitError(retry_after: string, message?: string): ApiError {
+  return apiError("rate_limited", { message, headers: { "retry-after": retry_after } });
+}
+
+/** Counts a trigger's signed requests; returns the time until the next one may pass, or 0. */
+function createHookLimit({ clock, settings }: Pick<TriggersDeps, "clock" | "settings">) {
+  let requestsMax = settings().limits.hook_requests_per_minute;
+  const limiter = createLimiter(clock, {
+    requests_max: requestsMax,
+    window_ms: WINDOW_MS,
+    closingMs: 0,
+  });
+  return (triggerId: string): number => {
+    const { hook_requests_per_minute } = settings().limits;
+    if (hook_requests_per_minute !== requestsMax) {
+      requestsMax = hook_requests_per_minute;
+      limiter.change(requestsMax);
+    }
+    return limiter.claim(triggerId);
+  };
 }

@@ -1,6 +1,4 @@
-// Who sends to a hook: judged by signature, name and time at once, at the same cost whatever is
-// wrong.
-
+// Verifies signed requests at the same cost whatever is wrong with them.
 import { type SecretPairs, type SecretStore, verifyMessage } from "../../crypto/index.ts";
 import type { Bound } from "../../database/index.ts";
 import { readUuid } from "../../http/index.ts";
@@ -16,14 +14,13 @@ const SECONDS = /^[0-9]{1,15}$/;
 const TOLERANCE_S = 300;
 
 export interface SignedHook {
-  /** As it stands in the path. */
+  /** Unchecked text of the path. */
   trigger_id: string;
   headers: Headers;
   body: Uint8Array;
 }
 
-/** What was sent, and by whom it says so. */
-export interface Verified {
+export interface VerifiedHook {
   trigger_id: string;
   webhook_id: string;
 }
@@ -36,24 +33,23 @@ export interface HookSignatureOptions {
 }
 
 /**
- * agents.errors.invalid_signature agents.authentication.p3: one refusal for all that can be wrong.
- * A trigger that is not there, or fires by the clock, is looked for, unsealed and verified like any
- * other, so that no clock tells it from one whose sender signed wrongly.
+ * agents.errors.invalid_signature agents.authentication.p3: one error for everything. An unknown
+ * trigger is looked up, unsealed and verified like any other, so that timing reveals nothing.
  */
 export function createHookVerifier({ triggers, pairs, secrets, clock }: HookSignatureOptions) {
-  return async ({ trigger_id, headers, body }: SignedHook): Promise<Verified> => {
+  return async ({ trigger_id, headers, body }: SignedHook): Promise<VerifiedHook> => {
     const now = clock.now();
     const id = readUuid(trigger_id) ?? NO_ID;
     const account_id = await triggers.findSigner(id);
-    const place = { kind: "trigger", row_id: id, account_id: account_id ?? NO_ID } as const;
-    const opened = await pairs.openAlike(place, now);
-    // The key went while this was looked for: nobody can be verified any more.
+    const about = { kind: "trigger", row_id: id, account_id: account_id ?? NO_ID } as const;
+    const opened = await pairs.openAlike(about, now);
+    // Without the secrets' key, no signature can be verified.
     if (!opened.ok && opened.why === "unavailable") await secrets.require("trigger");
     const webhook_id = headers.get("webhook-id") ?? "";
     const timestamp = headers.get("webhook-timestamp") ?? "";
     const signature = headers.get("webhook-signature") ?? "";
-    const held = opened.ok ? opened.secrets : [];
-    const isSigned = verifyMessage(held, { id: webhook_id, timestamp, signature }, body);
+    const known = opened.ok ? opened.secrets : [];
+    const isSigned = verifyMessage(known, { id: webhook_id, timestamp, signature }, body);
     const isNamed = WEBHOOK_ID.test(webhook_id);
     const isTimely = SECONDS.test(timestamp) && isNear(Number(timestamp), now);
     if (!isSigned || !isNamed || !isTimely) throw apiError("invalid_signature");
@@ -61,7 +57,7 @@ export function createHookVerifier({ triggers, pairs, secrets, clock }: HookSign
   };
 }
 
-/** agents.authentication.webhook_timestamp: in whole seconds, as it was written. */
+/** agents.authentication.webhook_timestamp: compares whole seconds. */
 function isNear(timestampS: number, now: number): boolean {
   return Math.abs(timestampS - Math.floor(now / 1_000)) <= TOLERANCE_S;
 }

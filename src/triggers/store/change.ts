@@ -1,28 +1,29 @@
-// How triggers come, change and go: what their owners and the operator do.
+// Creates, changes, rotates, pauses and deletes triggers.
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
 import { type Db, into, sql, type Tx } from "../../database/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 import { maybe, Timestamp } from "../../platform/schema.ts";
-import { FoundTrigger, type PausedReason, TriggerRow } from "../trigger.ts";
+import { type FoundTrigger, type PausedReason, pausedByArchival, TriggerRow } from "../trigger.ts";
+import { findTrigger } from "./lookup.ts";
 
-/** What of a trigger a request sets; what is left out stays. */
+/** Fields that a request sets. */
 export type TriggerFields = Partial<
   Pick<TriggerRow, "name" | "cron" | "time_zone" | "overlap" | "catch_up_seconds" | "input">
 >;
 
 export interface TriggerChange {
   id: string;
-  /** null: of whichever account. */
+  /** null matches any account. */
   account_id: string | null;
   fields: TriggerFields;
-  /** `paused`: and why, which an earlier reason outlives; null: as it is. */
-  turn: { to: "active" } | { to: "paused"; reason: PausedReason } | null;
-  /** For whom its runs act if this resumes it, or changes what it asks; null: for whom they did. */
+  /** A paused trigger keeps its earlier reason; null keeps the status. */
+  transition: { to: "active" } | { to: "paused"; reason: PausedReason } | null;
+  /** Key of its runs after a resume or another message; null keeps the present key. */
   key_id: string | null;
-  /** By what it was judged; another schedule by now, and it is judged anew. */
+  /** The schedule from which `next_fire_at` was computed. */
   seen: Pick<TriggerRow, "cron" | "time_zone">;
-  /** The next instant of the schedule that it has after this; null: there is none. */
+  /** Next instant of the schedule after this change. */
   next_fire_at: number | null;
   now: number;
 }
@@ -30,33 +31,25 @@ export interface TriggerChange {
 export interface SecretChange {
   id: string;
   account_id: string;
-  /** The secret that this one takes the place of. */
+  /** Number of the secret that is replaced. */
   seen_number: number;
   sealed: SealedSecret;
-  /** Until when the one before holds beside it; null: it does not. */
+  /** End of the previous secret; null ends it at once. */
   previous_secret_expires_at: number | null;
-  /** Whoever is shown the secret. */
+  /** The key that is shown the secret. */
   key_id: string;
 }
 
 const Agent = Type.Object({
   account_id: Type.String(),
-  archived_at: maybe(Timestamp("null: it is active.")),
+  archived_at: maybe(Timestamp("Set for an archived agent.")),
 });
+const AgentId = Type.Object({ agent_id: Type.String() });
 const Thread = Type.Object({ account_id: Type.String(), agent_id: Type.String() });
 const Name = Type.Object({ name: Type.String() });
 const Count = Type.Object({ count: Type.Integer() });
 
-/** A part: of whichever account; undefined: there is none of this id. */
-export function findTrigger(db: Db, id: string): Promise<FoundTrigger | undefined> {
-  return db.one(
-    FoundTrigger,
-    sql`SELECT triggers.*, agents.archived_at AS agent_archived_at
-        FROM triggers JOIN agents ON agents.id = triggers.agent_id WHERE triggers.id = ${id}`,
-  );
-}
-
-/** The trigger with its secret, of at most so many of its account. */
+/** Creates a trigger with its secret, within the account's limit. */
 export async function create(
   tx: Tx,
   row: TriggerRow,
@@ -69,30 +62,36 @@ export async function create(
   const made = await tx.run(
     sql`INSERT INTO triggers ${into(TriggerRow, row)} ON CONFLICT (account_id, name) DO NOTHING`,
   );
-  if (made === 0) throw refuseName(row.name);
+  if (made === 0) throw nameTaken(row.name);
   if (secret) await putSecret(tx, secret);
-  tellDue(tx, row);
+  announceDue(tx, row);
   return { ...row, agent_archived_at: null };
 }
 
-/** As it is afterwards; null: judge it anew; undefined: there is no such trigger. */
-export async function change(
-  tx: Tx,
-  given: TriggerChange,
-): Promise<FoundTrigger | null | undefined> {
-  const { id, account_id, seen, now } = given;
+/** `stale`: the schedule or the secret was changed meanwhile, so the caller tries again. */
+export type ChangeResult =
+  | { kind: "ok"; trigger: FoundTrigger }
+  | { kind: "stale" }
+  | { kind: "not_found" };
+
+export async function change(tx: Tx, request: TriggerChange): Promise<ChangeResult> {
+  const { id, account_id, seen, now } = request;
   const found = await findTrigger(tx, id);
-  if (!found || (account_id !== null && found.account_id !== account_id)) return undefined;
-  if (found.cron !== seen.cron || found.time_zone !== seen.time_zone) return null;
+  if (!found || (account_id !== null && found.account_id !== account_id)) {
+    return { kind: "not_found" };
+  }
+  if (found.cron !== seen.cron || found.time_zone !== seen.time_zone) return { kind: "stale" };
   // agents.states.p12: its runs would be refused at once.
-  if (given.turn?.to === "active" && found.agent_archived_at !== null) {
+  if (request.transition?.to === "active" && found.agent_archived_at !== null) {
     throw apiError("agent_archived");
   }
-  const wanted = applyChange(found, given);
-  // What stays as it is was not updated either.
-  if (Bun.deepEquals(wanted, found)) return found;
+  const wanted = applyChange(found, request);
+  // Without a change `updated_at` stays, too.
+  if (Bun.deepEquals(wanted, found)) return { kind: "ok", trigger: found };
   const { name, input, paused_reason } = wanted;
-  if (name !== found.name && (await isTaken(tx, found.account_id, name))) throw refuseName(name);
+  if (name !== found.name && (await isTaken(tx, found.account_id, name))) {
+    throw nameTaken(name);
+  }
   await tx.run(
     sql`UPDATE triggers SET name = ${name}, cron = ${wanted.cron},
           time_zone = ${wanted.time_zone}, overlap = ${wanted.overlap},
@@ -101,41 +100,37 @@ export async function change(
           key_id = ${wanted.key_id}, next_fire_at = ${wanted.next_fire_at}, updated_at = ${now}
         WHERE id = ${id}`,
   );
-  if (wanted.next_fire_at !== found.next_fire_at) tellDue(tx, wanted);
-  return { ...wanted, updated_at: now };
+  if (wanted.next_fire_at !== found.next_fire_at) announceDue(tx, wanted);
+  return { kind: "ok", trigger: { ...wanted, updated_at: now } };
 }
 
-function applyChange(found: FoundTrigger, given: TriggerChange): FoundTrigger {
-  const { fields, turn, key_id, next_fire_at } = given;
-  const isResumed = turn?.to === "active" && found.status === "paused";
+function applyChange(found: FoundTrigger, request: TriggerChange): FoundTrigger {
+  const { fields, transition, key_id, next_fire_at } = request;
+  const isResumed = transition?.to === "active" && found.status === "paused";
   const wanted = { ...found, ...fields };
-  // Nobody lets runs that act for another key do what that one never asked for.
-  if (key_id !== null && (isResumed || asksElse(found, wanted))) wanted.key_id = key_id;
+  // A key cannot have another key's runs do what that key never asked for.
+  if (key_id !== null && (isResumed || changesMessage(found, wanted))) wanted.key_id = key_id;
   if (isResumed) return { ...wanted, status: "active", paused_reason: null, next_fire_at };
-  if (turn?.to === "paused" && found.status === "active") {
-    return { ...wanted, status: "paused", paused_reason: turn.reason, next_fire_at: null };
+  if (transition?.to === "paused" && found.status === "active") {
+    return { ...wanted, status: "paused", paused_reason: transition.reason, next_fire_at: null };
   }
   const isTimed = wanted.cron !== found.cron || wanted.time_zone !== found.time_zone;
   return isTimed && found.status === "active" ? { ...wanted, next_fire_at } : wanted;
 }
 
-/** Without words of its own a trigger asks by its name. */
-function asksElse(found: TriggerRow, wanted: TriggerRow): boolean {
+/** A trigger without input asks by its name. */
+function changesMessage(found: TriggerRow, wanted: TriggerRow): boolean {
   const isNamed = wanted.input === null && wanted.name !== found.name;
   return isNamed || !Bun.deepEquals(wanted.input, found.input);
 }
 
-/**
- * Another secret in the place of the one before; its runs act for whoever is shown it. null: it
- * was somebody else's turn, so that another one holds beside it; undefined: there is no such
- * trigger.
- */
+/** Replaces the secret; runs then act for the key that is shown it. */
 export async function rotate(
   tx: Tx,
   { id, account_id, seen_number, sealed, previous_secret_expires_at, key_id }: SecretChange,
-): Promise<FoundTrigger | null | undefined> {
+): Promise<ChangeResult> {
   const found = await findTrigger(tx, id);
-  if (found?.account_id !== account_id) return undefined;
+  if (found?.account_id !== account_id) return { kind: "not_found" };
   const { set_at: updated_at } = sealed;
   const secret_number = seen_number + 1;
   const rotated = await tx.run(
@@ -144,13 +139,14 @@ export async function rotate(
           key_id = ${key_id}, secret_key_id = ${key_id}
         WHERE id = ${id} AND secret_number = ${seen_number}`,
   );
-  if (rotated === 0) return null;
+  if (rotated === 0) return { kind: "stale" };
   await putSecret(tx, sealed);
-  const bound = { key_id, secret_key_id: key_id };
-  return { ...found, ...bound, secret_number, previous_secret_expires_at, updated_at };
+  const keys = { key_id, secret_key_id: key_id };
+  const trigger = { ...found, ...keys, secret_number, previous_secret_expires_at, updated_at };
+  return { kind: "ok", trigger };
 }
 
-/** It and its secret; its fires stay as long as any. False: there is no such trigger. */
+/** Deletes a trigger and its secret, not its fires; false for an unknown trigger. */
 export async function remove(tx: Tx, id: string, account_id: string): Promise<boolean> {
   const removed = await tx.run(
     sql`DELETE FROM triggers WHERE id = ${id} AND account_id = ${account_id}`,
@@ -160,21 +156,45 @@ export async function remove(tx: Tx, id: string, account_id: string): Promise<bo
   return true;
 }
 
+/** Lists archived agents with active triggers. */
+export async function listArchived(db: Db): Promise<string[]> {
+  const rows = await db.all(
+    AgentId,
+    sql`SELECT DISTINCT triggers.agent_id AS agent_id
+        FROM triggers JOIN agents ON agents.id = triggers.agent_id
+        WHERE triggers.status = 'active' AND agents.status = 'archived'`,
+  );
+  return rows.map(({ agent_id }) => agent_id);
+}
+
+/** Pauses the triggers of an archived agent; restoring the agent does not resume them. */
+export async function pauseArchived(tx: Tx, agent_id: string, now: number): Promise<number> {
+  const agent = await findAgent(tx, agent_id);
+  if (!agent || agent.archived_at === null) return 0;
+  const reason = pausedByArchival(agent.archived_at);
+  return tx.run(
+    sql`UPDATE triggers SET status = 'paused', paused_reason = ${JSON.stringify(reason)},
+          next_fire_at = ${null}, updated_at = ${now}
+        WHERE agent_id = ${agent_id} AND status = 'active'`,
+  );
+}
+
 function writeJson(value: PausedReason | TriggerRow["input"]): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** Who waits for the next instant has another one to wait for. */
-function tellDue(tx: Tx, { id, next_fire_at }: TriggerRow): void {
+/** Wakes the schedulers. */
+function announceDue(tx: Tx, { id, next_fire_at }: TriggerRow): void {
   if (next_fire_at !== null) tx.tell("triggers.due", id);
+}
+
+function findAgent(tx: Tx, id: string) {
+  return tx.one(Agent, sql`SELECT account_id, archived_at FROM agents WHERE id = ${id}`);
 }
 
 async function requireAgent(tx: Tx, { agent_id, account_id }: TriggerRow): Promise<void> {
   const param = "agent_id";
-  const agent = await tx.one(
-    Agent,
-    sql`SELECT account_id, archived_at FROM agents WHERE id = ${agent_id}`,
-  );
+  const agent = await findAgent(tx, agent_id);
   // agents.errors.agent_not_found, agents.authentication.6
   if (agent?.account_id !== account_id) throw apiError("agent_not_found", { param });
   if (agent.archived_at !== null) throw apiError("agent_archived", { param });
@@ -216,7 +236,7 @@ async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolea
 }
 
 /** agents.errors.name_taken, agents.resources.trigger */
-function refuseName(name: string): ApiError {
+function nameTaken(name: string): ApiError {
   const message = `A trigger of the name ${JSON.stringify(name.slice(0, 64))} exists.`;
   return apiError("name_taken", { param: "name", message });
 }

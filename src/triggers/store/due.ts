@@ -1,24 +1,24 @@
-// What is due by its schedule, when the next one is, and schedules that are put right.
+// Triggers in the order of their next fire: what is due, what comes next, and corrections.
 import { Type } from "@sinclair/typebox";
 import { type Db, sql, type Tx } from "../../database/index.ts";
 import { TriggerRow } from "../trigger.ts";
 
-/** How many of an account's triggers may fire now. */
-export interface DueTurn {
-  account_id: string;
-  triggers_max: number;
+/** Maximum triggers of an account that are read. */
+export interface DueLimit {
+  accountId: string;
+  limit: number;
 }
 
-/** A place in the order in which triggers are due. */
+/** Position in the order of next fires. */
 export interface DuePosition {
   next_fire_at: number;
   id: string;
 }
 
-/** Another instant to go on with; `to` null: it never fires again. */
+/** A corrected next fire; `to` is null when none follows. */
 export interface Realignment {
   trigger_id: string;
-  /** What it was when this was reckoned: another one by now stays. */
+  /** The value that was read; another value by now stays. */
   from: number;
   to: number | null;
 }
@@ -26,7 +26,7 @@ export interface Realignment {
 const DueAccount = Type.Object({ account_id: Type.String(), first_at: Type.Integer() });
 const Next = Type.Object({ next_fire_at: Type.Integer() });
 
-/** Accounts that have something due, those that wait longest first. */
+/** Lists accounts with due triggers, longest waiting first. */
 export async function listDueAccounts(db: Db, now: number): Promise<string[]> {
   const rows = await db.all(
     DueAccount,
@@ -36,25 +36,25 @@ export async function listDueAccounts(db: Db, now: number): Promise<string[]> {
   return rows.map(({ account_id }) => account_id);
 }
 
-/** Of each account as many as its turn allows, those that wait longest first. */
+/** Lists due triggers up to each account's limit, longest waiting first. */
 export async function listDue(
   db: Db,
   now: number,
-  turns: readonly DueTurn[],
+  limits: readonly DueLimit[],
 ): Promise<TriggerRow[]> {
   const found: TriggerRow[] = [];
-  for (const { account_id, triggers_max } of turns) {
+  for (const { accountId, limit } of limits) {
     const rows = await db.all(
       TriggerRow,
-      sql`SELECT * FROM triggers WHERE account_id = ${account_id} AND next_fire_at <= ${now}
-          ORDER BY next_fire_at, id LIMIT ${triggers_max}`,
+      sql`SELECT * FROM triggers WHERE account_id = ${accountId} AND next_fire_at <= ${now}
+          ORDER BY next_fire_at, id LIMIT ${limit}`,
     );
     found.push(...rows);
   }
   return found;
 }
 
-/** The first instant after this one at which a trigger is due; undefined: there is none. */
+/** Finds the first next fire after this instant. */
 export async function findNextDue(db: Db, after: number): Promise<number | undefined> {
   const next = await db.one(
     Next,
@@ -64,7 +64,7 @@ export async function findNextDue(db: Db, after: number): Promise<number | undef
   return next?.next_fire_at;
 }
 
-/** A page of triggers with an instant to come, in the order in which they are due. */
+/** Lists a page of triggers with a next fire, in its order. */
 export function listTimed(db: Db, after: DuePosition, limit: number): Promise<TriggerRow[]> {
   const { next_fire_at, id } = after;
   return db.all(
@@ -75,7 +75,7 @@ export function listTimed(db: Db, after: DuePosition, limit: number): Promise<Tr
   );
 }
 
-/** Each by itself goes on with another instant; how many did. */
+/** Corrects next fires one by one; resolves to the number of changed triggers. */
 export async function realign(tx: Tx, changes: readonly Realignment[]): Promise<number> {
   let changed = 0;
   for (const { trigger_id, from, to } of changes) {

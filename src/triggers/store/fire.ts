@@ -1,5 +1,4 @@
-// One fire of a trigger, whatever its source: its row, its run, the event, and what comes next, all
-// in one transaction.
+// Writes one fire of a trigger in one transaction: its row, its run, its event and the next fire.
 import { Type } from "@sinclair/typebox";
 import { type Admission, start } from "../../agents/runs/store/admission.ts";
 import { hasLiveRun } from "../../agents/runs/store/live-runs.ts";
@@ -9,149 +8,182 @@ import { ApiError } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
 import { Fire, type FireOutcome, FireRow, type FireSource } from "../fire.ts";
 import { type PausedReason, TriggerName, TriggerRow } from "../trigger.ts";
-import { findRequested } from "./hook.ts";
+import { findRequested } from "./lookup.ts";
 
-/** An instant of a schedule that is due, and the one that the schedule goes on with. */
+/** A due instant of a schedule. */
 export interface DueInstant {
-  /** What the trigger's `next_fire_at` was when this was reckoned, */
-  due_at: number;
-  /** and by what: another schedule by now goes on with other instants. */
+  /** The trigger's `next_fire_at` when this was computed. */
+  dueAt: number;
+  /** The schedule by which it was computed. */
   seen: Pick<TriggerRow, "cron" | "time_zone">;
-  scheduled_at: number;
-  /** Instants from `due_at` on that passed before it; of a missed one, it is among them. */
-  missed_count: number;
-  /** It is too late for it. */
-  is_missed: boolean;
-  /** null: it never fires again. */
-  next_fire_at: number | null;
+  scheduledAt: number;
+  /** Instants from `dueAt` on without a fire, including this one when it is missed. */
+  missedCount: number;
+  /** It is too late to fire. */
+  isMissed: boolean;
+  /** The schedule's next instant; null when none follows. */
+  nextFireAt: number | null;
 }
 
-/** A run that may start, or why none does, as far as that is known before the transaction. */
+/** A run that may start, or the reason against it as known before the transaction. */
 export type PreparedFire =
   | { ok: true; admission: Admission }
   | {
       ok: false;
       outcome: "held" | "refused" | "failed" | "limited" | "missed";
       error: Fire["error"];
-      /** null: the trigger goes on. */
+      /** Pauses the trigger unless null. */
       pause: PausedReason | null;
     };
 
 export interface FireInput {
   trigger_id: string;
-  /** What of the trigger the run was prepared by: another by now, and it is prepared anew. */
-  judged: Pick<TriggerRow, "key_id" | "input" | "thread_id" | "name">;
+  /** The fields by which the run was prepared; after a change it is prepared again. */
+  preparedFor: Pick<TriggerRow, "key_id" | "input" | "thread_id" | "name">;
   source: FireSource;
-  /** Of source cron, else null. */
+  /** Set for source cron. */
   instant: DueInstant | null;
-  /** The sender's own word for its request. */
+  /** The sender's id of its request; set for source webhook. */
   webhook_id: string | null;
   fired_by_key_id: string | null;
   prepared: PreparedFire;
-  /** Ids that nobody has used. */
   fire_id: string;
   event_id: string;
   now: number;
 }
 
 /**
- * `fired`: as it is stored now · `known`: the same request had its fire before · `paused`, `gone`:
- * nothing was written, `gone` also where the schedule has moved on · `changed`: prepare it anew.
+ * `fired`: written · `known`: the same request fired before · `paused`, `gone`: nothing is written,
+ * since trigger or instant no longer hold · `changed`: has to be prepared again.
  */
 export type Fired =
-  | { kind: "fired"; fire: FireRow /** Seconds; null: nobody knows. */; retry_after: string | null }
+  | {
+      kind: "fired";
+      fire: FireRow /** In seconds, where it is known. */;
+      retry_after: string | null;
+    }
   | { kind: "known"; fire: FireRow }
   | { kind: "paused" | "gone" }
   | { kind: "changed" };
 
-const Id = Type.Object({ id: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
-
-/** agents.does.trigger: every fire is recorded with its outcome. */
-export async function fire(tx: Tx, firing: FireInput): Promise<Fired> {
-  const { trigger_id, webhook_id, instant } = firing;
-  const trigger = await tx.one(TriggerRow, sql`SELECT * FROM triggers WHERE id = ${trigger_id}`);
-  if (!trigger) return { kind: "gone" };
-  const before = webhook_id === null ? undefined : await findRequested(tx, trigger_id, webhook_id);
-  // agents.endpoints.triggers.p6: only what started a run, or had one before it, uses the id up.
-  if (before && usesUp(before.outcome)) return { kind: "known", fire: before };
-  // agents.states.p12, agents.errors.trigger_paused
-  if (trigger.status !== "active") return { kind: "paused" };
-  if (instant && !isReckoned(trigger, instant)) return { kind: "gone" };
-  if (instant && (await hasFired(tx, trigger_id, instant))) {
-    // A clock that went back comes by the same instants again.
-    await setNext(tx, trigger_id, instant.next_fire_at);
-    return { kind: "gone" };
-  }
-  if (!isJudged(trigger, firing)) return { kind: "changed" };
-  const end = await startRun(tx, trigger, firing, before?.id ?? firing.fire_id);
-  const row = await keepFire(tx, firing, before, end);
-  const { now, prepared } = firing;
-  const next = instant ? instant.next_fire_at : trigger.next_fire_at;
-  // The same once more of a request that comes again is recorded nowhere.
-  if (row !== before) {
-    await tx.run(
-      sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${next}
-          WHERE id = ${trigger_id}`,
-    );
-    await tellFired(tx, trigger, row, firing);
-  }
-  if (!prepared.ok && prepared.pause) await pauseTrigger(tx, trigger_id, prepared.pause, now);
-  return { kind: "fired", fire: row, retry_after: end.retry_after };
-}
-
-/** What started a run, or had one before it: the same request starts no more. */
-export const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
-
-async function hasFired(
-  tx: Tx,
-  trigger_id: string,
-  { scheduled_at }: DueInstant,
-): Promise<boolean> {
-  const found = await tx.one(
-    Id,
-    sql`SELECT id FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduled_at}`,
-  );
-  return found !== undefined;
-}
-
-function isReckoned(trigger: TriggerRow, { due_at, seen }: DueInstant): boolean {
-  const { next_fire_at, cron, time_zone } = trigger;
-  return next_fire_at === due_at && cron === seen.cron && time_zone === seen.time_zone;
-}
-
-/** Behind a clock that went back some of the instants have had their fire. */
-async function countMissed(tx: Tx, trigger_id: string, instant: DueInstant): Promise<number> {
-  const { due_at, scheduled_at, missed_count } = instant;
-  if (missed_count === 0) return 0;
-  const fired = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM fires WHERE trigger_id = ${trigger_id}
-          AND scheduled_at >= ${due_at} AND scheduled_at < ${scheduled_at}`,
-  );
-  return Math.max(missed_count - fired!.count, 0);
-}
-
-function isJudged(trigger: TriggerRow, { judged, prepared }: FireInput): boolean {
-  const { key_id, input, thread_id, name } = trigger;
-  // Who resumed it with another key has mended what an ended one was refused for.
-  if (!prepared.ok) return key_id === judged.key_id;
-  return Bun.deepEquals({ key_id, input, thread_id, name }, judged);
-}
-
-interface End {
+interface StartResult {
   outcome: FireOutcome;
   run_id: string | null;
   error: Fire["error"];
   retry_after: string | null;
 }
 
+const Id = Type.Object({ id: Type.String() });
+const Count = Type.Object({ count: Type.Integer() });
+const LIMIT_CODES = [
+  "active_runs_limit",
+  "daily_runs_limit",
+  "storage_limit_reached",
+  // The disk is nearly full.
+  "service_unavailable",
+];
+
+/** agents.does.trigger: every fire is recorded with its outcome. */
+export async function fire(tx: Tx, input: FireInput): Promise<Fired> {
+  const { trigger_id, webhook_id, instant, prepared, now } = input;
+  const trigger = await tx.one(TriggerRow, sql`SELECT * FROM triggers WHERE id = ${trigger_id}`);
+  if (!trigger) return { kind: "gone" };
+  const before = webhook_id === null ? undefined : await findRequested(tx, trigger_id, webhook_id);
+  // agents.endpoints.triggers.p6
+  if (before && usesUp(before.outcome)) return { kind: "known", fire: before };
+  // agents.states.p12, agents.errors.trigger_paused
+  if (trigger.status !== "active") return { kind: "paused" };
+  if (instant && !isStillDue(trigger, instant)) return { kind: "gone" };
+  if (instant && (await hasFired(tx, trigger_id, instant))) {
+    // After the clock went back, the same instants come due again.
+    await tx.run(
+      sql`UPDATE triggers SET next_fire_at = ${instant.nextFireAt} WHERE id = ${trigger_id}`,
+    );
+    return { kind: "gone" };
+  }
+  if (!isPrepared(trigger, input)) return { kind: "changed" };
+  const started = await startRun(tx, trigger, prepared, before?.id ?? input.fire_id);
+  const row = await writeFire(tx, input, before, started);
+  // A repeated request with the same result changes nothing.
+  if (row !== before) {
+    const next = instant ? instant.nextFireAt : trigger.next_fire_at;
+    await tx.run(
+      sql`UPDATE triggers SET last_fire_at = ${now}, next_fire_at = ${next}
+          WHERE id = ${trigger_id}`,
+    );
+    // agents.events.webhook.4
+    await recordEvents(tx, {
+      id: input.event_id,
+      account_id: trigger.account_id,
+      type: "trigger.fired",
+      at: now,
+      data: { trigger: show(TriggerName, trigger), fire: show(Fire, row) },
+    });
+  }
+  if (!prepared.ok && prepared.pause) {
+    // agents.states.p12
+    const reason = JSON.stringify(prepared.pause);
+    await tx.run(
+      sql`UPDATE triggers SET status = 'paused', paused_reason = ${reason},
+            next_fire_at = ${null}, updated_at = ${now}
+          WHERE id = ${trigger_id}`,
+    );
+  }
+  return { kind: "fired", fire: row, retry_after: started.retry_after };
+}
+
+/** The outcome uses the request's id up: the same request starts no further run. */
+export const usesUp = (outcome: FireOutcome) => outcome === "started" || outcome === "skipped";
+
+/** The error may be gone at a later fire. */
+export const isLimit = (code: string) => LIMIT_CODES.includes(code);
+
+/** Deletes up to `limit` fires that ended before `until`, also of deleted triggers. */
+export function sweepFires(tx: Tx, until: number, limit: number): Promise<number> {
+  return tx.run(
+    sql`DELETE FROM fires WHERE id IN
+          (SELECT id FROM fires WHERE ended_at < ${until} ORDER BY ended_at LIMIT ${limit})`,
+  );
+}
+
+async function hasFired(tx: Tx, trigger_id: string, { scheduledAt }: DueInstant): Promise<boolean> {
+  const found = await tx.one(
+    Id,
+    sql`SELECT id FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduledAt}`,
+  );
+  return found !== undefined;
+}
+
+function isStillDue(trigger: TriggerRow, { dueAt, seen }: DueInstant): boolean {
+  const { next_fire_at, cron, time_zone } = trigger;
+  return next_fire_at === dueAt && cron === seen.cron && time_zone === seen.time_zone;
+}
+
+function isPrepared(trigger: TriggerRow, { preparedFor, prepared }: FireInput): boolean {
+  const { key_id, input, thread_id, name } = trigger;
+  // Another key may be allowed what the one before was not.
+  if (!prepared.ok) return key_id === preparedFor.key_id;
+  return Bun.deepEquals({ key_id, input, thread_id, name }, preparedFor);
+}
+
+/** Leaves out instants that fired before the clock went back. */
+async function countMissed(tx: Tx, trigger_id: string, instant: DueInstant): Promise<number> {
+  const { dueAt, scheduledAt, missedCount } = instant;
+  if (missedCount === 0) return 0;
+  const fired = await tx.one(
+    Count,
+    sql`SELECT COUNT(*) AS count FROM fires WHERE trigger_id = ${trigger_id}
+          AND scheduled_at >= ${dueAt} AND scheduled_at < ${scheduledAt}`,
+  );
+  return Math.max(missedCount - fired!.count, 0);
+}
+
 async function startRun(
   tx: Tx,
   { id, overlap }: TriggerRow,
-  { prepared }: FireInput,
+  prepared: PreparedFire,
   fire_id: string,
-): Promise<End> {
+): Promise<StartResult> {
   const none = { run_id: null, retry_after: null };
   if (!prepared.ok) return { ...none, outcome: prepared.outcome, error: prepared.error };
   if (overlap === "skip" && (await hasLiveRun(tx, id))) {
@@ -162,43 +194,47 @@ async function startRun(
   try {
     const { run } = await start(tx, { ...admission, run: { ...admission.run, fire_id } });
     return { outcome: "started", run_id: run.id, error: null, retry_after: null };
-  } catch (failure) {
-    // It has written nothing.
-    if (!(failure instanceof ApiError)) throw failure;
-    const { code, message, say } = failure;
+  } catch (error) {
+    // An ApiError is thrown before anything is written.
+    if (!(error instanceof ApiError)) throw error;
+    const { code, message, say } = error;
     const retry_after = say.headers?.["retry-after"] ?? null;
-    const outcome = judgeRefusal(code, overlap);
-    return { outcome, run_id: null, error: { code, message }, retry_after };
+    return {
+      outcome: classify(code, overlap),
+      run_id: null,
+      error: { code, message },
+      retry_after,
+    };
   }
 }
 
-function judgeRefusal(code: string, overlap: TriggerRow["overlap"]): FireOutcome {
+function classify(code: string, overlap: TriggerRow["overlap"]): FireOutcome {
   if (code === "thread_busy") return overlap === "skip" ? "skipped" : "limited";
   return isLimit(code) ? "limited" : "failed";
 }
 
-const LIMITS = [
-  ...["active_runs_limit", "daily_runs_limit", "storage_limit_reached"],
-  // The disk is nearly full.
-  "service_unavailable",
-];
-/** What refuses a run now may allow a later one. */
-export const isLimit = (code: string) => LIMITS.includes(code);
-
-/** The same row as before where nothing has changed: a sender may try as often as it likes. */
-async function keepFire(
+/** Returns `before` itself when nothing changed, since a sender may repeat its request at will. */
+async function writeFire(
   tx: Tx,
-  firing: FireInput,
+  input: FireInput,
   before: FireRow | undefined,
-  { outcome, run_id, error }: End,
+  { outcome, run_id, error }: StartResult,
 ): Promise<FireRow> {
-  const { fire_id, trigger_id, source, instant, webhook_id, fired_by_key_id, now } = firing;
+  const { trigger_id, source, instant, webhook_id, fired_by_key_id, now } = input;
   if (!before) {
     const row: FireRow = {
-      ...{ id: fire_id, trigger_id, source, outcome, run_id, webhook_id, error, fired_by_key_id },
-      scheduled_at: instant?.scheduled_at ?? null,
+      id: input.fire_id,
+      trigger_id,
+      source,
+      outcome,
+      run_id,
+      webhook_id,
+      error,
+      fired_by_key_id,
+      scheduled_at: instant?.scheduledAt ?? null,
       missed_count: instant ? await countMissed(tx, trigger_id, instant) : 0,
-      ...{ created_at: now, ended_at: now },
+      created_at: now,
+      ended_at: now,
     };
     await tx.run(sql`INSERT INTO fires ${into(FireRow, row)}`);
     return row;
@@ -210,34 +246,4 @@ async function keepFire(
         WHERE id = ${before.id}`,
   );
   return { ...before, outcome, run_id, error, ended_at: now };
-}
-
-/** agents.events.webhook.4 */
-function tellFired(
-  tx: Tx,
-  trigger: TriggerRow,
-  row: FireRow,
-  { event_id, now }: FireInput,
-): Promise<void> {
-  const data = { trigger: show(TriggerName, trigger), fire: show(Fire, row) };
-  const { account_id } = trigger;
-  return recordEvents(tx, { id: event_id, account_id, type: "trigger.fired", at: now, data });
-}
-
-function setNext(tx: Tx, trigger_id: string, next_fire_at: number | null): Promise<number> {
-  return tx.run(sql`UPDATE triggers SET next_fire_at = ${next_fire_at} WHERE id = ${trigger_id}`);
-}
-
-/** A part, agents.states.p12: nothing fires it until somebody resumes it. */
-async function pauseTrigger(
-  tx: Tx,
-  trigger_id: string,
-  reason: PausedReason,
-  now: number,
-): Promise<void> {
-  await tx.run(
-    sql`UPDATE triggers SET status = 'paused', paused_reason = ${JSON.stringify(reason)},
-          next_fire_at = ${null}, updated_at = ${now}
-        WHERE id = ${trigger_id}`,
-  );
 }

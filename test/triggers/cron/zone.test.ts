@@ -1,6 +1,10 @@
 // Holds time zones to the names that the runtime knows, and their stretches to its clocks.
 import { expect, test } from "bun:test";
-import { stretchAt, ZONE_CHARACTERS_MAX, zoneFault } from "../../../src/triggers/cron/zone.ts";
+import {
+  stretchAt,
+  ZONE_CHARACTERS_MAX,
+  zoneFault,
+} from "../../../src/triggers/cron/occurrences.ts";
 import { at } from "./use.ts";
 
 test.each([
@@ -29,19 +33,19 @@ test.each([
 });
 
 test("a stretch begins with the change and ends before the next one", () => {
-  const start_ms = at("2025-03-09T07:00Z");
+  const startMs = at("2025-03-09T07:00Z");
   const endMs = at("2025-11-02T06:00Z");
-  const summer = { start_ms, endMs, offsetMs: -4 * 3_600_000, offsetBeforeMs: -5 * 3_600_000 };
-  expect(stretchAt("America/New_York", start_ms)).toEqual(summer);
-  expect(stretchAt("America/New_York", start_ms + 1)).toEqual(summer);
+  const summer = { startMs, endMs, offsetMs: -4 * 3_600_000, offsetBeforeMs: -5 * 3_600_000 };
+  expect(stretchAt("America/New_York", startMs)).toEqual(summer);
+  expect(stretchAt("America/New_York", startMs + 1)).toEqual(summer);
   expect(stretchAt("America/New_York", endMs - 1)).toEqual(summer);
-  expect(stretchAt("America/New_York", endMs).start_ms).toBe(endMs);
-  expect(stretchAt("America/New_York", start_ms - 1).endMs).toBe(start_ms);
+  expect(stretchAt("America/New_York", endMs).startMs).toBe(endMs);
+  expect(stretchAt("America/New_York", startMs - 1).endMs).toBe(startMs);
 });
 
 test("a zone whose clocks are not changed any more is one stretch", () => {
   const zero = { offsetMs: 0, offsetBeforeMs: 0 };
-  expect(stretchAt("UTC", 0)).toEqual({ start_ms: -Infinity, endMs: Infinity, ...zero });
+  expect(stretchAt("UTC", 0)).toEqual({ startMs: -Infinity, endMs: Infinity, ...zero });
   expect(stretchAt("Asia/Riyadh", at("2025-06-01T00:00Z"))).toMatchObject({
     endMs: Infinity,
     offsetMs: 3 * 3_600_000,

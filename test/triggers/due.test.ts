@@ -1,6 +1,6 @@
 // When a trigger fires next, and which fires to come are shown.
 import { expect, test } from "bun:test";
-import { findNext, listUpcoming } from "../../src/triggers/next-fire.ts";
+import { findNext, listUpcoming } from "../../src/triggers/due.ts";
 
 const at = (text: string) => Date.parse(text);
 const DAILY = { cron: "30 9 * * *", time_zone: "Asia/Riyadh" };

@@ -1,0 +1,126 @@
+// Reads of triggers and their fires: single ones, pages, and what a signed request needs to know.
+import { type Static, Type } from "@sinclair/typebox";
+import { notHeld } from "../../access/holds/store.ts";
+import { type Db, none, sql } from "../../database/index.ts";
+import { NO_ID } from "../../platform/ids.ts";
+import { Row } from "../../platform/schema.ts";
+import { type FireOutcome, FireRow } from "../fire.ts";
+import { FoundTrigger } from "../trigger.ts";
+
+/** The last row of the page before; null for the first page. */
+type After = { at: number; id: string } | null;
+
+export interface TriggerFilter {
+  /** null lists every account. */
+  account_id: string | null;
+  before: After;
+  limit: number;
+}
+
+export interface FireFilter {
+  trigger_id: string;
+  /** null lists every outcome. */
+  outcome: FireOutcome | null;
+  before: After;
+  limit: number;
+}
+
+const Signer = Type.Object({ account_id: Type.String(), kind: Type.String() });
+const Id = Type.Object({ id: Type.String() });
+
+const HookTrigger = Row(FoundTrigger, {
+  /** The operator holds its agent, or all agents of its account. */
+  is_held: Type.Boolean(),
+});
+type HookTrigger = Static<typeof HookTrigger>;
+
+/** Same length as a kind, so that an unknown trigger costs the same. */
+const NO_KIND = "nothing";
+
+/** Built once, since the statement's text is cached. */
+const FREE = notHeld(sql`triggers.agent_id`, sql`triggers.account_id`);
+
+/** Finds a trigger of any account. */
+export function findTrigger(db: Db, id: string): Promise<FoundTrigger | undefined> {
+  return db.one(
+    FoundTrigger,
+    sql`SELECT triggers.*, agents.archived_at AS agent_archived_at
+        FROM triggers JOIN agents ON agents.id = triggers.agent_id WHERE triggers.id = ${id}`,
+  );
+}
+
+/** Newest first. */
+export function listTriggers(
+  db: Db,
+  { account_id, before, limit }: TriggerFilter,
+): Promise<FoundTrigger[]> {
+  const ofAccount = account_id === null ? none : sql`AND triggers.account_id = ${account_id}`;
+  const afterPage =
+    before === null
+      ? none
+      : sql`AND (triggers.created_at, triggers.id) < (${before.at}, ${before.id})`;
+  return db.all(
+    FoundTrigger,
+    sql`SELECT triggers.*, agents.archived_at AS agent_archived_at
+        FROM triggers JOIN agents ON agents.id = triggers.agent_id
+        WHERE triggers.created_at > 0 ${ofAccount} ${afterPage}
+        ORDER BY triggers.created_at DESC, triggers.id DESC LIMIT ${limit}`,
+  );
+}
+
+/** Newest first. */
+export function listFires(
+  db: Db,
+  { trigger_id, outcome, before, limit }: FireFilter,
+): Promise<FireRow[]> {
+  return db.all(
+    FireRow,
+    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id}
+          ${outcome === null ? none : sql`AND outcome = ${outcome}`}
+          ${before === null ? none : sql`AND (created_at, id) < (${before.at}, ${before.id})`}
+        ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+  );
+}
+
+/**
+ * Finds the account whose secret signs requests for a trigger, or null. A row is always read, so
+ * that an unknown trigger costs the same.
+ */
+export async function findSigner(db: Db, id: string): Promise<string | null> {
+  const found = await db.one(
+    Signer,
+    sql`SELECT account_id, kind FROM triggers WHERE id = ${id}
+        UNION ALL SELECT CAST(${NO_ID} AS TEXT), CAST(${NO_KIND} AS TEXT) LIMIT 1`,
+  );
+  const { account_id, kind } = found!;
+  return kind === "webhook" ? account_id : null;
+}
+
+/** Finds a trigger of kind webhook, of any account. */
+export function findHook(db: Db, id: string): Promise<HookTrigger | undefined> {
+  return db.one(
+    HookTrigger,
+    sql`SELECT triggers.*, agents.archived_at AS agent_archived_at,
+          CASE WHEN ${FREE} THEN 0 ELSE 1 END AS is_held
+        FROM triggers JOIN agents ON agents.id = triggers.agent_id
+        WHERE triggers.id = ${id} AND triggers.kind = 'webhook'`,
+  );
+}
+
+/** The operator holds the trigger's agent, or all agents of its account. */
+export async function isHeld(db: Db, id: string): Promise<boolean> {
+  const held = await db.one(Id, sql`SELECT id FROM triggers WHERE id = ${id} AND NOT ${FREE}`);
+  return held !== undefined;
+}
+
+/** Finds the fire of an earlier request with the same `webhook-id`. */
+export function findRequested(
+  db: Db,
+  trigger_id: string,
+  webhook_id: string,
+): Promise<FireRow | undefined> {
+  return db.one(
+    FireRow,
+    sql`SELECT * FROM fires WHERE trigger_id = ${trigger_id} AND webhook_id = ${webhook_id}`,
+  );
+}
