@@ -93,7 +93,7 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
     pages: hostilePages.map(([name, html]) => [name, () => readPage(html)]),
     schemas: hostileSchemas.map(([name, schema]) => [
       name,
-      () => ask(checkSchema(schema, TURN.account)),
+      () => ask(checkSchema(schema as Record<string, unknown>, TURN.account)),
     ]),
     "checks and patterns": hostileChecks.map(([name, parameters, a]) => {
       const text = JSON.stringify({ a });

@@ -3,8 +3,8 @@ import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Compute, ComputeTurn } from "../../compute/index.ts";
 import { ARGUMENTS, UNCOMPUTED } from "./compute-tasks.ts";
+import { findJsonProblem } from "./json-schema/check.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
-import { findHarm } from "./json-schema/soundness.ts";
 
 const TEXT_BYTES_MAX = 256 * 1024;
 const DEPTH_MAX = 64;
@@ -37,7 +37,7 @@ export function createArgumentsCheck(compute: Compute): CheckArguments {
     if (Kind in parameters) return checkArguments(parameters as TSchema, text);
     const value = readObject(text);
     if (typeof value === "string") return { ok: false, faults: [value] };
-    const input = { parameters, text: text.trim() || "{}", faults_max: FAULTS_MAX };
+    const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX };
     const computed = await compute.run(ARGUMENTS, input, turn);
     if (computed.ok) return tell(value, computed.value);
     const { why } = computed;
@@ -83,8 +83,8 @@ function readObject(text: string): Record<string, unknown> | string {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return "The arguments must be a JSON object.";
   }
-  const harm = findHarm(value, { depth_max: DEPTH_MAX, parts_max: PARTS_MAX });
-  if (harm !== null) return `The arguments ${harm}.`;
+  const problem = findJsonProblem(value, { depthMax: DEPTH_MAX, partsMax: PARTS_MAX });
+  if (problem !== null) return `The arguments ${problem}.`;
   return value as Record<string, unknown>;
 }
 

@@ -14,11 +14,11 @@ export const toolComputations = [
     return readPage(input, input);
   }),
   implementTask(SCHEMA, async (parameters) => {
-    const { judgeParameters } = await loadParameters();
-    return judgeParameters(parameters);
+    const { findSchemaProblem } = await loadParameters();
+    return findSchemaProblem(parameters);
   }),
-  implementTask(ARGUMENTS, async ({ parameters, text, faults_max }) => {
+  implementTask(ARGUMENTS, async ({ parameters, text, faultsMax }) => {
     const { findFaults } = await loadParameters();
-    return findFaults(parameters, JSON.parse(text), { bytes: text.length, faults_max });
+    return findFaults(parameters, JSON.parse(text), faultsMax);
   }),
 ];

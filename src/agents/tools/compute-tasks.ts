@@ -15,13 +15,13 @@ export interface PageInput extends PageReply {
 export const PAGE: ComputeTask<PageInput, PageText> = { name: "page", timeoutMs: 5_000 };
 
 /** Gives a sentence about what is wrong with a caller's schema; null: nothing. */
-export const SCHEMA: ComputeTask<unknown, string | null> = { name: "schema", timeoutMs: 5_000 };
+export const SCHEMA: ComputeTask<Parameters, string | null> = { name: "schema", timeoutMs: 5_000 };
 
 export interface ArgumentsInput {
   parameters: Parameters;
   /** JSON that was read before, and is an object. */
   text: string;
-  faults_max: number;
+  faultsMax: number;
 }
 /** Gives the first faults of a call's arguments. */
 export const ARGUMENTS: ComputeTask<ArgumentsInput, string[]> = {

@@ -1,25 +1,71 @@
-// Judges the schemas of tools that callers register, in a Worker.
+// Bounds JSON values of others, and checks callers' schemas in a compute Worker.
 import type { Compute } from "../../../compute/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { SCHEMA, UNCOMPUTED } from "../compute-tasks.ts";
-import { judgeSize } from "./size.ts";
+import type { Parameters } from "./parameters.ts";
 
+const SCHEMA_BYTES_MAX = 32 * 1024;
+/** Each part that can be a schema takes some ten microseconds to compile. */
+const SCHEMA_BOUNDS: JsonBounds = { depthMax: 16, partsMax: 500 };
 const BUSY_RETRY_S = "1";
 
-/** A sentence about what is wrong with a schema; null: nothing. */
-export type CheckSchema = (parameters: object, account: string) => Promise<string | null>;
+/** A problem of the schema as a sentence, or null. */
+export type CheckSchema = (parameters: Parameters, account: string) => Promise<string | null>;
 
 export function createSchemaCheck(compute: Compute): CheckSchema {
   return async (parameters, account) => {
-    const harm = judgeSize(parameters);
-    if (harm !== null) return `\`parameters\` ${harm}.`;
+    const problem = findJsonProblem(parameters, SCHEMA_BOUNDS);
+    if (problem !== null) return `\`parameters\` ${problem}.`;
+    if (Buffer.byteLength(JSON.stringify(parameters)) > SCHEMA_BYTES_MAX) {
+      return `\`parameters\` must be at most ${SCHEMA_BYTES_MAX} bytes of JSON.`;
+    }
     const computed = await compute.run(SCHEMA, parameters, { account });
     if (computed.ok) return computed.value;
-    const says = `Judging \`parameters\` ${UNCOMPUTED[computed.why]}.`;
-    if (computed.why === "timeout") return says;
-    if (computed.why === "failed") throw new Error(says);
-    throw apiError("service_unavailable", {
-      ...{ message: says, headers: { "retry-after": BUSY_RETRY_S } },
-    });
+    const message = `Judging \`parameters\` ${UNCOMPUTED[computed.why]}.`;
+    if (computed.why === "timeout") return message;
+    if (computed.why === "failed") throw new Error(message);
+    const headers = { "retry-after": BUSY_RETRY_S };
+    throw apiError("service_unavailable", { message, headers });
   };
+}
+
+export interface JsonBounds {
+  /** Maximum depth of objects and lists; the value itself is the first. */
+  depthMax: number;
+  /** Maximum number of objects, lists and booleans: whatever can be a schema. */
+  partsMax: number;
+}
+
+/**
+ * Finds what makes a value of JSON.parse unsafe to compare, store or send, as the end of a
+ * sentence. RFC 8785, by which hashes are taken, knows finite numbers and well-formed texts only.
+ */
+export function findJsonProblem(value: unknown, bounds: JsonBounds): string | null {
+  return inspect(value, 1, { ...bounds, parts: 0 });
+}
+
+type Inspection = JsonBounds & { parts: number };
+
+function inspect(value: unknown, depth: number, state: Inspection): string | null {
+  if (typeof value === "string") return inspectText(value);
+  if (typeof value === "number") {
+    return Number.isFinite(value) ? null : "must hold no number beyond 1.8e308";
+  }
+  if (value === null) return null;
+  if (++state.parts > state.partsMax) {
+    return `must hold at most ${state.partsMax} objects and lists`;
+  }
+  if (typeof value !== "object") return null;
+  // Checked before descending, so that no nesting exhausts the stack.
+  if (depth > state.depthMax) return `must not be nested deeper than ${state.depthMax}`;
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  for (const inner of Object.values(value)) {
+    const problem = inspect(inner, depth + 1, state);
+    if (problem !== null) return problem;
+  }
+  return names.map(inspectText).find((problem) => problem !== null) ?? null;
+}
+
+function inspectText(text: string): string | null {
+  return text.isWellFormed() ? null : "must hold no half of a character (a lone surrogate)";
 }

@@ -1,5 +1,5 @@
-// Keywords that we carry out ourselves: patterns without backtracking, data by its canonical text,
-// exact multiples, and lengths that are counted without a copy.
+// Keywords in place of the validator's own: patterns without backtracking, data compared by its
+// canonical text, exact multiples, and lengths that are counted without a copy.
 import { type Browser, entries, value } from "@hyperjump/browser";
 import {
   type Keyword,
@@ -9,42 +9,33 @@ import {
 } from "@hyperjump/json-schema/experimental";
 import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
 import { writeCanonical } from "../../../platform/canonical.ts";
-import { stepInto } from "./fault.ts";
-import { isMultiple } from "./multiple.ts";
-import { openPattern, type Pattern } from "./pattern.ts";
-import { ownId } from "./work.ts";
+import { compilePattern, type Pattern } from "./pattern.ts";
+import { stepInto } from "./schema-error.ts";
 
 type Schema = Browser<SchemaDocument>;
-type Ast = ValidationContext["ast"];
-/** With the names that `unevaluatedProperties` need not look at. */
-type Looking = ValidationContext & { evaluatedProperties?: Set<string> };
+/** With the properties that `unevaluatedProperties` need not check. */
+type Context = ValidationContext & { evaluatedProperties?: Set<string> };
 
-/** One automaton for each pattern of a schema, in however many keywords it stands. */
-const automata = new WeakMap<Ast, Map<string, Pattern>>();
-
-async function openOnce(ast: Ast, text: string, at: string): Promise<Pattern> {
-  const known = automata.get(ast) ?? new Map<string, Pattern>();
-  automata.set(ast, known);
-  const pattern = known.get(text) ?? (await openPattern(text, at));
-  known.set(text, pattern);
-  return pattern;
+/** The id of a keyword that is implemented here. */
+export function ownId(name: string): string {
+  return `urn:wadi:keyword/${name}`;
 }
 
 const pattern: Keyword<Pattern> = {
   id: ownId("pattern"),
-  compile: (schema, ast) => openOnce(ast, value(schema), schema.cursor),
+  compile: (schema) => compilePattern(value(schema), schema.cursor),
   interpret: (pattern, node) => node.type !== "string" || pattern.test(readValue(node)),
 };
 
-/** Each pattern, and the address of what it asks of a property in whose name it is found. */
+/** Each pattern, and the address of the schema for properties whose name it matches. */
 export type Patterned = readonly (readonly [Pattern, string])[];
 
-const patternProperties: Keyword<Patterned, Looking> = {
+const patternProperties: Keyword<Patterned, Context> = {
   id: ownId("patternProperties"),
   async compile(schema, ast) {
     const patterned: [Pattern, string][] = [];
     for await (const [text, inner] of entries(schema)) {
-      const pattern = await openOnce(ast, text, stepInto(schema.cursor, text));
+      const pattern = await compilePattern(text, stepInto(schema.cursor, text));
       patterned.push([pattern, await Validation.compile(inner as Schema, ast, schema)]);
     }
     return patterned;
@@ -63,21 +54,20 @@ const patternProperties: Keyword<Patterned, Looking> = {
   simpleApplicator: true,
 };
 
-/** What the keywords beside `additionalProperties` look at. */
 export interface Additional {
   names: ReadonlySet<string>;
   patterns: readonly Pattern[];
-  /** The address of what is asked of all others. */
+  /** The address of the schema for all other properties. */
   url: string;
 }
 
-const additionalProperties: Keyword<Additional, Looking> = {
+const additionalProperties: Keyword<Additional, Context> = {
   id: ownId("additionalProperties"),
   async compile(schema, ast, parent) {
     const beside = value<Record<string, object>>(parent);
     const patterns: Pattern[] = [];
     for (const text of Object.keys(beside.patternProperties ?? {})) {
-      patterns.push(await openOnce(ast, text, stepInto(parent.cursor, "patternProperties")));
+      patterns.push(await compilePattern(text, stepInto(parent.cursor, "patternProperties")));
     }
     const names = new Set(Object.keys(beside.properties ?? {}));
     return { names, patterns, url: await Validation.compile(schema, ast, parent) };
@@ -117,6 +107,24 @@ const multipleOf: Keyword<number> = {
   interpret: (divisor, node) => node.type !== "number" || isMultiple(readValue(node), divisor),
 };
 
+/** Compares in exact decimals: 19.99 is a multiple of 0.01. The divisor is above zero. */
+function isMultiple(number: number, divisor: number): boolean {
+  if (Number.isSafeInteger(number) && Number.isSafeInteger(divisor)) return number % divisor === 0;
+  const [digits, exponent] = readDecimal(number);
+  const [divisorDigits, divisorExponent] = readDecimal(divisor);
+  const shift = exponent - divisorExponent;
+  return shift >= 0
+    ? (digits * 10n ** BigInt(shift)) % divisorDigits === 0n
+    : digits % (divisorDigits * 10n ** BigInt(-shift)) === 0n;
+}
+
+/** The shortest decimal digits of a number, and the power of ten that they are multiplied by. */
+function readDecimal(number: number): [digits: bigint, exponent: number] {
+  const [mantissa = "", exponent = "0"] = Math.abs(number).toString().split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  return [BigInt(whole + fraction), Number(exponent) - fraction.length];
+}
+
 const minLength: Keyword<number> = {
   id: ownId("minLength"),
   compile: async (schema) => value<number>(schema),
@@ -131,12 +139,12 @@ const maxLength: Keyword<number> = {
 
 function countCodePoints(text: string): number {
   let count = text.length;
-  // A character beyond the first 65,536 is two units, of which the first is a high surrogate.
+  // A high surrogate and its low one are a single character.
   for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count--;
   return count;
 }
 
-/** By name. Each takes the place of the library's own. */
+/** The keywords by name. */
 export const OWN_KEYWORDS: ReadonlyMap<string, Keyword<never>> = new Map(
   Object.entries({
     pattern,

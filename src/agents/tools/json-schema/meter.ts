@@ -1,100 +1,162 @@
-// Counts the work of a check, so that no schema takes for ever, and gathers what it finds wrong.
+// Bounds the work of a check, and collects what it finds at fault.
 import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
-import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
-import { nameOf, weigh, weighPatterns } from "./work.ts";
+import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
+import { type Additional, ownId, type Patterned } from "./keywords.ts";
+import type { Pattern } from "./pattern.ts";
 
-/** Schemas inside one another, or behind one another's references, at one moment of a check. */
+/** Maximum work of a check; a step is about a tenth of a microsecond. */
+const STEPS_MAX = 2_000_000;
+/** Steps of one character in one part of an automaton, when all parts have to be followed. */
+const PATTERN_STEPS = 0.2;
+/** Maximum schemas inside one another, also through references. */
 const DEPTH_MAX = 2_000;
-/**
- * Characters that patterns may look at in a check, each as often as the automaton has parts. An
- * automaton that has to follow all of them at once takes 20 nanoseconds for each.
- */
-const PATTERN_PARTS_MAX = 8_000_000;
-/** Of the faults inside one keyword so many are kept: fewer are told. */
-const FAULTS_KEPT_MAX = 20;
+/** Maximum faults kept of one keyword; fewer are shown. */
+const FAULTS_MAX = 20;
 
-/** What a keyword found wrong at a place of the value. */
+/** A keyword that the value at `node` breaks. */
 export interface Fault {
-  /** `false`: the schema that nothing fits. */
+  /** `false` is the schema that nothing fits. */
   keyword: string;
-  /** What the keyword asks for, as it was compiled. */
-  asked: unknown;
+  /** The keyword's compiled value. */
+  expected: unknown;
   node: JsonNode;
-  /** What the schemas inside the keyword found wrong, each for itself. */
-  inner: Fault[][];
+  /** Faults of each schema inside the keyword. */
+  causes: Fault[][];
 }
 
-/** Thrown out of a check that takes more steps than it may. */
+/** Thrown out of a check that exceeds its work. */
 export class TooMuchWork extends Error {}
 
-/** A plug-in of the validator for one check after another: none of them waits. */
-export interface Meter extends EvaluationPlugin {
-  /** Begins a check that may take so many steps; a step is about a tenth of a microsecond. */
-  begin(steps_max: number): void;
-  /** What the check found wrong. */
-  readonly faults: Fault[];
-}
-
 type Context = ValidationContext & {
-  /** Faults of the schemas that were judged for this keyword, and of the one under way. */
-  inner?: Fault[][];
+  /** Faults of the schemas inside this keyword, and those of the schema under way. */
+  causes?: Fault[][];
   current?: Fault[] | undefined;
   schemaEvaluatedProperties?: Set<string>;
   schemaEvaluatedItems?: Set<number>;
 };
+type Keyword = [id: string, url: string, expected: unknown];
 
-export function createMeter(): Meter {
-  let stepsLeft = 0;
-  let partsLeft = 0;
-  let depth = 0;
-  let last: Context | undefined;
-  const spend = (steps: number) => {
-    stepsLeft -= steps;
-    if (stepsLeft < 0) throw new TooMuchWork();
-  };
-  const add = (context: Context, fault: Fault) => {
-    context.inner ??= [];
-    if (!context.current) {
-      if (context.inner.length === FAULTS_KEPT_MAX) return;
-      context.current = [];
-      context.inner.push(context.current);
+/** A plug-in of the validator, for one check at a time. */
+export class Meter implements EvaluationPlugin {
+  readonly id = "urn:wadi:meter";
+  #steps = 0;
+  #depth = 0;
+  #last: Context | undefined;
+
+  reset(): void {
+    this.#steps = 0;
+    this.#depth = 0;
+    this.#last = undefined;
+  }
+
+  get faults(): Fault[] {
+    return this.#last?.causes?.flat() ?? [];
+  }
+
+  beforeSchema(_url: string, _node: JsonNode, context: Context): void {
+    this.#spend(2);
+    if (++this.#depth > DEPTH_MAX) throw new TooMuchWork();
+    context.current = undefined;
+  }
+
+  beforeKeyword([id, , expected]: Keyword, node: JsonNode): void {
+    this.#spend(1 + (STEPS.get(id) ?? countChildren)(node, expected as never));
+  }
+
+  afterKeyword(
+    [id, , expected]: Keyword,
+    node: JsonNode,
+    context: Context,
+    isValid: boolean,
+    outer: Context,
+  ): void {
+    if (isValid) return;
+    const keyword = id.slice(id.lastIndexOf("/") + 1);
+    keepFault(outer, { keyword, expected, node, causes: context.causes ?? [] });
+  }
+
+  afterSchema(url: string, node: JsonNode, context: Context, isValid: boolean): void {
+    this.#depth--;
+    // The validator copies these from each schema to the one around it.
+    this.#spend(context.schemaEvaluatedProperties?.size ?? 0);
+    this.#spend(context.schemaEvaluatedItems?.size ?? 0);
+    if (!isValid && context.ast[url] === false) {
+      keepFault(context, { keyword: "false", expected: false, node, causes: [] });
     }
-    if (context.current.length < FAULTS_KEPT_MAX) context.current.push(fault);
-  };
-  return {
-    id: "urn:wadi:meter",
-    begin(steps_max) {
-      stepsLeft = steps_max;
-      partsLeft = PATTERN_PARTS_MAX;
-      depth = 0;
-      last = undefined;
-    },
-    get faults() {
-      return last?.inner?.flat() ?? [];
-    },
-    beforeSchema(_url, _node, context: Context) {
-      spend(2);
-      if (++depth > DEPTH_MAX) throw new TooMuchWork();
-      context.current = undefined;
-    },
-    beforeKeyword([id, , asked], node) {
-      spend(weigh(id, asked, node));
-      partsLeft -= weighPatterns(id, asked, node);
-      if (partsLeft < 0) throw new TooMuchWork();
-    },
-    afterKeyword([id, , asked], node, context: Context, isValid, outer: Context) {
-      if (isValid) return;
-      add(outer, { keyword: nameOf(id), asked, node, inner: context.inner ?? [] });
-    },
-    afterSchema(url, node, context: Context, isValid) {
-      depth--;
-      // The library copies these names and numbers from each schema to the one around it.
-      spend(context.schemaEvaluatedProperties?.size ?? 0);
-      spend(context.schemaEvaluatedItems?.size ?? 0);
-      if (!isValid && context.ast[url] === false) {
-        add(context, { keyword: "false", asked: false, node, inner: [] });
-      }
-      last = context;
-    },
-  };
+    this.#last = context;
+  }
+
+  #spend(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps > STEPS_MAX) throw new TooMuchWork();
+  }
+}
+
+function keepFault(context: Context, fault: Fault): void {
+  context.causes ??= [];
+  if (!context.current) {
+    if (context.causes.length === FAULTS_MAX) return;
+    context.current = [];
+    context.causes.push(context.current);
+  }
+  if (context.current.length < FAULTS_MAX) context.current.push(fault);
+}
+
+/** The steps of a keyword at one place of the value, without the schemas inside the keyword. */
+type Work = (node: JsonNode, expected: never) => number;
+
+const countChildren: Work = ({ children }) => children.length / 2;
+const readText: Work = (node) => lengthOf(node) / 32;
+const readList: Work = (_node, { length }: unknown[]) => length / 2;
+
+const LIBRARY = "https://json-schema.org/keyword/";
+const STEPS = new Map<string, Work>([
+  [ownId("const"), writeValue],
+  [ownId("enum"), (node, { length }: unknown[]) => writeValue(node) + length / 8],
+  [ownId("multipleOf"), divide],
+  [ownId("minLength"), readText],
+  [ownId("maxLength"), readText],
+  [ownId("pattern"), (node, pattern: Pattern) => match(lengthOf(node), [pattern])],
+  [
+    ownId("patternProperties"),
+    (node, patterned: Patterned) =>
+      matchNames(
+        node,
+        patterned.map(([pattern]) => pattern),
+      ),
+  ],
+  [ownId("additionalProperties"), (node, { patterns }: Additional) => matchNames(node, patterns)],
+  [`${LIBRARY}uniqueItems`, writeValue],
+  [`${LIBRARY}required`, readList],
+  [`${LIBRARY}dependentRequired`, readList],
+  [`${LIBRARY}dependentSchemas`, readList],
+]);
+
+/** Each part of each automaton may look at each character. */
+function match(characters: number, patterns: readonly Pattern[]): number {
+  return patterns.reduce((steps, { size }) => steps + characters * size * PATTERN_STEPS, 0);
+}
+
+function matchNames({ type, children }: JsonNode, patterns: readonly Pattern[]): number {
+  if (type !== "object") return 0;
+  const names = children.reduce((length, { children: [name] }) => length + lengthOf(name!), 0);
+  return children.length * (1 + patterns.length) + match(names, patterns);
+}
+
+/** Numbers of very different size have hundreds of digits when they are divided. */
+function divide(node: JsonNode, divisor: number): number {
+  if (node.type !== "number") return 0;
+  const size = Math.abs(Math.log10(Math.abs(readValue<number>(node)) || 1) - Math.log10(divisor));
+  return 2 + size / 20;
+}
+
+/** Data are compared by their canonical text. */
+function writeValue(node: JsonNode): number {
+  let steps = 2 + lengthOf(node) / 32;
+  for (const child of node.children) steps += writeValue(child);
+  return steps;
+}
+
+function lengthOf(node: JsonNode): number {
+  return node.type === "string" ? readValue<string>(node).length : 0;
 }

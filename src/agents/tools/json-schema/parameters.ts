@@ -1,111 +1,158 @@
-// The JSON Schemas of callers' tools: which are taken, and what is wrong with a value by them.
-import type { Judge } from "./dialect.ts";
-import { SchemaFault, writeSentence } from "./fault.ts";
-import { readSchema } from "./reading.ts";
-import { judgeSize, TEXT_BYTES_MAX } from "./size.ts";
+// Checks callers' JSON Schemas, and values by them: 2020-12 by a library that only interprets.
+import { get, removeUriSchemePlugin } from "@hyperjump/browser";
+import { setShouldValidateSchema } from "@hyperjump/json-schema/draft-2020-12";
+import {
+  addKeyword,
+  buildSchemaDocument,
+  type CompiledSchema,
+  compile,
+  defineVocabulary,
+  getKeywordId,
+  getSchema,
+  interpret,
+  loadDialect,
+  type SchemaDocument,
+} from "@hyperjump/json-schema/experimental";
+import { fromJs } from "@hyperjump/json-schema/instance/experimental";
+import { writeFaults } from "./fault-text.ts";
+import { OWN_KEYWORDS } from "./keywords.ts";
+import { Meter, TooMuchWork } from "./meter.ts";
+import { copySchema, DIALECT, HOME, KEYWORDS } from "./schema-copy.ts";
+import { SchemaError, writeSentence } from "./schema-error.ts";
 
-/** The work of a check, in steps of about a tenth of a microsecond: more for a longer value. */
-const STEPS_MIN = 100_000;
-const STEPS_A_BYTE = 6;
-/** Two say where and what: the first may be that no alternative fits. */
+/** Two sentences say where and what: the first may be that no alternative fits. */
 const META_FAULTS_MAX = 2;
-/** Of the schemas that are kept compiled, which takes some thirty times as much memory. */
-const KEPT_CHARACTERS_MAX = 500_000;
+/** Characters of the schemas whose validators are cached; a validator takes 30 times the memory. */
+const CACHED_CHARACTERS_MAX = 500_000;
+
+// Nothing is fetched and no file is read for a schema, whatever it refers to.
+for (const scheme of ["http", "https", "file"]) removeUriSchemePlugin(scheme);
+// Schemas are checked by the meta-schema when they come in.
+setShouldValidateSchema(false);
+
+/** 2020-12 with keywords of our own. */
+const OWN_DIALECT = "urn:wadi:parameters";
+for (const keyword of OWN_KEYWORDS.values()) addKeyword(keyword);
+defineVocabulary(
+  OWN_DIALECT,
+  Object.fromEntries(
+    KEYWORDS.map((name) => [name, OWN_KEYWORDS.get(name)?.id ?? getKeywordId(name, DIALECT)]),
+  ),
+);
+loadDialect(OWN_DIALECT, { [OWN_DIALECT]: true });
 
 /** A caller's JSON Schema, as it came in or was stored. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/**
- * What is wrong with the parameters of a tool that a caller registers, as a sentence for the
- * caller; null: nothing.
- */
-export async function judgeParameters(value: unknown): Promise<string | null> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return "`parameters` must be a JSON object.";
-  }
-  const says = judgeSize(value);
-  if (says !== null) return `\`parameters\` ${says}.`;
-  const parameters = value as Parameters;
-  if (!Object.hasOwn(value, "type") || parameters.type !== "object") {
+/** Finds what is wrong with the parameters of a tool that a caller registers, as a sentence. */
+export async function findSchemaProblem(parameters: Parameters): Promise<string | null> {
+  if (!Object.hasOwn(parameters, "type") || parameters.type !== "object") {
     return '`parameters` must have the `type` "object".';
   }
-  const fault = await judgeByMeta(parameters);
-  if (fault !== null) return fault;
-  const opened = await openJudge(parameters);
-  return typeof opened === "string" ? opened : null;
+  meta ??= getSchema(DIALECT).then(compile).then(createValidator);
+  const faults = (await meta).findFaults(parameters, "The schema", META_FAULTS_MAX);
+  if (faults.length > 0) {
+    const problem = `must be valid by JSON Schema 2020-12: ${faults.join(" ")}`;
+    return writeSentence(`\`parameters\` ${problem}`);
+  }
+  const validator = await openValidator(parameters);
+  if (typeof validator === "string") return validator;
+  if (!validator.exceedsWork({})) return null;
+  const cause = "they lead back to themselves, or double at each reference";
+  return `\`parameters\` take too much work for any arguments: ${cause}.`;
 }
 
-let meta: Promise<Judge> | null = null;
-
-async function judgeByMeta(parameters: Parameters): Promise<string | null> {
-  meta ??= loadValidator().then(({ compileMeta }) => compileMeta());
-  const faults = (await meta).findFaults(parameters, {
-    whole: "The schema",
-    steps_max: allowSteps(TEXT_BYTES_MAX),
-    faults_max: META_FAULTS_MAX,
-  });
-  if (faults.length === 0) return null;
-  return writeSentence(`\`parameters\` must be valid by JSON Schema 2020-12: ${faults.join(" ")}`);
+/** Finds the faults of a call's arguments, as sentences for the model. */
+export async function findFaults(
+  parameters: Parameters,
+  value: unknown,
+  faultsMax: number,
+): Promise<string[]> {
+  const validator = await openValidator(parameters);
+  // A schema that was taken by an earlier version may be refused by this one.
+  if (typeof validator === "string") return [validator];
+  return validator.findFaults(value, "The arguments", faultsMax);
 }
 
-/** Loaded where the first caller's schema comes in: it takes some milliseconds and megabytes. */
-const loadValidator = () => import("./dialect.ts");
+let meta: Promise<Validator> | undefined;
 
-/** By the schema's text, in the order of their last use: many calls are judged by the same. */
-const kept = new Map<string, Judge>();
-let keptCharacters = 0;
+/** By the schema's text, least recently used first. */
+const cached = new Map<string, Validator>();
+let cachedCharacters = 0;
 
-/** A sentence: why nothing can be judged by these parameters. */
-async function openJudge(parameters: Parameters): Promise<Judge | string> {
+/** Compiles a schema once; a sentence says why it cannot be compiled. */
+async function openValidator(parameters: Parameters): Promise<Validator | string> {
   const text = JSON.stringify(parameters);
   try {
-    const judge = kept.get(text) ?? (await compileParameters(parameters));
-    keep(text, judge);
-    return judge;
+    const validator = cached.get(text) ?? (await compileValidator(parameters));
+    cache(text, validator);
+    return validator;
   } catch (error) {
-    if (error instanceof SchemaFault) return error.message;
-    // Whatever the validator cannot take, it is the schema that has it.
     const { message } = error as Error;
+    if (error instanceof SchemaError) return message;
     return writeSentence(`\`parameters\` cannot be read as a JSON Schema (${message})`);
   }
 }
 
-async function compileParameters(parameters: Parameters): Promise<Judge> {
-  const schema = readSchema(parameters);
-  const { compileJudge } = await loadValidator();
-  return compileJudge(schema);
-}
-
-function keep(text: string, judge: Judge): void {
-  if (kept.delete(text)) keptCharacters -= text.length;
-  kept.set(text, judge);
-  keptCharacters += text.length;
-  for (const oldest of kept.keys()) {
-    if (keptCharacters <= KEPT_CHARACTERS_MAX) return;
-    kept.delete(oldest);
-    keptCharacters -= oldest.length;
+function cache(text: string, validator: Validator): void {
+  if (cached.delete(text)) cachedCharacters -= text.length;
+  cached.set(text, validator);
+  cachedCharacters += text.length;
+  for (const oldest of cached.keys()) {
+    if (cachedCharacters <= CACHED_CHARACTERS_MAX) return;
+    cached.delete(oldest);
+    cachedCharacters -= oldest.length;
   }
 }
 
-/**
- * What is wrong with arguments by a caller's parameters, as sentences for a model, at most
- * `faults_max`; none: they are valid. `bytes`: how long their text is.
- */
-export async function findFaults(
-  parameters: Parameters,
-  value: unknown,
-  { bytes, faults_max }: { bytes: number; faults_max: number },
-): Promise<string[]> {
-  const judge = await openJudge(parameters);
-  // They were judged when they came in; should we judge otherwise by now, no call fits them.
-  if (typeof judge === "string") return [judge];
-  return judge.findFaults(value, {
-    whole: "The arguments",
-    steps_max: allowSteps(bytes),
-    faults_max,
-  });
+async function compileValidator(parameters: Parameters): Promise<Validator> {
+  const document = buildSchemaDocument(copySchema(parameters) as never, HOME, OWN_DIALECT);
+  const cache = { _cache: { [document.baseUri]: document } };
+  const schema = await get<SchemaDocument>(document.baseUri, cache as never);
+  return createValidator(await compile(schema));
 }
 
-function allowSteps(bytes: number): number {
-  return STEPS_MIN + STEPS_A_BYTE * bytes;
+const createValidator = (compiled: CompiledSchema) => new Validator(compiled);
+
+class Validator {
+  readonly #compiled: CompiledSchema;
+  readonly #meter = new Meter();
+
+  constructor(compiled: CompiledSchema) {
+    this.#compiled = compiled;
+    // The validator ignores other plug-ins where it evaluates a condition again.
+    compiled.ast.plugins.add(this.#meter);
+  }
+
+  /** Sentences on a value of JSON.parse, which `root` names as a whole. */
+  findFaults(value: unknown, root: string, faultsMax: number): string[] {
+    try {
+      if (interpret(this.#compiled, fromJs(value as never)).valid) return [];
+      const faults = new Set<string>();
+      for (const fault of writeFaults(this.#meter.faults, root)) {
+        faults.add(fault);
+        if (faults.size === faultsMax) break;
+      }
+      // No sentence would mean that the value is valid.
+      return faults.size > 0 ? [...faults] : [`${root}: must fit the schema.`];
+    } catch (error) {
+      if (error instanceof TooMuchWork) return [`${root}: Judging them takes too much work.`];
+      throw error;
+    } finally {
+      // A cached validator would keep the value.
+      this.#meter.reset();
+    }
+  }
+
+  exceedsWork(value: unknown): boolean {
+    try {
+      interpret(this.#compiled, fromJs(value as never));
+      return false;
+    } catch (error) {
+      if (error instanceof TooMuchWork) return true;
+      throw error;
+    } finally {
+      this.#meter.reset();
+    }
+  }
 }

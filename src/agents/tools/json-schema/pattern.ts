@@ -1,11 +1,11 @@
-// The patterns of callers' schemas: matched by RE2's automata in time linear in the text.
-import { SchemaFault } from "./fault.ts";
+// Patterns of callers' schemas, matched by RE2's automata in time linear in the text.
+import { SchemaError } from "./schema-error.ts";
 
-/** RE2's own limit is so many repeats, also nested ones. */
+/** RE2's own limit of repeats, nested ones multiplied. */
 const REPEATS_MAX = 1_000;
-/** What an automaton may remember of what it has seen; beyond it works without remembering. */
+/** Memory of an automaton's states; beyond it the automaton works without remembering. */
 const MEMORY_BYTES_MAX = 256 * 1024;
-/** So many automata are kept, of all schemas; behind them the oldest is made anew when needed. */
+/** Automata that are cached, of all schemas. */
 const AUTOMATA_MAX = 200;
 /** A class of Unicode, such as \p{L}, has hundreds of ranges to read. */
 const UNICODE_CLASS_SIZE = 20;
@@ -13,55 +13,51 @@ const REPEAT = /\{(\d{1,5})(?:,(\d{0,5}))?\}/y;
 
 export interface Pattern {
   text: string;
-  /** An upper bound of the automaton's parts: what a character of a text may cost. */
+  /** Upper bound of the automaton's parts: what a character of a text may cost. */
   size: number;
-  /** true: the pattern is found somewhere in the text. */
+  /** Tells if the pattern is found anywhere in the text. */
   test(text: string): boolean;
 }
 
 type Library = typeof import("re2js");
 type Automaton = InstanceType<Library["RE2Set"]>;
 
-const automata = new Map<Pattern, Automaton>();
+/** By the pattern's text, in the order of compilation. */
+const automata = new Map<string, Automaton>();
 
-/** Compiles a pattern; throws SchemaFault for one that no automaton can decide. `at`: its place. */
-export async function openPattern(text: string, at: string): Promise<Pattern> {
+/** Compiles a pattern, or throws SchemaError for one that no automaton can decide. */
+export async function compilePattern(text: string, place: string): Promise<Pattern> {
   const library = await import("re2js");
-  const pattern: Pattern = {
-    text,
-    size: estimateSize(text),
-    test: (value) => (automata.get(pattern) ?? build(library, pattern)).match(value).length > 0,
-  };
+  const open = () => automata.get(text) ?? compileAutomaton(library, text);
   try {
-    build(library, pattern);
+    open();
   } catch (error) {
     const detail = (error as Error).message.replace("error parsing regexp: ", "");
-    throw new SchemaFault(
-      at,
+    throw new SchemaError(
+      place,
       `must be a pattern that runs in linear time, without look-around, back references and ` +
         `more than ${REPEATS_MAX} repeats (${detail})`,
     );
   }
-  return pattern;
+  return { text, size: estimateSize(text), test: (value) => open().match(value).length > 0 };
 }
 
-function build({ RE2JS, RE2Set }: Library, pattern: Pattern): Automaton {
-  // A set is the one form whose memory can be bounded.
+function compileAutomaton({ RE2JS, RE2Set }: Library, text: string): Automaton {
+  // Only the memory of a set can be bounded.
   const automaton = new RE2Set(RE2Set.UNANCHORED, 0, MEMORY_BYTES_MAX);
-  automaton.add(RE2JS.translateRegExp(pattern.text));
+  automaton.add(RE2JS.translateRegExp(text));
   automaton.compile();
   for (const oldest of automata.keys()) {
     if (automata.size < AUTOMATA_MAX) break;
     automata.delete(oldest);
   }
-  automata.set(pattern, automaton);
+  automata.set(text, automaton);
   return automaton;
 }
 
 /**
- * An upper bound of how many parts a pattern's automaton has, found before it is made: a part for
- * each character, and what is repeated so many times. What stands before a repeated group counts
- * as part of it, which is too much rather than too little.
+ * Estimates the parts of a pattern's automaton from above, without compiling it: one for each
+ * character, times its repeats. Everything before a repeated group counts as part of the group.
  */
 export function estimateSize(text: string): number {
   let size = 1;

@@ -1,8 +1,15 @@
 // Makes callers' schemas for tests, and judges values by them.
+import { createSchemaCheck } from "../../../../src/agents/tools/json-schema/check.ts";
 import {
   findFaults,
   type Parameters,
 } from "../../../../src/agents/tools/json-schema/parameters.ts";
+import { inlineCompute } from "../../../support/compute.ts";
+
+const checkSchema = createSchemaCheck(inlineCompute);
+
+/** What is wrong with a schema, or null. */
+export const judge = (schema: object) => checkSchema(schema as Parameters, "a-1");
 
 export const fill = <T>(length: number, make: (n: number) => T): T[] =>
   Array.from({ length }, (_, n) => make(n));
@@ -17,7 +24,5 @@ export const chain = (length: number, link: (next: string) => object, end: objec
 });
 
 /** What is wrong with a value. */
-export async function findIn(schema: object, value: unknown): Promise<string[]> {
-  const parameters = schema as Parameters;
-  return findFaults(parameters, value, { bytes: JSON.stringify(value).length, faults_max: 5 });
-}
+export const findIn = (schema: object, value: unknown) =>
+  findFaults(schema as Parameters, value, 5);

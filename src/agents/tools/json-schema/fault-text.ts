@@ -1,15 +1,15 @@
-// Says in words what a check found wrong, each fault with the path of its value.
+// Writes the faults of a value as sentences, each with the path of what is at fault.
 
 import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
 import { shorten } from "../../../platform/text.ts";
 import type { Fault } from "./meter.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** Of a list of words so many are told, and of each so much. */
+/** Maximum words of a list that are written. */
 const WORDS_MAX = 20;
 
-/** What a keyword says of a value that breaks it. */
-const WORDS: Record<string, (asked: never, value: never) => string> = {
+/** Each keyword's demand, from its compiled value and the value at fault. */
+const DEMANDS: Record<string, (expected: never, value: never) => string> = {
   type: (types: string | string[]) => `must be ${joinOr([types].flat().map(nameType))}`,
   const: (text: string) => `must be ${shorten(text)}`,
   enum: (texts: string[]) => `must be one of ${joinOr(texts)}`,
@@ -20,7 +20,7 @@ const WORDS: Record<string, (asked: never, value: never) => string> = {
   multipleOf: (divisor: number) => `must be a multiple of ${divisor}`,
   minLength: (min: number) => `must have a length of at least ${count(min, "character")}`,
   maxLength: (max: number) => `must have a length of at most ${count(max, "character")}`,
-  // The meta-schema has the library's own patterns.
+  // The meta-schema's patterns are the validator's own.
   pattern: (pattern: Pattern | RegExp) =>
     `must match the pattern ${shorten(pattern instanceof RegExp ? pattern.source : pattern.text)}`,
   minItems: (min: number) => `must have at least ${count(min, "item")}`,
@@ -51,41 +51,35 @@ const WORDS: Record<string, (asked: never, value: never) => string> = {
   not: () => "must not be what is ruled out here",
 };
 
-/** Each fault as a sentence that begins with the path of its value; the value itself is `whole`. */
-export function* tellFaults(faults: readonly Fault[], whole: string): Generator<string> {
+/** Each fault as a sentence that begins with its path; `root` names the value as a whole. */
+export function* writeFaults(faults: readonly Fault[], root: string): Generator<string> {
   for (const fault of faults) {
-    const { keyword, node } = fault;
-    const says = WORDS[keyword];
-    if (keyword === "false") yield `${tellPlace(node, whole)} ${tellUnexpected(node)}.`;
-    else if (says) {
-      const words = (says as (asked: unknown, value: unknown) => string)(
-        fault.asked,
-        readValue(node),
-      );
-      yield `${tellPlace(node, whole)} ${words}.`;
-    }
-    for (const inner of chooseInner(fault)) yield* tellFaults(inner, whole);
+    const { keyword, expected, node } = fault;
+    const place = writePlace(node, root);
+    const demand = DEMANDS[keyword] as ((...of: unknown[]) => string) | undefined;
+    if (keyword === "false") yield `${place} ${writeUnexpected(node)}.`;
+    else if (demand) yield `${place} ${demand(expected, readValue(node))}.`;
+    for (const causes of chooseCauses(fault)) yield* writeFaults(causes, root);
   }
 }
 
-/** Of alternatives the one that is nearest to the value; of others all. */
-function chooseInner({ keyword, inner }: Fault): Fault[][] {
+/** Of alternatives only the nearest to the value explains anything. */
+function chooseCauses({ keyword, causes }: Fault): Fault[][] {
   if (keyword === "anyOf" || keyword === "oneOf") {
-    const [nearest] = inner.toSorted((one, other) => one.length - other.length);
+    const [nearest] = causes.toSorted((one, other) => one.length - other.length);
     return nearest ? [nearest] : [];
   }
-  // What an item lacks that need not be of that kind would only mislead.
-  return keyword === "contains" ? [] : inner;
+  // Most items need not match, so what they lack would mislead.
+  return keyword === "contains" ? [] : causes;
 }
 
-function tellPlace(node: JsonNode, whole: string): string {
-  const { pointer } = node;
-  // So the library writes the place of a property's name.
+function writePlace({ pointer }: JsonNode, root: string): string {
+  // The validator marks the name of a property so.
   if (pointer.startsWith("*")) return `${pointer.slice(1)}: The field's name`;
-  return pointer === "" ? `${whole}:` : `${pointer}:`;
+  return pointer === "" ? `${root}:` : `${pointer}:`;
 }
 
-function tellUnexpected({ parent }: JsonNode): string {
+function writeUnexpected({ parent }: JsonNode): string {
   if (parent?.type === "property") return "Unexpected property";
   return parent?.type === "array" ? "Unexpected item" : "Unexpected value";
 }
