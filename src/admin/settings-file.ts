@@ -116,7 +116,7 @@ interface Judging {
 
 /** What is written into this text; throws where the whole would not hold. */
 function judgeAddition(text: string, { file, env, placeAddition }: Judging): Addition {
-  const read = (whole: string) => readSettings(whole, file, env, {}, { wants_api_keys: false });
+  const read = (whole: string) => readSettings(whole, file, env, {}, { wantsApiKeys: false });
   const addition = placeAddition(text, read(text));
   const { at, added, conflict } = addition;
   try {

@@ -14,7 +14,7 @@ export async function administer<T>(
   { begins = false } = {},
 ): Promise<T> {
   // A key must be revocable also from a shell that has none of the server's secrets.
-  const settings = readGivenSettings(input, { wants_api_keys: false });
+  const settings = readGivenSettings(input, { wantsApiKeys: false });
   const place = placeData(settings);
   // A mistyped directory must not become a new one.
   if (!begins && place.kind === "sqlite" && isMissing(place.file)) {

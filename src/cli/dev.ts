@@ -41,8 +41,8 @@ export async function runDev(
   // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
   const fixed = { "server.host": "127.0.0.1" };
   const isOffline = isReplay(input);
-  const stand_in: ServiceStandIn = isOffline ? "offline" : "unnamed";
-  const reading = { fixed, wants_api_keys: !isOffline, stand_in };
+  const standIn: ServiceStandIn = isOffline ? "offline" : "unnamed";
+  const reading = { fixed, wantsApiKeys: !isOffline, standIn };
   const { settings, file } = openGivenSettings(input, reading);
   const data = readText(input, "data");
   const offline = isOffline ? explainOffline(input, settings) : [];
@@ -87,7 +87,7 @@ export async function runDev(
 
 /** Of a replay: what the settings name beside the models is not asked either. */
 function explainOffline(input: CommandInput, settings: Settings): string[] {
-  const named = readGivenSettings(input, { wants_api_keys: false, stand_in: "unnamed" });
+  const named = readGivenSettings(input, { wantsApiKeys: false, standIn: "unnamed" });
   const off = SERVICES.filter((name) => named[name].kind !== settings[name].kind);
   if (off.length === 0) return [];
   return [`          ${off.join(" and ")} off: what the settings name is not asked either`];

@@ -4,7 +4,7 @@ import { listStandIns } from "../admin/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { isPipe, watchFile } from "../platform/file-watch.ts";
 import type { Log } from "../platform/log.ts";
-import { describeChange, type Settings, SettingsError, takeOver } from "../settings/index.ts";
+import { applySettings, describeChange, type Settings, SettingsError } from "../settings/index.ts";
 import type { SettingsFile } from "./settings.ts";
 
 /** What takes other settings over. */
@@ -41,16 +41,16 @@ export function createReloading({ file, settings, clock, log }: ReloadingOptions
     if (isPipe(file.path)) {
       throw new SettingsError(`${file.path} is a pipe: put a file there, and reload`);
     }
-    const { settings: next, kept } = takeOver(in_force, file.read());
+    const { settings: next, pending } = applySettings(in_force, file.read());
     const change = describeChange(in_force, next);
     await app.change(next);
     in_force = next;
     warnOfStandIns();
     if (change) log.info(`settings reloaded: ${change}`);
-    if (kept.length > 0) {
-      log.warn(`a restart is needed for ${kept.join(", ")}: until then the old values stay`);
+    if (pending.length > 0) {
+      log.warn(`a restart is needed for ${pending.join(", ")}: until then the old values stay`);
     }
-    if (!change && kept.length === 0) log.info("settings read again: nothing has changed");
+    if (!change && pending.length === 0) log.info("settings read again: nothing has changed");
   };
   const warnOfStandIns = () => {
     for (const name of listStandIns(in_force)) {

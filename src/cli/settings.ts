@@ -23,11 +23,11 @@ interface SettingsReadOptions {
   /** Goes over all, by the path of the setting. */
   fixed?: Record<string, unknown>;
   /** Whether keys of model servers must be set: not where none is asked. */
-  wants_api_keys?: boolean;
+  wantsApiKeys?: boolean;
   /** Stub for embeddings and search. */
-  stand_in?: ServiceStandIn;
+  standIn?: ServiceStandIn;
   /** Whether a missing file is an error without --config too. */
-  must_exist?: boolean;
+  mustExist?: boolean;
 }
 
 /** The file that settings were read from. */
@@ -44,7 +44,7 @@ export function openGivenSettings(input: CommandInput, reading: SettingsReadOpti
   const path = readText(input, "config") ?? FILE;
   const stamp = readStamp(path);
   const settings = readGivenSettings(input, reading);
-  const read = () => readGivenSettings(input, { ...reading, must_exist: true });
+  const read = () => readGivenSettings(input, { ...reading, mustExist: true });
   const file: SettingsFile | null = stamp === MISSING ? null : { path, stamp, read };
   return { settings, file };
 }
@@ -57,7 +57,7 @@ export function readGivenSettings(
   input: CommandInput,
   reading: SettingsReadOptions = {},
 ): Settings {
-  const { fixed, wants_api_keys, stand_in } = reading;
+  const { fixed, wantsApiKeys, standIn } = reading;
   const file = readText(input, "config");
   const allow = readAllowed(input);
   const flags: Record<string, unknown> = {
@@ -67,9 +67,9 @@ export function readGivenSettings(
     ...fixed,
   };
   try {
-    const must_exist = reading.must_exist ?? file !== undefined;
+    const mustExist = reading.mustExist ?? file !== undefined;
     const env = process.env;
-    const source = { file: file ?? FILE, must_exist, env, flags, wants_api_keys, stand_in };
+    const source = { file: file ?? FILE, mustExist, env, flags, wantsApiKeys, standIn };
     return openPlaces(loadSettings(source), allow);
   } catch (failure) {
     const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];
@@ -114,7 +114,7 @@ export function placeNote({ server }: Settings): string {
  */
 export function readNamedSettings(input: CommandInput): Settings | undefined {
   if (readText(input, "config") === undefined) return undefined;
-  return readGivenSettings(input, { wants_api_keys: false });
+  return readGivenSettings(input, { wantsApiKeys: false });
 }
 
 /** Whether the settings' own place holds them; without, the defaults hold. */

@@ -1,33 +1,32 @@
-// Other settings while serving: which of them count at once, which wait for a start, and in short
-// what changes.
+// Changes settings while serving: some count at once, others wait for a restart.
 import { shorten } from "../platform/text.ts";
-import { type Field, listFields } from "./field.ts";
+import { type Field, listFields } from "./fields.ts";
 import { SettingsError } from "./problem.ts";
 import { listAliases, type ModelSettings, SERVICES, type Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 
-/** How many models a line names before it only counts. */
+/** Maximum models that a line names. */
 const NAMED_MAX = 8;
 
-export interface TakenOver {
-  /** What is in force from now on. */
+export interface AppliedSettings {
+  /** The settings in force from now on. */
   settings: Settings;
-  /** Paths of what was changed as well, and keeps its value until the next start. */
-  kept: readonly string[];
+  /** Paths of changed settings that keep their value until the next start. */
+  pending: readonly string[];
 }
 
-/** Takes over what may change while serving; throws a SettingsError where that does not fit. */
-export function takeOver(before: Settings, read: Settings): TakenOver {
-  const kept: string[] = [];
+/** Applies the changes that need no restart; throws a SettingsError where they do not fit. */
+export function applySettings(before: Settings, read: Settings): AppliedSettings {
+  const pending: string[] = [];
   let settings = read;
   for (const [path, field] of listFields(Table)) {
-    const names = nameSteps(path, field);
+    const names = splitPath(path, field);
     const value = lookUp(before, names);
-    if (field.reloads || Bun.deepEquals(value, lookUp(read, names))) continue;
+    if (!field.restart || Bun.deepEquals(value, lookUp(read, names))) continue;
     settings = replace(settings, names, value) as Settings;
-    kept.push(path);
+    pending.push(path);
   }
-  // It was looked for among the models with the alias that they were read with.
+  // The loader has compared the models with the new alias only.
   const taken = listAliases(settings.service.alias);
   const model = settings.models.find(({ id }) => taken.includes(id));
   if (model) {
@@ -35,19 +34,19 @@ export function takeOver(before: Settings, read: Settings): TakenOver {
       `the model ${model.id} has the name of the alias, which changes only with a restart`,
     );
   }
-  return { settings, kept };
+  return { settings, pending };
 }
 
-/** What differs, in one line without any value that could be secret; "": nothing does. */
+/** Describes the differences in one line without secrets; empty where there are none. */
 export function describeChange(before: Settings, after: Settings): string {
   const parts = describeModels(before.models, after.models);
   for (const [path, field] of listFields(Table)) {
-    const names = nameSteps(path, field);
+    const names = splitPath(path, field);
     const [old, now] = [lookUp(before, names), lookUp(after, names)];
     if (Bun.deepEquals(old, now)) continue;
     parts.push(path.startsWith("limits.") ? `${path} ${old} -> ${now}` : path);
   }
-  // No setting of its own: the place that holds it is the same, and what it holds is another.
+  // A key may change while the variable or file that holds it keeps its name.
   for (const name of SERVICES) {
     if (before[name].api_key !== after[name].api_key) parts.push(`${name}.api_key`);
   }
@@ -87,27 +86,24 @@ function listDifferences(was: ModelSettings, is: ModelSettings): string[] {
 function nameModels(what: string, ids: readonly string[]): string[] {
   if (ids.length === 0) return [];
   const more = ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : "";
-  return [
-    `${what}: ${ids
-      .slice(0, NAMED_MAX)
-      .map((id) => shorten(id))
-      .join(", ")}${more}`,
-  ];
+  const named = ids.slice(0, NAMED_MAX).map((id) => shorten(id));
+  return [`${what}: ${named.join(", ")}${more}`];
 }
 
-/** From name to name as the program reads them: a duration is called otherwise than in the file. */
-function nameSteps(path: string, { format }: Field): string[] {
+/** Splits a path into the names that the program uses: a duration ends in `_ms`. */
+function splitPath(path: string, { format }: Field): string[] {
   return (format === "duration" ? `${path}_ms` : path).split(".");
 }
 
 function lookUp(settings: object, names: readonly string[]): unknown {
-  return names.reduce<unknown>((value, name) => (value as Fields)[name], settings);
+  return names.reduce<unknown>((value, name) => (value as SettingsTree)[name], settings);
 }
 
-/** The same with another value there; what it is made of is left as it is. */
+/** Copies settings with another value at a path. */
 function replace(settings: object, [name, ...rest]: readonly string[], value: unknown): object {
-  const inner = rest.length === 0 ? value : replace((settings as Fields)[name!]!, rest, value);
+  const inner =
+    rest.length === 0 ? value : replace((settings as SettingsTree)[name!]!, rest, value);
   return Object.freeze({ ...settings, [name!]: inner });
 }
 
-type Fields = Readonly<Record<string, object>>;
+type SettingsTree = Readonly<Record<string, object>>;

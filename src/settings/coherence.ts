@@ -1,16 +1,15 @@
-// What settings must be to each other, and what they name outside: keys, the database's address.
+// Rules between settings, and the values that keys and addresses outside the file give them.
 import { FORMATS } from "./formats.ts";
-import { joinPath } from "./key-lines.ts";
 import { findNearest } from "./nearest.ts";
-import type { Environment } from "./overrides.ts";
-import { type Problems, quote } from "./problem.ts";
+import { type Environment, type Problems, quote } from "./problem.ts";
 import {
   listAliases,
   type ModelSettings,
   type OpenaiUpstreamSettings,
   type Settings,
+  type StartSettings,
 } from "./settings.ts";
-import { judgeStarts } from "./starts.ts";
+import { joinPath } from "./toml.ts";
 
 /** The text of a file; throws where it cannot be read. */
 export type ReadText = (path: string) => string;
@@ -19,17 +18,17 @@ export interface SettingsContext {
   env: Environment;
   readText: ReadText;
   problems: Problems;
-  /** False: keys of model servers and the metrics token stay null, and need not be at hand. */
-  wants_api_keys: boolean;
+  /** Otherwise keys of model servers and the metrics token stay null, and need not be at hand. */
+  wantsApiKeys: boolean;
 }
 
-/** Still being put together; what leaves this folder is frozen. */
+/** Settings before they are frozen. */
 export type Mutable<T> = { -readonly [F in keyof T]: T[F] };
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const API_KEY = /^[\x21-\x7e]+$/;
-/** These belong to the connection or to the request that the gateway writes. */
-const HEADERS_OF_OURS = new Set([
+/** Headers of the connection, and those that the gateway writes. */
+const RESERVED_HEADERS = new Set([
   "accept",
   "connection",
   "content-length",
@@ -38,12 +37,8 @@ const HEADERS_OF_OURS = new Set([
   "transfer-encoding",
   "x-request-id",
 ]);
-
-/** More often would be a load of its own. */
-export const HEALTH_EVERY_MIN_MS = 1_000;
-
-/** What the request itself says: a setting of that name would be lost or would break it. */
-const BODY_FIELDS_OF_OURS = new Set([
+/** Fields of the request itself: a setting of that name would be lost or would break it. */
+const RESERVED_BODY_FIELDS = [
   "max_tokens",
   "messages",
   "model",
@@ -51,16 +46,24 @@ const BODY_FIELDS_OF_OURS = new Set([
   "stream_options",
   "tool_choice",
   "tools",
-]);
+];
 
-/** Completes settings that are right one by one; what does not fit goes to `problems`. */
-export function completeSettings(settings: Settings, surroundings: SettingsContext) {
-  const { problems } = surroundings;
+/** Minimum interval between two health checks. */
+const HEALTH_EVERY_MIN_MS = 1_000;
+/** Minimum retention of runs: the daily limit and repeated requests are judged by them. */
+const RUNS_KEPT_MIN_MS = 24 * 3_600_000;
+
+/** Completes settings that are valid one by one; adds what does not fit to `problems`. */
+export function completeSettings(settings: Settings, context: SettingsContext): void {
+  const { problems } = context;
   const ids = settings.models.map((model) => model.id);
-  completeServer(settings.server, surroundings);
-  completeMetrics(settings.server, surroundings);
-  completeService(settings.service, ids, problems);
-  judgeRetention(settings.retention, problems);
+  completeServer(settings.server, context);
+  completeMetrics(settings.server, context);
+  completeDefaultModel(settings.service, ids, problems);
+  const { runs } = settings.retention;
+  if (runs !== null && runs < RUNS_KEPT_MIN_MS) {
+    problems.add("retention.runs", 'must be "forever" or at least 24h');
+  }
   for (const [index, model] of settings.models.entries()) {
     const path = `models[${index}]`;
     if (ids.indexOf(model.id) < index) problems.add(`${path}.id`, "is the id of an earlier model");
@@ -70,23 +73,14 @@ export function completeSettings(settings: Settings, surroundings: SettingsConte
     }
     completeModel(model, path, problems);
     if (model.upstream.kind === "openai") {
-      completeUpstream(model.upstream, model.id, `${path}.upstream`, surroundings);
+      completeUpstream(model.upstream, model.id, `${path}.upstream`, context);
     }
   }
-  judgeStarts(settings.models, problems);
-}
-
-/** The runs of a day are what its limit and repeated requests are judged by. */
-const RUNS_KEPT_LEAST_MS = 24 * 3_600_000;
-
-function judgeRetention({ runs }: Settings["retention"], problems: Problems) {
-  if (runs !== null && runs < RUNS_KEPT_LEAST_MS) {
-    problems.add("retention.runs", 'must be "forever" or at least 24h');
-  }
+  validateStarts(settings.models, problems);
 }
 
 function completeServer(server: Mutable<Settings["server"]>, { env, problems }: SettingsContext) {
-  // Paths are put behind it.
+  // Paths are appended to it.
   server.public_url = server.public_url.replace(/\/+$/, "");
   if (server.database_env === "") return;
   const path = "server.database_env";
@@ -102,10 +96,10 @@ function completeServer(server: Mutable<Settings["server"]>, { env, problems }: 
   }
 }
 
-function completeMetrics(server: Mutable<Settings["server"]>, surroundings: SettingsContext) {
-  const { env, problems, wants_api_keys } = surroundings;
+function completeMetrics(server: Mutable<Settings["server"]>, context: SettingsContext) {
+  const { env, problems, wantsApiKeys } = context;
   server.metrics_token = null;
-  if (server.metrics_token_env === "" || !wants_api_keys) return;
+  if (server.metrics_token_env === "" || !wantsApiKeys) return;
   const token = findVariable(env, server.metrics_token_env);
   const path = "server.metrics_token_env";
   if (!token) problems.add(path, "names an environment variable that is not set");
@@ -113,13 +107,17 @@ function completeMetrics(server: Mutable<Settings["server"]>, surroundings: Sett
   else server.metrics_token = token;
 }
 
-function completeService(service: Mutable<Settings["service"]>, ids: string[], problems: Problems) {
+function completeDefaultModel(
+  service: Mutable<Settings["service"]>,
+  ids: readonly string[],
+  problems: Problems,
+) {
   if (service.default_model === "") service.default_model = ids[0] ?? "";
   if (ids.includes(service.default_model)) return;
   const nearest = findNearest(service.default_model, ids);
   const hint = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
-  const says = `must be the id of a model, but is ${quote(service.default_model)}${hint}`;
-  problems.add("service.default_model", says);
+  const message = `must be the id of a model, but is ${quote(service.default_model)}${hint}`;
+  problems.add("service.default_model", message);
 }
 
 function completeModel(model: Mutable<ModelSettings>, path: string, problems: Problems) {
@@ -133,48 +131,56 @@ function completeUpstream(
   upstream: Mutable<OpenaiUpstreamSettings>,
   id: string,
   path: string,
-  surroundings: SettingsContext,
+  context: SettingsContext,
 ) {
-  const { problems } = surroundings;
+  const { problems } = context;
   if (upstream.model === "") upstream.model = id;
-  const { health_every_ms } = upstream;
-  if (health_every_ms > 0 && health_every_ms < HEALTH_EVERY_MIN_MS) {
-    problems.add(`${path}.health_every`, "must be 0s or at least 1s");
-  }
-  upstream.api_key = findApiKey(upstream, path, surroundings);
-  judgeHeaders(upstream.headers, path, problems);
+  validateHealthEvery(upstream.health_every_ms, path, problems);
+  upstream.api_key = findApiKey(upstream, path, context);
+  validateHeaders(upstream.headers, path, problems);
   for (const table of ["reasoning_on", "reasoning_off"] as const) {
-    const name = Object.keys(upstream[table]).find((one) => BODY_FIELDS_OF_OURS.has(one));
+    const name = RESERVED_BODY_FIELDS.find((one) => Object.hasOwn(upstream[table], one));
     if (name) problems.add(joinPath(`${path}.${table}`, name), "is set by the gateway itself");
   }
 }
 
-/** Those of a table at `path`. */
-export function judgeHeaders(
+export function validateHealthEvery(everyMs: number, path: string, problems: Problems): void {
+  if (everyMs === 0 || everyMs >= HEALTH_EVERY_MIN_MS) return;
+  problems.add(`${path}.health_every`, "must be 0s or at least 1s");
+}
+
+/** Validates the headers of the table at `path`. */
+export function validateHeaders(
   headers: Readonly<Record<string, string>>,
   path: string,
   problems: Problems,
 ): void {
   for (const name of Object.keys(headers)) {
-    const says = judgeHeader(name.toLowerCase());
-    if (says) problems.add(joinPath(`${path}.headers`, name), says);
+    const message = explainHeader(name.toLowerCase());
+    if (message) problems.add(joinPath(`${path}.headers`, name), message);
   }
 }
 
-/** What the one of both that is named holds; null: none is, or it is wrong. */
+function explainHeader(name: string): string | undefined {
+  if (!HEADER_NAME.test(name)) return "is no name of a header";
+  if (name === "authorization") return "cannot be set; use api_key_env or api_key_file";
+  return RESERVED_HEADERS.has(name) ? "is set by the gateway itself" : undefined;
+}
+
+/** Finds the key that a variable or a file holds. */
 export function findApiKey(
   { api_key_env, api_key_file }: Pick<OpenaiUpstreamSettings, "api_key_env" | "api_key_file">,
   path: string,
-  { env, readText, problems, wants_api_keys }: SettingsContext,
+  { env, readText, problems, wantsApiKeys }: SettingsContext,
 ): string | null {
-  const field = api_key_env === "" ? `${path}.api_key_file` : `${path}.api_key_env`;
-  const refuse = (says: string) => {
-    problems.add(field, says);
+  if (api_key_env === "" && api_key_file === "") return null;
+  const refuse = (message: string) => {
+    const field = api_key_env === "" ? "api_key_file" : "api_key_env";
+    problems.add(`${path}.${field}`, message);
     return null;
   };
-  if (api_key_env === "" && api_key_file === "") return null;
   if (api_key_env !== "" && api_key_file !== "") return refuse("cannot stand beside api_key_file");
-  if (!wants_api_keys) return null;
+  if (!wantsApiKeys) return null;
   let key: string | undefined;
   if (api_key_env !== "") {
     key = findVariable(env, api_key_env);
@@ -186,17 +192,52 @@ export function findApiKey(
       return refuse("names a file that cannot be read");
     }
   }
-  // It goes into a header; the message must not show it.
+  // The key goes into a header; the message must not show it.
   return API_KEY.test(key) ? key : refuse("names a place that holds no key in one line of ASCII");
 }
 
-/** Own ones only: `constructor` is no variable, although every object has one. */
+/** Ignores inherited names such as `constructor`. */
 function findVariable(env: Environment, name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name] : undefined;
 }
 
-function judgeHeader(name: string): string | undefined {
-  if (!HEADER_NAME.test(name)) return "is no name of a header";
-  if (name === "authorization") return "cannot be set; use api_key_env or api_key_file";
-  return HEADERS_OF_OURS.has(name) ? "is set by the gateway itself" : undefined;
+/** Models whose servers are started in the same way must agree on all of it. */
+function validateStarts(models: readonly ModelSettings[], problems: Problems): void {
+  const known = new Map<string, { path: string; start: StartSettings }>();
+  for (const [index, { upstream }] of models.entries()) {
+    if (upstream.kind !== "openai" || !upstream.start) continue;
+    const { start } = upstream;
+    const path = `models[${index}].upstream.start`;
+    validateStart(start, path, problems);
+    const name = nameUnit(start);
+    const other = known.get(name);
+    if (!other) known.set(name, { path, start });
+    else if (!Bun.deepEquals(other.start, start)) {
+      problems.add(path, `is the same unit as ${other.path}, so all of it must be the same`);
+    }
+  }
+}
+
+/** Names a server by how it is started and where it is found; models of one name share it. */
+export function nameUnit({ request, command, health }: StartSettings): string {
+  return JSON.stringify([request, command, health]);
+}
+
+function validateStart(start: StartSettings, path: string, problems: Problems): void {
+  const { request, command, stop, stop_command, idle_stop_ms } = start;
+  const isStarted = request !== "" || command.length > 0;
+  const isStopped = stop !== "" || stop_command.length > 0;
+  if (request !== "" && command.length > 0) {
+    problems.add(`${path}.command`, "cannot stand beside request");
+  }
+  if (stop !== "" && stop_command.length > 0) {
+    problems.add(`${path}.stop_command`, "cannot stand beside stop");
+  }
+  if (isStopped && !isStarted) {
+    const field = stop === "" ? "stop_command" : "stop";
+    problems.add(`${path}.${field}`, "needs request or command: nothing would start it again");
+  }
+  if (idle_stop_ms > 0 && !isStopped) {
+    problems.add(`${path}.idle_stop`, "needs stop or stop_command");
+  }
 }

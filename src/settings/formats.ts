@@ -1,9 +1,9 @@
-// The forms of text that settings take: each reads a text or throws what the text must be.
+// Forms of text that settings take: each reads a text, or throws what it must be.
 import { readAllowEntry, readNetwork } from "../net/index.ts";
 import { parseDuration } from "../platform/duration.ts";
 import { parseMoney } from "../platform/money.ts";
 
-/** Values here may be long or secret, so a format never quotes what it refuses. */
+/** Messages quote no value: it may be long or secret. */
 export const FORMATS = {
   duration: parseDuration,
   retention: parseRetention,
@@ -16,13 +16,13 @@ export const FORMATS = {
   place: readAllowEntry,
   alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
   model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),
-  /** A name: the value itself, pasted here, mostly has characters that no name has. */
+  /** A secret pasted instead of the name mostly has other characters. */
   variable: matching(/^([A-Za-z_][A-Za-z0-9_]*)?$/, "the name of an environment variable"),
   header: matching(/^[\t\x20-\x7e\x80-\xff]*$/, "one line of text"),
   path: matching(/^(\/[!-"$-~]*)?$/, "empty or a path that begins with /"),
   database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
   link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
-  /** As browsers write it, which is compared letter by letter. */
+  /** Browsers send origins in this form; they are compared letter by letter. */
   origin(text: string) {
     const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@"<>,A-Z]+$/.test(text);
     const isWeb = /^https?:/.test(text);
@@ -31,7 +31,7 @@ export const FORMATS = {
   },
   upstream: readBase,
   search: (text: string) => (text === "" ? text : readBase(text)),
-  /** What a server is asked as it stands: its query may say how deep it is to sleep. */
+  /** The query stays: it may name a level of sleep. */
   probe: (text: string) => readPlainUrl(text, "an http or https URL without user or fragment"),
   action(text: string) {
     if (text === "") return text;
@@ -43,7 +43,7 @@ export const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS;
 
-/** Milliseconds; null: for ever. */
+/** Returns milliseconds; null keeps for ever. */
 function parseRetention(text: string): number | null {
   if (text === "forever") return null;
   if (/^[1-9]\d{0,4}d$/.test(text)) return parseDuration(text);
@@ -57,7 +57,7 @@ function matching(pattern: RegExp, must: string): (text: string) => string {
   };
 }
 
-/** What paths are put behind. */
+/** Reads an address that paths are appended to. */
 function readBase(text: string): string {
   const must = "an http or https URL without user, query or fragment";
   const url = new URL(readUrl(text, must));
@@ -73,7 +73,7 @@ function readPlainUrl(text: string, must: string): string {
 }
 
 function readUrl(text: string, must: string): string {
-  // Links stand in headers and in pages, so the characters that end one there are left out.
+  // Links stand in headers and pages, where these characters would end them.
   if (!/^https?:\/\/[^\s<>"]+$/.test(text) || !URL.canParse(text))
     throw new RangeError(`must be ${must}`);
   return text;

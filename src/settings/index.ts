@@ -1,5 +1,7 @@
 // The program's settings: `wadi.toml`, environment and flags as one typed, checked, frozen object.
-export { describeChange, takeOver } from "./change.ts";
+
+export { applySettings, describeChange } from "./change.ts";
+export { nameUnit } from "./coherence.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loader.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";
@@ -15,7 +17,5 @@ export {
   type Settings,
   type StartSettings,
 } from "./settings.ts";
-export { nameUnit } from "./starts.ts";
-export { placeTable } from "./table-place.ts";
 export { writeTemplate } from "./template.ts";
-export { writeValue } from "./toml.ts";
+export { placeTable, writeValue } from "./toml.ts";

@@ -1,100 +1,85 @@
-// Reads the settings file and puts the settings together: file, then environment, then flags.
-
+// Reads the settings: the file, then the environment over it, then flags.
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { parse, TomlError } from "smol-toml";
-import { shorten } from "../platform/text.ts";
 import { completeSettings, type ReadText } from "./coherence.ts";
-import { findKeyLines } from "./key-lines.ts";
-import { type Environment, readOverrides } from "./overrides.ts";
-import { Problems, SettingsError } from "./problem.ts";
+import { type Field, listFields } from "./fields.ts";
+import { findNearest } from "./nearest.ts";
+import { type Environment, type Overrides, Problems, SettingsError } from "./problem.ts";
 import { Reader } from "./reader.ts";
 import { completeServices, type ServiceStandIn } from "./services.ts";
 import type { Settings } from "./settings.ts";
 import { Table } from "./table.ts";
+import { readToml, type TomlDocument, TomlError } from "./toml.ts";
 
-/** Larger than any list of models, small enough to be read while a person waits. */
+/** Maximum size of the file: larger than any list of models, quick to read. */
 const FILE_BYTES_MAX = 1_048_576;
 
+/** Values by the path of their setting: `{ "server.port": 0 }`; undefined ones are skipped. */
 type Flags = Readonly<Record<string, unknown>>;
 
-export interface SettingsSource {
-  /** The path of the file; without one there are only defaults, environment and flags. */
+interface SettingsOptions {
+  readText?: ReadText;
+  /** False for callers that ask no model server: its key need not be at hand. */
+  wantsApiKeys?: boolean;
+  /** Default: `unnamed` where the file names no models, else `none`. */
+  standIn?: ServiceStandIn;
+}
+
+export interface SettingsSource extends Omit<SettingsOptions, "readText"> {
+  /** Path of the file; without one there are only defaults, environment and flags. */
   file?: string;
-  /** false: a file that does not exist counts as an empty one. */
-  must_exist: boolean;
+  /** Otherwise a missing file counts as an empty one. */
+  mustExist: boolean;
   env: Environment;
-  /** By the path of the setting: `{ "server.port": 0 }`; undefined values are skipped. */
   flags: Flags;
-  /** false: for who asks no model server; its key need not be at hand. Left out: true. */
-  wants_api_keys?: boolean;
-  /** What stands in for embeddings and search that are not named, or that cannot be reached. */
-  stand_in?: ServiceStandIn;
 }
 
-/** The settings of a file with what environment and flags say over it; throws a SettingsError. */
-export function loadSettings(source: SettingsSource): Settings {
-  const { file, must_exist, env, flags, wants_api_keys, stand_in } = source;
-  const text = file === undefined ? "" : readFile(file, must_exist);
-  return readSettings(text, file ?? "wadi.toml", env, flags, { wants_api_keys, stand_in });
+/** Loads the settings of a file with environment and flags; throws a SettingsError. */
+export function loadSettings({ file, mustExist, env, flags, ...options }: SettingsSource) {
+  const text = file === undefined ? "" : readFile(file, mustExist);
+  return readSettings(text, file ?? "wadi.toml", env, flags, options);
 }
 
-/** What holds without file, environment and flags: the stub model on the loopback address. */
+/** Returns the settings without file, environment and flags: the stub model on loopback. */
 export function defaultSettings(): Settings {
   return readSettings("", "wadi.toml", {}, {});
 }
 
-interface Reading {
-  readText?: ReadText;
-  wants_api_keys?: boolean;
-  stand_in?: ServiceStandIn;
-}
-
-const readTextFile: ReadText = (path) => {
-  // A pipe into which nobody writes would hold up the whole program, also at a reload.
-  if (!statSync(path).isFile()) throw new Error("it is no file");
-  const bytes = readBytes(path);
-  if (bytes.length > FILE_BYTES_MAX) throw new Error("it is too large");
-  return Buffer.from(bytes).toString("utf8");
-};
-
-/** The settings of a text; `file` is what messages call it. Throws a SettingsError. */
+/** Reads the settings of a text that messages call `file`; throws a SettingsError. */
 export function readSettings(
   text: string,
   file: string,
   env: Environment,
   flags: Flags,
-  { readText = readTextFile, wants_api_keys = true, stand_in }: Reading = {},
+  { readText = readTextFile, wantsApiKeys = true, standIn }: SettingsOptions = {},
 ): Settings {
-  if (Buffer.byteLength(text) > FILE_BYTES_MAX) throw refuseSize(file);
-  const given = parseToml(text, file);
+  if (Buffer.byteLength(text) > FILE_BYTES_MAX) throw sizeError(file);
+  const document = parseFile(text, file);
   const overrides = readOverrides(Table, env, flags);
-  const problems = new Problems(file, text, overrides);
-  const settings = new Reader(Table, overrides, problems).read(given) as Settings;
+  const problems = new Problems(file, document.positions, overrides);
+  const settings = new Reader(Table, overrides, problems).read(document.value) as Settings;
   problems.throwFirst();
-  const names_models = Object.hasOwn(given as object, "models");
-  completeSettings(settings, { env, readText, problems, wants_api_keys });
-  completeServices(settings, {
-    ...{ env, readText, problems, wants_api_keys },
-    stand_in: stand_in ?? (names_models ? "none" : "unnamed"),
-  });
+  const context = { env, readText, problems, wantsApiKeys };
+  const defaultStandIn = Object.hasOwn(document.value, "models") ? "none" : "unnamed";
+  completeSettings(settings, context);
+  completeServices(settings, { ...context, standIn: standIn ?? defaultStandIn });
   problems.throwFirst();
   return freeze(settings);
 }
 
-function readFile(file: string, must_exist: boolean): string {
+function readFile(file: string, mustExist: boolean): string {
   let bytes: Uint8Array;
   try {
     bytes = readBytes(file);
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" && !must_exist) return "";
+    if (code === "ENOENT" && !mustExist) return "";
     throw new SettingsError(
       code === "ENOENT"
         ? `${file} does not exist: correct --config, or write the file`
         : `${file} cannot be read (${code})`,
     );
   }
-  if (bytes.length > FILE_BYTES_MAX) throw refuseSize(file);
+  if (bytes.length > FILE_BYTES_MAX) throw sizeError(file);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -102,7 +87,15 @@ function readFile(file: string, must_exist: boolean): string {
   }
 }
 
-/** At most one byte more than is allowed, also of a pipe or a device that never ends. */
+const readTextFile: ReadText = (path) => {
+  // Reading a pipe without a writer would block the whole program, also at a reload.
+  if (!statSync(path).isFile()) throw new Error("it is no file");
+  const bytes = readBytes(path);
+  if (bytes.length > FILE_BYTES_MAX) throw new Error("it is too large");
+  return Buffer.from(bytes).toString("utf8");
+};
+
+/** Reads at most one byte more than is allowed, because a device may never end. */
 function readBytes(file: string): Uint8Array {
   const descriptor = openSync(file, "r");
   try {
@@ -117,21 +110,58 @@ function readBytes(file: string): Uint8Array {
   }
 }
 
-function refuseSize(file: string): SettingsError {
+function sizeError(file: string): SettingsError {
   return new SettingsError(`${file} is larger than 1 MB`);
 }
 
-function parseToml(text: string, file: string): unknown {
+function parseFile(text: string, file: string): TomlDocument {
   try {
-    return parse(text);
+    return readToml(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // Only the parser's first line: those below it quote the file, which may hold a password.
-    const says = error.message.split("\n", 1)[0]!.replace("Invalid TOML document: ", "");
-    const key = findKeyLines(text).findLast(({ line }) => line === error.line)?.path;
-    const place = key === undefined ? "" : ` at ${shorten(key)}`;
-    throw new SettingsError(`${file}:${error.line}: not valid TOML${place}: ${says}`);
+    const { line, column } = error.position;
+    throw new SettingsError(`${file}:${line}:${column}: not valid TOML: ${error.message}`);
   }
+}
+
+/** Reads WADI_SERVER__PORT=9000 as `port` of [server]; throws for the variable of no setting. */
+export function readOverrides(table: Field, env: Environment, flags: Flags): Overrides {
+  const fields = listFields(table);
+  const overrides = new Map<string, { name: string; value: unknown }>();
+  const byVariable = new Map(fields.map(([path, field]) => [nameVariable(path), { path, field }]));
+  for (const [name, text] of Object.entries(env)) {
+    if (text === undefined || !/^WADI_.*__/s.test(name)) continue;
+    const known = byVariable.get(name);
+    if (!known) throw variableError(name, byVariable.keys());
+    overrides.set(known.path, { name, value: readVariable(known.field, text) });
+  }
+  for (const [path, value] of Object.entries(flags)) {
+    if (value === undefined) continue;
+    if (!fields.some(([known]) => known === path)) throw new Error(`no such setting: ${path}`);
+    overrides.set(path, { name: `the flag for ${path}`, value });
+  }
+  return overrides;
+}
+
+function nameVariable(path: string): string {
+  return `WADI_${path.toUpperCase().replaceAll(".", "__")}`;
+}
+
+function variableError(name: string, known: Iterable<string>): SettingsError {
+  if (name.startsWith("WADI_MODELS__")) {
+    return new SettingsError(`${name} cannot be set: models are declared in the file only`);
+  }
+  const nearest = findNearest(name, known);
+  const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+  return new SettingsError(`${name} is the variable of no setting${hint}`);
+}
+
+/** Splits lists at commas; a text that does not fit stays text, which the reader refuses. */
+function readVariable(field: Field, text: string): unknown {
+  if (field.type === "array") return text === "" ? [] : text.split(",").map((item) => item.trim());
+  if (field.type === "boolean") return text === "true" || (text === "false" ? false : text);
+  const isNumber = field.type === "integer" || field.type === "number";
+  return isNumber && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
 function freeze<T>(value: T): T {

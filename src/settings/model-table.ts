@@ -1,6 +1,15 @@
 // The settings of one model: what callers see of it, and what stands behind it.
 import { Type } from "@sinclair/typebox";
-import { command, duration, fields, money, text, word } from "./words.ts";
+import {
+  command,
+  duration,
+  fields,
+  healthEvery,
+  money,
+  serverFields,
+  text,
+  word,
+} from "./fields.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -61,25 +70,7 @@ export const OpenaiUpstream = Type.Object(
       description: 'The name that is sent to the server; "" is the id.',
       default: "",
     }),
-    api_key_env: text("variable", {
-      description: "The environment variable that holds the server's key.",
-      default: "",
-      unquoted: true,
-    }),
-    api_key_file: Type.String({
-      description: "The file that holds the server's key.",
-      default: "",
-      unquoted: true,
-    }),
-    headers: Type.Record(
-      Type.String(),
-      text("header", { description: "One header.", unquoted: true }),
-      {
-        description:
-          "Further headers of each request; a key goes into api_key_env or api_key_file.",
-        default: {},
-      },
-    ),
+    ...serverFields(),
     reasoning_on: fields({
       description: "Merged into the body of a request that wants reasoning.",
       default: {},
@@ -109,17 +100,7 @@ export const OpenaiUpstream = Type.Object(
         "self_hosted, and none else.",
       default: "",
     }),
-    health_every: duration({
-      description: "How often it is asked; 0s is never.",
-      default: "10s",
-      maximum: DAY_MS,
-    }),
-    connect_timeout: duration({
-      description: "How long a connection may take to be made.",
-      default: "5s",
-      minimum: 1,
-      maximum: DAY_MS,
-    }),
+    health_every: healthEvery(),
     first_token_timeout: duration({
       description: "How long the first token may take; for JSON replies: the whole reply.",
       default: "120s",

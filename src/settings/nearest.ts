@@ -1,11 +1,10 @@
-// The known name that a mistyped one was probably meant to be.
+// Finds the known name that a misspelt one probably means.
 
 const NAME_LENGTH_MAX = 64;
 
-/** The nearest of `known` in spelling, or undefined when none is near. */
 export function findNearest(name: string, known: Iterable<string>): string | undefined {
   if (name.length > NAME_LENGTH_MAX) return undefined;
-  // One slip in three letters, three in all: "prot" is "port", but "tls" is not "url".
+  // One slip per three letters, at most three: "prot" is "port", but "tls" is not "url".
   const slipsMax = name.length < 2 ? 0 : Math.min(3, Math.max(1, Math.floor(name.length / 3)));
   let closest = slipsMax + 1;
   let nearest: string | undefined;
@@ -19,7 +18,7 @@ export function findNearest(name: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** How many letters were added, left out, changed or swapped with their neighbour. */
+/** Counts letters that were added, left out, changed or swapped with their neighbour. */
 function countSlips(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,83 +1,78 @@
-// What is wrong with the settings, said in one sentence with the place where it was written.
+// Problems of settings: one sentence each, with the position where the setting stands.
 import { shorten } from "../platform/text.ts";
-import { findKeyLines } from "./key-lines.ts";
+import type { TomlPosition } from "./toml.ts";
 
 /** The settings cannot be used; the message is one sentence for people, without a secret. */
 export class SettingsError extends Error {
   override name = "SettingsError";
 }
 
-/** What environment and flags say over the file, by path; `name` is what a message calls it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Values of environment and flags by path; `name` is what messages call them. */
 export type Overrides = ReadonlyMap<string, { name: string; value: unknown }>;
 
-/** Collects problems, so that the first of the file is the one that is told. */
+/** Collects problems; only the first of the file is reported. */
 export class Problems {
   readonly #file: string;
-  readonly #text: string;
+  readonly #positions: ReadonlyMap<string, TomlPosition>;
   readonly #overrides: Overrides;
-  /** Only made when there is a problem to place: most starts have none. */
-  #lines: Map<string, number> | undefined;
   #first: { line: number; sentence: string } | undefined;
 
-  constructor(file: string, text: string, overrides: Overrides) {
+  constructor(file: string, positions: ReadonlyMap<string, TomlPosition>, overrides: Overrides) {
     this.#file = file;
-    this.#text = text;
+    this.#positions = positions;
     this.#overrides = overrides;
   }
 
-  /** `says` continues the name of the setting: "must be …". */
-  add(path: string, says: string) {
+  /** `message` continues the name of the setting: "must be …". */
+  add(path: string, message: string): void {
     const override = this.#overrides.get(path) ?? this.#overrides.get(cutLast(path));
-    if (override) this.#keep(Number.POSITIVE_INFINITY, `${override.name} ${says}`);
-    else this.#addAt(path, `${shorten(path)} ${says}`);
+    if (override) this.#keep(Number.POSITIVE_INFINITY, `${override.name} ${message}`);
+    else this.#addAt(path, `${shorten(path)} ${message}`);
   }
 
-  addUnknown(path: string, note: string, nearest: string | undefined) {
+  addUnknown(path: string, note: string, nearest: string | undefined): void {
     const hint = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
     this.#addAt(path, `unknown setting "${shorten(path)}"${note}${hint}`);
   }
 
-  /** Throws the first problem, if there is one. */
-  throwFirst() {
+  throwFirst(): void {
     if (this.#first) throw new SettingsError(this.#first.sentence);
   }
 
-  #addAt(path: string, sentence: string) {
-    const line = this.#findLine(path);
-    if (line !== undefined) return this.#keep(line, `${this.#file}:${line}: ${sentence}`);
-    const place = this.#text === "" ? "" : `${this.#file}: `;
-    this.#keep(Number.POSITIVE_INFINITY, place + sentence);
+  #addAt(path: string, sentence: string): void {
+    const position = this.#findPosition(path);
+    if (position) {
+      const { line, column } = position;
+      this.#keep(line, `${this.#file}:${line}:${column}: ${sentence}`);
+    } else {
+      const place = this.#positions.size === 0 ? "" : `${this.#file}: `;
+      this.#keep(Number.POSITIVE_INFINITY, place + sentence);
+    }
   }
 
-  #keep(line: number, sentence: string) {
+  #keep(line: number, sentence: string): void {
     if (this.#first === undefined || line < this.#first.line) this.#first = { line, sentence };
   }
 
-  /** The line of the setting or, where it is left out, of the table that lacks it. */
-  #findLine(path: string): number | undefined {
-    this.#lines ??= mapLines(this.#text);
+  /** Finds the setting or, where it is left out, the nearest table around it. */
+  #findPosition(path: string): TomlPosition | undefined {
     for (let place = path; place !== ""; place = cutLast(place)) {
-      const line = this.#lines.get(place);
-      if (line !== undefined) return line;
+      const position = this.#positions.get(place);
+      if (position) return position;
     }
     return undefined;
   }
 }
 
-function mapLines(text: string): Map<string, number> {
-  const lines = new Map<string, number>();
-  for (const { path, line } of findKeyLines(text)) if (!lines.has(path)) lines.set(path, line);
-  return lines;
-}
-
-/** A value as a message shows it, save addresses, which may hold a password. */
+/** Shows a value in a message, except addresses, which may hold a password. */
 export function quote(value: unknown): string {
   const isShown = typeof value === "string" ? !/:\/\/|@/.test(value) : typeof value !== "object";
   if (!isShown) return nameKind(value);
   return typeof value === "string" ? JSON.stringify(shorten(value)) : String(value);
 }
 
-/** What kind of thing a value of the file is. */
 export function nameKind(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (value instanceof Date) return "a date";

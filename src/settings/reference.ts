@@ -1,9 +1,8 @@
-// The reference of settings: one row of Markdown for each setting of the table.
+// Writes the reference of settings as Markdown: one row for each setting.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { Model, OpenaiUpstream, Start, StubUpstream } from "./model-table.ts";
 import { Table } from "./table.ts";
 
-/** Returns a heading with a table of settings for each section of wadi.toml. */
 export function writeSettingsReference(): string {
   const sections = Object.entries(Table.properties).filter(([name]) => name !== "models");
   const models = [
@@ -31,7 +30,7 @@ function listRows(schema: TObject, path: string): string[] {
     if (isNested) return listRows(field as TObject, `${path}${name}.`);
     if (name === "upstream") return [];
     const fallback = "default" in field ? `\`${JSON.stringify(field.default)}\`` : "";
-    const restart = field.reloads === false ? " Needs a restart." : "";
+    const restart = field.restart ? " Needs a restart." : "";
     return [`| \`${path}${name}\` | ${field.description}${restart} | ${fallback} |`];
   });
 }

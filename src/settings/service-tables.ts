@@ -1,35 +1,12 @@
 // The settings of what is served beside chats: agents and how far they reach, embeddings, web
 // search, deep thinking.
 import { Type } from "@sinclair/typebox";
-import { duration, money, place, text, type Words, word } from "./words.ts";
+import { duration, healthEvery, money, place, serverFields, text, word } from "./fields.ts";
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 /** Where no model is named either, the stub answers for all; none stands beside a named model. */
 const KIND = "auto: stub in `wadi dev` or where no model is named, else off";
-
-const apiKeyEnv = (description: string) =>
-  text("variable", { description, default: "", unquoted: true, reloads: true });
-
-const apiKeyFile = (description: string) =>
-  Type.String({ description, default: "", unquoted: true, reloads: true } satisfies Words<string>);
-
-const headers = (description: string) =>
-  Type.Record(Type.String(), text("header", { description: "One header.", unquoted: true }), {
-    description,
-    default: {},
-    reloads: true,
-  });
-
-const connectTimeout = () =>
-  duration({
-    description: "How long a connection may take to be made.",
-    default: "5s",
-    minimum: 1,
-    maximum: DAY_MS,
-    reloads: true,
-  });
 
 const timeout = (default_: string) =>
   duration({
@@ -37,7 +14,6 @@ const timeout = (default_: string) =>
     default: default_,
     minimum: 1,
     maximum: HOUR_MS,
-    reloads: true,
   });
 
 const capacity = (places: number, queue: number, quota: number) => ({
@@ -46,21 +22,18 @@ const capacity = (places: number, queue: number, quota: number) => ({
     default: places,
     minimum: 1,
     maximum: 10_000,
-    reloads: true,
   }),
   max_queued: Type.Integer({
     description: "How many more wait for their turn; the others are told when to come back.",
     default: queue,
     minimum: 0,
     maximum: 10_000,
-    reloads: true,
   }),
   requests_per_minute: Type.Integer({
     description: "Requests in any 60 seconds, per account, beside the limit of every route.",
     default: quota,
     minimum: 1,
     maximum: 1_000_000,
-    reloads: true,
   }),
 });
 
@@ -71,14 +44,12 @@ export const Think = Type.Object(
       default: 3,
       minimum: 3,
       maximum: 9,
-      reloads: true,
     }),
     attempts_more: Type.Integer({
       description: "And how often more where they do not agree; 9 in all at most.",
       default: 2,
       minimum: 0,
       maximum: 6,
-      reloads: true,
     }),
   },
   {
@@ -94,7 +65,6 @@ export const Embeddings = Type.Object(
         "openai: anything that speaks its embeddings (vLLM, llama.cpp, Ollama, a provider); tei: " +
         `Text Embeddings Inference; stub: vectors made inside; ${KIND}.`,
       default: "auto",
-      reloads: true,
     }),
     urls: Type.Array(text("upstream", { description: "One replica.", unquoted: true }), {
       description:
@@ -103,46 +73,31 @@ export const Embeddings = Type.Object(
       maxItems: 256,
       uniqueItems: true,
       default: [],
-      reloads: true,
     }),
     model: Type.String({
       description: "The name that is sent to the server.",
       default: "bge-m3",
       minLength: 1,
       maxLength: 256,
-      reloads: true,
     }),
-    api_key_env: apiKeyEnv("The environment variable that holds the server's key."),
-    api_key_file: apiKeyFile("The file that holds the server's key."),
-    headers: headers(
-      "Further headers of each request; a key goes into api_key_env or api_key_file.",
-    ),
+    ...serverFields(),
     price: Type.Union([money({ description: "SAR." }), Type.Null()], {
       description: "SAR per million tokens, as decimal text; omitted: unknown.",
       default: null,
       example: "0.10",
-      reloads: true,
     }),
     max_batch: Type.Integer({
       description: "Most texts in one request to the server; 0: what it says itself, else 64.",
       default: 0,
       minimum: 0,
       maximum: 64,
-      reloads: true,
     }),
     health: text("path", {
       description:
         'The path of a replica\'s health, behind its address without /v1; "" is /health.',
       default: "",
-      reloads: true,
     }),
-    health_every: duration({
-      description: "How often it is asked; 0s is never.",
-      default: "10s",
-      maximum: DAY_MS,
-      reloads: true,
-    }),
-    connect_timeout: connectTimeout(),
+    health_every: healthEvery(),
     timeout: timeout("60s"),
     ...capacity(8, 32, 20),
   },
@@ -154,24 +109,18 @@ export const Search = Type.Object(
     kind: word(["auto", "off", "searxng", "brave", "stub"], {
       description: `searxng; brave: its web search API; stub: a folder of Markdown files; ${KIND}.`,
       default: "auto",
-      reloads: true,
     }),
     url: text("search", {
       description:
         'The base address of SearXNG, such as "http://10.0.0.8:8888"; of brave "" is its own.',
       default: "",
       unquoted: true,
-      reloads: true,
     }),
     folder: Type.String({
       description: 'Of stub: the folder of Markdown files; "" is a few pages of its own.',
       default: "",
-      reloads: true,
     }),
-    api_key_env: apiKeyEnv("The environment variable that holds the key; brave needs one."),
-    api_key_file: apiKeyFile("Or the file that holds it."),
-    headers: headers("Further headers of each request to the server."),
-    connect_timeout: connectTimeout(),
+    ...serverFields(),
     timeout: timeout("15s"),
     ...capacity(4, 8, 10),
   },
@@ -183,29 +132,24 @@ export const Agents = Type.Object(
     open: Type.Boolean({
       description: "false: every route of the agent service answers 503.",
       default: true,
-      reloads: true,
     }),
     enforce_scope: Type.Boolean({
       description:
         "false: a grace period in which keys without the scope agents are served where the " +
         "service allows it.",
       default: true,
-      reloads: true,
     }),
     http_tools: Type.Boolean({
       description: "false: tools that callers registered are neither changed nor called.",
       default: true,
-      reloads: true,
     }),
     triggers: Type.Boolean({
       description: "false: triggers are neither changed nor fired, and hooks answer 503.",
       default: true,
-      reloads: true,
     }),
     webhooks: Type.Boolean({
       description: "false: webhook endpoints are not changed, and what is to be sent waits.",
       default: true,
-      reloads: true,
     }),
     tool_prices: Type.Record(
       Type.String(),
@@ -215,7 +159,6 @@ export const Agents = Type.Object(
           'SAR per call by the name of a tool, such as { web_search = "0.010000" }; a tool that ' +
           "is left out has no known price unless it is free.",
         default: {},
-        reloads: true,
       },
     ),
   },
@@ -230,7 +173,6 @@ export const Egress = Type.Object(
         '"[IPV6]:PORT", such as "10.0.0.9:8443"; also by plain http. `--allow-egress` adds more.',
       default: [],
       maxItems: 1_000,
-      reloads: true,
     }),
   },
   {

@@ -1,41 +1,39 @@
-// What embeddings, search and thinking must be, and what stands in where nothing is named.
+// Rules of embeddings, search and thinking, and the stub that stands in for unnamed servers.
 import {
   findApiKey,
-  HEALTH_EVERY_MIN_MS,
-  judgeHeaders,
   type Mutable,
   type SettingsContext,
+  validateHeaders,
+  validateHealthEvery,
 } from "./coherence.ts";
 import type { EmbeddingsSettings, SearchSettings, Settings } from "./settings.ts";
 
 /**
- * `unnamed`: the stub answers where nothing is named · `none`: nobody does; a gateway in front of
- * real models must not answer with made-up vectors · `offline`: and what is named cannot be
- * reached, so that it is off.
+ * `unnamed`: the stub answers where no server is named · `none`: nothing answers there; a gateway
+ * to real models must not make up vectors · `offline`: named servers are off as well.
  */
 export type ServiceStandIn = "unnamed" | "none" | "offline";
 
-interface Around extends SettingsContext {
-  stand_in: ServiceStandIn;
+interface ServiceContext extends SettingsContext {
+  standIn: ServiceStandIn;
 }
 
 const ATTEMPTS_MAX = 9;
 
-/** Completes them; what does not fit goes to `problems`. */
-export function completeServices(settings: Settings, around: Around): void {
-  const { problems } = around;
+/** Completes the services; adds what does not fit to `problems`. */
+export function completeServices(settings: Settings, context: ServiceContext): void {
   const { attempts, attempts_more } = settings.think;
   if (attempts + attempts_more > ATTEMPTS_MAX) {
-    // Both may stand there, or one of them by default: the sum is what people have to see.
+    // Either may be a default, so the message shows the sum.
     const most = `at most ${ATTEMPTS_MAX - attempts} beside attempts = ${attempts}`;
-    problems.add("think.attempts_more", `must be ${most}: ${ATTEMPTS_MAX} in all`);
+    context.problems.add("think.attempts_more", `must be ${most}: ${ATTEMPTS_MAX} in all`);
   }
-  completeEmbeddings(settings.embeddings, around);
-  completeSearch(settings.search, around);
+  completeEmbeddings(settings.embeddings, context);
+  completeSearch(settings.search, context);
 }
 
-function completeEmbeddings(embeddings: Mutable<EmbeddingsSettings>, around: Around): void {
-  const { problems } = around;
+function completeEmbeddings(embeddings: Mutable<EmbeddingsSettings>, context: ServiceContext) {
+  const { problems } = context;
   const { kind, urls, headers, health_every_ms } = embeddings;
   const isNamed = kind === "openai" || kind === "tei";
   if (isNamed && urls.length === 0) {
@@ -47,16 +45,14 @@ function completeEmbeddings(embeddings: Mutable<EmbeddingsSettings>, around: Aro
   if (urls.length > 0 && kind === "stub") {
     problems.add("embeddings.urls", 'must be empty with kind "stub", which asks nobody');
   }
-  if (health_every_ms > 0 && health_every_ms < HEALTH_EVERY_MIN_MS) {
-    problems.add("embeddings.health_every", "must be 0s or at least 1s");
-  }
-  judgeHeaders(headers, "embeddings", problems);
-  embeddings.kind = chooseKind(kind, isNamed, around);
-  embeddings.api_key = findApiKey(embeddings, "embeddings", needKey(embeddings.kind, around));
+  validateHealthEvery(health_every_ms, "embeddings", problems);
+  validateHeaders(headers, "embeddings", problems);
+  embeddings.kind = chooseKind(kind, isNamed, context);
+  embeddings.api_key = findKey(embeddings, "embeddings", context);
 }
 
-function completeSearch(search: Mutable<SearchSettings>, around: Around): void {
-  const { problems } = around;
+function completeSearch(search: Mutable<SearchSettings>, context: ServiceContext) {
+  const { problems } = context;
   const { kind, url, folder, headers } = search;
   const isNamed = kind === "searxng" || kind === "brave";
   if (kind === "searxng" && url === "") {
@@ -74,20 +70,27 @@ function completeSearch(search: Mutable<SearchSettings>, around: Around): void {
   if (kind === "stub" && url !== "") {
     problems.add("search.url", 'must be empty with kind "stub", which asks nobody');
   }
-  judgeHeaders(headers, "search", problems);
-  search.kind = chooseKind(kind, isNamed, around);
-  search.api_key = findApiKey(search, "search", needKey(search.kind, around));
+  validateHeaders(headers, "search", problems);
+  search.kind = chooseKind(kind, isNamed, context);
+  search.api_key = findKey(search, "search", context);
   const hasKey = search.api_key_env !== "" || search.api_key_file !== "";
   if (kind === "brave" && !hasKey) problems.add("search.api_key_env", "is required by brave");
 }
 
-/** What asks nobody needs no key at hand; what is written down of it has to hold all the same. */
-function needKey(kind: string, around: Around): SettingsContext {
-  const asks = kind !== "off" && kind !== "stub";
-  return { ...around, wants_api_keys: around.wants_api_keys && asks };
+/** A service that asks no server needs no key at hand, but a valid name of one. */
+function findKey(
+  service: EmbeddingsSettings | SearchSettings,
+  path: string,
+  context: ServiceContext,
+): string | null {
+  const asksServer = service.kind !== "off" && service.kind !== "stub";
+  return findApiKey(service, path, {
+    ...context,
+    wantsApiKeys: context.wantsApiKeys && asksServer,
+  });
 }
 
-/** What was read may still say `auto`, of which the completed settings know nothing. */
+/** `auto` stands in the file only; completed settings do not know it. */
 function isAuto(kind: string): boolean {
   return kind === "auto";
 }
@@ -95,8 +98,8 @@ function isAuto(kind: string): boolean {
 function chooseKind<K extends string>(
   kind: K,
   isNamed: boolean,
-  { stand_in }: Around,
+  { standIn }: ServiceContext,
 ): K | "stub" | "off" {
-  if (isAuto(kind)) return stand_in === "none" ? "off" : "stub";
-  return isNamed && stand_in === "offline" ? "off" : kind;
+  if (isAuto(kind)) return standIn === "none" ? "off" : "stub";
+  return isNamed && standIn === "offline" ? "off" : kind;
 }

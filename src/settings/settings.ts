@@ -1,10 +1,10 @@
-// The settings as the program reads them, derived from the table: no field is declared twice.
+// The types of the settings, derived from the table.
 import type { Static, TArray, TObject, TRecord, TSchema, TString, TUnion } from "@sinclair/typebox";
+import type { Duration } from "./fields.ts";
 import type { Model, OpenaiUpstream, Start, StubUpstream } from "./model-table.ts";
 import type { Table } from "./table.ts";
-import type { Duration } from "./words.ts";
 
-/** The value of a schema: defaults filled in, durations named `…_ms`, all of it frozen. */
+/** Value of a schema: with its defaults, durations named `…_ms`, frozen. */
 type Value<S extends TSchema> =
   S extends TObject<infer Fields>
     ? {
@@ -20,10 +20,8 @@ type Value<S extends TSchema> =
           ? Readonly<Record<string, Static<One>>>
           : Static<S>;
 
-/** A server that speaks chat completions; `api_key` is what api_key_env or api_key_file held. */
-export type OpenaiUpstreamSettings = Value<typeof OpenaiUpstream> & {
-  readonly api_key: string | null;
-};
+/** A server that speaks chat completions. */
+export type OpenaiUpstreamSettings = Value<typeof OpenaiUpstream> & Keyed;
 
 /** How an idle server is started; `request` and `stop` are a method, a space and a URL. */
 export type StartSettings = Value<typeof Start>;
@@ -35,16 +33,16 @@ export type ModelSettings = Omit<Value<typeof Model>, "upstream"> & {
   readonly upstream: UpstreamSettings;
 };
 
-/** What api_key_env or api_key_file held; null: nothing was named, or it need not be at hand. */
+/** The key that api_key_env or api_key_file held. */
 interface Keyed {
   readonly api_key: string | null;
 }
 
-/** What is served beside chat, each by a table of its own. */
+/** Services beside chat, each with its own table. */
 export const SERVICES = ["embeddings", "search"] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
-/** `kind` is what `auto` came to where it stood there. */
+/** `auto` has been resolved. */
 export type EmbeddingsSettings = Omit<Value<typeof Table>["embeddings"], "kind"> &
   Keyed & { readonly kind: "off" | "openai" | "tei" | "stub" };
 export type SearchSettings = Omit<Value<typeof Table>["search"], "kind"> &
@@ -61,7 +59,7 @@ export type Settings = Omit<Value<typeof Table>, "models" | "server" | "embeddin
   readonly server: Value<typeof Table>["server"] & { readonly metrics_token: string | null };
 };
 
-/** Both permanent names of the default model; the one with `-v0` is accepted and not listed. */
+/** Lists both permanent names of the default model; the second is not shown to callers. */
 export function listAliases(alias: string): string[] {
   return [alias, `${alias}-v0`];
 }

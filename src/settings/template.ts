@@ -1,6 +1,6 @@
 // Writes a new wadi.toml from the table: every setting, what it means, its bounds and its default.
 import { formatDuration } from "../platform/duration.ts";
-import type { Field } from "./field.ts";
+import type { Field } from "./fields.ts";
 import { Table } from "./table.ts";
 import { writeValue } from "./toml.ts";
 
@@ -22,7 +22,7 @@ const FULL_HEAD = `
 # ---- Every setting of a model -------------------------------------------------------------
 `;
 
-/** A file that holds the defaults, and that holds all the same with every setting uncommented. */
+/** Writes a file of comments; it stays valid with every setting uncommented. */
 export function writeTemplate(table: Field = Table): string {
   const fields = Object.entries(table.properties!);
   const tables = fields.filter(([, field]) => field.properties);
@@ -37,7 +37,7 @@ export function writeTemplate(table: Field = Table): string {
   ].join("");
 }
 
-/** What a model cannot do without, and its owner's word that no grant is needed. */
+/** Writes the settings a model needs; `self_hosted` spares it a grant. */
 function writeShortModel(model: Field): string {
   const { id, upstream } = model.properties!;
   const { kind, urls } = upstream!.anyOf![0]!.properties!;
@@ -53,7 +53,7 @@ function writeShortModel(model: Field): string {
   ].join("\n");
 }
 
-/** One model for each kind of upstream; only the first shows what all of them have. */
+/** Writes a model for each kind of upstream; the first shows the common settings. */
 function writeModels(model: Field): string {
   const { upstream, ...own } = model.properties!;
   return upstream!
@@ -67,7 +67,7 @@ function writeModels(model: Field): string {
     .join("\n");
 }
 
-/** With the tables inside it behind it, as the form of the file wants it. */
+/** Writes nested tables behind the table, as TOML requires. */
 function writeTable(field: Field, header: string, mark: string): string {
   const fields = Object.entries(field.properties!).map(([name, one]) => {
     return { name, one, inner: findTable(one) };
@@ -81,7 +81,7 @@ function writeTable(field: Field, header: string, mark: string): string {
   return [head, ...settings, ...inside].join("");
 }
 
-/** The table that a field is, or may be; one with an example stands on one line. */
+/** Finds the table that a field may be; a field with an example stands on one line. */
 function findTable(field: Field): Field | undefined {
   if (field.example !== undefined) return undefined;
   const [only, ...others] = (field.anyOf ?? [field]).filter(({ type }) => type !== "null");
@@ -94,7 +94,6 @@ function writeSetting(name: string, field: Field): string {
   const isExample = !hasDefault && field.const === undefined && value !== undefined;
   const words = [field.description, writeBounds(field), isExample ? "For example:" : ""];
   const text = writeWords(words.filter(Boolean).join(" "));
-  // What has neither is only spoken of.
   return value === undefined ? text : `${text}${writeLine(name, value)}\n`;
 }
 
@@ -113,12 +112,12 @@ function writeBounds(field: Field): string {
   return `From ${write(minimum)} to ${write(maximum)}.`;
 }
 
-/** As the file takes it, too: 100_000. */
+/** Groups digits as TOML allows: 100_000. */
 function writeNumber(number: number): string {
   return String(number).replaceAll(/\B(?=(\d{3})+$)/g, "_");
 }
 
-/** As lines of a comment. */
+/** Wraps a text as lines of a comment. */
 function writeWords(text: string): string {
   const lines: string[] = [];
   let line = "#";

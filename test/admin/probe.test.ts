@@ -31,7 +31,7 @@ async function probe(routes: Routes, wish: Partial<Parameters<typeof probeModel>
   return { ...result, root: server.root };
 }
 const readModel = (block: string | null) => {
-  const settings = readSettings(block!, "wadi.toml", {}, {}, { wants_api_keys: false });
+  const settings = readSettings(block!, "wadi.toml", {}, {}, { wantsApiKeys: false });
   return settings.models[0]!;
 };
 
@@ -100,7 +100,7 @@ describe("a server of embeddings", () => {
       "POST /v1/embeddings": embedding(dimensions),
     });
   const readEmbeddings = (block: string | null) =>
-    readSettings(block!, "wadi.toml", {}, {}, { wants_api_keys: false }).embeddings;
+    readSettings(block!, "wadi.toml", {}, {}, { wantsApiKeys: false }).embeddings;
 
   test("has a table that holds, with the address in front of /v1 where it is a TEI", async () => {
     const key = { api_key_env: "TEI_KEY", api_key: "sk-secret" };

@@ -43,7 +43,7 @@ test("a place that is no place is wrong usage, and in the file a fault with line
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr:
-      "wadi: bad.toml:3: egress.allow[1] must be HOST:PORT, HOST:* or [IPV6]:PORT, " +
+      "wadi: bad.toml:3:17: egress.allow[1] must be HOST:PORT, HOST:* or [IPV6]:PORT, " +
       'but is "10.0.0.9"\n',
   });
 });

@@ -89,7 +89,9 @@ describe("what would not serve", () => {
     writeFileSync(path("broken.toml"), "port = 1\n");
     const broken = await run("check --config broken.toml");
     expect([broken.code, broken.stderr]).toEqual([1, ""]);
-    expect(broken.stdout).toMatch(/^fail +settings +broken\.toml +broken\.toml:1: unknown setting/);
+    expect(broken.stdout).toMatch(
+      /^fail +settings +broken\.toml +broken\.toml:1:1: unknown setting/,
+    );
   });
 
   test("a key that is missing or wrong is told by a probe, and not said", async () => {

@@ -25,10 +25,10 @@ const expectSentence = async (line: string, says: string, options?: RunOptions) 
 test("a mistake in wadi.toml is named with file, line and key", async () => {
   writeFileSync(place("bad.toml"), "[server]\nport = 0\n\n[limits]\nrequests_per_minit = 5\n");
   for (const verb of ["serve", "dev", "keys list"]) {
-    await expectSentence(`${verb} --config bad.toml`, "bad.toml:5: unknown setting");
+    await expectSentence(`${verb} --config bad.toml`, "bad.toml:5:1: unknown setting");
   }
   writeFileSync(place("broken.toml"), "[server\n");
-  await expectSentence("serve --config broken.toml", "broken.toml:1: not valid TOML");
+  await expectSentence("serve --config broken.toml", "broken.toml:2:1: not valid TOML");
 });
 
 test("a settings file that was named must be there", async () => {

@@ -26,7 +26,7 @@ function open(change: (settings: Settings) => Promise<void> = async () => {}) {
     const { level, message } = JSON.parse(line);
     lines.push([level, message.replaceAll(path, "wadi.toml")]);
   };
-  const read = () => loadSettings({ file: path, must_exist: true, env: {}, flags: {} });
+  const read = () => loadSettings({ file: path, mustExist: true, env: {}, flags: {} });
   const reloading = createReloading({
     file: { path, stamp: readStamp(path), read },
     settings: read(),
@@ -84,7 +84,7 @@ test("a changed file is read by itself, and one that is refused is refused once"
   expect(lines).toEqual([
     [
       "error",
-      "settings refused, the old ones stay: wadi.toml:2: limits.requests_per_minute must be " +
+      "settings refused, the old ones stay: wadi.toml:2:1: limits.requests_per_minute must be " +
         "an integer from 1 to 1000000, but is 0",
     ],
   ]);
@@ -171,7 +171,7 @@ test("a name in the file cannot write a line of the log of its own", async () =>
 test("a start without a file says that there is nothing to reload", () => {
   const clock = createManualClock();
   const lines: string[] = [];
-  const settings = loadSettings({ must_exist: false, env: {}, flags: {} });
+  const settings = loadSettings({ mustExist: false, env: {}, flags: {} });
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line).message), false);
   const reloading = createReloading({ file: null, settings, clock, log });
   reloading.start({ change: async () => {} });

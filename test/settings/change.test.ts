@@ -1,6 +1,11 @@
 // Other settings while serving: what counts at once, what waits, and what is said of it.
 import { expect, test } from "bun:test";
-import { describeChange, readSettings, SettingsError, takeOver } from "../../src/settings/index.ts";
+import {
+  applySettings,
+  describeChange,
+  readSettings,
+  SettingsError,
+} from "../../src/settings/index.ts";
 
 const read = (text: string, env = {}) => readSettings(text, "wadi.toml", env, {});
 
@@ -20,7 +25,7 @@ changelog_url = "https://acme.example/changes"
 [limits]
 requests_per_minute = 7
 ${models(["b"], 'price = { prompt = "1", completion = "2" }')}`);
-  expect(takeOver(before, after)).toEqual({ settings: after, kept: [] });
+  expect(applySettings(before, after)).toEqual({ settings: after, pending: [] });
 });
 
 test("what needs a restart keeps its value, and is named", () => {
@@ -31,8 +36,8 @@ test("what needs a restart keeps its value, and is named", () => {
 secrets_key_file = "./key"\n[service]\nalias = "acme"\n${models(["b"])}`,
     env,
   );
-  const { settings, kept } = takeOver(before, after);
-  expect(kept).toEqual([
+  const { settings, pending } = applySettings(before, after);
+  expect(pending).toEqual([
     "server.host",
     "server.port",
     "server.data",
@@ -51,8 +56,8 @@ secrets_key_file = "./key"\n[service]\nalias = "acme"\n${models(["b"])}`,
 test("a model with the name of the alias that stays is refused", () => {
   const before = read(models(["a"]));
   const after = read(`[service]\nalias = "acme"\n${models(["a", "svc"])}`);
-  expect(() => takeOver(before, after)).toThrow(SettingsError);
-  expect(() => takeOver(before, after)).toThrow("the model svc has the name of the alias");
+  expect(() => applySettings(before, after)).toThrow(SettingsError);
+  expect(() => applySettings(before, after)).toThrow("the model svc has the name of the alias");
 });
 
 test("nothing is said where nothing changed", () => {

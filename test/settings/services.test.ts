@@ -1,17 +1,17 @@
 // Embeddings, search and thinking: what their settings come to, and with what they are refused.
 import { describe, expect, test } from "bun:test";
 import {
+  applySettings,
   describeChange,
   readSettings,
   type ServiceStandIn,
-  takeOver,
 } from "../../src/settings/index.ts";
 import { type Env, refusalOf, STUB } from "./refusal.ts";
 
-const read = (text: string, env: Env = {}, stand_in?: ServiceStandIn) =>
-  readSettings(text, "wadi.toml", env, {}, { stand_in });
-const kinds = (text: string, env: Env = {}, stand_in?: ServiceStandIn) => {
-  const { embeddings, search } = read(text, env, stand_in);
+const read = (text: string, env: Env = {}, standIn?: ServiceStandIn) =>
+  readSettings(text, "wadi.toml", env, {}, { standIn });
+const kinds = (text: string, env: Env = {}, standIn?: ServiceStandIn) => {
+  const { embeddings, search } = read(text, env, standIn);
   return [embeddings.kind, search.kind];
 };
 
@@ -41,9 +41,9 @@ describe("what auto comes to", () => {
   test("what is said holds, whatever stands beside it", () => {
     const off = '[embeddings]\nkind = "off"\n[search]\nkind = "off"\n';
     const stub = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\n';
-    for (const stand_in of ["unnamed", "none", "offline"] as const) {
-      expect(kinds(off, {}, stand_in)).toEqual(["off", "off"]);
-      expect(kinds(STUB + stub, {}, stand_in)).toEqual(["stub", "stub"]);
+    for (const standIn of ["unnamed", "none", "offline"] as const) {
+      expect(kinds(off, {}, standIn)).toEqual(["off", "off"]);
+      expect(kinds(STUB + stub, {}, standIn)).toEqual(["stub", "stub"]);
     }
   });
 
@@ -111,7 +111,7 @@ describe("keys", () => {
       expect([search.kind, search.api_key]).toEqual(["off", null]);
     }
     expect(refusalOf(keyed, { BRAVE: "sk-2" })).toBe(
-      "wadi.toml:4: embeddings.api_key_env names an environment variable that is not set",
+      "wadi.toml:4:1: embeddings.api_key_env names an environment variable that is not set",
     );
   });
 });
@@ -120,88 +120,88 @@ describe("refused, with the line", () => {
   test.each<[string, string]>([
     [
       '[embeddings]\nurls = ["http://10.0.0.7:8080"]\n',
-      'wadi.toml:1: embeddings.kind must be "openai" or "tei" where urls are named',
+      'wadi.toml:1:2: embeddings.kind must be "openai" or "tei" where urls are named',
     ],
     [
       '[limits]\n\n[embeddings]\nkind = "auto"\nurls = ["http://10.0.0.7:8080"]\n',
-      'wadi.toml:4: embeddings.kind must be "openai" or "tei" where urls are named',
+      'wadi.toml:4:1: embeddings.kind must be "openai" or "tei" where urls are named',
     ],
     [
       '[embeddings]\nkind = "tei"\n',
-      'wadi.toml:1: embeddings.urls must not be empty with kind "tei"',
+      'wadi.toml:1:2: embeddings.urls must not be empty with kind "tei"',
     ],
     [
       '[embeddings]\nkind = "openai"\nurls = []\n',
-      'wadi.toml:3: embeddings.urls must not be empty with kind "openai"',
+      'wadi.toml:3:1: embeddings.urls must not be empty with kind "openai"',
     ],
     [
       '[embeddings]\nkind = "stub"\nurls = ["http://10.0.0.7:8080"]\n',
-      'wadi.toml:3: embeddings.urls must be empty with kind "stub", which asks nobody',
+      'wadi.toml:3:1: embeddings.urls must be empty with kind "stub", which asks nobody',
     ],
     [
       `${TEI}health_every = "10ms"`,
-      "wadi.toml:4: embeddings.health_every must be 0s or at least 1s",
+      "wadi.toml:4:1: embeddings.health_every must be 0s or at least 1s",
     ],
     [
       `${TEI}health = "ping"`,
-      'wadi.toml:4: embeddings.health must be empty or a path that begins with /, but is "ping"',
+      'wadi.toml:4:1: embeddings.health must be empty or a path that begins with /, but is "ping"',
     ],
     [
       `${TEI}headers = { Authorization = "Bearer x" }`,
-      "wadi.toml:4: embeddings.headers.Authorization cannot be set; use api_key_env or api_key_file",
+      "wadi.toml:4:13: embeddings.headers.Authorization cannot be set; use api_key_env or api_key_file",
     ],
     [
       `${TEI}headers = { Host = "x" }`,
-      "wadi.toml:4: embeddings.headers.Host is set by the gateway itself",
+      "wadi.toml:4:13: embeddings.headers.Host is set by the gateway itself",
     ],
     [
       `${TEI}max_batch = 65`,
-      "wadi.toml:4: embeddings.max_batch must be an integer from 0 to 64, but is 65",
+      "wadi.toml:4:1: embeddings.max_batch must be an integer from 0 to 64, but is 65",
     ],
     [
       `${TEI}max_concurrent = 0`,
-      "wadi.toml:4: embeddings.max_concurrent must be an integer from 1 to 10000, but is 0",
+      "wadi.toml:4:1: embeddings.max_concurrent must be an integer from 1 to 10000, but is 0",
     ],
     [
       `${TEI}api_key_env = "A"\napi_key_file = "b"\n`,
-      "wadi.toml:4: embeddings.api_key_env cannot stand beside api_key_file",
+      "wadi.toml:4:1: embeddings.api_key_env cannot stand beside api_key_file",
     ],
     [
       '[search]\nurl = "http://10.0.0.8:8888"\n',
-      'wadi.toml:1: search.kind must be "searxng" or "brave" where a url is named',
+      'wadi.toml:1:2: search.kind must be "searxng" or "brave" where a url is named',
     ],
     [
       '[search]\nfolder = "./pages"\n',
-      'wadi.toml:1: search.kind must be "stub" where a folder is named',
+      'wadi.toml:1:2: search.kind must be "stub" where a folder is named',
     ],
     [
       '[search]\nkind = "searxng"\n',
-      'wadi.toml:1: search.url must not be empty with kind "searxng"',
+      'wadi.toml:1:2: search.url must not be empty with kind "searxng"',
     ],
-    ['[search]\nkind = "brave"\n', "wadi.toml:1: search.api_key_env is required by brave"],
+    ['[search]\nkind = "brave"\n', "wadi.toml:1:2: search.api_key_env is required by brave"],
     [
       `${SEARXNG}folder = "./pages"\n`,
-      'wadi.toml:4: search.folder must be empty with kind "searxng", which looks elsewhere',
+      'wadi.toml:4:1: search.folder must be empty with kind "searxng", which looks elsewhere',
     ],
     [
       '[search]\nkind = "stub"\nurl = "http://10.0.0.8:8888"\n',
-      'wadi.toml:3: search.url must be empty with kind "stub", which asks nobody',
+      'wadi.toml:3:1: search.url must be empty with kind "stub", which asks nobody',
     ],
     [
       "[search]\nkind = 1\n",
-      'wadi.toml:2: search.kind must be "auto", "off", "searxng", "brave" or "stub", but is 1',
+      'wadi.toml:2:1: search.kind must be "auto", "off", "searxng", "brave" or "stub", but is 1',
     ],
     [
       "[think]\nattempts = 2\n",
-      "wadi.toml:2: think.attempts must be an integer from 3 to 9, but is 2",
+      "wadi.toml:2:1: think.attempts must be an integer from 3 to 9, but is 2",
     ],
     [
       "[think]\nattempts = 8\n",
-      "wadi.toml:1: think.attempts_more must be at most 1 beside attempts = 8: 9 in all",
+      "wadi.toml:1:2: think.attempts_more must be at most 1 beside attempts = 8: 9 in all",
     ],
     [
       "[think]\nattempts = 4\nattempts_more = 6\n",
-      "wadi.toml:3: think.attempts_more must be at most 5 beside attempts = 4: 9 in all",
+      "wadi.toml:3:1: think.attempts_more must be at most 5 beside attempts = 4: 9 in all",
     ],
   ])("%#", (text, message) => {
     expect(refusalOf(text)).toBe(message);
@@ -222,7 +222,7 @@ describe("a reload", () => {
   test("takes all of them over, and says which have changed", () => {
     const before = read(STUB + TEI);
     const after = read(`${STUB + TEI}max_queued = 0\n${SEARXNG}[think]\nattempts_more = 0\n`);
-    expect(takeOver(before, after)).toEqual({ settings: after, kept: [] });
+    expect(applySettings(before, after)).toEqual({ settings: after, pending: [] });
     expect(describeChange(before, after)).toBe(
       "think.attempts_more; embeddings.max_queued; search.kind; search.url",
     );

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultSettings, loadSettings, readSettings } from "../../src/settings/index.ts";
-import { readOverrides } from "../../src/settings/overrides.ts";
+import { readOverrides } from "../../src/settings/loader.ts";
 
 const FULL = `
 [server]
@@ -215,9 +215,9 @@ describe("without a file", () => {
   });
 
   test("a file that need not exist counts as empty", () => {
-    const source = { file: join(tmpdir(), "no", "such.toml"), must_exist: false };
+    const source = { file: join(tmpdir(), "no", "such.toml"), mustExist: false };
     expect(loadSettings({ ...source, env: {}, flags: {} })).toEqual(defaultSettings());
-    expect(loadSettings({ must_exist: true, env: {}, flags: {} })).toEqual(defaultSettings());
+    expect(loadSettings({ mustExist: true, env: {}, flags: {} })).toEqual(defaultSettings());
   });
 });
 
@@ -398,7 +398,7 @@ describe("a file", () => {
       const key = join(folder, "key");
       writeFileSync(key, "sk-2\n");
       writeFileSync(file, `\uFEFF${OPENAI.replace(" }", `, api_key_file = '${key}' }`)}`);
-      const settings = loadSettings({ file, must_exist: true, env: {}, flags: {} });
+      const settings = loadSettings({ file, mustExist: true, env: {}, flags: {} });
       expect(settings.models[0]?.upstream).toMatchObject({ api_key: "sk-2" });
     } finally {
       rmSync(folder, { recursive: true });
