@@ -17,7 +17,7 @@ import { writeIgnored } from "./ignored-fields.ts";
 import { buildModelRequest, readRequestInput } from "./model-request.ts";
 import { buildPipeline } from "./pipeline.ts";
 import type { ChatRequest } from "./request.ts";
-import type { Thinking } from "./think/think.ts";
+import type { ThinkSettings } from "./think/think.ts";
 
 /** A request that is to be judged: who asks, and what it is accounted in. */
 export interface ChatContext {
@@ -50,7 +50,7 @@ export interface AdmitOptions {
   /** Asked for each request that needs it: a reload may change it. */
   changelogUrl(): string;
   /** The same of how often a model answers that is to think. */
-  thinking(): Thinking;
+  thinking(): ThinkSettings;
 }
 
 /** Judges a request whose fields are valid; refuses in one order. */

@@ -27,7 +27,7 @@ import { logFailure, requestLogFields } from "./failure-log.ts";
 import { buildModelRequest } from "./model-request.ts";
 import { buildPipeline } from "./pipeline.ts";
 import { createMessageCollector, STATUS } from "./reply.ts";
-import type { Thinking } from "./think/think.ts";
+import type { ThinkSettings } from "./think/think.ts";
 
 /** One question to a model. */
 export interface InternalChatRequest {
@@ -99,7 +99,7 @@ export interface InternalChatOptions {
   clock: Clock;
   log: Log;
   /** Asked for each question that needs it: a reload may change it. */
-  thinking(): Thinking;
+  thinking(): ThinkSettings;
 }
 
 export function createInternalChatClient(options: InternalChatOptions): InternalChatClient {

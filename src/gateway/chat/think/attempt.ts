@@ -1,50 +1,90 @@
-// One attempt of a think: what it is asked, and the whole of what it says, within a limit.
+// One attempt of deep thinking: its request, and its whole reply within a limit.
 import type {
   Chunk,
   Complete,
   Completion,
   ModelRequest,
-  OnChunk,
   UpstreamError,
 } from "../../../models/index.ts";
-import { readKey } from "./key.ts";
-import type { Voice } from "./vote.ts";
+import { readAnswer } from "./answer.ts";
 
-/** All that an attempt has said is kept until it is known who wins. */
+/** Maximum characters of a reply, which is kept until the winner is known. */
 const CHARACTERS_MAX = 1_000_000;
-/** What a piece of a call takes beside its text. */
-const PIECE_CHARACTERS = 64;
-/** Attempts that all say the same by themselves would agree on nothing. */
+/** Weight of a call's chunk beside its text. */
+const CALL_CHARACTERS = 64;
+/** Attempts at temperature 0 would agree on anything. */
 const TEMPERATURE = 0.7;
 
 const TOO_LONG: UpstreamError = {
   ok: false,
   code: "upstream_error",
   retryable: false,
-  reason: "an attempt at thinking is longer than a million characters",
+  reason: "an attempt of deep thinking is longer than a million characters",
 };
 
-/** One that has ended well. */
-export interface Attempted extends Voice {
+export interface AttemptReply {
   ok: true;
-  finish_reason: string;
+  /** Equal for equal answers; "" for an empty reply. */
+  answer: string;
+  text: string;
   calls: readonly Chunk[];
+  finishReason: string;
 }
 
-export interface Attempt {
-  /** Resolves with how its answer ended; what it throws is a bug, or a refusal from within. */
-  ended: Promise<Completion>;
-  /** What it has come to, once it has ended: an answer that went well may be too long. */
-  result: Attempted | UpstreamError | null;
-  abort(): void;
+export class Attempt {
+  /** Rejects with a bug, or with an ApiError of the pipeline. */
+  readonly ended: Promise<void>;
+  completion: Completion | undefined;
+  /** Known once the attempt has ended; a completion that went well may be too long. */
+  result: AttemptReply | UpstreamError | undefined;
+  readonly #abort = new AbortController();
+  #texts: string[] = [];
+  #calls: Chunk[] = [];
+  #characters = 0;
+
+  constructor(complete: Complete, request: ModelRequest, index: number) {
+    this.ended = this.#run(complete, buildAttemptRequest(request, index));
+  }
+
+  /** An ended attempt is left alone: aborting would close a connection that can be kept. */
+  abort(): void {
+    if (!this.result) this.#abort.abort();
+  }
+
+  async #run(complete: Complete, request: ModelRequest): Promise<void> {
+    const onChunk = (chunk: Chunk) => this.#add(chunk);
+    this.completion = await complete(request, onChunk, this.#abort.signal);
+    this.result = this.#readResult(this.completion);
+  }
+
+  #add(chunk: Chunk): void {
+    const isText = chunk.kind === "text";
+    this.#characters += isText ? chunk.text.length : chunk.arguments.length + CALL_CHARACTERS;
+    if (this.#characters > CHARACTERS_MAX) {
+      this.#texts = [];
+      this.#calls = [];
+      this.#abort.abort();
+    } else if (isText) this.#texts.push(chunk.text);
+    // No tool was offered, but what a model says is passed on.
+    else this.#calls.push(chunk);
+  }
+
+  #readResult(completion: Completion): AttemptReply | UpstreamError {
+    if (this.#characters > CHARACTERS_MAX) return TOO_LONG;
+    if (!completion.ok) return completion;
+    const { finishReason } = completion;
+    const text = this.#texts.join("");
+    const answer = readAnswer(text || this.#calls.map(writeCall).join(""));
+    return { ok: true, answer, text, calls: this.#calls, finishReason };
+  }
 }
 
-/** The ask of the attempt with this index. A caller's own temperature and seed are its wish. */
-export function writeAttempt(request: ModelRequest, index: number): ModelRequest {
+/** A temperature and a seed that the caller chose are kept. */
+function buildAttemptRequest(request: ModelRequest, index: number): ModelRequest {
   const { request_id, temperature, seed } = request;
   return {
     ...request,
-    // vLLM refuses an id that is already under way: only the first attempt bears the request's.
+    // vLLM refuses an id that is already in use.
     request_id: index === 0 ? request_id : `${request_id}.${index}`,
     tools: [],
     tool_choice: null,
@@ -53,44 +93,11 @@ export function writeAttempt(request: ModelRequest, index: number): ModelRequest
   };
 }
 
-/** Beyond 53 bits servers refuse it: there it goes down instead of up. */
+/** Servers refuse seeds beyond 53 bits. */
 function shiftSeed(seed: number, index: number): number {
   return Number.isSafeInteger(seed + index) ? seed + index : seed - index;
 }
 
-/** Asks, and tells nobody what comes. */
-export function startAttempt(answer: Complete, request: ModelRequest): Attempt {
-  const aborting = new AbortController();
-  let texts: string[] = [];
-  let calls: Chunk[] = [];
-  let length = 0;
-  const hear: OnChunk = (piece) => {
-    const isText = piece.kind === "text";
-    length += isText ? piece.text.length : piece.arguments.length + PIECE_CHARACTERS;
-    if (length > CHARACTERS_MAX) {
-      texts = [];
-      calls = [];
-      aborting.abort();
-    } else if (isText) texts.push(piece.text);
-    // Nobody has offered a tool, but what a model says is passed on as ever.
-    else calls.push(piece);
-  };
-  const judge = (ending: Completion): Attempted | UpstreamError => {
-    if (length > CHARACTERS_MAX) return TOO_LONG;
-    if (!ending.ok) return ending;
-    const text = texts.join("");
-    const key = readKey(text || calls.map(writeCall).join(""));
-    return { ok: true, key, text, calls, finish_reason: ending.finishReason };
-  };
-  const run = async (): Promise<Completion> => {
-    const ending = await answer(request, hear, aborting.signal);
-    attempt.result = judge(ending);
-    return ending;
-  };
-  const attempt: Attempt = { ended: run(), result: null, abort: () => aborting.abort() };
-  return attempt;
-}
-
-function writeCall(piece: Chunk): string {
-  return piece.kind === "call" ? `${piece.name ?? ""}${piece.arguments}` : "";
+function writeCall(chunk: Chunk): string {
+  return chunk.kind === "call" ? `${chunk.name ?? ""}${chunk.arguments}` : "";
 }

@@ -1,120 +1,186 @@
-// Deep thinking: a model answers several times, and the answer that the attempts agree on is told.
+// Deep thinking: a model answers several times, and the answer of most attempts is returned.
 import {
   type Complete,
   type Completion,
+  type CompletionStats,
   type ModelRequest,
+  type TokenUsage,
   timeoutError,
-  type UpstreamError,
 } from "../../../models/index.ts";
 import type { Settings } from "../../../settings/index.ts";
-import { type Attempt, type Attempted, startAttempt, writeAttempt } from "./attempt.ts";
-import { addSpendings, type Spent } from "./usage.ts";
-import { findWinner, isDecided, isUnanimous } from "./vote.ts";
+import { Attempt, type AttemptReply } from "./attempt.ts";
 
-/** How often a model answers at once, and how often more where the answers do not agree. */
-export type Thinking = Settings["think"];
+/** Number of attempts at once, and of further ones where their answers differ. */
+export type ThinkSettings = Settings["think"];
 
 /**
- * gateway.endpoints.chat_completions.think: nothing is told before it is known which attempt wins;
- * then its whole reply is, as one piece. Attempts that fail have no voice.
+ * gateway.endpoints.chat_completions.think: the caller gets the winner's whole reply as one chunk,
+ * once it is known. Attempts that fail have no vote.
  */
-export function think(answer: Complete, { attempts, attempts_more }: Thinking): Complete {
-  return async (ask, onChunk, signal) => {
+export function think(complete: Complete, settings: ThinkSettings): Complete {
+  return async (request, onChunk, signal) => {
     if (signal.aborted) return timeoutError("left");
-    const panel = new Panel(answer, ask);
-    const leave = () => panel.abort();
-    signal.addEventListener("abort", leave, { once: true });
+    const vote = new Vote(complete, request);
+    const abort = () => vote.abort();
+    signal.addEventListener("abort", abort, { once: true });
     try {
-      await panel.hold(attempts, attempts_more);
-      if (!signal.aborted && panel.needs(attempts_more)) await panel.hold(attempts_more, 0);
+      const { attempts, attempts_more } = settings;
+      await vote.run(attempts, attempts_more);
+      if (!signal.aborted && vote.needs(attempts_more)) await vote.run(attempts_more, 0);
     } finally {
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", abort);
     }
-    const spent = addSpendings(panel.endings);
-    if (signal.aborted) return { ...timeoutError("left"), ...writeFailed(spent) };
-    const { voices, failures } = panel;
-    if (voices.length === 0) return { ...failures[0]!, ...writeFailed(spent) };
-    const { text, calls, finish_reason } = findWinner(voices);
-    // The model is done: there is nobody whom an ear could hold back.
-    if (text !== "") void onChunk({ kind: "text", text });
-    for (const call of calls) void onChunk(call);
-    return { ok: true, finishReason: finish_reason, ...writeSucceeded(spent) };
+    const { reportedUsage, usage, isEstimated, ...stats } = sumUsage(vote.completions);
+    if (signal.aborted) return { ...timeoutError("left"), ...stats, usage };
+    const winner = findWinner(vote.replies);
+    if (!winner) return { ...vote.failures[0]!, ...stats, usage };
+    // The attempt has ended, so that no slow caller could hold it back.
+    if (winner.text !== "") void onChunk({ kind: "text", text: winner.text });
+    for (const call of winner.calls) void onChunk(call);
+    const { finishReason } = winner;
+    // A successful attempt always has a usage.
+    const completion = { ok: true as const, finishReason, usage: usage!, ...stats };
+    if (!isEstimated) return completion;
+    return { ...completion, usageEstimated: true, ...(reportedUsage && { reportedUsage }) };
   };
 }
 
-/** The attempts at one request, in the order in which they were started. */
-class Panel {
-  readonly #answer: Complete;
-  readonly request: ModelRequest;
+/** The attempts at one request, in the order of their start. */
+class Vote {
+  readonly #complete: Complete;
+  readonly #request: ModelRequest;
   readonly #attempts: Attempt[] = [];
-  /** Of those that have ended, by their place. */
-  readonly #endings = new Map<Attempt, Completion>();
 
-  constructor(answer: Complete, request: ModelRequest) {
-    this.#answer = answer;
-    this.request = request;
+  constructor(complete: Complete, request: ModelRequest) {
+    this.#complete = complete;
+    this.#request = request;
   }
 
-  get endings(): Completion[] {
-    return this.#attempts.flatMap((attempt) => this.#endings.get(attempt) ?? []);
+  get completions(): Completion[] {
+    return this.#attempts.flatMap(({ completion }) => completion ?? []);
   }
 
-  /** Those that have ended well. */
-  get voices(): Attempted[] {
+  get replies(): AttemptReply[] {
     return this.#attempts.flatMap(({ result }) => (result?.ok ? result : []));
   }
 
-  get failures(): UpstreamError[] {
+  get failures() {
     return this.#attempts.flatMap(({ result }) => (result && !result.ok ? result : []));
   }
 
   /**
-   * Starts so many at once and waits for their end; `later`: so many may still follow. As soon as
-   * none of those that run or follow could change which answer wins, the rest is aborted.
+   * Runs `count` attempts at once. When neither those nor `later` ones can change the winner, the
+   * remaining ones are aborted.
    */
-  async hold(count: number, later: number): Promise<void> {
-    const from = this.#attempts.length;
+  async run(count: number, later: number): Promise<void> {
     let running = count;
-    const thrown: unknown[] = [];
-    const started = Array.from({ length: count }, (_, i) =>
-      startAttempt(this.#answer, writeAttempt(this.request, from + i)),
+    const errors: unknown[] = [];
+    const first = this.#attempts.length;
+    const started = Array.from(
+      { length: count },
+      (_, nth) => new Attempt(this.#complete, this.#request, first + nth),
     );
     this.#attempts.push(...started);
     const watch = async (attempt: Attempt) => {
       try {
-        this.#endings.set(attempt, await attempt.ended);
-      } catch (failure) {
-        thrown.push(failure);
+        await attempt.ended;
+      } catch (error) {
+        errors.push(error);
         this.abort();
       }
       running -= 1;
-      if (isDecided(this.voices, running + later)) this.abort();
+      if (hasWinner(this.replies, running + later)) this.abort();
     };
     await Promise.all(started.map(watch));
-    // Only now, when none of the others runs any more.
-    if (thrown.length > 0) throw thrown[0];
+    if (errors.length > 0) throw errors[0];
   }
 
-  /** Whether `more` of them could change which answer wins; where all failed, so would they. */
+  /** If all attempts failed, further ones would, too. */
   needs(more: number): boolean {
-    const { voices } = this;
-    return voices.length > 0 && !isUnanimous(voices) && !isDecided(voices, more);
+    const { replies } = this;
+    return replies.length > 0 && !isUnanimous(replies) && !hasWinner(replies, more);
   }
 
-  /** Those that have ended are left alone: what is left of their replies keeps a connection. */
   abort(): void {
-    for (const attempt of this.#attempts) if (!attempt.result) attempt.abort();
+    for (const attempt of this.#attempts) attempt.abort();
   }
 }
 
-function writeFailed({ usage, journey }: Spent) {
-  return { usage, ...journey };
+/** Empty answers count only where all are empty. */
+function countVotes(replies: readonly AttemptReply[]): Map<string, number> {
+  const votes = new Map<string, number>();
+  for (const { answer } of replies)
+    votes.set(answer, answer === "" ? 0 : (votes.get(answer) ?? 0) + 1);
+  return votes;
 }
 
-/** What servers have told is paid for, also beside what nobody told. */
-function writeSucceeded({ usage, isEstimated, reportedUsage, journey }: Spent) {
-  // An attempt that has ended well always has a usage.
-  const sum = { usage: usage!, ...journey };
-  if (!isEstimated) return sum;
-  return { ...sum, usageEstimated: true as const, ...(reportedUsage && { reportedUsage }) };
+function isUnanimous(replies: readonly AttemptReply[]): boolean {
+  return replies.length > 1 && replies.every(({ answer }) => answer === replies[0]!.answer);
+}
+
+/** True if the leading answer wins even when `more` attempts agree on another one. */
+function hasWinner(replies: readonly AttemptReply[], more: number): boolean {
+  const [first = 0, second = 0] = [...countVotes(replies).values()].sort((a, b) => b - a);
+  return first - second > more;
+}
+
+/** Returns the first reply with a most frequent answer: the order of the ends changes nothing. */
+function findWinner(replies: readonly AttemptReply[]): AttemptReply | undefined {
+  const votes = countVotes(replies);
+  const most = Math.max(...votes.values());
+  return replies.find(({ answer }) => votes.get(answer) === most);
+}
+
+interface UsageSum extends CompletionStats {
+  usage?: TokenUsage;
+  isEstimated: boolean;
+  /** The part that servers reported. */
+  reportedUsage?: TokenUsage;
+}
+
+/** gateway.endpoints.chat_completions.think: usage counts all attempts, dropped ones too. */
+function sumUsage(completions: readonly Completion[]): UsageSum {
+  const sum: UsageSum = { isEstimated: false };
+  const prompt_tokens = findPromptTokens(completions);
+  for (const completion of completions) {
+    const { attempts, waitedMs, usage } = completion;
+    if (attempts !== undefined) sum.attempts = (sum.attempts ?? 0) + attempts;
+    // Attempts wait side by side.
+    if (waitedMs !== undefined) sum.waitedMs = Math.max(sum.waitedMs ?? 0, waitedMs);
+    const isReported = completion.ok && !completion.usageEstimated;
+    if (usage && isReported) sum.reportedUsage = addUsage(sum.reportedUsage, usage);
+    const used = usage ?? (isCutShort(completion) ? readPrompt(prompt_tokens) : undefined);
+    if (!used) continue;
+    sum.usage = addUsage(sum.usage, used);
+    if (!isReported) sum.isEstimated = true;
+  }
+  return sum;
+}
+
+/** Prefers the number that a server reported to an estimate. */
+function findPromptTokens(completions: readonly Completion[]): number | undefined {
+  const known = completions.filter(({ usage }) => usage !== undefined);
+  const reported = known.find((completion) => completion.ok && !completion.usageEstimated);
+  return (reported ?? known[0])?.usage?.prompt_tokens;
+}
+
+/** A server that was cut off before its first word has read the prompt at least. */
+function isCutShort(completion: Completion): boolean {
+  if (completion.ok || !completion.attempts || completion.upstreamStatus !== undefined)
+    return false;
+  return completion.code === "client_closed_request" || completion.code === "upstream_timeout";
+}
+
+function readPrompt(prompt_tokens: number | undefined): TokenUsage | undefined {
+  if (prompt_tokens === undefined) return undefined;
+  return { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
+}
+
+function addUsage(sum: TokenUsage | undefined, usage: TokenUsage): TokenUsage {
+  if (!sum) return usage;
+  return {
+    prompt_tokens: sum.prompt_tokens + usage.prompt_tokens,
+    completion_tokens: sum.completion_tokens + usage.completion_tokens,
+    total_tokens: sum.total_tokens + usage.total_tokens,
+  };
 }

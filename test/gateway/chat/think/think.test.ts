@@ -1,7 +1,7 @@
 // Holds deep thinking to when it asks, when it has heard enough, and what it says of all attempts.
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { type Thinking, think } from "../../../../src/gateway/chat/think/think.ts";
+import { type ThinkSettings, think } from "../../../../src/gateway/chat/think/think.ts";
 import type {
   Chunk,
   Complete,
@@ -38,7 +38,7 @@ interface Asked {
 
 /** A thinker whose attempts end as the test says; an aborted one ends at once, with `aborted`. */
 function open(
-  some: Partial<Thinking> = {},
+  some: Partial<ThinkSettings> = {},
   aborted: Completion = LEFT,
   asked_of = createAsk("Hello"),
 ) {
@@ -131,7 +131,8 @@ describe("when it asks", () => {
     await thinker.say(1, "so it is 42");
     await thinker.say(2, "so it is 43");
     expect(await thinker.ending).toMatchObject({ ok: true, usage: usageOf(30, 3) });
-    expect(thinker.text()).toBe("so it is 42");
+    // In a tie the first attempt wins.
+    expect(thinker.text()).toBe("41 it is");
   });
 });
 
