@@ -1,5 +1,6 @@
 // A key that is revoked, or expires, under way: its streams end, and nobody else's.
 import { expect, test } from "bun:test";
+import { storeAccount, storeKey } from "./support/access.ts";
 import { startApp } from "./support/app.ts";
 import { startUpstream, writeSettings } from "./support/upstream.ts";
 
@@ -10,14 +11,14 @@ const STALL = "!say Hello\n!stall";
 
 async function openTrial(settings = "") {
   const app = await startApp({ listens: true, settings });
-  const { accounts, keys } = app.app.access;
-  const account = (await accounts.create("acme"))!;
+  const { access, admin } = app.app;
+  const account = await storeAccount(access, "acme");
   const make = (lifetime_ms: number | null = null) => {
     const expires_at = lifetime_ms === null ? null : app.clock.now() + lifetime_ms;
-    return keys.create({ account_id: account.id, name: null, expires_at });
+    return storeKey(access, { account_id: account.id, name: null, expires_at });
   };
   const stream = (key: string, text = STALL) => app.chat(text, { stream: true }, { key });
-  return { ...app, keys, make, stream };
+  return { ...app, keys: admin.keys, make, stream };
 }
 
 test("gateway.events.4 a stream ends with an error as soon as its key is revoked, and no other's", async () => {

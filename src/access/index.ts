@@ -1,22 +1,17 @@
-// Accounts, keys, who a caller is, and how often one may ask.
-
+// Accounts, keys, the caller behind a request, and rate limits.
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
-import { createAccounts } from "./accounts.ts";
 import { createFindCaller, createIdentify } from "./caller.ts";
-import { createHolds } from "./holds/holds.ts";
+import { Credentials } from "./credentials.ts";
 import { holdStore } from "./holds/store.ts";
-import { createKeys } from "./keys.ts";
 import { accountStore, keyStore } from "./store.ts";
 
-export { Account } from "./account.ts";
 export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
-export { Hold, type HoldRow } from "./holds/hold.ts";
-export { Key } from "./key.ts";
-export { createKeyRevocations, type KeyRevocations } from "./key-revocation.ts";
-export type { RotatedKey } from "./keys.ts";
-export { createLimiter, type Limiter, type ReloadableLimiter } from "./rate-limit.ts";
+export { Account, isInForce, Key, type NewKey } from "./credentials.ts";
+export { Hold, type HoldRow } from "./holds/store.ts";
+export { KeyRevocations } from "./key-revocation.ts";
+export { RateLimiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";
 
 export interface AccessOptions {
@@ -28,14 +23,14 @@ export interface AccessOptions {
 }
 
 export function buildAccess({ database, clock, ids, alias }: AccessOptions) {
-  const accounts = database.bind(accountStore);
   const keys = database.bind(keyStore);
   return {
     identify: createIdentify(keys, clock),
     findCaller: createFindCaller(keys, clock),
-    accounts: createAccounts(accounts, { clock, ids, alias }),
-    keys: createKeys(keys, { clock, ids, alias }),
-    holds: createHolds(database.bind(holdStore), clock),
+    credentials: new Credentials(clock, ids, alias),
+    accounts: database.bind(accountStore),
+    keys,
+    holds: database.bind(holdStore),
   };
 }
 export type Access = ReturnType<typeof buildAccess>;

@@ -13,7 +13,7 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** gateway.authentication.4, agents.errors.scope_required: of a route as a whole. */
+/** gateway.authentication.4, agents.errors.scope_required: checks the scope of a route. */
 export function requireScope({ scopes }: { scopes: readonly Scope[] }, scope: Scope): void {
   if (scopes.includes(scope)) return;
   throw apiError("scope_required", { message: `This route needs the scope ${scope}.` });

@@ -1,9 +1,8 @@
-// Accounts, keys and their secrets in the database.
+// Accounts, keys and their secrets.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, into, none, sql, store, type Tx } from "../database/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
-import { Account } from "./account.ts";
-import { isInForce, Key, KeySecret } from "./key.ts";
+import { Account, isInForce, Key, KeySecret } from "./credentials.ts";
 
 const FoundKey = Row(Key, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
 export type FoundKey = Static<typeof FoundKey>;
@@ -19,9 +18,9 @@ export const accountStore = store(
       (await db.one(Count, sql`SELECT COUNT(*) AS count FROM accounts`))?.count ?? 0,
   },
   {
-    /** False: the name is taken. */
+    /** Returns false where the name is taken. */
     create: async (tx, account: Account) => createAccount(tx, account),
-    /** A first start: the account and its key together, unless any account is there already. */
+    /** Creates an account with its key, unless there is any account already. */
     createFirst: async (tx, account: Account, key: Key, secret: KeySecret) => {
       const found = await tx.one(Count, sql`SELECT COUNT(*) AS count FROM accounts`);
       if (found!.count > 0) return false;
@@ -35,7 +34,7 @@ export const accountStore = store(
 export const keyStore = store(
   "keys",
   {
-    /** The key that a secret belongs to, in force or not. */
+    /** Finds the key of a secret, in force or not. */
     find: (db, hash: string) =>
       db.one(
         FoundKey,
@@ -43,7 +42,6 @@ export const keyStore = store(
             FROM key_secrets JOIN keys ON keys.id = key_secrets.key_id
             WHERE key_secrets.hash = ${hash}`,
       ),
-    /** In force or not. */
     findById: (db, id: string) => findKey(db, id),
     list: (db, account_id: string | null) =>
       db.all(
@@ -54,7 +52,7 @@ export const keyStore = store(
   },
   {
     create: async (tx, key: Key, secret: KeySecret) => createKey(tx, key, secret),
-    /** The key as it is afterwards; undefined: there is none of this id. */
+    /** Returns the revoked key. */
     revoke: async (tx, id: string, now: number) => {
       await tx.run(
         sql`UPDATE keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`,
@@ -63,16 +61,15 @@ export const keyStore = store(
       return findKey(tx, id);
     },
     /**
-     * Gives a key in force a new secret; the one before it ends at `overlap_until`, and whatever
-     * was older ends now, so that a key has two at most. A key that is not in force stays as it is,
-     * and is answered all the same; undefined: there is none of this id.
+     * Gives a key in force a new secret; the previous one ends at `overlap_until`. Older ones end
+     * now, so a key has two at most. A key that is not in force is returned unchanged.
      */
     rotate: async (tx, secret: KeySecret, overlap_until: number) => {
       const { key_id, created_at: now } = secret;
       const key = await findKey(tx, key_id);
       if (!key || !isInForce(key, null, now)) return key;
       const isOver = overlap_until <= now;
-      // Only the newest has no end of its own. What has ended is unknown, like any other text.
+      // Only the newest secret has no end of its own.
       await tx.run(
         sql`DELETE FROM key_secrets WHERE key_id = ${key_id}
             ${isOver ? none : sql`AND expires_at IS NOT NULL`}`,
@@ -85,7 +82,6 @@ export const keyStore = store(
       return key;
     },
   },
-  // At every request, and at every round of a run.
   ["find", "findById"],
 );
 

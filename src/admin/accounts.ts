@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type Access, Account, type HoldRow } from "../access/index.ts";
 import type { Bound } from "../database/index.ts";
 import { type Grants, needsGrant } from "../models/index.ts";
+import type { Clock } from "../platform/clock.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import type { ModelSettings } from "../settings/index.ts";
 import type { storageStore } from "../storage/index.ts";
@@ -28,15 +29,22 @@ export async function nameAccounts({
 }
 
 export interface AccountAdminOptions {
-  access: Pick<Access, "accounts" | "holds">;
+  access: Pick<Access, "accounts" | "credentials" | "holds">;
+  clock: Clock;
   grants: Grants;
   listStored: Bound<typeof storageStore>["list"];
   /** Only the models of the settings can be granted. */
   models: readonly ModelSettings[];
 }
 
-export function createAccountAdmin({ access, grants, models, listStored }: AccountAdminOptions) {
-  const { accounts, holds } = access;
+export function createAccountAdmin({
+  access,
+  clock,
+  grants,
+  models,
+  listStored,
+}: AccountAdminOptions) {
+  const { accounts, credentials, holds } = access;
   const ids = models.map((model) => model.id);
   const require = async (name: string): Promise<Account> => {
     const account = await accounts.find(name);
@@ -67,7 +75,7 @@ export function createAccountAdmin({ access, grants, models, listStored }: Accou
     /** Keeps its agents' runs from starting; a second hold replaces the reason. */
     async hold(name: string, reason: string | null): Promise<HoldRow> {
       const { id } = await require(name);
-      return holds.hold({ kind: "account", id, account_id: id, reason });
+      return holds.hold({ kind: "account", id, account_id: id, reason, since: clock.now() });
     },
     /** Starts the runs that wait; returns whether it was held. */
     async release(name: string): Promise<boolean> {
@@ -93,8 +101,9 @@ export function createAccountAdmin({ access, grants, models, listStored }: Accou
             "and begins with a letter or digit",
         );
       }
-      const account = await accounts.create(name);
-      if (!account) throw new AdminError(`an account "${name}" exists already`);
+      const account = credentials.makeAccount(name);
+      const isNew = await accounts.create(account);
+      if (!isNew) throw new AdminError(`an account "${name}" exists already`);
       return account;
     },
   };

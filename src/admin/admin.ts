@@ -58,14 +58,14 @@ export function buildAdmin(options: AdminOptions) {
   const { models } = settings;
   const grants = createGrants(database, clock);
   const { require: requireAccount, ...accounts } = createAccountAdmin({
-    ...{ access, grants, models },
+    ...{ access, clock, grants, models },
     listStored: database.bind(storageStore).list,
   });
   const agents = createAgentQueries(database);
   const runs = createRunQueries(database);
   return {
     accounts,
-    agents: createAgentAdmin({ access, agents, requireAccount }),
+    agents: createAgentAdmin({ access, agents, clock, requireAccount }),
     approvals: createApprovalAdmin({
       ...{ access, runs, requireAccount },
       agents,

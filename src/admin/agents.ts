@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Access, Account, HoldRow } from "../access/index.ts";
 import type { AgentQueries } from "../agents/index.ts";
+import type { Clock } from "../platform/clock.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import { nameAccounts } from "./accounts.ts";
 import { AdminError, readId } from "./errors.ts";
@@ -22,10 +23,11 @@ export const ListedAgent = Resource("ListedAgent", {
 export interface AgentAdminOptions {
   access: Pick<Access, "accounts" | "holds">;
   agents: AgentQueries;
+  clock: Clock;
   requireAccount(name: string): Promise<Account>;
 }
 
-export function createAgentAdmin({ access, agents, requireAccount }: AgentAdminOptions) {
+export function createAgentAdmin({ access, agents, clock, requireAccount }: AgentAdminOptions) {
   const { holds } = access;
   return {
     /** Newest first. */
@@ -44,7 +46,7 @@ export function createAgentAdmin({ access, agents, requireAccount }: AgentAdminO
     /** Keeps its runs from starting; a second hold replaces the reason. */
     async hold(typed: string, reason: string | null): Promise<HoldRow> {
       const { id, account_id } = await requireAgent(agents, typed);
-      return holds.hold({ kind: "agent", id, account_id, reason });
+      return holds.hold({ kind: "agent", id, account_id, reason, since: clock.now() });
     },
     /** Starts the runs that wait, unless the account is held too. */
     async release(typed: string): Promise<{ id: string; was_held: boolean }> {

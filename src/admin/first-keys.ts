@@ -1,9 +1,7 @@
 // The keys of a first start: the fixed ones of `wadi dev`, the single one of `wadi serve`.
-import { type Access, type Account, type Key, SCOPES } from "../access/index.ts";
+import { type Access, type Account, type Key, type NewKey, SCOPES } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { AdminError } from "./errors.ts";
-
-type FixedKey = Parameters<Access["keys"]["create"]>[0];
 
 /** The account of its keys, save one. */
 export const DEV = "dev";
@@ -32,7 +30,7 @@ export async function createDevKeys(
   const account_id = (await findOrCreate(access, DEV)).id;
   const other = await findOrCreate(access, "other");
   const scopes = SCOPES.filter((scope) => scope !== "agents.approve");
-  const requests: Record<string, Omit<FixedKey, "name" | "secret">> = {
+  const requests: Record<string, Omit<NewKey, "name" | "secret">> = {
     "": { account_id, scopes },
     "-approver": { account_id, scopes: ["agents", "agents.approve"] },
     "-none": { account_id },
@@ -47,7 +45,10 @@ export async function createDevKeys(
   const mark = `wadi dev ${Bun.SHA256.hash(first, "hex").slice(0, 8)}`;
   for (const [ending, request] of Object.entries(requests)) {
     const name = mark + ending;
-    if (!made.has(name)) await access.keys.create({ ...request, name, secret: first + ending });
+    if (made.has(name)) continue;
+    const secret = first + ending;
+    const { key, stored } = access.credentials.makeKey({ ...request, name, secret });
+    await access.keys.create(key, stored);
   }
   return Object.keys(requests).flatMap((ending) => (ending ? [first + ending] : []));
 }
@@ -56,8 +57,10 @@ function isDevKey({ name }: Key): boolean {
   return NAME.test(name ?? "");
 }
 
-async function findOrCreate({ accounts }: Access, name: string): Promise<Account> {
-  return (await accounts.find(name)) ?? (await accounts.create(name))!;
+async function findOrCreate({ accounts, credentials }: Access, name: string): Promise<Account> {
+  const account = (await accounts.find(name)) ?? credentials.makeAccount(name);
+  await accounts.create(account);
+  return account;
 }
 
 /** Creates an account and a key where there is none; returns the secret of a new key. */
@@ -69,9 +72,13 @@ export async function createFirstKey(access: Access): Promise<string | undefined
         "with --data",
     );
   }
-  return access.accounts.createFirst("default", {
+  if ((await access.accounts.count()) > 0) return undefined;
+  const account = access.credentials.makeAccount("default");
+  const { key, secret, stored } = access.credentials.makeKey({
+    account_id: account.id,
     name: "first",
     // A key that approved calls of its own runs would make approvals worthless.
     scopes: SCOPES.filter((scope) => scope !== "agents.approve"),
   });
+  return (await access.accounts.createFirst(account, key, stored)) ? secret : undefined;
 }

@@ -2,8 +2,8 @@
 import {
   type Access,
   type Account,
+  isInForce,
   type Key,
-  type RotatedKey,
   SCOPES,
   type Scope,
 } from "../access/index.ts";
@@ -26,13 +26,20 @@ export interface KeyRequest {
 
 export type ListedKey = Key & { account: string | null };
 
+export interface RotatedKey {
+  key: Key;
+  secret: string;
+  /** Until then the previous secret works too; null where it has ended. */
+  previous_until: number | null;
+}
+
 /** A name fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
 const LIFETIME_MS_MAX = 36_500 * 86_400_000;
 
 export interface KeyAdminOptions {
-  access: Access;
+  access: Pick<Access, "accounts" | "credentials" | "keys">;
   clock: Clock;
   models: readonly string[];
   requireAccount(name: string): Promise<Account>;
@@ -44,7 +51,7 @@ export function createKeyAdmin({ access, clock, models, requireAccount }: KeyAdm
     async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {
       validateRequest(request, models);
       const account = request.account === null ? null : await requireAccount(request.account);
-      return access.keys.create({
+      const { key, secret, stored } = access.credentials.makeKey({
         account_id: account?.id ?? null,
         name: request.name,
         kind: request.is_internal ? "internal" : "ordinary",
@@ -53,6 +60,8 @@ export function createKeyAdmin({ access, clock, models, requireAccount }: KeyAdm
         max_output_tokens: request.max_output_tokens,
         expires_at: request.lifetime_ms === null ? null : clock.now() + request.lifetime_ms,
       });
+      await access.keys.create(key, stored);
+      return { key, secret };
     },
     /** Newest first. */
     async list(account: string | null): Promise<ListedKey[]> {
@@ -63,19 +72,25 @@ export function createKeyAdmin({ access, clock, models, requireAccount }: KeyAdm
     },
     /** Counts from the key's next request on, also in a running server. */
     async revoke(id: string): Promise<Key> {
-      return (await access.keys.revoke(readKeyId(id))) ?? refuseId(id);
+      return (await access.keys.revoke(readKeyId(id), clock.now())) ?? refuseId(id);
     },
     /** Makes a new secret; the old one keeps working for the overlap. */
     async rotate(id: string, overlap_ms: number): Promise<RotatedKey> {
       if (overlap_ms > LIFETIME_MS_MAX) {
         throw new AdminError("an overlap is at most 36500 days");
       }
-      const rotated = await access.keys.rotate(readKeyId(id), overlap_ms);
-      if (rotated) return rotated;
-      if (rotated === undefined) return refuseId(id);
-      throw new AdminError(
-        `the key "${id}" is revoked or expired, and stays so: \`wadi keys create\` makes another`,
-      );
+      const now = clock.now();
+      const until = now + overlap_ms;
+      const { secret, stored } = access.credentials.makeSecret(readKeyId(id));
+      const key = (await access.keys.rotate(stored, until)) ?? refuseId(id);
+      if (!isInForce(key, null, now)) {
+        throw new AdminError(
+          `the key "${id}" is revoked or expired, and stays so: \`wadi keys create\` makes another`,
+        );
+      }
+      // No secret outlives its key.
+      const previous_until = overlap_ms > 0 ? Math.min(until, key.expires_at ?? until) : null;
+      return { key, secret, previous_until };
     },
   };
 }

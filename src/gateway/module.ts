@@ -1,5 +1,5 @@
 // Opens the whole gateway on its door: chat, embeddings, search, and the ledger behind them.
-import { createKeyRevocations, type FindCaller } from "../access/index.ts";
+import { type FindCaller, KeyRevocations } from "../access/index.ts";
 import type { Compute } from "../compute/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Router } from "../http/index.ts";
@@ -61,7 +61,7 @@ export function createGateway(door: Router, options: GatewayOptions): Gateway {
     meter: ledger.meter("chat"),
     thinking: () => settings.think,
   };
-  const keys = createKeyRevocations(options);
+  const keys = new KeyRevocations(options);
   openChatRoutes(door, {
     ...chat,
     keys,
@@ -88,7 +88,7 @@ export function createGateway(door: Router, options: GatewayOptions): Gateway {
     services: [
       ...shared.map(({ service }) => service),
       ...ledger.services,
-      { name: "keys of streams", start() {}, stop: keys.stop },
+      { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
     look: () => shared.map(({ look }) => look()),
     change(other) {

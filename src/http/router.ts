@@ -1,6 +1,6 @@
 // The one door for all routes: who, how often, what for and in what form, judged in one order.
 import { type TSchema, Type } from "@sinclair/typebox";
-import { type Identify, isInternal, type Limiter, requireScope } from "../access/index.ts";
+import { type Identify, isInternal, type RateLimiter, requireScope } from "../access/index.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
 import type { ActiveCallers } from "./active-callers.ts";
@@ -33,7 +33,7 @@ interface CommonOptions extends Omit<ResponderOptions, "half"> {
   /** Platform-internal headers carry the alias in their name. */
   alias: string;
   identify: Identify;
-  limiter: Limiter;
+  limiter: Pick<RateLimiter, "take">;
   /** Lets a request be answered late, until what it returns is called. */
   holdOpen(request: Request): () => void;
   /** Left out: no connections are closed. */

@@ -1,5 +1,5 @@
 // Makes the doors of both halves, with the limits that each of them keeps.
-import { createLimiter, type Identify, type ReloadableLimiter } from "../access/index.ts";
+import { type Identify, RateLimiter } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
@@ -35,9 +35,9 @@ export function createRouters(options: RoutersOptions): Routers {
   const { entrance, clock } = options;
   let { settings } = options;
   const limit = (requests_max: number, rule: { closingMs: number; names_max?: number }) =>
-    createLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });
+    new RateLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });
   const { requests_per_minute, address_requests_per_minute } = settings.limits;
-  const accounts: ReloadableLimiter = limit(requests_per_minute, { closingMs: CLOSING_MS });
+  const accounts: RateLimiter = limit(requests_per_minute, { closingMs: CLOSING_MS });
   // agents.limits.request_rate
   const keys = limit(requests_per_minute, { closingMs: 0 });
   const addresses = limit(address_requests_per_minute, { closingMs: 0, names_max: ADDRESSES_MAX });

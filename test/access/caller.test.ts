@@ -1,7 +1,7 @@
 // From an Authorization header to the caller behind it.
 import { expect, test } from "bun:test";
 import { createFindCaller, createIdentify } from "../../src/access/caller.ts";
-import { hashSecret } from "../../src/access/key.ts";
+import { hashSecret } from "../../src/access/credentials.ts";
 import type { FoundKey } from "../../src/access/store.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";

@@ -1,4 +1,5 @@
 // Keys and accounts as they lie in the database, on the engine of the whole run.
+
 import { Database as Sqlite } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -8,6 +9,7 @@ import { type Access, buildAccess, SCOPES } from "../../src/access/index.ts";
 import { WRITER } from "../../src/app.ts";
 import { type Database, type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
+import { storeAccount, storeKey } from "../support/access.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { openTestPlace, type TestPlace } from "../support/place.ts";
@@ -41,8 +43,8 @@ afterAll(async () => {
 const identify = (secret: string) => access.identify(`Bearer ${secret}`);
 
 test("gateway.authentication.9 a key of which nothing is asked has no scopes, no model list and no output cap", async () => {
-  const account = await access.accounts.create("plain");
-  const { key, secret } = await access.keys.create({ account_id: account!.id });
+  const account = await storeAccount(access, "plain");
+  const { key, secret } = await storeKey(access, { account_id: account.id });
   expect(key).toMatchObject({
     scopes: [],
     models: null,
@@ -55,9 +57,9 @@ test("gateway.authentication.9 a key of which nothing is asked has no scopes, no
 });
 
 test("everything that was asked of a key comes back with it", async () => {
-  const account = await access.accounts.create("rich");
+  const account = await storeAccount(access, "rich");
   const wish = {
-    account_id: account!.id,
+    account_id: account.id,
     name: "laptop",
     kind: "ordinary" as const,
     scopes: [...SCOPES],
@@ -65,67 +67,57 @@ test("everything that was asked of a key comes back with it", async () => {
     max_output_tokens: 100,
     expires_at: clock.now() + 1_000,
   };
-  const { key, secret } = await access.keys.create(wish);
+  const { key, secret } = await storeKey(access, wish);
   expect(key).toEqual({ ...wish, id: key.id, created_at: clock.now(), revoked_at: null });
-  expect(await access.keys.list(account!.id)).toEqual([key]);
+  expect(await access.keys.list(account.id)).toEqual([key]);
   expect(await identify(secret)).toMatchObject({ key_id: key.id, models: ["a", "b"] });
 });
 
 test("gateway.authentication.2 a revoked key is refused on its very next request", async () => {
-  const { key, secret } = await access.keys.create({ account_id: null });
+  const { key, secret } = await storeKey(access, { account_id: null });
   await identify(secret);
-  await access.keys.revoke(key.id);
+  await access.keys.revoke(key.id, clock.now());
   await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
 test("revoking again changes nothing, and an unknown id revokes nothing", async () => {
-  const { key } = await access.keys.create({ account_id: null });
-  const revoked = await access.keys.revoke(key.id);
+  const { key } = await storeKey(access, { account_id: null });
+  const revoked = await access.keys.revoke(key.id, clock.now());
   expect(revoked?.revoked_at).toBe(clock.now());
   clock.shiftWall(5_000);
-  expect(await access.keys.revoke(key.id)).toEqual(revoked);
-  expect(await access.keys.revoke("01920000-0000-7000-8000-000000000000")).toBeUndefined();
+  expect(await access.keys.revoke(key.id, clock.now())).toEqual(revoked);
+  expect(await access.keys.revoke("01920000-0000-7000-8000-000000000000", 0)).toBeUndefined();
 });
 
 test("keys are listed newest first, of one account or of all", async () => {
-  const one = await access.accounts.create("one");
-  const two = await access.accounts.create("two");
+  const one = await storeAccount(access, "one");
+  const two = await storeAccount(access, "two");
   const made = [];
-  for (const { id } of [one!, two!, one!]) made.push(await access.keys.create({ account_id: id }));
+  for (const { id } of [one, two, one]) made.push(await storeKey(access, { account_id: id }));
   const ids = made.map(({ key }) => key.id);
-  const listed = (await access.keys.list(one!.id)).map(({ id }) => id);
+  const listed = (await access.keys.list(one.id)).map(({ id }) => id);
   expect(listed).toEqual([ids[2]!, ids[0]!]);
   const all = (await access.keys.list(null)).map(({ id }) => id);
   expect(all.slice(0, 3)).toEqual([ids[2]!, ids[1]!, ids[0]!]);
 });
 
 test("the name of an account can be had once", async () => {
-  const account = await access.accounts.create("unique");
-  expect(await access.accounts.create("unique")).toBeUndefined();
+  const account = await storeAccount(access, "unique");
+  expect(await access.accounts.create({ ...account, id: "other" })).toBe(false);
   expect(await access.accounts.find("unique")).toEqual(account);
   expect(await access.accounts.find("Unique")).toBeUndefined();
-});
-
-test("a first start makes one account with one key, and a second start makes none", async () => {
-  const [fresh, { accounts, keys }] = await open({ kind: "memory" });
-  const secret = await accounts.createFirst("default", { name: "first", scopes: ["think"] });
-  expect(secret).toStartWith("svc_sk_");
-  expect(await accounts.createFirst("default", { name: "first" })).toBeUndefined();
-  expect((await accounts.list()).map(({ name }) => name)).toEqual(["default"]);
-  expect((await keys.list(null)).map(({ name }) => name)).toEqual(["first"]);
-  await fresh.close();
 });
 
 test("no table and no file holds a secret, only its hash", async () => {
   const directory = mkdtempSync(join(tmpdir(), "wadi-keys-"));
   const file = join(directory, "wadi.db");
-  const [kept, { accounts, keys }] = await open({ kind: "sqlite", file });
-  const account = await accounts.create("kept");
+  const [kept, opened] = await open({ kind: "sqlite", file });
+  const account = await storeAccount(opened, "kept");
   const secrets = [];
   for (const name of ["a", "b"]) {
-    secrets.push((await keys.create({ account_id: account!.id, name })).secret);
+    secrets.push((await storeKey(opened, { account_id: account.id, name })).secret);
   }
-  secrets.push((await keys.create({ account_id: null, secret: "chosen-by-hand" })).secret);
+  secrets.push((await storeKey(opened, { account_id: null, secret: "chosen-by-hand" })).secret);
   await kept.close();
 
   const reader = new Sqlite(file, { readonly: true });

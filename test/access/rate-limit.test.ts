@@ -1,13 +1,13 @@
 // The limiter alone: the sliding window, the closing, and how long a caller is told to wait.
 import { describe, expect, test } from "bun:test";
-import { createLimiter, type Limiter } from "../../src/access/rate-limit.ts";
+import { RateLimiter } from "../../src/access/rate-limit.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const rule = { requests_max: 3, window_ms: 60_000, closingMs: 60_000 };
 
 /** undefined: the request was counted; otherwise the seconds of Retry-After. */
-function take(limiter: Limiter, name = "a"): string | undefined {
+function take(limiter: RateLimiter, name = "a"): string | undefined {
   try {
     limiter.take(name);
     return undefined;
@@ -19,7 +19,7 @@ function take(limiter: Limiter, name = "a"): string | undefined {
 
 test("gateway.limits.rate the window slides: a place is free again 60 s after it was taken", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, { ...rule, closingMs: 0 });
+  const limiter = new RateLimiter(clock, { ...rule, closingMs: 0 });
   expect(take(limiter)).toBeUndefined();
   await clock.advance(20_000);
   expect([take(limiter), take(limiter)]).toEqual([undefined, undefined]);
@@ -35,7 +35,7 @@ test("gateway.limits.rate the window slides: a place is free again 60 s after it
 
 test("who has time is told exactly how long it takes, and counts only when it is let in", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, { ...rule, requests_max: 2, closingMs: 0 });
+  const limiter = new RateLimiter(clock, { ...rule, requests_max: 2, closingMs: 0 });
   expect(limiter.claim("a")).toBe(0);
   await clock.advance(500);
   expect([limiter.claim("a"), limiter.claim("a"), limiter.claim("b")]).toEqual([0, 59_500, 0]);
@@ -49,7 +49,7 @@ test("who has time is told exactly how long it takes, and counts only when it is
 
 test("gateway.limits.after_exceeding it stays closed for 60 s from the first request too many", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, rule);
+  const limiter = new RateLimiter(clock, rule);
   for (let i = 0; i < 3; i++) expect(take(limiter)).toBeUndefined();
   await clock.advance(59_999);
   expect(take(limiter)).toBe("60");
@@ -68,7 +68,7 @@ test("gateway.limits.after_exceeding it stays closed for 60 s from the first req
 
 test("gateway.limits.after_exceeding refused requests neither count nor prolong the closing", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, rule);
+  const limiter = new RateLimiter(clock, rule);
   for (let i = 0; i < 4; i++) take(limiter);
   for (let second = 1; second < 60; second++) {
     await clock.advance(1_000);
@@ -80,7 +80,7 @@ test("gateway.limits.after_exceeding refused requests neither count nor prolong 
 });
 
 test("names are counted apart", () => {
-  const limiter = createLimiter(createManualClock(), rule);
+  const limiter = new RateLimiter(createManualClock(), rule);
   for (let i = 0; i < 3; i++) take(limiter, "a");
   expect(take(limiter, "b")).toBeUndefined();
   expect(take(limiter, "a")).toBe("60");
@@ -88,7 +88,7 @@ test("names are counted apart", () => {
 
 test("the wall clock has no say", () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, rule);
+  const limiter = new RateLimiter(clock, rule);
   for (let i = 0; i < 4; i++) take(limiter);
   clock.shiftWall(3_600_000);
   expect(take(limiter)).toBe("60");
@@ -98,7 +98,7 @@ test("the wall clock has no say", () => {
 
 test("counters that matter outlive the sweep for those that do not", async () => {
   const clock = createManualClock();
-  const limiter = createLimiter(clock, { requests_max: 1, window_ms: 1_000, closingMs: 5_000 });
+  const limiter = new RateLimiter(clock, { requests_max: 1, window_ms: 1_000, closingMs: 5_000 });
   take(limiter, "closed");
   expect(take(limiter, "closed")).toBe("5");
   await clock.advance(4_500);
@@ -116,7 +116,7 @@ describe("where names are a stranger's", () => {
 
   test("agents.limits.request_rate of too many those who asked longest ago are forgotten", async () => {
     const clock = createManualClock();
-    const limiter = createLimiter(clock, strange);
+    const limiter = new RateLimiter(clock, strange);
     for (let n = 0; n < 10; n++) {
       take(limiter, `name ${n}`);
       await clock.advance(1_000);
@@ -129,7 +129,7 @@ describe("where names are a stranger's", () => {
   });
 
   test("who is refused and keeps asking is not forgotten", () => {
-    const limiter = createLimiter(createManualClock(), strange);
+    const limiter = new RateLimiter(createManualClock(), strange);
     take(limiter, "eager");
     for (let n = 0; n < 100; n++) {
       take(limiter, `name ${n}`);
@@ -141,7 +141,7 @@ describe("where names are a stranger's", () => {
 test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {
   const clock = createManualClock();
   const rule = { requests_max: 50, window_ms: 1_000, closingMs: 0 };
-  const limiter = createLimiter(clock, rule);
+  const limiter = new RateLimiter(clock, rule);
   const taken: number[] = [];
   for (let at = 0; at < 3_000; at++) {
     // Bursts and pauses of every length, the same in every run.
@@ -164,7 +164,7 @@ test("gateway.limits.rate a counter that grows takes exactly what a list of all 
 describe("another most while serving", () => {
   const open = { ...rule, closingMs: 0 };
   test("a smaller one counts what was taken before it", async () => {
-    const limiter = createLimiter(createManualClock(), { ...open, requests_max: 40 });
+    const limiter = new RateLimiter(createManualClock(), { ...open, requests_max: 40 });
     for (let n = 0; n < 30; n++) expect(take(limiter)).toBeUndefined();
     limiter.change(31);
     expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
@@ -177,7 +177,7 @@ describe("another most while serving", () => {
 
   test("a place of a smaller one comes free with the last so many", async () => {
     const clock = createManualClock();
-    const limiter = createLimiter(clock, { ...open, requests_max: 20 });
+    const limiter = new RateLimiter(clock, { ...open, requests_max: 20 });
     for (let n = 0; n < 20; n++) {
       take(limiter);
       await clock.advance(1_000);
@@ -190,7 +190,7 @@ describe("another most while serving", () => {
   });
 
   test("a larger one opens what was closed by the old measure", () => {
-    const limiter = createLimiter(createManualClock(), rule);
+    const limiter = new RateLimiter(createManualClock(), rule);
     for (let n = 0; n < 3; n++) take(limiter);
     expect([take(limiter), take(limiter)]).toEqual(["60", "60"]);
     limiter.change(4);

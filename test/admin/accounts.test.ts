@@ -45,7 +45,7 @@ test("an account is held, for another reason from then on, and released", async 
   expect(await house.access.holds.list()).toEqual([{ ...held, reason: null }]);
   await accounts.create("beta");
   // An agent's hold is none of its account.
-  const agent = { kind: "agent", id: "g-1", account_id: id, reason: "loops" } as const;
+  const agent = { kind: "agent", id: "g-1", account_id: id, reason: "loops", since: 0 } as const;
   await house.access.holds.hold(agent);
   expect(await accounts.list()).toMatchObject([
     { name: "acme", held_since: held.since, hold_reason: null },

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hashSecret } from "../../src/access/key.ts";
+import { hashSecret } from "../../src/access/credentials.ts";
 import { dumpDatabase, runProgram, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-"));

@@ -1,10 +1,12 @@
 // Thousands of triggers that are due at the same instant: all of them fire, and callers are served.
+
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { sql, store } from "../../src/database/index.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { create as createAgent } from "../store/agent-cases.ts";
 import { bindHouses } from "../store/cases.ts";
+import { storeAccount, storeKey } from "../support/access.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeTrigger } from "../support/triggers.ts";
 
@@ -39,8 +41,8 @@ async function fill({ app, clock }: TestApp): Promise<void> {
   const triggers = app.database.bind(triggerStore);
   const now = clock.now();
   for (let n = 0; n < ACCOUNTS; n++) {
-    const account = (await app.access.accounts.create(`account-${n}`))!;
-    const { key } = await app.access.keys.create({ account_id: account.id, scopes: ["agents"] });
+    const account = await storeAccount(app.access, `account-${n}`);
+    const { key } = await storeKey(app.access, { account_id: account.id, scopes: ["agents"] });
     const agent_id = `agent-${n}`;
     await createAgent(houses, agent_id, { account_id: account.id });
     for (let at = 0; at < TRIGGERS / ACCOUNTS; at++) {

@@ -1,8 +1,20 @@
-// Holds in the database, and how other stores look at them in statements of their own.
+// Holds: the operator keeps an agent, or all agents of an account, from starting runs.
+import { type Static, Type } from "@sinclair/typebox";
 import { type Db, into, none, type Sql, sql, store } from "../../database/index.ts";
-import { Hold, type HoldKind, type HoldRow } from "./hold.ts";
+import { maybe, Resource, Timestamp } from "../../platform/schema.ts";
 
-/** Told with the account's id: what was queued under a hold may begin. */
+type HoldKind = "agent" | "account";
+
+export const Hold = Resource("Hold", {
+  kind: Type.Unsafe<HoldKind>({ type: "string", description: "`agent` or `account`." }),
+  id: Type.String({ description: "Of the agent or the account that is held." }),
+  account_id: Type.String({ description: "The account, or the agent's owner." }),
+  reason: maybe(Type.String({ description: "For people, its owner too; null: none was given." })),
+  since: Timestamp("When it was held first; another reason leaves it as it is."),
+});
+export type HoldRow = Static<typeof Hold>;
+
+/** Channel that carries account ids: runs queued under a hold may begin. */
 const RELEASED = "runs.queued";
 
 export const holdStore = store(
@@ -10,18 +22,17 @@ export const holdStore = store(
   {
     find: (db, kind: HoldKind, id: string) =>
       db.one(Hold, sql`SELECT * FROM holds WHERE kind = ${kind} AND id = ${id}`),
-    /** Accounts, then agents; of each the oldest first. */
     list: (db) => listHolds(db, null),
   },
   {
-    /** The hold as it stands: again, only the reason changes. */
+    /** A second hold changes the reason only. */
     hold: async (tx, row: HoldRow) =>
       (await tx.one(
         Hold,
         sql`INSERT INTO holds ${into(Hold, row)}
             ON CONFLICT (kind, id) DO UPDATE SET reason = excluded.reason RETURNING *`,
       ))!,
-    /** False: it was not held. */
+    /** Returns false where nothing was held. */
     release: async (tx, kind: HoldKind, id: string) => {
       const released = await tx.one(
         Hold,
@@ -33,7 +44,7 @@ export const holdStore = store(
   },
 );
 
-/** Every hold on an account and its agents, or all where it is null; sorted as in the list. */
+/** Lists the holds of one account and its agents, or all: accounts, then agents, oldest first. */
 export function listHolds(db: Db, account_id: string | null): Promise<HoldRow[]> {
   return db.all(
     Hold,
@@ -43,7 +54,7 @@ export function listHolds(db: Db, account_id: string | null): Promise<HoldRow[]>
   );
 }
 
-/** Both holds that could keep an agent's runs from starting, in one statement. */
+/** Finds both holds that can keep an agent's runs from starting. */
 export async function findHolds(db: Db, agent_id: string, account_id: string) {
   const rows = await db.all(
     Hold,
@@ -56,7 +67,7 @@ export async function findHolds(db: Db, agent_id: string, account_id: string) {
   };
 }
 
-/** A condition on the two columns of another statement: nothing holds this agent's runs. */
+/** Condition for another statement: no hold covers the agent in these columns. */
 export function notHeld(agentColumn: Sql, accountColumn: Sql): Sql {
   return sql`(NOT EXISTS
       (SELECT 1 FROM holds WHERE holds.kind = 'agent' AND holds.id = ${agentColumn})

@@ -1,6 +1,6 @@
 // What embeddings and search have in common: a quota for each account, a capacity that all share,
 // and something behind it that other settings may exchange.
-import { accountOf, type Caller, createLimiter } from "../../access/index.ts";
+import { accountOf, type Caller, RateLimiter } from "../../access/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import { type Clock, wait } from "../../platform/clock.ts";
 import { ApiError, apiError } from "../../platform/errors.ts";
@@ -90,7 +90,7 @@ export function createMeteredService<P extends MeteredPlan, S extends MeteredBac
   let isStarted = false;
   const capacity = createCapacity(clock, plan);
   // Unlike the limit of every route it slides on: gateway.errors.rate_limit_exceeded
-  const quota = createLimiter(clock, {
+  const quota = new RateLimiter(clock, {
     requests_max: plan.requests_per_minute,
     window_ms: WINDOW_MS,
     closingMs: 0,

@@ -1,6 +1,6 @@
 // The route for signed requests, which fire a trigger.
 import { Type } from "@sinclair/typebox";
-import { createLimiter } from "../../access/index.ts";
+import { RateLimiter } from "../../access/index.ts";
 import { createSecretPairs } from "../../crypto/index.ts";
 import type { Bound } from "../../database/index.ts";
 import { type HandlerReply, parseBody, type Router } from "../../http/index.ts";
@@ -150,7 +150,7 @@ function limitError(retry_after: string, message?: string): ApiError {
 /** Counts a trigger's signed requests; returns the time until the next one may pass, or 0. */
 function createHookLimit({ clock, settings }: Pick<TriggersDeps, "clock" | "settings">) {
   let requestsMax = settings().limits.hook_requests_per_minute;
-  const limiter = createLimiter(clock, {
+  const limiter = new RateLimiter(clock, {
     requests_max: requestsMax,
     window_ms: WINDOW_MS,
     closingMs: 0,

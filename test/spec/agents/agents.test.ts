@@ -290,7 +290,8 @@ describe("agents.does.agent operator_hold", () => {
     const { holds } = app.app.access;
     const since = new Date(app.clock.now()).toISOString();
     expect(await read()).toBeNull();
-    await holds.hold({ kind: "account", id: account_id, account_id, reason: "unpaid" });
+    const hold = { kind: "account", id: account_id, account_id, reason: "unpaid" } as const;
+    await holds.hold({ ...hold, since: app.clock.now() });
     expect(await read()).toEqual({ scope: "account", reason: "unpaid", since });
     await app.app.admin.agents.hold(id, null);
     expect(await read()).toEqual({ scope: "agent", reason: null, since });

@@ -1,5 +1,7 @@
 // Deciding an approval: what meets whom in which order, and what is sent with it.
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { storeKey } from "../../support/access.ts";
 import { KEY } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { APPROVER, bringTo, decide, decided, listTold, STATES, VERBS } from "./approvals-front.ts";
@@ -261,7 +263,7 @@ describe("who decides", () => {
     const { approval } = await bringTo(front, "pending");
     const account_id = front.account_id;
     const wish = { account_id, scopes: ["agents.approve" as const] };
-    const { key, secret } = await front.app.access.keys.create(wish);
+    const { key, secret } = await storeKey(front.app.access, wish);
     await front.app.admin.keys.revoke(key.id);
     for (const id of [approval.id, NOWHERE, "mine"]) {
       for (const one of [null, "x", `${KEY}-revoked`, `${KEY}-expired`, secret]) {
@@ -278,7 +280,7 @@ describe("who decides", () => {
       account_id: front.account_id,
       scopes: ["agents" as const, "agents.approve" as const],
     };
-    const { key, secret } = await front.app.access.keys.create(wish);
+    const { key, secret } = await storeKey(front.app.access, wish);
     const { approval } = await bringTo(front, "pending", secret);
     const rotated = await front.app.admin.keys.rotate(key.id, 3_600_000);
     for (const one of [secret, rotated.secret]) {
@@ -296,7 +298,7 @@ describe("who decides", () => {
 
   test("agents.authentication.5: revoking the key that started a run leaves the decision to others", async () => {
     const wish = { account_id: front.account_id, scopes: ["agents" as const] };
-    const { key, secret } = await front.app.access.keys.create(wish);
+    const { key, secret } = await storeKey(front.app.access, wish);
     const { approval } = await bringTo(front, "pending", secret);
     await front.app.admin.keys.revoke(key.id);
     expect((await decided(front, approval.id, "reject")).status).toBe("rejected");

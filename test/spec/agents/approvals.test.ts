@@ -1,6 +1,8 @@
 // Approvals of runs of the stub model, from the call that asks to what becomes of it.
+
 import { describe, expect, test } from "bun:test";
 import { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
+import { storeKey } from "../../support/access.ts";
 import { KEY } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import {
@@ -119,7 +121,7 @@ describe("approved", () => {
   test("agents.authentication.1: of a run whose key has ended meanwhile, nothing is called any more", async () => {
     await using front = await startAsking();
     const wish = { account_id: front.account_id, scopes: ["agents" as const] };
-    const { key, secret } = await front.app.access.keys.create(wish);
+    const { key, secret } = await storeKey(front.app.access, wish);
     const input = { input: { message: `${add("6 * 7")}\n${DONE}` } };
     const path = `/v1/agents/${front.asking.id}/runs`;
     const { id } = (await (await front.post(path, input, { key: secret })).json()) as Json;

@@ -1,6 +1,8 @@
 // Spec 001, "Authentication": every route against every kind of key.
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Scope } from "../../../src/access/index.ts";
+import { storeKey } from "../../support/access.ts";
 import { type AskOptions, KEY, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
 import { readRefusal } from "./refusal.ts";
@@ -70,7 +72,7 @@ describe("agents.authentication.1", () => {
   test("agents.authentication.1 a revoked key is refused on its very next request", async () => {
     const account_id = (await app.app.access.accounts.find("dev"))!.id;
     const wish = { account_id, scopes: ["agents" as const] };
-    const { key, secret } = await app.app.access.keys.create(wish);
+    const { key, secret } = await storeKey(app.app.access, wish);
     expect((await app.get("/v1/agents", { key: secret })).status).toBe(200);
     await app.app.admin.keys.revoke(key.id);
     expect((await app.get("/v1/agents", { key: secret })).status).toBe(401);

@@ -1,7 +1,9 @@
 // The event stream of a run: what it tells, in which order, and when it ends.
+
 import { expect, test } from "bun:test";
 import { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { DecisionInput } from "../../../src/agents/runs/store/decision.ts";
+import { storeKey } from "../../support/access.ts";
 import { createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
 import { makeApproval } from "./runs-approval.ts";
@@ -268,7 +270,7 @@ test("a key that is revoked loses its streams at once, one that expires within 5
   const run = await front.begin();
   const { account_id, app, clock } = front;
   const make = (expires_at: number | null) =>
-    app.access.keys.create({ account_id, scopes: ["agents"], expires_at });
+    storeKey(app.access, { account_id, scopes: ["agents"], expires_at });
   const [revoked, expiring] = [await make(null), await make(clock.now() + 2_000)];
   const streams = [
     await follow(front, run, revoked.secret),
@@ -276,7 +278,7 @@ test("a key that is revoked loses its streams at once, one that expires within 5
     await follow(front, run),
   ];
   for (const stream of streams) await stream.take(1);
-  await app.access.keys.revoke(revoked.key.id);
+  await app.admin.keys.revoke(revoked.key.id);
   expect(await streams[0]!.rest()).toEqual([]);
   await clock.advance(5_000);
   expect(await streams[1]!.rest()).toEqual([]);

@@ -1,6 +1,8 @@
 // A hook's body is text from outside: how the model is shown it, and what it cannot order.
+
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
+import { storeKey } from "../../support/access.ts";
 import { answerText, type ScriptedUpstream, startUpstream, USAGE } from "../../support/upstream.ts";
 import { ended, follow, readPending } from "./approvals-front.ts";
 import { type HookFront, startHook } from "./hook-front.ts";
@@ -130,7 +132,7 @@ test("agents.authentication.5 the key that it acts for may not decide what its r
   };
   const account_id = front.account_id;
   const scopes = ["agents" as const, "agents.approve" as const];
-  const both = await front.app.access.keys.create({ account_id, scopes });
+  const both = await storeKey(front.app.access, { account_id, scopes });
   const fields = { agent_id: agent.id, name: "Of both", kind: "webhook" };
   const made = await front.post("/v1/triggers", fields, { key: both.secret });
   const hook = (await made.json()) as Json;

@@ -1,10 +1,12 @@
 // Spec 001, "Errors" of the hook: what a sender is told that starts nothing, and what it may send
 // again.
+
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readSettings } from "../../../src/settings/index.ts";
+import { storeKey } from "../../support/access.ts";
 import { createKey } from "../gateway/keys.ts";
 import { type HookFront, type Sending, startHook } from "./hook-front.ts";
 import { expectRefusal, readRefusal } from "./refusal.ts";
@@ -57,7 +59,7 @@ describe("agents.errors.trigger_paused", () => {
 
   test("agents.states.p12 a fire that its key, which has ended, refuses is kept, and pauses the trigger at once", async () => {
     const account_id = front.account_id;
-    const { key, secret } = await front.app.access.keys.create({ account_id, scopes: ["agents"] });
+    const { key, secret } = await storeKey(front.app.access, { account_id, scopes: ["agents"] });
     const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
     front.hook = (await (await front.post("/v1/triggers", body, { key: secret })).json()) as Json;
     await front.app.admin.keys.revoke(key.id);
@@ -116,7 +118,7 @@ describe("agents.errors.agent_held", () => {
   test("agents.errors.agent_held a hold on the account is one on all its agents", async () => {
     const { holds } = front.app.access;
     const { account_id } = front;
-    await holds.hold({ kind: "account", id: account_id, account_id, reason: null });
+    await holds.hold({ kind: "account", id: account_id, account_id, reason: null, since: 0 });
     expect(await tell()).toEqual(held);
     await holds.release("account", account_id);
     await front.fired();
@@ -124,7 +126,7 @@ describe("agents.errors.agent_held", () => {
 
   test("agents.errors.agent_held agents.states.p12 it is told before a key that has ended, which pauses behind it", async () => {
     const { account_id } = front;
-    const { key, secret } = await front.app.access.keys.create({ account_id, scopes: ["agents"] });
+    const { key, secret } = await storeKey(front.app.access, { account_id, scopes: ["agents"] });
     const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
     front.hook = (await (await front.post("/v1/triggers", body, { key: secret })).json()) as Json;
     await front.app.admin.keys.revoke(key.id);

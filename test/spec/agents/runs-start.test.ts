@@ -159,9 +159,9 @@ describe("Idempotency-Key", () => {
   test("the same request is answered with the first run for 24 hours, whatever has become of the agent", async () => {
     await using front = await startRuns();
     const first = (await (await front.askStart({}, again("a"))).json()) as Json;
-    await front.app.access.holds.hold({
-      ...{ kind: "agent", id: front.agent.id, account_id: front.account_id, reason: null },
-    });
+    const { agent, account_id } = front;
+    const held = { kind: "agent", id: agent.id, account_id, reason: null, since: 0 } as const;
+    await front.app.access.holds.hold(held);
     await front.clock.advance(86_399_999);
     const second = await front.askStart({}, again("a"));
     expect([second.status, ((await second.json()) as Json).id]).toEqual([202, first.id]);
@@ -225,7 +225,7 @@ describe("who may start what", () => {
       ["agent", agent.id],
       ["account", account_id],
     ] as const) {
-      await holds.hold({ kind, id, account_id, reason: null });
+      await holds.hold({ kind, id, account_id, reason: null, since: 0 });
       await expectRefusal(await front.askStart(), 403, "agent_held");
       await holds.release(kind, id);
       expect((await front.askStart()).status).toBe(202);
@@ -338,7 +338,7 @@ describe("limits", () => {
     await front.ask("PATCH", `/v1/agents/${front.agent.id}`, { body: { status: "archived" } });
     await expectRefusal(await front.askStart(wish, { key }), 409, "agent_archived");
     const { account_id, agent } = front;
-    const held = { kind: "agent", id: agent.id, account_id, reason: null } as const;
+    const held = { kind: "agent", id: agent.id, account_id, reason: null, since: 0 } as const;
     await front.app.access.holds.hold(held);
     await expectRefusal(await front.askStart(wish, { key }), 403, "agent_held");
     await expectRefusal(await front.askStart({ x: 1 }, { key }), 400, undefined, "x");

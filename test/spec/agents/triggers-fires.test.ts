@@ -160,7 +160,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
       ["agent", front.agent.id],
       ["account", account_id],
     ] as const) {
-      await holds.hold({ kind, id: held_id, account_id, reason: null });
+      await holds.hold({ kind, id: held_id, account_id, reason: null, since: 0 });
       await expectRefusal(await front.fire(id), 403, "agent_held");
       await holds.release(kind, held_id);
     }

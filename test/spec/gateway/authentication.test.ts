@@ -1,6 +1,8 @@
 // Spec 000, "Authentication": who is let in, to what, and what the others are told.
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sendRaw } from "../../http/raw-client.ts";
+import { storeKey } from "../../support/access.ts";
 import { type AskOptions, KEY, startApp, type TestApp } from "../../support/app.ts";
 import { allow, createKey } from "./keys.ts";
 import { readRefusal } from "./refusal.ts";
@@ -96,7 +98,7 @@ describe("gateway.authentication.2", () => {
   });
 
   test("gateway.authentication.2 a revoked key is refused on its very next request", async () => {
-    const { key, secret } = await app.app.access.keys.create({ account_id: null });
+    const { key, secret } = await storeKey(app.app.access, { account_id: null });
     expect((await app.get("/v1/models", { key: secret })).status).toBe(200);
     await app.app.admin.keys.revoke(key.id);
     expect(await refusalOf({ key: secret })).toEqual([401, "invalid_api_key", null]);

@@ -1,5 +1,7 @@
 // Spec 000, "What the service does" and "Endpoints": which routes there are, and what opens them.
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { storeKey } from "../../support/access.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { isGateway, readDocument } from "./document.ts";
 import { readRefusal } from "./refusal.ts";
@@ -104,7 +106,7 @@ describe("gateway.p7 with an alias of the operator's", () => {
     expect((await acme.chat("Hello", { model: "svc" })).headers.get("deprecation")).not.toBeNull();
     const internal = { headers: { "x-acme-internal-hop": "1" } };
     expect((await acme.get("/v1/models", internal)).status).toBe(403);
-    const { secret } = await acme.app.access.keys.create({ account_id: null });
+    const { secret } = await storeKey(acme.app.access, { account_id: null });
     expect(secret).toStartWith("acme_sk_");
   });
 });

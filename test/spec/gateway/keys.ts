@@ -1,6 +1,8 @@
 // Keys of every kind for the tests of one spec, made as an operator makes them.
+
 import type { Scope } from "../../../src/access/index.ts";
 import { modelStore } from "../../../src/models/store.ts";
+import { storeAccount, storeKey } from "../../support/access.ts";
 import type { TestApp } from "../../support/app.ts";
 
 export interface KeyRequest {
@@ -14,14 +16,14 @@ export interface KeyRequest {
 /** The secret of a new key; left out: of the account behind the test's first key. */
 export async function createKey({ app }: TestApp, wish: KeyRequest = {}): Promise<string> {
   const account_id = (await app.access.accounts.find("dev"))!.id;
-  const { secret } = await app.access.keys.create({ account_id, ...wish });
+  const { secret } = await storeKey(app.access, { account_id, ...wish });
   return secret;
 }
 
 /** An account of its own with one key, and the permissions for single models that it gets. */
 export async function allow(test: TestApp, name: string, wish: KeyRequest = {}) {
   const { app, clock } = test;
-  const account_id = (await app.access.accounts.create(name))!.id;
+  const account_id = (await storeAccount(app.access, name)).id;
   const store = app.database.bind(modelStore);
   return {
     account_id,

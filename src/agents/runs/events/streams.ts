@@ -1,5 +1,5 @@
 // Every event stream of this server: who listens to which run, how many, how long, and until when.
-import { createKeyRevocations, type FindCaller } from "../../../access/index.ts";
+import { type FindCaller, KeyRevocations } from "../../../access/index.ts";
 import type { Bound, Database } from "../../../database/index.ts";
 import { type EventStream, watchIdle } from "../../../http/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
@@ -48,7 +48,7 @@ interface Open {
 
 export function createStreams(options: StreamsOptions): Streams {
   const { runs, clock, log } = options;
-  const keys = createKeyRevocations(options);
+  const keys = new KeyRevocations(options);
   let isStopping = false;
   const onFailure = (failure: unknown) =>
     log.error("the events of a run could not be read", { error: failure });

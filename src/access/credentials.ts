@@ -1,8 +1,16 @@
-// A key: its fields, the form of its secret, and what a request that carries it may do.
+// Accounts, their keys, and the secrets that requests carry.
 import { type Static, Type } from "@sinclair/typebox";
+import type { Clock } from "../platform/clock.ts";
 import { type Ids, writeBase62 } from "../platform/ids.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import { ScopeSchema } from "./scopes.ts";
+
+export const Account = Resource("Account", {
+  id: Type.String({ format: "uuid", description: "Identifier." }),
+  name: Type.String({ description: "Unique name, 1 to 64 of letters, digits, `_`, `.`, `-`." }),
+  created_at: Timestamp("When the account was created."),
+});
+export type Account = Static<typeof Account>;
 
 export const Key = Resource("Key", {
   id: Type.String({ format: "uuid", description: "Identifier; rotating the secret keeps it." }),
@@ -35,24 +43,72 @@ export const KeySecret = Type.Object({
 });
 export type KeySecret = Static<typeof KeySecret>;
 
+/** Chosen fields of a new key; by default it has no rights beyond chat. */
+export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
+  account_id: string | null;
+  /** Fixed for `wadi dev`; random by default. */
+  secret?: string;
+}
+
 const RANDOM_CHARACTERS = 43;
 const CHECKSUM_CHARACTERS = 6;
 
+/** Makes accounts, keys and secrets; stores keep them. */
+export class Credentials {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #alias: string;
+
+  /** Secrets begin with `alias`. */
+  constructor(clock: Clock, ids: Ids, alias: string) {
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#alias = alias;
+  }
+
+  makeAccount(name: string): Account {
+    return { id: this.#ids.uuid(), name, created_at: this.#clock.now() };
+  }
+
+  /** gateway.authentication.9: no scopes, no model list, no output cap unless asked for. */
+  makeKey({ secret, ...chosen }: NewKey): { key: Key; secret: string; stored: KeySecret } {
+    const key: Key = {
+      name: null,
+      kind: "ordinary",
+      scopes: [],
+      models: null,
+      max_output_tokens: null,
+      expires_at: null,
+      revoked_at: null,
+      ...chosen,
+      id: this.#ids.uuid(),
+      created_at: this.#clock.now(),
+    };
+    return { key, ...this.makeSecret(key.id, secret) };
+  }
+
+  makeSecret(key_id: string, secret = makeSecret(this.#ids, this.#alias)) {
+    const created_at = this.#clock.now();
+    const stored: KeySecret = { hash: hashSecret(secret), key_id, created_at, expires_at: null };
+    return { secret, stored };
+  }
+}
+
 /**
- * A fresh secret: `<alias>_sk_`, 43 characters of base62 (256 bits), and 6 of the CRC-32 of it all,
- * by which scanners of leaked secrets know a real one from a look-alike.
+ * Makes a secret: `<alias>_sk_`, 43 characters of base62 (256 bits), and 6 of the CRC-32 of it all.
+ * The checksum lets scanners of leaked secrets tell real ones from look-alikes.
  */
 export function makeSecret(ids: Ids, alias: string): string {
   const body = `${alias}_sk_${ids.token(RANDOM_CHARACTERS)}`;
   return body + writeBase62(Bun.hash.crc32(body), CHECKSUM_CHARACTERS);
 }
 
-/** SHA-256 of a secret in hexadecimal: what is stored and looked up. */
+/** SHA-256 of a secret in hexadecimal. */
 export function hashSecret(secret: string): string {
   return Bun.SHA256.hash(secret, "hex") as string;
 }
 
-/** True while a key and the secret that was sent for it are in force. */
+/** A key is in force together with the secret that was sent for it. */
 export function isInForce(key: Key, secret_expires_at: number | null, now: number): boolean {
   return (
     key.revoked_at === null &&

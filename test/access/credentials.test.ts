@@ -1,7 +1,7 @@
 // The form of a secret, what is stored of it, and when a key is in force.
 import { describe, expect, test } from "bun:test";
 import { crc32 } from "node:zlib";
-import { hashSecret, isInForce, type Key, makeSecret } from "../../src/access/key.ts";
+import { hashSecret, isInForce, type Key, makeSecret } from "../../src/access/credentials.ts";
 import { createSystemIds } from "../../src/platform/ids.ts";
 import { createSeededIds } from "../support/ids.ts";
 
