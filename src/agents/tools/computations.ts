@@ -11,7 +11,7 @@ export const toolComputations = [
   }),
   implementTask(PAGE, async (input) => {
     const { readPage } = await import("./page/page.ts");
-    return readPage(input, input);
+    return readPage(input);
   }),
   implementTask(SCHEMA, async (parameters) => {
     const { findSchemaProblem } = await loadParameters();

@@ -2,16 +2,13 @@
 import type { ComputeTask, Uncomputed } from "../../compute/index.ts";
 import type { CalculationResult } from "./calculator/calculate.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
-import type { PageReply, PageText } from "./page/page.ts";
+import type { PageInput, PageText } from "./page/page.ts";
 
 export const CALCULATION: ComputeTask<string, CalculationResult> = {
   name: "calculation",
   timeoutMs: 2_000,
 };
 
-export interface PageInput extends PageReply {
-  is_whole: boolean;
-}
 export const PAGE: ComputeTask<PageInput, PageText> = { name: "page", timeoutMs: 5_000 };
 
 /** Gives a sentence about what is wrong with a caller's schema; null: nothing. */

@@ -1,5 +1,4 @@
-// The tool `read_page`: the text of a public web page, through the guard.
-
+// The tool `read_page`: reads the text of a public web page through the guarded egress.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compute } from "../../../compute/index.ts";
 import {
@@ -15,11 +14,11 @@ import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 import type { Omission } from "../page/page.ts";
 
 const TIMEOUT_MS = 30_000;
-/** Less than the tool's: what came must still be read. */
+/** Less than the tool's timeout, because the page must be parsed behind the request. */
 const REQUEST_TIMEOUT_MS = 20_000;
 const REPLY_BYTES_MAX = 2 * 1024 * 1024;
 const REDIRECTS_MAX = 3;
-/** An error page says what is wrong at its beginning. */
+/** Maximum text of an error page; its beginning says what is wrong. */
 const FAILED_TEXT_CHARACTERS_MAX = 2_000;
 
 const HEADERS = {
@@ -48,7 +47,6 @@ const Parameters = Type.Object(
 export type PageEgress = Pick<GuardedEgress, "judge" | "request">;
 
 export interface PageDeps {
-  /** The guarded way out: a model names where to. */
   egress: PageEgress;
   compute: Compute;
 }
@@ -67,27 +65,32 @@ export function createReadPage(deps: PageDeps): BuiltinTool {
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
     is_free: true,
-    run: (use) => runReading(deps, use),
+    run: (use) => openPage(deps, use),
   };
 }
 
-async function runReading(deps: PageDeps, use: ToolUse): Promise<ToolResult> {
-  const { egress } = deps;
+async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<ToolResult> {
   const { url, whole_page = false } = use.arguments as Static<typeof Parameters>;
-  // The fragment is the reader's: it is neither judged nor sent.
+  // Browsers do not send the fragment either.
   const verdict = egress.judge(url.split("#", 1)[0]!);
   if (!verdict.ok) return fail("error", verdict.why);
-  const asked = verdict.url.href;
-  // What was read could have written the address, with something of this run's in it.
-  if (use.has_external && !(await use.isKnownAddress(asked))) return fail("error", UNKNOWN);
-  const outcome = await egress.request({
-    ...{ url: asked, method: "GET", headers: HEADERS, redirects: REDIRECTS_MAX },
-    ...{ timeout_ms: REQUEST_TIMEOUT_MS, response_bytes_max: REPLY_BYTES_MAX },
+  const address = verdict.url.href;
+  // Content from outside could have made the model put something of this run into the address.
+  if (use.has_external && !(await use.isKnownAddress(address))) return fail("error", UNKNOWN);
+  const reply = await egress.request({
+    url: address,
+    method: "GET",
+    headers: HEADERS,
+    redirects: REDIRECTS_MAX,
+    timeout_ms: REQUEST_TIMEOUT_MS,
+    response_bytes_max: REPLY_BYTES_MAX,
     signal: use.signal,
   });
-  return outcome.ok
-    ? await tellReply(deps, outcome, { asked, is_whole: whole_page, use })
-    : tellFailure(outcome, verdict.url);
+  if (!reply.ok) return describeFailure(reply, verdict.url);
+  const result = isRedirect(reply)
+    ? fail("error", `The address redirects more than ${REDIRECTS_MAX} times.`)
+    : await describeReply(compute, reply, { address, isWhole: whole_page, use });
+  return { ...result, http_status: reply.status };
 }
 
 const UNKNOWN =
@@ -95,60 +98,39 @@ const UNKNOWN =
   "addresses are opened that stand, whole and unchanged, in the user's message or in an earlier " +
   "result. This one does not.";
 
-interface Question {
-  asked: string;
-  is_whole: boolean;
+interface PageRequest {
+  address: string;
+  isWhole: boolean;
   use: Pick<ToolUse, "account_id" | "signal">;
 }
 
-async function tellReply(
-  { compute }: PageDeps,
-  reply: GuardedReply,
-  { asked, is_whole, use: { account_id: account, signal } }: Question,
+async function describeReply(
+  compute: Compute,
+  { url, status, headers, body, truncated }: GuardedReply,
+  { address, isWhole, use: { account_id: account, signal } }: PageRequest,
 ): Promise<ToolResult> {
-  const { url, status, headers, body, truncated } = reply;
-  const http_status = status;
-  if (isRedirect(reply)) {
-    const why = `The address redirects more than ${REDIRECTS_MAX} times.`;
-    return { ...fail("error", why), http_status };
-  }
-  const is_good = status >= 200 && status < 300;
+  const isSuccess = status >= 200 && status < 300;
+  const failure = `The server answered with status ${status}.`;
   const type = headers.get("content-type") ?? "";
   const coding = headers.get("content-encoding") ?? "";
-  const computed = await compute.run(
-    PAGE,
-    { url, type, coding, body, is_whole },
-    { account, signal },
-  );
-  if (signal.aborted) return { ...fail("timeout", "The page was not read in time."), http_status };
-  if (!computed.ok) {
-    return { ...fail("error", `Reading the page ${UNCOMPUTED[computed.why]}.`), http_status };
-  }
+  const input = { url, type, coding, body, isWhole };
+  const computed = await compute.run(PAGE, input, { account, signal });
+  if (signal.aborted) return fail("timeout", "The page was not read in time.");
+  if (!computed.ok) return fail("error", `Reading the page ${UNCOMPUTED[computed.why]}.`);
   const page = computed.value;
-  if (!page.ok) {
-    const why = is_good ? page.why : `The server answered with status ${status}.`;
-    return { ...fail("error", why), http_status };
-  }
-  const { title, text, omissions } = page;
-  const lines = is_good ? [] : [`The server answered with status ${status}.`];
-  if (title !== "") lines.push(`Title: ${title}`);
-  if (reply.url !== asked) lines.push(`Address: ${reply.url}`);
-  lines.push("", is_good ? text : shorten(text, FAILED_TEXT_CHARACTERS_MAX));
-  if (is_good) lines.push(...tellOmissions(omissions, truncated));
-  return {
-    outcome: is_good ? "ok" : "error",
-    content: lines.join("\n").trim(),
-    external: true,
-    external_url: reply.url,
-    http_status,
-  };
+  if (!page.ok) return fail("error", isSuccess ? page.problem : failure);
+  const lines = isSuccess ? [] : [failure];
+  if (page.title !== "") lines.push(`Title: ${page.title}`);
+  if (url !== address) lines.push(`Address: ${url}`);
+  lines.push("", isSuccess ? page.text : shorten(page.text, FAILED_TEXT_CHARACTERS_MAX));
+  if (isSuccess) lines.push(...describeOmissions(page.omissions, truncated));
+  const content = lines.join("\n").trim();
+  return { outcome: isSuccess ? "ok" : "error", content, external: true, external_url: url };
 }
 
-function tellOmissions(omissions: readonly Omission[], truncated: boolean): string[] {
-  const sentences = [
-    ...(truncated ? ["The page is longer: only its first 2 MB were read."] : []),
-    ...omissions.map((omission) => OMISSIONS[omission]),
-  ];
+function describeOmissions(omissions: readonly Omission[], truncated: boolean): string[] {
+  const sentences = omissions.map((omission) => OMISSIONS[omission]);
+  if (truncated) sentences.unshift("The page is longer: only its first 2 MB were read.");
   return sentences.length > 0 ? ["", `[${sentences.join(" ")}]`] : [];
 }
 
@@ -158,14 +140,15 @@ const OMISSIONS: Record<Omission, string> = {
   sides: "Menus and margins of the page are left out; whole_page shows them.",
 };
 
-/** A failure is told in the guard's words, which know no IP address. */
-function tellFailure({ code, say }: GuardedFailure, asked: URL): ToolResult {
+/** Hosts are shortened to so many characters in the guard's sentences. */
+const HOST_CHARACTERS_SHOWN = 63;
+
+/** The guard's sentences contain no IP address. */
+function describeFailure({ code, say }: GuardedFailure, { host }: URL): ToolResult {
   const result = fail(code === "timeout" || code === "aborted" ? "timeout" : "error", say);
-  // Another host than the one that was asked for was named by a redirect.
-  return { ...result, external: !say.includes(asked.host.slice(0, HOST_CHARACTERS_TOLD)) };
+  // Any other host in the sentence came from a redirect.
+  return { ...result, external: !say.includes(host.slice(0, HOST_CHARACTERS_SHOWN)) };
 }
-/** The guard shortens the names of hosts. */
-const HOST_CHARACTERS_TOLD = 63;
 
 function fail(outcome: "error" | "timeout", content: string): ToolResult {
   return { outcome, content, external: false };

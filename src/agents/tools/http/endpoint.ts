@@ -1,35 +1,57 @@
-// A tool that a caller registered: each call is one POST of its arguments to the endpoint.
-
+// A call of a registered tool: one POST of its arguments to the caller's endpoint.
 import { signMessage } from "../../../crypto/index.ts";
-import type { GuardedEgress, GuardedFailure } from "../../../net/index.ts";
+import type {
+  GuardedEgress,
+  GuardedFailure,
+  GuardedOutcome,
+  GuardedReply,
+} from "../../../net/index.ts";
 import { writeCanonical } from "../../../platform/canonical.ts";
+import { shorten } from "../../../platform/text.ts";
 import type { ConnectionCredentials, OpenCredentials } from "../connections/credentials.ts";
 import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
-import { classifyOutcome } from "./outcome.ts";
-import { isSuccess, REPLY_BYTES_MAX, showReply } from "./reply.ts";
+import { isCompressed, isTextType, isUtf8, readCharset, readMediaType } from "../page/content.ts";
 import type { StoredRevision } from "./revision.ts";
+import { scrub } from "./scrub.ts";
+
+/** Maximum bytes of a reply that are read. */
+const REPLY_BYTES_MAX = 1024 * 1024;
+/** The beginning of a failure says what is wrong. */
+const FAILURE_CHARACTERS_MAX = 4_000;
+const UNKNOWN = "It is unknown whether the call was done.";
+/**
+ * Statuses of proxies that did not hear the endpoint's end. 520, 522 and 524 stand in no standard;
+ * Cloudflare sends them.
+ */
+const GATEWAY_STATUSES = new Set([502, 504, 520, 522, 524]);
+const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/;
+/** Many servers send this type for whatever they know no type of. */
+const UNTYPED = "application/octet-stream";
 
 export interface EndpointDeps {
   egress: Pick<GuardedEgress, "request">;
   openConnection: OpenCredentials;
 }
 
-const UNKNOWN = "It is unknown whether the call was done.";
-
-/** What the engine runs as this revision of the tool; whatever fails outside is its result. */
+/** The tool that the engine runs for a revision; a failure of the endpoint is its result. */
 export function createHttpTool(revision: StoredRevision, deps: EndpointDeps): Tool {
-  const { name, description, risk, external_content, timeout_ms, idempotent } = revision;
-  // What cannot be undone is never sent again by itself, whatever it was registered as.
-  const sends = { isIdempotent: risk === "write" && idempotent };
+  const { name, description, parameters, risk, external_content, timeout_ms } = revision;
+  // An irreversible call is never repeated by itself, whatever it was registered as.
+  const sends = { isIdempotent: risk === "write" && revision.idempotent };
   return {
-    ...{ name, description, risk, revision: revision.revision, external_content, timeout_ms },
-    parameters: revision.parameters,
+    name,
+    description,
+    risk,
+    revision: revision.revision,
+    external_content,
+    timeout_ms,
+    parameters,
     ...(risk !== "read" && { sends }),
-    run: (use) => call(revision, deps, use),
+    run: (use) => callEndpoint(revision, deps, use),
   };
 }
 
-async function call(
+async function callEndpoint(
   revision: StoredRevision,
   { egress, openConnection }: EndpointDeps,
   use: ToolUse,
@@ -39,22 +61,29 @@ async function call(
   let connection: ConnectionCredentials | null = null;
   if (connection_id !== null) {
     const opened = await openConnection({ id: connection_id, account_id, host: url.host });
-    if (!opened.ok) return keep(`Nothing was sent: ${opened.say}`);
+    if (!opened.ok) {
+      return { outcome: "error", content: `Nothing was sent: ${opened.say}`, external: false };
+    }
     ({ connection } = opened);
   }
   const body = new TextEncoder().encode(writeCanonical(use.arguments));
-  const end = await egress.request({
-    ...{ url: endpoint, method: "POST", body, headers: writeHeaders(use, body, connection) },
-    ...{ timeout_ms, response_bytes_max: REPLY_BYTES_MAX, signal: use.signal },
+  const reply = await egress.request({
+    url: endpoint,
+    method: "POST",
+    body,
+    headers: writeHeaders(use, body, connection),
+    timeout_ms,
+    response_bytes_max: REPLY_BYTES_MAX,
+    signal: use.signal,
   });
-  const outcome = classifyOutcome(end, revision.risk === "read");
-  const http_status = end.status ?? undefined;
-  if (!end.ok) {
-    const content = tellFailure(end, revision, outcome);
+  const outcome = classifyOutcome(reply, revision.risk === "read");
+  const http_status = reply.status ?? undefined;
+  if (!reply.ok) {
+    const content = describeFailure(reply, revision, outcome);
     return { outcome, content, external: false, http_status };
   }
-  const { content, isTheirs } = await showReply(end, connection?.secret ?? null);
-  const external = revision.external_content && isTheirs;
+  const { content, isQuoted } = await describeReply(reply, connection?.secret ?? null);
+  const external = revision.external_content && isQuoted;
   return {
     outcome,
     content: outcome === "outcome_unknown" ? `${UNKNOWN} ${content}` : content,
@@ -74,7 +103,7 @@ function writeHeaders(
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "application/json, text/*;q=0.9, */*;q=0.1",
-    // The same each time that this call is sent: by it the endpoint knows a repeat.
+    // The endpoint recognizes a repeated call by it.
     "idempotency-key": tool_call_id,
     "webhook-id": tool_call_id,
     "webhook-timestamp": String(timestampS),
@@ -87,29 +116,78 @@ function writeHeaders(
   return headers;
 }
 
-function tellFailure(
-  end: GuardedFailure,
+/**
+ * Classifies how a request ended. The outcome of a write is unknown unless it was surely not sent,
+ * or the endpoint itself answered; a read is simply repeated.
+ */
+export function classifyOutcome(reply: GuardedOutcome, isRead: boolean): ToolOutcome {
+  const { status } = reply;
+  if (!reply.ok) {
+    const isLate = reply.code === "timeout" || reply.code === "aborted";
+    if (isRead) return isLate ? "timeout" : "error";
+    if (!reply.sent) return "error";
+  }
+  if (status === null) return "outcome_unknown";
+  // A write whose reply was lost behind its status was done all the same.
+  if (isSuccess(status)) return "ok";
+  return GATEWAY_STATUSES.has(status) && !isRead ? "outcome_unknown" : "error";
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function describeFailure(
+  { status, sent, code, say }: GuardedFailure,
   { risk, timeout_ms }: StoredRevision,
   outcome: ToolOutcome,
 ): string {
-  const { status, sent, code } = end;
-  const say = code === "aborted" ? sayBrokenOff(timeout_ms) : end.say;
-  if (!sent) return `Nothing was sent: ${say}`;
-  if (risk === "read") return status === null ? say : `The endpoint answered ${status}. ${say}`;
-  if (status === null) return `${say} ${UNKNOWN}`;
-  if (isSuccess(status)) {
-    return `The endpoint answered ${status}: the call was done, but its reply is lost. ${say}`;
-  }
-  const told = `The endpoint answered ${status}, and its reply is lost. ${say}`;
-  return outcome === "outcome_unknown" ? `${told} ${UNKNOWN}` : told;
-}
-
-/** The signal does not say which of the two it was. */
-function sayBrokenOff(timeout_ms: number): string {
   const seconds = timeout_ms === 1_000 ? "a second" : `${timeout_ms / 1_000} seconds`;
-  return `The call was cancelled, or took longer than ${seconds}.`;
+  // The signal does not say which of the two it was.
+  const aborted = `The call was cancelled, or took longer than ${seconds}.`;
+  const cause = code === "aborted" ? aborted : say;
+  if (!sent) return `Nothing was sent: ${cause}`;
+  if (risk === "read") return status === null ? cause : `The endpoint answered ${status}. ${cause}`;
+  if (status === null) return `${cause} ${UNKNOWN}`;
+  if (isSuccess(status)) {
+    return `The endpoint answered ${status}: the call was done, but its reply is lost. ${cause}`;
+  }
+  const answer = `The endpoint answered ${status}, and its reply is lost. ${cause}`;
+  return outcome === "outcome_unknown" ? `${answer} ${UNKNOWN}` : answer;
 }
 
-function keep(content: string): ToolResult {
-  return { outcome: "error", content, external: false };
+/** The reply's text without the secret that was sent along, or a sentence in place of bytes. */
+async function describeReply(
+  reply: GuardedReply,
+  secret: string | null,
+): Promise<{ content: string; isQuoted: boolean }> {
+  const { status, headers, body, truncated } = reply;
+  const clean = async (text: string, isCut: boolean) =>
+    secret === null ? text : await scrub(text, secret, isCut);
+  const redirect = status >= 300 && status < 400 ? "; redirects are not followed" : "";
+  const answer = (detail: string) => `The endpoint answered ${status}${detail}${redirect}.`;
+  if (body.length === 0) return { content: answer(" with an empty reply"), isQuoted: false };
+  const unit = body.length === 1 ? "byte" : "bytes";
+  const size = `${truncated ? "more than " : ""}${body.length} ${unit}`;
+  if (isCompressed(headers.get("content-encoding") ?? "")) {
+    return { content: answer(` with ${size} that are compressed, not shown`), isQuoted: false };
+  }
+  const contentType = headers.get("content-type") ?? UNTYPED;
+  const media = readMediaType(contentType);
+  const isText =
+    media === UNTYPED ? !body.includes(0) && isUtf8(body, truncated) : isTextType(media);
+  if (!isText) {
+    const isQuoted = MEDIA_TYPE.test(media);
+    const type = isQuoted ? ` of ${await clean(media, false)}` : "";
+    return { content: answer(` with ${size}${type}, not shown`), isQuoted };
+  }
+  const decoder = new TextDecoder((readCharset(contentType) ?? "utf-8") as Bun.Encoding);
+  const text = await clean(decoder.decode(body, { stream: truncated }), truncated);
+  if (!isSuccess(status)) {
+    const beginning = shorten(text, FAILURE_CHARACTERS_MAX);
+    return { content: `${answer("")}\n\n${beginning}`, isQuoted: true };
+  }
+  // Stands in front, since the end of a long text is cut again.
+  const note = truncated ? `The reply has ${size}; this is its beginning.\n\n` : "";
+  return { content: note + text, isQuoted: true };
 }

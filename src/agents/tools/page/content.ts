@@ -1,22 +1,26 @@
-// What kind of content a reply holds, by its headers or its first bytes, and in which characters.
+// The kind of content and the character encoding of a reply, by its headers and first bytes.
 
-/** `unreadable` says in words of ours what it is. */
 export type Content =
   | { kind: "html" | "xhtml" | "text"; encoding: string }
-  | { kind: "unreadable"; what: string };
+  /** `description` is in our words: a header could say anything to a model. */
+  | { kind: "unreadable"; description: string };
 
 const SNIFFED_BYTES = 2_048;
-/** So many bytes tell whether a text that names no encoding is UTF-8. */
+/** Bytes that are tried as UTF-8 where nothing names an encoding. */
 const TRIED_BYTES = 65_536;
 
-const TEXTS = new Set([
-  ...["application/json", "application/ld+json", "application/x-ndjson", "application/jsonl"],
-  ...["application/xml", "application/yaml", "application/x-yaml", "application/toml"],
-  ...["application/javascript", "application/x-javascript", "application/sql"],
-]);
+/** Media types of text beside `text/…`, `…+json`, `…+xml` and `…+yaml`. */
+const TEXT_TYPES = new Set(
+  (
+    "json ld+json jsonl ndjson x-ndjson json-seq json5 xml xml-dtd yaml x-yaml toml javascript " +
+    "ecmascript x-javascript graphql sql x-www-form-urlencoded x-sh"
+  )
+    .split(" ")
+    .map((name) => `application/${name}`),
+);
 
-/** A header could say anything to a model: only what stands here is told of it. */
-const UNREADABLE: readonly [start: string, what: string][] = [
+/** Descriptions by the beginning of a media type. */
+const UNREADABLE: readonly [start: string, description: string][] = [
   ["application/pdf", "a PDF file"],
   ["image/", "an image"],
   ["audio/", "a sound"],
@@ -30,60 +34,76 @@ const UNREADABLE: readonly [start: string, what: string][] = [
   ["application/msword", "an office document"],
 ];
 
-/** What the headers say: `content-type` and `content-encoding`, or "". */
+/** The values of `content-type` and `content-encoding`, or empty texts. */
 export interface ContentHeaders {
   type: string;
   coding: string;
 }
 
-/** Judges by `content-type`; a reply without one is judged by how it begins. */
+/** Goes by `content-type`, or by the first bytes of a reply without one. */
 export function detectContent({ type, coding }: ContentHeaders, body: Uint8Array): Content {
-  if (!["", "identity"].includes(coding.trim().toLowerCase())) {
-    return { kind: "unreadable", what: "compressed, although that was not asked for" };
+  if (isCompressed(coding)) {
+    return { kind: "unreadable", description: "compressed, although that was not asked for" };
   }
-  const media = type.split(";", 1)[0]!.trim().toLowerCase();
+  const media = readMediaType(type);
   const start = Buffer.from(body.subarray(0, SNIFFED_BYTES)).toString("latin1");
-  const kind = kindOf(media, start);
-  if (kind === null) return { kind: "unreadable", what: describe(media) };
-  const encoding = readEncoding(type, start, body);
-  // No text of any other encoding has it; a picture with the wrong name soon does.
+  const unreadable = UNREADABLE.find(([prefix]) => media.startsWith(prefix));
+  const kind = unreadable ? null : detectKind(media, start);
+  if (kind === null) {
+    return { kind: "unreadable", description: unreadable?.[1] ?? "no page and no text" };
+  }
+  const encoding = detectEncoding(type, start, body);
+  // Text of other encodings has no zero bytes, and a mislabelled picture soon does.
   if (!encoding.startsWith("utf-16") && start.includes("\0")) {
-    return { kind: "unreadable", what: "no text" };
+    return { kind: "unreadable", description: "no text" };
   }
   return { kind, encoding };
 }
 
-function kindOf(media: string, start: string): "html" | "xhtml" | "text" | null {
+/** Nothing is unpacked, since a small reply could become a huge one. */
+export function isCompressed(coding: string): boolean {
+  return !["", "identity"].includes(coding.trim().toLowerCase());
+}
+
+export function readMediaType(contentType: string): string {
+  return contentType.split(";", 1)[0]!.trim().toLowerCase();
+}
+
+export function isTextType(media: string): boolean {
+  return media.startsWith("text/") || /\+(?:json|xml|yaml)$/.test(media) || TEXT_TYPES.has(media);
+}
+
+function detectKind(media: string, start: string): "html" | "xhtml" | "text" | null {
   if (media === "text/html") return "html";
   if (media === "application/xhtml+xml") return "xhtml";
-  if (media === "")
+  if (media === "") {
     return /^\s{0,99}<(?:!doctype|html|head|body|!--)/i.test(start) ? "html" : "text";
-  if (media.startsWith("text/") || TEXTS.has(media)) return "text";
-  if (media.startsWith("application/") && /\+(?:json|xml)$/.test(media)) return "text";
-  return null;
+  }
+  return isTextType(media) ? "text" : null;
 }
 
-function describe(media: string): string {
-  return UNREADABLE.find(([start]) => media.startsWith(start))?.[1] ?? "no page and no text";
-}
-
-/** The mark at the beginning, then the header, then what the document says; else what fits. */
-function readEncoding(type: string, start: string, body: Uint8Array): string {
+/** The byte order mark decides, then the header, then the document, then the bytes. */
+function detectEncoding(type: string, start: string, body: Uint8Array): string {
   if (start.startsWith("\xef\xbb\xbf")) return "utf-8";
   if (start.startsWith("\xff\xfe")) return "utf-16le";
   if (start.startsWith("\xfe\xff")) return "utf-16be";
-  const said = findLabel(/charset\s{0,9}=\s{0,9}["']?([\w:.+-]{1,40})/i, type);
-  if (said !== null) return said;
-  const written =
-    findLabel(/<meta\s[^>]{0,400}?charset\s{0,9}=\s{0,9}["']?([\w:.+-]{1,40})/i, start) ??
-    findLabel(/^<\?xml\s[^>]{0,99}?encoding\s{0,9}=\s{0,9}["']([\w:.+-]{1,40})/i, start);
-  // Who could read that as single bytes did not write it in pairs.
-  if (written !== null) return written.startsWith("utf-16") ? "utf-8" : written;
-  return isUtf8(body) ? "utf-8" : "windows-1252";
+  const header = readCharset(type);
+  if (header !== null) return header;
+  const document =
+    findEncoding(/<meta\s[^>]{0,400}?charset\s{0,9}=\s{0,9}["']?([\w:.+-]{1,40})/i, start) ??
+    findEncoding(/^<\?xml\s[^>]{0,99}?encoding\s{0,9}=\s{0,9}["']([\w:.+-]{1,40})/i, start);
+  // A label that was read as single bytes was not written in UTF-16.
+  if (document !== null) return document.startsWith("utf-16") ? "utf-8" : document;
+  const tried = body.subarray(0, TRIED_BYTES);
+  return isUtf8(tried, tried.length < body.length) ? "utf-8" : "windows-1252";
 }
 
-/** The encoding's own name; null: none is named, or none that exists. */
-function findLabel(pattern: RegExp, text: string): string | null {
+/** The encoding that a `content-type` names, if it exists. */
+export function readCharset(contentType: string): string | null {
+  return findEncoding(/charset\s{0,9}=\s{0,9}["']?([\w:.+-]{1,40})/i, contentType);
+}
+
+function findEncoding(pattern: RegExp, text: string): string | null {
   const label = pattern.exec(text)?.[1];
   if (label === undefined) return null;
   try {
@@ -93,12 +113,10 @@ function findLabel(pattern: RegExp, text: string): string | null {
   }
 }
 
-function isUtf8(body: Uint8Array): boolean {
-  const tried = body.subarray(0, TRIED_BYTES);
+/** A cut body may end inside a character. */
+export function isUtf8(body: Uint8Array, isCut: boolean): boolean {
   try {
-    // Its last character may be cut.
-    const stream = tried.length < body.length;
-    new TextDecoder("utf-8", { fatal: true }).decode(tried, { stream });
+    new TextDecoder("utf-8", { fatal: true }).decode(body, { stream: isCut });
     return true;
   } catch {
     return false;

@@ -1,59 +1,48 @@
-// What the elements of HTML mean for a text: which are left out, which begin a line, which are
-// beside the matter.
+// The meaning of HTML's elements for a text: hidden ones, blocks, and parts beside the content.
 
-/** What nobody reads, or what stands for something that cannot be shown. */
-const LEFT_OUT = new Set([
-  ...["script", "style", "noscript", "template", "noframes", "noembed", "svg", "annotation"],
-  ...["iframe", "object", "embed", "canvas", "audio", "video", "map", "progress", "meter"],
-  ...["select", "datalist", "textarea"],
-]);
+/** Elements without text for readers. */
+const LEFT_OUT = new Set(
+  (
+    "script style noscript template noframes noembed svg annotation iframe object embed canvas " +
+    "audio video map progress meter select datalist textarea"
+  ).split(" "),
+);
 
-/** How many line ends stand around a block at least: a list is none inside another. */
+/** Minimum line ends around a block. */
 const BLOCKS = new Map<string, 1 | 2>([
-  ...["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "figure", "hr"].map(
-    (name) => [name, 2] as const,
+  ...listBlocks(
+    2,
+    "p h1 h2 h3 h4 h5 h6 blockquote pre table figure hr article section main nav aside header " +
+      "footer hgroup search ul ol menu dir dl",
   ),
-  ...["article", "section", "main", "nav", "aside", "header", "footer", "hgroup", "search"].map(
-    (name) => [name, 2] as const,
-  ),
-  ...["ul", "ol", "menu", "dir", "dl"].map((name) => [name, 2] as const),
-  ...["div", "li", "dt", "dd", "tr", "caption", "address", "body", "center", "details"].map(
-    (name) => [name, 1] as const,
-  ),
-  ...["summary", "dialog", "fieldset", "legend", "figcaption", "form", "br"].map(
-    (name) => [name, 1] as const,
+  ...listBlocks(
+    1,
+    "div li dt dd tr caption address body center details summary dialog fieldset legend " +
+      "figcaption form br",
   ),
 ]);
+
+function listBlocks(breaks: 1 | 2, names: string): [string, 1 | 2][] {
+  return names.split(" ").map((name) => [name, breaks]);
+}
 
 export const LISTS: ReadonlySet<string> = new Set(["ul", "ol", "menu", "dir"]);
 
-/** 1 to 6; undefined: the element is no heading. */
+/** Levels of headings by their elements. */
 export const HEADINGS: ReadonlyMap<string, number> = new Map(
   [1, 2, 3, 4, 5, 6].map((level) => [`h${level}`, level]),
 );
 
-/** Where a text stands on its page; what is further up is more of what the page is for. */
+/** Parts of a page; a higher number is more of its content. */
 export const ZONES = { side: 0, body: 1, article: 2, main: 3 } as const;
 export type Zone = (typeof ZONES)[keyof typeof ZONES];
 
 const SIDES = new Set(["nav", "aside", "search"]);
-/** Of the page they are beside the matter; of an article they belong to it. */
+/** Beside the content of a page, but part of an article. */
 const MARGINS = new Set(["header", "footer"]);
 const SIDE_ROLES = new Set(["navigation", "complementary", "search", "banner", "contentinfo"]);
 
-/** The attributes that matter here, each as its first value; left out: the element has it not. */
-export interface Attributes {
-  alt?: string;
-  "aria-hidden"?: string;
-  hidden?: string;
-  href?: string;
-  open?: string;
-  role?: string;
-  start?: string;
-  style?: string;
-}
-
-const NAMES: readonly (keyof Attributes)[] = [
+const ATTRIBUTES = [
   "alt",
   "aria-hidden",
   "hidden",
@@ -62,14 +51,17 @@ const NAMES: readonly (keyof Attributes)[] = [
   "role",
   "start",
   "style",
-];
-const ATTRIBUTES: ReadonlySet<string> = new Set(NAMES);
+] as const;
+type AttributeName = (typeof ATTRIBUTES)[number];
+const ATTRIBUTE_NAMES: ReadonlySet<string> = new Set(ATTRIBUTES);
 
-export function isAttribute(name: string): name is keyof Attributes {
-  return ATTRIBUTES.has(name);
+export type Attributes = Partial<Record<AttributeName, string>>;
+
+export function isAttribute(name: string): name is AttributeName {
+  return ATTRIBUTE_NAMES.has(name);
 }
 
-/** The line ends around an element; 0: it stands inside a line. */
+/** Minimum line ends around an element; an inline element has none. */
 export function breakOf(name: string): 0 | 1 | 2 {
   return BLOCKS.get(name) ?? 0;
 }
@@ -82,12 +74,12 @@ const HIDING = [
 ];
 
 /**
- * true: a reader sees nothing of it, by its own attributes. Such text is written for machines, and
- * is a favourite place of words that want to be obeyed. Style sheets are not looked at.
+ * Tells if an element is hidden by its own attributes, since such text is a favourite place of
+ * instructions to models. Style sheets are not read.
  */
 export function isHidden(name: string, attributes: Attributes): boolean {
   if (LEFT_OUT.has(name)) return true;
-  // Many a script shows the whole page only once it has run.
+  // Many pages are hidden until their script has run.
   if (name === "html" || name === "body") return false;
   const { hidden, style } = attributes;
   if (hidden !== undefined && hidden.toLowerCase() !== "until-found") return true;
@@ -97,11 +89,11 @@ export function isHidden(name: string, attributes: Attributes): boolean {
   return rules !== undefined && HIDING.some((pattern) => pattern.test(rules));
 }
 
-/** Where the inside of an element stands, by where the element itself does. */
-export function zoneOf(name: string, role: string | undefined, deps: Zone): Zone {
+/** The zone of an element's content, by the zone around the element. */
+export function zoneOf(name: string, role: string | undefined, outer: Zone): Zone {
   const word = role?.trim().toLowerCase();
   if (name === "main" || word === "main") return ZONES.main;
   if (SIDES.has(name) || (word !== undefined && SIDE_ROLES.has(word))) return ZONES.side;
-  if (MARGINS.has(name) && deps === ZONES.body) return ZONES.side;
-  return name === "article" && deps === ZONES.body ? ZONES.article : deps;
+  if (MARGINS.has(name) && outer === ZONES.body) return ZONES.side;
+  return name === "article" && outer === ZONES.body ? ZONES.article : outer;
 }

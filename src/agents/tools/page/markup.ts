@@ -1,5 +1,6 @@
-// Reads HTML as a text for models, piece by piece, in time and memory that follow its length.
+// Reads HTML as a text for models, piece by piece, in time and memory linear in its length.
 import { Parser } from "htmlparser2";
+import { URL_CHARACTERS_MAX } from "../../../net/index.ts";
 import {
   type Attributes,
   breakOf,
@@ -11,229 +12,238 @@ import {
   type Zone,
   zoneOf,
 } from "./elements.ts";
-import { isWeb, resolveLink } from "./link.ts";
-import { type Section, type TableRow, TextWriter } from "./text-writer.ts";
-import { cleanVisible } from "./visible.ts";
+import { cleanVisible, type Section, type TableRow, TextWriter } from "./text-writer.ts";
 
-/** Each open element costs every closing tag a look; no page that is read nests a third of it. */
+/** Each closing tag searches the open elements; real pages nest less than a third of this. */
 const DEPTH_MAX = 256;
-/** A link of a few letters can become a whole address: the text may grow beyond its source. */
+/** The text may outgrow its source: a link of a few letters becomes a whole address. */
 const TEXT_CHARACTERS_MAX = 1_000_000;
 const TITLE_CHARACTERS_MAX = 300;
 const ALT_CHARACTERS_MAX = 300;
 const ATTRIBUTE_CHARACTERS_MAX = 4_096;
 
-/** What an open element changes until it is closed; null: it does not. */
-interface Open {
+/** An open element, with what it has changed until it is closed. */
+interface OpenElement {
   name: string;
-  is_hidden: boolean;
+  isHidden: boolean;
   zone: Zone;
-  indent: string | null;
-  marker: string | null;
-  row: TableRow | null;
-  url: string | null;
-  /** Of a list: its next number. */
-  number: number | null;
+  indent?: string;
+  marker?: string;
+  row?: TableRow;
+  url?: string | undefined;
+  /** The next number of an ordered list. */
+  number?: number;
 }
 
-const UNCHANGED = { indent: null, marker: null, row: null, url: null, number: null };
-
 export interface MarkupOptions {
-  /** What the page's links start from. */
+  /** Base of the page's links. */
   url: string;
   /** Elements may close themselves, as in `<script/>`. */
   isXhtml: boolean;
 }
 
-/** Reads one page; what is hidden, and what is no text, is left out. */
+/** Reads the visible text of one page. */
 export class MarkupReader {
-  /** Why the page is read no further; null: nothing keeps it. */
+  /** The bound at which reading stopped. */
   stop: "depth" | "length" | null = null;
-  private readonly writer = new TextWriter();
-  private readonly parser: Parser;
-  private readonly stack: Open[] = [];
-  private readonly url: string;
-  private base: string;
-  private name = "";
-  private hidden = 0;
-  private codes = 0;
-  private titles = 0;
-  private link: Open | null = null;
-  /** The latest tag: its attributes follow it, and nothing says when they are all there. */
-  private latest: { name: string; attributes: Attributes } | null = null;
+  readonly #writer = new TextWriter();
+  readonly #parser: Parser;
+  readonly #stack: OpenElement[] = [];
+  readonly #url: string;
+  #base: string;
+  #name = "";
+  #hidden = 0;
+  #codes = 0;
+  #titles = 0;
+  #link: OpenElement | undefined;
+  /** The latest tag; only the next event says that all its attributes are there. */
+  #latest: { name: string; attributes: Attributes } | undefined;
 
   constructor({ url, isXhtml }: MarkupOptions) {
-    this.url = url;
-    this.base = url;
-    this.parser = new Parser(
+    this.#url = url;
+    this.#base = url;
+    this.#parser = new Parser(
       {
         onopentagname: (name) => {
-          this.settle();
-          this.latest = { name, attributes: {} };
+          this.#settle();
+          this.#latest = { name, attributes: {} };
         },
-        // Of a form inside a form, which is none, they come to the tag before: it does no harm.
+        // A form inside a form has no tag event; its attributes go to the tag before, harmlessly.
         onattribute: (name, value) => {
-          if (this.latest === null || !isAttribute(name)) return;
-          this.latest.attributes[name] ??= value.slice(0, ATTRIBUTE_CHARACTERS_MAX);
+          if (!this.#latest || !isAttribute(name)) return;
+          this.#latest.attributes[name] ??= value.slice(0, ATTRIBUTE_CHARACTERS_MAX);
         },
         onclosetag: () => {
-          this.settle();
-          const open = this.stack.pop();
-          if (open) this.close(open);
+          this.#settle();
+          const open = this.#stack.pop();
+          if (open) this.#close(open);
         },
         ontext: (text) => {
-          this.settle();
-          this.hear(text);
+          this.#settle();
+          this.#writeText(text);
         },
       },
       { recognizeSelfClosing: isXhtml, recognizeCDATA: isXhtml },
     );
   }
 
-  /** Takes the next piece, unless something has stopped it. */
-  take(piece: string): void {
-    if (this.stop === null) this.parser.write(piece);
+  write(piece: string): void {
+    if (this.stop === null) this.#parser.write(piece);
   }
 
-  /** Behind the last piece: everything that is open is closed. */
   end(): void {
-    if (this.stop === null) this.parser.end();
+    if (this.stop === null) this.#parser.end();
   }
 
   get sections(): readonly Section[] {
-    return this.writer.sections;
+    return this.#writer.sections;
   }
 
-  /** Empty: the page has none. */
   get title(): string {
-    const words = cleanVisible(this.name).split(/\s/).filter(Boolean).join(" ");
+    const words = cleanVisible(this.#name).split(/\s/).filter(Boolean).join(" ");
     return words.slice(0, TITLE_CHARACTERS_MAX).toWellFormed();
   }
 
-  private settle(): void {
-    if (this.latest === null || this.stop !== null) return;
-    const { name, attributes } = this.latest;
-    this.latest = null;
-    this.open(name, attributes);
-    if (this.stack.length >= DEPTH_MAX) this.halt("depth");
+  #settle(): void {
+    if (!this.#latest || this.stop !== null) return;
+    const { name, attributes } = this.#latest;
+    this.#latest = undefined;
+    this.#open(name, attributes);
+    if (this.#stack.length >= DEPTH_MAX) this.#halt("depth");
   }
 
-  private halt(why: "depth" | "length"): void {
-    this.stop = why;
-    this.parser.pause();
+  #halt(bound: "depth" | "length"): void {
+    this.stop = bound;
+    this.#parser.pause();
   }
 
-  private hear(text: string): void {
-    if (this.titles > 0) {
-      if (this.name.length < TITLE_CHARACTERS_MAX) this.name += text;
-    } else if (this.hidden === 0) {
+  #writeText(text: string): void {
+    if (this.#titles > 0) {
+      if (this.#name.length < TITLE_CHARACTERS_MAX) this.#name += text;
+    } else if (this.#hidden === 0) {
       const visible = cleanVisible(text);
-      if (this.codes > 0) this.writer.writeCode(visible);
-      else this.writer.write(visible);
-      if (this.writer.length > TEXT_CHARACTERS_MAX) this.halt("length");
+      if (this.#codes > 0) this.#writer.writeCode(visible);
+      else this.#writer.write(visible);
+      if (this.#writer.length > TEXT_CHARACTERS_MAX) this.#halt("length");
     }
   }
 
-  private open(name: string, attributes: Attributes): void {
-    const zone = zoneOf(name, attributes.role, this.stack.at(-1)?.zone ?? ZONES.body);
-    const is_hidden = isHidden(name, attributes);
-    const one: Open = { name, is_hidden, zone, ...UNCHANGED };
-    if (is_hidden) this.hidden += 1;
-    if (name === "base") this.rebase(attributes.href);
-    if (this.hidden === 0) {
-      this.writer.zone = zone;
-      if (name === "tr") this.writer.beginRow();
-      this.breakAround(name);
-      this.begin(one, attributes);
+  #open(name: string, attributes: Attributes): void {
+    const element: OpenElement = {
+      name,
+      isHidden: isHidden(name, attributes),
+      zone: zoneOf(name, attributes.role, this.#stack.at(-1)?.zone ?? ZONES.body),
+    };
+    if (element.isHidden) this.#hidden += 1;
+    if (name === "base") this.#rebase(attributes.href);
+    if (this.#hidden === 0) {
+      this.#writer.zone = element.zone;
+      if (name === "tr") this.#writer.beginRow();
+      this.#breakAround(name);
+      this.#begin(element, attributes);
     }
-    this.stack.push(one);
+    this.#stack.push(element);
   }
 
-  private begin(one: Open, attributes: Attributes): void {
-    const { writer } = this;
-    const { name } = one;
+  #begin(element: OpenElement, attributes: Attributes): void {
+    const writer = this.#writer;
+    const { name } = element;
     const level = HEADINGS.get(name);
-    if (level !== undefined) one.marker = writer.mark(`${"#".repeat(level)} `);
-    else if (name === "ol") one.number = readStart(attributes.start);
+    if (level !== undefined) element.marker = writer.mark(`${"#".repeat(level)} `);
+    else if (name === "ol") element.number = readStart(attributes.start);
     else if (name === "li") {
-      one.marker = writer.mark(this.takeBullet());
-      one.indent = writer.enterIndent("  ");
-    } else if (name === "blockquote") one.indent = writer.enterIndent("> ");
-    else if (name === "dd") one.indent = writer.enterIndent("  ");
-    else if (name === "pre") this.beginCode();
-    else if (name === "table") one.row = writer.enterTable();
+      element.marker = writer.mark(this.#takeBullet());
+      element.indent = writer.enterIndent("  ");
+    } else if (name === "blockquote") element.indent = writer.enterIndent("> ");
+    else if (name === "dd") element.indent = writer.enterIndent("  ");
+    else if (name === "pre") this.#beginCode();
+    else if (name === "table") element.row = writer.enterTable();
     else if (name === "td" || name === "th") writer.beginCell();
-    else if (name === "a") this.openLink(one, attributes.href);
-    else if (name === "img") this.writeImage(attributes.alt);
+    else if (name === "a") this.#openLink(element, attributes.href);
+    else if (name === "img") this.#writeImage(attributes.alt);
     else if (name === "hr") writer.write("---");
-    else if (name === "title") this.titles += 1;
+    else if (name === "title") this.#titles += 1;
   }
 
-  private close(one: Open): void {
-    const { writer } = this;
-    const { name } = one;
-    const was_hidden = this.hidden > 0;
-    if (one.is_hidden) this.hidden -= 1;
-    if (was_hidden) return;
-    if (name === "title") this.titles -= 1;
-    if (name === "pre" && --this.codes === 0) writer.endCode();
-    this.closeLink(one);
-    if (one.marker !== null) writer.unmark(one.marker);
-    if (one.indent !== null) writer.leaveIndent(one.indent);
-    if (one.row !== null) writer.leaveTable(one.row);
-    // A line end that stands alone has no inside.
-    if (name !== "br") this.breakAround(name);
-    writer.zone = this.stack.at(-1)?.zone ?? ZONES.body;
+  #close(element: OpenElement): void {
+    const writer = this.#writer;
+    const { name, marker, indent, row } = element;
+    const wasHidden = this.#hidden > 0;
+    if (element.isHidden) this.#hidden -= 1;
+    if (wasHidden) return;
+    if (name === "title") this.#titles -= 1;
+    if (name === "pre" && --this.#codes === 0) writer.endCode();
+    this.#closeLink(element);
+    if (marker !== undefined) writer.unmark(marker);
+    if (indent !== undefined) writer.leaveIndent(indent);
+    if (row) writer.leaveTable(row);
+    // A line end is not doubled.
+    if (name !== "br") this.#breakAround(name);
+    writer.zone = this.#stack.at(-1)?.zone ?? ZONES.body;
   }
 
-  private breakAround(name: string): void {
+  #breakAround(name: string): void {
     const count = breakOf(name);
     if (count === 0) return;
-    const isInner = LISTS.has(name) && this.stack.some((outer) => outer.name === "li");
-    this.writer.breakLine(isInner ? 1 : count);
+    const isInner = LISTS.has(name) && this.#stack.some((outer) => outer.name === "li");
+    this.#writer.breakLine(isInner ? 1 : count);
   }
 
-  private beginCode(): void {
-    this.codes += 1;
-    if (this.codes === 1) this.writer.beginCode();
+  #beginCode(): void {
+    this.#codes += 1;
+    if (this.#codes === 1) this.#writer.beginCode();
   }
 
-  private takeBullet(): string {
-    const list = this.stack.findLast(({ name }) => LISTS.has(name));
-    if (list === undefined || list.number === null) return "- ";
-    list.number += 1;
-    return `${list.number - 1}. `;
+  #takeBullet(): string {
+    const list = this.#stack.findLast(({ name }) => LISTS.has(name));
+    return list?.number === undefined ? "- " : `${list.number++}. `;
   }
 
-  private openLink(one: Open, href: string | undefined): void {
+  #openLink(element: OpenElement, href: string | undefined): void {
     // A link inside a link ends the outer one, as it does for browsers.
-    if (this.link !== null) this.closeLink(this.link);
-    if (this.codes === 0) one.url = resolveLink(href, this.base);
-    if (one.url === null) return;
-    this.link = one;
-    this.writer.beginLink();
+    if (this.#link) this.#closeLink(this.#link);
+    const url = this.#codes === 0 ? resolveLink(href, this.#base) : undefined;
+    if (url === undefined) return;
+    element.url = url;
+    this.#link = element;
+    this.#writer.beginLink();
   }
 
-  private closeLink(one: Open): void {
-    if (one.url === null) return;
-    this.writer.endLink(one.url);
-    one.url = null;
-    this.link = null;
+  #closeLink(element: OpenElement): void {
+    if (element.url === undefined) return;
+    this.#writer.endLink(element.url);
+    element.url = undefined;
+    this.#link = undefined;
   }
 
-  private writeImage(alt = ""): void {
+  #writeImage(alt = ""): void {
     const words = cleanVisible(alt).trim().slice(0, ALT_CHARACTERS_MAX);
-    if (words !== "" && this.codes === 0) this.writer.write(`(image: ${words})`);
+    if (words !== "" && this.#codes === 0) this.#writer.write(`(image: ${words})`);
   }
 
-  /** The first one counts. */
-  private rebase(href: string | undefined): void {
-    const next = href === undefined || this.base !== this.url ? null : URL.parse(href, this.url);
-    if (next !== null && isWeb(next)) this.base = next.href;
+  /** Only the first base counts. */
+  #rebase(href: string | undefined): void {
+    const next = href === undefined || this.#base !== this.#url ? null : URL.parse(href, this.#url);
+    if (next !== null && isWeb(next)) this.#base = next.href;
   }
 }
 
 function readStart(start: string | undefined): number {
   const number = Number(start ?? 1);
   return Number.isSafeInteger(number) && number >= 0 ? number : 1;
+}
+
+function isWeb({ protocol }: URL): boolean {
+  return protocol === "http:" || protocol === "https:";
+}
+
+/** The address of a link to something else that can be read. */
+function resolveLink(href: string | undefined, base: string): string | undefined {
+  const text = href?.trim() ?? "";
+  if (text === "" || text.startsWith("#") || text.length > URL_CHARACTERS_MAX) return undefined;
+  const url = URL.parse(text, base);
+  if (url === null || !isWeb(url)) return undefined;
+  // A fragment is never sent.
+  url.hash = "";
+  return url.href.length <= URL_CHARACTERS_MAX ? url.href : undefined;
 }

@@ -1,53 +1,47 @@
 // Reads the reply of a web server as a text for models.
-import { type Content, detectContent } from "./content.ts";
+import { type Content, type ContentHeaders, detectContent } from "./content.ts";
 import { ZONES, type Zone } from "./elements.ts";
-import type { Section } from "./text-writer.ts";
-import { cleanVisible } from "./visible.ts";
+import { cleanVisible, type Section } from "./text-writer.ts";
 
-/** After each piece it is seen whether the rest is needed. */
+/** Bytes that are parsed before the bounds are checked. */
 const PIECE_BYTES = 8_192;
-/** As long as a result is kept. */
+/** Maximum length of a result. */
 const TEXT_CHARACTERS_MAX = 1_000_000;
-/** So many characters of the main part are a text of their own. */
+/** A main part with fewer characters is no text of its own. */
 const MAIN_CHARACTERS_MIN = 200;
 
-export interface PageReply {
+export interface PageInput extends ContentHeaders {
   url: string;
-  /** As the headers say; "": they do not. */
-  type: string;
-  coding: string;
   body: Uint8Array;
+  /** Includes menus, headers and footers. */
+  isWhole: boolean;
 }
 
-export interface ReadOptions {
-  /** true: menus, headers and footers too. */
-  is_whole: boolean;
-}
-
-/** Why less was read than there is: too deep, too long, or menus and margins that were left out. */
+/** A reason for which less was read than the page has. */
 export type Omission = "depth" | "length" | "sides";
 
 export type PageText =
   | { ok: true; title: string; text: string; omissions: Omission[] }
-  /** In words of ours. */
-  | { ok: false; why: string };
+  /** The problem is a sentence in our words. */
+  | { ok: false; problem: string };
 
-/** What stands on a page, main part first where it has one; nothing of it is an instruction. */
-export async function readPage(reply: PageReply, options: ReadOptions): Promise<PageText> {
-  const { body } = reply;
-  if (body.length === 0) return { ok: false, why: "The reply is empty." };
-  const content = detectContent(reply, body);
+/** Reads the text of a page, its main part alone where it has one. */
+export async function readPage(input: PageInput): Promise<PageText> {
+  const { body } = input;
+  if (body.length === 0) return { ok: false, problem: "The reply is empty." };
+  const content = detectContent(input, body);
   if (content.kind === "unreadable") {
-    return { ok: false, why: `The reply is ${content.what}: only pages and texts can be read.` };
+    const problem = `The reply is ${content.description}: only pages and texts can be read.`;
+    return { ok: false, problem };
   }
   const page = await (content.kind === "text"
     ? readText(body, content.encoding)
-    : readMarkup(reply, content, options));
+    : readMarkup(input, content));
   if (page.text !== "") return { ok: true, ...page };
-  const why = page.omissions.includes("depth")
+  const problem = page.omissions.includes("depth")
     ? "The elements of the page are nested too deep to be read."
     : "There is no text in the reply: the page may need a browser to run its scripts.";
-  return { ok: false, why };
+  return { ok: false, problem };
 }
 
 type Read = Omit<Extract<PageText, { ok: true }>, "ok">;
@@ -63,20 +57,19 @@ function readText(body: Uint8Array, encoding: string): Read {
 }
 
 async function readMarkup(
-  { url, body }: PageReply,
+  { url, body, isWhole }: PageInput,
   { kind, encoding }: Exclude<Content, { kind: "unreadable" }>,
-  { is_whole }: ReadOptions,
 ): Promise<Read> {
-  // Loaded at the first page: most starts never need it.
+  // Most starts never read a page.
   const { MarkupReader } = await import("./markup.ts");
   const reader = new MarkupReader({ url, isXhtml: kind === "xhtml" });
   for (const piece of decode(body, encoding)) {
-    reader.take(piece);
+    reader.write(piece);
     if (reader.stop !== null) break;
   }
   reader.end();
   const { title, sections, stop } = reader;
-  const zones = is_whole ? new Set(Object.values(ZONES)) : chooseZones(sections);
+  const zones = isWhole ? new Set(Object.values(ZONES)) : chooseZones(sections);
   const chosen = sections.filter(({ zone }) => zones.has(zone));
   const omissions: Omission[] = stop === null ? [] : [stop];
   if (chosen.length < sections.length) omissions.push("sides");
@@ -91,7 +84,7 @@ function* decode(body: Uint8Array, encoding: string): Generator<string> {
   }
 }
 
-/** The main part alone where the page has one; else its articles, if they are most of it. */
+/** Chooses the main part where the page has one, or its articles if they are most of it. */
 function chooseZones(sections: readonly Section[]): ReadonlySet<Zone> {
   const lengths = [0, 0, 0, 0];
   for (const { zone, text } of sections) lengths[zone]! += text.length;

@@ -1,6 +1,6 @@
 // What a call has come to, for each way in which its request can end.
 import { expect, test } from "bun:test";
-import { classifyOutcome } from "../../../../src/agents/tools/http/outcome.ts";
+import { classifyOutcome } from "../../../../src/agents/tools/http/endpoint.ts";
 import type { GuardedOutcome } from "../../../../src/net/index.ts";
 
 const answer = (status: number): GuardedOutcome => ({

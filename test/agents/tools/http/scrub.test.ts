@@ -1,6 +1,6 @@
 // A secret is taken out of what came back, in every form in which an endpoint says it again.
 import { describe, expect, test } from "bun:test";
-import { scrub } from "../../../../src/agents/tools/http/scrub/scrub.ts";
+import { scrub } from "../../../../src/agents/tools/http/scrub.ts";
 
 const SECRETS = [
   "sk_live_4eC39HqLyjWDarjtT1zdp7dc",

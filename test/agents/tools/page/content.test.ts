@@ -68,27 +68,27 @@ describe("kinds", () => {
     ["nonsense", "no page and no text"],
   ])("%s is none, and is not quoted", async (type, what) => {
     const why = `The reply is ${what}: only pages and texts can be read.`;
-    expect(await read("x", { type })).toEqual({ ok: false, why });
+    expect(await read("x", { type })).toEqual({ ok: false, problem: why });
   });
 
   test("bytes that call themselves a text are none", async () => {
     for (const type of ["text/plain", "text/html", null]) {
       const page = await read(bytes(0x89, 0x50, 0, 0, 1), { type });
-      expect(page).toMatchObject({ ok: false, why: expect.stringContaining("no text") });
+      expect(page).toMatchObject({ ok: false, problem: expect.stringContaining("no text") });
     }
   });
 
   test("a compressed reply is not unpacked", async () => {
     const page = await read(Bun.gzipSync(join("x")), { headers: { "content-encoding": "GZIP" } });
-    expect(page).toMatchObject({ ok: false, why: expect.stringContaining("compressed") });
+    expect(page).toMatchObject({ ok: false, problem: expect.stringContaining("compressed") });
     expect(await readText("x", { headers: { "content-encoding": "identity" } })).toBe("x");
   });
 
   test("nothing, and a page without a text, are said to be that", async () => {
-    expect(await read("")).toEqual({ ok: false, why: "The reply is empty." });
+    expect(await read("")).toEqual({ ok: false, problem: "The reply is empty." });
     for (const html of [" ", "<script>x</script>", "<p hidden>x"]) {
       const page = await read(html);
-      expect(page).toMatchObject({ ok: false, why: expect.stringContaining("no text") });
+      expect(page).toMatchObject({ ok: false, problem: expect.stringContaining("no text") });
     }
   });
 });

@@ -5,7 +5,7 @@ import { read } from "./reading.ts";
 
 test.each(hostilePages.map((page) => [...page] as const))("%s", async (_, html, omissions) => {
   const page = await read(html);
-  if (!page.ok) throw new Error(page.why);
+  if (!page.ok) throw new Error(page.problem);
   expect(page.omissions as string[]).toEqual(omissions);
   // Beyond a million characters nothing more is taken; what came last may have been long.
   expect(page.text.length).toBeLessThan(1_200_000);

@@ -132,7 +132,7 @@ describe("the main part", () => {
   });
 
   test("the whole page has them in the order of the page", async () => {
-    const page = await read(`${side}<div>x</div>`, { is_whole: true });
+    const page = await read(`${side}<div>x</div>`, { isWhole: true });
     const text = "Top\n\nMenu\n\nBeside\n\nEnd\n\nx";
     expect(page).toEqual({ ok: true, title: "", text, omissions: [] });
   });

@@ -5,7 +5,7 @@ interface Sent {
   type?: string | null;
   headers?: Record<string, string>;
   url?: string;
-  is_whole?: boolean;
+  isWhole?: boolean;
 }
 
 export function read(body: string | Uint8Array, sent: Sent = {}): Promise<PageText> {
@@ -14,12 +14,12 @@ export function read(body: string | Uint8Array, sent: Sent = {}): Promise<PageTe
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const coding = headers.get("content-encoding") ?? "";
   const reply = { url, type: type ?? headers.get("content-type") ?? "", coding, body: bytes };
-  return readPage(reply, { is_whole: sent.is_whole ?? false });
+  return readPage({ ...reply, isWhole: sent.isWhole ?? false });
 }
 
 /** The text of a page that can be read. */
 export async function readText(body: string | Uint8Array, sent: Sent = {}): Promise<string> {
   const page = await read(body, sent);
-  if (!page.ok) throw new Error(page.why);
+  if (!page.ok) throw new Error(page.problem);
   return page.text;
 }

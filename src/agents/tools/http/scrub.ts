@@ -1,0 +1,223 @@
+// Removes a connection's secret from what came back, in whatever form an endpoint repeats it.
+import { nextTurn } from "../../../platform/clock.ts";
+
+const REPLACEMENT = "[secret]";
+/** Maximum levels of escapes inside escapes that are read. */
+const DEPTH_MAX = 3;
+/** Longer than every escape: a cut may split one within so many characters. */
+const ESCAPE_CHARACTERS_MAX = 12;
+/** Work on a long text between two turns of the event loop. */
+const TURN_CHARACTERS = 64 * 1024;
+/** Shorter secrets occur in every text; they are removed only where they stand alone. */
+const PLAIN_CHARACTERS_MIN = 4;
+/** Shorter secrets, encoded, would be found by chance. */
+const ENCODED_CHARACTERS_MIN = 6;
+
+/** A reading of a text: each character with the range that it stands for. */
+interface View {
+  text: string;
+  starts: Uint32Array;
+  ends: Uint32Array;
+}
+
+type Range = readonly [from: number, to: number];
+
+/**
+ * Removes the secret from a text, in time linear in its length. A text that was cut also loses its
+ * end where the secret may begin there.
+ */
+export async function scrub(text: string, secret: string, isCut: boolean): Promise<string> {
+  const needles = await listNeedles(secret);
+  let kept = isCut ? dropHalfEscape(text) : text;
+  const found: Range[] = [];
+  let view: View | undefined = openView(kept);
+  for (let depth = 0; view && depth <= DEPTH_MAX; depth++) {
+    const unbroken = dropLineBreaks(view);
+    for (const needle of needles) {
+      const end = findAll(needle.isEncoded ? unbroken : view, needle, found);
+      if (isCut) kept = kept.slice(0, end);
+      if (text.length > TURN_CHARACTERS) await nextTurn();
+    }
+    view = await unescapeView(view);
+  }
+  return removeRanges(kept, found);
+}
+
+function openView(text: string): View {
+  const starts = new Uint32Array(text.length).map((_, at) => at);
+  return { text, starts, ends: starts.map((at) => at + 1) };
+}
+
+/** Encoders break long lines. */
+function dropLineBreaks(view: View): View {
+  const { text, starts, ends } = view;
+  if (!/[\r\n]/.test(text)) return view;
+  const isKept = (_: number, at: number) => text[at] !== "\n" && text[at] !== "\r";
+  return {
+    text: text.replaceAll(/[\r\n]/g, ""),
+    starts: starts.filter(isKept),
+    ends: ends.filter(isKept),
+  };
+}
+
+/** An escape of JSON, scripts, URLs or HTML. */
+const ESCAPE = new RegExp(
+  [
+    String.raw`(?:%|\\x)(?<byte>[\da-fA-F]{2})`,
+    String.raw`\\u(?<unit>[\da-fA-F]{4})`,
+    String.raw`\\(?<letter>[nr"'/\\])`,
+    String.raw`&#(?<decimal>\d{1,7});`,
+    String.raw`&#[xX](?<hex>[\da-fA-F]{1,7});`,
+    "&(?<name>amp|lt|gt|quot|apos);",
+  ].join("|"),
+  "y",
+);
+const ESCAPE_STARTS = /[%\\&]/;
+const LETTERS: Readonly<Record<string, string>> = { n: "\n", r: "\r" };
+const NAMES: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+};
+
+/** Reads each escape once; undefined where there are none. */
+async function unescapeView({ text, starts, ends }: View): Promise<View | undefined> {
+  const units = new Uint16Array(text.length);
+  const read = { starts: new Uint32Array(text.length), ends: new Uint32Array(text.length) };
+  let count = 0;
+  for (let at = 0; at < text.length; count++) {
+    if (count % TURN_CHARACTERS === TURN_CHARACTERS - 1) await nextTurn();
+    ESCAPE.lastIndex = at;
+    const match = ESCAPE_STARTS.test(text[at]!) ? ESCAPE.exec(text) : null;
+    units[count] = match ? decodeEscape(match.groups!) : text.charCodeAt(at);
+    read.starts[count] = starts[at]!;
+    at += match?.[0].length ?? 1;
+    read.ends[count] = ends[at - 1]!;
+  }
+  if (count === text.length) return undefined;
+  return {
+    text: Buffer.from(units.buffer, 0, count * units.BYTES_PER_ELEMENT).toString("utf16le"),
+    starts: read.starts.subarray(0, count),
+    ends: read.ends.subarray(0, count),
+  };
+}
+
+function decodeEscape(groups: Record<string, string | undefined>): number {
+  const { byte, unit, letter, decimal, hex, name } = groups;
+  if (letter !== undefined) return (LETTERS[letter] ?? letter).charCodeAt(0);
+  if (name !== undefined) return NAMES[name]!.charCodeAt(0);
+  if (decimal !== undefined) return Number(decimal);
+  return Number.parseInt((byte ?? unit ?? hex)!, 16);
+}
+
+/** A form of the secret that is searched for. */
+interface Needle {
+  /** Characters, folded as those of the text. */
+  pattern: number[];
+  /** For each character: the length of the longest beginning that also ends with it. */
+  fallback: number[];
+  fold(unit: number): number;
+  isEncoded: boolean;
+  standsAlone: boolean;
+}
+
+const foldCase = (unit: number) => (unit >= 65 && unit <= 90 ? unit + 32 : unit);
+/** Reads the two alphabets of base64 as one. */
+const foldBase64 = (unit: number) => (unit === 45 ? 43 : unit === 95 ? 47 : unit);
+
+async function listNeedles(secret: string): Promise<Needle[]> {
+  const needles: Needle[] = [];
+  for (const text of listTargets(secret)) {
+    const standsAlone = text.length < PLAIN_CHARACTERS_MIN;
+    const plain = { fold: foldCase, isEncoded: false, standsAlone };
+    needles.push(createNeedle(text, plain));
+    // A secret that looks like an escape is unescaped with the text around it.
+    const unescaped = await unescapeView(openView(text));
+    if (unescaped) needles.push(createNeedle(unescaped.text, plain));
+    if (text.length < ENCODED_CHARACTERS_MIN) continue;
+    const encoded = { isEncoded: true, standsAlone: false };
+    needles.push(createNeedle(Buffer.from(text).toString("hex"), { ...encoded, fold: foldCase }));
+    for (const before of [0, 1, 2]) {
+      needles.push(createNeedle(encodeInside(text, before), { ...encoded, fold: foldBase64 }));
+    }
+  }
+  return needles;
+}
+
+/** Of `Token abc` only `abc` is secret, and of `Basic …` also the password in it. */
+function listTargets(secret: string): string[] {
+  const space = secret.indexOf(" ");
+  const credentials = space === -1 ? "" : secret.slice(space + 1);
+  if (credentials.length < ENCODED_CHARACTERS_MIN) return [secret];
+  if (secret.slice(0, space).toLowerCase() !== "basic") return [credentials];
+  const pair = Buffer.from(credentials, "base64").toString("latin1");
+  const password = pair.slice(pair.indexOf(":") + 1);
+  const isFindable = password.length >= PLAIN_CHARACTERS_MIN && /^[ -~]+$/.test(password);
+  return isFindable ? [credentials, password] : [credentials];
+}
+
+/** The characters of base64 that are the same whatever surrounds a text at this offset. */
+function encodeInside(text: string, bytesBefore: number): string {
+  const all = Buffer.concat([Buffer.alloc(bytesBefore), Buffer.from(text)]);
+  const from = Math.ceil((bytesBefore * 8) / 6);
+  return all.toString("base64").slice(from, Math.floor((all.length * 8) / 6));
+}
+
+function createNeedle(text: string, form: Omit<Needle, "pattern" | "fallback">): Needle {
+  const pattern = Array.from({ length: text.length }, (_, at) => form.fold(text.charCodeAt(at)));
+  const fallback = [0];
+  for (let at = 1, same = 0; at < pattern.length; at++) {
+    while (same > 0 && pattern[at] !== pattern[same]) same = fallback[same - 1]!;
+    if (pattern[at] === pattern[same]) same++;
+    fallback.push(same);
+  }
+  return { ...form, pattern, fallback };
+}
+
+/**
+ * Adds the ranges where the needle stands, after Knuth, Morris and Pratt. Returns where an
+ * unfinished one begins at the end of the text, or else that end.
+ */
+function findAll(view: View, needle: Needle, found: Range[]): number {
+  const { text, starts, ends } = view;
+  const { pattern, fallback, fold, standsAlone } = needle;
+  let matched = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = fold(text.charCodeAt(at));
+    while (matched > 0 && pattern[matched] !== unit) matched = fallback[matched - 1]!;
+    if (pattern[matched] === unit) matched++;
+    if (matched < pattern.length) continue;
+    const from = at + 1 - matched;
+    if (!standsAlone || (isApart(text[from - 1]) && isApart(text[at + 1]))) {
+      found.push([starts[from]!, ends[at]!]);
+    }
+    matched = fallback[matched - 1]!;
+  }
+  return starts[text.length - (standsAlone ? 0 : matched)] ?? ends.at(-1) ?? 0;
+}
+
+function isApart(neighbour: string | undefined): boolean {
+  return neighbour === undefined || !/[\p{L}\p{N}]/u.test(neighbour);
+}
+
+/** Nobody can read what an escape says that was cut in half. */
+function dropHalfEscape(text: string): string {
+  const from = Math.max(0, text.length - ESCAPE_CHARACTERS_MAX);
+  const at = text.slice(from).search(ESCAPE_STARTS);
+  return at === -1 ? text : text.slice(0, from + at);
+}
+
+function removeRanges(text: string, found: Range[]): string {
+  found.sort(([one], [other]) => one - other);
+  let rest = "";
+  let end = 0;
+  for (const [from, to] of found) {
+    if (from >= text.length) break;
+    // Ranges that overlap are replaced together.
+    if (from >= end) rest += text.slice(end, from) + REPLACEMENT;
+    end = Math.max(end, to);
+  }
+  return rest + text.slice(end);
+}
