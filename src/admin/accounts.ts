@@ -7,90 +7,111 @@ import type { Clock } from "../platform/clock.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import type { ModelSettings } from "../settings/index.ts";
 import type { storageStore } from "../storage/index.ts";
-import { AdminError, refuseUnknown, refuseUnknownModel } from "./errors.ts";
+import { AdminError, unknownModel, unknownName } from "./errors.ts";
 
-/** An account and whether it is held. */
 export const ListedAccount = Row(Account, {
-  held_since: maybe(Timestamp("Since when it is held; null: it is not.")),
-  hold_reason: maybe(Type.String({ description: "Why it is held; null: no reason was given." })),
-  stored_bytes: Type.Integer({
-    description: "What it has stored, in bytes: `limits.stored_bytes` bounds it.",
-  }),
+  held_since: maybe(Timestamp("Begin of a hold.")),
+  hold_reason: maybe(Type.String({ description: "Reason of the hold." })),
+  stored_bytes: Type.Integer({ description: "Stored bytes; `limits.stored_bytes` bounds them." }),
 });
 export type ListedAccount = Static<typeof ListedAccount>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-/** The name of each account by its id. */
-export async function nameAccounts({
-  accounts,
-}: Pick<Access, "accounts">): Promise<ReadonlyMap<string, string>> {
-  return new Map((await accounts.list()).map(({ id, name }) => [id, name]));
+/** Accounts by the names that an operator types and reads. */
+export class AccountDirectory {
+  readonly #accounts: Access["accounts"];
+
+  constructor({ accounts }: Pick<Access, "accounts">) {
+    this.#accounts = accounts;
+  }
+
+  /** Throws with the nearest name. */
+  async require(name: string): Promise<Account> {
+    const account = await this.#accounts.find(name);
+    if (account) return account;
+    const names = (await this.#accounts.list()).map((one) => one.name);
+    const advice = `\`wadi accounts ${NAME.test(name) ? `create ${name}\` makes it` : "list`"}`;
+    throw unknownName("account", name, names, advice);
+  }
+
+  /** The named account, or all when none is named. */
+  async select(name: string | null): Promise<Account[]> {
+    return name === null ? this.#accounts.list() : [await this.require(name)];
+  }
+
+  /** Names by id. */
+  async names(): Promise<ReadonlyMap<string, string>> {
+    return new Map((await this.#accounts.list()).map(({ id, name }) => [id, name]));
+  }
+
+  /** Adds the owner's name to a row. */
+  async addName<T extends { account_id: string }>(row: T): Promise<T & { account: string }> {
+    return { ...row, account: (await this.names()).get(row.account_id)! };
+  }
+
+  /** Lists rows of the named account, or of all, with their owners' names. */
+  async list<T extends { account_id: string }>(
+    name: string | null,
+    list: (accountId: string | null) => Promise<readonly T[]>,
+  ): Promise<(T & { account: string })[]> {
+    const owner = name === null ? null : await this.require(name);
+    const names = await this.names();
+    const rows = await list(owner?.id ?? null);
+    return rows.map((row) => ({ ...row, account: names.get(row.account_id)! }));
+  }
 }
 
 export interface AccountAdminOptions {
   access: Pick<Access, "accounts" | "credentials" | "holds">;
   clock: Clock;
+  directory: AccountDirectory;
   grants: Grants;
   listStored: Bound<typeof storageStore>["list"];
   /** Only the models of the settings can be granted. */
   models: readonly ModelSettings[];
 }
 
-export function createAccountAdmin({
-  access,
-  clock,
-  grants,
-  models,
-  listStored,
-}: AccountAdminOptions) {
+export function createAccountAdmin(options: AccountAdminOptions) {
+  const { access, clock, directory, grants, models, listStored } = options;
   const { accounts, credentials, holds } = access;
   const ids = models.map((model) => model.id);
-  const require = async (name: string): Promise<Account> => {
-    const account = await accounts.find(name);
-    if (account) return account;
-    const names = (await accounts.list()).map((one) => one.name);
-    const advice = `\`wadi accounts ${NAME.test(name) ? `create ${name}\` makes it` : "list`"}`;
-    throw refuseUnknown("account", name, names, advice);
-  };
   return {
-    /** Throws with the nearest name. */
-    require,
     /** Grants a model; idempotent. Returns why the grant has no effect now, if it has none. */
     async grant(name: string, id: string): Promise<string | undefined> {
-      const account = await require(name);
+      const account = await directory.require(name);
       const model = models.find((one) => one.id === id);
-      if (!model) throw refuseUnknownModel(id, ids);
+      if (!model) throw unknownModel(id, ids);
       await grants.grant(account.id, id);
       if (model.visibility === "internal") return `${id} is internal: no key may see it`;
       return needsGrant(model) ? undefined : `${id} needs none: every account may call it`;
     },
     /** Takes a grant back, even of a model that left the settings. */
     async ungrant(name: string, id: string): Promise<void> {
-      const account = await require(name);
-      const was_granted = await grants.ungrant(account.id, id);
+      const account = await directory.require(name);
+      const wasGranted = await grants.ungrant(account.id, id);
       // A typo would leave the intended grant in force.
-      if (!was_granted && !ids.includes(id)) throw refuseUnknownModel(id, ids);
+      if (!wasGranted && !ids.includes(id)) throw unknownModel(id, ids);
     },
     /** Keeps its agents' runs from starting; a second hold replaces the reason. */
     async hold(name: string, reason: string | null): Promise<HoldRow> {
-      const { id } = await require(name);
+      const { id } = await directory.require(name);
       return holds.hold({ kind: "account", id, account_id: id, reason, since: clock.now() });
     },
     /** Starts the runs that wait; returns whether it was held. */
     async release(name: string): Promise<boolean> {
-      const { id } = await require(name);
+      const { id } = await directory.require(name);
       return holds.release("account", id);
     },
     async list(): Promise<ListedAccount[]> {
       const held = (await holds.list()).filter(({ kind }) => kind === "account");
-      const found = new Map(held.map((hold) => [hold.id, hold]));
-      const stored = new Map(
+      const holdsById = new Map(held.map((hold) => [hold.id, hold]));
+      const bytesById = new Map(
         (await listStored()).map(({ account_id, bytes }) => [account_id, bytes]),
       );
       return (await accounts.list()).map((account) => {
-        const { since = null, reason = null } = found.get(account.id) ?? {};
-        const stored_bytes = stored.get(account.id) ?? 0;
+        const { since = null, reason = null } = holdsById.get(account.id) ?? {};
+        const stored_bytes = bytesById.get(account.id) ?? 0;
         return { ...account, held_since: since, hold_reason: reason, stored_bytes };
       });
     },

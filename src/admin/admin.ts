@@ -27,7 +27,7 @@ import { storageStore } from "../storage/index.ts";
 import { stores } from "../stores.ts";
 import { createTriggerQueries } from "../triggers/index.ts";
 import { createWebhookQueries } from "../webhooks/index.ts";
-import { createAccountAdmin } from "./accounts.ts";
+import { AccountDirectory, createAccountAdmin } from "./accounts.ts";
 import { createAgentAdmin } from "./agents.ts";
 import { createApprovalAdmin } from "./approvals.ts";
 import { createConnectionAdmin } from "./connections.ts";
@@ -35,10 +35,9 @@ import { createDevKeys, createFirstKey, DEV } from "./first-keys.ts";
 import { createKeyAdmin } from "./keys.ts";
 import { createModelAdmin } from "./models.ts";
 import { createRunAdmin } from "./runs.ts";
-import { createSecretAdmin } from "./secrets.ts";
-import { createSweepAdmin } from "./sweeps.ts";
 import { createToolAdmin } from "./tools.ts";
 import { createTriggerAdmin } from "./triggers.ts";
+import { createSecretAdmin, createSweepAdmin } from "./upkeep.ts";
 import { createUsageReport } from "./usage.ts";
 import { createWebhookAdmin } from "./webhooks.ts";
 
@@ -49,72 +48,68 @@ export interface AdminOptions {
   database: Database;
   clock: Clock;
   ids: Ids;
-  /** Of the database and the installation's key file: what is to be kept is sealed with it. */
   secrets: SecretsModule;
 }
 
 export function buildAdmin(options: AdminOptions) {
   const { settings, access, database, clock, ids, secrets } = options;
   const { models } = settings;
-  const grants = createGrants(database, clock);
-  const { require: requireAccount, ...accounts } = createAccountAdmin({
-    ...{ access, clock, grants, models },
-    listStored: database.bind(storageStore).list,
-  });
+  const directory = new AccountDirectory(access);
   const agents = createAgentQueries(database);
   const runs = createRunQueries(database);
+  const accounts = createAccountAdmin({
+    access,
+    clock,
+    directory,
+    models,
+    grants: createGrants(database, clock),
+    listStored: database.bind(storageStore).list,
+  });
   return {
     accounts,
-    agents: createAgentAdmin({ access, agents, clock, requireAccount }),
+    agents: createAgentAdmin({ access, directory, agents, clock }),
     approvals: createApprovalAdmin({
-      ...{ access, runs, requireAccount },
+      directory,
       agents,
+      runs,
       approvals: createApprovalQueries({ database, clock, ids }),
     }),
-    keys: createKeyAdmin({
-      ...{ access, clock, requireAccount },
-      models: models.map(({ id }) => id),
-    }),
+    keys: createKeyAdmin({ access, directory, clock, models: models.map(({ id }) => id) }),
     connections: createConnectionAdmin({
-      ...{ access, requireAccount },
+      directory,
       connections: createConnections({ database, secrets, clock, ids }),
-      connections_max: settings.limits.connections,
+      connectionsMax: settings.limits.connections,
     }),
     models: createModelAdmin({
       settings,
       switches: createSwitches(database, clock),
       units: createManagedServerStatuses(database),
     }),
-    runs: createRunAdmin({
-      ...{ access, clock, requireAccount, runs },
-      agents,
-    }),
+    runs: createRunAdmin({ directory, agents, runs, clock }),
     secrets: createSecretAdmin(secrets),
     sweeps: createSweepAdmin({ database, clock, settings: () => settings }),
     tools: createToolAdmin({
-      ...{ access, requireAccount },
+      directory,
       tools: createToolQueries(database),
-      tools_max: settings.limits.tools,
+      toolsMax: settings.limits.tools,
     }),
     triggers: createTriggerAdmin({
-      ...{ access, requireAccount },
+      directory,
       triggers: createTriggerQueries({ database, clock }),
     }),
-    usage: createUsageReport({ access, database, clock }),
+    usage: createUsageReport({ access, directory, database, clock }),
     webhooks: createWebhookAdmin({
-      ...{ access, clock, requireAccount },
+      directory,
+      clock,
       webhooks: createWebhookQueries({ database, clock, ids, settings: () => settings }),
     }),
-    /** `wadi dev`: makes the fixed keys that are not there yet; returns those beside `first`. */
+    /** Creates the missing fixed keys of `wadi dev`; returns those beside `first`. */
     createDevKeys: (first: string): Promise<string[]> => createDevKeys(access, clock, first),
-    /**
-     * `wadi dev`, behind its keys: data in memory has no other way to a grant. The account `other`
-     * gets none, and shows what is refused.
-     */
+    /** Grants every model to the account of `wadi dev`; its account `other` gets none. */
     async grantDevModels(): Promise<void> {
       for (const model of models) if (needsGrant(model)) await accounts.grant(DEV, model.id);
     },
-    /** `wadi serve`: returns the secret of a first start's key. */
+    /** Creates the key of the first `wadi serve`; returns its secret. */
     createFirstKey: (): Promise<string | undefined> => createFirstKey(access),
   };
 }
@@ -128,7 +123,7 @@ export interface OpenAdminOptions {
   /** Read by the use cases that need it only; null keeps a key in memory. */
   secrets_key_file: string | null;
   /** Reports a fault of the secrets key, in a sentence. */
-  warn(why: string): void;
+  warn(message: string): void;
 }
 
 /** Opens the database beside a running server; the caller closes it. Throws DatabaseUnusable. */

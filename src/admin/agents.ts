@@ -1,47 +1,46 @@
 // Agents of every account: list, hold, release.
 import { Type } from "@sinclair/typebox";
-import type { Access, Account, HoldRow } from "../access/index.ts";
+import type { Access, HoldRow } from "../access/index.ts";
 import type { AgentQueries } from "../agents/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
-import { nameAccounts } from "./accounts.ts";
-import { AdminError, readId } from "./errors.ts";
+import type { AccountDirectory } from "./accounts.ts";
+import { requireById } from "./errors.ts";
 
 export const ListedAgent = Resource("ListedAgent", {
   id: Type.String({ description: "Identifier." }),
   account: Type.String({ description: "The owner's name." }),
-  name: Type.String({ description: "For people." }),
+  name: Type.String({ description: "Name for people." }),
   slug: Type.String({ description: "Unique per owner." }),
   status: Type.String({ description: "`active` or `archived`." }),
-  current_version: Type.Integer({ description: "The version that new runs use." }),
-  created_at: Timestamp("When it was created."),
-  held: maybe(Type.String({ description: "`agent` or `account`: what is held; null: neither." })),
-  held_since: maybe(Timestamp("When the hold began; null: it is not held.")),
-  hold_reason: maybe(Type.String({ description: "Why it is held; null: no reason was given." })),
+  current_version: Type.Integer({ description: "Version of new runs." }),
+  created_at: Timestamp("Time of creation."),
+  held: maybe(Type.String({ description: "What is held: `agent`, `account` or nothing." })),
+  held_since: maybe(Timestamp("Begin of the hold.")),
+  hold_reason: maybe(Type.String({ description: "Reason of the hold." })),
 });
 
 export interface AgentAdminOptions {
-  access: Pick<Access, "accounts" | "holds">;
+  access: Pick<Access, "holds">;
+  directory: AccountDirectory;
   agents: AgentQueries;
   clock: Clock;
-  requireAccount(name: string): Promise<Account>;
 }
 
-export function createAgentAdmin({ access, agents, clock, requireAccount }: AgentAdminOptions) {
+export function createAgentAdmin({ access, directory, agents, clock }: AgentAdminOptions) {
   const { holds } = access;
   return {
     /** Newest first. */
     async list(account: string | null) {
-      const owner = account === null ? null : await requireAccount(account);
-      const names = await nameAccounts(access);
-      const found = await agents.list(owner?.id ?? null);
-      return found.map(({ agent, hold }) => ({
-        ...agent,
-        account: names.get(agent.account_id)!,
-        held: hold?.kind ?? null,
-        held_since: hold?.since ?? null,
-        hold_reason: hold?.reason ?? null,
-      }));
+      return directory.list(account, async (accountId) => {
+        const found = await agents.list(accountId);
+        return found.map(({ agent, hold }) => ({
+          ...agent,
+          held: hold?.kind ?? null,
+          held_since: hold?.since ?? null,
+          hold_reason: hold?.reason ?? null,
+        }));
+      });
     },
     /** Keeps its runs from starting; a second hold replaces the reason. */
     async hold(typed: string, reason: string | null): Promise<HoldRow> {
@@ -49,16 +48,16 @@ export function createAgentAdmin({ access, agents, clock, requireAccount }: Agen
       return holds.hold({ kind: "agent", id, account_id, reason, since: clock.now() });
     },
     /** Starts the runs that wait, unless the account is held too. */
-    async release(typed: string): Promise<{ id: string; was_held: boolean }> {
+    async release(typed: string): Promise<{ id: string; wasHeld: boolean }> {
       const { id } = await requireAgent(agents, typed);
-      return { id, was_held: await holds.release("agent", id) };
+      return { id, wasHeld: await holds.release("agent", id) };
     },
   };
 }
 
-async function requireAgent(agents: AgentQueries, typed: string) {
-  const id = readId(typed, "agent's id", "wadi agents list");
-  const account_id = await agents.findOwner(id);
-  if (account_id !== undefined) return { id, account_id };
-  throw new AdminError(`there is no agent "${id}": see \`wadi agents list\``);
+export function requireAgent(agents: AgentQueries, typed: string) {
+  return requireById("agent", typed, "wadi agents list", async (id) => {
+    const account_id = await agents.findOwner(id);
+    return account_id === undefined ? undefined : { id, account_id };
+  });
 }

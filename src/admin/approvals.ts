@@ -1,6 +1,5 @@
 // Approvals of every account: list, show, decide.
 import { Type } from "@sinclair/typebox";
-import type { Access, Account } from "../access/index.ts";
 import {
   type AgentQueries,
   Approval,
@@ -11,8 +10,8 @@ import {
 } from "../agents/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
-import { nameAccounts } from "./accounts.ts";
-import { AdminError, readId } from "./errors.ts";
+import type { AccountDirectory } from "./accounts.ts";
+import { AdminError, requireById } from "./errors.ts";
 
 const { properties: fields } = Approval;
 
@@ -20,28 +19,26 @@ export const ListedApproval = Resource("ListedApproval", {
   id: Type.String({ description: "Identifier." }),
   account: Type.String({ description: "The owner's name." }),
   agent_id: Type.String({ description: "The agent whose run it is." }),
-  run_id: Type.String({ description: "The run that waits, or waited." }),
-  tool: Type.String({ description: "The tool that would be called." }),
+  run_id: Type.String({ description: "The run that asks." }),
+  tool: Type.String({ description: "The tool to call." }),
   risk: fields.risk,
   why: fields.why,
   status: fields.status,
-  requested_at: Timestamp("When it was requested."),
-  expires_at: Timestamp("From then on nobody can decide it."),
-  decided_at: maybe(Timestamp("When it was decided, expired or was closed; null: it is pending.")),
+  requested_at: Timestamp("Time of the request."),
+  expires_at: Timestamp("End of the time to decide."),
+  decided_at: maybe(Timestamp("End of the wait: decided, expired or closed.")),
 });
 
 /** Context that a person needs to decide. */
 export const ApprovalSetting = Resource("ApprovalSetting", {
   account: Type.String({ description: "The owner's name." }),
-  agent_name: maybe(Type.String({ description: "The agent's name; null: it is gone." })),
-  run_status: maybe(Type.String({ description: "Where its run stands; null: it is gone." })),
+  agent_name: maybe(Type.String({ description: "The agent's name, unless deleted." })),
+  run_status: maybe(Type.String({ description: "Status of the run, unless deleted." })),
   tool_description: maybe(
-    Type.String({ description: "What its owner says the tool does; null: it is built in." }),
+    Type.String({ description: "The owner's description of a registered tool." }),
   ),
-  tool_endpoint: maybe(
-    Type.String({ description: "The URL that the arguments are sent to; null: it is built in." }),
-  ),
-  run_message: maybe(Type.String({ description: "What the run was asked; null: it is gone." })),
+  tool_endpoint: maybe(Type.String({ description: "The URL of a registered tool." })),
+  run_message: maybe(Type.String({ description: "Message of the run, unless deleted." })),
 });
 
 export interface ApprovalListOptions {
@@ -50,7 +47,7 @@ export interface ApprovalListOptions {
   limit: number;
 }
 
-export interface DecisionRequest {
+interface OperatorDecision {
   decision: Decision;
   reason: string | null;
   /** Name of the person who decides. */
@@ -58,43 +55,33 @@ export interface DecisionRequest {
 }
 
 export interface ApprovalAdminOptions {
-  access: Pick<Access, "accounts">;
+  directory: AccountDirectory;
   agents: AgentQueries;
   runs: RunQueries;
   approvals: ApprovalQueries;
-  requireAccount(name: string): Promise<Account>;
 }
 
-const VERB = "wadi approvals list";
-const REFUSED: Readonly<Record<string, string>> = {
+const CONFLICTS: Readonly<Record<string, string>> = {
   approval_decided: "it was already decided the other way",
   approval_expired: "nobody decided it in time, and it has expired",
   approval_closed: "its run has ended, and it was closed with it",
 };
 
 export function createApprovalAdmin(options: ApprovalAdminOptions) {
-  const { access, agents, runs, approvals, requireAccount } = options;
-  const require = async (typed: string) => {
-    const id = readId(typed, "approval's id", VERB);
-    const found = await approvals.find(id);
-    if (found) return found;
-    throw new AdminError(`there is no approval "${id}": see \`${VERB}\``);
-  };
+  const { directory, agents, runs, approvals } = options;
+  const require = (typed: string) =>
+    requireById("approval", typed, "wadi approvals list", approvals.find);
   return {
     /** Newest first. */
-    async list({ account, status, limit }: ApprovalListOptions) {
-      const owner = account === null ? null : await requireAccount(account);
-      const names = await nameAccounts(access);
-      const found = await approvals.list({ account_id: owner?.id ?? null, status, limit });
-      return found.map((one) => ({ ...one, account: names.get(one.account_id)! }));
-    },
+    list: ({ account, status, limit }: ApprovalListOptions) =>
+      directory.list(account, (account_id) => approvals.list({ account_id, status, limit })),
     async show(typed: string) {
       const approval = await require(typed);
       const { agent_id, account_id, run_id } = approval;
       const run = await runs.find(run_id);
       const revision = await approvals.findRevision(approval);
       const setting = {
-        account: (await nameAccounts(access)).get(account_id)!,
+        account: (await directory.names()).get(account_id)!,
         agent_name: (await agents.findName(agent_id, account_id)) ?? null,
         tool_description: revision?.description ?? null,
         tool_endpoint: revision?.endpoint ?? null,
@@ -103,16 +90,16 @@ export function createApprovalAdmin(options: ApprovalAdminOptions) {
       };
       return { approval, setting };
     },
-    /** Idempotent: `was_decided` reports an equal earlier decision. */
-    async decide(typed: string, request: DecisionRequest) {
+    /** Idempotent: `isChanged` is false after an equal earlier decision. */
+    async decide(typed: string, request: OperatorDecision) {
       const { id, status } = await require(typed);
       try {
         const approval = await approvals.decide(id, request);
-        return { approval, was_decided: status === request.decision };
-      } catch (failure) {
-        const why = failure instanceof ApiError && REFUSED[failure.code];
-        if (!why) throw failure;
-        throw new AdminError(`${why}: \`wadi approvals show ${id}\` tells more`);
+        return { approval, isChanged: status !== request.decision };
+      } catch (error) {
+        const conflict = error instanceof ApiError && CONFLICTS[error.code];
+        if (!conflict) throw error;
+        throw new AdminError(`${conflict}: \`wadi approvals show ${id}\` tells more`);
       }
     },
   };

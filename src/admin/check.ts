@@ -1,6 +1,5 @@
-// Checks whether an installation would serve: its data, its key, every server of every model, what
-// stands beside them, the clock. It changes nothing, and disturbs no server that is running.
-
+// Checks whether an installation would serve: data, key, model servers, services, clock. It changes
+// nothing and disturbs no running server.
 import { explainKeyFile, readKeyFile } from "../crypto/index.ts";
 import {
   type DatabaseLocation,
@@ -19,28 +18,21 @@ import { createTrustedEgress, type TrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { formatDuration } from "../platform/duration.ts";
 import type { Ids } from "../platform/ids.ts";
-import type { ModelSettings, ServiceName, Settings } from "../settings/index.ts";
+import type { ModelSettings, Settings } from "../settings/index.ts";
 import { readFreeBytes } from "../storage/index.ts";
-import { listServiceChecks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
-
-export interface CheckRow {
-  /** `fail`: something would not serve. */
-  status: "ok" | "warn" | "fail";
-  what: "settings" | "data" | "disk" | "secrets key" | "model" | ServiceName | "clock";
-  /** Which of them: a file, a model's id, a kind, a server. */
-  name: string;
-  /** The server that was asked. */
-  url?: string;
-  says: string;
-  sight?: ReplicaCheck;
-}
+import {
+  type CheckRow,
+  listServiceChecks,
+  loadServiceOpeners,
+  type ServiceOpeners,
+} from "./service-checks.ts";
 
 export interface CheckOptions {
   settings: Settings;
-  /** For people: what the settings were read from. */
+  /** Source of the settings, for people. */
   settings_name: string;
   place: Exclude<DatabaseLocation, { kind: "memory" }>;
-  /** For people. */
+  /** Place of the data, for people. */
   data_name: string;
   secrets_key_file: string;
   clock: Clock;
@@ -53,7 +45,7 @@ const SERVERS_AT_ONCE_MAX = 8;
 /** Maximum clock difference: a Date header has whole seconds, and replies take time. */
 const APART_MS_MAX = 60_000;
 
-/** One row for each check, in the order of the settings. */
+/** Returns a row for each check, in the order of the settings. */
 export async function checkInstallation(options: CheckOptions): Promise<CheckRow[]> {
   const { settings, settings_name: name } = options;
   const { models, service } = settings;
@@ -63,11 +55,11 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
   try {
     const { row: data, key_id } = await checkData(options);
     const openers = options.openers ?? (await loadServiceOpeners());
-    const looks = [
+    const checks = [
       ...settings.models.flatMap((model) => listChecks(model, options, egress)),
       ...listServiceChecks({ ...options, openers, egress }),
     ];
-    const servers = await mapBounded(looks, SERVERS_AT_ONCE_MAX, (look) => look());
+    const servers = await mapBounded(checks, SERVERS_AT_ONCE_MAX, (check) => check());
     return [
       { status: "ok", what: "settings", name, says },
       data,
@@ -102,7 +94,7 @@ async function checkData({ place, data_name: name }: CheckOptions) {
   }
 }
 
-/** Nothing where the data lies on another machine, or nowhere yet. */
+/** Skipped for data on another machine, and before the first start. */
 function checkDisk({ place, data_name: name, settings }: CheckOptions): CheckRow[] {
   const free = readFreeBytes(place);
   if (free === null) return [];
@@ -139,7 +131,7 @@ function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {
   }
 }
 
-/** What is to be looked at of a model: a row for each of its servers. */
+/** Lists the checks of a model, one for each of its servers. */
 function listChecks(
   model: ModelSettings,
   { clock, ids }: CheckOptions,
@@ -156,7 +148,7 @@ function listChecks(
     isWatched: isWatched(model),
   };
   return upstream.urls.map((url) => async () => {
-    // A check starts nothing: what sleeps is in order.
+    // A check starts nothing, and a sleeping server is fine.
     if (start && !(await isServerUp(start, { egress, clock }))) {
       const says = "its unit does not run; the first request starts it";
       return { status: "ok", what: "model", name: id, url, says };
@@ -168,11 +160,11 @@ function listChecks(
 }
 
 interface ReplicaResult {
-  /** The name that is sent to it. */
+  /** Name sent to the server. */
   model: string;
-  /** Of its health. */
+  /** Health route. */
   route: string;
-  /** The gateway asks nothing of one that is not well. */
+  /** The gateway does not call it while it is unhealthy. */
   isWatched: boolean;
 }
 
@@ -197,11 +189,11 @@ function classifyReplica(
   return { status: doubts.length > 0 ? "warn" : "ok", says: seen.join(", ") };
 }
 
-/** One line for all: whose clock is apart from ours; a wrong one ends keys early or late. */
+/** A wrong clock ends keys early or late. */
 function checkClock(servers: readonly CheckRow[]): CheckRow[] {
-  const told = servers.filter(({ sight }) => typeof sight?.ahead_ms === "number");
-  if (told.length === 0) return [];
-  const apart = told.filter(({ sight }) => Math.abs(sight!.ahead_ms!) > APART_MS_MAX);
+  const known = servers.filter(({ sight }) => typeof sight?.ahead_ms === "number");
+  if (known.length === 0) return [];
+  const apart = known.filter(({ sight }) => Math.abs(sight!.ahead_ms!) > APART_MS_MAX);
   if (apart.length === 0) {
     const says = "agrees with the servers' within a minute";
     return [{ status: "ok", what: "clock", name: "ours", says }];

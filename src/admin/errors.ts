@@ -4,8 +4,8 @@ import { findNearest } from "../settings/index.ts";
 
 export class AdminError extends Error {}
 
-/** An unknown name, with the nearest known one, or with `advice`. */
-export function refuseUnknown(
+/** Names the nearest known name, or else gives the advice. */
+export function unknownName(
   what: string,
   name: string,
   known: readonly string[],
@@ -16,26 +16,36 @@ export function refuseUnknown(
   return new AdminError(`there is no ${what} "${name}"${hint}`);
 }
 
-/** Turns an API error into one for the operator. */
-export async function explainRefusal<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (failure) {
-    if (failure instanceof ApiError) throw new AdminError(failure.message);
-    throw failure;
-  }
+/** A model that the settings don't name. */
+export function unknownModel(id: string, known: readonly string[]): AdminError {
+  return unknownName("model", id, known, `the settings name ${known.join(", ")}`);
 }
 
-/** A model that the settings don't name. */
-export function refuseUnknownModel(id: string, known: readonly string[]): AdminError {
-  return refuseUnknown("model", id, known, `the settings name ${known.join(", ")}`);
+/** Turns an API error into one for the operator. */
+export async function explainApiError<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ApiError) throw new AdminError(error.message);
+    throw error;
+  }
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The stored form of a typed id. `what` is "key's id"; `command` lists the ids. */
-export function readId(typed: string, what: string, command: string): string {
-  if (UUID.test(typed)) return typed.toLowerCase();
+/** Finds by a typed id. `command` lists the ids. */
+export async function requireById<T>(
+  what: string,
+  typed: string,
+  command: string,
+  find: (id: string) => Promise<T | undefined>,
+): Promise<T> {
   // Never echo it: it may be a secret typed in the wrong place.
-  throw new AdminError(`that is no ${what}: \`${command}\` shows them`);
+  if (!UUID.test(typed)) throw new AdminError(`that is no ${what}'s id: \`${command}\` shows them`);
+  const id = typed.toLowerCase();
+  return (await find(id)) ?? unknownId(what, id, command);
+}
+
+export function unknownId(what: string, id: string, command: string): never {
+  throw new AdminError(`there is no ${what} "${id}": see \`${command}\``);
 }

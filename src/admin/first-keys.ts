@@ -3,15 +3,14 @@ import { type Access, type Account, type Key, type NewKey, SCOPES } from "../acc
 import type { Clock } from "../platform/clock.ts";
 import { AdminError } from "./errors.ts";
 
-/** The account of its keys, save one. */
 export const DEV = "dev";
 
-/** By their names `serve` knows data that everybody has a key of. */
+/** Names by which `serve` recognises data with public keys. */
 const NAME = /^wadi dev [0-9a-f]{8}(-|$)/;
 
 /**
- * Makes `first`, with every scope but `agents.approve`, and the keys named after it, save those
- * that kept data has from an earlier start; returns the others. Throws on the data of `serve`.
+ * Creates the fixed keys of `wadi dev` that are missing: `first` and others with its text as their
+ * beginning, which are returned. Throws on data of `wadi serve`.
  */
 export async function createDevKeys(
   access: Access,
@@ -35,13 +34,13 @@ export async function createDevKeys(
     "-approver": { account_id, scopes: ["agents", "agents.approve"] },
     "-none": { account_id },
     "-other": { account_id: other.id, scopes },
-    // Long ago, whatever `--now` says at a later start.
+    // Expired whatever `--now` says at a later start.
     "-expired": { account_id, scopes, expires_at: 0 },
     "-revoked": { account_id, scopes, revoked_at: clock.now() },
     "-internal": { account_id, scopes, kind: "internal" },
     "-ownerless": { account_id: null, scopes },
   };
-  // Its secret is never stored as it is, not even that of a key which is no secret.
+  // Secrets are never stored in plain text, not even public ones.
   const mark = `wadi dev ${Bun.SHA256.hash(first, "hex").slice(0, 8)}`;
   for (const [ending, request] of Object.entries(requests)) {
     const name = mark + ending;

@@ -9,19 +9,14 @@ export {
   STATUSES,
   Step,
 } from "../agents/index.ts";
-export {
-  loadRecording,
-  type ModelSwitch as Turn,
-  needsGrant,
-  type OpenBackend as OpenSupply,
-} from "../models/index.ts";
+export { loadRecording, type ModelSwitch, needsGrant, type OpenBackend } from "../models/index.ts";
 export { Fire } from "../triggers/index.ts";
 export { DELIVERY_STATUSES, Delivery } from "../webhooks/index.ts";
 export { ListedAccount } from "./accounts.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export { ListedAgent } from "./agents.ts";
 export { ApprovalSetting, ListedApproval } from "./approvals.ts";
-export { type CheckRow, checkInstallation } from "./check.ts";
+export { checkInstallation } from "./check.ts";
 export { ListedConnection } from "./connections.ts";
 export { AdminError } from "./errors.ts";
 export type { KeyRequest } from "./keys.ts";
@@ -29,8 +24,9 @@ export { openListener, type ReceivedWebhook } from "./listener.ts";
 export { ListedModel, listStandIns } from "./models.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
 export { ListedRun } from "./runs.ts";
+export type { CheckRow } from "./service-checks.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
-export { listSweeps } from "./sweeps.ts";
 export { ListedTool } from "./tools.ts";
 export { ListedTrigger, OwnedTrigger } from "./triggers.ts";
+export { listSweeps } from "./upkeep.ts";
 export type { UsageBy } from "./usage.ts";

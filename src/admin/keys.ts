@@ -1,15 +1,8 @@
 // API keys: create, list, rotate, revoke.
-import {
-  type Access,
-  type Account,
-  isInForce,
-  type Key,
-  SCOPES,
-  type Scope,
-} from "../access/index.ts";
+import { type Access, isInForce, type Key, SCOPES, type Scope } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { nameAccounts } from "./accounts.ts";
-import { AdminError, readId, refuseUnknown, refuseUnknownModel } from "./errors.ts";
+import type { AccountDirectory } from "./accounts.ts";
+import { AdminError, requireById, unknownModel, unknownName } from "./errors.ts";
 
 export interface KeyRequest {
   /** Name of the owner; null for a key without one. */
@@ -24,34 +17,37 @@ export interface KeyRequest {
   lifetime_ms: number | null;
 }
 
-export type ListedKey = Key & { account: string | null };
-
 export interface RotatedKey {
   key: Key;
   secret: string;
-  /** Until then the previous secret works too; null where it has ended. */
+  /** End of the previous secret; null if it has ended. */
   previous_until: number | null;
 }
 
+export type ListedKey = Key & { account: string | null };
+
+const LIST = "wadi keys list";
 /** A name fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
 const LIFETIME_MS_MAX = 36_500 * 86_400_000;
 
 export interface KeyAdminOptions {
-  access: Pick<Access, "accounts" | "credentials" | "keys">;
+  access: Pick<Access, "credentials" | "keys">;
+  directory: AccountDirectory;
   clock: Clock;
+  /** Ids of the settings' models. */
   models: readonly string[];
-  requireAccount(name: string): Promise<Account>;
 }
 
-export function createKeyAdmin({ access, clock, models, requireAccount }: KeyAdminOptions) {
+export function createKeyAdmin({ access, directory, clock, models }: KeyAdminOptions) {
+  const { credentials, keys } = access;
   return {
     /** Returns the secret, which nobody can read again. */
     async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {
       validateRequest(request, models);
-      const account = request.account === null ? null : await requireAccount(request.account);
-      const { key, secret, stored } = access.credentials.makeKey({
+      const account = request.account === null ? null : await directory.require(request.account);
+      const { key, secret, stored } = credentials.makeKey({
         account_id: account?.id ?? null,
         name: request.name,
         kind: request.is_internal ? "internal" : "ordinary",
@@ -60,47 +56,40 @@ export function createKeyAdmin({ access, clock, models, requireAccount }: KeyAdm
         max_output_tokens: request.max_output_tokens,
         expires_at: request.lifetime_ms === null ? null : clock.now() + request.lifetime_ms,
       });
-      await access.keys.create(key, stored);
+      await keys.create(key, stored);
       return { key, secret };
     },
     /** Newest first. */
     async list(account: string | null): Promise<ListedKey[]> {
-      const owner = account === null ? null : await requireAccount(account);
-      const names = await nameAccounts(access);
-      const keys = await access.keys.list(owner?.id ?? null);
-      return keys.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
+      const owner = account === null ? null : await directory.require(account);
+      const names = await directory.names();
+      const found = await keys.list(owner?.id ?? null);
+      return found.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
     },
     /** Counts from the key's next request on, also in a running server. */
-    async revoke(id: string): Promise<Key> {
-      return (await access.keys.revoke(readKeyId(id), clock.now())) ?? refuseId(id);
-    },
+    revoke: (typed: string): Promise<Key> =>
+      requireById("key", typed, LIST, (id) => keys.revoke(id, clock.now())),
     /** Makes a new secret; the old one keeps working for the overlap. */
-    async rotate(id: string, overlap_ms: number): Promise<RotatedKey> {
-      if (overlap_ms > LIFETIME_MS_MAX) {
-        throw new AdminError("an overlap is at most 36500 days");
-      }
+    async rotate(typed: string, overlapMs: number): Promise<RotatedKey> {
+      if (overlapMs > LIFETIME_MS_MAX) throw new AdminError("an overlap is at most 36500 days");
       const now = clock.now();
-      const until = now + overlap_ms;
-      const { secret, stored } = access.credentials.makeSecret(readKeyId(id));
-      const key = (await access.keys.rotate(stored, until)) ?? refuseId(id);
+      const until = now + overlapMs;
+      const { secret, key } = await requireById("key", typed, LIST, async (id) => {
+        const made = credentials.makeSecret(id);
+        const found = await keys.rotate(made.stored, until);
+        return found && { ...made, key: found };
+      });
       if (!isInForce(key, null, now)) {
         throw new AdminError(
-          `the key "${id}" is revoked or expired, and stays so: \`wadi keys create\` makes another`,
+          `the key "${key.id}" is revoked or expired, and stays so: ` +
+            "`wadi keys create` makes another",
         );
       }
       // No secret outlives its key.
-      const previous_until = overlap_ms > 0 ? Math.min(until, key.expires_at ?? until) : null;
+      const previous_until = overlapMs > 0 ? Math.min(until, key.expires_at ?? until) : null;
       return { key, secret, previous_until };
     },
   };
-}
-
-function readKeyId(typed: string): string {
-  return readId(typed, "key's id", "wadi keys list");
-}
-
-function refuseId(id: string): never {
-  throw new AdminError(`there is no key "${id}": see \`wadi keys list\``);
 }
 
 function validateRequest(request: KeyRequest, models: readonly string[]): void {
@@ -109,10 +98,10 @@ function validateRequest(request: KeyRequest, models: readonly string[]): void {
   }
   const scope = request.scopes.find((one) => !(SCOPES as readonly string[]).includes(one));
   if (scope !== undefined) {
-    throw refuseUnknown("scope", scope, SCOPES, `a scope is one of ${SCOPES.join(", ")}`);
+    throw unknownName("scope", scope, SCOPES, `a scope is one of ${SCOPES.join(", ")}`);
   }
   const model = request.models?.find((one) => !models.includes(one));
-  if (model !== undefined) throw refuseUnknownModel(model, models);
+  if (model !== undefined) throw unknownModel(model, models);
   const cap = request.max_output_tokens;
   if (cap !== null && !(Number.isSafeInteger(cap) && cap >= 1)) {
     throw new AdminError("a key's cap on output tokens is a whole number of at least 1");

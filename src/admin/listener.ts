@@ -1,42 +1,40 @@
 // Receives webhooks on this machine as an endpoint would: verifies and reports them.
-
 import { verifyMessage } from "../crypto/index.ts";
 import { openWebhookListener, parseBody, type ReceivedBody } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 
-/** Maximum age of a timestamp, as the standard says: beyond it may be a replay. */
+/** Maximum age of a timestamp; an older one may be a replay. */
 const TIMESTAMP_SECONDS_MAX = 300;
 /** Maximum remembered ids; least recently received are evicted. */
 const IDS_MAX = 10_000;
 const ID = /^[\x20-\x7e]{1,128}$/;
 const TIMESTAMP = /^[0-9]{1,12}$/;
 
-/** What came, and what was made of it. */
 export interface ReceivedWebhook {
   /** ISO 8601 in UTC. */
   at: string;
   path: string;
-  /** `unverified`: there is no secret to verify with. */
+  /** `unverified`: no secret is given. */
   verdict: "verified" | "unverified" | "refused";
   /** Reason of a refusal. */
   why: string | null;
   webhook_id: string | null;
-  /** Times this `webhook-id` has come, including now; 0 where it was refused. */
+  /** Arrivals of this `webhook-id` including this one; 0 when refused. */
   times: number;
   /** Event type in the body. */
   type: string | null;
-  /** The HTTP status that its sender was told. */
+  /** HTTP status of the answer. */
   answered: number;
-  /** The JSON of the body; its text where it is none. */
+  /** Parsed JSON, or else the text. */
   body: unknown;
 }
 
 export interface ListenerOptions {
-  /** 0: a free one. */
+  /** 0 picks a free port. */
   port: number;
-  /** Any of them verifies; none: nothing is verified. */
+  /** Any of them verifies; without secrets nothing is verified. */
   secrets: readonly string[];
-  /** What is answered to what is not refused. */
+  /** Answer unless refused. */
   status: number;
   clock: Clock;
   onArrival(arrival: ReceivedWebhook): void;
@@ -46,9 +44,9 @@ export interface ListenerOptions {
 /** Listens on loopback; the caller stops it. */
 export function openListener(options: ListenerOptions) {
   const { port, clock, onArrival, onFailure } = options;
-  const judge = createVerifier(options);
-  const take = (letter: ReceivedBody) => {
-    const arrival = judge(letter);
+  const verify = createVerifier(options);
+  const take = (received: ReceivedBody) => {
+    const arrival = verify(received);
     onArrival(arrival);
     return { status: arrival.answered, text: arrival.why ?? arrival.verdict };
   };
@@ -61,24 +59,24 @@ export function createVerifier({
   status,
   clock,
 }: Pick<ListenerOptions, "secrets" | "status" | "clock">): (
-  letter: ReceivedBody,
+  received: ReceivedBody,
 ) => ReceivedWebhook {
-  const times = createTimes();
-  return (letter) => {
+  const arrivals = new Arrivals();
+  return (received) => {
     const now = clock.now();
-    const why = secrets.length === 0 ? null : checkSignature(letter, secrets, now);
-    const sent_id = letter.headers.get("webhook-id");
+    const why = secrets.length === 0 ? null : checkSignature(received, secrets, now);
+    const sent_id = received.headers.get("webhook-id");
     const webhook_id = sent_id !== null && ID.test(sent_id) ? sent_id : null;
-    const body = readBody(letter.body);
+    const body = readBody(received.body);
     const taken = secrets.length === 0 ? "unverified" : "verified";
     return {
       at: new Date(now).toISOString(),
-      path: letter.path,
+      path: received.path,
       verdict: why === null ? taken : "refused",
       why,
       webhook_id,
-      // Whoever cannot sign must not make a repetition of what has yet to come.
-      times: why === null ? times.count(webhook_id) : 0,
+      // A forged request must not make a later one a repeat.
+      times: why === null ? arrivals.count(webhook_id) : 0,
       type: readType(body),
       answered: why === null ? status : 401,
       body,
@@ -86,7 +84,7 @@ export function createVerifier({
   };
 }
 
-/** Returns why a signature is refused; null where it verifies. */
+/** Explains why a signature is refused, if it is. */
 function checkSignature(
   { headers, body }: ReceivedBody,
   secrets: readonly string[],
@@ -110,19 +108,18 @@ function checkSignature(
   );
 }
 
-function createTimes() {
-  const known = new Map<string, number>();
-  return {
-    count(id: string | null): number {
-      if (id === null) return 1;
-      const times = (known.get(id) ?? 0) + 1;
-      // Last again, so that what goes first is what has not come for longest.
-      known.delete(id);
-      known.set(id, times);
-      if (known.size > IDS_MAX) known.delete(known.keys().next().value!);
-      return times;
-    },
-  };
+class Arrivals {
+  readonly #counts = new Map<string, number>();
+
+  count(id: string | null): number {
+    if (id === null) return 1;
+    const count = (this.#counts.get(id) ?? 0) + 1;
+    // Deleting first keeps the map in the order of the last arrivals.
+    this.#counts.delete(id);
+    this.#counts.set(id, count);
+    if (this.#counts.size > IDS_MAX) this.#counts.delete(this.#counts.keys().next().value!);
+    return count;
+  }
 }
 
 function readBody(bytes: Uint8Array): unknown {

@@ -16,31 +16,31 @@ import {
   type ServiceName,
   type Settings,
 } from "../settings/index.ts";
-import { AdminError, refuseUnknownModel } from "./errors.ts";
+import { AdminError, unknownModel } from "./errors.ts";
 
 export const ListedModel = Resource("ListedModel", {
-  id: Type.String({ description: "What callers send as `model`." }),
-  is_default: Type.Boolean({ description: "It answers where no model is named." }),
-  state: Type.Unsafe<ModelState>({ type: "string", description: "on, off or blocked." }),
-  is_off: Type.Boolean({ description: "It was switched off, blocked or not." }),
-  is_blocked: Type.Boolean({ description: "It was blocked, off or not." }),
+  id: Type.String({ description: "Id that callers send as `model`." }),
+  is_default: Type.Boolean({ description: "Answers requests that name no model." }),
+  state: Type.Unsafe<ModelState>({ type: "string", description: "`on`, `off` or `blocked`." }),
+  is_off: Type.Boolean({ description: "Switched off, blocked or not." }),
+  is_blocked: Type.Boolean({ description: "Blocked, off or not." }),
   provider: Type.String({ description: "The party that runs it." }),
-  self_hosted: Type.Boolean({ description: "Its weights are the operator's to control." }),
+  self_hosted: Type.Boolean({ description: "The operator controls its weights." }),
   visibility: Type.String({ description: "public, private or internal." }),
   context_window: maybe(Type.Integer({ description: "Tokens of messages and reply together." })),
-  max_output_tokens: Type.Integer({ description: "The longest reply." }),
-  capabilities: Type.Array(Type.String({ description: "One of them." }), {
-    description: "What it supports.",
+  max_output_tokens: Type.Integer({ description: "Maximum tokens of a reply." }),
+  capabilities: Type.Array(Type.String({ description: "A capability." }), {
+    description: "Supported features.",
   }),
-  upstream: Type.String({ description: "The kind of server that answers." }),
+  upstream: Type.String({ description: "Kind of its server." }),
   unit: Type.Unsafe<ManagedServerStatus["unit"]>({
     type: "string",
     description:
-      "The server started for it: none, unknown (no server has looked yet), asleep, starting, " +
-      "up, stopping, stopped or failed, as a server last saw it.",
+      "State of its managed server as last seen: none, unknown, asleep, starting, up, stopping, " +
+      "stopped or failed.",
   }),
-  start_ms: maybe(Type.Integer({ description: "How long its starts usually take." })),
-  first_seen_at: maybe(Timestamp("When a server first had it in its settings; null: not yet.")),
+  start_ms: maybe(Type.Integer({ description: "Usual duration of its start." })),
+  first_seen_at: maybe(Timestamp("First appearance in a server's settings.")),
 });
 export type ListedModel = Static<typeof ListedModel>;
 
@@ -54,10 +54,10 @@ export function createModelAdmin({ settings, switches, units }: ModelAdminOption
   const { models, service } = settings;
   const showModel = (
     model: ModelSettings,
-    standing: ModelStatus | undefined,
+    status: ModelStatus | undefined,
     unit: ManagedServerStatus,
   ): ListedModel => {
-    const { is_off = false, is_blocked = false, first_seen_at = null } = standing ?? {};
+    const { is_off = false, is_blocked = false, first_seen_at = null } = status ?? {};
     return {
       id: model.id,
       is_default: model.id === service.default_model,
@@ -78,25 +78,21 @@ export function createModelAdmin({ settings, switches, units }: ModelAdminOption
   return {
     /** In the order of the settings. */
     async list(): Promise<ListedModel[]> {
-      const standings = new Map((await switches.list()).map((one) => [one.id, one]));
-      const standUnit = await units.read();
-      return models.map((model) => showModel(model, standings.get(model.id), standUnit(model)));
+      const statuses = new Map((await switches.list()).map((one) => [one.id, one]));
+      const unitOf = await units.read();
+      return models.map((model) => showModel(model, statuses.get(model.id), unitOf(model)));
     },
     /** Idempotent; returns the changed model. */
     async turn(id: string, turn: ModelSwitch): Promise<ListedModel> {
       const model = models.find((one) => one.id === id);
-      if (model) {
-        const standing = await switches.turn(id, turn);
-        return showModel(model, standing, (await units.read())(model));
-      }
+      if (model)
+        return showModel(model, await switches.turn(id, turn), (await units.read())(model));
       // An alias may come to mean another model.
       if (listAliases(service.alias).includes(id)) {
         throw new AdminError(`"${id}" is the alias of ${service.default_model}: name that`);
       }
-      throw refuseUnknownModel(
-        id,
-        models.map((one) => one.id),
-      );
+      const ids = models.map((one) => one.id);
+      throw unknownModel(id, ids);
     },
   };
 }

@@ -1,13 +1,17 @@
-// Asks a model server what it is, for people who want it in their settings.
+// Probes a model server and writes its settings block.
 import { type ProbeReport, probeServer } from "../models/index.ts";
 import { createTrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { judgeWidth, writeEmbeddingsBlock } from "./embeddings-block.ts";
 import { AdminError } from "./errors.ts";
-import { nameModel, writeBlock } from "./model-block.ts";
+import {
+  findWidthFault,
+  nameModel,
+  writeEmbeddingsBlock,
+  writeModelBlock,
+} from "./settings-block.ts";
 
 export interface ProbeRequest {
-  /** As it was typed: with or without `http://`, with or without `/v1`. */
+  /** As typed, with or without `http://` and `/v1`. */
   url: string;
   /** Model of the server (default the first). */
   model: string | undefined;
@@ -22,14 +26,14 @@ export interface ProbeResult {
   report: ProbeReport;
   id: string | null;
   block: string | null;
-  /** Why the block must not be written into a file. */
+  /** Reason against writing the block into a file. */
   unfit: string | null;
 }
 
 const ID = /^[A-Za-z0-9][\w./:@+-]{0,127}$/;
 const API_KEY = /^[\x21-\x7e]+$/;
 
-/** Throws an AdminError where no model server answers. */
+/** Throws when no model server answers. */
 export async function probeModel(request: ProbeRequest, clock: Clock): Promise<ProbeResult> {
   const url = readAddress(request.url);
   const { model = null, api_key = null, api_key_env = "" } = request;
@@ -50,7 +54,7 @@ export async function probeModel(request: ProbeRequest, clock: Clock): Promise<P
       return { report, id: null, block: null, unfit: null };
     }
     const id = request.id ?? nameModel(report.model);
-    const block = writeBlock(report, { id, model: report.model, api_key_env });
+    const block = writeModelBlock(report, { id, model: report.model, apiKeyEnv: api_key_env });
     return { report, id, block, unfit: null };
   } finally {
     egress.close();
@@ -61,17 +65,17 @@ async function describeEmbeddings(
   report: ProbeReport,
   request: ProbeRequest,
 ): Promise<ProbeResult> {
-  // The gateway brings a whole server along, which no other probe needs.
+  // Loads the gateway, a whole server, which other probes do not need.
   const { DIMENSIONS, MODEL } = await import("../gateway/index.ts");
   if (request.id !== undefined) {
     throw new AdminError(`it serves embeddings, which callers ask as ${MODEL}: leave --id out`);
   }
   const promised = { model: MODEL, dimensions: DIMENSIONS };
   const block = writeEmbeddingsBlock(report, request.api_key_env ?? "", promised);
-  return { report, id: null, block, unfit: judgeWidth(report, promised) };
+  return { report, id: null, block, unfit: findWidthFault(report, promised) };
 }
 
-/** People type a host and a port. */
+/** Accepts a host and port alone. */
 function readAddress(typed: string): string {
   const address = /^[a-z]+:\/\//i.test(typed) ? typed : `http://${typed}`;
   const url = URL.parse(address);

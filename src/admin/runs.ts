@@ -1,22 +1,24 @@
 // Runs of every account: list, show with steps, follow live.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Access, Account } from "../access/index.ts";
+import type { Account } from "../access/index.ts";
 import { type AgentQueries, FINAL, type RunQueries, type Status } from "../agents/index.ts";
 import { type Clock, wait } from "../platform/clock.ts";
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
-import { AdminError, readId } from "./errors.ts";
+import type { AccountDirectory } from "./accounts.ts";
+import { requireAgent } from "./agents.ts";
+import { requireById } from "./errors.ts";
 
 export const ListedRun = Resource("ListedRun", {
   id: Type.String({ description: "Identifier." }),
   account: Type.String({ description: "The owner's name." }),
-  agent_id: Type.String({ description: "Its agent." }),
-  status: Type.String({ description: "Where it stands." }),
-  trigger_kind: Type.String({ description: "What started it." }),
+  agent_id: Type.String({ description: "Agent of the run." }),
+  status: Type.String({ description: "Status of the run." }),
+  trigger_kind: Type.String({ description: "Kind of its start." }),
   rounds: Type.Integer({ description: "Model rounds." }),
-  tool_calls: Type.Integer({ description: "Tool calls that were run." }),
-  cost: maybe(Money("SAR; null: unknown.")),
-  created_at: Timestamp("When it was accepted."),
-  finished_at: maybe(Timestamp("When it ended; null: it has not.")),
+  tool_calls: Type.Integer({ description: "Executed tool calls." }),
+  cost: maybe(Money("SAR, where known.")),
+  created_at: Timestamp("Time of acceptance."),
+  finished_at: maybe(Timestamp("End of the run.")),
 });
 
 type ListedRunRow = Static<typeof ListedRun>;
@@ -29,11 +31,10 @@ export interface RunListOptions {
 }
 
 export interface RunAdminOptions {
-  access: Pick<Access, "accounts">;
+  directory: AccountDirectory;
   agents: AgentQueries;
   runs: RunQueries;
   clock: Clock;
-  requireAccount(name: string): Promise<Account>;
 }
 
 export interface Follower {
@@ -50,25 +51,18 @@ const POLL_INTERVAL_MS = 200;
 const STEPS_AT_ONCE = 100;
 
 export function createRunAdmin(options: RunAdminOptions) {
-  const { access, agents, runs, clock, requireAccount } = options;
+  const { directory, agents, runs, clock } = options;
 
   const listAccounts = async ({ account, agent }: RunListOptions): Promise<Account[]> => {
-    const wanted =
-      account === null ? await access.accounts.list() : [await requireAccount(account)];
-    if (agent === null) return wanted;
-    const owner = await agents.findOwner(readId(agent, "agent's id", "wadi agents list"));
-    if (owner !== undefined) return wanted.filter(({ id }) => id === owner);
-    throw new AdminError(`there is no agent "${agent}": see \`wadi agents list\``);
+    const selected = await directory.select(account);
+    if (agent === null) return selected;
+    const { account_id } = await requireAgent(agents, agent);
+    return selected.filter(({ id }) => id === account_id);
   };
-  const requireRun = async (typed: string) => {
-    const id = readId(typed, "run's id", "wadi runs list");
-    const run = await runs.find(id);
-    if (run) return run;
-    throw new AdminError(`there is no run "${id}": see \`wadi runs list\``);
-  };
+  const requireRun = (typed: string) => requireById("run", typed, "wadi runs list", runs.find);
   /** Reports every step after a number; returns the last number. */
-  const reportSteps = async (id: string, after_seq: number, onStep: (step: ListedStep) => void) => {
-    let seq = after_seq;
+  const reportSteps = async (id: string, afterSeq: number, onStep: (step: ListedStep) => void) => {
+    let seq = afterSeq;
     for (;;) {
       const steps = await runs.listSteps(id, seq, STEPS_AT_ONCE);
       const last = steps.at(-1);
@@ -104,12 +98,12 @@ export function createRunAdmin(options: RunAdminOptions) {
     /** Reports steps until the run is final, and each approval it waits for once. */
     async follow(typed: string, { onStep, onWaiting }: Follower) {
       const { id } = await requireRun(typed);
-      let told_at = 0;
-      const told = new Set<string>();
+      let reportedAt = 0;
+      const reported = new Set<string>();
       const reportWaiting = async () => {
         const { pending_approvals } = await requireRun(id);
-        const fresh = pending_approvals.filter((one) => !told.has(one));
-        for (const one of fresh) told.add(one);
+        const fresh = pending_approvals.filter((one) => !reported.has(one));
+        for (const one of fresh) reported.add(one);
         if (fresh.length > 0) onWaiting(fresh);
       };
       for (let seq = 0; ; ) {
@@ -117,8 +111,8 @@ export function createRunAdmin(options: RunAdminOptions) {
         const status = await runs.findStatus(id);
         seq = await reportSteps(id, seq, onStep);
         if (status === undefined || FINAL.has(status)) return requireRun(id);
-        if (status === "waiting_approval" && seq > told_at) {
-          told_at = seq;
+        if (status === "waiting_approval" && seq > reportedAt) {
+          reportedAt = seq;
           await reportWaiting();
         }
         await wait(clock, POLL_INTERVAL_MS);

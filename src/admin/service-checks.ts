@@ -1,25 +1,43 @@
-// Looks whether embeddings and search would answer: each is asked once, as the gateway would ask.
+// Checks whether embeddings and search answer, with one call each as the gateway makes it.
 import type { MeteredBackendOptions, openEmbedder, openSearchEngine } from "../gateway/index.ts";
-import { createHealthCheck, nameHealth, rootOf, writeHeaders } from "../models/index.ts";
+import {
+  createHealthCheck,
+  nameHealth,
+  type ReplicaCheck,
+  rootOf,
+  writeHeaders,
+} from "../models/index.ts";
 import type { TrustedEgress } from "../net/index.ts";
 import { abortAfter, type Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
 import type { EmbeddingsSettings, ServiceName, Settings } from "../settings/index.ts";
-import type { CheckRow } from "./check.ts";
 import { listStandIns } from "./models.ts";
 
-/** A server that has to load its model first is one that would keep callers waiting. */
+/** Maximum time of an answer; a server that still loads its model fails. */
 const ANSWER_MS = 20_000;
 const HEALTH_MS = 5_000;
 
 const TEXT = "Hello";
-/** Longer than is converted: gateway.limits.embeddings_input */
+/** Exceeds what is converted: gateway.limits.embeddings_input */
 const LONG_WORDS = 6_000;
 const LONG_TEXT = Array.from({ length: LONG_WORDS }, () => "rain").join(" ");
 const QUERY = "test";
 
-/** How both come about; tests hand others in. */
+/** A row of `wadi check`. */
+export interface CheckRow {
+  /** `fail`: something would not serve. */
+  status: "ok" | "warn" | "fail";
+  what: "settings" | "data" | "disk" | "secrets key" | "model" | ServiceName | "clock";
+  /** A file, a model's id, a kind or a server. */
+  name: string;
+  /** The server that was asked. */
+  url?: string;
+  says: string;
+  sight?: ReplicaCheck;
+}
+
+/** Constructors of both services. */
 export interface ServiceOpeners {
   openEmbedder: typeof openEmbedder;
   openSearchEngine: typeof openSearchEngine;
@@ -33,7 +51,7 @@ export interface ServiceCheckOptions {
   openers: ServiceOpeners;
 }
 
-/** A look for each row: every replica of embeddings, and search. */
+/** Lists the checks: one for each replica of embeddings, and one for search. */
 export function listServiceChecks(options: ServiceCheckOptions): (() => Promise<CheckRow>)[] {
   const { embeddings } = options.settings;
   const isAsked = embeddings.kind === "openai" || embeddings.kind === "tei";
@@ -44,7 +62,7 @@ export function listServiceChecks(options: ServiceCheckOptions): (() => Promise<
   ];
 }
 
-/** The gateway brings a whole server along, which no other verb needs. */
+/** Loads the gateway, a whole server, which other commands do not need. */
 export async function loadServiceOpeners(): Promise<ServiceOpeners> {
   const { openEmbedder, openSearchEngine } = await import("../gateway/index.ts");
   return { openEmbedder, openSearchEngine };
@@ -61,7 +79,7 @@ async function checkEmbeddings(
   const { embeddings } = settings;
   const row = { what: "embeddings", name: embeddings.kind, url } as const;
   const plan = url === undefined ? embeddings : { ...embeddings, urls: [url] };
-  const embedder = openers.openEmbedder(plan, listOthers(options));
+  const embedder = openers.openEmbedder(plan, backendOptions(options));
   if (!embedder) return { ...row, ...OFF };
   if (url === undefined) return { ...row, ...checkStub("embeddings", settings) };
   const embed = (text: string) =>
@@ -84,15 +102,14 @@ async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
   const { settings, openers, clock, ids } = options;
   const { search } = settings;
   const row = { what: "search", name: search.kind, url: search.url || undefined } as const;
-  const engine = openers.openSearchEngine(search, listOthers(options));
+  const engine = openers.openSearchEngine(search, backendOptions(options));
   if (!engine) return { ...row, ...OFF };
-  // Nobody watches during a check: what is asked here is the query alone.
   try {
     const found = await timeAnswer(clock, (signal) => {
       const ask = { request_id: ids.uuid(), trace: null, account: "", language: null };
       return engine.search({ ...ask, query: QUERY, max_results: 1 }, signal);
     });
-    // Where a query costs money, people want to know that there was one.
+    // A query may cost money, so it is named.
     const asked = "one query asked";
     if (!found.ok) return { ...row, status: "fail", says: `${asked}: ${found.reason}` };
     const count = found.answer.hits.length;
@@ -108,7 +125,7 @@ async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
 
 const OFF: CheckResult = { status: "ok", says: "calls answer 503 service_unavailable" };
 
-/** Beside named models it answers only where it was named as well, which may be a slip. */
+/** A stub beside real models may be a mistake. */
 function checkStub(what: ServiceName, settings: Settings): CheckResult {
   const { folder } = settings.search;
   const inside = what === "embeddings" ? "vectors made inside" : "pages made inside";
@@ -117,7 +134,7 @@ function checkStub(what: ServiceName, settings: Settings): CheckResult {
   return { status: "warn", says: `${made}, beside real models: nobody should keep them` };
 }
 
-/** As the gateway does: one that is watched and says that it is unwell is not asked. */
+/** The gateway does not call a watched replica that reports itself unwell. */
 async function checkHealth(
   plan: EmbeddingsSettings,
   url: string,
@@ -165,7 +182,7 @@ async function timeAnswer<A extends ServiceAnswer>(
   }
 }
 
-/** What is worth a line of a server's log stands in the rows. */
-function listOthers({ egress, clock }: ServiceCheckOptions): MeteredBackendOptions {
+/** The log is dropped, since the rows say the same. */
+function backendOptions({ egress, clock }: ServiceCheckOptions): MeteredBackendOptions {
   return { egress, clock, log: createLog(clock, () => undefined, false) };
 }

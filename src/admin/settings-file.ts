@@ -1,4 +1,4 @@
-// Makes a settings file, and adds to one: nothing that stands there is ever changed.
+// Creates a settings file or adds to one; existing text is never changed.
 import {
   chmodSync,
   chownSync,
@@ -23,23 +23,18 @@ import {
 } from "../settings/index.ts";
 import { AdminError } from "./errors.ts";
 
-/** The settings hold no secrets, but name where they are: their owner's to read and to open. */
+/** Readable by the owner only, since settings name the places of secrets. */
 const MODE = 0o600;
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** A new file with every setting in it, commented out; throws an AdminError. */
+/** Creates a file with every setting commented out. */
 export function createSettingsFile(file: string): void {
   holdDraft(file, file, (draft) => {
     replaceFile(file, { draft, bytes: Buffer.from(writeTemplate()), before: undefined });
   });
 }
 
-/**
- * Adds a model's block behind what a file says, which may not be there yet; nothing is written
- * unless all of it holds afterwards. Throws an AdminError or a SettingsError.
- */
-export function addModel(file: string, id: string, block: string, env: Environment): void {
+/** Appends a model's block to a file, or creates it; writes nothing unless the result is valid. */
+export function addModel(file: string, id: string, block: string, env: NodeJS.ProcessEnv): void {
   add(file, env, (text, { models }) => {
     const isThere = models.some((model) => model.id === id);
     const conflict = `${file} has a model "${id}" already: give this one another --id`;
@@ -47,11 +42,8 @@ export function addModel(file: string, id: string, block: string, env: Environme
   });
 }
 
-/**
- * The same of the block of embeddings. A new file has its header, behind which it goes; where
- * something is said of them, it is for people to change.
- */
-export function addEmbeddings(file: string, block: string, env: Environment): void {
+/** Adds the block of embeddings behind its empty header, or at the end. */
+export function addEmbeddings(file: string, block: string, env: NodeJS.ProcessEnv): void {
   add(file, env, (text) => {
     const place = placeTable(text, "embeddings");
     if (place.kind === "absent") return { ...appendBlock(text, block), conflict: null };
@@ -68,10 +60,10 @@ export function addEmbeddings(file: string, block: string, env: Environment): vo
 }
 
 interface Addition {
-  /** Where in the text. */
+  /** Position in the text. */
   at: number;
   added: string;
-  /** What is said where the whole would not hold; null: what is wrong with it. */
+  /** Error for an invalid result; null reports the fault itself. */
   conflict: string | null;
 }
 
@@ -82,16 +74,16 @@ function appendBlock(text: string, block: string): Pick<Addition, "at" | "added"
 
 type PlaceAddition = (text: string, before: Settings) => Addition;
 
-function add(file: string, env: Environment, placeAddition: PlaceAddition): void {
+function add(file: string, env: NodeJS.ProcessEnv, placeAddition: PlaceAddition): void {
   const place = resolveLink(file);
   holdDraft(file, place, (draft) => {
     const { stat, bytes } = readBefore(file, place);
     const text = decode(bytes, file);
-    const { at, added } = judgeAddition(text, { file, env, placeAddition });
+    const { at, added } = validateAddition(text, { file, env, placeAddition });
     const isSame = readBefore(file, place).bytes.equals(bytes);
-    // Whoever saves it in an editor does not know of the draft.
+    // An editor ignores the draft, which is our lock.
     if (!isSame) throw new AdminError(`${file} was changed meanwhile: try again`);
-    // From its end, because a mark at the beginning of the file is no part of the text.
+    // Counted from the end, since the text lacks a byte order mark.
     const rest = Buffer.byteLength(text.slice(at));
     const cut = bytes.length - rest;
     const parts = [bytes.subarray(0, cut), Buffer.from(added), bytes.subarray(cut)];
@@ -99,32 +91,31 @@ function add(file: string, env: Environment, placeAddition: PlaceAddition): void
   });
 }
 
-/** What stands there now; nothing, where there is no file. */
 function readBefore(file: string, place: string): { stat: Stats | undefined; bytes: Buffer } {
-  const stat = explainFailures(file, () => statSync(place, { throwIfNoEntry: false }));
-  // A pipe would be waited for.
+  const stat = explainErrors(file, () => statSync(place, { throwIfNoEntry: false }));
+  // Reading a pipe would block.
   if (stat && !stat.isFile()) throw new AdminError(`${file} is no file`);
-  const bytes = stat ? explainFailures(file, () => readFileSync(place)) : Buffer.alloc(0);
+  const bytes = stat ? explainErrors(file, () => readFileSync(place)) : Buffer.alloc(0);
   return { stat, bytes };
 }
 
-interface Judging {
+interface ValidationInput {
   file: string;
-  env: Environment;
+  env: NodeJS.ProcessEnv;
   placeAddition: PlaceAddition;
 }
 
-/** What is written into this text; throws where the whole would not hold. */
-function judgeAddition(text: string, { file, env, placeAddition }: Judging): Addition {
+/** Places the addition; throws when the result would be invalid. */
+function validateAddition(text: string, { file, env, placeAddition }: ValidationInput): Addition {
   const read = (whole: string) => readSettings(whole, file, env, {}, { wantsApiKeys: false });
   const addition = placeAddition(text, read(text));
   const { at, added, conflict } = addition;
   try {
     read(text.slice(0, at) + added + text.slice(at));
-  } catch (failure) {
-    if (!(failure instanceof SettingsError)) throw failure;
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
     throw new AdminError(
-      conflict ?? `nothing was written, since it would not hold: ${failure.message}`,
+      conflict ?? `nothing was written, since it would not hold: ${error.message}`,
     );
   }
   return addition;
@@ -138,7 +129,7 @@ function decode(bytes: Uint8Array, file: string): string {
   }
 }
 
-/** Where a link leads: the link itself stays. */
+/** Follows a link, so that the link itself stays. */
 function resolveLink(file: string): string {
   try {
     return realpathSync(file);
@@ -147,17 +138,14 @@ function resolveLink(file: string): string {
   }
 }
 
-/**
- * Makes the draft of a file for `work`, and takes it away behind it. There is only one: of two who
- * add at once, each would build on the same text, and the second one's would undo the first one's.
- */
+/** Calls `work` with a draft file, which locks out a concurrent addition. */
 function holdDraft(file: string, place: string, work: (draft: string) => void): void {
   const draft = `${place}.new`;
-  explainFailures(file, () => {
+  explainErrors(file, () => {
     try {
       closeSync(openSync(draft, "wx", MODE));
-    } catch (failure) {
-      if ((failure as NodeJS.ErrnoException).code !== "EEXIST") throw failure;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       throw new AdminError(
         `${draft} is there: another program is writing ${file}; try again, ` +
           "or remove it if there is none",
@@ -174,13 +162,13 @@ function holdDraft(file: string, place: string, work: (draft: string) => void): 
 interface Replacement {
   draft: string;
   bytes: Uint8Array;
-  /** What stood there; undefined: nothing may stand there. */
+  /** The replaced file; undefined when none may exist. */
   before: Stats | undefined;
 }
 
-/** Whole or not at all. */
+/** Replaces a file atomically. */
 function replaceFile(file: string, { draft, bytes, before }: Replacement): void {
-  explainFailures(file, () => {
+  explainErrors(file, () => {
     const descriptor = openSync(draft, "r+");
     try {
       for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
@@ -201,16 +189,16 @@ function keepRights(draft: string, before: Stats): void {
   chmodSync(draft, before.mode & 0o7777);
 }
 
-function explainFailures<T>(file: string, work: () => T): T {
+function explainErrors<T>(file: string, work: () => T): T {
   try {
     return work();
-  } catch (failure) {
-    const { code = "" } = failure as NodeJS.ErrnoException;
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") {
       throw new AdminError(`${file} is there already, and is not overwritten`);
     }
     if (code === "ENOENT") throw new AdminError(`the directory of ${file} does not exist`);
-    if (code === "") throw failure;
+    if (code === "") throw error;
     throw new AdminError(`${file} cannot be written (${code})`);
   }
 }

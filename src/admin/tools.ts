@@ -1,9 +1,9 @@
 // Tools that accounts have registered: list, show, disable, enable.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Access, Account } from "../access/index.ts";
 import { type ToolQueries, ToolRevision } from "../agents/index.ts";
 import { Resource } from "../platform/schema.ts";
-import { explainRefusal, refuseUnknown } from "./errors.ts";
+import type { AccountDirectory } from "./accounts.ts";
+import { explainApiError, unknownName } from "./errors.ts";
 
 export const ListedTool = Resource("ListedTool", {
   account: Type.String({ description: "The owner's name." }),
@@ -12,39 +12,36 @@ export const ListedTool = Resource("ListedTool", {
 type ListedToolRow = Static<typeof ListedTool>;
 
 export interface ToolAdminOptions {
-  access: Pick<Access, "accounts">;
+  directory: AccountDirectory;
   tools: ToolQueries;
   /** Maximum enabled tools of an account. */
-  tools_max: number;
-  requireAccount(name: string): Promise<Account>;
+  toolsMax: number;
 }
 
-export function createToolAdmin({ access, tools, tools_max, requireAccount }: ToolAdminOptions) {
-  const work = async (
+export function createToolAdmin({ directory, tools, toolsMax }: ToolAdminOptions) {
+  const apply = async (
     name: string,
     owner: string,
-    act: (account_id: string) => Promise<ToolRevision | undefined>,
+    act: (accountId: string) => Promise<ToolRevision | undefined>,
   ): Promise<ListedToolRow> => {
-    const account = await requireAccount(owner);
-    const done = await act(account.id);
-    if (done) return { account: account.name, ...done };
-    const names = (await tools.list(account.id)).map((tool) => tool.name);
-    throw refuseUnknown("tool", name, names, "see `wadi tools list`");
+    const account = await directory.require(owner);
+    const tool = await explainApiError(() => act(account.id));
+    if (tool) return { account: account.name, ...tool };
+    const names = (await tools.list(account.id)).map((one) => one.name);
+    throw unknownName("tool", name, names, "see `wadi tools list`");
   };
   return {
     /** Sorted by name. */
     async list(owner: string | null): Promise<ListedToolRow[]> {
-      const accounts =
-        owner === null ? await access.accounts.list() : [await requireAccount(owner)];
       const found: ListedToolRow[] = [];
-      for (const { id, name } of accounts) {
+      for (const { id, name } of await directory.select(owner)) {
         found.push(...(await tools.list(id)).map((tool) => ({ account: name, ...tool })));
       }
       return found;
     },
-    show: (name: string, owner: string) => work(name, owner, (id) => tools.find(id, name)),
-    disable: (name: string, owner: string) => work(name, owner, (id) => tools.disable(id, name)),
+    show: (name: string, owner: string) => apply(name, owner, (id) => tools.find(id, name)),
+    disable: (name: string, owner: string) => apply(name, owner, (id) => tools.disable(id, name)),
     enable: (name: string, owner: string) =>
-      explainRefusal(() => work(name, owner, (id) => tools.enable(id, name, tools_max))),
+      apply(name, owner, (id) => tools.enable(id, name, toolsMax)),
   };
 }

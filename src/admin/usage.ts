@@ -1,5 +1,4 @@
-// What was used, as the operator sums it: by days, accounts, keys, models or routes.
-
+// Usage for the operator: sums by day, account, key, model or route.
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import type { Database } from "../database/index.ts";
@@ -7,90 +6,87 @@ import type { GatewayUsage, UsageGrouping } from "../gateway/index.ts";
 import { writeDay } from "../platform/calendar.ts";
 import type { Clock } from "../platform/clock.ts";
 import { Money, maybe, Resource, show } from "../platform/schema.ts";
-import { nameAccounts } from "./accounts.ts";
+import type { AccountDirectory } from "./accounts.ts";
 import { AdminError } from "./errors.ts";
 
 export type { UsageGrouping as UsageBy } from "../gateway/index.ts";
 
 const DAY_MS = 86_400_000;
-/** Where nobody says from when. */
+/** Days of a report without a first day. */
 const DAYS = 30;
 
 const SUMS = {
-  requests: Type.Integer({ description: "Of known keys, within their rate limit." }),
-  failed: Type.Integer({ description: "Those that ended with an error, or whose caller left." }),
-  prompt_tokens: Type.Integer({ description: "Of the messages, estimates among them." }),
-  completion_tokens: Type.Integer({ description: "Of the replies, estimates among them." }),
-  cost: maybe(Money("SAR, of those requests whose cost is known; null: of none it is.")),
+  requests: Type.Integer({ description: "Requests of known keys within their rate limit." }),
+  failed: Type.Integer({ description: "Requests that ended with an error or an absent caller." }),
+  prompt_tokens: Type.Integer({ description: "Tokens of messages, partly estimated." }),
+  completion_tokens: Type.Integer({ description: "Tokens of replies, partly estimated." }),
+  cost: maybe(Money("SAR, of the requests with a known cost.")),
   unpriced: Type.Integer({
-    description: "Requests that used tokens without a price, or by an estimate.",
+    description: "Requests with tokens of unknown price or number.",
   }),
 };
-const account = maybe(Type.String({ description: "The owner's name; null: it has none." }));
+const account = maybe(Type.String({ description: "The owner's name, if any." }));
 
 const UsageTotals = Resource("UsageTotals", SUMS);
-/** What a row is a sum of, and then the sums. */
 const ROWS: Record<UsageGrouping, TObject> = {
-  day: row({ date: Type.String({ description: "A day in UTC." }) }),
+  day: row({ date: Type.String({ description: "Day in UTC." }) }),
   account: row({
-    account_id: maybe(Type.String({ description: "Its id; null: keys without an owner." })),
+    account_id: maybe(Type.String({ description: "Account id; null for keys without an owner." })),
     account,
   }),
   key: row({
-    key_id: Type.String({ description: "Its id." }),
-    key: maybe(Type.String({ description: "Its name; null: it has none." })),
+    key_id: Type.String({ description: "Key id." }),
+    key: maybe(Type.String({ description: "Name of the key, if any." })),
     account,
   }),
   model: row({
-    model: maybe(
-      Type.String({ description: "Its id; null: none is asked, or it was refused before." }),
-    ),
+    model: maybe(Type.String({ description: "Model id; null without a model." })),
   }),
   route: row({ route: Type.String({ description: "chat, embeddings or search." }) }),
 };
 
-/** What is asked for; dates as `2026-11-20`, in UTC and both included. */
+/** Dates such as `2026-11-20` in UTC, both included. */
 export interface UsageRequest {
   by: UsageGrouping;
-  /** Left out: thirty days with the last one. */
+  /** Default thirty days including the last one. */
   from?: string;
-  /** Left out: today. */
+  /** Default today. */
   to?: string;
 }
 
 type UsageRow = Record<string, unknown>;
 
-/** As it is printed: one document. */
 export interface UsageReport {
   from: string;
   to: string;
   group_by: UsageGrouping;
-  /** Days and others without requests are left out. */
+  /** Groups without requests are absent. */
   rows: UsageRow[];
   totals: UsageRow;
 }
 
-export interface UsageVerbOptions {
-  access: Access;
+export interface UsageReportOptions {
+  access: Pick<Access, "keys">;
+  directory: AccountDirectory;
   database: Database;
   clock: Clock;
 }
 
-/** Works beside a server and alone; of a server's last moment nothing is written yet. */
-export function createUsageReport({ access, database, clock }: UsageVerbOptions) {
+/** Requests of a running server count a moment later. */
+export function createUsageReport({ access, directory, database, clock }: UsageReportOptions) {
   return async (request: UsageRequest): Promise<UsageReport> => {
     const to = request.to ?? writeDay(clock.now());
     const from = request.from ?? writeDay(Date.parse(to) - (DAYS - 1) * DAY_MS);
     if (from > to) throw new AdminError(`${from} lies behind ${to}: the first day comes first`);
-    // The gateway brings a whole server along, which no other verb needs.
-    const { createUsageReader: readUsage } = await import("../gateway/index.ts");
-    const sums = await readUsage(database).sum(request.by, from, to);
-    const name = await createNaming(access, request.by);
+    // Loads the gateway, a whole server, which other commands do not need.
+    const { createUsageReader } = await import("../gateway/index.ts");
+    const sums = await createUsageReader(database).sum(request.by, from, to);
+    const label = await createLabels(request.by, access, directory);
     return {
       from,
       to,
       group_by: request.by,
-      rows: sums.map((sum) => show(ROWS[request.by], { ...sum, ...name(sum.name) })),
+      rows: sums.map((sum) => show(ROWS[request.by], { ...sum, ...label(sum.name) })),
       totals: show(UsageTotals, sums.reduce(add, NOTHING)),
     };
   };
@@ -100,15 +96,16 @@ function row(head: TProperties): TObject {
   return Resource("UsageRow", { ...head, ...SUMS });
 }
 
-/** From the name of a sum to the fields in front of it. */
-async function createNaming(
-  access: Access,
+/** Turns the name of a group into the first fields of its row. */
+async function createLabels(
   by: UsageGrouping,
+  access: Pick<Access, "keys">,
+  directory: AccountDirectory,
 ): Promise<(name: string) => UsageRow> {
   if (by === "day") return (date) => ({ date });
   if (by === "model") return (model) => ({ model: model || null });
   if (by === "route") return (route) => ({ route });
-  const accounts = await nameAccounts(access);
+  const accounts = await directory.names();
   if (by === "account") {
     return (id) => ({ account_id: id || null, account: accounts.get(id) ?? null });
   }
@@ -121,8 +118,12 @@ async function createNaming(
 
 type UsageSums = Omit<GatewayUsage, "name">;
 const NOTHING: UsageSums = {
-  ...{ requests: 0, failed: 0, prompt_tokens: 0, completion_tokens: 0 },
-  ...{ cost: null, unpriced: 0 },
+  requests: 0,
+  failed: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cost: null,
+  unpriced: 0,
 };
 
 function add(total: UsageSums, sum: UsageSums): UsageSums {

@@ -2,40 +2,13 @@
 import { Hold, ListedAgent } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
-import { account, type Command, type CommandInput, holdReason, readText } from "./command.ts";
-import { drawRow, drawTable, type Output } from "./output.ts";
-import { quoteWhole } from "./quotation.ts";
+import { account, type Command, holdReason, readAccount, readText } from "./command.ts";
+import { printRow, printTable, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "slug", "name", "status", "current_version", "created_at"],
   ...["held", "held_since", "hold_reason"],
 ];
-
-export async function listAgents(input: CommandInput, output: Output): Promise<number> {
-  const account = readText(input, "account") ?? null;
-  const found = await administer(input, ({ agents }) => agents.list(account));
-  const rows = found.map((agent) => show(ListedAgent, agent));
-  // A caller's name may break a line: for people each agent has one.
-  const lines = rows.map((row) => ({ ...row, name: quoteWhole(row.name) }));
-  output.print(rows, drawTable(lines, COLUMNS));
-  return 0;
-}
-
-export async function holdAgent(input: CommandInput, output: Output): Promise<number> {
-  const reason = readText(input, "reason") ?? null;
-  const held = await administer(input, ({ agents }) => agents.hold(input.args[0]!, reason));
-  const row = show(Hold, held);
-  output.print(row, drawRow(row));
-  return 0;
-}
-
-export async function releaseAgent(input: CommandInput, output: Output): Promise<number> {
-  const { id, was_held } = await administer(input, ({ agents }) => agents.release(input.args[0]!));
-  if (!was_held) output.say("it was not held");
-  const row = { agent: id, held: false };
-  output.print(row, drawRow(row));
-  return 0;
-}
 
 export const commands: readonly Command[] = [
   {
@@ -44,7 +17,12 @@ export const commands: readonly Command[] = [
     flags: { account },
     help: "List agents and their holds",
     example: "wadi agents list --account acme",
-    run: listAgents,
+    async run(input, output) {
+      const found = await administer(input, ({ agents }) => agents.list(readAccount(input)));
+      const rows = found.map((agent) => show(ListedAgent, agent));
+      const lines = rows.map((row) => ({ ...row, name: quoteWhole(row.name) }));
+      return printTable(output, rows, COLUMNS, lines);
+    },
   },
   {
     name: "agents hold",
@@ -52,14 +30,21 @@ export const commands: readonly Command[] = [
     flags: { reason: holdReason },
     help: "Keep new runs of an agent from starting",
     example: 'wadi agents hold 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --reason "Runs in circles"',
-    run: holdAgent,
+    async run(input, output) {
+      const reason = readText(input, "reason") ?? null;
+      const hold = await administer(input, ({ agents }) => agents.hold(input.args[0]!, reason));
+      return printRow(output, show(Hold, hold));
+    },
   },
   {
     name: "agents release",
     args: ["AGENT_ID"],
-    flags: {},
     help: "End a hold and start the runs that wait for it",
     example: "wadi agents release 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    run: releaseAgent,
+    async run(input, output) {
+      const released = await administer(input, ({ agents }) => agents.release(input.args[0]!));
+      if (!released.wasHeld) output.say("it was not held");
+      return printRow(output, { agent: released.id, held: false });
+    },
   },
 ];

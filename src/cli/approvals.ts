@@ -1,4 +1,4 @@
-// `wadi approvals`: calls that wait for a person, what they would do, and the decision.
+// `wadi approvals`: calls that wait for a person, and the decision.
 import {
   APPROVAL_STATUSES,
   Approval,
@@ -13,15 +13,14 @@ import { administer } from "./admin.ts";
 import {
   account,
   type Command,
-  type CommandInput,
   limit,
+  readAccount,
   readLimit,
   readText,
   readWord,
   UsageError,
 } from "./command.ts";
-import { drawLines, drawRow, drawTable, type Output } from "./output.ts";
-import { drawJson, quote, quoteWhole } from "./quotation.ts";
+import { drawJson, drawLines, drawRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
@@ -36,48 +35,8 @@ const WHY: Readonly<Record<string, string>> = {
     "it was sent before and nobody knows whether it was done: approving sends it again",
 };
 
-export async function listApprovals(input: CommandInput, output: Output): Promise<number> {
-  const request = {
-    account: readText(input, "account") ?? null,
-    status: readWord(input, "status", APPROVAL_STATUSES),
-    limit: readLimit(input),
-  };
-  const found = await administer(input, ({ approvals }) => approvals.list(request));
-  const rows = found.map((one) => show(ListedApproval, one));
-  output.print(rows, drawTable(rows, COLUMNS));
-  return 0;
-}
-
-export async function showApproval(input: CommandInput, output: Output): Promise<number> {
-  const found = await administer(input, ({ approvals }) => approvals.show(input.args[0]!));
-  const approval = show(Approval, found.approval) as ShownApproval;
-  const setting = show(ApprovalSetting, found.setting) as Setting;
-  output.print({ approval, ...setting }, drawApproval(approval, setting));
-  if (approval.status === "pending") output.say(sayHow(approval.id));
-  return 0;
-}
-
-export async function decideApproval(
-  input: CommandInput,
-  output: Output,
-  decision: Decision,
-): Promise<number> {
-  const reason = readText(input, "reason") ?? null;
-  if (reason !== null && [...reason].length > REASON_CHARACTERS_MAX) {
-    throw new UsageError(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
-  }
-  const request = { decision, reason, by: nameUser() };
-  const { approval, was_decided } = await administer(input, ({ approvals }) =>
-    approvals.decide(input.args[0]!, request),
-  );
-  if (was_decided) output.say(`it was ${decision} already, and stays as it was`);
-  const shown = show(Approval, approval) as ShownApproval;
-  output.print(shown, drawRow(summarise(shown)));
-  return 0;
-}
-
-/** How a person decides what waits. */
-export function sayHow(id: string): string {
+/** Explains how a person decides. */
+export function explainDecision(id: string): string {
   return (
     `\`wadi approvals approve ${id}\` lets it be called, ` +
     `\`wadi approvals reject ${id} --reason TEXT\` does not`
@@ -104,12 +63,19 @@ function drawApproval(approval: ShownApproval, setting: Setting): string {
   const { tool_description, tool_endpoint } = setting;
   const head = drawRow({
     ...summarise(approval),
-    ...{ risk, revision },
+    risk,
+    revision,
     ...(tool_endpoint !== null && { sent_to: quoteWhole(tool_endpoint) }),
     ...(tool_description !== null && { tool_says: quote(tool_description) }),
-    ...{ account: setting.account, agent_id, agent_name: quoteKnown(setting.agent_name) },
-    ...{ run_id, run_status: setting.run_status, run_message: quoteKnown(setting.run_message) },
-    ...{ requested_at, expires_at, arguments_sha256: approval.arguments_sha256 },
+    account: setting.account,
+    agent_id,
+    agent_name: quoteKnown(setting.agent_name),
+    run_id,
+    run_status: setting.run_status,
+    run_message: quoteKnown(setting.run_message),
+    requested_at,
+    expires_at,
+    arguments_sha256: approval.arguments_sha256,
   });
   const why = approval.why.map((one) => `  ${one}: ${WHY[one]}\n`).join("");
   const read = drawSources(approval);
@@ -118,12 +84,14 @@ function drawApproval(approval: ShownApproval, setting: Setting): string {
 }
 
 function summarise({ id, tool, status, reason, decided_by, decided_at }: ShownApproval) {
+  if (status === "pending") return { id, tool, status };
   return {
-    ...{ id, tool, status },
-    ...(status !== "pending" && {
-      decided_by: decided_by && `${decided_by.kind} ${quote(decided_by.id)}`,
-      ...{ decided_at, reason: reason === null ? null : quoteWhole(String(reason)) },
-    }),
+    id,
+    tool,
+    status,
+    decided_by: decided_by && `${decided_by.kind} ${quote(decided_by.id)}`,
+    decided_at,
+    reason: reason === null ? null : quoteWhole(String(reason)),
   };
 }
 
@@ -142,7 +110,6 @@ function drawSources({ external_sources, why }: ShownApproval): string {
 
 const quoteKnown = (text: string | null) => (text === null ? null : quote(text));
 
-/** One of the two ways to decide. */
 function createDecisionCommand(name: string, decision: Decision, help: string): Command {
   return {
     name: `approvals ${name}`,
@@ -150,7 +117,19 @@ function createDecisionCommand(name: string, decision: Decision, help: string): 
     flags: { reason: { takes: "TEXT", help: "reason to record; the model reads a rejection's" } },
     help,
     example: `wadi approvals ${name} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
-    run: (input, output) => decideApproval(input, output, decision),
+    async run(input, output) {
+      const reason = readText(input, "reason") ?? null;
+      if (reason !== null && [...reason].length > REASON_CHARACTERS_MAX) {
+        throw new UsageError(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
+      }
+      const request = { decision, reason, by: nameUser() };
+      const { approval, isChanged } = await administer(input, ({ approvals }) =>
+        approvals.decide(input.args[0]!, request),
+      );
+      if (!isChanged) output.say(`it was ${decision} already, and stays as it was`);
+      const shown = show(Approval, approval) as ShownApproval;
+      return printRow(output, shown, summarise(shown));
+    },
   };
 }
 
@@ -165,15 +144,30 @@ export const commands: readonly Command[] = [
     },
     help: "List the newest calls that need a person's approval",
     example: "wadi approvals list --status pending",
-    run: listApprovals,
+    async run(input, output) {
+      const filter = {
+        account: readAccount(input),
+        status: readWord(input, "status", APPROVAL_STATUSES),
+        limit: readLimit(input),
+      };
+      const found = await administer(input, ({ approvals }) => approvals.list(filter));
+      const rows = found.map((approval) => show(ListedApproval, approval));
+      return printTable(output, rows, COLUMNS);
+    },
   },
   {
     name: "approvals show",
     args: ["ID"],
-    flags: {},
     help: "Show everything needed to decide",
     example: "wadi approvals show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    run: showApproval,
+    async run(input, output) {
+      const found = await administer(input, ({ approvals }) => approvals.show(input.args[0]!));
+      const approval = show(Approval, found.approval) as ShownApproval;
+      const setting = show(ApprovalSetting, found.setting) as Setting;
+      output.print({ approval, ...setting }, drawApproval(approval, setting));
+      if (approval.status === "pending") output.say(explainDecision(approval.id));
+      return 0;
+    },
   },
   createDecisionCommand("approve", "approved", "Approve a call with the arguments shown"),
   createDecisionCommand("reject", "rejected", "Reject a call; its run continues without it"),

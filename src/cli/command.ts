@@ -21,7 +21,7 @@ export interface Command {
   name: string;
   /** Names of the arguments, such as `NAME`; `[NAME]` may be left out. */
   args: readonly string[];
-  flags: Readonly<Record<string, Flag>>;
+  flags?: Readonly<Record<string, Flag>>;
   /** An imperative: "Create an API key and print it once". */
   help: string;
   example: string;
@@ -43,6 +43,10 @@ export const allowEgress: Flag = {
   multiple: true,
   help: "private address that agents may call; repeatable",
 };
+
+export const limit: Flag = { takes: "N", help: "maximum rows (default 20)" };
+const LIMIT = 20;
+const LIMIT_MAX = 10_000;
 
 /** A wrong command line; exit code 2. */
 export class UsageError extends Error {}
@@ -70,9 +74,10 @@ export function readNumber(input: CommandInput, name: string): number | undefine
   return Number(text);
 }
 
-export const limit: Flag = { takes: "N", help: "maximum rows (default 20)" };
-const LIMIT = 20;
-const LIMIT_MAX = 10_000;
+/** Reads `--account`; null selects every account. */
+export function readAccount(input: CommandInput): string | null {
+  return readText(input, "account") ?? null;
+}
 
 export function readLimit(input: CommandInput): number {
   const wanted = readNumber(input, "limit") ?? LIMIT;

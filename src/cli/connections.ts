@@ -2,71 +2,18 @@
 import { ListedConnection } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
-import {
-  account,
-  type Command,
-  type CommandInput,
-  readList,
-  readText,
-  UsageError,
-} from "./command.ts";
-import { drawRow, drawTable, type Output, type OutputRow } from "./output.ts";
-import { quote } from "./quotation.ts";
+import { account, type Command, readAccount, readList, readText, UsageError } from "./command.ts";
+import { type Output, type OutputRow, printRow, printTable, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "name", "kind", "header_name", "allowed_hosts"],
   ...["secret_set_at", "last_used_at", "created_at"],
 ];
 
-export async function listConnections(input: CommandInput, output: Output): Promise<number> {
-  const account = readText(input, "account") ?? null;
-  const found = await administer(input, ({ connections }) => connections.list(account));
-  const rows = found.map((row) => show(ListedConnection, row));
-  output.print(rows, drawTable(rows.map(quoteName), COLUMNS));
-  return 0;
-}
+const quoteName = (row: OutputRow): OutputRow => ({ ...row, name: quote(row.name) });
 
-export async function createConnection(input: CommandInput, output: Output): Promise<number> {
-  const account = readText(input, "account");
-  if (account === undefined) throw new UsageError("connections create takes --account NAME");
-  const request = {
-    name: input.args[0]!,
-    account,
-    kind: readText(input, "kind") ?? null,
-    header_name: readText(input, "header") ?? null,
-    allowed_hosts: readList(input, "host"),
-    secret: await readSecret(output),
-  };
-  const made = await administer(input, ({ connections }) => connections.create(request));
-  return print(output, show(ListedConnection, made));
-}
-
-export async function setConnectionSecret(input: CommandInput, output: Output): Promise<number> {
-  const secret = await readSecret(output);
-  const id = input.args[0]!;
-  const hosts = readList(input, "host");
-  const set = await administer(input, ({ connections }) =>
-    connections.setSecret(id, secret, hosts.length === 0 ? null : hosts),
-  );
-  return print(output, show(ListedConnection, set));
-}
-
-export async function deleteConnection(input: CommandInput, output: Output): Promise<number> {
-  const typed = input.args[0]!;
-  const id = await administer(input, ({ connections }) => connections.remove(typed));
-  const row = { connection: id, deleted: true };
-  output.print(row, drawRow(row));
-  return 0;
-}
-
-function print(output: Output, row: OutputRow): number {
-  output.print(row, drawRow(quoteName(row)));
-  return 0;
-}
-
-/** A caller's name may break a line: for people each connection has one. */
-function quoteName(row: OutputRow): OutputRow {
-  return { ...row, name: quote(row.name) };
+function printConnection(output: Output, row: OutputRow): number {
+  return printRow(output, row, quoteName(row));
 }
 
 /** Maximum bytes of a secret with its line break. */
@@ -123,7 +70,13 @@ export const commands: readonly Command[] = [
     flags: { account },
     help: "List connections without their secrets",
     example: "wadi connections list --account acme",
-    run: listConnections,
+    async run(input, output) {
+      const found = await administer(input, ({ connections }) =>
+        connections.list(readAccount(input)),
+      );
+      const rows = found.map((row) => show(ListedConnection, row));
+      return printTable(output, rows, COLUMNS, rows.map(quoteName));
+    },
   },
   {
     name: "connections create",
@@ -136,7 +89,20 @@ export const commands: readonly Command[] = [
     },
     help: "Create a connection with the secret from standard input",
     example: "wadi connections create orders --account acme --host api.example.com < secret",
-    run: createConnection,
+    async run(input, output) {
+      const owner = readAccount(input);
+      if (owner === null) throw new UsageError("connections create takes --account NAME");
+      const request = {
+        name: input.args[0]!,
+        account: owner,
+        kind: readText(input, "kind") ?? null,
+        header_name: readText(input, "header") ?? null,
+        allowed_hosts: readList(input, "host"),
+        secret: await readSecret(output),
+      };
+      const created = await administer(input, ({ connections }) => connections.create(request));
+      return printConnection(output, show(ListedConnection, created));
+    },
   },
   {
     name: "connections set-secret",
@@ -146,14 +112,23 @@ export const commands: readonly Command[] = [
     },
     help: "Replace a secret by one from standard input",
     example: "wadi connections set-secret 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 < secret",
-    run: setConnectionSecret,
+    async run(input, output) {
+      const secret = await readSecret(output);
+      const hosts = readList(input, "host");
+      const changed = await administer(input, ({ connections }) =>
+        connections.setSecret(input.args[0]!, secret, hosts.length === 0 ? null : hosts),
+      );
+      return printConnection(output, show(ListedConnection, changed));
+    },
   },
   {
     name: "connections delete",
     args: ["ID"],
-    flags: {},
     help: "Delete a connection and its secret, unless a tool uses it",
     example: "wadi connections delete 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    run: deleteConnection,
+    async run(input, output) {
+      const id = await administer(input, ({ connections }) => connections.remove(input.args[0]!));
+      return printRow(output, { connection: id, deleted: true });
+    },
   },
 ];

@@ -1,12 +1,13 @@
 // `wadi dev`: a local stub in memory with fixed keys; may record or replay model servers.
 import { join } from "node:path";
-import { loadRecording, type OpenSupply } from "../admin/index.ts";
+import { loadRecording, type OpenBackend } from "../admin/index.ts";
 import type { DatabaseLocation } from "../database/index.ts";
 import type { References } from "../docs/index.ts";
 import { type Clock, createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { SERVICES, type ServiceStandIn, type Settings } from "../settings/index.ts";
+import { VERSION } from "./about.ts";
 import {
   allowEgress,
   type Command,
@@ -24,7 +25,6 @@ import {
   placeSecretsKey,
   readGivenSettings,
 } from "./settings.ts";
-import { VERSION } from "./version.ts";
 
 const FIRST_KEY = "svc_sk_dev";
 /** What may stand behind `Bearer`; it also needs no quoting in a shell. */
@@ -116,7 +116,7 @@ interface Recording {
   /** Lines for the banner. */
   notes: readonly string[];
   /** What serves the models instead of the settings' servers. */
-  open(log: Log): OpenSupply | undefined;
+  open(log: Log): OpenBackend | undefined;
   close(): Promise<void>;
 }
 

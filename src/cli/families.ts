@@ -1,4 +1,4 @@
-// The families of commands in the order of the help; a family's file is loaded when it is needed.
+// Families of commands in the order of the help; each family's file is loaded on demand.
 import type { Command } from "./command.ts";
 
 export interface Family {
@@ -11,6 +11,7 @@ export interface Family {
 
 const upkeep = async () => (await import("./upkeep.ts")).commands;
 const setup = async () => (await import("./setup.ts")).commands;
+const about = async () => (await import("./about.ts")).commands;
 
 export const FAMILIES: readonly Family[] = [
   {
@@ -96,25 +97,15 @@ export const FAMILIES: readonly Family[] = [
   { group: "upkeep", name: "usage", summary: "Sum up requests, tokens and cost", load: upkeep },
   { group: "upkeep", name: "secrets", summary: "Rotate the secrets key", load: upkeep },
   { group: "upkeep", name: "sweep", summary: "Delete old rows", load: upkeep },
-  {
-    group: "upkeep",
-    name: "openapi",
-    summary: "Print the OpenAPI document",
-    load: async () => (await import("./openapi.ts")).commands,
-  },
-  {
-    group: "upkeep",
-    name: "version",
-    summary: "Print the version",
-    load: async () => (await import("./version.ts")).commands,
-  },
+  { group: "upkeep", name: "openapi", summary: "Print the OpenAPI document", load: about },
+  { group: "upkeep", name: "version", summary: "Print the version", load: about },
 ];
 
 export function findFamily(name: string): Family | undefined {
   return FAMILIES.find((family) => family.name === name);
 }
 
-/** Files may hold several families: only the commands of this one. */
+/** A file may hold several families. */
 export async function loadCommands({ name, load }: Family): Promise<readonly Command[]> {
   return (await load()).filter((command) => command.name.split(" ")[0] === name);
 }

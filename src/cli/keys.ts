@@ -1,4 +1,4 @@
-// `wadi keys`: API keys; a secret is printed once, when it is made.
+// `wadi keys`: API keys, whose secrets are printed once.
 import { Key, type KeyRequest } from "../admin/index.ts";
 import { parseDuration } from "../platform/duration.ts";
 import { show } from "../platform/schema.ts";
@@ -8,53 +8,18 @@ import {
   type Command,
   type CommandInput,
   hasFlag,
+  readAccount,
   readList,
   readNumber,
   readText,
   UsageError,
 } from "./command.ts";
-import { drawRow, drawTable, type Output, type OutputRow, printOnce } from "./output.ts";
+import { type Output, type OutputRow, printOnce, printRow, printTable } from "./output.ts";
 
-/** Long enough to carry the new secret everywhere within a working day. */
+/** Default overlap: a working day to deploy the new secret. */
 const OVERLAP_MS = 86_400_000;
 
 const COLUMNS = ["id", "account", "name", "kind", "scopes", "models", "expires_at", "revoked_at"];
-
-export async function createKey(input: CommandInput, output: Output): Promise<number> {
-  const request = readRequest(input);
-  const { key, secret } = await administer(input, ({ keys }) => keys.create(request));
-  output.say(`key ${key.id} created; it is shown only now:`);
-  printSecret(output, { ...show(Key, key), secret }, key.id);
-  return 0;
-}
-
-/** The same key with a new secret, beside which the old one works for a while. */
-export async function rotateKey(input: CommandInput, output: Output): Promise<number> {
-  const overlap_ms = readDuration(input, "overlap") ?? OVERLAP_MS;
-  const rotated = await administer(input, ({ keys }) => keys.rotate(input.args[0]!, overlap_ms));
-  const { key, secret, previous_until } = rotated;
-  const previous = previous_until && new Date(previous_until).toISOString();
-  const old = previous ? `the old one works until ${previous}` : "the old one is refused";
-  output.say(`key ${key.id} has a new secret, and ${old}; it is shown only now:`);
-  const row = { ...show(Key, key), secret, previous_secret_expires_at: previous };
-  printSecret(output, row, key.id);
-  return 0;
-}
-
-export async function listKeys(input: CommandInput, output: Output): Promise<number> {
-  const account = readText(input, "account") ?? null;
-  const found = await administer(input, ({ keys }) => keys.list(account));
-  const keys = found.map((key) => ({ ...show(Key, key), account: key.account }));
-  output.print(keys, drawTable(keys, COLUMNS));
-  return 0;
-}
-
-export async function revokeKey(input: CommandInput, output: Output): Promise<number> {
-  const revoked = await administer(input, ({ keys }) => keys.revoke(input.args[0]!));
-  const key = show(Key, revoked);
-  output.print(key, drawRow(key));
-  return 0;
-}
 
 function readRequest(input: CommandInput): KeyRequest {
   const account = readText(input, "account");
@@ -77,17 +42,18 @@ function readDuration(input: CommandInput, name: string): number | undefined {
   const text = readText(input, name);
   try {
     return text === undefined ? undefined : parseDuration(text);
-  } catch (failure) {
-    throw new UsageError(`--${name} ${(failure as Error).message}`);
+  } catch (error) {
+    throw new UsageError(`--${name} ${(error as Error).message}`);
   }
 }
 
-/** The secret stands alone on stdout, so that `KEY=$(wadi keys create …)` works. */
-function printSecret(output: Output, row: OutputRow & { secret: string }, id: string): void {
+/** Prints the secret alone on stdout, so that `KEY=$(wadi keys create …)` works. */
+function printSecret(output: Output, row: OutputRow & { secret: string }, id: string): number {
   const rescue =
     `the secret is lost, and key ${id} in force: \`wadi keys rotate ${id} --overlap 0s\` gives ` +
     `it another in place of all it has, \`wadi keys revoke ${id}\` ends it`;
   printOnce(output, row, `${row.secret}\n`, rescue);
+  return 0;
 }
 
 export const commands: readonly Command[] = [
@@ -106,7 +72,12 @@ export const commands: readonly Command[] = [
     },
     help: "Create an API key and print it once",
     example: "wadi keys create --account acme --scope agents --expires 90d",
-    run: createKey,
+    async run(input, output) {
+      const request = readRequest(input);
+      const { key, secret } = await administer(input, ({ keys }) => keys.create(request));
+      output.say(`key ${key.id} created; it is shown only now:`);
+      return printSecret(output, { ...show(Key, key), secret }, key.id);
+    },
   },
   {
     name: "keys list",
@@ -114,15 +85,21 @@ export const commands: readonly Command[] = [
     flags: { account },
     help: "List keys without their secrets",
     example: "wadi keys list --account acme",
-    run: listKeys,
+    async run(input, output) {
+      const found = await administer(input, ({ keys }) => keys.list(readAccount(input)));
+      const rows = found.map((key) => ({ ...show(Key, key), account: key.account }));
+      return printTable(output, rows, COLUMNS);
+    },
   },
   {
     name: "keys revoke",
     args: ["KEY_ID"],
-    flags: {},
     help: "Revoke a key from its next request on",
     example: "wadi keys revoke 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    run: revokeKey,
+    async run(input, output) {
+      const key = await administer(input, ({ keys }) => keys.revoke(input.args[0]!));
+      return printRow(output, show(Key, key));
+    },
   },
   {
     name: "keys rotate",
@@ -132,6 +109,15 @@ export const commands: readonly Command[] = [
     },
     help: "Give a key a new secret and print it once",
     example: "wadi keys rotate 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --overlap 1h",
-    run: rotateKey,
+    async run(input, output) {
+      const overlapMs = readDuration(input, "overlap") ?? OVERLAP_MS;
+      const rotated = await administer(input, ({ keys }) => keys.rotate(input.args[0]!, overlapMs));
+      const { key, secret, previous_until } = rotated;
+      const previous = previous_until && new Date(previous_until).toISOString();
+      const old = previous ? `the old one works until ${previous}` : "the old one is refused";
+      output.say(`key ${key.id} has a new secret, and ${old}; it is shown only now:`);
+      const row = { ...show(Key, key), secret, previous_secret_expires_at: previous };
+      return printSecret(output, row, key.id);
+    },
   },
 ];

@@ -5,8 +5,7 @@ import { validateSigningSecret } from "../crypto/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { shorten } from "../platform/text.ts";
 import { type Command, type CommandInput, readList, readNumber, UsageError } from "./command.ts";
-import { drawLines, type Output } from "./output.ts";
-import { quote, quoteWhole } from "./quotation.ts";
+import { drawLines, type Output, quote, quoteWhole } from "./output.ts";
 
 const PORT = 4400;
 const PORT_MAX = 65_535;

@@ -4,15 +4,15 @@ import {
   addEmbeddings,
   addModel,
   ListedModel,
+  type ModelSwitch,
   type ProbeResult,
   probeModel,
-  type Turn,
 } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
-import { drawLines, drawRow, drawTable, type Output } from "./output.ts";
+import { drawLines, type Output, printRow, printTable } from "./output.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
 
 const COLUMNS = [
@@ -20,33 +20,9 @@ const COLUMNS = [
   ...["max_output_tokens", "capabilities", "upstream", "unit", "start_ms", "first_seen_at"],
 ];
 
-export async function listModels(input: CommandInput, output: Output): Promise<number> {
-  const found = await administer(input, ({ models }) => models.list());
-  const rows = found.map((model) => show(ListedModel, model));
-  const marked = rows.map((row) => (row.is_default ? { ...row, id: `${row.id} (default)` } : row));
-  output.print(rows, drawTable(marked, COLUMNS));
-  return 0;
-}
-
-/** `off`, `on`, `block` and `unblock`. */
-export async function turnModel(input: CommandInput, output: Output, turn: Turn): Promise<number> {
-  const model = await administer(input, ({ models }) => models.turn(input.args[0]!, turn));
-  const { id, state } = model;
-  // The other switch: what was taken back is not all that keeps it from serving.
-  if (turn === "on" && state !== "on")
-    output.say(`it stays blocked: \`wadi models unblock ${id}\``);
-  if (turn === "unblock" && state !== "on") output.say(`it stays off: \`wadi models on ${id}\``);
-  if (model.is_default && state !== "on") {
-    output.say("it is the default model: requests that name no other are refused");
-  }
-  const row = show(ListedModel, model);
-  output.print(row, drawRow(row));
-  return 0;
-}
-
-export async function probeModelServer(input: CommandInput, output: Output): Promise<number> {
+async function runProbe(input: CommandInput, output: Output): Promise<number> {
   const mayWrite = hasFlag(input, "write");
-  // Where it is written to, it is result then, and may not be there yet.
+  // With --write the file may not exist yet.
   if (!mayWrite) readNamedSettings(input);
   const api_key_env = readText(input, "api-key-env");
   const result = await probeModel(
@@ -63,14 +39,14 @@ export async function probeModelServer(input: CommandInput, output: Output): Pro
   if (!hasFlag(input, "json")) output.say(drawReport(result));
   for (const note of report.notes) output.say(note);
   if (block === null && !mayWrite) output.say(explainNoBlock(result));
-  const file = mayWrite ? write(input, result) : null;
+  const file = mayWrite ? writeFile(input, result) : null;
   output.print({ ...report, id, block, file }, block ?? "");
   if (file !== null) output.say(`written to ${file}`);
   return 0;
 }
 
-/** The file that it was written to. */
-function write(input: CommandInput, result: ProbeResult): string {
+/** Writes the block and returns the file. */
+function writeFile(input: CommandInput, result: ProbeResult): string {
   const { report, id, block, unfit } = result;
   if (block === null) throw new AdminError(explainNoBlock(result));
   if (unfit !== null) throw new AdminError(`nothing was written: ${unfit}`);
@@ -101,21 +77,19 @@ function readKey(name: string): string {
 }
 
 function drawReport({ report }: ProbeResult): string {
-  const say = (value: boolean | null) => (value === null ? "not told" : value ? "yes" : "no");
-  const many = (count: number | null) => (count === null ? "not told" : String(count));
+  const word = (value: boolean | null) => (value === null ? "not told" : value ? "yes" : "no");
+  const number = (count: number | null) => (count === null ? "not told" : String(count));
   const { models, reasoning_on } = report;
   const more = models.length > 8 ? ` and ${models.length - 8} more` : "";
+  const bySwitch = reasoning_on ? `, by ${nameSwitch(reasoning_on)}` : "";
   const chat: string[][] = [
     ["model", report.model ?? "none"],
     ["window", report.context_window === null ? "not told" : `${report.context_window} tokens`],
-    ["tools", say(report.tools)],
-    ["vision", say(report.vision)],
-    [
-      "reasoning",
-      `${say(report.reasoning)}${reasoning_on ? `, by ${nameSwitch(reasoning_on)}` : ""}`,
-    ],
-    ["structured", say(report.structured_outputs)],
-    ["streaming", say(report.streaming)],
+    ["tools", word(report.tools)],
+    ["vision", word(report.vision)],
+    ["reasoning", word(report.reasoning) + bySwitch],
+    ["structured", word(report.structured_outputs)],
+    ["streaming", word(report.streaming)],
     ["usage", report.usage ?? "not told"],
     ["counts at", report.count_route ?? "none"],
     ["one token", report.answered_ms === null ? "not answered" : `${report.answered_ms} ms`],
@@ -125,8 +99,8 @@ function drawReport({ report }: ProbeResult): string {
     ["address", report.url],
     ["models", `${models.slice(0, 8).join(", ")}${more}` || "none"],
     ...(report.serves === "chat" ? chat : drawOther(report)),
-    ["at once", many(report.requests_max)],
-    ["may wait", many(report.waiting_max)],
+    ["at once", number(report.requests_max)],
+    ["may wait", number(report.waiting_max)],
     ["health at", report.health_route ?? "none"],
   ]).trimEnd();
 }
@@ -141,22 +115,34 @@ function drawOther({ serves, model, embeddings, context_window }: ProbeResult["r
   ];
 }
 
-/** The innermost name: enable_thinking, reasoning_effort. */
+/** Returns the innermost name, such as enable_thinking or reasoning_effort. */
 function nameSwitch(body: Readonly<Record<string, unknown>>): string {
   const [name, value] = Object.entries(body)[0] ?? ["", null];
   const isTable = typeof value === "object" && value !== null;
   return isTable ? nameSwitch(value as Record<string, unknown>) : name;
 }
 
-/** One way to turn one of a model's two switches. */
-function createTurnCommand(to: Turn, help: string): Command {
+function createSwitchCommand(action: ModelSwitch, help: string): Command {
   return {
-    name: `models ${to}`,
+    name: `models ${action}`,
     args: ["ID"],
-    flags: {},
     help,
-    example: `wadi models ${to} gpt-4o`,
-    run: (input, output) => turnModel(input, output, to),
+    example: `wadi models ${action} gpt-4o`,
+    async run(input, output) {
+      const model = await administer(input, ({ models }) => models.turn(input.args[0]!, action));
+      const { id, state } = model;
+      // The other switch may still keep it from serving.
+      if (action === "on" && state !== "on") {
+        output.say(`it stays blocked: \`wadi models unblock ${id}\``);
+      }
+      if (action === "unblock" && state !== "on") {
+        output.say(`it stays off: \`wadi models on ${id}\``);
+      }
+      if (model.is_default && state !== "on") {
+        output.say("it is the default model: requests that name no other are refused");
+      }
+      return printRow(output, show(ListedModel, model));
+    },
   };
 }
 
@@ -164,10 +150,16 @@ export const commands: readonly Command[] = [
   {
     name: "models list",
     args: [],
-    flags: {},
     help: "List the models of the settings and their state",
     example: "wadi models list",
-    run: listModels,
+    async run(input, output) {
+      const found = await administer(input, ({ models }) => models.list());
+      const rows = found.map((model) => show(ListedModel, model));
+      const lines = rows.map((row) => {
+        return row.is_default ? { ...row, id: `${row.id} (default)` } : row;
+      });
+      return printTable(output, rows, COLUMNS, lines);
+    },
   },
   {
     name: "models probe",
@@ -180,10 +172,10 @@ export const commands: readonly Command[] = [
     },
     help: "Print the settings block of a model server",
     example: "wadi models probe http://10.0.0.5:8000 --write",
-    run: probeModelServer,
+    run: runProbe,
   },
-  createTurnCommand("off", "Switch a model off: listed as offline, calls get 503"),
-  createTurnCommand("on", "Switch a model on again"),
-  createTurnCommand("block", "Block a model: not listed, calls get 503"),
-  createTurnCommand("unblock", "Unblock a model"),
+  createSwitchCommand("off", "Switch a model off: listed as offline, calls get 503"),
+  createSwitchCommand("on", "Switch a model on again"),
+  createSwitchCommand("block", "Block a model: not listed, calls get 503"),
+  createSwitchCommand("unblock", "Unblock a model"),
 ];

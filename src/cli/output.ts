@@ -1,10 +1,10 @@
-// What a command prints: text for people or one JSON document, and messages beside it on stderr.
-import { quoteWhole } from "./quotation.ts";
+// Prints results as text for people or as one JSON document, and messages beside them on stderr.
+// Foreign text is quoted, so that a terminal obeys nothing in it.
 
 export interface Output {
-  /** For people, beside the result. */
+  /** Writes a message beside the result. */
   say(line: string): void;
-  /** The result: `value` as JSON on one line, or `text` for people. */
+  /** Prints the result: `value` as one line of JSON, or `text` for people. */
   print(value: unknown, text: string): void;
 }
 
@@ -17,32 +17,45 @@ export function createOutput(
 ): Output {
   return {
     say: (line) => writeError(`${line}\n`),
-    // A stranger's text is in it, and it may well be read on a terminal.
+    // JSON may hold foreign text and end up on a terminal, too.
     print: (value, text) => write(isJson ? `${quoteWhole(value)}\n` : text),
   };
 }
 
-/**
- * Prints what is shown only now. Where that fails it is lost, and the system's error goes on to say
- * what is to be done.
- */
+/** Prints rows in columns; `lines` are the rows as people see them. */
+export function printTable(
+  output: Output,
+  rows: readonly OutputRow[],
+  columns: readonly string[],
+  lines: readonly OutputRow[] = rows,
+): number {
+  output.print(rows, drawTable(lines, columns));
+  return 0;
+}
+
+/** Prints one row, a field a line; `line` is the row as people see it. */
+export function printRow(output: Output, row: OutputRow, line: OutputRow = row): number {
+  output.print(row, drawRow(line));
+  return 0;
+}
+
+/** Prints what is shown only once; an error says how to rescue it. */
 export function printOnce(output: Output, value: unknown, text: string, rescue: string): void {
   try {
     output.print(value, text);
-  } catch (failure) {
-    (failure as Error).message += `; ${rescue}`;
-    throw failure;
+  } catch (error) {
+    (error as Error).message += `; ${rescue}`;
+    throw error;
   }
 }
 
-/** Several things, a line each, in the columns named. */
 export function drawTable(rows: readonly OutputRow[], columns: readonly string[]): string {
   const lines = [columns.map((column) => column.toUpperCase())];
   for (const row of rows) lines.push(columns.map((column) => writeCell(row[column])));
   return drawLines(lines);
 }
 
-/** Lines of as many cells each, in columns. */
+/** Aligns cells in columns. */
 export function drawLines(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)));
   return lines
@@ -51,7 +64,6 @@ export function drawLines(lines: readonly (readonly string[])[]): string {
     .join("");
 }
 
-/** One thing, a line for each field. */
 export function drawRow(row: OutputRow): string {
   const fields = Object.entries(row);
   return fields.map(([name, value]) => `${name}: ${writeCell(value)}\n`).join("");
@@ -61,4 +73,36 @@ function writeCell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   if (Array.isArray(value)) return value.length === 0 ? "-" : value.join(",");
   return String(value);
+}
+
+/** Maximum characters of a quoted text. */
+const TEXT_CHARACTERS = 100;
+
+/** Control, bidirectional and invisible characters, which could disguise a text. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Quotes the beginning of a text on one line, with hidden characters escaped. */
+export function quote(text: unknown): string {
+  const whole = String(text);
+  const quoted = escapeHidden(JSON.stringify(whole.slice(0, TEXT_CHARACTERS).toWellFormed()));
+  return whole.length > TEXT_CHARACTERS ? `${quoted}…` : quoted;
+}
+
+/** Quotes a whole text or value on one line. */
+export function quoteWhole(value: unknown): string {
+  return escapeHidden(JSON.stringify(value));
+}
+
+/** Draws indented JSON that parses to the same value. */
+export function drawJson(value: unknown): string {
+  const lines = JSON.stringify(value, null, 2).split("\n");
+  return `${lines.map(escapeHidden).join("\n")}\n`;
+}
+
+function escapeHidden(json: string): string {
+  return json.replace(HIDDEN, (mark) =>
+    Array.from({ length: mark.length }, (_, i) => mark.charCodeAt(i))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
 }

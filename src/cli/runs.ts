@@ -2,65 +2,27 @@
 import { ListedRun, Run, STATUSES, Step } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
-import { sayHow } from "./approvals.ts";
+import { explainDecision } from "./approvals.ts";
 import {
   account,
   type Command,
-  type CommandInput,
   limit,
+  readAccount,
   readLimit,
   readText,
   readWord,
 } from "./command.ts";
-import { drawRow, drawTable, type Output } from "./output.ts";
-import { quote, quoteWhole } from "./quotation.ts";
+import { drawRow, type Output, printTable, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
   ...["created_at", "finished_at"],
 ];
 
-export async function listRuns(input: CommandInput, output: Output): Promise<number> {
-  const request = {
-    account: readText(input, "account") ?? null,
-    agent: readText(input, "agent") ?? null,
-    status: readWord(input, "status", STATUSES),
-    limit: readLimit(input),
-  };
-  const found = await administer(input, ({ runs }) => runs.list(request));
-  const rows = found.map((run) => show(ListedRun, run));
-  output.print(rows, drawTable(rows, COLUMNS));
-  return 0;
-}
-
-export async function showRun(input: CommandInput, output: Output): Promise<number> {
-  const found = await administer(input, ({ runs }) => runs.show(input.args[0]!));
-  const run = show(Run, found.run);
-  const steps = found.steps.map((step) => show(Step, step as never));
-  const lines = steps.map(drawStep).join("");
-  output.print({ run, steps }, `${drawRun(run)}${lines && `\n${lines}`}`);
-  if (run.status === "waiting_approval") sayThatItWaits(output, found.run.pending_approvals);
-  return 0;
-}
-
-/** A line for each step as it comes, then the run; as JSON one document on each line. */
-export async function followRun(input: CommandInput, output: Output): Promise<number> {
-  const onStep = (row: unknown) => {
-    const step = show(Step, row as never);
-    output.print({ step }, drawStep(step));
-  };
-  const ended = await administer(input, ({ runs }) =>
-    runs.follow(input.args[0]!, { onStep, onWaiting: (ids) => sayThatItWaits(output, ids) }),
-  );
-  const run = show(Run, ended);
-  output.print({ run }, `\n${drawRun(run)}`);
-  return 0;
-}
-
-/** Beside the result: how a person decides each of these. */
-function sayThatItWaits(output: Output, approvals: readonly string[]): void {
+/** Explains how a person decides each approval. */
+function explainWait(output: Output, approvals: readonly string[]): void {
   output.say("the run waits for a person: `wadi approvals show ID` tells what it would do");
-  for (const id of approvals) output.say(sayHow(id));
+  for (const id of approvals) output.say(explainDecision(id));
 }
 
 type ShownRow = Record<string, unknown>;
@@ -73,7 +35,6 @@ function drawRun(run: ShownRow): string {
     ...usage,
     cost: cost!.total,
     input: quote(input!.message),
-    // What a sender said, without which nobody can judge what came of it.
     ...("hook" in input! && { hook: quote(JSON.stringify(input.hook)) }),
     output: output && quote(output.message),
     error: error && `${error.code}: ${quote(error.message)}`,
@@ -93,8 +54,8 @@ const SUMMARIES: Record<string, (data: ShownRow) => string> = {
     const calls = names.length > 0 ? ` calls ${names.join(", ")}` : "";
     return `${finish_reason}${calls}${content === null ? "" : ` ${quote(content)}`}`;
   },
-  tool_call: ({ name, decision, arguments: given }) =>
-    `${quote(name)} ${decision} ${quote(JSON.stringify(given))}`,
+  tool_call: ({ name, decision, arguments: values }) =>
+    `${quote(name)} ${decision} ${quote(JSON.stringify(values))}`,
   tool_result: ({ name, outcome, content }) => `${quote(name)} ${outcome} ${quote(content)}`,
   approval({ event, approval }) {
     return `${event} ${(approval as ShownRow).id} ${quote((approval as ShownRow).tool)}`;
@@ -114,15 +75,32 @@ export const commands: readonly Command[] = [
     },
     help: "List the newest runs",
     example: "wadi runs list --account acme --status failed",
-    run: listRuns,
+    async run(input, output) {
+      const filter = {
+        account: readAccount(input),
+        agent: readText(input, "agent") ?? null,
+        status: readWord(input, "status", STATUSES),
+        limit: readLimit(input),
+      };
+      const found = await administer(input, ({ runs }) => runs.list(filter));
+      const rows = found.map((run) => show(ListedRun, run));
+      return printTable(output, rows, COLUMNS);
+    },
   },
   {
     name: "runs show",
     args: ["RUN_ID"],
-    flags: {},
     help: "Show a run and its steps",
     example: "wadi runs show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    run: showRun,
+    async run(input, output) {
+      const found = await administer(input, ({ runs }) => runs.show(input.args[0]!));
+      const run = show(Run, found.run);
+      const steps = found.steps.map((step) => show(Step, step as never));
+      const lines = steps.map(drawStep).join("");
+      output.print({ run, steps }, `${drawRun(run)}${lines && `\n${lines}`}`);
+      if (run.status === "waiting_approval") explainWait(output, found.run.pending_approvals);
+      return 0;
+    },
   },
   {
     name: "runs follow",
@@ -130,6 +108,19 @@ export const commands: readonly Command[] = [
     flags: { json: { help: "one JSON document a line: each step, then the run" } },
     help: "Print a run's steps live until it ends",
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    run: followRun,
+    /** Prints each step as it comes, then the run; as JSON a document a line. */
+    async run(input, output) {
+      const onStep = (row: unknown) => {
+        const step = show(Step, row as never);
+        output.print({ step }, drawStep(step));
+      };
+      const onWaiting = (ids: readonly string[]) => explainWait(output, ids);
+      const ended = await administer(input, ({ runs }) =>
+        runs.follow(input.args[0]!, { onStep, onWaiting }),
+      );
+      const run = show(Run, ended);
+      output.print({ run }, `\n${drawRun(run)}`);
+      return 0;
+    },
   },
 ];

@@ -8,11 +8,11 @@ import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../settings/index.ts";
+import { VERSION } from "./about.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
 import type { Output } from "./output.ts";
 import { listen } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
-import { VERSION } from "./version.ts";
 
 const FIRST_KEY_FILE = "first-key";
 const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";

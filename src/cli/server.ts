@@ -14,11 +14,11 @@ import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
+import { VERSION } from "./about.ts";
 import { type Start, writeBanner } from "./banner.ts";
 import { type Output, printOnce } from "./output.ts";
 import { createReloading, type Reloading, type SettingsTarget } from "./reload.ts";
 import type { SettingsFile } from "./settings.ts";
-import { VERSION } from "./version.ts";
 
 /** What is needed of an app here. */
 export interface Serving extends Services, SettingsTarget {

@@ -2,56 +2,33 @@
 import { type Admin, ListedTool } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
-import { account, type Command, type CommandInput, readText, UsageError } from "./command.ts";
-import { drawRow, drawTable, type Output, type OutputRow } from "./output.ts";
-import { quote } from "./quotation.ts";
+import { account, type Command, readAccount, UsageError } from "./command.ts";
+import { printRow, printTable, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["name", "account", "status", "revision", "risk", "endpoint", "connection_id"],
   ...["timeout_ms", "external_content", "idempotent", "created_at"],
 ];
 
-export async function listTools(input: CommandInput, output: Output): Promise<number> {
-  const account = readText(input, "account") ?? null;
-  const found = await administer(input, ({ tools }) => tools.list(account));
-  const rows = found.map((tool) => show(ListedTool, tool));
-  output.print(rows, drawTable(rows, COLUMNS));
-  return 0;
-}
-
-/** Performs one command on a tool and shows the result. */
-export async function runToolCommand(
-  input: CommandInput,
-  output: Output,
-  act: "show" | "disable" | "enable",
-): Promise<number> {
-  const account = readText(input, "account");
-  if (account === undefined) throw new UsageError(`tools ${act} takes --account NAME`);
-  const work = ({ tools }: Admin) => tools[act](input.args[0]!, account);
-  const row = show(ListedTool, await administer(input, work));
-  output.print(row, drawRow(quoteTexts(row)));
-  return 0;
-}
-
-/** For people a caller's texts are on one line each. */
-function quoteTexts(row: OutputRow): OutputRow {
-  const { title, description, parameters } = row;
+function createToolCommand(action: "show" | "disable" | "enable", help: string): Command {
   return {
-    ...row,
-    title: title === null ? null : quote(title),
-    description: quote(description),
-    parameters: quote(JSON.stringify(parameters)),
-  };
-}
-
-function createToolCommand(act: "show" | "disable" | "enable", help: string): Command {
-  return {
-    name: `tools ${act}`,
+    name: `tools ${action}`,
     args: ["NAME"],
     flags: { account },
     help,
-    example: `wadi tools ${act} lookup_order --account acme`,
-    run: (input, output) => runToolCommand(input, output, act),
+    example: `wadi tools ${action} lookup_order --account acme`,
+    async run(input, output) {
+      const owner = readAccount(input);
+      if (owner === null) throw new UsageError(`tools ${action} takes --account NAME`);
+      const work = ({ tools }: Admin) => tools[action](input.args[0]!, owner);
+      const row = show(ListedTool, await administer(input, work));
+      return printRow(output, row, {
+        ...row,
+        title: row.title === null ? null : quote(row.title),
+        description: quote(row.description),
+        parameters: quote(JSON.stringify(row.parameters)),
+      });
+    },
   };
 }
 
@@ -62,7 +39,14 @@ export const commands: readonly Command[] = [
     flags: { account },
     help: "List the tools that accounts have registered",
     example: "wadi tools list --account acme",
-    run: listTools,
+    async run(input, output) {
+      const found = await administer(input, ({ tools }) => tools.list(readAccount(input)));
+      return printTable(
+        output,
+        found.map((tool) => show(ListedTool, tool)),
+        COLUMNS,
+      );
+    },
   },
   createToolCommand("show", "Show a tool as runs call it"),
   createToolCommand("disable", "Keep runs from calling a tool"),

@@ -1,10 +1,10 @@
-// `wadi usage`, `wadi secrets` and `wadi sweep`: what an installation needs now and then.
+// `wadi usage`, `wadi secrets` and `wadi sweep`: upkeep of an installation.
 import type { UsageBy } from "../admin/index.ts";
 import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
-import { drawRow, drawTable, type Output } from "./output.ts";
+import { drawTable, printRow, printTable } from "./output.ts";
 
-/** What stands in front of the sums, in the order of the columns. */
+/** Columns before the sums. */
 const HEADS: Record<UsageBy, readonly string[]> = {
   day: ["date"],
   account: ["account"],
@@ -15,17 +15,6 @@ const HEADS: Record<UsageBy, readonly string[]> = {
 const SUMS = ["requests", "failed", "prompt_tokens", "completion_tokens", "cost", "unpriced"];
 const DATE = /^\d{4}-\d\d-\d\d$/;
 
-export async function showUsage(input: CommandInput, output: Output): Promise<number> {
-  const by = readGrouping(input);
-  const request = { by, from: readDate(input, "from"), to: readDate(input, "to") };
-  const report = await administer(input, ({ usage }) => usage(request));
-  const heads = HEADS[by];
-  const total = { ...report.totals, [heads[0]!]: "total" };
-  output.say(`from ${report.from} to ${report.to} (UTC); cost in SAR`);
-  output.print(report, drawTable([...report.rows, total], [...heads, ...SUMS]));
-  return 0;
-}
-
 function readGrouping(input: CommandInput): UsageBy {
   const text = readText(input, "by") ?? "day";
   if (Object.hasOwn(HEADS, text)) return text as UsageBy;
@@ -35,42 +24,13 @@ function readGrouping(input: CommandInput): UsageBy {
 function readDate(input: CommandInput, name: string): string | undefined {
   const text = readText(input, name);
   if (text === undefined) return undefined;
-  const time_ms = DATE.test(text) ? Date.parse(text) : Number.NaN;
-  // 30 February would be read as 2 March.
-  if (!Number.isNaN(time_ms) && new Date(time_ms).toISOString().startsWith(text)) return text;
+  const timeMs = DATE.test(text) ? Date.parse(text) : Number.NaN;
+  // Date.parse reads 30 February as 2 March.
+  if (!Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text)) return text;
   throw new UsageError(`--${name} takes a date such as 2027-01-05, but is "${text}"`);
 }
 
-/** Everything stored is sealed again under a new key, while a server may be running. */
-export async function rotateSecrets(input: CommandInput, output: Output): Promise<number> {
-  const gives_up = hasFlag(input, "give-up");
-  const rotated = await administer(input, ({ secrets }) => secrets.rotate(gives_up));
-  const { is_resumed, resealed, given_up } = rotated;
-  if (is_resumed) output.say("a rotation that was cut off is ended: its key is the new one");
-  if (given_up > 0) output.say(`${count(given_up)} that no key opens were deleted: set them anew`);
-  output.say("backups from before hold secrets that only the old key opens");
-  output.print(rotated, `${count(resealed)} sealed again\n`);
-  return 0;
-}
-
 const count = (number: number): string => (number === 1 ? "1 secret" : `${number} secrets`);
-
-export async function sweep(input: CommandInput, output: Output): Promise<number> {
-  if (hasFlag(input, "now")) {
-    const swept = await administer(input, ({ sweeps }) => sweeps.sweep());
-    output.print(swept, drawTable(swept, ["what", "rows"]));
-    return 0;
-  }
-  const standing = await administer(input, ({ sweeps }) => sweeps.readStatus());
-  if (standing.is_clock_doubtful) {
-    output.say(
-      "the clock is over 7 days ahead of what was written last: a server deletes nothing before " +
-        "it has run for 24 hours; where the clock is right, `wadi sweep --now` deletes at once",
-    );
-  }
-  output.print(standing, drawRow({ ...standing }));
-  return 0;
-}
 
 export const commands: readonly Command[] = [
   {
@@ -83,7 +43,16 @@ export const commands: readonly Command[] = [
     },
     help: "Sum up requests, tokens and cost",
     example: "wadi usage --by account --from 2027-01-01",
-    run: showUsage,
+    async run(input, output) {
+      const by = readGrouping(input);
+      const request = { by, from: readDate(input, "from"), to: readDate(input, "to") };
+      const report = await administer(input, ({ usage }) => usage(request));
+      const heads = HEADS[by];
+      const total = { ...report.totals, [heads[0]!]: "total" };
+      output.say(`from ${report.from} to ${report.to} (UTC); cost in SAR`);
+      output.print(report, drawTable([...report.rows, total], [...heads, ...SUMS]));
+      return 0;
+    },
   },
   {
     name: "secrets rotate",
@@ -91,7 +60,18 @@ export const commands: readonly Command[] = [
     flags: { "give-up": { help: "delete secrets that no key at hand opens" } },
     help: "Seal all stored secrets under a new secrets key",
     example: "wadi secrets rotate",
-    run: rotateSecrets,
+    async run(input, output) {
+      const givesUp = hasFlag(input, "give-up");
+      const rotated = await administer(input, ({ secrets }) => secrets.rotate(givesUp));
+      const { is_resumed, resealed, given_up } = rotated;
+      if (is_resumed) output.say("a rotation that was cut off is ended: its key is the new one");
+      if (given_up > 0) {
+        output.say(`${count(given_up)} that no key opens were deleted: set them anew`);
+      }
+      output.say("backups from before hold secrets that only the old key opens");
+      output.print(rotated, `${count(resealed)} sealed again\n`);
+      return 0;
+    },
   },
   {
     name: "sweep",
@@ -99,6 +79,20 @@ export const commands: readonly Command[] = [
     flags: { now: { help: "delete now what `[retention]` no longer keeps" } },
     help: "Show when old rows were deleted last, or delete them",
     example: "wadi sweep --now",
-    run: sweep,
+    async run(input, output) {
+      if (hasFlag(input, "now")) {
+        const swept = await administer(input, ({ sweeps }) => sweeps.sweep());
+        return printTable(output, swept, ["what", "rows"]);
+      }
+      const status = await administer(input, ({ sweeps }) => sweeps.readStatus());
+      if (status.is_clock_doubtful) {
+        output.say(
+          "the clock is over 7 days ahead of what was written last: a server deletes nothing " +
+            "before it has run for 24 hours; where the clock is right, `wadi sweep --now` " +
+            "deletes at once",
+        );
+      }
+      return printRow(output, { ...status });
+    },
   },
 ];

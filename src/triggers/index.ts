@@ -5,4 +5,3 @@ export { createTriggersModule } from "./module.ts";
 export { createTriggerQueries, type TriggerQueries } from "./queries.ts";
 export { createFireSweeps } from "./retention.ts";
 export { Trigger, TriggerName } from "./trigger.ts";
-export type { DescribedTrigger } from "./view.ts";

@@ -61,8 +61,8 @@ test("a hold is the agent's own before its account's, and a release tells what w
   expect(hold).toMatchObject({ kind: "agent", id: ONE, reason: "it loops", since });
   expect(await look()).toMatchObject({ held: "agent", hold_reason: "it loops" });
   expect((await agents.list("beta"))[0]).toMatchObject({ held: null });
-  expect(await agents.release(ONE)).toEqual({ id: ONE, was_held: true });
-  expect(await agents.release(ONE)).toEqual({ id: ONE, was_held: false });
+  expect(await agents.release(ONE)).toEqual({ id: ONE, wasHeld: true });
+  expect(await agents.release(ONE)).toEqual({ id: ONE, wasHeld: false });
   expect(await look()).toMatchObject({ held: "account" });
 });
 

@@ -83,7 +83,7 @@ test("agents.states.p6 agents.authentication.5: an operator decides of whichever
     const { approval, run } = await bringTo(front, "pending", KEY);
     const decided = await decide(approval.id.toUpperCase(), decision, REASON);
     expect(decided).toMatchObject({
-      was_decided: false,
+      isChanged: true,
       approval: {
         ...{ id: approval.id, status: decision, reason: REASON },
         decided_by: { kind: "operator", id: "ada" },
@@ -101,7 +101,7 @@ test("agents.states.p6 agents.authentication.5: an operator decides of whichever
 test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: the same again changes nothing, and what the table refuses is refused in a sentence", async () => {
   const { approval } = await bringTo(front, "approved");
   expect(await decide(approval.id, "approved", "again")).toMatchObject({
-    ...{ was_decided: true, approval: { reason: null, decided_by: { kind: "key" } } },
+    ...{ isChanged: false, approval: { reason: null, decided_by: { kind: "key" } } },
   });
   const sentences = {
     approved: "it was already decided the other way",

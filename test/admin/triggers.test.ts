@@ -84,7 +84,7 @@ test("agents.states.p12: the operator pauses it and lets it go on for the key th
   const { id, key_id } = await createHourly();
   const paused = await verbs().pause(id);
   expect(paused).toMatchObject({
-    was_so: false,
+    isChanged: true,
     trigger: {
       ...{ status: "paused", next_fire_at: null, upcoming: [] },
       paused_reason: { type: "manual", message: "It was paused by the operator." },
@@ -92,17 +92,17 @@ test("agents.states.p12: the operator pauses it and lets it go on for the key th
   });
   expect((await fire(id)).status).toBe(409);
   await front.clock.advance(60_000);
-  expect(await verbs().pause(id)).toEqual({ ...paused, was_so: true });
+  expect(await verbs().pause(id)).toEqual({ ...paused, isChanged: false });
   await front.clock.advance(7_200_000);
 
   const resumed = await verbs().resume(id);
   expect(resumed).toMatchObject({
-    was_so: false,
+    isChanged: true,
     trigger: { status: "active", paused_reason: null, key_id, account: "dev" },
   });
   const now = front.clock.now();
   expect(resumed.trigger.next_fire_at! - now).toBeWithin(1, 3_600_001);
-  expect(await verbs().resume(id)).toEqual({ ...resumed, was_so: true });
+  expect(await verbs().resume(id)).toEqual({ ...resumed, isChanged: false });
   expect((await fire(id)).status).toBe(202);
 });
 
@@ -111,7 +111,7 @@ test("agents.states.p12: one that its archived agent pauses is not resumed, and 
   const { id } = await create({ agent_id: agent.id });
   await front.ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: "archived" } });
   expect(await verbs().pause(id)).toMatchObject({
-    was_so: true,
+    isChanged: false,
     trigger: { paused_reason: { type: "agent", code: "agent_archived" } },
   });
   const refused = await verbs()

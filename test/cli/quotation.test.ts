@@ -1,6 +1,6 @@
 // Texts of strangers on a terminal: nothing in them is obeyed, hidden or lost.
 import { expect, test } from "bun:test";
-import { drawJson, quote, quoteWhole } from "../../src/cli/quotation.ts";
+import { drawJson, quote, quoteWhole } from "../../src/cli/output.ts";
 
 /** What a terminal obeys, what turns text round, and what nobody would see. */
 const HIDDEN = [

@@ -1,6 +1,6 @@
 // The whole app for black-box tests: on a manual clock, with the fixed keys of `dev`, with or without a socket.
 
-import type { OpenSupply } from "../../src/admin/index.ts";
+import type { OpenBackend } from "../../src/admin/index.ts";
 import { type App, buildApp, WRITER } from "../../src/app.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
@@ -26,7 +26,7 @@ export interface TestAppOptions {
   /** Left out: the key lasts as long as the app. */
   secrets_key_file?: string;
   /** What stands behind the models; left out: what the settings say. */
-  openSupply?(log: Log): OpenSupply;
+  openSupply?(log: Log): OpenBackend;
   /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
 }

@@ -1,0 +1,97 @@
+// Upkeep of an installation: rotate the secrets key, delete old rows.
+import { createRunSweeps } from "../agents/index.ts";
+import type { SecretRotation, SecretsModule } from "../crypto/index.ts";
+import type { Database } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { isDoubtful, type Sweep, sweepStore } from "../retention/index.ts";
+import type { Settings } from "../settings/index.ts";
+import { createFireSweeps } from "../triggers/index.ts";
+import { createDeliverySweeps } from "../webhooks/index.ts";
+import { AdminError } from "./errors.ts";
+
+export function createSecretAdmin(secrets: SecretsModule) {
+  return {
+    /** Makes a new key; `givesUp` deletes secrets that no key at hand opens. */
+    async rotate(givesUp: boolean) {
+      const outcome = await secrets.rotate({ gives_up: givesUp });
+      if (!outcome.ok) throw new AdminError(explainRotation(outcome));
+      const { ok: _, ...rotated } = outcome;
+      return rotated;
+    },
+  };
+}
+
+function explainRotation(outcome: Extract<SecretRotation, { ok: false }>): string {
+  switch (outcome.why) {
+    case "no file":
+      return "this installation has no key file: its secrets last as long as the program runs";
+    case "busy":
+      return "another rotation is under way on the same key file";
+    case "unavailable":
+      return (
+        `the secrets key ${outcome.fault ?? "is another than that of the stored secrets"}: put ` +
+        "its file back, or, where it is lost, delete with --give-up what only it opens"
+      );
+    case "unreadable": {
+      const { left, places } = outcome;
+      const names = places.map(({ kind, row_id }) => `${kind} ${row_id}`).join(", ");
+      const others = left > places.length ? ` and ${left - places.length} others` : "";
+      return (
+        `these cannot be opened: ${names}${others}; all else is under the new key, and the file ` +
+        "keeps the old one too: set them anew, or delete their secrets with --give-up, and then " +
+        "rotate again"
+      );
+    }
+  }
+}
+
+export interface SweepOptions {
+  database: Database;
+  /** Read at each sweep: a reload may change them. */
+  settings(): Pick<Settings, "retention">;
+}
+
+/** Every kind of row that grows old. */
+export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
+  // Loads the gateway, a whole server, which other commands do not need.
+  const { createRequestLogSweeps } = await import("../gateway/index.ts");
+  return [
+    ...createRunSweeps(options),
+    ...createRequestLogSweeps(options),
+    ...createFireSweeps(options),
+    ...createDeliverySweeps(options),
+  ];
+}
+
+export interface SweepStatus {
+  now: string;
+  last_sweep_at: string | null;
+  /** The clock is over 7 days ahead of the last write. */
+  is_clock_doubtful: boolean;
+}
+
+export function createSweepAdmin(options: SweepOptions & { clock: Clock }) {
+  const { database, clock } = options;
+  const store = database.bind(sweepStore);
+  return {
+    async readStatus(): Promise<SweepStatus> {
+      const row = await store.find();
+      const now = clock.now();
+      return {
+        now: new Date(now).toISOString(),
+        last_sweep_at: row.swept_at === null ? null : new Date(row.swept_at).toISOString(),
+        is_clock_doubtful: isDoubtful(row, now),
+      };
+    },
+    /** Sweeps by the clock now; a server trusts that clock from then on. */
+    async sweep(): Promise<{ what: string; rows: number }[]> {
+      const now = clock.now();
+      const swept = [];
+      for (const { what, run } of await listSweeps(options)) {
+        swept.push({ what, rows: await run(now, () => false) });
+      }
+      await store.note(now);
+      return swept;
+    },
+  };
+}
