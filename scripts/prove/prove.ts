@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
 import { calls } from "./calls.ts";
+import { crash } from "./crash.ts";
 import { desync } from "./desync.ts";
 import { egress } from "./egress.ts";
 import { events } from "./events.ts";
@@ -15,6 +16,7 @@ import { unit } from "./unit.ts";
 
 const proofs: readonly Proof[] = [
   calls,
+  crash,
   desync,
   egress,
   events,

@@ -9,6 +9,7 @@ import { judgeCalls } from "../../scripts/prove/call-judge.ts";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
 import { type Child, runProgram, startProgram } from "../support/crash.ts";
 import { openEndpoint } from "../support/receiver.ts";
+import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-calls-"));
 const template = join(root, "template");
@@ -62,6 +63,17 @@ const SCENES: readonly Scene[] = [
   { agent: "asking", message: rounds(...ALL), decides: true, points: atBoth("settle", 1, 2) },
   { agent: "asking", message: rounds(...ALL), decides: true, points: atBoth("decide", 1, 4, 5) },
   { agent: "asking", message: rounds(...ALL), isOverdue: true, points: atBoth("expire", 1) },
+];
+
+/** One of each write, on the side of it where most has happened outside that is not yet written. */
+const FIRST: readonly string[] = [
+  "0 intend:after#1",
+  "2 settle:before#1",
+  "3 settle:before#1",
+  "4 plan:after#1",
+  "6 settle:after#2",
+  "7 decide:after#1",
+  "8 expire:after#1",
 ];
 
 interface Server {
@@ -193,7 +205,8 @@ describe("a server killed at runs", () => {
   const cases = SCENES.flatMap(({ points, ...scene }, n) =>
     points.map((point) => ({ point, n, scene })),
   );
-  test.each(cases)("$point (scene $n) does nothing twice by itself", async ({ point, scene }) => {
+  const chosen = chooseCases(cases, ({ n, point }) => FIRST.includes(`${n} ${point}`));
+  test.each(chosen)("$point (scene $n) does nothing twice by itself", async ({ point, scene }) => {
     const { agent, message, decides, isOverdue } = scene;
     const data = copy();
     const failPoint = `runs.${point}`;
@@ -217,7 +230,8 @@ describe("a server killed while the endpoint works", () => {
     // What always asks is under way when all else is done: it needs a death of its own.
     [["pay"], ALL].map((names) => ({ agent, names })),
   );
-  test.each(cases)("($agent, $names) does nothing twice by itself", async ({ agent, names }) => {
+  const chosen = chooseCases(cases, ({ agent, names }) => agent === "asking" || names === ALL);
+  test.each(chosen)("($agent, $names) does nothing twice by itself", async ({ agent, names }) => {
     const data = copy();
     const first = (await serve(data))!;
     endpoint.hang(true);

@@ -2,9 +2,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { dumpDatabase, start } from "../support/crash.ts";
 import { openFiles } from "../support/database.ts";
+import { countRounds } from "../support/rounds.ts";
 
 const SCRIPT = new URL("../support/crash-serve.ts", import.meta.url).pathname;
-const ROUNDS = 10;
+const ROUNDS = countRounds(10);
 const ACKNOWLEDGED_MAX = 500;
 const SEED = 7_919;
 

@@ -7,6 +7,7 @@ import { judgeRuns } from "../../scripts/prove/run-judge.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
 import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
+import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -114,7 +115,9 @@ test("every write of runs and of processes is in the matrix, or cannot be reache
 for (const [write, scene] of Object.entries(SCENES)) {
   const passes = [1, ...(scene.passes ?? [])];
   const points = passes.flatMap((pass) => [`before#${pass}`, `after#${pass}`]);
-  test.each(points)(`a server killed at ${write}:%s leaves no run behind`, async (point) => {
+  // What is on disk in front of a write is what the write before it has left there.
+  const chosen = chooseCases(points, (point) => point === "after#1");
+  test.each(chosen)(`a server killed at ${write}:%s leaves no run behind`, async (point) => {
     const data = join(root, `${write}-${point.replace("#", "-")}`);
     cpSync(template, data, { recursive: true });
     if (scene.isSecond) await live(data, scene, "runs.claim:after");

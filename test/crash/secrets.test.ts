@@ -10,6 +10,7 @@ import { openDatabase } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
 import { dumpDatabase, runProgram } from "../support/crash.ts";
+import { chooseCases } from "../support/rounds.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
 import { openTestSecrets } from "../support/secrets.ts";
 
@@ -64,7 +65,7 @@ test("every write of secrets is in the matrix", () => {
 
 for (const [write, passes] of Object.entries(PASSES)) {
   const points = Array.from({ length: passes }, (_, i) => [`before#${i + 1}`, `after#${i + 1}`]);
-  test.each(points.flat())(
+  test.each(chooseCases(points.flat(), (point) => point === "after#1"))(
     `a rotation killed at secrets.${write}:%s loses nothing`,
     async (point) => {
       const data = join(root, `${write}-${point.replace("#", "-")}`);

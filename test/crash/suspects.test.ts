@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { judgeRuns } from "../../scripts/prove/run-judge.ts";
 import { dumpDatabase, startProgram } from "../support/crash.ts";
+import { chooseCases, countRounds } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-suspects-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -12,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const INNOCENT = "Work.\n!delay 60ms\n!say Done.";
 /** Its arguments, and its question, hold what the fail point looks for. */
 const POISON = 'Work.\n!tool calculator {"expression":"4242 + 1"}\n!next\n!say Done.';
-const INNOCENTS = 20;
+const INNOCENTS = countRounds(20);
 const SETTINGS = join(root, "wadi.toml");
 writeFileSync(SETTINGS, "[limits]\nactive_runs = 100\nrequests_per_minute = 10000\n");
 /** Silence after which the watchdog of a test build ends it. */
@@ -113,8 +114,8 @@ function expectInnocents(data: string): void {
   expect(judgeRuns(join(data, "wadi.db"))).toEqual({ ...none, wrong_days: 0 });
 }
 
-test.each(["model", "reply", "tool"])(
-  "a run whose %s kills the process ends with crash_loop, and twenty others succeed",
+test.each(chooseCases(["model", "reply", "tool"], (place) => place === "tool"))(
+  "a run whose %s kills the process ends with crash_loop, and the others succeed",
   async (place) => {
     const data = join(root, `kill-${place}`);
     const { kills } = await serveUntilEnded(data, `kill:${place}:4242`);
@@ -126,7 +127,7 @@ test.each(["model", "reply", "tool"])(
   },
 );
 
-test.each(["before", "after"])(
+test.each(chooseCases(["before", "after"], (side) => side === "after"))(
   "a server killed at runs.claimSuspect:%s leaves no run behind",
   async (side) => {
     const data = join(root, `claim-${side}`);

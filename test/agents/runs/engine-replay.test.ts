@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import { createDraw } from "../../support/draw.ts";
+import { countRounds } from "../../support/rounds.ts";
 import { createCut } from "./cut.ts";
 import { judgeLog, kindsOf, resultsOf } from "./log.ts";
 import { add, call, type Model, openTrial, say, type TrialOptions, type Wish } from "./trial.ts";
@@ -92,7 +93,7 @@ const makeModel = (seed: number): Model => {
 };
 
 test("a run of a random script comes to the same whichever write its process died behind", async () => {
-  for (let seed = 1; seed <= 40; seed++) await expectSame(makeModel(seed));
+  for (let seed = 1; seed <= countRounds(40); seed++) await expectSame(makeModel(seed));
 }, 60_000);
 
 /** Its results are cut, and in a small window they are cleared. */
@@ -131,7 +132,7 @@ const makeReader =
 test("so does a run that reads results again, on a thread that is cleared and summarised", async () => {
   const seen = { deaths: 0, summaries: 0, cleared: 0, read: 0, cut: 0 };
   // Of those that do not end at once.
-  for (const seed of [2, 4]) {
+  for (const seed of [2, 4].slice(0, countRounds(5))) {
     const options = { tools: [library], context_window: 8_000 };
     const { deaths, asks, results } = await expectSame(makeReader(seed), options, 2);
     const count = (part: string) => asks.filter((ask) => JSON.stringify(ask).includes(part)).length;
@@ -142,5 +143,5 @@ test("so does a run that reads results again, on a thread that is cleared and su
     seen.cut += results.filter(({ truncated }) => truncated).length;
   }
   // It would prove little of what never came.
-  for (const times of Object.values(seen)) expect(times).toBeGreaterThan(5);
+  for (const times of Object.values(seen)) expect(times).toBeGreaterThan(3);
 }, 60_000);

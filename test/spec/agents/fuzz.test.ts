@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
+import { countRounds } from "../../support/rounds.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
 import { drawBody, drawQuery } from "../gateway/fuzz-bodies.ts";
 import { ENDPOINT, listOwn, listParams, type Population, populate } from "./population.ts";
@@ -21,12 +22,10 @@ import { createAgent, createWebhook, startService } from "./service.ts";
 import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
-/** On a further engine the same doors judge; what differs behind them is seen by far fewer. */
-const PART = process.env.WADI_TEST_PLACE ? 5 : 1;
-const BODIES = 800 / PART;
+const BODIES = countRounds(800);
 /** Of few fields each, and a reply may be a hundred runs. */
-const QUERIES = 400 / PART;
-const IDS = 120 / PART;
+const QUERIES = countRounds(400);
+const IDS = countRounds(120);
 /** One of how many bodies must at least have been a success: names of tools and models are unknown. */
 const SHARES: Record<string, number> = {
   "PATCH /v1/agents/{id}": 8,

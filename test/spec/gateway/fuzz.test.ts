@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
+import { countRounds } from "../../support/rounds.ts";
 import { type Document, findBreach, isGateway, type Operation, readDocument } from "./document.ts";
 import { drawBody } from "./fuzz-bodies.ts";
 import { readRefusal } from "./refusal.ts";
 
 const SEED = 20_261_121;
-const BODIES = 1_500;
+const BODIES = countRounds(1_500);
 const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000

@@ -1,0 +1,13 @@
+// How much of what is repeated or drawn the tests try: a fifth, or the share that ROUNDS names.
+
+/** `ROUNDS=1` tries everything, `ROUNDS=10` draws ten times as often. */
+const SHARE = Number(process.env.ROUNDS ?? "0.2");
+
+/** Share of `full` rounds, at least one. */
+export const countRounds = (full: number): number => Math.max(1, Math.round(full * SHARE));
+
+/** Every case where everything is tried, else the chosen ones. */
+export const chooseCases = <T>(
+  all: readonly T[],
+  isChosen: (one: T, at: number) => boolean,
+): T[] => (SHARE >= 1 ? [...all] : all.filter(isChosen));
