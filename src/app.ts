@@ -153,7 +153,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   openModelRoutes(gateway, registry);
   const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const { ledger, ...serving } = createGateway(gateway, {
+  const { requestLog, ...serving } = createGateway(gateway, {
     ...{ ...around, registry, running, hashUser, findCaller: access.findCaller },
   });
   const { inside } = serving;
@@ -163,7 +163,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 
   const isReady = () => database.probe().then(registry.isDefaultServable);
   const health = openHealth(options, { isReady, entrance, look: serving.look });
-  figures?.show({ registry, ledger, look: serving.look, service });
+  figures?.show({ registry, requestLog, look: serving.look, service });
   const halves = [gateway, agents];
   entrance.open(halves, [
     ...(figures?.pages ?? []),
@@ -279,9 +279,9 @@ async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
   return {
     metrics,
     pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)],
-    show({ registry, ledger, look, service }: Shown) {
+    show({ registry, requestLog, look, service }: Shown) {
       showModels(metrics, registry);
-      showRequests(metrics, ledger);
+      showRequests(metrics, requestLog);
       showShared(metrics, look);
       service.show(metrics);
     },
@@ -289,7 +289,7 @@ async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
 }
 
 /** Whose figures are shown. */
-interface Shown extends Pick<ReturnType<typeof createGateway>, "ledger" | "look"> {
+interface Shown extends Pick<ReturnType<typeof createGateway>, "requestLog" | "look"> {
   registry: Parameters<typeof showModels>[1];
   service: { show(metrics: Metrics): void };
 }

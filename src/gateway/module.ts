@@ -15,7 +15,8 @@ import { openChatRoutes } from "./chat/routes.ts";
 import { openEmbeddings } from "./embeddings/routes.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { MeteredStatus } from "./metered/service.ts";
-import { openRequestLog, type RequestLogModule } from "./request-log/module.ts";
+import { RequestLog } from "./request-log/request-log.ts";
+import { requestLogStore } from "./request-log/store.ts";
 import type { InternalSearchClient } from "./search/internal-client.ts";
 import { openSearch } from "./search/routes.ts";
 
@@ -41,7 +42,7 @@ export interface GatewayInternal {
 }
 
 export interface Gateway {
-  ledger: RequestLogModule;
+  requestLog: RequestLog;
   inside: GatewayInternal;
   /** In the order of their start: in front of the entrance, so that they stop behind it. */
   services: readonly Service[];
@@ -54,11 +55,12 @@ export interface Gateway {
 export function createGateway(door: Router, options: GatewayOptions): Gateway {
   const { database, egress, compute, clock, ids, log } = options;
   let { settings } = options;
-  const ledger = openRequestLog({ database, clock, ids, log });
+  const store = database.bind(requestLogStore);
+  const requestLog = new RequestLog({ store, clock, ids, log });
   const chat = {
     ...options,
     countTexts: createTextCount(compute),
-    meter: ledger.meter("chat"),
+    meter: requestLog.meter("chat"),
     thinking: () => settings.think,
   };
   const keys = new KeyRevocations(options);
@@ -74,20 +76,20 @@ export function createGateway(door: Router, options: GatewayOptions): Gateway {
   const embeddings = openEmbeddings(door, {
     ...around,
     settings: settings.embeddings,
-    meter: ledger.meter("embeddings"),
+    meter: requestLog.meter("embeddings"),
   });
   const search = openSearch(door, {
     ...around,
     settings: settings.search,
-    meter: ledger.meter("search"),
+    meter: requestLog.meter("search"),
   });
   const shared = [embeddings, search];
   return {
-    ledger,
+    requestLog,
     inside: { chat: createInternalChatClient(chat), search: search.inside },
     services: [
       ...shared.map(({ service }) => service),
-      ...ledger.services,
+      requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
     look: () => shared.map(({ look }) => look()),

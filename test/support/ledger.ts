@@ -1,8 +1,8 @@
 // The ledger as tests read it: every row and every sum, and one entry with only what matters.
 import { Type } from "@sinclair/typebox";
 import { type Database, sql, store } from "../../src/database/index.ts";
-import { DaySum } from "../../src/gateway/request-log/daily-sums.ts";
 import { LogEntry } from "../../src/gateway/request-log/entry.ts";
+import { DaySum } from "../../src/gateway/request-log/store.ts";
 
 const reader = store(
   "ledger-reader",

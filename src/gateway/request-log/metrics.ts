@@ -16,7 +16,10 @@ const NO_MODEL = "";
 const MODEL = ["gen_ai_operation_name", "gen_ai_request_model"] as const;
 
 /** Named by those conventions, whose points and units become underscores and words. */
-export function showRequests(metrics: Metrics, ledger: Pick<RequestLog, "observe" | "look">): void {
+export function showRequests(
+  metrics: Metrics,
+  requestLog: Pick<RequestLog, "observe" | "status">,
+): void {
   const duration = metrics.histogram({
     name: "gen_ai_server_request_duration_seconds",
     help: "From a request's arrival to the last of its reply; error_type: the code that was told.",
@@ -46,7 +49,7 @@ export function showRequests(metrics: Metrics, ledger: Pick<RequestLog, "observe
     help: "Time that requests have waited for a start or for a place.",
     labels: [...MODEL],
   });
-  ledger.observe((entry) => {
+  requestLog.observe((entry) => {
     // `chat` and `embeddings` are the conventions' own words; they have none for a web search, and
     // let a system use its own.
     const model = {
@@ -69,15 +72,15 @@ export function showRequests(metrics: Metrics, ledger: Pick<RequestLog, "observe
   });
   metrics.gauge(
     { name: "wadi_requests_under_way", help: "Metered requests that have not ended." },
-    (set) => set(ledger.look().under_way),
+    (set) => set(requestLog.status().underWay),
   );
   metrics.gauge(
     { name: "wadi_ledger_entries_unwritten", help: "Entries that wait to be written." },
-    (set) => set(ledger.look().unwritten),
+    (set) => set(requestLog.status().unwritten),
   );
   metrics.total(
     { name: "wadi_ledger_entries_lost_total", help: "Entries that were given up, unwritten." },
-    (set) => set(ledger.look().lost),
+    (set) => set(requestLog.status().lost),
   );
 }
 

@@ -1,17 +1,18 @@
-// The ledger: makes an entry of each request that has ended, and hands it to whoever keeps it.
-
-import type { Bound } from "../../database/index.ts";
+// The request log: one entry for each metered request, its daily sums and its retention.
+import type { Bound, Database } from "../../database/index.ts";
 import type { MeteredRequest, RecorderFactory } from "../../http/index.ts";
 import { type Clock, endsWithin } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Service } from "../../platform/service.ts";
+import { type Sweep, sweepRows } from "../../retention/index.ts";
+import type { Settings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
 import { GatewayRecorder } from "./recorder.ts";
-import type { requestLogStore } from "./store.ts";
-import { createEntryWriter } from "./writer.ts";
+import { type GatewayUsage, requestLogStore, type UsageGrouping } from "./store.ts";
+import { EntryWriter } from "./writer.ts";
 
-/** The last entries are worth this moment, also to who is in a hurry to stop. */
+/** Minimum time for the last entries, also of a stop in a hurry. */
 const LAST_WRITES_MS = 2_000;
 
 export interface RequestLogOptions {
@@ -21,61 +22,98 @@ export interface RequestLogOptions {
   log: Log;
 }
 
-export interface RequestLog {
-  service: Service;
-  /** Meters the requests of one route. */
-  meter(route: MeteredRoute): RecorderFactory<GatewayRecorder>;
-  /** Hears each entry as its request ends; it must neither throw nor take long. */
-  observe(hear: (entry: LogEntry) => void): void;
-  look(): RequestLogStatus;
-}
-
-/** How the ledger stands now. */
 export interface RequestLogStatus {
   /** Requests that have not ended. */
-  under_way: number;
-  /** Entries that wait to be written, or are being written. */
+  underWay: number;
+  /** Entries that are not committed. */
   unwritten: number;
   /** Entries that were given up since the start. */
   lost: number;
 }
 
-export function createRequestLog({ store, clock, ids, log }: RequestLogOptions): RequestLog {
-  const writer = createEntryWriter(store, clock, log);
-  const observers: ((entry: LogEntry) => void)[] = [];
-  let under_way = 0;
-  /** Called when no request is under way any more. */
-  let onQuiet: (() => void) | undefined;
-
-  const take = (entry: LogEntry) => {
-    writer.add(entry);
-    for (const hear of observers) hear(entry);
-    under_way -= 1;
-    if (under_way === 0) onQuiet?.();
+export class RequestLog {
+  readonly service: Service = {
+    name: "request log",
+    start() {},
+    stop: (deadlineMs) => this.#stop(deadlineMs),
   };
-  return {
-    meter(route) {
-      const options = { route, clock, drawId: ids.uuid, take };
-      return {
-        open(arrival: MeteredRequest) {
-          under_way += 1;
-          return new GatewayRecorder(options, arrival);
-        },
-      };
-    },
-    observe: (hear) => void observers.push(hear),
-    look: () => ({ under_way, ...writer.look() }),
-    service: {
-      name: "ledger",
-      start() {},
-      async stop(deadline_ms) {
-        // The doors are closed; those that were cut off there are just about to say so.
-        const quiet = Promise.withResolvers<void>();
-        onQuiet = quiet.resolve;
-        if (under_way > 0) await endsWithin(clock, deadline_ms, quiet.promise);
-        const lost = await writer.finish(Math.max(deadline_ms, LAST_WRITES_MS));
-        if (lost > 0) log.error(`entries of the ledger that were never written: ${lost}`);
+  readonly #options: RequestLogOptions;
+  readonly #writer: EntryWriter;
+  readonly #observers: ((entry: LogEntry) => void)[] = [];
+  #underWay = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: RequestLogOptions) {
+    const { store, clock, log } = options;
+    this.#options = options;
+    this.#writer = new EntryWriter(store, clock, log);
+  }
+
+  /** Makes the recorders of one route's requests. */
+  meter(route: MeteredRoute): RecorderFactory<GatewayRecorder> {
+    const { clock, ids } = this.#options;
+    const take = (entry: LogEntry) => this.#take(entry);
+    return {
+      open: (request: MeteredRequest) => {
+        this.#underWay += 1;
+        return new GatewayRecorder({ route, clock, drawId: ids.uuid, take }, request);
+      },
+    };
+  }
+
+  /** Calls `observer` with each entry as its request ends; it must be quick and never throw. */
+  observe(observer: (entry: LogEntry) => void): void {
+    this.#observers.push(observer);
+  }
+
+  status(): RequestLogStatus {
+    return { underWay: this.#underWay, ...this.#writer.status() };
+  }
+
+  #take(entry: LogEntry): void {
+    this.#writer.add(entry);
+    for (const observer of this.#observers) observer(entry);
+    this.#underWay -= 1;
+    if (this.#underWay === 0) this.#onIdle?.();
+  }
+
+  async #stop(deadlineMs: number): Promise<void> {
+    const { clock, log } = this.#options;
+    // No request comes any more; those that were cut off are about to end.
+    const idle = Promise.withResolvers<void>();
+    this.#onIdle = idle.resolve;
+    if (this.#underWay > 0) await endsWithin(clock, deadlineMs, idle.promise);
+    const rows = await this.#writer.finish(Math.max(deadlineMs, LAST_WRITES_MS));
+    if (rows > 0) log.error("request log: entries were not written before the stop", { rows });
+  }
+}
+
+export interface UsageReader {
+  /** Returns the sums from one day to another, both included, in the order of their names. */
+  sum(by: UsageGrouping, from: string, to: string): Promise<GatewayUsage[]>;
+}
+
+/** Reads what `wadi usage` shows. */
+export function createUsageReader(database: Database): UsageReader {
+  return { sum: database.bind(requestLogStore).sum };
+}
+
+export interface RequestLogSweepOptions {
+  database: Database;
+  settings(): Pick<Settings, "retention">;
+}
+
+/** Deletes old entries; the daily sums stay. */
+export function createRequestLogSweeps({ database, settings }: RequestLogSweepOptions): Sweep[] {
+  const store = database.bind(requestLogStore);
+  return [
+    {
+      what: "entries of the ledger",
+      async run(now, isStopping) {
+        const keepMs = settings().retention.request_log;
+        if (keepMs === null) return 0;
+        return sweepRows(isStopping, (limit) => store.sweep(now - keepMs, limit));
       },
     },
-  };
+  ];
 }

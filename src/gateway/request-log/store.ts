@@ -1,13 +1,13 @@
-// The ledger in the database: a row for each request, and the sums of each day, which outlive them.
+// The request log in the database: a row for each request, and daily sums, which outlive the rows.
 import { type Static, Type } from "@sinclair/typebox";
 import { createInsertion, type Sql, splitRows, sql, store, type Tx } from "../../database/index.ts";
+import { writeDay } from "../../platform/calendar.ts";
 import { Money, maybe, writeRow } from "../../platform/schema.ts";
-import { DaySum, sumByDay } from "./daily-sums.ts";
 import { LogEntry, type LogEntryValues, nameValues, readEntries } from "./entry.ts";
 
 const Name = Type.String();
 
-/** What sums can be taken by. */
+/** The columns that sums can be grouped by. */
 export type UsageGrouping = "day" | "account" | "key" | "model" | "route";
 
 const COLUMNS: Record<UsageGrouping, Sql> = {
@@ -18,9 +18,9 @@ const COLUMNS: Record<UsageGrouping, Sql> = {
   route: sql`route`,
 };
 
-/** What the requests of one day, account, key, model or route came to. */
+/** The sum of the requests of one day, account, key, model or route. */
 export const GatewayUsage = Type.Object({
-  /** The day, the ids, the model, the route; empty: of none. */
+  /** The value of the group; "" where a request had none. */
   name: Name,
   requests: Type.Integer(),
   failed: Type.Integer(),
@@ -31,10 +31,32 @@ export const GatewayUsage = Type.Object({
 });
 export type GatewayUsage = Static<typeof GatewayUsage>;
 
+/** The sum of one key's requests for one model on one day. */
+export const DaySum = Type.Object({
+  /** UTC: `2026-11-20`. */
+  day: Type.String(),
+  /** "" for a key without an owner: in a unique key no null equals another. */
+  account_id: Type.String(),
+  key_id: Type.String(),
+  /** "" for a request that was refused before its model was known. */
+  model: Type.String(),
+  route: Type.String(),
+  requests: Type.Integer(),
+  /** Requests that ended with an error code, also inside a stream or because the caller left. */
+  failed: Type.Integer(),
+  prompt_tokens: Type.Integer(),
+  completion_tokens: Type.Integer(),
+  /** The sum of the known costs; null if none is known. */
+  cost: maybe(Money("SAR.")),
+  /** Requests that used tokens at an unknown cost. */
+  unpriced: Type.Integer(),
+});
+export type DaySum = Static<typeof DaySum>;
+
 export const requestLogStore = store(
   "ledger",
   {
-    /** Sums from one day to another, both included. */
+    /** Returns the sums from one day to another, both included. */
     sum: (db, by: UsageGrouping, from: string, to: string) =>
       db.all(
         GatewayUsage,
@@ -47,16 +69,16 @@ export const requestLogStore = store(
   },
   {
     /**
-     * `written`: entries as writeEntries writes them. `isAgain`: a write of them has failed, and
-     * may have happened all the same; what is there already is counted no second time.
+     * Adds entries in the form of `writeEntries`. With `isRetry`, a failed write may have added
+     * some of them: those are not counted twice.
      */
-    add: async (tx, written: string, isAgain: boolean) => {
-      const entries = readEntries(written);
-      const added = isAgain ? await addMissing(tx, entries) : entries;
-      if (!isAgain) for (const group of splitRows(entries)) await addEntries(tx, group);
+    add: async (tx, text: string, isRetry: boolean) => {
+      const entries = readEntries(text);
+      const added = isRetry ? await addMissing(tx, entries) : entries;
+      if (!isRetry) for (const group of splitRows(entries)) await addEntries(tx, group);
       for (const group of splitRows(sumByDay(added.map(nameValues)))) await addSums(tx, group);
     },
-    /** Deletes up to `limit` entries from before `until`, the oldest first; how many they were. */
+    /** Deletes up to `limit` entries from before `until`, the oldest first; returns how many. */
     sweep: (tx, until: number, limit: number) =>
       tx.run(
         sql`DELETE FROM ledger WHERE id IN
@@ -73,11 +95,11 @@ const insertEntries = createInsertion(
 
 async function addEntries(tx: Tx, group: LogEntryValues[]): Promise<void> {
   const count = await tx.run(insertEntries(group));
-  // Nobody else draws these ids; should it be so all the same, they are tried again one by one.
+  // Ids are unique, so that a known one is a retry: the caller tries it one by one.
   if (count < group.length) throw new Error("entries of the ledger are there already");
 }
 
-/** One by one, so that each tells whether it was there. */
+/** Returns the entries that were not there. */
 async function addMissing(tx: Tx, entries: LogEntryValues[]): Promise<LogEntryValues[]> {
   const added: LogEntryValues[] = [];
   for (const entry of entries) if ((await tx.run(insertEntries([entry]))) === 1) added.push(entry);
@@ -87,7 +109,7 @@ async function addMissing(tx: Tx, entries: LogEntryValues[]): Promise<LogEntryVa
 const insertSums = createInsertion(
   DaySum,
   "INSERT INTO ledger_days",
-  // Unknown and a cost is that cost; only unknown and unknown stays so.
+  // An unknown cost leaves the sum as it is.
   `ON CONFLICT (day, account_id, key_id, model, route) DO UPDATE SET
     requests = ledger_days.requests + excluded.requests,
     failed = ledger_days.failed + excluded.failed,
@@ -99,4 +121,45 @@ const insertSums = createInsertion(
 
 async function addSums(tx: Tx, sums: DaySum[]): Promise<void> {
   await tx.run(insertSums(sums.map((sum) => writeRow(DaySum, sum))));
+}
+
+/** Returns one sum for each day, key, model and route. */
+export function sumByDay(entries: readonly LogEntry[]): DaySum[] {
+  const sums = new Map<string, DaySum>();
+  for (const entry of entries) {
+    const sum = makeSum(entry);
+    const { day, key_id, route, model } = sum;
+    // A key never changes its account.
+    const name = `${day} ${key_id} ${route} ${model}`;
+    const found = sums.get(name);
+    if (found) addSum(found, sum);
+    else sums.set(name, sum);
+  }
+  return [...sums.values()];
+}
+
+function makeSum(entry: LogEntry): DaySum {
+  const { prompt_tokens, completion_tokens, cost } = entry;
+  return {
+    day: writeDay(entry.at),
+    account_id: entry.account_id ?? "",
+    key_id: entry.key_id,
+    model: entry.model ?? "",
+    route: entry.route,
+    requests: 1,
+    failed: entry.code === null ? 0 : 1,
+    prompt_tokens: prompt_tokens ?? 0,
+    completion_tokens: completion_tokens ?? 0,
+    cost,
+    unpriced: prompt_tokens !== null && cost === null ? 1 : 0,
+  };
+}
+
+function addSum(sum: DaySum, other: DaySum): void {
+  sum.requests += other.requests;
+  sum.failed += other.failed;
+  sum.prompt_tokens += other.prompt_tokens;
+  sum.completion_tokens += other.completion_tokens;
+  sum.cost = other.cost === null ? sum.cost : (sum.cost ?? 0) + other.cost;
+  sum.unpriced += other.unpriced;
 }

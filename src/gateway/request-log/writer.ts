@@ -1,139 +1,152 @@
-// Writes entries in groups, one write at a time, and keeps each until it is committed.
-
-import type { Bound } from "../../database/index.ts";
-import type { Cancel, Clock } from "../../platform/clock.ts";
+// Writes entries in batches, one at a time, and keeps each entry until it is committed.
+import { type Bound, DatabaseUnavailable } from "../../database/index.ts";
+import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
-import { createDoubts } from "./doubts.ts";
+import { type NextPass, WorkerLoop } from "../../platform/worker-loop.ts";
 import { type LogEntry, writeEntries } from "./entry.ts";
 import type { requestLogStore } from "./store.ts";
 
 /**
- * Least time between the beginnings of two writes: the first entry behind a pause goes at once, and
- * others share a commit. A `kill -9` loses what came in that time and during the commits under way.
+ * Minimum time between the starts of two writes. An entry after a pause is written at once. A
+ * `kill -9` loses the entries of this time and of the commit under way.
  */
 const GATHER_MS = 25;
-/** So many go in one write, and so many do not wait for more. */
-const ENTRIES_A_WRITE = 256;
-/** After a write that failed the next is tried this much later, and twice as late each time. */
+/** Maximum entries of a write; so many do not wait for more. */
+const BATCH_MAX = 256;
+/** Rest after a failed write; it doubles with each further failure. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
-/** What a database that is away for long may cost in memory: some 60 MB. */
-const ENTRIES_MAX = 100_000;
-/** The oldest go together: to take one off a long list costs as much as to take a thousand. */
+/** Failures in a row from which on an entry may be at fault, unless the database is away. */
+const LASTING_FAILURES = 3;
+/** Maximum entries in memory while the database is away: some 60 MB. */
+const WAITING_MAX = 100_000;
+/** Oldest entries that are dropped at once: a single one would cost as much. */
 const DROPPED_AT_ONCE = 1_000;
-const COMPLAIN_EVERY_MS = 60_000;
+const COMPLAINT_INTERVAL_MS = 60_000;
 
-export function createEntryWriter(
-  store: Pick<Bound<typeof requestLogStore>, "add">,
-  clock: Clock,
-  log: Log,
-) {
-  const complaint = createComplaint(clock, log);
-  const doubts = createDoubts();
-  let waiting: LogEntry[] = [];
-  /** When the last write began. */
-  let begun_at = Number.NEGATIVE_INFINITY;
-  /** How many are being written. */
-  let writing = 0;
-  /** 0: the last write succeeded. */
-  let retryMs = 0;
-  let cancel: Cancel | null = null;
-  let lost = 0;
-  /** Called when nothing waits any more; there: each entry is written at once. */
-  let onDone: (() => void) | null = null;
-  let isOver = false;
+export class EntryWriter {
+  readonly #store: Pick<Bound<typeof requestLogStore>, "add">;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #loop: WorkerLoop;
+  #waiting: LogEntry[] = [];
+  /** Number of entries in the write under way. */
+  #writing = 0;
+  #begunAt = Number.NEGATIVE_INFINITY;
+  #batchSize = BATCH_MAX;
+  /** Number of waiting entries, the first ones, that a failed write may have committed. */
+  #tried = 0;
+  /** Failed writes in a row. */
+  #failures = 0;
+  #lost = 0;
+  #complainedAt = Number.NEGATIVE_INFINITY;
+  #lostSinceComplaint = 0;
+  #onWritten: (() => void) | undefined;
 
-  const plan = (delay_ms: number) => {
-    cancel ??= clock.after(delay_ms, write);
-  };
-  const write = () => {
-    cancel?.();
-    cancel = null;
-    begun_at = clock.monotonic();
-    const group = waiting.splice(0, doubts.limit(ENTRIES_A_WRITE));
-    writing = group.length;
-    store.add(writeEntries(group), doubts.mayBeWritten(group)).then(
-      () => {
-        retryMs = 0;
-        doubts.succeed();
-        goOn();
-      },
-      (failure) => {
-        // They keep their ids: if it was the answer that got lost, none is counted twice.
-        const lot = doubts.fail(group);
-        if (lot === "front") waiting = group.concat(waiting);
-        else if (lot === "behind") waiting.push(...group);
-        else lost += complaint.giveUp(group);
-        retryMs = Math.min(Math.max(RETRY_MS, 2 * retryMs), RETRY_MS_MAX);
-        complaint.say(failure);
-        goOn();
-      },
-    );
-  };
-  const findDelay = () => Math.max(0, begun_at + GATHER_MS - clock.monotonic());
-  const goOn = () => {
-    writing = 0;
-    if (isOver) return;
-    if (waiting.length === 0) return onDone?.();
-    if (retryMs > 0) return plan(retryMs);
-    const isDue = onDone !== null || waiting.length >= ENTRIES_A_WRITE;
-    return isDue || findDelay() === 0 ? write() : plan(findDelay());
-  };
-  return {
-    add(entry: LogEntry): void {
-      waiting.push(entry);
-      if (waiting.length > ENTRIES_MAX) {
-        waiting.splice(0, DROPPED_AT_ONCE);
-        lost += DROPPED_AT_ONCE;
-        complaint.drop(DROPPED_AT_ONCE);
+  constructor(store: Pick<Bound<typeof requestLogStore>, "add">, clock: Clock, log: Log) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#log = log;
+    this.#loop = new WorkerLoop({
+      clock,
+      work: () => this.#writeBatch(),
+      onError: (error) => log.error("request log: the writer failed", { error }),
+      retryMs: RETRY_MS_MAX,
+    });
+  }
+
+  add(entry: LogEntry): void {
+    this.#waiting.push(entry);
+    if (this.#waiting.length > WAITING_MAX) this.#dropOldest();
+    // A pass under way plans the next one itself.
+    if (this.#loop.isRunning || this.#failures > 0) return;
+    if (this.#waiting.length >= BATCH_MAX) this.#loop.wake();
+    // A timer lets the caller's reply go first.
+    else this.#loop.wakeWithin(this.#delayMs());
+  }
+
+  status() {
+    return { unwritten: this.#waiting.length + this.#writing, lost: this.#lost };
+  }
+
+  /** Writes what waits until the deadline; returns the number of entries that are not written. */
+  async finish(deadlineMs: number): Promise<number> {
+    const written = Promise.withResolvers<void>();
+    const cancelDeadline = this.#clock.after(deadlineMs, written.resolve);
+    this.#onWritten = written.resolve;
+    this.#loop.wake();
+    await written.promise;
+    cancelDeadline();
+    // A write that hangs is not waited for.
+    void this.#loop.stop();
+    return this.status().unwritten;
+  }
+
+  async #writeBatch(): Promise<NextPass> {
+    const batch = this.#waiting.splice(0, this.#batchSize);
+    if (batch.length > 0) {
+      this.#begunAt = this.#clock.monotonic();
+      this.#writing = batch.length;
+      try {
+        await this.#store.add(writeEntries(batch), this.#tried > 0);
+        this.#tried = Math.max(0, this.#tried - batch.length);
+        this.#batchSize = Math.min(BATCH_MAX, 2 * this.#batchSize);
+        this.#failures = 0;
+      } catch (error) {
+        this.#handleFailure(batch, error);
       }
-      // Behind a write comes the next by itself.
-      if (writing > 0 || isOver) return;
-      if (retryMs === 0 && waiting.length >= ENTRIES_A_WRITE) write();
-      // In a turn of its own: the caller's answer goes first.
-      else plan(findDelay());
-    },
-    look: () => ({ unwritten: waiting.length + writing, lost }),
-    /** Resolves when all is written or the time is over, with how many are not. */
-    async finish(deadline_ms: number): Promise<number> {
-      const done = Promise.withResolvers<void>();
-      onDone = done.resolve;
-      const cancelDeadline = clock.after(deadline_ms, done.resolve);
-      if (writing === 0 && waiting.length > 0) write();
-      if (writing > 0) await done.promise;
-      cancelDeadline();
-      cancel?.();
-      isOver = true;
-      return waiting.length + writing;
-    },
-  };
-}
+      this.#writing = 0;
+    }
+    if (this.#waiting.length === 0) {
+      this.#onWritten?.();
+      return "on_wake";
+    }
+    if (this.#failures > 0) {
+      return { inMs: Math.min(RETRY_MS * 2 ** (this.#failures - 1), RETRY_MS_MAX) };
+    }
+    const isDue = this.#onWritten || this.#waiting.length >= BATCH_MAX || this.#delayMs() === 0;
+    return isDue ? "now" : { inMs: this.#delayMs() };
+  }
 
-/** Says that writing fails, and what that has cost, once in a while: it may fail for long. */
-function createComplaint(clock: Clock, log: Log) {
-  let saidAt = Number.NEGATIVE_INFINITY;
-  let dropped = 0;
-  const say = (error?: unknown) => {
-    const now = clock.monotonic();
-    if (now - saidAt < COMPLAIN_EVERY_MS) return;
-    saidAt = now;
-    const loss = dropped === 0 ? "its entries wait" : `${dropped} entries are lost`;
-    // What is lost is told whatever the reason.
-    log.error(`the ledger cannot be written: ${loss}`, dropped === 0 ? { error } : {});
-    dropped = 0;
-  };
-  return {
-    say,
-    /** Each by its name: nobody else will ever know of it. */
-    giveUp(group: readonly LogEntry[]): number {
-      for (const { request_id, key_id } of group) {
-        log.error("an entry of the ledger cannot be written, and is lost", { request_id, key_id });
-      }
-      return group.length;
-    },
-    drop(count: number) {
-      dropped += count;
-      say();
-    },
-  };
+  /** Retries smaller and smaller batches until the entry at fault is alone, and drops it. */
+  #handleFailure(batch: LogEntry[], error: unknown): void {
+    this.#failures += 1;
+    const isAway = error instanceof DatabaseUnavailable;
+    const isLasting = !isAway && this.#failures >= LASTING_FAILURES;
+    if (isLasting && batch.length === 1) {
+      this.#lost += 1;
+      this.#tried = Math.max(0, this.#tried - 1);
+      const { request_id, key_id } = batch[0]!;
+      const fields = { request_id, key_id, error };
+      this.#log.error("request log: an entry cannot be written and is lost", fields);
+      return;
+    }
+    this.#waiting = batch.concat(this.#waiting);
+    this.#tried = Math.max(this.#tried, batch.length);
+    if (isLasting) this.#batchSize = Math.ceil(batch.length / 2);
+    this.#complain(error);
+  }
+
+  #dropOldest(): void {
+    this.#waiting.splice(0, DROPPED_AT_ONCE);
+    this.#tried = Math.max(0, this.#tried - DROPPED_AT_ONCE);
+    this.#lost += DROPPED_AT_ONCE;
+    this.#lostSinceComplaint += DROPPED_AT_ONCE;
+    this.#complain();
+  }
+
+  /** Logs at intervals, since writing may fail for long. */
+  #complain(error?: unknown): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#complainedAt < COMPLAINT_INTERVAL_MS) return;
+    this.#complainedAt = now;
+    const rows = this.#lostSinceComplaint;
+    this.#lostSinceComplaint = 0;
+    if (rows > 0) this.#log.error("request log: entries are lost", { rows });
+    else this.#log.error("request log: entries wait because writing fails", { error });
+  }
+
+  #delayMs(): number {
+    return Math.max(0, this.#begunAt + GATHER_MS - this.#clock.monotonic());
+  }
 }

@@ -1,6 +1,6 @@
 // From entries to the sums of their days.
 import { expect, test } from "bun:test";
-import { sumByDay } from "../../../src/gateway/request-log/daily-sums.ts";
+import { sumByDay } from "../../../src/gateway/request-log/store.ts";
 import { makeEntry, NOON, REFUSED } from "../../support/ledger.ts";
 
 test("a day, a key and a model are one sum, whatever became of the requests", () => {

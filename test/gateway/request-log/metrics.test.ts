@@ -45,7 +45,7 @@ async function show(...entries: Partial<LogEntry>[]): Promise<string[]> {
     observe: (given) => {
       hear = given;
     },
-    look: () => ({ under_way: 3, unwritten: 2, lost: 1 }),
+    status: () => ({ underWay: 3, unwritten: 2, lost: 1 }),
   });
   for (const entry of entries) hear({ ...ENTRY, ...entry });
   return listSamples(await metrics.write());

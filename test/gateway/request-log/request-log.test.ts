@@ -1,9 +1,11 @@
 // The ledger as a service: who hears its entries, what a stop waits for, what old rows come to.
 import { expect, test } from "bun:test";
-import type { Database } from "../../../src/database/index.ts";
+import { type Database, DatabaseUnavailable } from "../../../src/database/index.ts";
 import { nameValues, readEntries } from "../../../src/gateway/request-log/entry.ts";
-import { createRequestLog } from "../../../src/gateway/request-log/request-log.ts";
-import { createRequestLogSweeps } from "../../../src/gateway/request-log/retention.ts";
+import {
+  createRequestLogSweeps,
+  RequestLog,
+} from "../../../src/gateway/request-log/request-log.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import type { Settings } from "../../../src/settings/index.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -25,7 +27,7 @@ function open(add: () => Promise<void> = async () => {}) {
       return add();
     },
   };
-  const ledger = createRequestLog({ store, ...around });
+  const ledger = new RequestLog({ store, ...around });
   const meter = ledger.meter("chat");
   const arrive = () => {
     const caller = { account_id: null, key_id: "k-1" } as never;
@@ -62,13 +64,15 @@ test("a stop waits for the requests that are under way, and writes them", async 
 });
 
 test("a stop waits for no longer than it may, and says what is lost", async () => {
-  const { ledger, arrive, clock, lines } = open(() => Promise.reject(new Error("away")));
+  const { ledger, arrive, clock, lines } = open(() =>
+    Promise.reject(new DatabaseUnavailable("away")),
+  );
   arrive().close(201, null, 1);
   arrive();
   const stopped = ledger.service.stop(5_000);
   await clock.advance(10_000);
   await stopped;
-  expect(lines.at(-1)!.message).toBe("entries of the ledger that were never written: 1");
+  expect(lines.at(-1)!.message).toBe("request log: entries were not written before the stop");
 });
 
 test("old rows go with a write for each two thousand, and what is kept for ever stays", async () => {

@@ -1,7 +1,8 @@
-// Groups, retries and the end of the ledger's writer, on a store that does what a test says.
+// Batches, retries and the end of the request log's writer, on a store that a test controls.
 import { expect, test } from "bun:test";
+import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { nameValues, readEntries } from "../../../src/gateway/request-log/entry.ts";
-import { createEntryWriter } from "../../../src/gateway/request-log/writer.ts";
+import { EntryWriter } from "../../../src/gateway/request-log/writer.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { makeEntry } from "../../support/ledger.ts";
@@ -20,7 +21,7 @@ function open() {
       await end.promise;
     },
   };
-  const writer = createEntryWriter(store, clock, log);
+  const writer = new EntryWriter(store, clock, log);
   let made = 0;
   const add = (count: number) => {
     for (let n = 0; n < count; n++) writer.add(makeEntry(`e-${++made}`));
@@ -35,8 +36,8 @@ const succeed = async ({ writes, clock }: Opened) => {
   writes.at(-1)!.end.resolve();
   await clock.advance(0);
 };
-const fail = async ({ writes, clock }: Opened) => {
-  writes.at(-1)!.end.reject(new Error("the disk is full"));
+const fail = async ({ writes, clock }: Opened, error: Error = new DatabaseUnavailable("away")) => {
+  writes.at(-1)!.end.reject(error);
   await clock.advance(0);
 };
 
@@ -122,26 +123,26 @@ async function writeAll(opened: Opened, bad?: string): Promise<string[]> {
   for (let seen = 0; seen < opened.writes.length; ) {
     seen = opened.writes.length;
     const { ids } = opened.writes.at(-1)!;
-    if (bad !== undefined && ids.includes(bad)) await fail(opened);
+    if (bad !== undefined && ids.includes(bad)) await fail(opened, new Error("bad"));
     else {
       written.push(...ids);
       await succeed(opened);
     }
-    if (opened.writer.look().unwritten > 0) await opened.clock.advance(5_000);
+    if (opened.writer.status().unwritten > 0) await opened.clock.advance(5_000);
   }
   return written;
 }
 
-test("one that can never be written stops no other: it is given up, by its name", async () => {
+test("an entry that can never be written stops no other and is dropped, by its name", async () => {
   const opened = open();
   opened.add(300);
   const written = await writeAll(opened, "e-2");
   const others = Array.from({ length: 300 }, (_, n) => `e-${n + 1}`).filter((id) => id !== "e-2");
   expect(written.sort()).toEqual(others.sort());
-  expect(opened.writer.look()).toEqual({ unwritten: 0, lost: 1 });
+  expect(opened.writer.status()).toEqual({ unwritten: 0, lost: 1 });
   expect(opened.lines.at(-1)).toMatchObject({
     level: "error",
-    message: "an entry of the ledger cannot be written, and is lost",
+    message: "request log: an entry cannot be written and is lost",
     request_id: "request of e-2",
   });
   opened.add(2);
@@ -163,11 +164,11 @@ test("a long failure is said once a minute", async () => {
   }
   expect(opened.lines[0]).toMatchObject({
     level: "error",
-    message: "the ledger cannot be written: its entries wait",
+    message: "request log: entries wait because writing fails",
   });
 });
 
-test("memory does not grow without end: the oldest go, and how many is said once a minute", async () => {
+test("memory is bounded: the oldest entries are dropped, and their number is logged once a minute", async () => {
   const opened = open();
   opened.add(1);
   await opened.clock.advance(25);
@@ -178,11 +179,12 @@ test("memory does not grow without end: the oldest go, and how many is said once
   await opened.clock.advance(60_000);
   await fail(opened);
   expect(opened.lines.map(({ message }) => message)).toEqual([
-    "the ledger cannot be written: its entries wait",
-    "the ledger cannot be written: its entries wait",
-    "the ledger cannot be written: 3000 entries are lost",
+    "request log: entries wait because writing fails",
+    "request log: entries wait because writing fails",
+    "request log: entries are lost",
   ]);
-  // With the very first one the newest are there still.
+  expect(opened.lines.at(-1)).toMatchObject({ rows: 3_000 });
+  // The entry of the failed write and the newest ones remain.
   expect(await finish(opened)).toBe(0);
   const written = opened.writes.slice(3).flatMap(({ ids }) => ids);
   expect(written).toHaveLength(99_501);
