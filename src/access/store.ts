@@ -1,29 +1,25 @@
 // Accounts, keys and their secrets.
-import { type Static, Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, store, type Tx } from "../database/index.ts";
+import type { Static } from "@sinclair/typebox";
+import { countRows, type Db, into, none, sql, store, type Tx } from "../database/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { Account, isInForce, Key, KeySecret } from "./credentials.ts";
 
 const FoundKey = Row(Key, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
 export type FoundKey = Static<typeof FoundKey>;
 
-const Count = Type.Object({ count: Type.Integer() });
-
 export const accountStore = store(
   "accounts",
   {
     list: (db) => db.all(Account, sql`SELECT * FROM accounts ORDER BY name`),
     find: (db, name: string) => db.one(Account, sql`SELECT * FROM accounts WHERE name = ${name}`),
-    count: async (db) =>
-      (await db.one(Count, sql`SELECT COUNT(*) AS count FROM accounts`))?.count ?? 0,
+    count: (db) => countRows(db, sql`FROM accounts`),
   },
   {
     /** Returns false where the name is taken. */
     create: async (tx, account: Account) => createAccount(tx, account),
     /** Creates an account with its key, unless there is any account already. */
     createFirst: async (tx, account: Account, key: Key, secret: KeySecret) => {
-      const found = await tx.one(Count, sql`SELECT COUNT(*) AS count FROM accounts`);
-      if (found!.count > 0) return false;
+      if ((await countRows(tx, sql`FROM accounts`)) > 0) return false;
       await createAccount(tx, account);
       await createKey(tx, key, secret);
       return true;

@@ -1,6 +1,6 @@
 // Secrets as they lie in the database: sealed, and the name of the key with which they are.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, store, type Tx } from "../database/index.ts";
+import { countRows, type Db, into, none, sql, store, type Tx } from "../database/index.ts";
 import { apiError, type ErrorCode } from "../platform/errors.ts";
 import { Timestamp } from "../platform/schema.ts";
 
@@ -35,7 +35,6 @@ export interface Resealing {
 }
 
 const KeyName = Type.Object({ key_id: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
 /** The only row of secrets_key. */
 const PLACE = 1;
 
@@ -104,11 +103,8 @@ export const secretStore = store(
           );
         }
       }
-      const left = await tx.one(
-        Count,
-        sql`SELECT COUNT(*) AS count FROM secrets WHERE key_id <> ${key_id}`,
-      );
-      return { resealed, dropped, left: left!.count };
+      const left = await countRows(tx, sql`FROM secrets WHERE key_id <> ${key_id}`);
+      return { resealed, dropped, left };
     },
   },
 );

@@ -8,6 +8,7 @@ import type { Migration } from "./migrations/migration.ts";
 import type { Database, DatabaseEngine, Store } from "./store.ts";
 import { createRegistry } from "./transaction.ts";
 
+export { countRows, requireCapacity } from "./count.ts";
 export type { DatabaseLocation } from "./engine.ts";
 export {
   DatabaseInUse,

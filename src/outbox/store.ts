@@ -1,6 +1,6 @@
 // What happened, as it is told outside: written in the transaction of what it reports.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, into, sql, store, type Tx } from "../database/index.ts";
+import { countRows, type Db, into, sql, store, type Tx } from "../database/index.ts";
 import { Row, Timestamp } from "../platform/schema.ts";
 import { countStored, measureRow, sumBy } from "../storage/store.ts";
 import { writeEventData } from "./event-data.ts";
@@ -41,16 +41,11 @@ export interface OutboxEvent {
   data: Record<string, unknown>;
 }
 
-const Count = Type.Object({ count: Type.Integer() });
-
 /** A part: writes one event inside the transaction of what it reports. */
 export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void> {
   const { account_id } = happened;
-  const listening = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM outbox_listeners WHERE account_id = ${account_id}`,
-  );
-  const is_pending = listening!.count > 0;
+  const listeners = sql`FROM outbox_listeners WHERE account_id = ${account_id}`;
+  const is_pending = (await countRows(tx, listeners)) > 0;
   await addEvent(tx, happened, is_pending);
   if (is_pending) tx.tell("outbox", account_id);
 }

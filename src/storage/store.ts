@@ -64,7 +64,7 @@ export async function requireStorage(
   requireStoredBytes((await findStored(db, account_id)) + bytes, storedMax);
 }
 
-/** A part: both at once, for what is seldom made and never deleted. */
+/** Part: requires and counts the bytes of rows that are never deleted. */
 export async function storeDefinition(
   tx: Tx,
   account_id: string,

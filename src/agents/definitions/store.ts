@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { findHolds, listHolds } from "../../access/holds/store.ts";
 import type { HoldRow } from "../../access/index.ts";
-import { type Db, into, none, sql, store, type Tx } from "../../database/index.ts";
+import { type Db, into, none, requireCapacity, sql, store, type Tx } from "../../database/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { Row, spread } from "../../platform/schema.ts";
 import { countStored, measureWhole, storeDefinition } from "../../storage/store.ts";
@@ -59,7 +59,6 @@ export interface NewVersionPlan {
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
 const Owner = Type.Object({ account_id: Type.String() });
 const Slug = Type.Object({ slug: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
 
 export const agentStore = store(
   "agents",
@@ -202,14 +201,9 @@ async function addVersionRow(
 
 /** Archived agents do not count, since no agent can be deleted: their bytes do. */
 async function requireRoom(tx: Tx, account_id: string, agents_max: number): Promise<void> {
-  const found = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM agents
-        WHERE account_id = ${account_id} AND status = 'active'`,
-  );
-  if (found!.count < agents_max) return;
+  const rows = sql`FROM agents WHERE account_id = ${account_id} AND status = 'active'`;
   const message = `The account has ${agents_max} agents, and may have no more: archive one.`;
-  throw apiError("agent_limit_reached", { message });
+  await requireCapacity(tx, rows, agents_max, "agent_limit_reached", message);
 }
 
 function joinHolds(agents: readonly AgentRow[], holds: readonly HoldRow[]): HeldAgent[] {

@@ -1,10 +1,9 @@
 // The notes of agents: read by their tools, written with the results of their calls.
 import { Type } from "@sinclair/typebox";
-import { cleanText, into, sql, store, type Tx } from "../../database/index.ts";
+import { cleanText, countRows, into, sql, store, type Tx } from "../../database/index.ts";
 import { countStored, measureRow, ROW_BYTES } from "../../storage/store.ts";
 import { ListedNote, type NoteEffect, NoteRow } from "./note.ts";
 
-const Count = Type.Object({ count: Type.Integer() });
 const Size = Type.Object({ content_bytes: Type.Integer() });
 
 export const noteStore = store(
@@ -22,9 +21,7 @@ export const noteStore = store(
         NoteRow,
         sql`SELECT * FROM notes WHERE agent_id = ${agent_id} AND key = ${cleanText(key)}`,
       ),
-    count: async (db, agent_id: string) =>
-      (await db.one(Count, sql`SELECT COUNT(*) AS count FROM notes WHERE agent_id = ${agent_id}`))!
-        .count,
+    count: (db, agent_id: string) => countRows(db, sql`FROM notes WHERE agent_id = ${agent_id}`),
   },
   {},
 );

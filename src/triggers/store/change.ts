@@ -1,7 +1,7 @@
 // Creates, changes, rotates, pauses and deletes triggers.
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
-import { type Db, into, sql, type Tx } from "../../database/index.ts";
+import { type Db, into, requireCapacity, sql, type Tx } from "../../database/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 import { maybe, Timestamp } from "../../platform/schema.ts";
 import { type FoundTrigger, type PausedReason, pausedByArchival, TriggerRow } from "../trigger.ts";
@@ -47,7 +47,6 @@ const Agent = Type.Object({
 const AgentId = Type.Object({ agent_id: Type.String() });
 const Thread = Type.Object({ account_id: Type.String(), agent_id: Type.String() });
 const Name = Type.Object({ name: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
 
 /** Creates a trigger with its secret, within the account's limit. */
 export async function create(
@@ -218,13 +217,9 @@ async function requireThread(
 
 /** agents.errors.triggers_limit, agents.limits.run_admission_trigger_endpoint */
 async function requireRoom(tx: Tx, account_id: string, triggers_max: number): Promise<void> {
-  const found = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM triggers WHERE account_id = ${account_id}`,
-  );
-  if (found!.count < triggers_max) return;
+  const rows = sql`FROM triggers WHERE account_id = ${account_id}`;
   const message = `The account has ${triggers_max} triggers, and may have no more.`;
-  throw apiError("triggers_limit", { message });
+  await requireCapacity(tx, rows, triggers_max, "triggers_limit", message);
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {

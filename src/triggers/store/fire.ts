@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { type Admission, start } from "../../agents/runs/store/admission.ts";
 import { hasLiveRun } from "../../agents/runs/store/live-runs.ts";
-import { into, sql, type Tx } from "../../database/index.ts";
+import { countRows, into, sql, type Tx } from "../../database/index.ts";
 import { recordEvents } from "../../outbox/store.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
@@ -74,7 +74,6 @@ interface StartResult {
 }
 
 const Id = Type.Object({ id: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
 const LIMIT_CODES = [
   "active_runs_limit",
   "daily_runs_limit",
@@ -170,12 +169,9 @@ function isPrepared(trigger: TriggerRow, { preparedFor, prepared }: FireInput): 
 async function countMissed(tx: Tx, trigger_id: string, instant: DueInstant): Promise<number> {
   const { dueAt, scheduledAt, missedCount } = instant;
   if (missedCount === 0) return 0;
-  const fired = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM fires WHERE trigger_id = ${trigger_id}
-          AND scheduled_at >= ${dueAt} AND scheduled_at < ${scheduledAt}`,
-  );
-  return Math.max(missedCount - fired!.count, 0);
+  const fired = sql`FROM fires WHERE trigger_id = ${trigger_id}
+      AND scheduled_at >= ${dueAt} AND scheduled_at < ${scheduledAt}`;
+  return Math.max(missedCount - (await countRows(tx, fired)), 0);
 }
 
 async function startRun(

@@ -1,9 +1,15 @@
 // Endpoints in the database: created, changed, rotated, disabled, deleted.
-import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
-import { type Db, into, none, sql, type Tx } from "../../database/index.ts";
+import {
+  countRows,
+  type Db,
+  into,
+  none,
+  requireCapacity,
+  sql,
+  type Tx,
+} from "../../database/index.ts";
 import { setAccountListening } from "../../outbox/store.ts";
-import { apiError } from "../../platform/errors.ts";
 import { dropStored } from "../../storage/store.ts";
 import { EndpointRow, type OwnEndpoint } from "../endpoint.ts";
 import { BACKLOG, type Backlog, type FanOutBatch, fanOutAccount } from "./fan-out.ts";
@@ -22,8 +28,6 @@ export interface SecretRotation {
 
 type Written = { kind: "ok"; row: EndpointRow };
 type NotFound = { kind: "not_found" };
-
-const Count = Type.Object({ count: Type.Integer() });
 
 /** agents.authentication.6: an endpoint of another account is not found. */
 export async function findOwn(
@@ -53,7 +57,7 @@ export async function createEndpoint(
   { endpointsMax, ...batch }: FanOutBatch & { endpointsMax: number },
 ): Promise<Written | Backlog> {
   const { account_id } = row;
-  await requireCapacity(tx, account_id, endpointsMax);
+  await requireEndpoint(tx, account_id, endpointsMax);
   if (!(await fanOutAccount(tx, account_id, batch))) return BACKLOG;
   await tx.run(sql`INSERT INTO webhook_endpoints ${into(EndpointRow, row)}`);
   await putSecret(tx, secret);
@@ -177,22 +181,15 @@ async function forgetFailures(tx: Tx, id: string): Promise<void> {
 }
 
 /** agents.errors.endpoints_limit, agents.limits.run_admission_trigger_endpoint */
-async function requireCapacity(tx: Tx, account_id: string, endpointsMax: number): Promise<void> {
-  const found = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM webhook_endpoints WHERE account_id = ${account_id}`,
-  );
-  if (found!.count < endpointsMax) return;
+async function requireEndpoint(tx: Tx, account_id: string, endpointsMax: number): Promise<void> {
+  const rows = sql`FROM webhook_endpoints WHERE account_id = ${account_id}`;
   const message = `The account has ${endpointsMax} endpoints, and may have no more.`;
-  throw apiError("endpoints_limit", { message });
+  await requireCapacity(tx, rows, endpointsMax, "endpoints_limit", message);
 }
 
 /** Events of an account are kept pending only while it has an enabled endpoint. */
 async function updateListener(tx: Tx, account_id: string): Promise<void> {
-  const enabled = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM webhook_endpoints
-        WHERE account_id = ${account_id} AND status = 'enabled'`,
-  );
-  await setAccountListening(tx, account_id, enabled!.count > 0);
+  const enabled = sql`FROM webhook_endpoints
+      WHERE account_id = ${account_id} AND status = 'enabled'`;
+  await setAccountListening(tx, account_id, (await countRows(tx, enabled)) > 0);
 }

@@ -1,7 +1,15 @@
 // Connections in the database; their secrets lie beside them, sealed.
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../../crypto/store.ts";
-import { type Db, into, none, sql, store, type Tx } from "../../../database/index.ts";
+import {
+  type Db,
+  into,
+  none,
+  requireCapacity,
+  sql,
+  store,
+  type Tx,
+} from "../../../database/index.ts";
 import { type ApiError, apiError } from "../../../platform/errors.ts";
 import { ConnectionRow } from "./connection.ts";
 
@@ -13,7 +21,6 @@ const Hosts = Type.Object({
   allowed_hosts: Type.Array(Type.String()),
 });
 const Name = Type.Object({ name: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
 const Owner = Type.Object({ account_id: Type.String() });
 
 export const connectionStore = store(
@@ -157,13 +164,9 @@ async function findConnection(
 
 /** agents.errors.connection_limit_reached, agents.limits.run_admission_trigger_endpoint */
 async function requireRoom(tx: Tx, account_id: string, connections_max: number): Promise<void> {
-  const found = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM connections WHERE account_id = ${account_id}`,
-  );
-  if (found!.count < connections_max) return;
+  const rows = sql`FROM connections WHERE account_id = ${account_id}`;
   const message = `The account has ${connections_max} connections, and may have no more.`;
-  throw apiError("connection_limit_reached", { message });
+  await requireCapacity(tx, rows, connections_max, "connection_limit_reached", message);
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {

@@ -1,6 +1,14 @@
 // Tools that callers registered, in the database.
 import { Type } from "@sinclair/typebox";
-import { type Db, into, none, sql, store, type Tx } from "../../../database/index.ts";
+import {
+  type Db,
+  into,
+  none,
+  requireCapacity,
+  sql,
+  store,
+  type Tx,
+} from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { oneOf } from "../../../platform/schema.ts";
 import { measureWhole, storeDefinition } from "../../../storage/store.ts";
@@ -35,7 +43,6 @@ export interface ToolLimits {
 }
 
 const Name = Type.Object({ name: Type.String() });
-const Count = Type.Object({ count: Type.Integer() });
 const Head = Type.Object({ revision: Type.Integer(), status: Type.String() });
 
 const JOINED = sql`SELECT r.*, t.status,
@@ -178,25 +185,16 @@ async function setStatus(tx: Tx, account_id: string, name: string, status: strin
 
 /** agents.errors.tool_limit_reached, agents.limits.run_admission_trigger_endpoint */
 async function requireRoom(tx: Tx, account_id: string, tools_max: number): Promise<void> {
-  const found = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM tools
-        WHERE account_id = ${account_id} AND status = 'enabled'`,
-  );
-  if (found!.count < tools_max) return;
+  const rows = sql`FROM tools WHERE account_id = ${account_id} AND status = 'enabled'`;
   const message = `The account has ${tools_max} enabled tools, and may have no more: disable one.`;
-  throw apiError("tool_limit_reached", { message });
+  await requireCapacity(tx, rows, tools_max, "tool_limit_reached", message);
 }
 
 /** agents.errors.tool_limit_reached: of all names, whatever became of their tools. */
 async function requireNames(tx: Tx, account_id: string, names_max: number): Promise<void> {
-  const found = await tx.one(
-    Count,
-    sql`SELECT COUNT(*) AS count FROM tools WHERE account_id = ${account_id}`,
-  );
-  if (found!.count < names_max) return;
+  const rows = sql`FROM tools WHERE account_id = ${account_id}`;
   const message = `The account has used ${names_max} names of tools: enable one of them again.`;
-  throw apiError("tool_limit_reached", { message });
+  await requireCapacity(tx, rows, names_max, "tool_limit_reached", message);
 }
 
 /** agents.errors.tool_exists */
