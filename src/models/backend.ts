@@ -7,7 +7,6 @@ import type { Log } from "../platform/log.ts";
 import type { ModelSettings } from "../settings/index.ts";
 import type { ManagedServers } from "./autostart/managed-servers.ts";
 import { waitForStart } from "./autostart/wait-for-start.ts";
-import { rootOf } from "./providers/address.ts";
 import type {
   Complete,
   CompleteAttempt,
@@ -16,7 +15,7 @@ import type {
   OnChunk,
 } from "./providers/contract.ts";
 import { createOpenaiProvider } from "./providers/openai/provider.ts";
-import { writeHeaders } from "./providers/openai/request.ts";
+import { rootOf, writeHeaders } from "./providers/openai/request.ts";
 import { withoutReasoning } from "./providers/reasoning.ts";
 import { createStub } from "./providers/stub/provider.ts";
 import { createTokenCount } from "./providers/token-count.ts";

@@ -14,7 +14,7 @@ export interface ServerRequest {
   /** Whose question it is. */
   account: string;
   headers: Readonly<Record<string, string>>;
-  bytes_max: number;
+  bytesMax: number;
   /** For the whole reply. */
   timeout_ms: number;
   clock: Clock;

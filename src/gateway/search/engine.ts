@@ -103,7 +103,7 @@ function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptio
     const heard = await requestServer(egress.open(url, fixed), {
       account: ask.account,
       headers: kind.writeHeaders?.(ask) ?? {},
-      bytes_max: BYTES_MAX,
+      bytesMax: BYTES_MAX,
       timeout_ms,
       clock,
       signal,

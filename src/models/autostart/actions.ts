@@ -4,7 +4,7 @@ import { OWN_ACCOUNT, type TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { runCommand } from "../../platform/command.ts";
 import type { StartSettings } from "../../settings/index.ts";
-import { fetchText } from "../providers/fetch-text.ts";
+import { fetchText } from "../providers/body.ts";
 import { connectionError } from "../providers/openai/errors.ts";
 import type { StartPlan } from "./plan.ts";
 
@@ -60,7 +60,7 @@ function createRequest(action: string, egress: TrustedEgress): Act {
   });
   const body = method === "POST" ? "" : undefined;
   return async (signal) => {
-    const request = { body, account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal };
+    const request = { body, account: OWN_ACCOUNT, bytesMax: BYTES_MAX, signal };
     const reply = await fetchText(server, request);
     if (reply.status === null) {
       return reply.failure === "left" ? "no answer in time" : connectionError(reply.failure).reason;

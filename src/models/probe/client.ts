@@ -3,8 +3,7 @@
 
 import { OWN_ACCOUNT, type TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
-import { parseObject } from "../providers/body.ts";
-import { fetchText, type NoReply } from "../providers/fetch-text.ts";
+import { fetchText, type NoReply, parseObject } from "../providers/body.ts";
 import { writeHeaders } from "../providers/openai/request.ts";
 
 /** A server that is well answers its own routes at once. */
@@ -57,7 +56,7 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
     const limit = abortAfter(clock, body === undefined ? QUESTION_MS : CHAT_MS, total.signal);
     const server = egress.open(url, { headers, connect_timeout_ms: QUESTION_MS });
     const account = OWN_ACCOUNT;
-    const request = { body, account, bytes_max: REPLY_BYTES_MAX, signal: limit.signal };
+    const request = { body, account, bytesMax: REPLY_BYTES_MAX, signal: limit.signal };
     const reply = await fetchText(server, request);
     limit.cancel();
     const took_ms = Math.round(clock.monotonic() - began);

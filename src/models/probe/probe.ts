@@ -2,8 +2,8 @@
 
 import type { TrustedEgress } from "../../net/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { rootOf } from "../providers/address.ts";
 import type { ModelRequest } from "../providers/contract.ts";
+import { rootOf } from "../providers/openai/request.ts";
 import { createTokenCount } from "../providers/token-count.ts";
 import { type CapabilityResults, explain, testCapabilities } from "./capability-tests.ts";
 import { createProbeClient, isGood, type ProbeClient, type ProbeReply } from "./client.ts";

@@ -1,56 +1,52 @@
-// Reads the whole body of a model server's reply within a limit, and JSON objects.
+// Reads whole replies of model servers within a limit, and JSON objects.
 import { brotliDecompressSync, inflateSync, unzipSync } from "node:zlib";
-import type { ReplyHead } from "../../net/index.ts";
+import type { FetchFailure, ReplyHead, TrustedServer } from "../../net/index.ts";
 import type { Completion, UpstreamError } from "./contract.ts";
-import type { TimeoutReason } from "./timeouts.ts";
+import type { TimeoutReason } from "./openai/errors.ts";
 
-/** Reads the body of a reply, and settles what it comes to. */
+/** Reads the body of one reply. */
 export interface BodyReader {
   take(bytes: Buffer): void;
   end(): void;
-  /**
-   * It broke off by itself (`cut` is null) or is cut off; says what it comes to, and tells the ear
-   * nothing more.
-   */
-  breakOff(why: UpstreamError, cut: TimeoutReason | null): Completion;
+  /** The reply broke off by itself (`cut` is null) or was cut; returns its completion. */
+  breakOff(failure: UpstreamError, cut: TimeoutReason | null): Completion;
 }
 
-export interface TextReading {
-  bytes_max: number;
-  judge(text: string): void;
-  /** It is too large, and nothing more is read. */
+export interface TextReaderOptions {
+  bytesMax: number;
+  onText(text: string): void;
   onTooLarge(): void;
-  /** It is packed in a way that we do not know, or that is broken. */
+  /** The body is packed in an unknown or broken way. */
   onPacked(): void;
   breakOff: BodyReader["breakOff"];
 }
 
-export function createTextReader(head: ReplyHead, reading: TextReading): BodyReader {
-  const { bytes_max, judge, onTooLarge, onPacked, breakOff } = reading;
-  const pieces: Buffer[] = [];
+export function createTextReader(head: ReplyHead, options: TextReaderOptions): BodyReader {
+  const { bytesMax, onText, onTooLarge, onPacked, breakOff } = options;
+  const parts: Buffer[] = [];
   let length = 0;
-  if ((head.length ?? 0) > bytes_max) onTooLarge();
+  if ((head.length ?? 0) > bytesMax) onTooLarge();
   return {
     take(bytes) {
       length += bytes.length;
-      pieces.push(bytes);
-      if (length > bytes_max) onTooLarge();
+      parts.push(bytes);
+      if (length > bytesMax) onTooLarge();
     },
     end() {
-      const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
-      const plain = unpack(whole, head.header("content-encoding"), bytes_max);
+      const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts, length);
+      const plain = unpack(whole, head.header("content-encoding"), bytesMax);
       if (!plain) return onPacked();
       const text = plain.toString();
       // A byte-order mark is no part of the text.
-      judge(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+      onText(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
     },
     breakOff,
   };
 }
 
-/** We ask for plain replies; what stands in between may pack them all the same. */
-function unpack(bytes: Buffer, encoding: string | null, bytes_max: number): Buffer | null {
-  const limit = { maxOutputLength: bytes_max };
+/** Unpacks what a proxy packed, although we ask for plain replies. */
+function unpack(bytes: Buffer, encoding: string | null, bytesMax: number): Buffer | null {
+  const limit = { maxOutputLength: bytesMax };
   try {
     switch (encoding?.toLowerCase() ?? "identity") {
       case "":
@@ -71,7 +67,73 @@ function unpack(bytes: Buffer, encoding: string | null, bytes_max: number): Buff
   }
 }
 
-/** null: the text is no JSON object. */
+export interface TextReply {
+  status: number;
+  header(name: string): string | null;
+  /** The body; null when too large or packed in an unknown way. */
+  text: string | null;
+}
+
+export interface NoReply {
+  status: null;
+  /** `left`: the signal aborted before the reply was whole. */
+  failure: FetchFailure | "left";
+}
+
+export interface TextRequest {
+  /** Body of a POST; without it, a GET. */
+  body?: string;
+  /** Account of the request, or `OWN_ACCOUNT`. */
+  account: string;
+  headers?: Readonly<Record<string, string>>;
+  bytesMax: number;
+  signal: AbortSignal;
+}
+
+/** Fetches one whole reply. Failures are values, and only a bug rejects. */
+export function fetchText(
+  server: TrustedServer,
+  request: TextRequest,
+): Promise<TextReply | NoReply> {
+  const { body, account, headers = {}, bytesMax, signal } = request;
+  const { promise, resolve, reject } = Promise.withResolvers<TextReply | NoReply>();
+  let reader: BodyReader;
+  const listener = {
+    onHead(head: ReplyHead) {
+      const { status } = head;
+      const header = (name: string) => head.header(name);
+      const end = (text: string | null) => resolve({ status, header, text });
+      reader = createTextReader(head, {
+        bytesMax,
+        onText: end,
+        onTooLarge: () => end(null),
+        onPacked: () => end(null),
+        breakOff: (failure) => failure,
+      });
+    },
+    onBody: (bytes: Buffer) => reader.take(bytes),
+    onEnd: () => reader.end(),
+    onFailure: (failure: FetchFailure) => resolve({ status: null, failure }),
+    onBug: reject,
+  };
+  const leave = () => resolve({ status: null, failure: "left" });
+  if (signal.aborted) {
+    leave();
+    return promise;
+  }
+  const exchange =
+    body === undefined
+      ? server.get(headers, listener, account)
+      : server.post(body, headers, listener, account);
+  signal.addEventListener("abort", leave, { once: true });
+  return promise.finally(() => {
+    signal.removeEventListener("abort", leave);
+    // Also ends a reply that is too large.
+    exchange.cut();
+  });
+}
+
+/** Parses a JSON object; null for anything else. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);

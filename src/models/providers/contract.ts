@@ -1,4 +1,4 @@
-// What a model server is asked and how it answers: the one type of the chat pipeline.
+// Requests to model servers and their completions: the types of the chat pipeline.
 import type { ErrorCode } from "../../platform/errors.ts";
 import type { Trace } from "../../platform/trace.ts";
 
@@ -17,7 +17,7 @@ export interface ToolCall {
 
 export interface ModelMessage {
   role: Role;
-  /** null only on an assistant message that carries tool calls. */
+  /** Null only on an assistant message with tool calls. */
   content: string | ContentPart[] | null;
   tool_calls?: ToolCall[];
   tool_call_id?: string;
@@ -34,20 +34,20 @@ export type ToolChoice =
   | "required"
   | { type: "function"; function: { name: string } };
 
-/** What form the text of a reply must have; only models of the capability are asked for one. */
+/** Form that the text of a reply must have; only models with the capability get one. */
 export type ResponseFormat =
   | { type: "text" | "json_object" }
   | { type: "json_schema"; json_schema: { name: string; schema: object; strict?: boolean } };
 
-/** What one model server is asked: judged, normalised, nothing in it that should not be sent. */
+/** A validated and normalised request to one model server. */
 export interface ModelRequest {
   request_id: string;
-  /** Where the caller's own trace goes on; null: it sent none. */
+  /** The caller's trace, if it sent one. */
   trace: Trace | null;
-  /** The account, or the key of none, in whose turn a place is taken; it is not sent. */
+  /** Account, or key without one, in whose turn a slot is taken; not sent. */
   account: string;
   messages: ModelMessage[];
-  /** The effective output budget in tokens. */
+  /** Effective output budget in tokens. */
   max_tokens: number;
   tools: ModelTool[];
   tool_choice: ToolChoice | null;
@@ -58,29 +58,29 @@ export interface ModelRequest {
   seed: number | null;
   stop: string[];
   response_format: ResponseFormat | null;
-  /** true: the model is to reason first; what it reasons is told to nobody. */
+  /** The model reasons first; its reasoning reaches nobody. */
   reasoning: boolean;
-  /** true: pieces are wanted as they come; false: the whole reply at once is cheaper. */
+  /** Chunks are wanted as they come; a whole reply is cheaper. */
   stream: boolean;
 }
 
-/** One piece of an answer, in the order in which the model made it. */
+/** One part of the output, in the model's order. */
 export type Chunk =
   | { kind: "text"; text: string }
-  /** `id` and `name` stand in the first piece of a call only; `arguments` are joined by `index`. */
+  /** Only the first chunk of a call has `id` and `name`; `arguments` are joined by `index`. */
   | { kind: "call"; index: number; id?: string; name?: string; arguments: string };
 
-/** What a model thinks, where its server tells it apart; it reaches no caller. */
+/** Reasoning that a server sends apart; it reaches no caller. */
 export interface ReasoningChunk {
-  kind: "thought";
+  kind: "reasoning";
   text: string;
 }
 
-/** Hears pieces; a promise holds the upstream back. */
-export type OnChunk = (piece: Chunk) => void | Promise<void>;
+/** Receives chunks; a returned promise holds the server back. */
+export type OnChunk = (chunk: Chunk) => void | Promise<void>;
 
-/** Hears what a server says, thoughts included. */
-export type OnRawChunk = (piece: Chunk | ReasoningChunk) => void | Promise<void>;
+/** Receives chunks, reasoning included. */
+export type OnRawChunk = (chunk: Chunk | ReasoningChunk) => void | Promise<void>;
 
 export interface TokenUsage {
   prompt_tokens: number;
@@ -88,7 +88,7 @@ export interface TokenUsage {
   total_tokens: number;
 }
 
-/** The codes with which an upstream's failure can reach a caller. */
+/** Codes with which a model server's failure can reach a caller. */
 export type UpstreamCode = Extract<
   ErrorCode,
   | "context_length_exceeded"
@@ -103,74 +103,71 @@ export type UpstreamCode = Extract<
 export interface UpstreamError {
   ok: false;
   code: UpstreamCode;
-  /** True when another replica could do better: nothing about the request itself was wrong. */
+  /** Another replica could do better: the request itself is not at fault. */
   retryable: boolean;
-  /** What happened, for the operator's log: never the upstream's own words. */
+  /** Sentence for the operator's log, never in the server's own words. */
   reason: string;
   upstreamStatus?: number;
   /**
-   * Nothing of a reply came, not even its status: its server may be gone. `perhaps`: or it was
-   * still at a whole reply, which begins only when it is made.
+   * No status came, so the server may be gone. `perhaps`: it may also be making a whole reply,
+   * which begins when it is complete.
    */
   noResponse?: "surely" | "perhaps";
-  /** It said when it would take requests again: so long from then on. */
+  /** Time after which the server takes requests again. */
   retryAfterMs?: number;
-  /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
+  /** Counted tokens of the messages, with `context_length_exceeded`. */
   promptTokens?: number;
-  /** What had been made until then, always an estimate; left out: nothing had. */
+  /** Estimate of what had been made until the failure. */
   usage?: TokenUsage;
 }
 
 export interface CompletionOk {
   ok: true;
-  /** `stop`, `tool_calls`, or another reason of the upstream's that passes through. */
+  /** `stop`, `tool_calls`, or another reason of the server's. */
   finishReason: string;
   usage: TokenUsage;
-  /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
+  /** The server reported no usage, so nobody pays by `usage`. */
   usageEstimated?: true;
-  /**
-   * The part of the usage that servers told: what is paid by. Left out: all of it, or none where
-   * it is an estimate.
-   */
+  /** Part of an estimated usage that servers reported, which is paid by. */
   reportedUsage?: TokenUsage;
 }
 
-/** What a request to a server came to, whatever it was about. */
+/** Result of any request to a server. */
 export type UpstreamResult = { ok: true } | UpstreamError;
 
-/** How an answer came about; left out: nobody on its way has noted it. */
+/** How a completion came about, as far as known. */
 export interface CompletionStats {
-  /** How often a replica was asked for it, whichever; 0: none was. */
+  /** Requests sent to replicas. */
   attempts?: number;
-  /** How long it waited for a unit's start or for a place, in all. */
+  /** Total time of waiting for a server's start or a slot. */
   waitedMs?: number;
 }
 
-/** It is made for one answer alone: whoever hands it on may add to it. */
+/** Made for one request, so that whoever passes it on may add to it. */
 export type Completion = (CompletionOk | UpstreamError) & CompletionStats;
 
-/** Asks, tells the ear what comes, and ends; what fails outside is a value, never a throw. */
+/** Performs a request; failures outside are values, never thrown. */
 export type Complete = (
   request: ModelRequest,
   onChunk: OnChunk,
   signal: AbortSignal,
 ) => Promise<Completion>;
 
-/** One replica's answer; its first token is waited for as long as the request has time left. */
+/** Performs a request at one replica within the time left for its first token. */
 export type CompleteAttempt = (
   request: ModelRequest,
   onChunk: OnChunk,
   signal: AbortSignal,
-  first_token_ms?: number,
+  firstTokenMs?: number,
 ) => Promise<Completion>;
 
-/** An answer with the thoughts still in it. */
+/** Performs a request and passes reasoning on. */
 export type RawComplete = (
   request: ModelRequest,
   onChunk: OnRawChunk,
   signal: AbortSignal,
-  first_token_ms?: number,
+  firstTokenMs?: number,
 ) => Promise<Completion>;
 
-/** Exactly how many tokens the model would read, template and tools included; null: it cannot. */
+/** Counts exactly what the model would read, template and tools included; null if it cannot. */
 export type CountTokens = (request: ModelRequest, signal: AbortSignal) => Promise<number | null>;

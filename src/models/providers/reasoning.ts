@@ -1,153 +1,151 @@
-// Keeps what a model thinks out of what it says, be it told apart or in `<think>` blocks.
+// Keeps a model's reasoning out of its text, whether sent apart or in `<think>` blocks.
 import type { Chunk, CompleteAttempt, OnChunk, RawComplete, ReasoningChunk } from "./contract.ts";
 
 const OPEN = "<think>";
 const CLOSE = "</think>";
 
-/** How a model thinks aloud. */
 export interface ReasoningTags {
-  /** It is said to reason: then a closing tag alone ends a thought, too. */
+  /** The model reasons: a closing tag without an opening one ends its reasoning, too. */
   reasons: boolean;
-  /** Who opens the block: the reply, or the chat template in the prompt, if asked for or always. */
+  /** What opens the block: the reply, or the chat template if asked for reasoning or always. */
   thought_opens: "reply" | "asked" | "always";
 }
 
 /**
- * gateway.endpoints.chat_completions.reasoning: no reasoning text reaches the caller. It stands
- * around each attempt, so that thoughts alone do not keep another replica from taking over.
+ * gateway.endpoints.chat_completions.reasoning: no reasoning reaches the caller. Wraps each
+ * attempt, so that another replica may still take over after reasoning alone.
  */
 export function withoutReasoning(
-  answer: RawComplete,
+  complete: RawComplete,
   { reasons, thought_opens }: ReasoningTags,
 ): CompleteAttempt {
-  return async (ask, onChunk, signal, first_token_ms) => {
-    const isOpen = thought_opens === "always" || (thought_opens === "asked" && ask.reasoning);
-    const filter = new Filter(onChunk, reasons, isOpen);
-    const hear = (piece: Chunk | ReasoningChunk) => filter.hear(piece);
-    const ending = await answer(ask, hear, signal, first_token_ms);
-    if (ending.ok) await filter.end(ending.finishReason === "length");
-    return ending;
+  return async (request, onChunk, signal, firstTokenMs) => {
+    const isOpen = thought_opens === "always" || (thought_opens === "asked" && request.reasoning);
+    const filter = new ReasoningFilter(onChunk, reasons, isOpen);
+    const completion = await complete(request, (chunk) => filter.take(chunk), signal, firstTokenMs);
+    if (completion.ok) await filter.end(completion.finishReason === "length");
+    return completion;
   };
 }
 
-/** What comes now: words, thoughts, or what only the next closing tag, or none, will tell. */
-type Mode = "said" | "thought" | "unsure";
+/** Kind of the text that comes now; the next closing tag decides what `unsure` is. */
+type Mode = "text" | "reasoning" | "unsure";
 
-/** Stands in front of an ear, which hears what is said and nothing of what is thought. */
-class Filter {
-  readonly onChunk: OnChunk;
+class ReasoningFilter {
+  readonly #onChunk: OnChunk;
   readonly #reasons: boolean;
   #mode: Mode;
-  /** The thought has its tag, or a word. */
+  /** The reasoning has its tag, or a word. */
   #hasBegun = false;
-  /** A thought has spoken of the opening tag: its closing one may be of either. */
+  /** Reasoning has quoted the opening tag: its closing one may belong to either. */
   #isNested = false;
-  /** What came while it was unsure; it is said if nothing closes it. */
-  #kept = "";
-  /** The end of what came, where it may be the start of a tag. */
-  #held = "";
-  #hasHeard = false;
-  #hasSaid = false;
-  /** What stands between the thoughts and the first word belongs to neither. */
+  /** Text of the mode `unsure`; passed on if nothing closes it. */
+  #unsure = "";
+  /** End of the text so far, where it may be the start of a tag. */
+  #tagStart = "";
+  #hasText = false;
+  #hasSent = false;
+  /** Space between reasoning and the first word belongs to neither. */
   #needsTrim = false;
 
   constructor(onChunk: OnChunk, reasons: boolean, isOpen: boolean) {
-    this.onChunk = onChunk;
+    this.#onChunk = onChunk;
     this.#reasons = reasons;
-    this.#mode = isOpen ? "thought" : "said";
+    this.#mode = isOpen ? "reasoning" : "text";
   }
 
-  hear(piece: Chunk | ReasoningChunk): void | Promise<void> {
-    switch (piece.kind) {
+  take(chunk: Chunk | ReasoningChunk): void | Promise<void> {
+    switch (chunk.kind) {
       case "text": {
-        this.#hasHeard ||= piece.text.trim() !== "";
-        const isPlain = this.#mode === "said" && this.#held === "" && !piece.text.includes("<");
-        return this.#tell(isPlain ? piece.text : this.#sift(this.#held + piece.text));
+        const { text } = chunk;
+        this.#hasText ||= text.trim() !== "";
+        const isPlain = this.#mode === "text" && this.#tagStart === "" && !text.includes("<");
+        return this.#send(isPlain ? text : this.#filter(this.#tagStart + text));
       }
-      case "thought":
-        // A server that tells thoughts apart leaves none in the text, whatever opened them.
-        if (!this.#hasHeard) this.#mode = "said";
+      case "reasoning":
+        // A server that sends reasoning apart leaves none in the text.
+        if (!this.#hasText) this.#mode = "text";
         return;
       case "call":
-        // The start of a tag may go on behind it.
-        this.#hasSaid = true;
-        return this.onChunk(piece);
+        // Keeps `#tagStart`: a tag may go on behind the call.
+        this.#hasSent = true;
+        return this.#onChunk(chunk);
     }
   }
 
-  /** Tells what was held back; `isCut`: the answer has no end of its own. */
+  /** Sends what was held back; a completion that was cut (`isCut`) has no end of its own. */
   end(isCut: boolean): void | Promise<void> {
-    if (this.#mode === "thought" || (this.#mode === "unsure" && isCut)) return;
-    const text = this.#kept + this.#held;
-    this.#mode = "said";
-    return this.#tell(this.#sift(text) + (this.#mode === "said" ? this.#held : ""));
+    if (this.#mode === "reasoning" || (this.#mode === "unsure" && isCut)) return;
+    const text = this.#unsure + this.#tagStart;
+    this.#mode = "text";
+    return this.#send(this.#filter(text) + (this.#mode === "text" ? this.#tagStart : ""));
   }
 
-  #tell(text: string): void | Promise<void> {
-    const said = this.#needsTrim ? text.trimStart() : text;
-    if (said === "") return;
+  #send(text: string): void | Promise<void> {
+    const trimmed = this.#needsTrim ? text.trimStart() : text;
+    if (trimmed === "") return;
     this.#needsTrim = false;
-    this.#hasSaid = true;
-    return this.onChunk({ kind: "text", text: said });
+    this.#hasSent = true;
+    return this.#onChunk({ kind: "text", text: trimmed });
   }
 
-  /** What of a text is said. */
-  #sift(text: string): string {
-    let said = "";
-    // Found once for many others: to look for it behind each would cost the square of the length.
+  /** Returns the part of a text that is no reasoning. */
+  #filter(text: string): string {
+    let passed = "";
+    // Found once for many others: searching behind each would take quadratic time.
     const nextOpen = createSearch(text, OPEN);
     const nextClose = createSearch(text, CLOSE);
     for (let at = 0; ; ) {
       const open = nextOpen(at);
-      const close = this.#mode === "said" && !this.#reasons ? -1 : nextClose(at);
+      const close = this.#mode === "text" && !this.#reasons ? -1 : nextClose(at);
       if (open !== -1 && (close === -1 || open < close)) {
-        said += this.#open(text.slice(at, open), said === "");
+        passed += this.#open(text.slice(at, open), passed === "");
         at = open + OPEN.length;
       } else if (close !== -1) {
-        // Some templates open the block in the prompt: then everything before its end is thought.
-        if (this.#mode === "said") said = "";
+        // Some templates open the block in the prompt: everything before its end is reasoning.
+        if (this.#mode === "text") passed = "";
         at = close + CLOSE.length;
         this.#close();
-      } else return said + this.#rest(text.slice(at));
+      } else return passed + this.#takeRest(text.slice(at));
     }
   }
 
-  /** An opening tag with what stands before it; returns what of that is said. */
+  /** Takes an opening tag and returns the text before it that is no reasoning. */
   #open(before: string, isFirst: boolean): string {
     const mode = this.#mode;
     if (mode === "unsure") {
-      this.#kept += before + OPEN;
+      this.#unsure += before + OPEN;
       return "";
     }
-    // A thought that the prompt has opened may have its tag all the same.
+    // Reasoning that the prompt has opened may have its tag all the same.
     const hasBegun = this.#hasBegun || before.trim() !== "";
-    this.#isNested ||= mode === "thought" && hasBegun;
+    this.#isNested ||= mode === "reasoning" && hasBegun;
     this.#hasBegun = true;
-    this.#mode = "thought";
-    if (mode !== "said") return "";
-    return isFirst && !this.#hasSaid ? before.trimStart() : before;
+    this.#mode = "reasoning";
+    if (mode !== "text") return "";
+    return isFirst && !this.#hasSent ? before.trimStart() : before;
   }
 
   #close(): void {
-    this.#mode = this.#mode === "thought" && this.#isNested ? "unsure" : "said";
+    this.#mode = this.#mode === "reasoning" && this.#isNested ? "unsure" : "text";
     this.#isNested = false;
     this.#hasBegun = false;
-    this.#kept = "";
-    this.#needsTrim ||= !this.#hasSaid;
+    this.#unsure = "";
+    this.#needsTrim ||= !this.#hasSent;
   }
 
-  /** The end of a text without whole tags; returns what of it is said. */
-  #rest(text: string): string {
-    this.#held = findTagStart(text);
-    const whole = text.slice(0, text.length - this.#held.length);
-    if (this.#mode === "said") return whole;
-    if (this.#mode === "unsure") this.#kept += whole;
+  /** Takes a text without whole tags and returns what is no reasoning. */
+  #takeRest(text: string): string {
+    this.#tagStart = findTagStart(text);
+    const whole = text.slice(0, text.length - this.#tagStart.length);
+    if (this.#mode === "text") return whole;
+    if (this.#mode === "unsure") this.#unsure += whole;
     else this.#hasBegun ||= whole.trim() !== "";
     return "";
   }
 }
 
-/** Finds a tag from a place on, in places that only grow. */
+/** Searches a tag from positions that only grow. */
 function createSearch(text: string, tag: string): (at: number) => number {
   let found = -2;
   return (at) => {
@@ -156,7 +154,7 @@ function createSearch(text: string, tag: string): (at: number) => number {
   };
 }
 
-/** The longest end of a text with which a tag may begin. */
+/** Finds the longest end of a text that is the start of a tag. */
 function findTagStart(text: string): string {
   const start = text.lastIndexOf("<");
   const tail = start === -1 ? "" : text.slice(start);

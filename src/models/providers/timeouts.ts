@@ -1,75 +1,99 @@
-// Watches one upstream request: who leaves or keeps the others waiting too long ends it.
+// Ends requests to model servers: at time-outs, and when their callers leave.
 import type { Cancel, Clock } from "../../platform/clock.ts";
+import type { Completion, ModelRequest, UpstreamError } from "./contract.ts";
+import { type TimeoutReason, timeoutError } from "./openai/errors.ts";
 
-/**
- * `left`: the caller went away · `deaf`: the caller stopped reading · `late`: the answer did not
- * begin in time · `stalled`: it began, and then nothing came.
- */
-export type TimeoutReason = "left" | "deaf" | "late" | "stalled";
+/** Time limits of one request; calls `onCut` at most once. */
+export class RequestTimeouts {
+  readonly #clock: Clock;
+  readonly #caller: AbortSignal;
+  readonly #onCut: (reason: TimeoutReason) => void;
+  #hasBegun = false;
+  #isHeld = false;
+  #allowedMs: number;
+  #deadline: number;
+  #cancel: Cancel;
 
-export interface RequestTimeouts {
-  /** The answer has begun: from now on what comes next has `timeout_ms` to come. */
-  allow(timeout_ms: number): void;
-  /** An ear holds back: meanwhile it is the caller whose time runs, and who has `timeout_ms`. */
-  hold(timeout_ms: number): void;
-  /** The ear goes on, and the upstream's time runs again. */
-  release(): void;
-  /** Nobody is waited for any more. */
-  end(): void;
+  /** The first token has `timeoutMs` to come. */
+  constructor(
+    clock: Clock,
+    caller: AbortSignal,
+    timeoutMs: number,
+    onCut: (reason: TimeoutReason) => void,
+  ) {
+    this.#clock = clock;
+    this.#caller = caller;
+    this.#onCut = onCut;
+    this.#allowedMs = timeoutMs;
+    this.#deadline = clock.monotonic() + timeoutMs;
+    this.#cancel = this.#schedule();
+    caller.addEventListener("abort", this.#leave, { once: true });
+  }
+
+  /** The reply has begun: the next part of it has `timeoutMs` to come. */
+  allow(timeoutMs: number): void {
+    this.#hasBegun = true;
+    this.#allowedMs = timeoutMs;
+    this.#setDeadline(timeoutMs);
+  }
+
+  /** The caller holds the reply back, and has `timeoutMs` to go on. */
+  hold(timeoutMs: number): void {
+    this.#isHeld = true;
+    this.#setDeadline(timeoutMs);
+  }
+
+  /** The caller goes on, and the server's time runs again. */
+  release(): void {
+    this.#isHeld = false;
+    this.#setDeadline(this.#allowedMs);
+  }
+
+  end(): void {
+    this.#cancel();
+    this.#caller.removeEventListener("abort", this.#leave);
+  }
+
+  readonly #leave = () => this.#cut("left");
+
+  #cut(reason: TimeoutReason): void {
+    this.end();
+    this.#onCut(reason);
+  }
+
+  /** One timer that checks again costs less than one for each of a stream's thousand chunks. */
+  #schedule(): Cancel {
+    const pauseMs = Math.max(1, this.#deadline - this.#clock.monotonic());
+    return this.#clock.after(pauseMs, () => {
+      if (this.#clock.monotonic() < this.#deadline) this.#cancel = this.#schedule();
+      else this.#cut(this.#isHeld ? "deaf" : this.#hasBegun ? "stalled" : "late");
+    });
+  }
+
+  #setDeadline(timeoutMs: number): void {
+    const next = this.#clock.monotonic() + timeoutMs;
+    const isSooner = next < this.#deadline;
+    this.#deadline = next;
+    if (!isSooner) return;
+    this.#cancel();
+    this.#cancel = this.#schedule();
+  }
 }
 
-/** Starts to watch; the answer has `timeout_ms` to begin. `onCut` is called once, or never. */
-export function createRequestTimeouts(
-  clock: Clock,
-  caller: AbortSignal,
-  timeout_ms: number,
-  onCut: (cut: TimeoutReason) => void,
-): RequestTimeouts {
-  let hasBegun = false;
-  let isHeld = false;
-  let allowed_ms = timeout_ms;
-  let deadline = clock.monotonic() + timeout_ms;
-
-  const end = () => {
-    cancel();
-    caller.removeEventListener("abort", leave);
-  };
-  const cutOff = (why: TimeoutReason) => {
-    end();
-    onCut(why);
-  };
-  const leave = () => cutOff("left");
-  // One timer that looks again, rather than a new one for each of a stream's thousand pieces.
-  const look = (): Cancel =>
-    clock.after(Math.max(1, deadline - clock.monotonic()), () => {
-      if (clock.monotonic() < deadline) cancel = look();
-      else cutOff(isHeld ? "deaf" : hasBegun ? "stalled" : "late");
-    });
-  let cancel = look();
-  caller.addEventListener("abort", leave, { once: true });
-
-  const setDeadline = (next_ms: number) => {
-    const next = clock.monotonic() + next_ms;
-    const isSooner = next < deadline;
-    deadline = next;
-    if (!isSooner) return;
-    cancel();
-    cancel = look();
-  };
-  return {
-    allow(next_ms) {
-      hasBegun = true;
-      allowed_ms = next_ms;
-      setDeadline(next_ms);
-    },
-    hold(held_ms) {
-      isHeld = true;
-      setDeadline(held_ms);
-    },
-    release() {
-      isHeld = false;
-      setDeadline(allowed_ms);
-    },
-    end,
+/** Ends a completion at once when its caller leaves, even while `onChunk` holds it back. */
+export function abortOnDisconnect<E>(
+  complete: (request: ModelRequest, onChunk: E, signal: AbortSignal) => Promise<Completion>,
+  explain: () => UpstreamError = () => timeoutError("left"),
+): typeof complete {
+  return async (request, onChunk, signal) => {
+    if (signal.aborted) return explain();
+    const left = Promise.withResolvers<Completion>();
+    const leave = () => left.resolve(explain());
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      return await Promise.race([left.promise, complete(request, onChunk, signal)]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
   };
 }

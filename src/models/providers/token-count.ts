@@ -3,11 +3,9 @@
 import type { TrustedEgress, TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { writeJson } from "../../platform/json.ts";
-import { rootOf } from "./address.ts";
-import { parseObject } from "./body.ts";
+import { fetchText, parseObject } from "./body.ts";
 import type { CountTokens, ModelRequest } from "./contract.ts";
-import { fetchText } from "./fetch-text.ts";
-import { type RequestForm, writeHeaders, writeRequest } from "./openai/request.ts";
+import { type RequestForm, rootOf, writeHeaders, writeRequest } from "./openai/request.ts";
 
 export interface TokenCountOptions extends RequestForm {
   /** Each up to and with `/v1`. */
@@ -143,7 +141,7 @@ async function postJson(
   signal: AbortSignal,
 ): Promise<Reply> {
   const headers = { "x-request-id": request_id };
-  const request = { body, account, headers, bytes_max: REPLY_BYTES_MAX, signal };
+  const request = { body, account, headers, bytesMax: REPLY_BYTES_MAX, signal };
   const reply = await fetchText(server, request);
   if (reply.status === null) throw new Error(reply.failure);
   const { status, text } = reply;

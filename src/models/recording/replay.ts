@@ -1,7 +1,6 @@
 // Plays what was recorded in place of the servers of models, none of which is asked.
 import { type Clock, nextTurn, wait } from "../../platform/clock.ts";
 import type { OpenBackend } from "../backend.ts";
-import { abortOnDisconnect } from "../providers/abort.ts";
 import type {
   Complete,
   Completion,
@@ -10,6 +9,7 @@ import type {
   UpstreamError,
 } from "../providers/contract.ts";
 import { timeoutError } from "../providers/openai/errors.ts";
+import { abortOnDisconnect } from "../providers/timeouts.ts";
 import { hashRequest, type RecordedReply, readCompletion } from "./format.ts";
 
 export interface ReplayedReply extends Pick<RecordedReply, "told" | "ended_ms"> {

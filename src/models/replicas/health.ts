@@ -3,7 +3,7 @@
 import { OWN_ACCOUNT, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
 import type { ModelSettings } from "../../settings/index.ts";
-import { fetchText } from "../providers/fetch-text.ts";
+import { fetchText } from "../providers/body.ts";
 
 /** So long a look may take. */
 const TIMEOUT_MS = 5_000;
@@ -144,7 +144,7 @@ export function nameHealth({ health }: { health: string }): string {
 /** Asks a server how it is; one without such a route says so, and is alive. */
 export function createHealthCheck(server: TrustedServer): CheckHealth {
   return async (signal) => {
-    const reply = await fetchText(server, { account: OWN_ACCOUNT, bytes_max: BYTES_MAX, signal });
+    const reply = await fetchText(server, { account: OWN_ACCOUNT, bytesMax: BYTES_MAX, signal });
     if (reply.status !== null) return reply.status < 500 ? "alive" : "unwell";
     return reply.failure === "refused" ? "refused" : "silent";
   };

@@ -141,7 +141,7 @@ describe("where the chat template opens the thought", () => {
   });
 
   test("a server that tells thoughts apart is heard at once", async () => {
-    const thought: ReasoningChunk = { kind: "thought", text: "secret" };
+    const thought: ReasoningChunk = { kind: "reasoning", text: "secret" };
     expect(joinText(await hear(["\n", thought, "answer"], always))).toBe("answer");
   });
 });

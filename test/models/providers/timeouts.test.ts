@@ -1,16 +1,14 @@
 // Who is waited for, how long, and who is told to have been too slow.
 import { expect, test } from "bun:test";
-import {
-  createRequestTimeouts,
-  type TimeoutReason,
-} from "../../../src/models/providers/timeouts.ts";
+import type { TimeoutReason } from "../../../src/models/providers/openai/errors.ts";
+import { RequestTimeouts } from "../../../src/models/providers/timeouts.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 function start(firstMs = 100) {
   const clock = createManualClock();
   const caller = new AbortController();
   const cuts: TimeoutReason[] = [];
-  const watch = createRequestTimeouts(clock, caller.signal, firstMs, (cut) => cuts.push(cut));
+  const watch = new RequestTimeouts(clock, caller.signal, firstMs, (cut) => cuts.push(cut));
   return { clock, caller, watch, cuts };
 }
 

@@ -64,7 +64,7 @@ export function createReplicaClients(
     const say = (path: string, body?: string) => {
       const timeout_ms = Math.max(0, until - clock.monotonic());
       const { account } = ask;
-      const request = { body, account, headers: own, bytes_max: REPLY_BYTES_MAX };
+      const request = { body, account, headers: own, bytesMax: REPLY_BYTES_MAX };
       return requestServer(open(path), { ...request, timeout_ms, clock, signal });
     };
     return {

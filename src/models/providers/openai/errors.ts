@@ -1,9 +1,14 @@
-// What an upstream's failure means to the caller; its own words are read, never passed on.
+// Classifies failures of model servers; their own words are read, never passed on.
 import type { FetchFailure } from "../../../net/index.ts";
 import type { UpstreamCode, UpstreamError } from "../contract.ts";
-import type { TimeoutReason } from "../timeouts.ts";
 
-/** The words with which vLLM, SGLang, llama.cpp, TGI and others refuse a prompt for its length. */
+/**
+ * `left`: the caller went away · `deaf`: the caller stopped reading · `late`: the reply did not
+ * begin in time · `stalled`: it began, and then nothing came.
+ */
+export type TimeoutReason = "left" | "deaf" | "late" | "stalled";
+
+/** Words of vLLM, SGLang, llama.cpp, TGI and others for a prompt that is too long. */
 const TOO_LONG = new RegExp(
   [
     "context length",
@@ -18,47 +23,46 @@ const TOO_LONG = new RegExp(
   ].join("|"),
   "i",
 );
-/** The words with which SGLang, Ollama and others say that they have enough to do. */
+/** Words of SGLang, Ollama and others for overload. */
 const TOO_BUSY = /queue is full|pending requests|overloaded/i;
 
-/** Judges an error by its status and words; null: inside a stream it may tell no status. */
+/** Classifies an error by its status and words; errors inside a stream may have no status. */
 export function classifyError(status: number | null, text: string): UpstreamError {
-  const upstream_status = status ?? undefined;
-  // TGI tells a crash of its own as 424.
+  const upstreamStatus = status ?? undefined;
+  // TGI reports its own crashes as 424.
   const isRequestRefused = status !== null && status >= 400 && status < 500 && status !== 424;
   if ((isRequestRefused || status === null) && TOO_LONG.test(text)) {
-    const why = "the request is too long for it";
-    return fail("context_length_exceeded", false, why, upstream_status);
+    const reason = "the request is too long for it";
+    return fail("context_length_exceeded", false, reason, upstreamStatus);
   }
   // gateway.errors.upstream_rate_limited
   if (status === 429 || ((status === 503 || status === null) && TOO_BUSY.test(text))) {
-    return fail("upstream_rate_limited", true, "it is overloaded", upstream_status);
+    return fail("upstream_rate_limited", true, "it is overloaded", upstreamStatus);
   }
   if (status === 401 || status === 403 || status === 404) {
     // gateway.errors.model_unavailable: the settings name a wrong key, address or model.
-    const why =
+    const reason =
       status === 404
         ? "it does not know the model, or the path: see whether its address needs /v1"
         : "it refuses our key, or the model with it";
-    return fail("model_unavailable", true, why, upstream_status);
+    return fail("model_unavailable", true, reason, upstreamStatus);
   }
   if (status === 504 || status === 408) {
-    return fail("upstream_timeout", true, "it timed out", upstream_status);
+    return fail("upstream_timeout", true, "it timed out", upstreamStatus);
   }
-  const why = status === null ? "it sent an error" : `it answered with status ${status}`;
-  return fail("upstream_error", !isRequestRefused, why, upstream_status);
+  const reason = status === null ? "it sent an error" : `it answered with status ${status}`;
+  return fail("upstream_error", !isRequestRefused, reason, upstreamStatus);
 }
 
-/** Says why we gave a request up. */
-export function timeoutError(cut: TimeoutReason): UpstreamError {
-  switch (cut) {
+/** Describes why we gave a request up. */
+export function timeoutError(reason: TimeoutReason): UpstreamError {
+  switch (reason) {
     case "left":
       return fail("client_closed_request", false, "the caller left");
     case "deaf":
       return fail("client_closed_request", false, "the caller stopped reading");
     case "late":
-      // gateway.errors.upstream_timeout
-      // Not elsewhere: the caller's time is used up.
+      // gateway.errors.upstream_timeout: not retryable, since the caller's time is used up.
       return fail("upstream_timeout", false, "no answer in time");
     case "stalled":
       // gateway.errors.upstream_error: a stalled stream is a failure, not a time-out.
@@ -66,7 +70,7 @@ export function timeoutError(cut: TimeoutReason): UpstreamError {
   }
 }
 
-/** Says why a request or its reply broke off by itself. */
+/** Describes why a request or its reply broke off by itself. */
 export function connectionError(failure: FetchFailure): UpstreamError {
   switch (failure) {
     case "refused":
@@ -84,16 +88,16 @@ export function connectionError(failure: FetchFailure): UpstreamError {
   }
 }
 
-/** gateway.errors.upstream_error: it answered, but not in the form that it should. */
-export function invalidReplyError(why: string): UpstreamError {
-  return fail("upstream_error", true, why);
+/** gateway.errors.upstream_error: the reply has a wrong form. */
+export function invalidReplyError(reason: string): UpstreamError {
+  return fail("upstream_error", true, reason);
 }
 
 function fail(
   code: UpstreamCode,
-  elsewhere: boolean,
-  why: string,
-  upstream_status?: number,
+  retryable: boolean,
+  reason: string,
+  upstreamStatus?: number,
 ): UpstreamError {
-  return { ok: false, code, retryable: elsewhere, reason: why, upstreamStatus: upstream_status };
+  return { ok: false, code, retryable, reason, upstreamStatus };
 }

@@ -1,22 +1,29 @@
-// A server that speaks chat completions: one request to one replica, with its time limits.
-
+// A model server that speaks chat completions: one request to one replica within its time limits.
 import {
   type Exchange,
+  type FetchFailure,
   type ReplyHead,
   type ReplyListener,
   readRetryAfter,
   type TrustedEgress,
+  type TrustedServer,
 } from "../../../net/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { guardCallback } from "../../../platform/error-boundary.ts";
 import type { Ids } from "../../../platform/ids.ts";
 import { type BodyReader, createTextReader } from "../body.ts";
-import type { Completion, ModelRequest, RawComplete } from "../contract.ts";
-import { createRequestTimeouts, type TimeoutReason } from "../timeouts.ts";
-import { classifyError, connectionError, invalidReplyError, timeoutError } from "./errors.ts";
+import type { Completion, ModelRequest, OnRawChunk, RawComplete } from "../contract.ts";
+import { RequestTimeouts } from "../timeouts.ts";
+import {
+  classifyError,
+  connectionError,
+  invalidReplyError,
+  type TimeoutReason,
+  timeoutError,
+} from "./errors.ts";
 import { REPLY_BYTES_MAX, readReply } from "./reply.ts";
 import { type RequestForm, writeHeaders, writeRequest, writeRequestHeaders } from "./request.ts";
-import { createStreamReader, type StreamReading } from "./stream.ts";
+import { StreamReader } from "./stream.ts";
 
 export interface OpenaiProviderOptions extends RequestForm {
   /** Up to and with `/v1`. */
@@ -31,105 +38,147 @@ export interface OpenaiProviderOptions extends RequestForm {
   ids: Ids;
 }
 
-/** An error's body beyond this is not read: it is some page of a proxy in between. */
+/** Maximum size of an error's body; larger ones are pages of some proxy. */
 const ERROR_BYTES_MAX = 65_536;
-/** Its status says most: nobody waits long for the words. */
+/** Time for an error's body, since its status says most. */
 const ERROR_BODY_MS = 2_000;
 
-/** One replica. Of the caller's own headers only its id and its trace go with the request. */
+/** Opens one replica. Of the caller's headers it gets the request's id and trace only. */
 export function createOpenaiProvider(options: OpenaiProviderOptions): RawComplete {
-  const { clock, ids, connect_timeout_ms, stall_timeout_ms } = options;
   const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
-  const server = options.egress.open(url, {
-    headers: writeHeaders(options),
-    connect_timeout_ms,
-  });
-
-  return (request, onChunk, signal, first_token_ms = options.first_token_timeout_ms) => {
+  const { connect_timeout_ms } = options;
+  const server = options.egress.open(url, { headers: writeHeaders(options), connect_timeout_ms });
+  return (request, onChunk, signal, firstTokenMs = options.first_token_timeout_ms) => {
     if (signal.aborted) return Promise.resolve(timeoutError("left"));
-    const { promise, resolve, reject } = Promise.withResolvers<Completion>();
-    let reader: BodyReader | null = null;
-    let exchange: Exchange | null = null;
-    const leave = () => {
-      watch.end();
-      exchange?.cut();
-    };
-    const settle = (ending: Completion | Promise<Completion>) => {
-      leave();
-      resolve(ending);
-    };
-    const fail = (bug: unknown) => {
-      leave();
-      reject(bug);
-    };
-    const cutOff = (cut: TimeoutReason) => {
-      const why = timeoutError(cut);
-      if (reader) return settle(reader.breakOff(why, cut));
-      if (cut === "late") why.noResponse = request.stream ? "surely" : "perhaps";
-      settle(why);
-    };
-    const watch = createRequestTimeouts(clock, signal, first_token_ms, guardCallback(fail, cutOff));
-    const listener: ReplyListener = {
-      onHead(head) {
-        const around = { request, onChunk, ids, watch, stall_timeout_ms, exchange: exchange! };
-        reader = chooseReader(head, { ...around, settle, finish: resolve, fail }, clock);
-      },
-      onBody: (bytes) => reader!.take(bytes),
-      onEnd: () => reader!.end(),
-      onFailure(failure) {
-        const why = connectionError(failure);
-        settle(reader ? reader.breakOff(why, null) : { ...why, noResponse: "surely" });
-      },
-      onBug: fail,
-    };
-    guardCallback(fail, () => {
-      const body = writeRequest(request, options);
-      exchange = server.post(body, writeRequestHeaders(request), listener, request.account);
-    })();
-    return promise;
+    return new ProviderExchange(options, request, onChunk, signal, firstTokenMs).run(server);
   };
 }
 
-function chooseReader(head: ReplyHead, reading: StreamReading, clock: Clock): BodyReader {
-  if (head.status < 200 || head.status > 299) return createErrorReader(head, reading, clock);
-  if (isStream(reading.request, head)) return createStreamReader(head, reading);
-  const { watch, settle } = reading;
-  return createTextReader(head, {
-    bytes_max: REPLY_BYTES_MAX,
-    judge(text) {
-      // Nobody is waited for any more: the reply is here.
-      watch.end();
-      settle(readReply(text, reading));
-    },
-    onTooLarge: () => settle(invalidReplyError("its reply is larger than 16 MB")),
-    onPacked: () => settle(invalidReplyError("its reply cannot be unpacked")),
-    breakOff: (why) => why,
-  });
-}
+/** One request and its reply. */
+class ProviderExchange implements ReplyListener {
+  readonly #options: OpenaiProviderOptions;
+  readonly #request: ModelRequest;
+  readonly #onChunk: OnRawChunk;
+  readonly #completion = Promise.withResolvers<Completion>();
+  readonly #timeouts: RequestTimeouts;
+  #exchange: Exchange | null = null;
+  #reader: BodyReader | null = null;
 
-/** A reply that is no success; its body may say more than its status. */
-function createErrorReader(
-  head: ReplyHead,
-  { settle, watch }: StreamReading,
-  clock: Clock,
-): BodyReader {
-  watch.allow(ERROR_BODY_MS);
-  const judge = (text: string) => {
-    const failure = classifyError(head.status, text);
-    // A caller is not told, for another replica may take it at once; a run waits so long.
-    const mayTell = head.status === 429 || head.status === 503;
-    const wait_ms = mayTell ? readRetryAfter(head.header("retry-after") ?? null, clock) : null;
-    if (wait_ms !== null) failure.retryAfterMs = wait_ms;
-    return failure;
+  constructor(
+    options: OpenaiProviderOptions,
+    request: ModelRequest,
+    onChunk: OnRawChunk,
+    signal: AbortSignal,
+    firstTokenMs: number,
+  ) {
+    this.#options = options;
+    this.#request = request;
+    this.#onChunk = onChunk;
+    const onCut = guardCallback(this.onBug, (cut: TimeoutReason) => this.#cutOff(cut));
+    this.#timeouts = new RequestTimeouts(options.clock, signal, firstTokenMs, onCut);
+  }
+
+  run(server: TrustedServer): Promise<Completion> {
+    const request = this.#request;
+    try {
+      const body = writeRequest(request, this.#options);
+      this.#exchange = server.post(body, writeRequestHeaders(request), this, request.account);
+    } catch (bug) {
+      this.onBug(bug);
+    }
+    return this.#completion.promise;
+  }
+
+  onHead(head: ReplyHead): void {
+    this.#reader = this.#openReader(head);
+  }
+
+  onBody(bytes: Buffer): void {
+    this.#reader!.take(bytes);
+  }
+
+  onEnd(): void {
+    this.#reader!.end();
+  }
+
+  onFailure(failure: FetchFailure): void {
+    const error = connectionError(failure);
+    const reader = this.#reader;
+    this.#settle(reader ? reader.breakOff(error, null) : { ...error, noResponse: "surely" });
+  }
+
+  readonly onBug = (bug: unknown) => {
+    this.#leave();
+    this.#completion.reject(bug);
   };
-  return createTextReader(head, {
-    bytes_max: ERROR_BYTES_MAX,
-    judge: (text) => settle(judge(text)),
-    onTooLarge: () => settle(judge("")),
-    onPacked: () => settle(judge("")),
-    // Half an error's body, or one that never comes, says as much as none: the status stands.
-    breakOff: (why, cut) => (cut === "left" ? why : judge("")),
-  });
+
+  #openReader(head: ReplyHead): BodyReader {
+    if (head.status < 200 || head.status > 299) return this.#openErrorReader(head);
+    const { ids, stall_timeout_ms } = this.#options;
+    const context = {
+      request: this.#request,
+      onChunk: this.#onChunk,
+      ids,
+      timeouts: this.#timeouts,
+      stall_timeout_ms,
+      exchange: this.#exchange!,
+      settle: (completion: Completion | Promise<Completion>) => this.#settle(completion),
+      finish: this.#completion.resolve,
+      fail: this.onBug,
+    };
+    if (isStream(this.#request, head)) return new StreamReader(head, context);
+    return createTextReader(head, {
+      bytesMax: REPLY_BYTES_MAX,
+      onText: (text) => {
+        // The reply is here, and only `onChunk` is waited for.
+        this.#timeouts.end();
+        this.#settle(readReply(text, context));
+      },
+      onTooLarge: () => this.#settle(invalidReplyError("its reply is larger than 16 MB")),
+      onPacked: () => this.#settle(invalidReplyError("its reply cannot be unpacked")),
+      breakOff: (failure) => failure,
+    });
+  }
+
+  /** The body of an error may say more than its status. */
+  #openErrorReader(head: ReplyHead): BodyReader {
+    this.#timeouts.allow(ERROR_BODY_MS);
+    const classify = (text: string) => {
+      const failure = classifyError(head.status, text);
+      // Runs wait that long; a caller is not told, for another replica may serve it at once.
+      const mayWait = head.status === 429 || head.status === 503;
+      const retryAfter = mayWait ? (head.header("retry-after") ?? null) : null;
+      const retryAfterMs = readRetryAfter(retryAfter, this.#options.clock);
+      if (retryAfterMs !== null) failure.retryAfterMs = retryAfterMs;
+      return failure;
+    };
+    return createTextReader(head, {
+      bytesMax: ERROR_BYTES_MAX,
+      onText: (text) => this.#settle(classify(text)),
+      onTooLarge: () => this.#settle(classify("")),
+      onPacked: () => this.#settle(classify("")),
+      // The status stands without its body.
+      breakOff: (failure, cut) => (cut === "left" ? failure : classify("")),
+    });
+  }
+
+  #cutOff(cut: TimeoutReason): void {
+    const error = timeoutError(cut);
+    if (!this.#reader && cut === "late") {
+      error.noResponse = this.#request.stream ? "surely" : "perhaps";
+    }
+    this.#settle(this.#reader ? this.#reader.breakOff(error, cut) : error);
+  }
+
+  #settle(completion: Completion | Promise<Completion>): void {
+    this.#leave();
+    this.#completion.resolve(completion);
+  }
+
+  #leave(): void {
+    this.#timeouts.end();
+    this.#exchange?.cut();
+  }
 }
 
 /** A server that cannot stream answers whole, whatever it was asked. */

@@ -1,18 +1,14 @@
-// Reads a chat-completions server's reply, whole or streamed, into pieces and an ending.
+// Reads chat-completions replies and stream events.
 import type { Ids } from "../../../platform/ids.ts";
 import { parseObject } from "../body.ts";
 import type { Completion, ModelRequest, OnRawChunk, UpstreamError } from "../contract.ts";
-import {
-  createStreamAssembler,
-  type RawMessage,
-  type StreamAssembler,
-} from "../stream-assembler.ts";
 import type { RequestTimeouts } from "../timeouts.ts";
+import { type RawMessage, StreamAssembler } from "./assembler.ts";
 import { classifyError, invalidReplyError } from "./errors.ts";
 
-/** Beyond it, it is no model's: 8,192 tokens of text are some 40 KB, as chunks some 3 MB. */
+/** Maximum size of a reply: 8,192 tokens are some 40 KB of text, and some 3 MB as a stream. */
 export const REPLY_BYTES_MAX = 16 * 1024 * 1024;
-/** Behind the end only usage, [DONE] and the close are to come; nobody waits long for them. */
+/** Time for usage, [DONE] and the close behind the end. */
 const LINGER_MS = 2_000;
 
 interface RawChoice {
@@ -29,19 +25,19 @@ interface RawReply {
   code?: unknown;
 }
 
-/** What a reply is read with. */
-export interface ReplyAssembly {
+/** What reading a reply needs. */
+export interface ReplyContext {
   request: ModelRequest;
   onChunk: OnRawChunk;
   ids: Ids;
-  watch: RequestTimeouts;
+  timeouts: RequestTimeouts;
   stall_timeout_ms: number;
 }
 
-/** Reads a whole reply: one text piece and whole calls. */
+/** Reads a whole reply: one chunk of text and whole calls. */
 export function readReply(
   text: string,
-  { request: ask, onChunk, ids }: ReplyAssembly,
+  { request, onChunk, ids }: ReplyContext,
 ): Completion | Promise<Completion> {
   const raw: RawReply | null = parseObject(text);
   if (!raw) return invalidReplyError("its reply is no JSON object");
@@ -50,55 +46,54 @@ export function readReply(
   const choice = firstChoice(raw);
   if (!choice?.message || typeof choice.message !== "object")
     return invalidReplyError("its reply has no message");
-  const collector = createStreamAssembler(ask, onChunk, ids);
-  collector.count(raw.usage);
-  const held = collector.take(partCalls(choice.message));
-  collector.finish(choice.finish_reason);
-  return held ? held.then(() => collector.end()) : collector.end();
+  const assembler = new StreamAssembler(request, onChunk, ids);
+  assembler.count(raw.usage);
+  const held = assembler.take(numberCalls(choice.message));
+  assembler.finish(choice.finish_reason);
+  return held ? held.then(() => assembler.end()) : assembler.end();
 }
 
-/** Each call of a whole reply stands for itself: servers number them all 0, or give all one id. */
-function partCalls(message: RawMessage): RawMessage {
+/** Servers number all calls of a whole reply 0, or give them one id. */
+function numberCalls(message: RawMessage): RawMessage {
   const { tool_calls } = message;
   if (!Array.isArray(tool_calls)) return message;
-  const parted = tool_calls.map((call: unknown, index) =>
+  const numbered = tool_calls.map((call: unknown, index) =>
     typeof call === "object" && call !== null ? { ...call, index } : call,
   );
-  return { ...message, tool_calls: parted };
+  return { ...message, tool_calls: numbered };
 }
 
-/** Reads one event; a promise: the ear holds back · a failure: nothing more is to be read. */
+/** Takes one event; a promise holds the stream back, and a failure ends it. */
 export function takeEvent(
   event: string,
-  collector: StreamAssembler,
-  { watch, stall_timeout_ms }: ReplyAssembly,
+  assembler: StreamAssembler,
+  { timeouts, stall_timeout_ms }: ReplyContext,
 ): UpstreamError | void | Promise<void> {
-  if (collector.isDone) return;
-  const wasOver = collector.isOver;
+  if (assembler.isDone) return;
+  const wasOver = assembler.isOver;
   if (event.startsWith("[DONE]")) {
-    collector.done();
-    if (!wasOver) watch.allow(LINGER_MS);
+    assembler.done();
+    if (!wasOver) timeouts.allow(LINGER_MS);
     return;
   }
   const raw: RawReply | null = parseObject(event);
   if (!raw) return invalidReplyError("a chunk is no JSON object");
   const error = findError(raw, event);
   if (error) return error;
-  collector.count(raw.usage);
+  assembler.count(raw.usage);
   const choice = firstChoice(raw);
-  if (choice && !collector.follows(choice.index)) return;
-  const held = choice?.delta ? collector.take(choice.delta) : undefined;
-  // Text may stand beside the reason: the text was told first.
-  if (choice?.finish_reason) collector.finish(choice.finish_reason);
-  // Comments and empty deltas prove life only: they are no first token.
-  if (collector.isOver) {
-    // Once: whoever goes on talking behind the end would be waited for without one.
-    if (!wasOver) watch.allow(LINGER_MS);
-  } else if (collector.hasBegun) watch.allow(stall_timeout_ms);
+  if (choice && !assembler.follows(choice.index)) return;
+  const held = choice?.delta ? assembler.take(choice.delta) : undefined;
+  if (choice?.finish_reason) assembler.finish(choice.finish_reason);
+  if (assembler.isOver) {
+    // Set once, so that a server cannot go on behind the end.
+    if (!wasOver) timeouts.allow(LINGER_MS);
+    // Comments and empty deltas are no first token.
+  } else if (assembler.hasBegun) timeouts.allow(stall_timeout_ms);
   return held;
 }
 
-/** An error under status 200: nested, or flat as older vLLM and SGLang send it. */
+/** Finds an error under status 200: nested, or flat as in older vLLM and SGLang. */
 function findError(raw: RawReply, text: string): UpstreamError | null {
   if (!raw.error && raw.object !== "error") return null;
   const inner = typeof raw.error === "object" && raw.error !== null ? (raw.error as RawReply) : raw;

@@ -1,8 +1,13 @@
-// Writes the headers and the body that a chat-completions server is asked with.
+// Writes requests to a chat-completions server: address, headers and body.
 import { repairJson, writeJson } from "../../../platform/json.ts";
 import type { ModelMessage, ModelRequest, ToolCall } from "../contract.ts";
 
-/** What every request to a server carries, `kind` of its kind; nothing of it is the caller's. */
+/** Returns a server's address without the `/v1` of the settings. */
+export function rootOf(url: string): string {
+  return url.replace(/\/+$/, "").replace(/\/v1$/, "");
+}
+
+/** Headers of every request to a server; none comes from the caller. */
 export function writeHeaders(
   upstream: { api_key: string | null; headers: Readonly<Record<string, string>> },
   kind: Readonly<Record<string, string>> = { "content-type": "application/json" },
@@ -13,19 +18,18 @@ export function writeHeaders(
     "accept-encoding": "identity",
     "user-agent": "wadi",
   };
-  // In one case, so that the operator's take the place of ours instead of joining them.
+  // Lower case, so that the operator's headers replace ours.
   for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
   if (upstream.api_key) headers.authorization = `Bearer ${upstream.api_key}`;
   return headers;
 }
 
-/** What our own ids are, and most of those that proxies make. */
+/** Form of our own ids, and of most that proxies make. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * What tells one request from the others: its id and its trace, which are not secret. A caller may
- * send any id: llama-cpp-python refuses those that are no UUID, and vLLM, which keeps its requests
- * by them, those of two callers that both count from one.
+ * Passes on a request's trace, and its id if it is a UUID. A caller may send any id, but
+ * llama-cpp-python refuses others, and vLLM refuses the same id of two callers.
  */
 export function writeRequestHeaders({
   request_id,
@@ -36,9 +40,9 @@ export function writeRequestHeaders({
   return headers;
 }
 
-/** What the settings say of a server's requests. */
+/** Settings of a server's requests. */
 export interface RequestForm {
-  /** The model's name at the server. */
+  /** Name of the model at the server. */
   model: string;
   reasoning_on: Readonly<Record<string, unknown>>;
   reasoning_off: Readonly<Record<string, unknown>>;
@@ -46,8 +50,8 @@ export interface RequestForm {
 }
 
 /**
- * The upstream's body: only what the standard format names, and only what was asked for, over the
- * server's own words for reasoning or not (gateway.endpoints.chat_completions.reasoning).
+ * Writes the standard fields that were asked for, over the server's own fields that turn
+ * reasoning on or off (gateway.endpoints.chat_completions.reasoning).
  */
 export function writeRequest(request: ModelRequest, form: RequestForm): string {
   const body: Record<string, unknown> = {
@@ -68,7 +72,7 @@ export function writeRequest(request: ModelRequest, form: RequestForm): string {
   if (request.response_format !== null) body.response_format = request.response_format;
   if (request.stream) {
     body.stream = true;
-    // Usage is always asked for: who pays must not depend on what the caller wants to see.
+    // Usage is always needed, whether or not the caller wants to see it.
     body.stream_options = { include_usage: true };
   }
   return writeJson(body);
@@ -78,7 +82,7 @@ function writeTools({ tools, tool_choice }: ModelRequest, { tool_choice_by_name 
   if (tools.length === 0) return {};
   if (tool_choice === null) return { tools };
   if (typeof tool_choice !== "object" || tool_choice_by_name) return { tools, tool_choice };
-  // A server that does not know a choice by name has no other tool to choose.
+  // A server that ignores a choice by name gets no other tool to choose.
   const { name } = tool_choice.function;
   return { tools: tools.filter((tool) => tool.function.name === name), tool_choice: "required" };
 }
@@ -94,7 +98,7 @@ function writeMessage(message: ModelMessage): ModelMessage {
   };
 }
 
-/** Templates read the arguments of earlier calls: their escapes become text there. */
+/** Chat templates parse the arguments of earlier calls, so these must be sound JSON. */
 function writeCall(call: ToolCall): ToolCall {
   const { name, arguments: json } = call.function;
   return { ...call, function: { name, arguments: repairJson(json) } };

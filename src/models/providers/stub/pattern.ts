@@ -1,34 +1,25 @@
-// A short text that a pattern matches, made by reading the pattern: nothing ever runs it.
+// Writes a short text that a pattern matches by reading the pattern, without running it.
 
 const LENGTH_MAX = 1_000;
-/** Longer patterns are not read. */
-const PATTERN_MAX = 500;
+const PATTERN_LENGTH_MAX = 500;
 const DEPTH_MAX = 16;
-/** What stands for the classes of characters, `\d` and its like. */
-const CLASSES: Readonly<Record<string, string>> = {
-  d: "0",
-  w: "a",
-  s: " ",
-  D: "a",
-  W: " ",
-  S: "a",
-};
-const CONTROLS: Readonly<Record<string, string>> = {
-  ...{ n: "\n", t: "\t", r: "\r", f: "\f", v: "\v", "0": "\0", b: "", B: "" },
-};
-/** One of these lies outside of almost every class that names what is forbidden. */
+/** Text for each escape. */
+const ESCAPES = new Map([
+  ...Object.entries({ d: "0", w: "a", s: " ", D: "a", W: " ", S: "a", b: "", B: "" }),
+  ...Object.entries({ n: "\n", t: "\t", r: "\r", f: "\f", v: "\v", "0": "\0" }),
+]);
+/** Candidates for a negated class; almost every one lacks one of them. */
 const OTHERS = "a0A _-.é";
 
-/** What a pattern has that no text can be made of here. */
-class Unreadable extends Error {}
+class UnsupportedPattern extends Error {}
 
-/** null: the pattern holds what is not read here, such as a look ahead. */
-export function writeMatch(pattern: string, length_min = 0): string | null {
-  if (pattern.length > PATTERN_MAX) return null;
+/** Returns null for a pattern with unsupported parts, such as a lookahead. */
+export function writeMatch(pattern: string, lengthMin = 0): string | null {
+  if (pattern.length > PATTERN_LENGTH_MAX) return null;
   try {
-    return new PatternReader(pattern).write(length_min);
+    return new PatternReader(pattern).write(lengthMin);
   } catch (failure) {
-    if (failure instanceof Unreadable) return null;
+    if (failure instanceof UnsupportedPattern) return null;
     throw failure;
   }
 }
@@ -36,25 +27,25 @@ export function writeMatch(pattern: string, length_min = 0): string | null {
 class PatternReader {
   readonly #text: string;
   #at = 0;
-  /** Where one more of a character may stand, and how many of it. */
+  /** Place where a character may be repeated to reach the minimum length. */
   #stretch = { at: 0, character: "", room: 0 };
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  write(length_min: number): string {
+  write(lengthMin: number): string {
     const text = this.#readChoice(0);
-    if (this.#at < this.#text.length) throw new Unreadable();
+    if (this.#at < this.#text.length) throw new UnsupportedPattern();
     const { at, character, room } = this.#stretch;
-    const missing = Math.min(length_min - text.length, room, LENGTH_MAX);
+    const missing = Math.min(lengthMin - text.length, room, LENGTH_MAX);
     if (missing <= 0) return text;
     return text.slice(0, at) + character.repeat(missing) + text.slice(at);
   }
 
-  /** The first of the alternatives; the others are read over. */
+  /** Takes the first alternative and skips the others. */
   #readChoice(depth: number): string {
-    if (depth > DEPTH_MAX) throw new Unreadable();
+    if (depth > DEPTH_MAX) throw new UnsupportedPattern();
     const first = this.#readSequence(depth, depth === 0);
     while (this.#take("|")) this.#readSequence(depth, false);
     return first;
@@ -65,7 +56,7 @@ class PatternReader {
     while (this.#at < this.#text.length && !"|)".includes(this.#text[this.#at]!)) {
       const one = this.#readOne(depth);
       const [least, most] = this.#readCount();
-      if (text.length + one.length * least > LENGTH_MAX) throw new Unreadable();
+      if (text.length + one.length * least > LENGTH_MAX) throw new UnsupportedPattern();
       text += one.repeat(least);
       if (mayStretch && one.length === 1 && most > least) {
         this.#stretch = { at: text.length, character: one, room: most - least };
@@ -98,9 +89,9 @@ class PatternReader {
     head.lastIndex = this.#at;
     const found = head.exec(this.#text);
     if (found) this.#at += found[0].length;
-    else if (this.#text[this.#at] === "?") throw new Unreadable();
+    else if (this.#text[this.#at] === "?") throw new UnsupportedPattern();
     const text = this.#readChoice(depth + 1);
-    if (!this.#take(")")) throw new Unreadable();
+    if (!this.#take(")")) throw new UnsupportedPattern();
     return text;
   }
 
@@ -108,7 +99,7 @@ class PatternReader {
     const isNegated = this.#take("^");
     const ranges: [from: string, to: string][] = [];
     while (!this.#take("]")) {
-      if (this.#at >= this.#text.length) throw new Unreadable();
+      if (this.#at >= this.#text.length) throw new UnsupportedPattern();
       const from = this.#readMember();
       const isRange = this.#text[this.#at] === "-" && this.#text[this.#at + 1] !== "]";
       if (isRange) this.#at++;
@@ -117,7 +108,7 @@ class PatternReader {
     if (!isNegated && ranges.length > 0) return ranges[0]![0];
     const isIn = (one: string) => ranges.some(([from, to]) => from <= one && one <= to);
     const other = isNegated ? [...OTHERS].find((one) => !isIn(one)) : undefined;
-    if (other === undefined) throw new Unreadable();
+    if (other === undefined) throw new UnsupportedPattern();
     return other;
   }
 
@@ -128,13 +119,11 @@ class PatternReader {
 
   #readEscape(): string {
     const character = this.#text[this.#at++] ?? "";
-    if (character in CLASSES) return CLASSES[character]!;
-    if (character in CONTROLS) return CONTROLS[character]!;
-    if (/[1-9kpPcux]/.test(character)) throw new Unreadable();
-    return character;
+    if (/[1-9kpPcux]/.test(character)) throw new UnsupportedPattern();
+    return ESCAPES.get(character) ?? character;
   }
 
-  /** How often what stands in front is wanted at least, and may stand at most. */
+  /** Reads how often the part before it has to stand and may stand. */
   #readCount(): [least: number, most: number] {
     const count = /[*+?]|\{([0-9]{1,6})(,?)([0-9]{0,6})\}/y;
     count.lastIndex = this.#at;

@@ -1,65 +1,69 @@
-// What the stub model has to say to an ask, token by token, within its budget and stops.
+// Plans the stub model's reply to a request: token by token, within its budget and stops.
 import { splitTokens } from "../../tokens.ts";
 import type { Chunk, ModelMessage, ModelRequest, ModelTool } from "../contract.ts";
-import { writeArguments, writeDocument } from "./arguments.ts";
+import { writeArguments, writeDocument } from "./schema-filler.ts";
 import { readScript, type ScriptStep } from "./script.ts";
 
 /** One token, or one of the things that happen between tokens. */
 export type StubToken =
-  | { do: "tell"; piece: Chunk }
+  | { do: "send"; chunk: Chunk }
   | Extract<ScriptStep, { do: "delay" } | { do: "stall" } | { do: "fail" }>;
 
 export interface StubReply {
-  beats: StubToken[];
-  finish_reason: string;
+  tokens: StubToken[];
+  finishReason: string;
 }
 
 const FILLER = "the sun sets over the wadi and all its sand is cool now".split(" ");
 const WORDS = /\w(?:[\w.-]*\w)?/g;
 
-/** The same ask gets the same plan, whatever its seed; `newCallId` names its calls. */
+/** The same request gets the same reply, whatever its seed; `newCallId` names its calls. */
 export function planReply(request: ModelRequest, newCallId: () => string): StubReply {
   const steps = chooseSteps(request);
-  const { beats, isTruncated } = layOut(steps, request.max_tokens, newCallId);
-  const isStopped = cutAtStop(beats, request.stop);
-  if (steps.some((step) => step.do === "cut")) cutInHalf(beats);
-  const told = steps.find((step) => step.do === "finish")?.reason;
-  const hasCalls = beats.some((beat) => beat.do === "tell" && beat.piece.kind === "call");
-  const reason = told ?? (hasCalls ? "tool_calls" : "stop");
-  return { beats, finish_reason: isTruncated && !isStopped ? "length" : reason };
+  const { tokens, isTruncated } = layOut(steps, request.max_tokens, newCallId);
+  const isStopped = cutAtStop(tokens, request.stop);
+  if (steps.some((step) => step.do === "cut")) cutInHalf(tokens);
+  const scripted = steps.find((step) => step.do === "finish")?.reason;
+  const hasCalls = tokens.some((token) => token.do === "send" && token.chunk.kind === "call");
+  const reason = scripted ?? (hasCalls ? "tool_calls" : "stop");
+  return { tokens, finishReason: isTruncated && !isStopped ? "length" : reason };
 }
 
 /**
- * The results of tools come first, then a script, then a call of a tool, then the echo. A script of
- * several rounds comes before results for as long as it lasts.
+ * Tool results come first, then a script, then a call of a tool, then the echo. A script of
+ * several rounds comes before results while it lasts.
  */
 function chooseSteps(request: ModelRequest): ScriptStep[] {
   const { messages, tools, tool_choice, response_format } = request;
-  const asked_at = messages.findLastIndex(({ role }) => role === "user");
-  const asked = messages[asked_at];
+  const askedAt = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages[askedAt];
   const text = readText(asked?.content ?? "");
+  const document = () => writeForm(response_format, text) ?? echo(text, asked);
+  const perform = (script: ScriptStep[]): ScriptStep[] =>
+    hasOutput(script) ? script : [...script, { do: "say", text: document() }];
+
   const rounds = readRounds(text);
   if (rounds) {
-    const round = messages.slice(asked_at + 1).filter(({ role }) => role === "assistant").length;
+    const round = messages.slice(askedAt + 1).filter(({ role }) => role === "assistant").length;
     const script = rounds[round];
-    if (script) return hasVoice(script) ? script : [...script, reply(text, asked, response_format)];
+    if (script) return perform(script);
   }
   const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
   if (results.length > 0) {
-    const told = tellResults(results, messages);
-    return [{ do: "say", text: writeForm(response_format, told) ?? told }];
+    const answer = describeResults(results, messages);
+    return [{ do: "say", text: writeForm(response_format, answer) ?? answer }];
   }
   const script = rounds ? null : readScript(text);
-  if (script) return hasVoice(script) ? script : [...script, reply(text, asked, response_format)];
+  if (script) return perform(script);
   const tool = chooseTool(tools, tool_choice, text);
-  if (!tool) return [reply(text, asked, response_format)];
+  if (!tool) return [{ do: "say", text: document() }];
   const { name, parameters } = tool.function;
   return [{ do: "call", name, arguments: writeArguments(parameters, text) }];
 }
 
-/** What is to be done in each round; null: nothing is said of rounds. */
+/** Steps of each round; null without a `!next`. */
 function readRounds(text: string): ScriptStep[][] | null {
-  // Most messages are no such script, and need not be read as one before their results.
+  // Saves most messages the reading before their results.
   if (!text.includes("!next")) return null;
   const rounds: ScriptStep[][] = [[]];
   for (const step of readScript(text) ?? []) {
@@ -69,22 +73,11 @@ function readRounds(text: string): ScriptStep[][] | null {
   return rounds.length > 1 ? rounds : null;
 }
 
-/** False for a script that only says how to speak. */
-function hasVoice(script: ScriptStep[]): boolean {
+function hasOutput(script: ScriptStep[]): boolean {
   return script.some((step) => ["say", "fill", "call", "stall", "fail"].includes(step.do));
 }
 
-/** A document of the form that is asked for, else an echo. */
-function reply(
-  text: string,
-  asked: ModelMessage | undefined,
-  form: ModelRequest["response_format"],
-): ScriptStep {
-  const document = writeForm(form, text);
-  return document === null ? echo(text, asked) : { do: "say", text: document };
-}
-
-/** The reply as the form wants it; null: any text will do. */
+/** Writes the document that the format asks for; null where any text will do. */
 function writeForm(form: ModelRequest["response_format"], text: string): string | null {
   switch (form?.type) {
     case "json_schema":
@@ -96,14 +89,14 @@ function writeForm(form: ModelRequest["response_format"], text: string): string 
   }
 }
 
-function echo(text: string, asked: ModelMessage | undefined): ScriptStep {
+function echo(text: string, asked: ModelMessage | undefined): string {
   const parts = Array.isArray(asked?.content) ? asked.content : [];
   const images = parts.filter(({ type }) => type === "image_url").length;
   const said = text === "" ? "You said nothing." : `You said: ${text}`;
-  return { do: "say", text: images > 0 ? `${said} (images: ${images})` : said };
+  return images > 0 ? `${said} (images: ${images})` : said;
 }
 
-function tellResults(results: ModelMessage[], messages: ModelMessage[]): string {
+function describeResults(results: ModelMessage[], messages: ModelMessage[]): string {
   const calls = messages.flatMap(({ tool_calls = [] }) => tool_calls);
   const names = new Map(calls.map((call) => [call.id, call.function.name]));
   const lines = results.map(({ tool_call_id = "", content }) => {
@@ -132,76 +125,65 @@ function readText(content: ModelMessage["content"]): string {
   return texts.filter((text) => text !== null).join("\n");
 }
 
-/** The steps as beats, as far as the budget goes; the head of a call costs one token. */
-function layOut(steps: ScriptStep[], max_tokens: number, newCallId: () => string) {
-  const beats: StubToken[] = [];
-  let left = max_tokens;
+/** Turns steps into tokens within the budget; the head of a call costs one token. */
+function layOut(steps: ScriptStep[], maxTokens: number, newCallId: () => string) {
+  const tokens: StubToken[] = [];
+  let left = maxTokens;
   let calls = 0;
   let hasText = false;
-  /** False when the budget does not hold all of it. */
-  const tell = (pieces: Chunk[]): boolean => {
-    for (const piece of pieces.slice(0, left)) beats.push({ do: "tell", piece });
-    left -= pieces.length;
-    return left >= 0;
-  };
-  const tellText = (text: string): boolean => {
-    // A text of its own begins on a line of its own.
-    const tokens = splitTokens(hasText ? `\n${text}` : text, left + 1);
-    hasText = true;
-    return tell(tokens.map((token) => ({ kind: "text", text: token })));
-  };
-  const tellCall = (name: string, json: string): boolean => {
-    const index = calls++;
-    const head: Chunk = { kind: "call", index, id: newCallId(), name, arguments: "" };
-    const tokens = splitTokens(json, left);
-    return tell([
-      head,
-      ...tokens.map((token) => ({ kind: "call", index, arguments: token }) as const),
-    ]);
-  };
   for (const step of steps) {
-    let isWhole = true;
-    if (step.do === "say") isWhole = tellText(step.text);
-    else if (step.do === "fill") isWhole = tellText(fill(Math.min(step.tokens, left + 1)));
-    else if (step.do === "call") isWhole = tellCall(step.name, step.arguments);
-    else if (step.do === "delay" || step.do === "stall" || step.do === "fail") beats.push(step);
-    if (!isWhole) return { beats, isTruncated: true };
+    let chunks: Chunk[] = [];
+    if (step.do === "say" || step.do === "fill") {
+      const text = step.do === "say" ? step.text : fill(Math.min(step.tokens, left + 1));
+      chunks = splitTokens(hasText ? `\n${text}` : text, left + 1).map(textChunk);
+      hasText = true;
+    } else if (step.do === "call") {
+      const index = calls++;
+      const call = { kind: "call", index } as const;
+      const parts = splitTokens(step.arguments, left).map((part) => ({ ...call, arguments: part }));
+      chunks = [{ ...call, id: newCallId(), name: step.name, arguments: "" }, ...parts];
+    } else if (step.do === "delay" || step.do === "stall" || step.do === "fail") tokens.push(step);
+    for (const chunk of chunks.slice(0, left)) tokens.push({ do: "send", chunk });
+    left -= chunks.length;
+    if (left < 0) return { tokens, isTruncated: true };
     if (step.do === "stall" || step.do === "fail") break;
   }
-  return { beats, isTruncated: false };
+  return { tokens, isTruncated: false };
 }
 
-/** A text of exactly so many tokens. */
+const textChunk = (text: string): Chunk => ({ kind: "text", text });
+
+/** Writes a text of exactly that many tokens. */
 function fill(tokens: number): string {
   return Array.from({ length: tokens }, (_, n) => FILLER[n % FILLER.length]).join(" ");
 }
 
-/** Ends the beats in front of the first stop string in their text; true: there was one. */
-function cutAtStop(beats: StubToken[], stop: string[]): boolean {
-  const text = beats.map(textOf).join("");
+/** Ends the tokens before the first stop string in their text; false without one. */
+function cutAtStop(tokens: StubToken[], stop: string[]): boolean {
+  const text = tokens.map(textOf).join("");
   const found = stop.map((one) => text.indexOf(one)).filter((index) => index >= 0);
   if (found.length === 0) return false;
   let left = Math.min(...found);
-  const last = beats.findIndex((beat) => {
-    left -= textOf(beat).length;
+  const last = tokens.findIndex((token) => {
+    left -= textOf(token).length;
     return left < 0;
   });
-  // `left` is now how much of the last piece is too much, as a negative number.
-  const rest = textOf(beats[last]!).slice(0, left);
-  beats.length = last;
-  if (rest !== "") beats.push({ do: "tell", piece: { kind: "text", text: rest } });
+  // A negative `left` counts the characters of the last token that are too many.
+  const rest = textOf(tokens[last]!).slice(0, left);
+  tokens.length = last;
+  if (rest !== "") tokens.push({ do: "send", chunk: textChunk(rest) });
   return true;
 }
 
-function textOf(beat: StubToken): string {
-  return beat.do === "tell" && beat.piece.kind === "text" ? beat.piece.text : "";
+function textOf(token: StubToken): string {
+  return token.do === "send" && token.chunk.kind === "text" ? token.chunk.text : "";
 }
 
-/** At least one token goes out where there is one: it is to die in the middle. */
-function cutInHalf(beats: StubToken[]): void {
-  const tokens = beats.filter((beat) => beat.do === "tell").length;
-  let left = Math.ceil(tokens / 2);
-  const end = beats.findIndex((beat) => beat.do === "tell" && left-- === 0);
-  if (end >= 0) beats.length = end;
-  beats.push({ do: "fail", code: "upstream_error", why: "it died in the middle of its reply" });
+/** Keeps at least one token where there is one, and fails in the middle. */
+function cutInHalf(tokens: StubToken[]): void {
+  let left = Math.ceil(tokens.filter((token) => token.do === "send").length / 2);
+  const end = tokens.findIndex((token) => token.do === "send" && left-- === 0);
+  if (end >= 0) tokens.length = end;
+  const reason = "it died in the middle of its reply";
+  tokens.push({ do: "fail", code: "upstream_error", reason });
 }

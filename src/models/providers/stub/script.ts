@@ -1,34 +1,34 @@
 // The `!` lines with which a message scripts the stub model, and what is wrong with one.
-
 import { parseDuration } from "../../../platform/duration.ts";
 import type { ErrorCode } from "../../../platform/errors.ts";
 import { shorten } from "../../../platform/text.ts";
+import { parseObject } from "../body.ts";
 
 /**
- * One thing that the stub does, in the order of the lines; `cut` and `finish` speak of the whole
- * reply. `nousage` changes nothing that is seen: untold usage is counted with the same tokenizer.
+ * One line's step. `cut` and `finish` act on the whole reply. `nousage` changes nothing visible:
+ * missing usage is counted with the same tokenizer.
  */
 export type ScriptStep =
   | { do: "say"; text: string }
   | { do: "fill"; tokens: number }
   | { do: "call"; name: string; arguments: string }
-  | { do: "delay"; delay_ms: number }
+  | { do: "delay"; delayMs: number }
   | { do: "stall" }
-  | { do: "fail"; code: ErrorCode; why: string }
+  | { do: "fail"; code: ErrorCode; reason: string }
   | { do: "cut" }
   | { do: "finish"; reason: string }
   | { do: "nousage" }
-  /** What follows is for the next round: when the results of its tools have come back. */
+  /** Later steps are for the next round, after the results of its tools. */
   | { do: "next" };
 
 /** gateway.endpoints.chat_completions.6: no output budget is larger. */
 const TOKENS_MAX = 8_192;
-/** As long as the longest delay that the settings allow. */
+/** Longest delay that the settings allow. */
 const DELAY_MAX_MS = 600_000;
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const REASON = /^[a-z_]{1,64}$/;
 
-/** Every code with which the gateway answers, in the order of its specification. */
+/** Error codes of the gateway in the order of its specification. */
 export const SCRIPTED_CODES = [
   "invalid_request",
   "context_length_exceeded",
@@ -53,13 +53,11 @@ export const SCRIPTED_CODES = [
 ] as const satisfies readonly ErrorCode[];
 
 interface Line {
-  /** How the line is written. */
   form: string;
-  /** The step, or the sentence that says what is wrong with the rest of the line. */
+  /** Returns the step, or a sentence about what is wrong. */
   read(rest: string): ScriptStep | string;
 }
 
-/** A line that takes nothing behind its word. */
 const bare = (form: string, step: ScriptStep): Line => ({
   form,
   read: (rest) => (rest === "" ? step : `${form} takes nothing behind it.`),
@@ -80,12 +78,12 @@ const LINES: Record<string, Line> = {
         : "A reason is a word such as stop, length, tool_calls or content_filter.",
   },
   error: { form: "!error CODE", read: readCode },
-  garbage: bare("!garbage", { do: "fail", code: "upstream_error", why: "it sent garbage" }),
+  garbage: bare("!garbage", { do: "fail", code: "upstream_error", reason: "it sent garbage" }),
   nousage: bare("!nousage", { do: "nousage" }),
   next: bare("!next", { do: "next" }),
 };
 
-/** The steps of a message's `!` lines, or one that explains a bad line; null: no line is one. */
+/** Reads a message's `!` lines, or explains the first bad one; null without any. */
 export function readScript(message: string): ScriptStep[] | null {
   const steps: ScriptStep[] = [];
   for (const line of message.split("\n")) {
@@ -110,19 +108,10 @@ function readCall(rest: string): ScriptStep | string {
   const [name = ""] = rest.split(/[\s{]/, 1);
   if (!NAME.test(name)) return "A tool's name is 1 to 128 of A-Z a-z 0-9 _ . -";
   const json = rest.slice(name.length).trim() || "{}";
-  // The text goes out as it was written: deep nesting can be read, but not always written again.
-  return isObject(json)
+  // Sent as written: deep nesting can be parsed, but not always written again.
+  return parseObject(json)
     ? { do: "call", name, arguments: json }
     : `The arguments of ${name} are not a JSON object on the same line.`;
-}
-
-function isObject(json: string): boolean {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
 }
 
 function readTokens(rest: string): ScriptStep | string {
@@ -132,10 +121,10 @@ function readTokens(rest: string): ScriptStep | string {
 
 function readDelay(rest: string): ScriptStep | string {
   try {
-    const delay_ms = parseDuration(rest);
-    if (delay_ms <= DELAY_MAX_MS) return { do: "delay", delay_ms };
+    const delayMs = parseDuration(rest);
+    if (delayMs <= DELAY_MAX_MS) return { do: "delay", delayMs };
   } catch {
-    // Told below, in the same words as a delay that is too long.
+    // Explained below like a delay that is too long.
   }
   return 'A delay is a duration of at most ten minutes, such as "500ms", "2s" or "1m".';
 }
@@ -143,6 +132,6 @@ function readDelay(rest: string): ScriptStep | string {
 function readCode(rest: string): ScriptStep | string {
   const code = SCRIPTED_CODES.find((known) => known === rest);
   return code
-    ? { do: "fail", code, why: `it was told to fail with ${code}` }
+    ? { do: "fail", code, reason: `it was told to fail with ${code}` }
     : `The codes are: ${SCRIPTED_CODES.join(", ")}.`;
 }

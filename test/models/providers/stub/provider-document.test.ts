@@ -1,8 +1,11 @@
 // Holds the documents of the stub model to the schemas that are asked for, and to bounded work.
 import { expect, test } from "bun:test";
 import { findFaults } from "../../../../src/agents/tools/json-schema/parameters.ts";
-import { writeArguments, writeDocument } from "../../../../src/models/providers/stub/arguments.ts";
 import { writeMatch } from "../../../../src/models/providers/stub/pattern.ts";
+import {
+  writeArguments,
+  writeDocument,
+} from "../../../../src/models/providers/stub/schema-filler.ts";
 
 const $defs = {
   Node: {

@@ -38,7 +38,7 @@ function ask(
     at_ms.push(clock.monotonic());
     return options.onChunk?.(piece);
   };
-  const said: OnRawChunk = (piece) => (piece.kind === "thought" ? undefined : onChunk(piece));
+  const said: OnRawChunk = (piece) => (piece.kind === "reasoning" ? undefined : onChunk(piece));
   const answer = stub(asked, said, options.signal ?? caller.signal);
   /** The ending, where it is there without any move of the clock. */
   const isOver = async () => {

@@ -9,23 +9,23 @@ import { planReply } from "../../../../src/models/providers/stub/reply.ts";
 import { countTokens, splitTokens } from "../../../../src/models/tokens.ts";
 import { createAsk } from "../../../support/ask.ts";
 
-/** A plan as one reads it: texts and calls joined, other beats by their words. */
+/** A plan as one reads it: texts and calls joined, other tokens by their words. */
 function read(message: string | ModelMessage[], some: Partial<ModelRequest> = {}) {
   let calls = 0;
   const plan = planReply(createAsk(message, some), () => `call_${++calls}`);
   const told: string[] = [];
   let text = "";
   let tokens = 0;
-  for (const beat of plan.beats) {
-    if (beat.do === "tell") {
+  for (const token of plan.tokens) {
+    if (token.do === "send") {
       tokens++;
-      const { piece } = beat;
-      if (piece.kind === "text") text += piece.text;
-      else if (piece.id) told.push(`${piece.index} ${piece.id} ${piece.name} ${piece.arguments}`);
-      else told[piece.index] += piece.arguments;
-    } else told.push(beat.do === "fail" ? beat.code : beat.do);
+      const { chunk } = token;
+      if (chunk.kind === "text") text += chunk.text;
+      else if (chunk.id) told.push(`${chunk.index} ${chunk.id} ${chunk.name} ${chunk.arguments}`);
+      else told[chunk.index] += chunk.arguments;
+    } else told.push(token.do === "fail" ? token.code : token.do);
   }
-  return { text, told, tokens, finish_reason: plan.finish_reason };
+  return { text, told, tokens, finish_reason: plan.finishReason };
 }
 
 const tool = (name: string, parameters?: Record<string, unknown>): ModelTool => ({
@@ -267,7 +267,7 @@ test("a call comes in pieces, the first with its id and name and no arguments", 
   const plan = planReply(createAsk(`!tool get_weather ${json}`), () => "call_x");
   const head = { kind: "call", index: 0, id: "call_x", name: "get_weather", arguments: "" };
   const rest = splitTokens(json).map((text) => ({ kind: "call", index: 0, arguments: text }));
-  expect(plan.beats.map((beat) => beat.do === "tell" && beat.piece)).toEqual([
+  expect(plan.tokens.map((token) => token.do === "send" && token.chunk)).toEqual([
     head,
     ...rest,
   ] as never);

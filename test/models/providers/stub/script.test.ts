@@ -22,12 +22,12 @@ test.each<[string, ScriptStep[]]>([
   ],
   ["!tokens 12", [{ do: "fill", tokens: 12 }]],
   ["!tokens 999999999", [{ do: "fill", tokens: 8_192 }]],
-  ["!delay 2s", [{ do: "delay", delay_ms: 2_000 }]],
-  ["!delay 10m", [{ do: "delay", delay_ms: 600_000 }]],
+  ["!delay 2s", [{ do: "delay", delayMs: 2_000 }]],
+  ["!delay 10m", [{ do: "delay", delayMs: 600_000 }]],
   ["!stall", [{ do: "stall" }]],
   ["!cut", [{ do: "cut" }]],
   ["!finish length", [{ do: "finish", reason: "length" }]],
-  ["!garbage", [{ do: "fail", code: "upstream_error", why: "it sent garbage" }]],
+  ["!garbage", [{ do: "fail", code: "upstream_error", reason: "it sent garbage" }]],
   ["!nousage", [{ do: "nousage" }]],
   ["!say a\n!next\n!say b", [{ do: "say", text: "a" }, { do: "next" }, { do: "say", text: "b" }]],
   ["Hello\n!say a\r\nand so on\n !say no\n!cut", [{ do: "say", text: "a" }, { do: "cut" }]],
@@ -81,7 +81,9 @@ test("a long line is quoted by its start, without half a character", () => {
 test("every code that can be scripted is one that the gateway shows by that name", () => {
   for (const code of SCRIPTED_CODES) {
     expect(publicCode(code, "gateway")).toBe(code);
-    expect(readScript(`!error ${code}`)).toEqual([{ do: "fail", code, why: expect.any(String) }]);
+    expect(readScript(`!error ${code}`)).toEqual([
+      { do: "fail", code, reason: expect.any(String) },
+    ]);
   }
   expect(new Set(SCRIPTED_CODES).size).toBe(20);
   // gateway.errors.client_closed_request is never delivered.

@@ -1,12 +1,12 @@
 // Holds the reader of server-sent events to every line end and every cut.
 import { describe, expect, test } from "bun:test";
-import { createSseParser } from "../../../src/models/providers/sse-parser.ts";
+import { SseParser } from "../../../../src/models/providers/openai/stream.ts";
 
 const encoder = new TextEncoder();
 
 /** The events of a stream that arrives in these pieces. */
 function read(pieces: Iterable<Uint8Array>): string[] {
-  const reader = createSseParser();
+  const reader = new SseParser();
   const events: string[] = [];
   for (const piece of pieces) events.push(...reader.push(piece));
   return [...events, ...reader.end()];
@@ -49,7 +49,7 @@ describe("a stream is read the same wherever it is cut:", () => {
 });
 
 test("an event is told as soon as its blank line is there", () => {
-  const reader = createSseParser();
+  const reader = new SseParser();
   expect(reader.push(encoder.encode("data: a\r\n\r"))).toEqual(["a"]);
   expect(reader.push(encoder.encode("\ndata: b\n"))).toEqual([]);
   expect(reader.push(encoder.encode("\n"))).toEqual(["b"]);

@@ -1,6 +1,6 @@
 // Holds the arguments with which the stub model calls a tool to the tool's schema.
 import { expect, test } from "bun:test";
-import { writeArguments } from "../../../../src/models/providers/stub/arguments.ts";
+import { writeArguments } from "../../../../src/models/providers/stub/schema-filler.ts";
 
 /** The value of one required property `x` of that schema. */
 function fill(schema: unknown, message = "please", root: Record<string, unknown> = {}): unknown {
