@@ -15,12 +15,12 @@ interface Gated {
   countTokens: CountTokens;
 }
 
-interface Entry {
+interface StartWait {
   fate: WaitResult;
   waited_ms: number;
 }
 
-const PASSED: Entry = { fate: undefined, waited_ms: 0 };
+const PASSED: StartWait = { fate: undefined, waited_ms: 0 };
 
 /** Waits are noted in the ending; a server that went away is started once more for one request. */
 export function waitForStart(
@@ -32,9 +32,9 @@ export function waitForStart(
    * What became of those who waited already when they were counted, by their messages: these are
    * one and the same in all asks that are made of one request.
    */
-  const counted = new WeakMap<ModelRequest["messages"], Entry>();
+  const counted = new WeakMap<ModelRequest["messages"], StartWait>();
 
-  const enter = async (account: string, signal: AbortSignal): Promise<Entry> => {
+  const enter = async (account: string, signal: AbortSignal): Promise<StartWait> => {
     const begun_ms = clock.monotonic();
     const fate = await unit.enter(account, signal);
     return { fate, waited_ms: Math.round(clock.monotonic() - begun_ms) };
@@ -91,7 +91,7 @@ function isUnanswered(ending: Completion): boolean {
   return mayBe && (ending.retryable || ending.attempts === 0);
 }
 
-function addWait(ending: Completion, { waited_ms }: Pick<Entry, "waited_ms">): Completion {
+function addWait(ending: Completion, { waited_ms }: Pick<StartWait, "waited_ms">): Completion {
   if (waited_ms === 0) return ending;
   return { ...ending, waitedMs: (ending.waitedMs ?? 0) + waited_ms };
 }

@@ -4,12 +4,12 @@ import { isGood, type ProbeClient, type ProbeJson, type ProbeReply } from "./cli
 import { readCount, readList, readTable } from "./json-fields.ts";
 import type { ServerFacts } from "./server-kind.ts";
 
-type Known = Pick<
+type KnownCapabilities = Pick<
   ServerFacts,
   "tools" | "vision" | "reasoning" | "reasoning_on" | "reasoning_off" | "structured_outputs"
 >;
 
-export interface CapabilityResults extends Known {
+export interface CapabilityResults extends KnownCapabilities {
   /** How long one token took; null: it was not answered, and `why` says what came. */
   answered_ms: number | null;
   why: string | null;
@@ -63,7 +63,7 @@ export async function testCapabilities(
   asking: ProbeClient,
   base: string,
   model: string,
-  known: Known,
+  known: KnownCapabilities,
 ): Promise<CapabilityResults> {
   const send: Send = async (fields) => {
     const body = { model, messages: MESSAGES, max_tokens: 1, ...fields };

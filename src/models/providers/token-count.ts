@@ -30,19 +30,18 @@ const COUNTS_KEPT = 1_000;
 /** These statuses, and a good reply without a count, say that a server has no such route. */
 const ABSENT: readonly number[] = [404, 405, 501];
 
-type Json = Record<string, unknown>;
 /** Does it tell what the server can? A refusal may be of this prompt, or of this moment. */
-interface Reply {
+interface CountReply {
   isTelling: boolean;
-  value: Json | null;
+  value: Record<string, unknown> | null;
 }
 /** Asks one path with one body; null: what came is no JSON, or no good reply. */
-type Post = (path: string, body: string) => Promise<Json | null>;
+type Post = (path: string, body: string) => Promise<Record<string, unknown> | null>;
 /** One server's way to count a chat; null: this server has another, or none. */
-type Route = (post: Post, prompt: string) => Promise<number | null>;
+type CountRoute = (post: Post, prompt: string) => Promise<number | null>;
 
 /** Only those that read messages and tools through the model's own template are exact. */
-const ROUTES: readonly Route[] = [
+const ROUTES: readonly CountRoute[] = [
   // vLLM and SGLang. Older SGLangs refuse messages; llama.cpp answers with no count.
   async (post, prompt) => readNumber((await post("/tokenize", prompt))?.count),
   // llama.cpp.
@@ -90,7 +89,7 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
   let routes = ROUTES;
   let known_until = 0;
   let rests_until = 0;
-  const learn = (learned: readonly Route[]) => {
+  const learn = (learned: readonly CountRoute[]) => {
     routes = learned;
     known_until = clock.monotonic() + KNOWN_MS;
   };
@@ -110,7 +109,7 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
       return value;
     };
     const tried = routes;
-    const left: Route[] = [];
+    const left: CountRoute[] = [];
     try {
       for (const route of tried) {
         isAbsent = true;
@@ -139,7 +138,7 @@ async function postJson(
   body: string,
   { request_id, account }: ModelRequest,
   signal: AbortSignal,
-): Promise<Reply> {
+): Promise<CountReply> {
   const headers = { "x-request-id": request_id };
   const request = { body, account, headers, bytesMax: REPLY_BYTES_MAX, signal };
   const reply = await fetchText(server, request);

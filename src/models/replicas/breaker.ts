@@ -44,7 +44,7 @@ export interface BreakerOptions {
 }
 
 /** What an ending says of the replica. */
-type Sign = "good" | "bad" | "answered" | "nothing";
+type ReplicaSign = "good" | "bad" | "answered" | "nothing";
 
 export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions): Breaker {
   /** When it failed lately; the oldest first. */
@@ -128,7 +128,7 @@ export function createBreaker({ clock, onTurn, onOpen, onHeard }: BreakerOptions
   };
 }
 
-function readSign(ending: UpstreamResult): Sign {
+function readSign(ending: UpstreamResult): ReplicaSign {
   if (ending.ok) return "good";
   const { code, retryable: elsewhere } = ending;
   // The caller left, which tells nothing of the replica.

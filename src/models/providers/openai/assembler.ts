@@ -165,7 +165,7 @@ export interface RawCall {
   function?: { name?: unknown; arguments?: unknown };
 }
 
-interface Call {
+interface AssembledCall {
   /** Our index, once sent. */
   index: number | null;
   id: string;
@@ -180,9 +180,9 @@ interface Call {
 export class CallNormalizer {
   readonly #ids: Ids;
   /** Calls by the server's index, or by its id where it sends no index. */
-  readonly #calls = new Map<unknown, Call>();
+  readonly #calls = new Map<unknown, AssembledCall>();
   readonly #callIds = new Set<string>();
-  #last: Call | undefined;
+  #last: AssembledCall | undefined;
   #sent = 0;
 
   constructor(ids: Ids) {
@@ -214,7 +214,7 @@ export class CallNormalizer {
   }
 
   /** Finds the call that a part continues, unless it begins another. */
-  #find(key: unknown, id: string, name: string): Call | undefined {
+  #find(key: unknown, id: string, name: string): AssembledCall | undefined {
     // A part without index and name cannot begin a call, even with a new id each time.
     const isContinuation = typeof key !== "number" && name === "";
     const call = this.#calls.get(key) ?? (isContinuation || key === "" ? this.#last : undefined);
@@ -227,11 +227,18 @@ export class CallNormalizer {
     return isWhole ? undefined : call;
   }
 
-  #begin(key: unknown, serverId: string): Call {
+  #begin(key: unknown, serverId: string): AssembledCall {
     // Results are matched by id, so an empty one or one in use would mix them up.
     const isFree = serverId !== "" && !this.#callIds.has(serverId);
     const id = isFree ? serverId : `call_${this.#ids.token(24)}`;
-    const call: Call = { index: null, id, serverId, name: "", arguments: "", isClosed: false };
+    const call: AssembledCall = {
+      index: null,
+      id,
+      serverId,
+      name: "",
+      arguments: "",
+      isClosed: false,
+    };
     this.#callIds.add(id);
     if (key !== "") this.#calls.set(key, call);
     return call;

@@ -2,7 +2,7 @@
 import { takeCodePoints } from "../../tokens.ts";
 import { writeMatch } from "./pattern.ts";
 
-type Schema = Record<string, unknown>;
+type StubSchema = Record<string, unknown>;
 
 /** Stands for a value where no value fits. */
 const NOTHING = Symbol("nothing");
@@ -55,25 +55,25 @@ const FORMATS: Record<string, string> = {
 };
 
 /** Writes every required property; numbers come from the message in their order. */
-export function writeArguments(parameters: Schema | undefined, message: string): string {
+export function writeArguments(parameters: StubSchema | undefined, message: string): string {
   const value = new SchemaFiller(parameters ?? {}, message, ARGUMENTS).fill(parameters, 0);
   return JSON.stringify(isSchema(value) ? value : {});
 }
 
 /** Writes the smallest document found that fits, else `null`. */
-export function writeDocument(schema: Schema, message: string): string {
+export function writeDocument(schema: StubSchema, message: string): string {
   const value = new SchemaFiller(schema, message, DOCUMENT).fill(schema, 0);
   return JSON.stringify(value === NOTHING ? null : value);
 }
 
 class SchemaFiller {
-  readonly #root: Schema;
+  readonly #root: StubSchema;
   readonly #text: string;
   readonly #numbers: Iterator<RegExpExecArray>;
   readonly #style: FillStyle;
   #budget = BUDGET;
 
-  constructor(root: Schema, message: string, style: FillStyle) {
+  constructor(root: StubSchema, message: string, style: FillStyle) {
     this.#root = root;
     this.#text = takeCodePoints(message, MESSAGE_CHARACTERS_MAX) || "text";
     this.#numbers = message.matchAll(NUMBERS);
@@ -98,7 +98,7 @@ class SchemaFiller {
   }
 
   /** Documents take the first variant that fits, simple ones first: others may never end. */
-  #fillVariant(schema: Schema, variants: unknown[], depth: number): unknown {
+  #fillVariant(schema: StubSchema, variants: unknown[], depth: number): unknown {
     const isDocument = this.#style === DOCUMENT;
     const { anyOf: _, oneOf: __, ...own } = schema;
     const some = variants
@@ -113,7 +113,7 @@ class SchemaFiller {
     return NOTHING;
   }
 
-  #fillType(schema: Schema, depth: number): unknown {
+  #fillType(schema: StubSchema, depth: number): unknown {
     const types = typesOf(schema);
     if (this.#style === DOCUMENT && types.includes("null")) return null;
     switch (types.find((one) => one !== "null") ?? "null") {
@@ -134,7 +134,7 @@ class SchemaFiller {
     }
   }
 
-  #fillObject(schema: Schema, depth: number) {
+  #fillObject(schema: StubSchema, depth: number) {
     const fields = listRequired(schema).map((name) => {
       const inner = pick(schema.properties, name) ?? schema.additionalProperties;
       return [name, this.fill(inner, depth + 1)] as const;
@@ -143,7 +143,7 @@ class SchemaFiller {
     return fields.some(([, value]) => value === NOTHING) ? NOTHING : Object.fromEntries(fields);
   }
 
-  #fillList({ items, prefixItems, minItems, maxItems }: Schema, depth: number) {
+  #fillList({ items, prefixItems, minItems, maxItems }: StubSchema, depth: number) {
     const wanted = Math.max(this.#style.itemsMin, numberOr(minItems, 0));
     const length = Math.min(wanted, numberOr(maxItems, wanted), NAMES_MAX);
     const first = Array.isArray(prefixItems) ? prefixItems : [];
@@ -156,7 +156,7 @@ class SchemaFiller {
   }
 
   /** Follows references and joins `allOf`; anything that is no schema becomes {}. */
-  #resolve(part: unknown): Schema {
+  #resolve(part: unknown): StubSchema {
     let schema = part;
     for (let step = 0; step < STEPS_MAX && isSchema(schema) && this.#budget >= 0; step++) {
       if (typeof schema.$ref === "string") schema = this.#follow(schema.$ref);
@@ -170,8 +170,8 @@ class SchemaFiller {
   }
 
   /** Leaves out what the parts join in turn, so that no schema leads back to itself. */
-  #joinAll({ allOf: _, ...own }: Schema, parts: unknown[]): Schema {
-    return parts.slice(0, STEPS_MAX).reduce<Schema>((sum, part) => {
+  #joinAll({ allOf: _, ...own }: StubSchema, parts: unknown[]): StubSchema {
+    return parts.slice(0, STEPS_MAX).reduce<StubSchema>((sum, part) => {
       const isReference = isSchema(part) && typeof part.$ref === "string";
       const found = isReference ? this.#follow(part.$ref as string) : part;
       return isSchema(found) ? join(sum, found) : sum;
@@ -187,8 +187,8 @@ class SchemaFiller {
 }
 
 /** Joins two schemas; the second wins where both name a keyword. */
-function join(one: Schema, other: Schema): Schema {
-  const joined: Schema = {};
+function join(one: StubSchema, other: StubSchema): StubSchema {
+  const joined: StubSchema = {};
   for (const word of KEYWORDS) {
     const from = [other, one].find((schema) => Object.hasOwn(schema, word));
     if (from) joined[word] = from[word];
@@ -203,13 +203,13 @@ function join(one: Schema, other: Schema): Schema {
   return joined;
 }
 
-function listRequired({ required }: Schema): string[] {
+function listRequired({ required }: StubSchema): string[] {
   if (!Array.isArray(required)) return [];
   return required.slice(0, NAMES_MAX).filter((name) => typeof name === "string");
 }
 
 /** Types that a schema names, or means by its keywords. */
-function typesOf(schema: Schema): unknown[] {
+function typesOf(schema: StubSchema): unknown[] {
   const { type, properties, required, items, prefixItems } = schema;
   if (Array.isArray(type)) return type.slice(0, STEPS_MAX);
   if (type !== undefined) return [type];
@@ -226,7 +226,7 @@ function compareWeight(one: unknown, other: unknown): number {
   return weigh(one) - weigh(other);
 }
 
-function fitText(text: string, schema: Schema): string {
+function fitText(text: string, schema: StubSchema): string {
   const { format, pattern, minLength, maxLength } = schema;
   const lengthMin = Math.min(numberOr(minLength, 0), TEXT_CHARACTERS_MAX);
   const match = typeof pattern === "string" ? writeMatch(pattern, lengthMin) : null;
@@ -237,7 +237,7 @@ function fitText(text: string, schema: Schema): string {
 }
 
 /** Finds the nearest number within the bounds that is a multiple of the wanted unit. */
-function fitNumber(wanted: number, schema: Schema, step: number | null): number {
+function fitNumber(wanted: number, schema: StubSchema, step: number | null): number {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const above = numberOr(exclusiveMinimum, -Infinity);
   const below = numberOr(exclusiveMaximum, Infinity);
@@ -265,6 +265,6 @@ function pick(from: unknown, name: string): unknown {
   return isSchema(from) && Object.hasOwn(from, name) ? from[name] : undefined;
 }
 
-function isSchema(value: unknown): value is Schema {
+function isSchema(value: unknown): value is StubSchema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
