@@ -1,5 +1,5 @@
 // Hostile calculations, pages, schemas, arguments and texts: none holds the event loop for long.
-import { createKnownAddresses } from "../../src/agents/tools/address-memory.ts";
+import { KnownAddresses } from "../../src/agents/tools/address-memory.ts";
 import { createArgumentsCheck } from "../../src/agents/tools/arguments.ts";
 import { createCalculator } from "../../src/agents/tools/builtin/calculator.ts";
 import { createReadPage } from "../../src/agents/tools/builtin/read-page.ts";
@@ -55,7 +55,7 @@ const meterTurns = async (run: () => Promise<unknown>): Promise<number> => {
 };
 
 const readAddresses = (text: string) => {
-  const known = createKnownAddresses();
+  const known = new KnownAddresses();
   known.addInput(text.slice(0, INPUT_CHARACTERS));
   known.add(text, text.slice(0, INPUT_CHARACTERS));
   return known.has("https://camels.example.com/unknown");

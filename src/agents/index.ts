@@ -23,4 +23,4 @@ export {
 } from "./tools/connections/connection.ts";
 export { type Connections, createConnections } from "./tools/connections/connections.ts";
 export { createToolQueries, type ToolQueries } from "./tools/queries.ts";
-export { ToolRevision } from "./tools/tool.ts";
+export { ToolRevision } from "./tools/revision.ts";

@@ -16,19 +16,15 @@ import type { PriceOf } from "./runs/prices.ts";
 import { openRunRoutes } from "./runs/routes.ts";
 import { createRunStarter, type RunStarter } from "./runs/start.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
-import { createBuiltins } from "./tools/builtin/builtins.ts";
-import { type Catalog, createCatalog } from "./tools/catalog.ts";
-import { createCredentials } from "./tools/connections/credentials.ts";
+import { type Catalog, createBuiltins, createCatalog, createToolLookup } from "./tools/catalog.ts";
+import { createCredentials } from "./tools/connections/connections.ts";
 import { openConnectionRoutes } from "./tools/connections/routes.ts";
-import type { ToolsDeps } from "./tools/deps.ts";
 import { createHttpTool } from "./tools/http/endpoint.ts";
-import { HTTP_PRICE, type ToolRevisionRow } from "./tools/http/revision.ts";
-import { openRegistrationRoutes } from "./tools/http/routes.ts";
+import { openRegistrationRoutes, openTrialRoute } from "./tools/http/routes.ts";
 import { toolStore } from "./tools/http/store.ts";
-import { openTrialRoute } from "./tools/http/trial-routes.ts";
 import { createSchemaCheck } from "./tools/json-schema/check.ts";
-import { createToolLookup } from "./tools/lookup.ts";
-import { openToolRoutes } from "./tools/routes.ts";
+import { HTTP_PRICE, type ToolRevisionRow } from "./tools/revision.ts";
+import { openToolRoutes, type ToolsDeps } from "./tools/routes.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
@@ -55,7 +51,7 @@ export function createAgents(door: Router, deps: AgentsDeps): AgentsModule {
     createBuiltins({ search: deps.inside.search, egress, compute, notes }),
   );
   const toolsAround = { ...deps, catalog, tools: database.bind(toolStore) };
-  openDefinitionRoutes(door, deps, { lookUpTools: createToolLookup(toolsAround) });
+  openDefinitionRoutes(door, deps, { lookupTools: createToolLookup(toolsAround) });
   openThreadRoutes(door, deps);
   openConnectionRoutes(door, deps);
   const createTool = openTools(door, toolsAround);

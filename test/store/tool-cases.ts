@@ -1,6 +1,6 @@
 // What the store of registered tools must do, on every engine.
 import { expect } from "bun:test";
-import type { StoredRevision, ToolRevisionRow } from "../../src/agents/tools/http/revision.ts";
+import type { StoredRevision, ToolRevisionRow } from "../../src/agents/tools/revision.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 

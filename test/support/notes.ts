@@ -1,6 +1,5 @@
 // Writes notes in tests as a run does: by a part, inside somebody else's transaction.
-import type { NoteEffect } from "../../src/agents/notes/note.ts";
-import { applyNoteEffect } from "../../src/agents/notes/store.ts";
+import { applyNoteEffect, type NoteEffect } from "../../src/agents/notes/store.ts";
 import { store } from "../../src/database/index.ts";
 
 export const noteWrites = store(

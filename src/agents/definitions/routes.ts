@@ -5,7 +5,7 @@ import { IdParams, type Router } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import type { AgentsDeps } from "../deps.ts";
-import type { LookUpTools } from "../tools/lookup.ts";
+import type { LookupTools } from "../tools/catalog.ts";
 import { decide } from "../tools/policy.ts";
 import { AgentDetail, type AgentRow } from "./agent.ts";
 import { DEFAULT_BEHAVIOUR, inherit } from "./inheritance.ts";
@@ -24,13 +24,13 @@ import { openVersionRoutes } from "./version-routes.ts";
 import { AgentCheck, AgentList, showAgent, showAgentDetail } from "./view.ts";
 
 export interface DefinitionOptions {
-  lookUpTools: LookUpTools;
+  lookupTools: LookupTools;
 }
 
 /** What the routes of this room share. */
 export interface Definitions extends Pick<AgentsDeps, "alias" | "clock" | "disk"> {
   agents: Bound<typeof agentStore>;
-  lookUpTools: LookUpTools;
+  lookupTools: LookupTools;
   chat: Pick<AgentsDeps["inside"]["chat"], "find" | "judge">;
   limits(): DefinitionLimits;
   /** agents.authentication.6, agents.errors.agent_not_found: missing, or not the caller's. */
@@ -40,12 +40,12 @@ export interface Definitions extends Pick<AgentsDeps, "alias" | "clock" | "disk"
 export function openDefinitionRoutes(
   door: Router,
   deps: AgentsDeps,
-  { lookUpTools }: DefinitionOptions,
+  { lookupTools }: DefinitionOptions,
 ): void {
   const { database, inside, alias, clock, disk } = deps;
   const agents = database.bind(agentStore);
   const definitions: Definitions = {
-    ...{ agents, lookUpTools, chat: inside.chat, alias, clock, disk },
+    ...{ agents, lookupTools, chat: inside.chat, alias, clock, disk },
     limits: () => deps.settings().limits,
     async require(id, { account_id }) {
       const found = account_id === null ? undefined : await agents.find(id, account_id);
@@ -63,7 +63,7 @@ export function openDefinitionRoutes(
 /** agents.endpoints.agents.post_agents */
 function openCreation(
   door: Router,
-  { agents, lookUpTools, chat, alias, clock, disk, limits }: Definitions,
+  { agents, lookupTools, chat, alias, clock, disk, limits }: Definitions,
   { ids }: Pick<AgentsDeps, "ids">,
 ): void {
   door.post(
@@ -88,7 +88,7 @@ function openCreation(
       const behaviour = inherit(DEFAULT_BEHAVIOUR, change);
       const guarded = body.policy?.require_approval;
       const names = [...behaviour.tools, ...(guarded ?? [])];
-      const findTool = await lookUpTools(account_id, names);
+      const findTool = await lookupTools(account_id, names);
       const tool_revisions = pinTools(findTool, behaviour.tools, []);
       requireGuarded(findTool, guarded);
       const model = await requireModel(chat, behaviour.model, alias, caller);
@@ -165,7 +165,7 @@ function openChange(door: Router, { agents, alias, clock, limits }: Definitions)
   );
 }
 
-function openCheck(door: Router, { require, lookUpTools, chat, alias }: Definitions): void {
+function openCheck(door: Router, { require, lookupTools, chat, alias }: Definitions): void {
   door.post(
     "/v1/agents/:id/check",
     {
@@ -180,11 +180,11 @@ function openCheck(door: Router, { require, lookUpTools, chat, alias }: Definiti
     },
     async ({ params, caller }) => {
       const { version, account_id } = await require(params.id, caller);
-      const findTool = await lookUpTools(account_id, version.tools);
+      const findTool = await lookupTools(account_id, version.tools);
       const lacks = (scope: Scope) => !caller.scopes.includes(scope);
       const data = version.tool_revisions.map((pin) => {
         const tool = findTool(pin.name);
-        const status = tool?.is_off === false ? "enabled" : "disabled";
+        const status = tool?.isOff === false ? "enabled" : "disabled";
         const missing_scope = tool?.scope && lacks(tool.scope) ? tool.scope : null;
         return { ...pin, status, ...checkTool(pin, version), missing_scope };
       });

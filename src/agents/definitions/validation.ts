@@ -4,7 +4,7 @@ import type { GatewayInternal } from "../../gateway/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { shorten } from "../../platform/text.ts";
 import { listAliases, type ModelSettings } from "../../settings/index.ts";
-import type { FindTools } from "../tools/lookup.ts";
+import type { FindTools } from "../tools/catalog.ts";
 import type { ToolPin } from "./version.ts";
 
 /** What says that a model is stopped now: versions and runs wait for it. */
@@ -60,7 +60,7 @@ export function pinTools(
     const found = find(name);
     if (pin) return pin.kind === "builtin" && found?.pin.kind === "builtin" ? found.pin : pin;
     if (!found) throw refuseTool(name, `tools.${i}`);
-    if (found.is_off) throw refuseSwitchedOff(name, `tools.${i}`);
+    if (found.isOff) throw refuseSwitchedOff(name, `tools.${i}`);
     return found.pin;
   });
 }

@@ -91,7 +91,7 @@ export function openVersionRoutes(door: Router, definitions: Definitions): void 
 }
 
 async function addVersion(
-  { agents, lookUpTools, chat, alias, clock, disk, limits, require }: Definitions,
+  { agents, lookupTools, chat, alias, clock, disk, limits, require }: Definitions,
   agent_id: string,
   body: NewVersion,
   caller: Caller,
@@ -103,7 +103,7 @@ async function addVersion(
     const { model, tools } = inherit(old, change);
     const inherited = change.tools === undefined ? old.tool_revisions : [];
     const guarded = body.policy?.require_approval;
-    const findTool = await lookUpTools(account_id, [...tools, ...(guarded ?? [])]);
+    const findTool = await lookupTools(account_id, [...tools, ...(guarded ?? [])]);
     const tool_revisions = pinTools(findTool, tools, inherited);
     requireGuarded(findTool, guarded);
     requireToolUse(await requireModel(chat, model, alias, caller), tools);

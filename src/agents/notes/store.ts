@@ -1,15 +1,34 @@
-// The notes of agents: read by their tools, written with the results of their calls.
-import { Type } from "@sinclair/typebox";
+// Notes, which an agent keeps beyond its runs: read by its tools, written with their results.
+import { type Static, Type } from "@sinclair/typebox";
 import { cleanText, countRows, into, sql, store, type Tx } from "../../database/index.ts";
 import { countStored, measureRow, ROW_BYTES } from "../../storage/store.ts";
-import { ListedNote, type NoteEffect, NoteRow } from "./note.ts";
+
+/** No route shows notes. */
+export const NoteRow = Type.Object({
+  agent_id: Type.String(),
+  key: Type.String(),
+  content: Type.String(),
+  /** Marks a note of a run that had read content from outside. */
+  external: Type.Boolean(),
+  created_at: Type.Integer(),
+  updated_at: Type.Integer(),
+});
+export type NoteRow = Static<typeof NoteRow>;
+
+const ListedNote = Type.Object({
+  key: Type.String(),
+  content_bytes: Type.Integer(),
+  external: Type.Boolean(),
+});
+
+/** A change of a call to its agent's notes. */
+export type NoteEffect = { set: { key: string; content: string } } | { delete: { key: string } };
 
 const Size = Type.Object({ content_bytes: Type.Integer() });
 
 export const noteStore = store(
   "notes",
   {
-    /** By their keys. */
     list: (db, agent_id: string) =>
       db.all(
         ListedNote,
@@ -27,8 +46,8 @@ export const noteStore = store(
 );
 
 /**
- * A part: what a call does to its agent's notes, in the transaction of its result. `external`: its
- * run has read content from outside, and whoever reads the note will have, too.
+ * Applies a call's change in the transaction of its result. A note keeps the mark of its run, since
+ * reading it means reading content from outside.
  */
 export async function applyNoteEffect(
   tx: Tx,

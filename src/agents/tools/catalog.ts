@@ -1,18 +1,46 @@
-// The catalogue of built-in tools: found by name, shown as revisions, described to a model.
+// The catalogue of tools: built-in ones, and what a version of an account may name.
+import type { Scope } from "../../access/index.ts";
+import type { Bound } from "../../database/index.ts";
 import type { ModelTool } from "../../models/index.ts";
+import type { ToolPin } from "../definitions/version.ts";
+import type { AgentsDeps } from "../deps.ts";
+import { createCalculator } from "./builtin/calculator.ts";
+import { currentTime } from "./builtin/current-time.ts";
+import { createMemory, type Notes } from "./builtin/memory.ts";
+import { readOutput } from "./builtin/read-output.ts";
+import { createReadPage, type PageDeps } from "./builtin/read-page.ts";
+import { createWebSearch, type SearchClient } from "./builtin/web-search.ts";
 import type { BuiltinTool, Tool } from "./contract.ts";
-import type { ToolRevision } from "./tool.ts";
+import type { toolStore } from "./http/store.ts";
+import { isToolName, type ToolRevision } from "./revision.ts";
 
-/** The day of the first built-in tools: their revisions lie in the program, not in a database. */
+/** Date of the first built-in tools; their revisions are part of the program. */
 const MADE_AT = Date.UTC(2026, 0, 1);
 
 /** Micro-SAR per call by the tool's name, as the operator set them. */
 export type ToolPrices = ReadonlyMap<string, number>;
 
+export interface BuiltinsOptions extends PageDeps {
+  search: SearchClient;
+  notes: Notes;
+}
+
+/** All built-in tools in the order of the catalogue. */
+export function createBuiltins(options: BuiltinsOptions): readonly BuiltinTool[] {
+  const { search, notes, compute } = options;
+  return [
+    currentTime,
+    createCalculator(compute),
+    readOutput,
+    createWebSearch(search),
+    createReadPage(options),
+    ...createMemory(notes),
+  ];
+}
+
 export interface Catalog {
-  /** undefined: no built-in tool has that name. */
   find(name: string): BuiltinTool | undefined;
-  /** Micro-SAR per call; null: unknown. */
+  /** Micro-SAR per call, or null where nobody set a price. */
   priceOf(tool: BuiltinTool, prices: ToolPrices): number | null;
   list(prices: ToolPrices): ToolRevision[];
 }
@@ -26,7 +54,7 @@ export function createCatalog(builtins: readonly BuiltinTool[]): Catalog {
   };
 }
 
-/** agents.does.cost.2: what nobody priced is unknown, unless it is free. */
+/** agents.does.cost.2: a price that nobody set is unknown, unless the tool is free. */
 function priceOf({ name, is_free }: BuiltinTool, prices: ToolPrices): number | null {
   return prices.get(name) ?? (is_free ? 0 : null);
 }
@@ -45,7 +73,7 @@ function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevi
     connection_id: null,
     timeout_ms: tool.timeout_ms,
     external_content: tool.external_content,
-    // Reading twice changes nothing, and what the platform writes cannot be half done.
+    // Reads change nothing, and notes are written with the call's result.
     idempotent: true,
     price_sar,
     status: "enabled",
@@ -54,7 +82,7 @@ function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevi
   };
 }
 
-/** A tool as a model is told of it: the same object each time. */
+/** Describes a tool to a model, by the same object each time. */
 export function toModelTool(tool: Tool): ModelTool {
   let shown = modelTools.get(tool);
   if (!shown) {
@@ -66,3 +94,41 @@ export function toModelTool(tool: Tool): ModelTool {
 }
 
 const modelTools = new WeakMap<Tool, ModelTool>();
+
+export interface LookupCandidate {
+  pin: ToolPin;
+  /** The tool is switched off, or http tools as a whole are. */
+  isOff: boolean;
+  /** The scope that a run's key needs for its calls. */
+  scope?: Scope | undefined;
+}
+
+export type FindTools = (name: string) => LookupCandidate | undefined;
+
+export type LookupTools = (account_id: string, names: readonly string[]) => Promise<FindTools>;
+
+export interface LookupOptions extends Pick<AgentsDeps, "settings"> {
+  tools: Pick<Bound<typeof toolStore>, "listStandings">;
+  catalog: Pick<Catalog, "find">;
+}
+
+/** Prefers an account's own tool to a built-in one of its name, which a later release may add. */
+export function createToolLookup({ tools, catalog, settings }: LookupOptions): LookupTools {
+  return async (account_id, names) => {
+    const asked = [...new Set(names)].filter(isToolName);
+    const found = asked.length > 0 ? await tools.listStandings(account_id, asked) : [];
+    const own = new Map(found.map((one) => [one.name, one]));
+    return (name) => {
+      const standing = own.get(name);
+      if (standing) {
+        const { revision, risk, status } = standing;
+        const isOff = status === "disabled" || !settings().agents.http_tools;
+        return { pin: { name, revision, kind: "http", risk }, isOff };
+      }
+      const tool = catalog.find(name);
+      if (!tool) return undefined;
+      const { revision, risk, scope } = tool;
+      return { pin: { name, revision, kind: "builtin", risk }, isOff: false, scope };
+    };
+  };
+}

@@ -1,7 +1,7 @@
 // What a tool is to the engine, what it is run with, and what it can end with.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../access/index.ts";
-import type { NoteEffect } from "../notes/note.ts";
+import type { NoteEffect } from "../notes/store.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
 
 /** agents.does.tool: what a call can do, which decides who may let it run. */

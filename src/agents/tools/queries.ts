@@ -1,8 +1,8 @@
 // Registered tools of every account, for operators: lists, lookups and their switch.
 import type { Bound, Database } from "../../database/index.ts";
-import { describeHttpRevision, isToolName, type ToolRevisionRow } from "./http/revision.ts";
 import { toolStore } from "./http/store.ts";
-import type { ToolRevision } from "./tool.ts";
+import type { ToolRevision } from "./revision.ts";
+import { describeHttpRevision, isToolName, type ToolRevisionRow } from "./revision.ts";
 
 /** Maximum tools read at once. */
 const TOOLS_AT_ONCE = 100;

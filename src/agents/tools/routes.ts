@@ -1,11 +1,42 @@
 // The routes that read tools: the catalogue of what an agent version may use, one, its revisions.
 import { type Static, Type } from "@sinclair/typebox";
+import type { Caller } from "../../access/index.ts";
+import type { Bound } from "../../database/index.ts";
 import { ITEMS_AT_ONCE, type ListParts, type Router, streamList } from "../../http/index.ts";
-import { apiError } from "../../platform/errors.ts";
+import { type ApiError, apiError } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
-import { findOwn, type ToolsDeps } from "./deps.ts";
-import { describeHttpRevision, type ToolRevisionRow } from "./http/revision.ts";
-import { ToolList, ToolRevision, ToolRevisionList } from "./tool.ts";
+import type { AgentsDeps } from "../deps.ts";
+import type { Catalog } from "./catalog.ts";
+import type { toolStore } from "./http/store.ts";
+import {
+  describeHttpRevision,
+  isToolName,
+  ToolList,
+  ToolRevision,
+  ToolRevisionList,
+  type ToolRevisionRow,
+} from "./revision.ts";
+
+export interface ToolsDeps extends AgentsDeps {
+  catalog: Catalog;
+  tools: Bound<typeof toolStore>;
+}
+
+/** Finds the latest revision of the caller's own tool. */
+export async function findOwn(
+  { tools }: Pick<ToolsDeps, "tools">,
+  name: string,
+  { account_id }: Caller,
+): Promise<ToolRevisionRow | undefined> {
+  return account_id === null || !isToolName(name) ? undefined : tools.find(account_id, name);
+}
+
+/** agents.errors.tool_not_found, agents.authentication.6: built-in tools belong to no account. */
+export function toolError({ catalog }: Pick<ToolsDeps, "catalog">, name: string): ApiError {
+  if (!catalog.find(name)) return apiError("tool_not_found");
+  const message = `\`${name}\` is a tool of the platform: it is neither changed nor tested.`;
+  return apiError("tool_not_found", { message });
+}
 
 const PAGE = 20;
 const PAGE_MAX = 100;

@@ -4,8 +4,8 @@ import type { ToolPin, VersionRow } from "../definitions/version.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Tool } from "./contract.ts";
-import type { ToolRevisionRow } from "./http/revision.ts";
 import type { toolStore } from "./http/store.ts";
+import type { ToolRevisionRow } from "./revision.ts";
 
 export interface Toolset {
   /** undefined: there is no such tool, or it is switched off. */

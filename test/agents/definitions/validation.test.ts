@@ -62,7 +62,7 @@ const pinOf = (name: string, fields: Partial<ToolPin> = {}): ToolPin => ({
   ...fields,
 });
 const choose = (...pins: ToolPin[]): FindChoice => {
-  const found = new Map(pins.map((pin) => [pin.name, { pin, is_off: false }]));
+  const found = new Map(pins.map((pin) => [pin.name, { pin, isOff: false }]));
   return (name) => found.get(name);
 };
 const refusalOf = (work: () => unknown) => {
@@ -100,7 +100,7 @@ test("agents.does.version an inherited tool of the account stays at its revision
 
 test("a tool that is switched off stays where it is inherited, and is not newly named", () => {
   const pin = pinOf("send", { kind: "http" });
-  const off: FindChoice = (name) => (name === "send" ? { pin, is_off: true } : undefined);
+  const off: FindChoice = (name) => (name === "send" ? { pin, isOff: true } : undefined);
   expect(pinTools(off, ["send"], [pin])).toEqual([pin]);
   expect(refusalOf(() => pinTools(off, ["send"], []))).toEqual([
     ...["invalid_request", "tools.0", 'The tool "send" is switched off.'],

@@ -1,10 +1,10 @@
 // Holds known addresses to those that stood in a text, whole, and to bounds of time and memory.
 import { describe, expect, test } from "bun:test";
-import { createKnownAddresses } from "../../../src/agents/tools/address-memory.ts";
+import { KnownAddresses } from "../../../src/agents/tools/address-memory.ts";
 import { bringsAddresses, listAddresses, mayEcho } from "../../../src/agents/tools/addresses.ts";
 
 const knows = (text: string, url: string) => {
-  const known = createKnownAddresses();
+  const known = new KnownAddresses();
   known.add(text);
   return known.has(url);
 };
@@ -109,7 +109,7 @@ describe("what did not stand there is not", () => {
 
 describe("the user's words", () => {
   const knowsInput = (text: string, url: string) => {
-    const known = createKnownAddresses();
+    const known = new KnownAddresses();
     known.addInput(text);
     return known.has(url);
   };
@@ -122,7 +122,7 @@ describe("the user's words", () => {
     [`Read ${A}/x`, `${A}/x`],
   ])("%s has %s", async (text, url) => {
     expect(await knowsInput(text, url)).toBe(true);
-    const outside = createKnownAddresses();
+    const outside = new KnownAddresses();
     outside.add(text);
     expect(await outside.has(url)).toBe(url === `${A}/x`);
   });
@@ -137,7 +137,7 @@ describe("the user's words", () => {
   });
 
   test("are kept whatever results bring", async () => {
-    const known = createKnownAddresses();
+    const known = new KnownAddresses();
     known.addInput(`${A}/first`);
     for (let round = 0; round < 20; round++) {
       known.add(Array.from({ length: 2_000 }, (_, i) => `${A}/${round}/${i}`).join(" "));
@@ -168,14 +168,14 @@ describe("hostile texts come to an end", () => {
     ["hyphens", fill("a-")],
     ["entities", fill(`${A}/?${"&amp;".repeat(400)} `)],
   ])("%s", async (_, text) => {
-    const known = createKnownAddresses();
+    const known = new KnownAddresses();
     known.add(text);
     known.addInput(text);
     expect(await known.has(`${A}/leak`)).toBe(false);
   });
 
   test("a text of many addresses leaves others their turns", async () => {
-    const known = createKnownAddresses();
+    const known = new KnownAddresses();
     known.add(fill(`${A}/${")".repeat(800)}`));
     let turns = 0;
     const count = () => {
@@ -198,7 +198,7 @@ describe("hostile texts come to an end", () => {
 
 describe("what a model itself said to a tool", () => {
   const learn = (asked: string, text: string) => {
-    const known = createKnownAddresses();
+    const known = new KnownAddresses();
     known.addInput("Look at docs.example.org");
     known.add(`Here is ${A}/seen`);
     known.add(text, asked);
@@ -243,7 +243,7 @@ describe("what a model itself said to a tool", () => {
 });
 
 test("of results that nobody has asked of, the latest four million characters count", async () => {
-  const known = createKnownAddresses();
+  const known = new KnownAddresses();
   known.addInput(`${A}/of-the-user`);
   known.add(`${A}/oldest`);
   known.add(`${A}/latest`);
@@ -254,7 +254,7 @@ test("of results that nobody has asked of, the latest four million characters co
 });
 
 test("a text is read when somebody asks, in a turn of the event loop for each", async () => {
-  const known = createKnownAddresses();
+  const known = new KnownAddresses();
   for (let n = 0; n < 20; n++) known.add(`${"http://".repeat(9_000)} ${A}/${n}`);
   let turns = 0;
   let isOver = false;

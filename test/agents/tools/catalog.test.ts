@@ -2,9 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { checkArguments } from "../../../src/agents/tools/arguments.ts";
-import { createBuiltins } from "../../../src/agents/tools/builtin/builtins.ts";
-import { createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
-import { ToolList, ToolRevision } from "../../../src/agents/tools/tool.ts";
+import { createBuiltins, createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
+import { ToolList, ToolRevision } from "../../../src/agents/tools/revision.ts";
 import { show } from "../../../src/platform/schema.ts";
 import { guard } from "../../net/guard.ts";
 import { inlineCompute } from "../../support/compute.ts";

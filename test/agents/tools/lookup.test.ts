@@ -1,6 +1,6 @@
 // What a version may name: the account's own tools before those of the platform.
 import { expect, test } from "bun:test";
-import { createToolLookup, type LookupOptions } from "../../../src/agents/tools/lookup.ts";
+import { createToolLookup, type LookupOptions } from "../../../src/agents/tools/catalog.ts";
 
 const STANDINGS = [
   { name: "send", revision: 3, risk: "irreversible", status: "enabled" },
@@ -34,7 +34,7 @@ test("agents.does.tool what an account has registered keeps its name, whatever t
   const [own, builtin, sent] = ["calculator", "current_time", "send"].map(find);
   expect(own).toEqual({
     pin: { name: "calculator", revision: 1, kind: "http", risk: "write" },
-    is_off: false,
+    isOff: false,
   });
   expect(builtin?.pin).toEqual({
     ...{ name: "current_time", revision: 7, kind: "builtin", risk: "read" },
@@ -56,7 +56,7 @@ test("names are looked up all at once, each once, and only such as a tool may ha
 test("a tool is off by its own switch, or by that of all that are registered", async () => {
   const { lookUp, agents } = open();
   const find = await lookUp("a-1", ["send", "resting", "current_time"]);
-  const listOff = () => ["send", "resting", "current_time"].filter((name) => find(name)!.is_off);
+  const listOff = () => ["send", "resting", "current_time"].filter((name) => find(name)!.isOff);
   expect(listOff()).toEqual(["resting"]);
   agents.http_tools = false;
   expect(listOff()).toEqual(["send", "resting"]);

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { ToolPin, VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { Tool } from "../../../src/agents/tools/contract.ts";
-import type { ToolRevisionRow } from "../../../src/agents/tools/http/revision.ts";
 import type { Pinned } from "../../../src/agents/tools/http/store.ts";
+import type { ToolRevisionRow } from "../../../src/agents/tools/revision.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
 import { makeRevision } from "../../store/tool-cases.ts";
 

@@ -3,7 +3,7 @@ import type { Caller } from "../../../access/index.ts";
 import { DatabaseUnavailable, retryUnavailable } from "../../../database/index.ts";
 import { abortAfter } from "../../../platform/clock.ts";
 import { reachPoison } from "../../../platform/failpoint.ts";
-import type { NoteEffect } from "../../notes/note.ts";
+import type { NoteEffect } from "../../notes/store.ts";
 import type { StoredOutput, Tool, ToolResult, ToolUse } from "../../tools/contract.ts";
 import { cutOutput, type OutputLimits } from "../../tools/output.ts";
 import { type Amount, priceCall, writeAmount } from "../cost.ts";

@@ -1,7 +1,7 @@
 // The addresses that a run may open once it has read text from outside: those that stood, whole, in
 // what the user wrote or in what came from elsewhere, and none that a model made up.
 import type { Message, ToolCallText } from "../../threads/thread.ts";
-import { createKnownAddresses, type KnownAddresses } from "../../tools/address-memory.ts";
+import { KnownAddresses } from "../../tools/address-memory.ts";
 import { bringsAddresses, mayEcho } from "../../tools/addresses.ts";
 import type { RunState, StoredRunLog } from "../state.ts";
 import type { ToolResultData } from "../step.ts";
@@ -16,7 +16,7 @@ export function recallAddresses(
   messages: readonly Message[],
 ): KnownAddresses | null {
   if (!version.tools.includes(OPENS_ADDRESSES)) return null;
-  const known = createKnownAddresses();
+  const known = new KnownAddresses();
   known.addInput(row.input.message);
   if (row.input.hook !== undefined) known.add(JSON.stringify(row.input.hook));
   const calls = new Map<string | null, ToolCallText>();

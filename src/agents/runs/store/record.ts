@@ -2,8 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { cleanText, createInsertion, type Sql, sql, type Tx } from "../../../database/index.ts";
 import { writeRow } from "../../../platform/schema.ts";
-import type { NoteEffect } from "../../notes/note.ts";
-import { applyNoteEffect } from "../../notes/store.ts";
+import { applyNoteEffect, type NoteEffect } from "../../notes/store.ts";
 import { markThread } from "../../threads/store.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
 import type { RunRow } from "../run.ts";

@@ -1,8 +1,7 @@
 // The tools `memory_*`: what an agent remembers beyond a run, as notes that each have a key.
 import { type Static, type TString, Type } from "@sinclair/typebox";
 import type { Bound } from "../../../database/index.ts";
-import type { NoteEffect } from "../../notes/note.ts";
-import type { noteStore } from "../../notes/store.ts";
+import type { NoteEffect, noteStore } from "../../notes/store.ts";
 import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
 
 const KEY_CHARACTERS_MAX = 128;

@@ -1,6 +1,14 @@
-// A connection as its owner sees it: whose secret goes where, and never the secret.
+// Connections as they are sent, stored and shown: secrets of endpoints, which are never shown.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, oneOf, Resource, Row, Timestamp } from "../../../platform/schema.ts";
+import { unquoted } from "../../../http/index.ts";
+import { maybe, oneOf, Resource, Row, TEXT_PATTERN, Timestamp } from "../../../platform/schema.ts";
+
+export const NAME_CHARACTERS_MAX = 200;
+export const SECRET_CHARACTERS_MAX = 8_192;
+export const HOSTS_MAX = 20;
+/** A name of 253 characters, a colon and a port. */
+const HOST_CHARACTERS_MAX = 259;
+const HEADER_NAME_CHARACTERS_MAX = 64;
 
 export const CONNECTION_KINDS = ["bearer", "header"] as const;
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
@@ -45,4 +53,87 @@ export const ConnectionList = Resource(
   "ConnectionList",
   { data: Type.Array(ToolConnection, { description: "Newest first." }) },
   "The connections of the account.",
+);
+
+const strict = { additionalProperties: false };
+
+const name = Type.String({
+  description: "Unique per owner.",
+  minLength: 1,
+  maxLength: NAME_CHARACTERS_MAX,
+  pattern: TEXT_PATTERN,
+});
+/** agents.endpoints.tools.p5: no message repeats it. */
+const secret = unquoted(
+  Type.String({
+    description: "Visible ASCII characters; of kind header with spaces between them, too.",
+    minLength: 1,
+    maxLength: SECRET_CHARACTERS_MAX,
+    examples: ["a-secret-of-the-endpoint"],
+  }),
+);
+const allowed_hosts = Type.Array(
+  Type.String({
+    description: 'A host in lower case, such as "api.example.com" or "127.0.0.1:9000".',
+    minLength: 1,
+    maxLength: HOST_CHARACTERS_MAX,
+    examples: ["api.example.com"],
+  }),
+  {
+    description: "Where the secret may be sent; empty: to the host of the first tool with it.",
+    maxItems: HOSTS_MAX,
+  },
+);
+
+/** agents.resources.connection */
+export const NewConnection = Type.Object(
+  {
+    name,
+    kind: oneOf(
+      CONNECTION_KINDS,
+      "`bearer`: `Authorization: Bearer …`; `header`: the header that `header_name` names.",
+    ),
+    header_name: Type.Optional(
+      maybe(
+        Type.String({
+          description: "Of kind header: the header that carries the secret.",
+          minLength: 1,
+          maxLength: HEADER_NAME_CHARACTERS_MAX,
+          examples: ["X-Api-Key"],
+        }),
+      ),
+    ),
+    secret,
+    allowed_hosts: Type.Optional(maybe(allowed_hosts)),
+  },
+  {
+    ...strict,
+    $id: "NewConnection",
+    description: "A connection with its secret, which is never shown.",
+    examples: [{ name: "Orders", kind: "bearer", secret: "a-secret-of-the-endpoint" }],
+  },
+);
+export type NewConnection = Static<typeof NewConnection>;
+
+export const ConnectionPatch = Type.Object(
+  { name: Type.Optional(name), allowed_hosts: Type.Optional(maybe(allowed_hosts)) },
+  {
+    ...strict,
+    $id: "ConnectionPatch",
+    description:
+      "What is left out stays as it is. Of its hosts some can be taken away, but not all of " +
+      "them; others are set together with the secret.",
+  },
+);
+export type ConnectionPatch = Static<typeof ConnectionPatch>;
+
+export const NewSecret = Type.Object(
+  { secret, allowed_hosts: Type.Optional(maybe(allowed_hosts)) },
+  {
+    ...strict,
+    $id: "NewSecret",
+    description:
+      "The secret that takes the place of the one before; its hosts stay unless they are sent.",
+    examples: [{ secret: "another-secret-of-the-endpoint" }],
+  },
 );

@@ -1,10 +1,10 @@
-// Makes, changes and deletes connections, and keeps their secrets in the box.
-
+// Creates, changes and deletes connections, and opens their secrets for calls.
 import type { SecretStore } from "../../../crypto/index.ts";
 import type { Database } from "../../../database/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { apiError } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
+import type { Log } from "../../../platform/log.ts";
 import type { ConnectionRow } from "./connection.ts";
 import { type ConnectionChange, connectionStore } from "./store.ts";
 import {
@@ -22,7 +22,7 @@ export interface ConnectionOptions {
   ids: Ids;
 }
 
-/** `account_id` null, of a key without an owner: nothing is its own. */
+/** A key without an account owns no connection. */
 export function createConnections({ database, secrets, clock, ids }: ConnectionOptions) {
   const store = database.bind(connectionStore);
 
@@ -34,34 +34,40 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
   };
   return {
     require,
-    /** Newest first; of one account, or of all where it is null. */
+    /** Newest first, of one account or of all. */
     list: store.list,
-    /** Whoever owns it; undefined: there is none of this id. */
     findOwner: store.findOwner,
-    async create(account_id: string, wish: ConnectionInput, connections_max: number) {
-      requireConnection(wish);
+    async create(account_id: string, input: ConnectionInput, connections_max: number) {
+      requireConnection(input);
       const [id, now] = [ids.uuid(), clock.now()];
-      const { name, kind, header_name, secret, allowed_hosts } = wish;
+      const { name, kind, header_name, secret, allowed_hosts } = input;
       const row: ConnectionRow = {
-        ...{ id, account_id, kind, header_name, name: name.toWellFormed() },
-        ...{ allowed_hosts: [...allowed_hosts], secret_set_at: now, last_used_at: null },
-        ...{ created_at: now, updated_at: now },
+        id,
+        account_id,
+        kind,
+        header_name,
+        name: name.toWellFormed(),
+        allowed_hosts: [...allowed_hosts],
+        secret_set_at: now,
+        last_used_at: null,
+        created_at: now,
+        updated_at: now,
       };
       const about = { kind: "connection", row_id: id, account_id, set_at: now } as const;
-      // agents.errors.connections_unavailable: the box refuses.
+      // agents.errors.connections_unavailable: thrown by the secret store.
       return secrets.store(about, secret, (sealed) => store.create(row, sealed, connections_max));
     },
-    async change(id: string, account_id: string | null, wish: ConnectionChange) {
-      const { name, allowed_hosts } = wish;
+    async change(id: string, account_id: string | null, change: ConnectionChange) {
+      const { name, allowed_hosts } = change;
       if (name !== undefined) requireName(name);
       if (allowed_hosts !== undefined) requireHosts(allowed_hosts);
       const row = await require(id, account_id);
-      const change = { ...wish, ...(name !== undefined && { name: name.toWellFormed() }) };
-      const changed = await store.update(id, row.account_id, change, clock.now());
+      const wellFormed = { ...change, ...(name !== undefined && { name: name.toWellFormed() }) };
+      const changed = await store.update(id, row.account_id, wellFormed, clock.now());
       if (!changed) throw apiError("connection_not_found");
       return changed;
     },
-    /** `hosts`: where it may be sent from now on; null: as before. */
+    /** Sets the secret, and the hosts with it if there are new ones. */
     async setSecret(
       id: string,
       ownerId: string | null,
@@ -85,3 +91,66 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
   };
 }
 export type Connections = ReturnType<typeof createConnections>;
+
+/** Interval between writes of a connection's last use. */
+const USE_EVERY_MS = 60_000;
+
+export interface ConnectionCredentials extends Pick<ConnectionRow, "kind" | "header_name"> {
+  secret: string;
+}
+
+export interface CredentialsRequest {
+  id: string;
+  account_id: string;
+  /** The host that the secret goes to, as `URL.host` spells it. */
+  host: string;
+}
+
+export type OpenCredentials = (
+  request: CredentialsRequest,
+) => Promise<{ ok: true; connection: ConnectionCredentials } | { ok: false; problem: string }>;
+
+export interface CredentialsOptions {
+  database: Database;
+  secrets: Pick<SecretStore, "open">;
+  clock: Clock;
+  log: Pick<Log, "warn">;
+}
+
+const SECRET_PROBLEMS = {
+  missing: "Its connection has no secret.",
+  unavailable: "The secrets of connections cannot be read now.",
+  unreadable: "The secret of its connection cannot be read; set it anew.",
+};
+
+/** Reads the connection anew for each call, so that a revoked secret is sent nowhere. */
+export function createCredentials(options: CredentialsOptions): OpenCredentials {
+  const { database, secrets, clock, log } = options;
+  const store = database.bind(connectionStore);
+  const beingWritten = new Set<string>();
+
+  const writeUse = ({ id, account_id, last_used_at }: ConnectionRow) => {
+    const now = clock.now();
+    const isRecent = last_used_at !== null && now < last_used_at + USE_EVERY_MS;
+    if (isRecent || beingWritten.has(id)) return;
+    beingWritten.add(id);
+    // No call waits for the write.
+    void store
+      .use(id, now)
+      .catch(() => log.warn("the use of a connection was not written", { account_id }))
+      .finally(() => beingWritten.delete(id));
+  };
+  return async ({ id, account_id, host }) => {
+    const row = await store.find(id, account_id);
+    if (!row) return { ok: false, problem: "Its connection does not exist any more." };
+    // Checked before the secret is opened: it goes to its allowed hosts only.
+    if (!row.allowed_hosts.includes(host)) {
+      return { ok: false, problem: "Its connection is not for the endpoint's host." };
+    }
+    const opened = await secrets.open({ kind: "connection", row_id: id, account_id });
+    if (!opened.ok) return { ok: false, problem: SECRET_PROBLEMS[opened.why] };
+    writeUse(row);
+    const { kind, header_name } = row;
+    return { ok: true, connection: { kind, header_name, secret: opened.secret } };
+  };
+}

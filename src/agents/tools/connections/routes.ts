@@ -3,9 +3,14 @@ import { IdParams, type Router } from "../../../http/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { show } from "../../../platform/schema.ts";
 import type { AgentsDeps } from "../../deps.ts";
-import { ConnectionList, ToolConnection } from "./connection.ts";
+import {
+  ConnectionList,
+  ConnectionPatch,
+  NewConnection,
+  NewSecret,
+  ToolConnection,
+} from "./connection.ts";
 import { type Connections, createConnections } from "./connections.ts";
-import { ConnectionPatch, NewConnection, NewSecret } from "./input.ts";
 
 const PATH = "/v1/tools/connections";
 const ONE = `${PATH}/:id` as const;

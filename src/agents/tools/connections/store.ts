@@ -13,7 +13,6 @@ import {
 import { type ApiError, apiError } from "../../../platform/errors.ts";
 import { ConnectionRow } from "./connection.ts";
 
-/** What a request says of the connection itself. */
 export type ConnectionChange = Partial<Pick<ConnectionRow, "name" | "allowed_hosts">>;
 
 const Hosts = Type.Object({
@@ -26,9 +25,9 @@ const Owner = Type.Object({ account_id: Type.String() });
 export const connectionStore = store(
   "connections",
   {
-    /** agents.authentication.6: undefined where it is another's, too. */
+    /** agents.authentication.6: another account's connection is not found. */
     find: (db, id: string, account_id: string) => findConnection(db, id, account_id),
-    /** Newest first; of one account, or of all where it is null. */
+    /** Newest first, of one account or of all. */
     list: (db, account_id: string | null) =>
       db.all(
         ConnectionRow,
@@ -36,34 +35,32 @@ export const connectionStore = store(
             ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
             ORDER BY created_at DESC, id DESC`,
       ),
-    /** Whoever owns it; undefined: there is none of this id. */
     findOwner: async (db, id: string) => {
       const found = await db.one(Owner, sql`SELECT account_id FROM connections WHERE id = ${id}`);
       return found?.account_id;
     },
   },
   {
-    /** The connection with its secret; of at most so many of its account. */
     create: async (tx, row: ConnectionRow, secret: SealedSecret, connections_max: number) => {
       await requireRoom(tx, row.account_id, connections_max);
       const made = await tx.run(
         sql`INSERT INTO connections ${into(ConnectionRow, row)}
             ON CONFLICT (account_id, name) DO NOTHING`,
       );
-      if (made === 0) throw refuseName(row.name);
+      if (made === 0) throw nameTakenError(row.name);
       await putSecret(tx, secret);
       return row;
     },
-    /** The connection as it is afterwards; undefined: there is no such connection. */
+    /** Returns the connection after the change. */
     update: async (tx, id: string, account_id: string, change: ConnectionChange, now: number) => {
       const found = await findConnection(tx, id, account_id);
       if (!found) return undefined;
       const wanted = { ...found, ...change };
-      // What stays as it is was not updated either.
+      // A change without effect does not count as an update.
       if (Bun.deepEquals(wanted, found)) return found;
       const { name, allowed_hosts } = wanted;
       requireNarrowing(found.allowed_hosts, allowed_hosts);
-      if (name !== found.name && (await isTaken(tx, account_id, name))) throw refuseName(name);
+      if (name !== found.name && (await isTaken(tx, account_id, name))) throw nameTakenError(name);
       await tx.run(
         sql`UPDATE connections SET name = ${name}, updated_at = ${now},
               allowed_hosts = ${JSON.stringify(allowed_hosts)}
@@ -71,10 +68,7 @@ export const connectionStore = store(
       );
       return { ...wanted, updated_at: now };
     },
-    /**
-     * In the place of the secret before; undefined: there is no such connection. `hosts`: where it
-     * may be sent from now on; null: as before.
-     */
+    /** Replaces the secret, and the hosts with it if there are new ones. */
     setSecret: async (
       tx,
       id: string,
@@ -94,7 +88,6 @@ export const connectionStore = store(
       await putSecret(tx, secret);
       return { ...found, allowed_hosts, secret_set_at: set_at, updated_at: set_at };
     },
-    /** It and its secret; false: there is no such connection. */
     remove: async (tx, id: string, account_id: string) => {
       if (!(await findConnection(tx, id, account_id))) return false;
       await requireUnused(tx, id, account_id);
@@ -102,7 +95,7 @@ export const connectionStore = store(
       await dropSecret(tx, "connection", id);
       return true;
     },
-    /** A call has sent its secret. */
+    /** Notes that a call has sent the secret. */
     use: async (tx, id: string, now: number) => {
       await tx.run(
         sql`UPDATE connections SET last_used_at = ${now}
@@ -112,10 +105,7 @@ export const connectionStore = store(
   },
 );
 
-/**
- * A secret goes nowhere that nobody has named who knows it: else a key that may not read it could
- * have it sent to a host of its own.
- */
+/** New hosts need the secret: a key that cannot read it could send it to its own host. */
 function requireNarrowing(before: readonly string[], after: readonly string[]): void {
   const isSame = after.length === before.length && after.every((host, i) => host === before[i]);
   const isNarrower = after.length > 0 && after.every((host) => before.includes(host));
@@ -126,7 +116,7 @@ function requireNarrowing(before: readonly string[], after: readonly string[]): 
   throw apiError("invalid_request", { param: "allowed_hosts", message });
 }
 
-/** A part: refuses a host that the connection is not for; one without any is for this from now. */
+/** Binds a connection without hosts to this one, and refuses any other host it is not for. */
 export async function bindHost(
   tx: Tx,
   connection_id: string,
@@ -177,7 +167,7 @@ async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolea
   return found !== undefined;
 }
 
-/** A tool of an earlier revision, or one that is switched off, holds none of its account's fast. */
+/** Only enabled tools in their latest revisions use a connection. */
 async function requireUnused(tx: Tx, id: string, account_id: string): Promise<void> {
   const tool = await tx.one(
     Name,
@@ -192,7 +182,7 @@ async function requireUnused(tx: Tx, id: string, account_id: string): Promise<vo
 }
 
 /** agents.errors.connection_name_taken, agents.resources.connection */
-function refuseName(name: string): ApiError {
+function nameTakenError(name: string): ApiError {
   const message = `A connection of the name ${JSON.stringify(name.slice(0, 64))} exists.`;
   return apiError("connection_name_taken", { param: "name", message });
 }

@@ -1,31 +1,44 @@
-// What makes a connection one that a request can carry: its header, its secret, its hosts.
+// Rules of connections beyond their schema: header names, secrets and hosts.
 import { apiError } from "../../../platform/errors.ts";
-import type { ConnectionKind } from "./connection.ts";
-import { isHeaderName, mayCarrySecret } from "./header-name.ts";
+import {
+  type ConnectionKind,
+  HOSTS_MAX,
+  NAME_CHARACTERS_MAX,
+  SECRET_CHARACTERS_MAX,
+} from "./connection.ts";
 
-export const NAME_CHARACTERS_MAX = 200;
-export const SECRET_CHARACTERS_MAX = 8_192;
-export const HOSTS_MAX = 20;
 const HOST_RULE =
   'must name whole hosts such as "api.example.com" or "api.example.com:8443", in lower case: ' +
   "without https://, path, `*` and the usual port";
 
-/** A connection as it is wished for. */
+/** A token of RFC 9110, section 5.6.2. */
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+
+const RESERVED_HEADERS = new Set([
+  // They control routing, framing and the connection.
+  ...["host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"],
+  ...["expect", "http2-settings", "range", "max-forwards"],
+  // The program sends these itself, or promises them to the endpoint.
+  ...["accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "date"],
+  ...["idempotency-key", "x-request-id", "traceparent", "tracestate", "baggage"],
+  // They identify the client and its origin.
+  ...["cookie", "cookie2", "set-cookie", "origin", "referer", "from", "via", "forwarded"],
+]);
+const RESERVED_PREFIXES = ["content-", "webhook-", "proxy-", "sec-", "if-", "x-forwarded-"];
+
 export interface ConnectionInput {
   name: string;
   kind: ConnectionKind;
-  /** null: of kind bearer. */
   header_name: string | null;
   secret: string;
   allowed_hosts: readonly string[];
 }
 
-/** Refuses what is wrong; lengths of what came by HTTP were judged before. */
-export function requireConnection(wish: ConnectionInput): void {
-  requireName(wish.name);
-  requireField("header_name", judgeHeaderName(wish));
-  requireSecret(wish.kind, wish.secret);
-  requireHosts(wish.allowed_hosts);
+export function requireConnection(input: ConnectionInput): void {
+  requireName(input.name);
+  requireField("header_name", findHeaderProblem(input));
+  requireSecret(input.kind, input.secret);
+  requireHosts(input.allowed_hosts);
 }
 
 export function requireName(name: string): void {
@@ -35,28 +48,28 @@ export function requireName(name: string): void {
 }
 
 export function requireSecret(kind: ConnectionKind, secret: string): void {
-  requireField("secret", judgeSecret(kind, secret));
+  requireField("secret", findSecretProblem(kind, secret));
 }
 
 export function requireHosts(hosts: readonly string[]): void {
-  requireField("allowed_hosts", judgeHosts(hosts));
+  requireField("allowed_hosts", findHostsProblem(hosts));
 }
 
-/** `wrong` goes on from the name of the field; null: nothing is. */
-function requireField(param: string, wrong: string | null): void {
-  if (wrong === null) return;
-  throw apiError("invalid_request", { param, message: `\`${param}\` ${wrong}.` });
+/** Throws a problem, which continues a sentence that begins with the field's name. */
+function requireField(param: string, problem: string | null): void {
+  if (problem === null) return;
+  throw apiError("invalid_request", { param, message: `\`${param}\` ${problem}.` });
 }
 
-function judgeHeaderName({ kind, header_name }: ConnectionInput): string | null {
+function findHeaderProblem({ kind, header_name }: ConnectionInput): string | null {
   if (kind === "bearer") return header_name === null ? null : "goes with the kind `header` only";
   if (header_name === null) return "is needed with the kind `header`";
-  if (!isHeaderName(header_name)) return "must be the name of a header, such as `X-Api-Key`";
+  if (!HEADER_NAME.test(header_name)) return "must be the name of a header, such as `X-Api-Key`";
   return mayCarrySecret(header_name) ? null : "names a header that may not carry a secret";
 }
 
-/** agents.endpoints.tools.p5: what is wrong with a secret is said without a word of it. */
-function judgeSecret(kind: ConnectionKind, secret: string): string | null {
+/** agents.endpoints.tools.p5: no problem quotes the secret. */
+function findSecretProblem(kind: ConnectionKind, secret: string): string | null {
   if (secret.length > SECRET_CHARACTERS_MAX) {
     return `must have at most ${SECRET_CHARACTERS_MAX} characters`;
   }
@@ -65,20 +78,26 @@ function judgeSecret(kind: ConnectionKind, secret: string): string | null {
     const how = kind === "bearer" ? "without spaces and line breaks" : "without line breaks";
     return `must be visible ASCII characters, ${how}`;
   }
-  // A header's value has none at its ends: what was sent would be another text than what was kept.
+  // Header values are trimmed on the way.
   return secret.trim() === secret ? null : "must not begin or end with a space";
 }
 
-/** A host is compared as it stands, so it must be spelled as every URL is that was read. */
-function judgeHosts(hosts: readonly string[]): string | null {
+/** Hosts are compared as texts, so they must be spelled as `URL.host` spells them. */
+function findHostsProblem(hosts: readonly string[]): string | null {
   if (hosts.length > HOSTS_MAX) return `must name at most ${HOSTS_MAX} hosts`;
   if (new Set(hosts).size < hosts.length) return "must name each host once";
   return hosts.every(isHost) ? null : HOST_RULE;
 }
 
 function isHost(text: string): boolean {
-  // No part of a name stands for others: who writes so means hosts that a call would not reach.
+  // There are no wildcards; whoever writes one means hosts that no call would reach.
   if (text.includes("*")) return false;
-  // The usual port is left out, whichever of the two it is.
+  // `URL.host` leaves out the usual port of either scheme.
   return ["https", "http"].every((scheme) => URL.parse(`${scheme}://${text}/`)?.host === text);
+}
+
+/** `authorization` may, since some endpoints want another scheme than Bearer. */
+function mayCarrySecret(header_name: string): boolean {
+  const name = header_name.toLowerCase();
+  return !RESERVED_HEADERS.has(name) && !RESERVED_PREFIXES.some((start) => name.startsWith(start));
 }

@@ -8,10 +8,10 @@ import type {
 } from "../../../net/index.ts";
 import { writeCanonical } from "../../../platform/canonical.ts";
 import { shorten } from "../../../platform/text.ts";
-import type { ConnectionCredentials, OpenCredentials } from "../connections/credentials.ts";
+import type { ConnectionCredentials, OpenCredentials } from "../connections/connections.ts";
 import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
 import { isCompressed, isTextType, isUtf8, readCharset, readMediaType } from "../page/content.ts";
-import type { StoredRevision } from "./revision.ts";
+import type { StoredRevision } from "../revision.ts";
 import { scrub } from "./scrub.ts";
 
 /** Maximum bytes of a reply that are read. */
@@ -62,7 +62,7 @@ async function callEndpoint(
   if (connection_id !== null) {
     const opened = await openConnection({ id: connection_id, account_id, host: url.host });
     if (!opened.ok) {
-      return { outcome: "error", content: `Nothing was sent: ${opened.say}`, external: false };
+      return { outcome: "error", content: `Nothing was sent: ${opened.problem}`, external: false };
     }
     ({ connection } = opened);
   }

@@ -6,7 +6,7 @@ import { apiError } from "../../../platform/errors.ts";
 import { maybe, oneOf, TEXT_PATTERN } from "../../../platform/schema.ts";
 import { RISKS } from "../contract.ts";
 import type { CheckSchema } from "../json-schema/check.ts";
-import { type StoredRevision, TOOL_NAME } from "./revision.ts";
+import { type StoredRevision, TOOL_NAME } from "../revision.ts";
 
 const TITLE_CHARACTERS_MAX = 256;
 /** The model reads it with every round. */

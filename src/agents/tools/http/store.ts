@@ -14,7 +14,7 @@ import { oneOf } from "../../../platform/schema.ts";
 import { measureWhole, storeDefinition } from "../../../storage/store.ts";
 import { bindHost } from "../connections/store.ts";
 import { RISKS } from "../contract.ts";
-import { StoredRevision, ToolRevisionRow } from "./revision.ts";
+import { StoredRevision, ToolRevisionRow } from "../revision.ts";
 
 /** Disabled tools do not count towards the limit, but no name goes away: so many for each place. */
 const NAMES_A_PLACE = 10;

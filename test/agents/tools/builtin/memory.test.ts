@@ -1,6 +1,6 @@
 // Holds `memory_*` to what they tell of an agent's notes, and to writing nothing by themselves.
 import { describe, expect, test } from "bun:test";
-import type { NoteRow } from "../../../../src/agents/notes/note.ts";
+import type { NoteRow } from "../../../../src/agents/notes/store.ts";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import { createMemory, type Notes } from "../../../../src/agents/tools/builtin/memory.ts";
 import { createUse } from "../use.ts";

@@ -1,6 +1,6 @@
 // Holds `read_page` to what it opens, how far it follows, and what it tells of replies and failures.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createKnownAddresses } from "../../../../src/agents/tools/address-memory.ts";
+import { KnownAddresses } from "../../../../src/agents/tools/address-memory.ts";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import { createReadPage, type PageEgress } from "../../../../src/agents/tools/builtin/read-page.ts";
 import type { ToolUse } from "../../../../src/agents/tools/contract.ts";
@@ -227,8 +227,8 @@ test("a page of which nobody waits for the text any more is not read", async () 
 });
 
 describe("after something from outside was read", () => {
-  const known = createKnownAddresses();
-  const marked = { has_external: true, isKnownAddress: known.has };
+  const known = new KnownAddresses();
+  const marked = { has_external: true, isKnownAddress: (url: string) => known.has(url) };
   beforeAll(() => known.add(`See ${base}/page and ${base}/list?of=1.`));
 
   test.each([

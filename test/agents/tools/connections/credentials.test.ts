@@ -6,11 +6,9 @@ import { join } from "node:path";
 import {
   type Connections,
   createConnections,
-} from "../../../../src/agents/tools/connections/connections.ts";
-import {
   createCredentials,
   type OpenCredentials,
-} from "../../../../src/agents/tools/connections/credentials.ts";
+} from "../../../../src/agents/tools/connections/connections.ts";
 import { type Database, openDatabase, sql, store } from "../../../../src/database/index.ts";
 import { stores } from "../../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../../support/clock.ts";
@@ -77,7 +75,7 @@ const create = (fields: object = {}, account_id = OWNER) =>
   );
 const ask = (id: string, fields: object = {}) =>
   open({ id, account_id: OWNER, host: HOST, ...fields });
-const refuse = (say: string) => ({ ok: false as const, say });
+const refuse = (problem: string) => ({ ok: false as const, problem });
 
 test("agents.does.connection an allowed host gets the secret, with how it is sent", async () => {
   const bearer = await create();
@@ -149,8 +147,8 @@ test("agents.errors.connections_unavailable without its key no secret is opened,
 test("a secret that was damaged or is gone is said to be so", async () => {
   const { id } = await create();
   await database.bind(hand).damage();
-  const say = "The secret of its connection cannot be read; set it anew.";
-  expect(await ask(id)).toEqual(refuse(say));
+  const problem = "The secret of its connection cannot be read; set it anew.";
+  expect(await ask(id)).toEqual(refuse(problem));
   await database.bind(hand).drop();
   expect(await ask(id)).toEqual(refuse("Its connection has no secret."));
   await connections.setSecret(id, OWNER, SECRET);

@@ -1,7 +1,7 @@
 // A call of a registered tool: what is sent, and what becomes of what comes back.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import type { OpenCredentials } from "../../../../src/agents/tools/connections/credentials.ts";
+import type { OpenCredentials } from "../../../../src/agents/tools/connections/connections.ts";
 import { listenRaw } from "../../../net/raw-server.ts";
 import { createManualClock } from "../../../support/clock.ts";
 import { NOW } from "../use.ts";
@@ -103,11 +103,11 @@ describe("what is not sent", () => {
   test.each([
     "Its connection does not exist any more.",
     "Its connection is not for the endpoint's host.",
-  ])("%p is said, and nothing goes out", async (say) => {
+  ])("%p is said, and nothing goes out", async (problem) => {
     using receiver = openReceiver();
-    const connection = async () => ({ ok: false, say }) as const;
+    const connection = async () => ({ ok: false, problem }) as const;
     expect(await call(receiver.origin, { connection })).toEqual({
-      ...{ outcome: "error", content: `Nothing was sent: ${say}`, external: false },
+      ...{ outcome: "error", content: `Nothing was sent: ${problem}`, external: false },
     });
     expect(receiver.received).toEqual([]);
   });

@@ -1,9 +1,9 @@
 // A tool of one revision, and an endpoint on loopback that counts what it receives.
 
-import type { OpenCredentials } from "../../../../src/agents/tools/connections/credentials.ts";
+import type { OpenCredentials } from "../../../../src/agents/tools/connections/connections.ts";
 import type { ToolResult, ToolUse } from "../../../../src/agents/tools/contract.ts";
 import { createHttpTool } from "../../../../src/agents/tools/http/endpoint.ts";
-import type { StoredRevision } from "../../../../src/agents/tools/http/revision.ts";
+import type { StoredRevision } from "../../../../src/agents/tools/revision.ts";
 import { dial } from "../../../../src/net/http-dial.ts";
 import { guard } from "../../../net/guard.ts";
 import type { ManualClock } from "../../../support/clock.ts";

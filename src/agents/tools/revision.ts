@@ -1,4 +1,4 @@
-// The tool revision as the API shows it.
+// A revision of a tool: as the API shows it, and as an account's is stored.
 import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 import { RISKS, TOOL_OUTCOMES } from "./contract.ts";
@@ -87,3 +87,38 @@ export const ToolTrial = Resource(
   },
   "One call of a tool's latest revision, which belongs to no run.",
 );
+
+/** Pattern of a tool's name; any other text is the name of no tool. */
+export const TOOL_NAME = "^[a-z0-9_]{1,64}$";
+const NAME = new RegExp(TOOL_NAME);
+
+export function isToolName(name: string): boolean {
+  return NAME.test(name);
+}
+
+const {
+  kind: _kind,
+  price_sar: _price,
+  ...columns
+} = {
+  account_id: Type.String(),
+  ...ToolRevision.properties,
+  endpoint: Type.String(),
+};
+const { status: _status, latest: _latest, ...unchanging } = columns;
+
+/** An account's revision; none of its fields ever changes. */
+export const StoredRevision = Type.Object(unchanging);
+export type StoredRevision = Static<typeof StoredRevision>;
+
+/** A stored revision with the present state of its tool. */
+export const ToolRevisionRow = Type.Object(columns);
+export type ToolRevisionRow = Static<typeof ToolRevisionRow>;
+
+/** agents.does.cost.2: calls of an account's own tools cost nothing. */
+export const HTTP_PRICE = 0;
+
+/** agents.resources.tool */
+export function describeHttpRevision({ account_id: _, ...row }: ToolRevisionRow): ToolRevision {
+  return { ...row, kind: "http", price_sar: HTTP_PRICE };
+}
