@@ -5,7 +5,7 @@ export {
   REASON_CHARACTERS_MAX,
   STATUSES as APPROVAL_STATUSES,
 } from "./approvals/approval.ts";
-export type { Decision } from "./approvals/decision-table.ts";
+export type { Decision } from "./approvals/decision.ts";
 export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { showRuns } from "./metrics.ts";

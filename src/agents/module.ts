@@ -1,20 +1,20 @@
 // Opens the agent service on its door: definitions, threads, runs, tools, and the engine behind.
 import type { Router } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
-import { createExpiry } from "./approvals/expiry.ts";
+import { ApprovalExpiry } from "./approvals/expiry.ts";
 import { openApprovalRoutes } from "./approvals/routes.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersions } from "./definitions/versions.ts";
 import type { AgentsDeps } from "./deps.ts";
 import { noteStore } from "./notes/store.ts";
+import type { PriceOf } from "./runs/cost.ts";
 import { createRunsDeps } from "./runs/deps.ts";
-import { createRunEngine } from "./runs/engine.ts";
+import { RunEngine } from "./runs/engine.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
-import { createStreams } from "./runs/events/streams.ts";
-import type { PriceOf } from "./runs/prices.ts";
+import { RunStreams } from "./runs/events/streams.ts";
 import { openRunRoutes } from "./runs/routes.ts";
-import { createRunStarter, type RunStarter } from "./runs/start.ts";
+import { RunStarter } from "./runs/start.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { type Catalog, createBuiltins, createCatalog, createToolLookup } from "./tools/catalog.ts";
 import { createCredentials } from "./tools/connections/connections.ts";
@@ -56,26 +56,26 @@ export function createAgents(door: Router, deps: AgentsDeps): AgentsModule {
   openConnectionRoutes(door, deps);
   const createTool = openTools(door, toolsAround);
   const findVersion = createVersions(database.bind(agentStore));
-  const starting = createRunStarter(deps, {
+  const starter = new RunStarter(deps, {
     runs,
     findVersion,
     priceOf: keepPrices(deps, catalog),
   });
-  const streams = createStreams({ runs, database, findCaller: access.findCaller, clock, log });
+  const streams = new RunStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(door, deps);
-  openRunRoutes(door, runsAround, starting);
+  openRunRoutes(door, runsAround, starter);
   openApprovalRoutes(door, runsAround);
   openEventRoute(door, runsAround, streams);
-  const engine = createRunEngine({
+  const engine = new RunEngine({
     ...{ deps, store: runs, findVersion },
     openToolset: createToolsets({ ...toolsAround, createTool }),
   });
   return {
-    prepareRun: starting.prepare,
-    services: [createExpiry(deps, runs), engine],
-    listening: [streams.service],
-    drain: engine.drain,
-    look: engine.look,
+    prepareRun: (...run) => starter.prepare(...run),
+    services: [new ApprovalExpiry(deps, runs), engine],
+    listening: [streams],
+    drain: () => engine.drain(),
+    look: () => ({ executing: engine.executing }),
   };
 }
 

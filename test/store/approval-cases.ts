@@ -16,7 +16,7 @@ const ask = async (houses: Houses, run_id: string, ids: readonly string[]) => {
     event_id: `requested ${id}`,
   }));
   await houses.runs.plan(makeRecord(run_id), requests);
-  expect(await houses.runs.wait(run_id, 1, 9)).toBe("waits");
+  expect(await houses.runs.wait(run_id, 1, 9)).toBe("waiting");
 };
 const askTwo = (houses: Houses) => ask(houses, "r-1", ["p-1", "p-2"]);
 const askOne = (houses: Houses) => ask(houses, "r-1", ["p-1"]);
@@ -126,7 +126,7 @@ const decisionCases: Case[] = [
         await codeOf(runs.decide(deciding("p-1", { account_id: null }))),
         await codeOf(runs.decide(deciding("p-1", { reason: "again", now: EXPIRES_AT + 1 }))),
         await codeOf(runs.decide(deciding("p-1", { decision: "rejected" }))),
-        [late.is_late, late.approval.status],
+        [late.isLate, late.approval.status],
         // Whose clock is behind comes too late all the same.
         await codeOf(runs.decide(deciding("p-2"))),
       ];
@@ -275,7 +275,7 @@ const intentCases: Case[] = [
     act: ({ runs }) =>
       runs.intend(makeRecord("r-1", { steps: [makeStep("s-1")] }), "a-1", ["send_letter"]),
     async judge(answer, { runs }) {
-      expect(answer).toMatchObject({ came: "written", recorded: { last_seq: 1 } });
+      expect(answer).toMatchObject({ kind: "written", recorded: { last_seq: 1 } });
       expect(await runs.listSteps("r-1", 0, null)).toHaveLength(1);
     },
   },
@@ -293,7 +293,7 @@ const intentCases: Case[] = [
       return [lost, await runs.intend(makeRecord("r-1", { steps }), "a-1", [])];
     },
     async judge(answer, { runs }) {
-      expect(answer).toEqual([{ came: "lost" }, { came: "cancelled" }]);
+      expect(answer).toEqual([{ kind: "lost" }, { kind: "cancelled" }]);
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
         { data: { event: "cancel_requested" } },
       ]);

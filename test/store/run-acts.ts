@@ -2,7 +2,7 @@
 
 import type { Admission } from "../../src/agents/runs/store/admission.ts";
 import type { RecoveryFinding } from "../../src/agents/runs/store/claim.ts";
-import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
+import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
 import type { FinalStatus } from "../../src/agents/runs/transitions.ts";
 import { BEGIN, makeAdmission, makeRecord, makeStep } from "../support/runs.ts";
 import type { Houses } from "./cases.ts";
@@ -25,10 +25,10 @@ export const start = ({ runs }: Houses, id: string, ...more: [object?, Partial<A
 export const startMany = async (houses: Houses, ids: readonly string[]) => {
   for (const id of ids) await start(houses, id);
 };
-/** Takes up to `runs_max` runs of the account for the process 1, which is entered first. */
-export const takeUp = async ({ runs, processes }: Houses, runs_max = 100) => {
+/** Takes up to `runsMax` runs of the account for the process 1, which is entered first. */
+export const takeUp = async ({ runs, processes }: Houses, runsMax = 100) => {
   if ((await processes.list()).length === 0) await processes.register(BEGIN);
-  return runs.claim(1, [{ account_id: "a-1", runs_max }], BEGIN + 5);
+  return runs.claim(1, [{ account_id: "a-1", runsMax: runsMax }], BEGIN + 5);
 };
 export const ended = (status: FinalStatus, event_id: string) => ({
   status,
@@ -48,7 +48,7 @@ export const finding = (
   more: Partial<RecoveryFinding> = {},
 ): RecoveryFinding => ({
   run_id,
-  ...{ why: "crash", hung: null },
+  ...{ cause: "crash", hungCall: null },
   fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),
   ...more,
 });

@@ -1,6 +1,6 @@
 // What the store of runs must do with cancels and pages, on every engine.
 import { expect } from "bun:test";
-import type { RunFilter } from "../../src/agents/runs/store/lists.ts";
+import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
 import { BEGIN, makeApproval, makeRecord, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
 import { EVERY, end, start, startMany, takeUp } from "./run-acts.ts";

@@ -166,7 +166,7 @@ const recordCases: Case[] = [
         const again = { steps: [makeStep("s-1")], messages: [makeMessage("m-1")], is_again: true };
         const first = await runs[method](makeRecord("r-1", again), []);
         const second = await runs[method](
-          makeRecord("r-1", { steps: [makeStep("s-2")], is_again: true }),
+          makeRecord("r-1", { steps: [makeStep("s-2")], isRetry: true }),
           [],
         );
         return [first, second];
@@ -219,7 +219,7 @@ const waitCases: Case[] = [
       expect(await runs.find("r-1", null)).toMatchObject(waiting);
       expect(await ran.counts()).toMatchObject([{ started: 1, active: 0 }]);
       expect(await runs.listWaiting()).toEqual([]);
-      expect(await runs.claim(1, [{ account_id: "a-1", runs_max: 9 }], BEGIN)).toEqual([]);
+      expect(await runs.claim(1, [{ account_id: "a-1", runsMax: 9 }], BEGIN)).toEqual([]);
       const second = start(houses, "r-2", {}, { thread_id: THREAD });
       expect(await second.catch(({ code }) => code)).toBe("thread_busy");
       // Again it is no longer this process's.

@@ -48,14 +48,14 @@ const routeCases: Case[] = [
     },
   },
   {
-    method: "runs.findStanding",
+    method: "runs.findPosition",
     title: "tells status, steps and start alone",
     async given(houses) {
       await startMany(houses, ["r-1", "r-2"]);
       await takeUp(houses, 1);
       await houses.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
     },
-    act: ({ runs }) => Promise.all(["r-1", "r-2", "r-3"].map((id) => runs.findStanding(id))),
+    act: ({ runs }) => Promise.all(["r-1", "r-2", "r-3"].map((id) => runs.findPosition(id))),
     judge(answer) {
       expect(answer).toEqual([
         { status: "running", last_seq: 1, started_at: BEGIN + 5 },

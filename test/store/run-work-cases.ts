@@ -1,6 +1,6 @@
 // What the store of runs must do for the process that executes them, on every engine.
 import { expect } from "bun:test";
-import { writeResult } from "../../src/agents/runs/calls/result.ts";
+import { makeResult } from "../../src/agents/runs/calls/open-calls.ts";
 import type { NewStep } from "../../src/agents/runs/step.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Houses } from "./cases.ts";
@@ -10,7 +10,7 @@ const startOne = async (houses: Houses) => {
   await start(houses, "r-1");
   await takeUp(houses);
 };
-const TURN = [{ account_id: "a-1", runs_max: 100 }];
+const TURN = [{ account_id: "a-1", runsMax: 100 }];
 const crash = async ({ runs, processes }: Houses, times: number) => {
   for (let i = 0; i < times; i++) {
     const epoch = await processes.register(BEGIN);
@@ -24,7 +24,7 @@ const claimAny = async (runs: Houses["runs"], epoch: number) => {
 };
 const makeProgress = (id: string): NewStep => {
   const given = { tool_call_id: "c-1", name: "calculator" };
-  const data = writeResult(given, { outcome: "ok", content: "4" });
+  const data = makeResult(given, { outcome: "ok", content: "4" });
   return { id, kind: "tool_result", round: 1, data };
 };
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
@@ -39,7 +39,7 @@ const heldCases: Case[] = [
       await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
       await takeUp(houses, 2);
       const epoch = await houses.processes.register(BEGIN);
-      await houses.runs.claim(epoch, [{ account_id: "a-1", runs_max: 1 }], BEGIN);
+      await houses.runs.claim(epoch, [{ account_id: "a-1", runsMax: 1 }], BEGIN);
     },
     act: ({ runs }) => runs.listHeld(),
     judge(answer) {
@@ -68,9 +68,9 @@ const claimCases: Case[] = [
       runs.claim(
         1,
         [
-          { account_id: "a-2", runs_max: 5 },
-          { account_id: "a-1", runs_max: 2 },
-          { account_id: "a-4", runs_max: 5 },
+          { account_id: "a-2", runsMax: 5 },
+          { account_id: "a-1", runsMax: 2 },
+          { account_id: "a-4", runsMax: 5 },
         ],
         BEGIN + 5,
       ),
@@ -95,7 +95,7 @@ const claimCases: Case[] = [
     },
     act: ({ runs }) =>
       Promise.all(
-        count(4).map((epoch) => runs.claim(epoch, [{ account_id: "a-1", runs_max: 3 }], BEGIN)),
+        count(4).map((epoch) => runs.claim(epoch, [{ account_id: "a-1", runsMax: 3 }], BEGIN)),
       ),
     judge(answer) {
       const ids = (answer as { id: string }[][]).flat().map(({ id }) => id);
@@ -129,7 +129,7 @@ const claimCases: Case[] = [
       await houses.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", ...hold });
       await houses.holds.hold({ kind: "account", id: "a-2", account_id: "a-2", ...hold });
     },
-    act: ({ runs }) => runs.claim(1, [...TURN, { account_id: "a-2", runs_max: 9 }], BEGIN + 50),
+    act: ({ runs }) => runs.claim(1, [...TURN, { account_id: "a-2", runsMax: 9 }], BEGIN + 50),
     async judge(answer, houses) {
       const [first, second, ...others] = answer as { id: string; started_at: number }[];
       // It began long before, and so it stays.
@@ -138,7 +138,7 @@ const claimCases: Case[] = [
       expect(others).toEqual([]);
       await houses.holds.release("agent", "g-1");
       await houses.holds.release("account", "a-2");
-      const both = [...TURN, { account_id: "a-2", runs_max: 9 }];
+      const both = [...TURN, { account_id: "a-2", runsMax: 9 }];
       const freed = await houses.runs.claim(1, both, BEGIN + 60);
       expect(freed.map(({ id }) => id)).toEqual(["r-2", "r-4"]);
     },
@@ -215,7 +215,7 @@ const claimCases: Case[] = [
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
       await houses.runs.plan(makeRecord("r-1", { epoch }), requests);
     },
-    act: ({ runs }) => runs.recover([finding("r-1", 5, { why: "bug" })], [1], BEGIN + 80),
+    act: ({ runs }) => runs.recover([finding("r-1", 5, { cause: "bug" })], [1], BEGIN + 80),
     async judge(_, houses) {
       const run = await houses.runs.find("r-1", null);
       const error = { code: "internal_error" };
@@ -244,13 +244,13 @@ const claimCases: Case[] = [
       const crashes: (number | undefined)[] = [];
       const look = async () => crashes.push((await runs.find("r-1", null))?.crashes);
       await look();
-      await runs.recover([finding("r-1", 7, { hung: "c-1" })], [2], BEGIN);
+      await runs.recover([finding("r-1", 7, { hungCall: "c-1" })], [2], BEGIN);
       await look();
       const epoch = await processes.register(BEGIN);
       await claimAny(runs, epoch);
       await runs.note(makeRecord("r-1", { epoch, steps: [makeProgress("s-2")] }));
       await look();
-      await runs.recover([finding("r-1", 8, { why: "fall" })], [epoch], BEGIN);
+      await runs.recover([finding("r-1", 8, { cause: "stray" })], [epoch], BEGIN);
       await look();
       return crashes;
     },

@@ -5,7 +5,7 @@ import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts
 import { RISKS } from "../tools/contract.ts";
 
 export const STATUSES = ["pending", "approved", "rejected", "expired", "closed"] as const;
-/** The rules that ask, and a call of which nobody knows whether it was sent. */
+/** Reasons to ask: rules of the policy, or a call of unknown outcome. */
 export const WHY = [
   "irreversible",
   "write",
@@ -14,7 +14,7 @@ export const WHY = [
   "outcome_unknown",
 ] as const;
 
-/** Of a decision's reason, in code points. */
+/** Maximum code points of a decision's reason. */
 export const REASON_CHARACTERS_MAX = 1_000;
 
 const ExternalSource = Type.Object(
@@ -101,7 +101,7 @@ export type ApprovalStatus = Approval["status"];
 export const ApprovalRow = Row(Approval, { account_id: Type.String() });
 export type ApprovalRow = Static<typeof ApprovalRow>;
 
-/** SHA-256 in hexadecimal of the RFC 8785 text, which is what a tool is sent. */
+/** Hashes the RFC 8785 text, which is what a tool is sent. */
 export function hashArguments(value: unknown): string {
   return Bun.SHA256.hash(writeCanonical(value), "hex") as string;
 }

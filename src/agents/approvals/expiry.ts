@@ -1,62 +1,58 @@
-// Lets approvals expire on time: a service that wakes when the next one is over.
-
+// Expires approvals on time: a service that wakes when the next one is due.
 import type { Bound } from "../../database/index.ts";
-import { type Cancel, endsWithin } from "../../platform/clock.ts";
+import { endsWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
+import { type NextPass, WorkerLoop } from "../../platform/worker-loop.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { runStore } from "../runs/store/index.ts";
 import { approvalStore } from "./store.ts";
 
-/**
- * Sooner than any approval can be over: so each is seen in time, whichever process asked for it. A
- * wall clock may be set at any time, too.
- */
+/** Maximum interval between looks: other processes request approvals, and wall clocks are set. */
 const LOOK_EVERY_MS = 30_000;
 const APPROVALS_A_WRITE = 100;
 
-/** agents.does.risk.p1: decisions look at the time themselves; what nobody decides ends here. */
-export function createExpiry(deps: AgentsDeps, runs: Bound<typeof runStore>): Service {
-  const { database, clock, ids, log } = deps;
-  const approvals = database.bind(approvalStore);
-  let isStopping = false;
-  let looking: Promise<void> | undefined;
-  let cancel: Cancel | undefined;
+/** agents.does.risk.p1: decisions check the time themselves; this expires what nobody decides. */
+export class ApprovalExpiry implements Service {
+  readonly name = "expiry of approvals";
+  readonly #deps: Pick<AgentsDeps, "clock" | "ids">;
+  readonly #approvals: Bound<typeof approvalStore>;
+  readonly #runs: Pick<Bound<typeof runStore>, "expire">;
+  readonly #loop: WorkerLoop;
 
-  const expireAll = async () => {
-    for (let overdue = APPROVALS_A_WRITE; overdue === APPROVALS_A_WRITE && !isStopping; ) {
-      const found = await approvals.listOverdue(clock.now(), APPROVALS_A_WRITE);
-      overdue = found.length;
-      const given = found.map((approval_id) => {
-        return { approval_id, step_id: ids.uuid(), event_id: ids.uuid() };
-      });
-      if (given.length > 0) await runs.expire(given, clock.now());
-    }
-  };
-  const findPause = async () => {
-    try {
-      await expireAll();
-      const next = await approvals.findNextExpiry();
-      const wait_ms = next === undefined ? LOOK_EVERY_MS : next - clock.now();
-      return Math.min(Math.max(wait_ms, 0), LOOK_EVERY_MS);
-    } catch (error) {
-      log.error("approvals could not be looked at", { error });
-      return LOOK_EVERY_MS;
-    }
-  };
-  const look = async () => {
-    const pause_ms = await findPause();
-    if (!isStopping) cancel = clock.after(pause_ms, begin);
-  };
-  const begin = () => {
-    looking = look();
-  };
-  return {
-    name: "expiry of approvals",
-    start: begin,
-    async stop(deadline_ms) {
-      isStopping = true;
-      cancel?.();
-      await endsWithin(clock, deadline_ms, Promise.resolve(looking));
-    },
-  };
+  constructor(
+    deps: Pick<AgentsDeps, "clock" | "database" | "ids" | "log">,
+    runs: Pick<Bound<typeof runStore>, "expire">,
+  ) {
+    const { clock, database, log } = deps;
+    this.#deps = deps;
+    this.#approvals = database.bind(approvalStore);
+    this.#runs = runs;
+    this.#loop = new WorkerLoop({
+      clock,
+      work: () => this.#expireOverdue(),
+      onError: (error) => log.error("approvals: expiry failed", { error }),
+      retryMs: LOOK_EVERY_MS,
+    });
+  }
+
+  start(): void {
+    this.#loop.wake();
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    await endsWithin(this.#deps.clock, deadlineMs, this.#loop.stop());
+  }
+
+  async #expireOverdue(): Promise<NextPass> {
+    const { clock, ids } = this.#deps;
+    const found = await this.#approvals.listOverdue(clock.now(), APPROVALS_A_WRITE);
+    const overdue = found.map((approval_id) => {
+      return { approval_id, step_id: ids.uuid(), event_id: ids.uuid() };
+    });
+    if (overdue.length > 0) await this.#runs.expire(overdue, clock.now());
+    if (overdue.length === APPROVALS_A_WRITE) return "now";
+    const next = await this.#approvals.findNextExpiry();
+    const delayMs = next === undefined ? LOOK_EVERY_MS : next - clock.now();
+    return { inMs: Math.min(Math.max(delayMs, 0), LOOK_EVERY_MS) };
+  }
 }

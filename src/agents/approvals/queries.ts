@@ -1,13 +1,11 @@
 // Approvals of every account, for operators: lists, lookups and decisions.
-
 import type { Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { runStore } from "../runs/store/index.ts";
 import { toolStore } from "../tools/http/store.ts";
 import type { ApprovalRow } from "./approval.ts";
-import { decideApproval } from "./decision.ts";
-import type { Decision } from "./decision-table.ts";
+import { type Decision, decideApproval } from "./decision.ts";
 import { type ApprovalFilter, approvalStore } from "./store.ts";
 
 export interface ApprovalQueriesOptions {
@@ -52,7 +50,7 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
       return found;
     },
     find: (id: string): Promise<ApprovalRow | undefined> => approvals.find(id),
-    /** The revision that would be called; undefined for a built-in tool. */
+    /** Finds the revision of a caller's tool; built-in tools have none. */
     findRevision: async ({ account_id, tool: name, revision }: ApprovalRow) =>
       (await tools.listPinned(account_id, [{ name, revision }]))[0],
     /** Decides like a key would; throws what the approval's status forbids. */

@@ -1,15 +1,47 @@
-// The routes of approvals: pages of them, one, and a person's decision.
-import { Type } from "@sinclair/typebox";
+// Routes of approvals: list, read, approve and reject.
+import { type Static, Type } from "@sinclair/typebox";
 import { accountOf, type Caller, requireScope } from "../../access/index.ts";
-import { IdParams, type Router } from "../../http/index.ts";
+import {
+  answerList,
+  BEFORE,
+  decodePosition,
+  encodePosition,
+  IdParams,
+  type ListParts,
+  NEXT_BEFORE,
+  type Router,
+  Uuid,
+} from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
-import { maybe, show, TEXT_PATTERN } from "../../platform/schema.ts";
+import { maybe, oneOf, Resource, show, TEXT_PATTERN } from "../../platform/schema.ts";
 import type { RunsDeps } from "../runs/deps.ts";
-import { Approval, REASON_CHARACTERS_MAX } from "./approval.ts";
-import { decideApproval } from "./decision.ts";
-import type { Decision } from "./decision-table.ts";
-import { ApprovalList, ApprovalsQuery, answerPage, readListing } from "./list.ts";
-import { approvalStore, type FoundApproval } from "./store.ts";
+import { Approval, type ApprovalRow, REASON_CHARACTERS_MAX, STATUSES } from "./approval.ts";
+import { type Decision, decideApproval } from "./decision.ts";
+import { type ApprovalFilter, approvalStore, type FoundApproval } from "./store.ts";
+
+const LIMIT = { default: 50, minimum: 1, maximum: 200 };
+/** Approvals read and written at once: the arguments of one may take 256 KB. */
+const APPROVALS_AT_ONCE = 10;
+
+const ApprovalsQuery = Type.Object({
+  status: Type.Optional(oneOf(STATUSES, "Only approvals that are in it.")),
+  run_id: Type.Optional(Uuid("Only approvals of this run.")),
+  agent_id: Type.Optional(Uuid("Only approvals of this agent.")),
+  limit: Type.Optional(
+    Type.Integer({ ...LIMIT, description: "Approvals of a page: 1 to 200; left out: 50." }),
+  ),
+  before: BEFORE,
+});
+type ApprovalsQuery = Static<typeof ApprovalsQuery>;
+
+const ApprovalList = Resource(
+  "ApprovalList",
+  {
+    data: Type.Array(Approval, { description: "Approvals, newest first by `requested_at`." }),
+    next_before: NEXT_BEFORE,
+  },
+  "A page of approvals.",
+);
 
 const DecideApproval = Type.Object(
   {
@@ -33,17 +65,17 @@ const DecideApproval = Type.Object(
   },
 );
 
-export function openApprovalRoutes(door: Router, deps: RunsDeps): void {
+export function openApprovalRoutes(router: Router, deps: RunsDeps): void {
   const approvals = deps.database.bind(approvalStore);
 
-  /** agents.authentication.6, agents.errors.approval_not_found: missing, or not the caller's. */
+  /** agents.authentication.6, agents.errors.approval_not_found */
   const require = async (id: string, { account_id }: Caller): Promise<FoundApproval> => {
     const found = await approvals.find(id);
     if (!found || found.account_id !== account_id) throw apiError("approval_not_found");
     return found;
   };
   // agents.endpoints.approvals.v1_approvals_and_v1
-  door.get(
+  router.get(
     "/v1/approvals",
     {
       summary: "List approvals",
@@ -58,15 +90,14 @@ export function openApprovalRoutes(door: Router, deps: RunsDeps): void {
     },
     async ({ query, caller, request, request_id }) => {
       const account_id = accountOf(caller);
-      const filter = readListing(account_id, query);
-      // agents.authentication.6: also where an id only narrows a list.
-      if (filter.agent_id !== null) await deps.refuseForeign.agent(filter.agent_id, account_id);
+      const filter = readFilter(account_id, query);
+      // agents.authentication.6: applies to ids in filters too.
+      if (filter.agent_id !== null) await deps.requireOwned.agent(filter.agent_id, account_id);
       if (filter.run_id !== null) await deps.findRun(caller, filter.run_id);
-      const { log } = deps;
-      return answerPage(filter, approvals.list, { request, request_id, log });
+      return answerList(listPage(filter, approvals.list), { request, request_id, log: deps.log });
     },
   );
-  door.get(
+  router.get(
     "/v1/approvals/:id",
     {
       summary: "Read an approval",
@@ -78,9 +109,40 @@ export function openApprovalRoutes(door: Router, deps: RunsDeps): void {
     async ({ params, caller }) => [200, show(Approval, await require(params.id, caller))],
   );
   // agents.endpoints.approvals.post_v1_approvals_id
-  openDecision(door, deps, { require, verb: "approve", decision: "approved" });
+  openDecision(router, deps, { require, verb: "approve", decision: "approved" });
   // agents.endpoints.approvals.post_v1_approvals_id_2
-  openDecision(door, deps, { require, verb: "reject", decision: "rejected" });
+  openDecision(router, deps, { require, verb: "reject", decision: "rejected" });
+}
+
+function readFilter(account_id: string, query: ApprovalsQuery): ApprovalFilter {
+  const { agent_id = null, run_id = null, status = null, limit = LIMIT.default } = query;
+  const filter = { account_id, agent_id, run_id, status, before: null, limit };
+  return query.before === undefined
+    ? filter
+    : { ...filter, before: decodePosition(nameList(filter), query.before) };
+}
+
+async function* listPage(
+  filter: ApprovalFilter,
+  list: (filter: ApprovalFilter) => Promise<readonly ApprovalRow[]>,
+): ListParts {
+  let { before } = filter;
+  for (let left = filter.limit; ; left -= APPROVALS_AT_ONCE) {
+    const wanted = Math.min(left, APPROVALS_AT_ONCE);
+    // One row more than shown reveals the next page.
+    const found = await list({ ...filter, before, limit: wanted + 1 });
+    const rows = found.slice(0, wanted);
+    yield rows.map((row) => show(Approval, row));
+    if (found.length <= wanted) return { next_before: null };
+    const { requested_at: at, id } = rows.at(-1)!;
+    before = { at, id };
+    if (left <= wanted) return { next_before: encodePosition(nameList(filter), before) };
+  }
+}
+
+/** Cursors are bound to their filter. */
+function nameList({ account_id, agent_id, run_id, status }: ApprovalFilter): string {
+  return `approvals ${[account_id, agent_id, run_id, status].join(" ")}`;
 }
 
 const OTHERS_DECIDE = "another key or person must decide than the key that started the run";
@@ -105,11 +167,11 @@ interface DecisionRoute {
 }
 
 function openDecision(
-  door: Router,
+  router: Router,
   { runs, ids, clock }: Pick<RunsDeps, "runs" | "ids" | "clock">,
   { require, verb, decision }: DecisionRoute,
 ): void {
-  door.post(
+  router.post(
     `/v1/approvals/:id/${verb}`,
     {
       summary: verb === "approve" ? "Approve a call" : "Reject a call",
@@ -124,7 +186,7 @@ function openDecision(
           const message = `This key started the run: ${OTHERS_DECIDE}.`;
           throw apiError("permission_denied", { message });
         }
-        // The run acts for the trigger's key, and this one started it, or could have.
+        // The run acts for the trigger's key, but this key could have started it.
         if (fired_by_key_id === caller.key_id) {
           const message = `This key fired the trigger, or knows its secret: ${OTHERS_DECIDE}.`;
           throw apiError("permission_denied", { message });

@@ -1,24 +1,23 @@
-// Approvals as they are read: who executes runs and who decides write them with their runs.
+// The store of approvals, for reads only: the store of runs writes them with their runs.
 import { type Static, Type } from "@sinclair/typebox";
 import { none, type Sql, sql, store } from "../../database/index.ts";
 import { maybe, Row } from "../../platform/schema.ts";
 import { type Approval, ApprovalRow } from "./approval.ts";
 
-/** With the keys that may not decide it. */
+/** An approval with the keys that may not decide it. */
 const FoundApproval = Row(ApprovalRow, {
   started_by_key_id: maybe(Type.String()),
   fired_by_key_id: maybe(Type.String()),
 });
 export type FoundApproval = Static<typeof FoundApproval>;
 
-/** What of an account's approvals is wanted; null: whatever. */
+/** Conditions of a list; null leaves one out. */
 export interface ApprovalFilter {
-  /** null: of all accounts. */
   account_id: string | null;
   agent_id: string | null;
   run_id: string | null;
   status: Approval["status"] | null;
-  /** Only those behind this one in the list. */
+  /** Position behind which the page begins. */
   before: { at: number; id: string } | null;
   limit: number;
 }
@@ -26,7 +25,7 @@ export interface ApprovalFilter {
 const Id = Type.Object({ id: Type.String() });
 const Expiry = Type.Object({ expires_at: Type.Integer() });
 
-/** As a text of its own, so that an index of those that wait is used. */
+/** Literal text, so that the partial index of pending approvals is used. */
 const PENDING = sql`AND status = 'pending'`;
 
 function whereStatus(status: ApprovalFilter["status"]): Sql {
@@ -34,7 +33,7 @@ function whereStatus(status: ApprovalFilter["status"]): Sql {
   return status === null ? none : sql`AND status = ${status}`;
 }
 
-function goBehind({ at, id }: NonNullable<ApprovalFilter["before"]>): Sql {
+function startBehind({ at, id }: NonNullable<ApprovalFilter["before"]>): Sql {
   return sql`AND (requested_at, id) < (${at}, ${id})`;
 }
 
@@ -56,10 +55,10 @@ export const approvalStore = store(
               ${agent_id === null ? none : sql`AND agent_id = ${agent_id}`}
               ${run_id === null ? none : sql`AND run_id = ${run_id}`}
               ${whereStatus(status)}
-              ${before === null ? none : goBehind(before)}
+              ${before === null ? none : startBehind(before)}
             ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
       ),
-    /** Those that nobody has decided in time, the oldest first. */
+    /** Ids of pending approvals past their expiry, oldest first. */
     listOverdue: async (db, now: number, limit: number) => {
       const rows = await db.all(
         Id,
@@ -68,7 +67,7 @@ export const approvalStore = store(
       );
       return rows.map(({ id }) => id);
     },
-    /** When the next one times out; undefined: none is pending. */
+    /** Expiry of the next pending approval. */
     findNextExpiry: async (db) =>
       (
         await db.one(

@@ -1,43 +1,42 @@
-// Whom the runs of this process act for: looked up once for many rounds, and again when told.
+// Callers on whose behalf runs act: cached for many rounds, and read again after a change of keys.
 import type { Caller } from "../../access/index.ts";
 import type { AgentsDeps } from "../deps.ts";
 
-/** Should nobody tell of a change; agents.authentication.1 is far slower. */
-const KNOWN_MS = 1_000;
+/** Maximum age of an entry whose change nobody reports, within agents.authentication.1. */
+const AGE_MS_MAX = 1_000;
 const CALLERS_MAX = 10_000;
 
-export interface CallerCache {
-  /** undefined: there is no such key, or it has ended. */
-  find(key_id: string | null): Promise<Caller | undefined>;
-  leave(): void;
-}
+export class CallerCache {
+  readonly #deps: Pick<AgentsDeps, "access" | "clock">;
+  readonly #entries = new Map<string, { caller: Caller; foundAt: number }>();
+  readonly #unlisten: () => void;
+  #changes = 0;
 
-export function createCallerCache({
-  access,
-  clock,
-  database,
-}: Pick<AgentsDeps, "access" | "clock" | "database">): CallerCache {
-  const known = new Map<string, { caller: Caller; foundAt: number }>();
-  /** Of what is known, nothing is older than the last change. */
-  let changes = 0;
-  const leave = database.listen("key", () => {
-    changes++;
-    known.clear();
-  });
-  return {
-    leave,
-    async find(key_id) {
-      if (key_id === null) return undefined;
-      const now = clock.monotonic();
-      const entry = known.get(key_id);
-      if (entry && now - entry.foundAt < KNOWN_MS) return entry.caller;
-      const before = changes;
-      const caller = await access.findCaller(key_id);
-      known.delete(key_id);
-      if (!caller || before !== changes) return caller;
-      if (known.size >= CALLERS_MAX) known.clear();
-      known.set(key_id, { caller, foundAt: now });
-      return caller;
-    },
-  };
+  constructor(deps: Pick<AgentsDeps, "access" | "clock" | "database">) {
+    this.#deps = deps;
+    this.#unlisten = deps.database.listen("key", () => {
+      this.#changes++;
+      this.#entries.clear();
+    });
+  }
+
+  /** Finds the caller of a key that has not ended. */
+  async find(keyId: string | null): Promise<Caller | undefined> {
+    if (keyId === null) return undefined;
+    const now = this.#deps.clock.monotonic();
+    const entry = this.#entries.get(keyId);
+    if (entry && now - entry.foundAt < AGE_MS_MAX) return entry.caller;
+    const changes = this.#changes;
+    const caller = await this.#deps.access.findCaller(keyId);
+    this.#entries.delete(keyId);
+    // A key that changed during the look is read again next time.
+    if (!caller || changes !== this.#changes) return caller;
+    if (this.#entries.size >= CALLERS_MAX) this.#entries.clear();
+    this.#entries.set(keyId, { caller, foundAt: now });
+    return caller;
+  }
+
+  stop(): void {
+    this.#unlisten();
+  }
 }

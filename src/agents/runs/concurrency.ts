@@ -1,81 +1,80 @@
-// The places in which runs are executed: so many at once, and accounts take turns.
+// Slots in which runs are executed: a bounded number, shared among accounts in turns.
 import type { ClaimQuota } from "./store/claim.ts";
 
-export interface RunSlots {
-  /** Something of this account waits. */
-  tell(account_id: string): void;
-  /** Whom to claim for now; empty: nobody waits, or no place is free. */
-  plan(): ClaimQuota[];
-  /** How many of each account were claimed: the accounts go to the end of the line. */
-  settle(turns: readonly ClaimQuota[], claimed: ReadonlyMap<string, number>): void;
-  /** Takes a place without asking: it was free when it was planned, or it is only to let go. */
-  take(): void;
-  /** Waits for a place, in front of all that wait to be claimed; `signal` takes one at once. */
-  comeBack(signal: AbortSignal): Promise<void>;
-  give(): void;
-}
+export class RunSlots {
+  readonly #countMax: () => number;
+  /** Accounts with waiting runs in the order of their turns. */
+  readonly #waiting = new Set<string>();
+  /** Accounts reported during a claim, which may have missed their runs. */
+  #reported = new Set<string>();
+  readonly #returning = new Set<() => void>();
+  #taken = 0;
 
-export function createRunSlots(countMax: () => number): RunSlots {
-  /** In the order of their turns. */
-  const waiting = new Set<string>();
-  /** Told of while a claim was under way: it may have come too late for it. */
-  let told = new Set<string>();
-  const returning = new Set<() => void>();
-  let taken = 0;
+  constructor(countMax: () => number) {
+    this.#countMax = countMax;
+  }
 
-  const seatReturning = () => {
-    for (const seat of returning) {
-      if (taken >= countMax()) return;
-      seat();
+  /** Reports that a run of the account waits. */
+  addWaiting(account_id: string): void {
+    this.#waiting.add(account_id);
+    this.#reported.add(account_id);
+  }
+
+  /** Shares free slots among waiting accounts; empty without either. */
+  planClaims(): ClaimQuota[] {
+    // A reload may have raised the limit since the last release.
+    this.#serveReturning();
+    let free = this.#countMax() - this.#taken;
+    if (free <= 0 || this.#waiting.size === 0) return [];
+    this.#reported = new Set();
+    const quotas: ClaimQuota[] = [];
+    for (const account_id of this.#waiting) {
+      if (quotas.length === free) break;
+      quotas.push({ account_id, runsMax: 0 });
     }
-  };
-  return {
-    tell(account_id) {
-      waiting.add(account_id);
-      told.add(account_id);
-    },
-    plan() {
-      // A reload may have made room since the last one went.
-      seatReturning();
-      let free = countMax() - taken;
-      if (free <= 0 || waiting.size === 0) return [];
-      told = new Set();
-      const turns: ClaimQuota[] = [];
-      for (const account_id of waiting) {
-        if (turns.length === free) break;
-        turns.push({ account_id, runs_max: 0 });
-      }
-      // One for each, and again from the front while there are places.
-      for (let at = 0; free > 0; at = (at + 1) % turns.length, free--) turns[at]!.runs_max += 1;
-      return turns;
-    },
-    settle(turns, claimed) {
-      for (const { account_id, runs_max } of turns) {
-        const isEmpty = (claimed.get(account_id) ?? 0) < runs_max && !told.has(account_id);
-        waiting.delete(account_id);
-        if (!isEmpty) waiting.add(account_id);
-      }
-    },
-    take() {
-      taken += 1;
-    },
-    comeBack(signal) {
-      return new Promise((resolve) => {
-        const seat = () => {
-          returning.delete(seat);
-          signal.removeEventListener("abort", seat);
-          taken += 1;
-          resolve();
-        };
-        returning.add(seat);
-        signal.addEventListener("abort", seat, { once: true });
-        if (signal.aborted) seat();
-        else seatReturning();
-      });
-    },
-    give() {
-      taken -= 1;
-      seatReturning();
-    },
-  };
+    for (let at = 0; free > 0; at = (at + 1) % quotas.length, free--) quotas[at]!.runsMax += 1;
+    return quotas;
+  }
+
+  /** Moves the accounts of a claim to the end of the queue, or out of it where nothing waits. */
+  settleClaims(quotas: readonly ClaimQuota[], claimed: ReadonlyMap<string, number>): void {
+    for (const { account_id, runsMax } of quotas) {
+      const isEmpty = (claimed.get(account_id) ?? 0) < runsMax && !this.#reported.has(account_id);
+      this.#waiting.delete(account_id);
+      if (!isEmpty) this.#waiting.add(account_id);
+    }
+  }
+
+  /** Takes a slot even where none is free. */
+  acquire(): void {
+    this.#taken += 1;
+  }
+
+  /** Waits for a slot ahead of all claims; an aborted signal takes one at once. */
+  reacquire(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const serve = () => {
+        this.#returning.delete(serve);
+        signal.removeEventListener("abort", serve);
+        this.#taken += 1;
+        resolve();
+      };
+      this.#returning.add(serve);
+      signal.addEventListener("abort", serve, { once: true });
+      if (signal.aborted) serve();
+      else this.#serveReturning();
+    });
+  }
+
+  release(): void {
+    this.#taken -= 1;
+    this.#serveReturning();
+  }
+
+  #serveReturning(): void {
+    for (const serve of this.#returning) {
+      if (this.#taken >= this.#countMax()) return;
+      serve();
+    }
+  }
 }

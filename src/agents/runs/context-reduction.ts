@@ -1,32 +1,76 @@
-// What becomes of a question that is too long for its model, whatever we had reckoned.
+// Reduces what the model is shown of a thread that is too long for it: by a summary of older
+// messages, or by less room after the model rejected a prompt.
+import type { InternalCompletion } from "../../gateway/index.ts";
+import type { SummaryNeed } from "../threads/context-view.ts";
+import { cleanText } from "../tools/output.ts";
+import { addReply, formatAmount, priceRound } from "./cost.ts";
 import { buildPrompt, type Prompt } from "./prompt.ts";
-import type { RunContext } from "./run-context.ts";
-import { type FinalState, systemStep } from "./run-log.ts";
+import type { FinalState, RunContext, StepResult } from "./run-context.ts";
 
 const TOO_LONG = "context_length_exceeded";
-/** Each halves the room: nothing is misjudged by more than that. */
-const TIMES_MAX = 3;
+/** Maximum halvings of the room; estimates are not wrong by more than that. */
+const HALVINGS_MAX = 3;
+/** Maximum summaries before a reply; a thread still too long is left to the model's server. */
+const SUMMARIES_MAX = 4;
+/** Maximum characters of a summary, since a server may ignore `max_tokens`. */
+const SUMMARY_CHARACTERS_MAX = 16_384;
+
+export function maySummarise({ summaries }: RunContext): boolean {
+  return summaries < SUMMARIES_MAX;
+}
 
 /**
- * What a text costs is an estimate, of which an odd text is worth twice as much: nobody's one such
- * message may end every later run on its thread. false: with less room the model is asked the same.
+ * Halves the room after the model rejected a prompt as too long; false: that changes nothing. The
+ * token count is an estimate, and one odd message must not fail every later run on its thread.
  */
 export async function reduceContext(
   context: RunContext,
   { error }: FinalState,
-  { tokens, room_tokens }: Prompt,
-  maySummarise: boolean,
+  { tokens, roomTokens }: Prompt,
 ): Promise<boolean> {
-  const { state, runLog, deps } = context;
-  const times = (state.refused?.times ?? 0) + 1;
-  if (error?.code !== TOO_LONG || times > TIMES_MAX) return false;
-  const room = Math.max(0, Math.floor(Math.min(tokens, room_tokens) / 2));
-  const next = { ...state, refused: { room_tokens: room, times } };
-  const less = buildPrompt({ ...context, state: next }, maySummarise);
-  if (less.tokens >= tokens && !less.needsSummary) return false;
+  const { state } = context;
+  const times = (state.contextLimit?.times ?? 0) + 1;
+  if (error?.code !== TOO_LONG || times > HALVINGS_MAX) return false;
+  const room = Math.max(0, Math.floor(Math.min(tokens, roomTokens) / 2));
+  const reduced = { ...state, contextLimit: { roomTokens: room, times } };
+  const prompt = buildPrompt(
+    { state: reduced, deps: context.deps, findTool: (name) => context.findTool(name) },
+    maySummarise(context),
+  );
+  if (prompt.tokens >= tokens && !prompt.summary) return false;
+  const entry = context.newEntry();
   const message = "The thread is too long for the model; it is asked with less of it.";
   const detail = { code: TOO_LONG, attempt: times, wait_ms: 0, room_tokens: room };
-  const steps = [systemStep(deps.ids, state.row.usage.rounds, "model_retry", message, detail)];
-  await runLog.note({ progress: state.row, steps });
+  entry.addEvent("model_retry", message, detail);
+  await context.note(entry);
   return true;
+}
+
+/** Stores a summary; messages are never rewritten, but later prompts show the summary instead. */
+export async function takeSummary(
+  context: RunContext,
+  need: SummaryNeed,
+  { content, usage, usage_estimated, model }: InternalCompletion,
+): Promise<StepResult> {
+  const { state } = context;
+  const { row } = state;
+  const cost = priceRound(row.cost.prices, row.model, usage, usage_estimated);
+  const text = cleanText((content ?? "").trim().slice(0, SUMMARY_CHARACTERS_MAX));
+  const through_seq = text === "" ? null : state.firstSeq + need.to - 1;
+  const message =
+    through_seq === null
+      ? "The model wrote no summary of older messages; it is asked without one."
+      : "Older messages were summarised for the model.";
+  const entry = context.newEntry(addReply(row, usage, cost, 0));
+  entry.addEvent("compacted", message, { through_seq, model, usage, cost: formatAmount(cost) });
+  context.reportUnpriced(entry, row.model, cost);
+  if (through_seq !== null) entry.summary = { through_seq, content: text };
+  await context.note(entry);
+  if (through_seq === null) {
+    context.summaries = SUMMARIES_MAX;
+  } else {
+    context.summaries += 1;
+    state.summary = { text, until: need.to };
+  }
+  return "next";
 }

@@ -1,17 +1,17 @@
-// What the routes of runs share: the store, and objects that are the caller's or are not found.
+// What the routes of runs and approvals share: the store, ownership checks, and cancelling.
 import { accountOf, type Caller } from "../../access/index.ts";
-import type { Bound } from "../../database/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { RunRow } from "./run.ts";
-import { runStore } from "./store/index.ts";
+import { countFinishIds } from "./store/finish.ts";
+import { type RunStore, runStore } from "./store/index.ts";
 
 export interface RunsDeps extends AgentsDeps {
-  runs: Bound<typeof runStore>;
+  runs: RunStore;
   /** agents.errors.run_not_found, agents.authentication.6 */
   findRun(caller: Caller, id: string): Promise<RunRow>;
-  /** Refuses an id that stands beside what is asked for as if there were no such object. */
-  refuseForeign: Readonly<
+  /** Rejects ids in filters that belong to another account, as not found. */
+  requireOwned: Readonly<
     Record<"agent" | "thread", (id: string, account_id: string) => Promise<void>>
   >;
 }
@@ -26,7 +26,7 @@ export function createRunsDeps(deps: AgentsDeps): RunsDeps {
       if (!run) throw apiError("run_not_found");
       return run;
     },
-    refuseForeign: {
+    requireOwned: {
       async agent(id, account_id) {
         const agent = await runs.findStartable(id);
         if (agent?.account_id !== account_id) throw apiError("agent_not_found");
@@ -37,4 +37,17 @@ export function createRunsDeps(deps: AgentsDeps): RunsDeps {
       },
     },
   };
+}
+
+/** Spare ids for approvals that the run requests between the read and the cancel. */
+const APPROVALS_SPARE = 128;
+
+/** Cancels a run and returns it as it is then; undefined if it was deleted meanwhile. */
+export function cancelRun(
+  { runs, ids, clock }: Pick<RunsDeps, "runs" | "ids" | "clock">,
+  run: RunRow,
+): Promise<RunRow | undefined> {
+  const length = countFinishIds(run.pending_approvals.length + APPROVALS_SPARE);
+  const fresh = Array.from({ length }, ids.uuid);
+  return runs.cancel(run.id, run.account_id, fresh, clock.now());
 }

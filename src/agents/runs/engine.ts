@@ -1,112 +1,234 @@
-// The engine: claims runs that wait, executes so many at once, and drains at a stop.
-import { endsWithin } from "../../platform/clock.ts";
+// The engine: claims waiting runs, executes a bounded number at once, and drains at a stop.
+import { KeyRevocations } from "../../access/index.ts";
+import { DatabaseUnusable } from "../../database/index.ts";
+import { type Cancel, endsWithin, wait } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
-import type { FindVersion } from "../definitions/versions.ts";
-import type { AgentsDeps } from "../deps.ts";
-import type { OpenToolset } from "../tools/toolsets.ts";
-import { createActiveRuns } from "./active-runs.ts";
-import { createCallerCache } from "./caller-cache.ts";
-import { watchCancellations } from "./cancellation.ts";
-import { createClaimLoop } from "./claim-loop.ts";
-import { createRunSlots } from "./concurrency.ts";
-import { createExecutor } from "./executor.ts";
-import { createRecovery } from "./recovery.ts";
-import type { RunStore } from "./run-log.ts";
-import type { ClaimQuota } from "./store/claim.ts";
-import { createSuspects } from "./suspects.ts";
+import { type NextPass, WorkerLoop } from "../../platform/worker-loop.ts";
+import { remainingMs } from "./budget.ts";
+import { CallerCache } from "./caller-cache.ts";
+import { RunSlots } from "./concurrency.ts";
+import { RunRecovery } from "./recovery.ts";
+import type { RunRow } from "./run.ts";
+import type { InterruptReason, RunControl } from "./run-context.ts";
+import { type ExecutionOptions, executeRun } from "./run-loop.ts";
 
-/** What was broken off has this long to say so. */
+/** Rest after a failed claim. */
+const RETRY_MS = 1_000;
+/** Time for interrupted runs to end after the deadline of a stop. */
 const GRACE_MS = 1_000;
+/** Maximum delay of a timer; longer budgets are checked before each round. */
+const TIMER_MS_MAX = 2_147_483_647;
 
-export interface RunEngineOptions {
-  deps: AgentsDeps;
-  store: RunStore;
-  findVersion: FindVersion;
-  openToolset: OpenToolset;
+export type RunEngineOptions = Omit<ExecutionOptions, "findCaller">;
+
+interface ActiveRun {
+  readonly row: RunRow;
+  readonly controller: AbortController;
+  over: Promise<void>;
 }
 
-export interface RunEngine extends Service {
-  /** No further round begins: what runs is let go between two rounds, and goes on at a start. */
-  drain(): void;
-  look(): { executing: number };
-}
+export class RunEngine implements Service {
+  readonly name = "engine";
+  readonly #options: RunEngineOptions;
+  readonly #slots: RunSlots;
+  readonly #callers: CallerCache;
+  readonly #keys: KeyRevocations;
+  readonly #recovery: RunRecovery;
+  readonly #claims: WorkerLoop;
+  readonly #suspects: WorkerLoop;
+  readonly #draining = new AbortController();
+  readonly #active = new Map<string, ActiveRun>();
+  /** Runs cancelled during a claim, which may be among the claimed ones. */
+  readonly #earlyCancels = new Set<string>();
+  /** Runs whose last execution ended with a bug. */
+  readonly #failed = new Set<string>();
+  /** Suspect claimed last. */
+  #suspect: string | undefined;
+  #unlisten: (() => void)[] = [];
 
-export function createRunEngine(options: RunEngineOptions): RunEngine {
-  const { deps, store } = options;
-  const { clock, database, log, process } = deps;
-  const draining = new AbortController();
-  const isDraining = () => draining.signal.aborted;
-  const places = createRunSlots(() => deps.settings().limits.concurrent_runs);
-  const undo: (() => void)[] = [];
-  const quiet = Promise.withResolvers<void>();
-  const callers = createCallerCache(deps);
-  const perform = createExecutor({
-    ...{ ...options, places, findCaller: callers.find, draining: draining.signal },
-    onPlace: () => pump.look(),
-  });
-  const onOver = () => {
-    tellQuiet();
-    pump.look();
-  };
-  const { begin, breakAll, executing, cancelled, hasFailed } = createActiveRuns({
-    ...{ deps, places, perform, onOver },
-  });
-  process.join({
-    reclaim: createRecovery({ deps, store, isExecuting: (id) => executing.has(id), hasFailed }),
-    onEpochLost: () => breakAll("lost"),
-    onHeartbeat: () => {
-      pump.look();
-      suspects.look();
-    },
-  });
-  const isClaiming = () => pump.isClaiming() || suspects.isClaiming();
-  const tellQuiet = () => {
-    if (isDraining() && executing.size === 0 && !isClaiming()) quiet.resolve();
-  };
-  const claim = async (turns: readonly ClaimQuota[]) => {
-    if (!suspects.isClaiming()) cancelled.clear();
-    const rows = await store.claim(process.epoch, turns, clock.now());
-    for (const row of rows) begin(row);
-    return rows;
-  };
-  const pump = createClaimLoop(deps, { places, claim, isDraining, onClaimed: tellQuiet });
-  const suspects = createSuspects({ deps, store, begin, isDraining, onClaimed: tellQuiet });
-  const hearQueued = async (account_id: string | null) => {
-    for (const one of await listWaiting(store, account_id)) places.tell(one);
-    pump.look();
-  };
-  const complain = (error: unknown) => log.error("waiting runs could not be listed", { error });
+  constructor(options: RunEngineOptions) {
+    const { deps, store } = options;
+    const { clock, database, log, access, process, settings } = deps;
+    this.#options = options;
+    this.#slots = new RunSlots(() => settings().limits.concurrent_runs);
+    this.#callers = new CallerCache(deps);
+    const { findCaller } = access;
+    this.#keys = new KeyRevocations({ database, findCaller, clock, log });
+    this.#recovery = new RunRecovery({
+      deps,
+      store,
+      isActive: (id) => this.#active.has(id),
+      hasFailed: (id) => this.#failed.has(id),
+    });
+    const onError = (error: unknown) => log.error("runs: claim failed", { error });
+    const loop = { clock, onError, retryMs: RETRY_MS };
+    this.#claims = new WorkerLoop({ ...loop, work: () => this.#claim() });
+    this.#suspects = new WorkerLoop({ ...loop, work: () => this.#claimSuspect() });
+    process.join({
+      reclaim: (isDead) => this.#recovery.reclaim(isDead),
+      onEpochLost: () => this.#interruptAll("lost"),
+      onHeartbeat: () => {
+        this.#claims.wake();
+        this.#suspects.wake();
+      },
+    });
+  }
 
-  return {
-    name: "engine",
-    async start() {
-      undo.push(
-        ...[callers.leave, suspects.leave],
-        database.listen("runs.queued", (id) => void hearQueued(id).catch(complain)),
-        watchCancellations({
-          ...{ deps, executing },
-          listCancelled: () => store.listCancelled(process.epoch),
-          onOther: (id) => isClaiming() && cancelled.add(id),
-        }),
-      );
-      await hearQueued(null);
-      suspects.look();
-    },
-    drain: () => draining.abort(),
-    async stop(deadline_ms) {
-      draining.abort();
-      for (const step of undo.splice(0)) step();
-      tellQuiet();
-      if (!(await endsWithin(clock, deadline_ms, quiet.promise))) {
-        breakAll("stop");
-        await endsWithin(clock, GRACE_MS, quiet.promise);
+  get executing(): number {
+    return this.#active.size;
+  }
+
+  async start(): Promise<void> {
+    const { database, log } = this.#options.deps;
+    const onError = (error: unknown) => log.error("runs: a wake-up failed", { error });
+    this.#unlisten = [
+      () => this.#callers.stop(),
+      database.listen("runs.queued", (id) => void this.#onQueued(id).catch(onError)),
+      database.listen("run.cancel", (id) => void this.#onCancel(id).catch(onError)),
+      // A suspect's progress, or its end, admits the next one.
+      database.listen("run", (id) => {
+        if (id !== null && id === this.#suspect) this.#suspects.wake();
+      }),
+    ];
+    await this.#onQueued(null);
+    this.#suspects.wake();
+  }
+
+  /** Begins no further round: runs are released between two rounds, and continue after a start. */
+  drain(): void {
+    this.#draining.abort();
+    void this.#claims.stop();
+    void this.#suspects.stop();
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    const { clock } = this.#options.deps;
+    this.drain();
+    for (const unlisten of this.#unlisten.splice(0)) unlisten();
+    const idle = this.#becomeIdle();
+    if (!(await endsWithin(clock, deadlineMs, idle))) {
+      this.#interruptAll("stop");
+      await endsWithin(clock, GRACE_MS, idle);
+    }
+    this.#keys.stop();
+  }
+
+  async #becomeIdle(): Promise<void> {
+    await Promise.all([this.#claims.stop(), this.#suspects.stop()]);
+    while (this.#active.size > 0) {
+      await Promise.all([...this.#active.values()].map(({ over }) => over));
+    }
+  }
+
+  async #onQueued(account_id: string | null): Promise<void> {
+    const { store } = this.#options;
+    const accounts = account_id === null ? await store.listWaiting() : [account_id];
+    for (const account of accounts) this.#slots.addWaiting(account);
+    this.#claims.wake();
+  }
+
+  async #onCancel(run_id: string | null): Promise<void> {
+    const { store, deps } = this.#options;
+    const ids = run_id === null ? await store.listCancelled(deps.process.epoch) : [run_id];
+    for (const id of ids) {
+      const run = this.#active.get(id);
+      if (run) interrupt(run, "cancel");
+      else if (this.#claims.isRunning || this.#suspects.isRunning) this.#earlyCancels.add(id);
+    }
+  }
+
+  async #claim(): Promise<NextPass> {
+    const { store, deps } = this.#options;
+    const quotas = this.#slots.planClaims();
+    if (quotas.length === 0) return "on_wake";
+    if (!this.#suspects.isRunning) this.#earlyCancels.clear();
+    const rows = await store.claim(deps.process.epoch, quotas, deps.clock.now());
+    const claimed = new Map<string, number>();
+    for (const row of rows) {
+      this.#begin(row);
+      claimed.set(row.account_id, (claimed.get(row.account_id) ?? 0) + 1);
+    }
+    this.#slots.settleClaims(quotas, claimed);
+    return "now";
+  }
+
+  /** Begins a suspect even without a free slot: at most one run above the limit. */
+  async #claimSuspect(): Promise<NextPass> {
+    const { store, deps } = this.#options;
+    const row = (await store.hasSuspect()) && (await store.claimSuspect(deps.process.epoch));
+    if (row) {
+      this.#suspect = row.id;
+      this.#begin(row);
+    }
+    return "on_wake";
+  }
+
+  #begin(row: RunRow): void {
+    const run: ActiveRun = { row, controller: new AbortController(), over: Promise.resolve() };
+    if (this.#earlyCancels.has(row.id)) interrupt(run, "cancel");
+    this.#active.set(row.id, run);
+    run.over = this.#execute(run);
+  }
+
+  async #execute(run: ActiveRun): Promise<void> {
+    const { deps } = this.#options;
+    const { id, started_by_key_id } = run.row;
+    this.#slots.acquire();
+    deps.activity.enter(id);
+    const forgetKey = this.#keys.add(started_by_key_id ?? "", () => interrupt(run, "key"));
+    const cancelTimer = this.#limitTime(run);
+    const findCaller = (keyId: string | null) => this.#callers.find(keyId);
+    try {
+      await executeRun({ ...this.#options, findCaller }, run.row, this.#createControl(run));
+      this.#failed.delete(id);
+    } catch (error) {
+      // The run stays claimed, and the next heartbeat returns it to the queue.
+      deps.log.error("runs: execution failed", { run_id: id, error });
+      if (error instanceof DatabaseUnusable) this.#failed.delete(id);
+      else this.#failed.add(id);
+    } finally {
+      cancelTimer();
+      forgetKey();
+      // A process that lost the run may have claimed it again.
+      if (this.#active.get(id) === run) {
+        this.#active.delete(id);
+        deps.activity.leave(id);
       }
-    },
-    look: () => ({ executing: executing.size }),
-  };
+      this.#slots.release();
+      this.#claims.wake();
+    }
+  }
+
+  #limitTime(run: ActiveRun): Cancel {
+    const leftMs = remainingMs(run.row, run.row.worked_ms);
+    if (leftMs === null || leftMs > TIMER_MS_MAX) return () => undefined;
+    return this.#options.deps.clock.after(Math.max(0, leftMs), () => interrupt(run, "time"));
+  }
+
+  #createControl({ controller: { signal } }: ActiveRun): RunControl {
+    return {
+      signal,
+      isDraining: () => this.#draining.signal.aborted,
+      park: (waitMs) => this.#park(waitMs, signal),
+    };
+  }
+
+  async #park(waitMs: number, signal: AbortSignal): ReturnType<RunControl["park"]> {
+    const draining = this.#draining.signal;
+    const ended = AbortSignal.any([signal, draining]);
+    this.#slots.release();
+    this.#claims.wake();
+    await wait(this.#options.deps.clock, waitMs, ended);
+    await this.#slots.reacquire(ended);
+    if (signal.aborted) return "interrupted";
+    return draining.aborted ? "draining" : "resumed";
+  }
+
+  #interruptAll(reason: InterruptReason): void {
+    for (const run of this.#active.values()) interrupt(run, reason);
+  }
 }
 
-/** Accounts of which a run may wait; `account_id` of null: nobody knows of which. */
-async function listWaiting(store: RunStore, account_id: string | null): Promise<string[]> {
-  return account_id === null ? store.listWaiting() : [account_id];
+function interrupt({ controller }: ActiveRun, reason: InterruptReason): void {
+  controller.abort(reason);
 }

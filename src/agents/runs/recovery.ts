@@ -1,63 +1,71 @@
-// Puts back into the line the runs that nobody executes any more: those of dead processes, and
-// those that a failure let fall here.
+// Returns runs to the queue that nobody executes any more: those of dead processes, and those whose
+// execution failed here.
 import { type Claimant, Reclaimer } from "../../cluster/index.ts";
 import type { AgentsDeps } from "../deps.ts";
-import type { RunStore } from "./run-log.ts";
 import { CRASHES_MAX, type RecoveryFinding } from "./store/claim.ts";
-import { countEndingIds } from "./store/close.ts";
+import { countFinishIds } from "./store/finish.ts";
+import type { RunStore } from "./store/index.ts";
 
-/** Runs whose bugs are remembered; the oldest is forgotten. */
+/** Maximum runs whose bugs are remembered; the oldest is evicted. */
 const BUGS_MAX = 1_000;
 
-export interface RecoveryOptions {
+export interface RunRecoveryOptions {
   deps: Pick<AgentsDeps, "activity" | "clock" | "ids" | "process">;
   store: Pick<RunStore, "listHeld" | "recover">;
-  /** Runs that this process executes at the moment. */
-  isExecuting(run_id: string): boolean;
-  /** Runs whose last execution here ended with a bug of ours. */
+  /** This process executes the run. */
+  isActive(run_id: string): boolean;
+  /** The last execution here ended with a bug. */
   hasFailed(run_id: string): boolean;
 }
 
-type Held = Awaited<ReturnType<RunStore["listHeld"]>>[number];
+type ClaimedRun = Awaited<ReturnType<RunStore["listHeld"]>>[number];
 
-export function createRecovery(options: RecoveryOptions): Claimant["reclaim"] {
-  const { deps, store, isExecuting } = options;
-  const { clock, ids, process } = deps;
-  const judge = createJudge(options);
-  const reclaimer = new Reclaimer<Held>({
-    process,
-    list: store.listHeld,
-    isInHand: isExecuting,
-    async putBack(group) {
-      const findings = group.map((run): RecoveryFinding => {
-        const found = judge(run);
-        const ends = found.why === "bug" || run.crashes >= CRASHES_MAX;
-        const length = ends ? countEndingIds(run.pending_approvals.length) : 1;
-        return { run_id: run.id, fresh: Array.from({ length }, ids.uuid), ...found };
-      });
-      const epochs = [...new Set(group.map((run) => run.epoch))];
-      await store.recover(findings, epochs, clock.now());
-    },
-  });
-  return (isDead) => reclaimer.reclaim(isDead);
-}
+export class RunRecovery {
+  readonly #options: RunRecoveryOptions;
+  readonly #reclaimer: Reclaimer<ClaimedRun>;
+  /** Numbers of the last steps of runs that were requeued for a bug. */
+  readonly #bugs = new Map<string, number>();
 
-/** Why each run has to be taken up. */
-function createJudge({ deps, hasFailed }: RecoveryOptions) {
-  const { hung } = deps.activity;
-  /** How many steps each run has, once it was put back for a bug. */
-  const bugs = new Map<string, number>();
-  return ({ id, epoch, last_seq }: Held): Pick<RecoveryFinding, "why" | "hung"> => {
+  constructor(options: RunRecoveryOptions) {
+    this.#options = options;
+    this.#reclaimer = new Reclaimer({
+      process: options.deps.process,
+      list: options.store.listHeld,
+      isInHand: options.isActive,
+      putBack: (runs) => this.#recover(runs),
+    });
+  }
+
+  reclaim(isDead: Parameters<Claimant["reclaim"]>[0]): Promise<void> {
+    return this.#reclaimer.reclaim(isDead);
+  }
+
+  async #recover(runs: readonly ClaimedRun[]): Promise<void> {
+    const { deps, store } = this.#options;
+    const findings = runs.map((run): RecoveryFinding => {
+      const found = this.#classify(run);
+      const ends = found.cause === "bug" || run.crashes >= CRASHES_MAX;
+      const length = ends ? countFinishIds(run.pending_approvals.length) : 1;
+      return { run_id: run.id, fresh: Array.from({ length }, deps.ids.uuid), ...found };
+    });
+    const epochs = [...new Set(runs.map((run) => run.epoch))];
+    await store.recover(findings, epochs, deps.clock.now());
+  }
+
+  #classify({ id, epoch, last_seq }: ClaimedRun): Pick<RecoveryFinding, "cause" | "hungCall"> {
+    const { deps, hasFailed } = this.#options;
     if (epoch !== deps.process.epoch) {
+      const { hung } = deps.activity;
       const isHung = hung?.run_id === id && hung.epoch === epoch;
-      return { why: "crash", hung: isHung ? hung.call : null };
+      return { cause: "crash", hungCall: isHung ? hung.call : null };
     }
-    if (!hasFailed(id)) return { why: "fall", hung: null };
-    const isSecond = bugs.get(id) === last_seq;
-    bugs.delete(id);
-    if (isSecond) return { why: "bug", hung: null };
-    bugs.set(id, last_seq + 1);
-    if (bugs.size > BUGS_MAX) bugs.delete(bugs.keys().next().value!);
-    return { why: "fall", hung: null };
-  };
+    if (!hasFailed(id)) return { cause: "stray", hungCall: null };
+    const isRepeated = this.#bugs.get(id) === last_seq;
+    this.#bugs.delete(id);
+    if (isRepeated) return { cause: "bug", hungCall: null };
+    // The requeue itself adds a step.
+    this.#bugs.set(id, last_seq + 1);
+    if (this.#bugs.size > BUGS_MAX) this.#bugs.delete(this.#bugs.keys().next().value!);
+    return { cause: "stray", hungCall: null };
+  }
 }

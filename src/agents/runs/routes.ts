@@ -1,31 +1,21 @@
-// The routes of runs: start, list, look, steps, cancel.
+// Routes of runs: start, list, read, steps and cancel.
 import { type Static, Type } from "@sinclair/typebox";
 import { accountOf } from "../../access/index.ts";
 import {
+  answerList,
   type HandlerContext,
   type HandlerReply,
   IdParams,
-  ITEMS_AT_ONCE,
   type Router,
-  streamList,
   streamNumbered,
 } from "../../http/index.ts";
 import { apiError, type ErrorCode } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
-import { cancelRun } from "./cancel.ts";
-import type { RunsDeps } from "./deps.ts";
-import { readIdempotency } from "./idempotency.ts";
-import {
-  AgentRunsQuery,
-  RunPage,
-  RunsQuery,
-  readRunsQuery,
-  showRunPage,
-  writePage,
-} from "./list.ts";
+import { cancelRun, type RunsDeps } from "./deps.ts";
+import { AgentRunsQuery, listPage, RunPage, RunsQuery, readRunsQuery } from "./list.ts";
 import { Run } from "./run.ts";
-import type { RunStarter } from "./start.ts";
-import { StartRun } from "./start-request.ts";
+import type { RunRequest, RunStarter } from "./start.ts";
+import { readIdempotency, StartRun } from "./start-request.ts";
 import { RunStep, Step, type StepRow } from "./step.ts";
 
 /** agents.limits.steps */
@@ -54,27 +44,35 @@ const StepList = Type.Object(
 );
 
 /** agents.errors.p12 */
-const START_REFUSALS: readonly ErrorCode[] = [
+const START_ERRORS: readonly ErrorCode[] = [
   "invalid_request",
-  ...(["agent_held", "model_not_permitted"] as const),
-  ...(["agent_not_found", "agent_version_not_found", "model_not_found"] as const),
-  ...(["thread_not_found", "thread_agent_mismatch", "thread_busy"] as const),
-  ...(["agent_archived", "idempotency_conflict"] as const),
+  "agent_held",
+  "model_not_permitted",
+  "agent_not_found",
+  "agent_version_not_found",
+  "model_not_found",
+  "thread_not_found",
+  "thread_agent_mismatch",
+  "thread_busy",
+  "agent_archived",
+  "idempotency_conflict",
   "storage_limit_reached",
-  ...(["active_runs_limit", "daily_runs_limit", "admission_busy"] as const),
+  "active_runs_limit",
+  "daily_runs_limit",
+  "admission_busy",
   "no_model_available",
 ];
 
-export function openRunRoutes(door: Router, deps: RunsDeps, starting: RunStarter): void {
-  openStart(door, starting);
-  openLists(door, deps);
-  openSteps(door, deps);
-  openOne(door, deps);
+export function openRunRoutes(router: Router, deps: RunsDeps, starter: RunStarter): void {
+  openStart(router, starter);
+  openLists(router, deps);
+  openSteps(router, deps);
+  openOne(router, deps);
 }
 
-function openStart(door: Router, starting: RunStarter): void {
+function openStart(router: Router, starter: RunStarter): void {
   // agents.endpoints.runs.post_agents_id_runs
-  door.post(
+  router.post(
     "/v1/agents/:id/runs",
     {
       summary: "Start a run",
@@ -86,47 +84,38 @@ function openStart(door: Router, starting: RunStarter): void {
       request_headers: ["idempotency-key"],
       body: StartRun,
       replies: { 202: { description: "The queued run.", schema: Run } },
-      refusals: START_REFUSALS,
+      refusals: START_ERRORS,
     },
     async ({ caller, params, body, request }) => {
-      const again = readIdempotency(request, body);
-      const { input, metadata, ...wish } = body;
-      const started = await starting.start(
-        caller,
-        params.id,
-        {
-          ...wish,
-          message: input.message.toWellFormed(),
-          metadata: (metadata ?? {}) as Record<string, string>,
-        },
-        again,
-      );
+      const idempotency = readIdempotency(request, body);
+      const { input, metadata, ...options } = body;
+      const run: RunRequest = {
+        ...options,
+        message: input.message.toWellFormed(),
+        metadata: (metadata ?? {}) as Record<string, string>,
+      };
+      const started = await starter.start(caller, params.id, run, idempotency);
       return [202, show(Run, started.run)];
     },
   );
 }
 
-function openLists(door: Router, { runs, refuseForeign, log }: RunsDeps): void {
+function openLists(router: Router, { runs, requireOwned, log }: RunsDeps): void {
+  type ListContext = Pick<HandlerContext<undefined>, "caller" | "request" | "request_id">;
   const list = async (
-    {
-      caller,
-      request,
-      request_id,
-    }: Pick<HandlerContext<undefined>, "caller" | "request" | "request_id">,
+    { caller, request, request_id }: ListContext,
     query: Static<typeof RunsQuery>,
   ): Promise<HandlerReply> => {
     const account_id = accountOf(caller);
     const filter = readRunsQuery(account_id, query);
-    // agents.authentication.6: also where an id only narrows a list.
-    if (query.agent_id) await refuseForeign.agent(query.agent_id, account_id);
-    if (query.thread_id) await refuseForeign.thread(query.thread_id, account_id);
-    if (filter.limit <= ITEMS_AT_ONCE + 1) return [200, writePage(query, await runs.list(filter))];
-    const parts = showRunPage(query, filter, ITEMS_AT_ONCE, runs.list);
-    return streamList(parts, { request, request_id, log });
+    // agents.authentication.6: applies to ids in filters too.
+    if (query.agent_id) await requireOwned.agent(query.agent_id, account_id);
+    if (query.thread_id) await requireOwned.thread(query.thread_id, account_id);
+    return answerList(listPage(query, filter, runs.list), { request, request_id, log });
   };
   const replies = { 200: { description: "A page of runs, newest first.", schema: RunPage } };
   // agents.endpoints.runs.get_agents_id_runs
-  door.get(
+  router.get(
     "/v1/agents/:id/runs",
     {
       summary: "List the runs of an agent",
@@ -136,10 +125,10 @@ function openLists(door: Router, { runs, refuseForeign, log }: RunsDeps): void {
       replies,
       refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
     },
-    (ask) => list(ask, { ...ask.query, agent_id: ask.params.id }),
+    (context) => list(context, { ...context.query, agent_id: context.params.id }),
   );
   // agents.endpoints.runs.get_runs
-  door.get(
+  router.get(
     "/v1/runs",
     {
       summary: "List runs",
@@ -148,13 +137,13 @@ function openLists(door: Router, { runs, refuseForeign, log }: RunsDeps): void {
       replies,
       refusals: ["invalid_request", "agent_not_found", "thread_not_found"],
     },
-    (ask) => list(ask, ask.query),
+    (context) => list(context, context.query),
   );
 }
 
-function openSteps(door: Router, { runs, findRun, log }: RunsDeps): void {
+function openSteps(router: Router, { runs, findRun, log }: RunsDeps): void {
   // agents.endpoints.runs.get_runs_id_steps
-  door.get(
+  router.get(
     "/v1/runs/:id/steps",
     {
       summary: "List the steps of a run",
@@ -181,9 +170,9 @@ function openSteps(door: Router, { runs, findRun, log }: RunsDeps): void {
   );
 }
 
-function openOne(door: Router, deps: RunsDeps): void {
+function openOne(router: Router, deps: RunsDeps): void {
   // agents.endpoints.runs.get_runs_id
-  door.get(
+  router.get(
     "/v1/runs/:id",
     {
       summary: "Show a run",
@@ -195,7 +184,7 @@ function openOne(door: Router, deps: RunsDeps): void {
     async ({ caller, params }) => [200, show(Run, await deps.findRun(caller, params.id))],
   );
   // agents.endpoints.runs.post_runs_id_cancel
-  door.post(
+  router.post(
     "/v1/runs/:id/cancel",
     {
       summary: "Cancel a run",

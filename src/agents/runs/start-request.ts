@@ -1,14 +1,15 @@
-// What a caller sends to start a run, and the budgets that come of it.
+// The request that starts a run: its body, its budgets and its idempotency key.
 import { type Static, Type } from "@sinclair/typebox";
 import { Uuid } from "../../http/index.ts";
+import { writeCanonical } from "../../platform/canonical.ts";
 import { apiError } from "../../platform/errors.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "../definitions/metadata.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
+import type { Idempotency } from "./store/admission.ts";
 
 const MESSAGE_CHARACTERS_MAX = 100_000;
-/** More digits than any amount of ours has. */
 const AMOUNT_CHARACTERS_MAX = 24;
 
 const lower = (what: string, minimum: number) =>
@@ -80,44 +81,63 @@ export const StartRun = withRules(
 );
 export type StartRun = Static<typeof StartRun>;
 
-/** The version's budgets, some of them lower; what would be higher is `invalid_request`. */
-export function lowerBudgets(budgets: Budgets, wish: LowerBudgets | null | undefined): Budgets {
-  if (!wish) return budgets;
+/** Lowers a version's budgets; higher ones are rejected. */
+export function lowerBudgets(
+  budgets: Budgets,
+  requested: LowerBudgets | null | undefined,
+): Budgets {
+  if (!requested) return budgets;
   const lowered: Budgets = { ...budgets };
-  const cost = readAmount(wish.max_cost_sar);
+  const cost = readAmount(requested.max_cost_sar);
   if (cost !== null) {
     const bound = budgets.max_cost_sar === null ? null : parseMoney(budgets.max_cost_sar);
-    refuseHigher("max_cost_sar", cost, bound);
+    requireLower("max_cost_sar", cost, bound);
     lowered.max_cost_sar = formatMoney(cost);
   }
   for (const name of COUNTS) {
-    const wanted = wish[name] ?? null;
+    const wanted = requested[name] ?? null;
     if (wanted === null) continue;
-    refuseHigher(name, wanted, budgets[name]);
+    requireLower(name, wanted, budgets[name]);
     lowered[name] = wanted;
   }
   return lowered;
 }
 const COUNTS = ["max_rounds", "max_tool_calls", "max_total_tokens", "max_run_seconds"] as const;
 
-/** Whole micro-SAR; null: nothing is wished. */
-function readAmount(wish: LowerBudgets["max_cost_sar"]): number | null {
-  if (wish === undefined || wish === null) return null;
+/** Reads an amount as micro-SAR; null without one. */
+function readAmount(amount: LowerBudgets["max_cost_sar"]): number | null {
+  if (amount === undefined || amount === null) return null;
   try {
-    return parseMoney(String(wish));
+    return parseMoney(String(amount));
   } catch {
     const says = 'must be an amount such as "1.20", with at most six decimals';
-    throw refuseBudget("max_cost_sar", says);
+    throw budgetError("max_cost_sar", says);
   }
 }
 
-function refuseHigher(name: string, wanted: number, bound: number | null): void {
+function requireLower(name: string, wanted: number, bound: number | null): void {
   if (bound === null || wanted <= bound) return;
-  throw refuseBudget(name, "may only be lower than the version's");
+  throw budgetError(name, "may only be lower than the version's");
 }
 
 /** agents.errors.invalid_request */
-function refuseBudget(name: string, says: string) {
+function budgetError(name: string, says: string) {
   const param = `budgets.${name}`;
   return apiError("invalid_request", { param, message: `\`${param}\` ${says}.` });
+}
+
+const KEY_HEADER = "Idempotency-Key";
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,128}$/;
+
+/** Reads the idempotency key, if the caller sent one. */
+export function readIdempotency(request: Request, body: unknown): Idempotency | undefined {
+  const key = request.headers.get(KEY_HEADER);
+  if (key === null) return undefined;
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    const message = `The header ${KEY_HEADER} must have 1 to 128 printable ASCII characters.`;
+    throw apiError("validation", { param: KEY_HEADER, message });
+  }
+  // Canonical text makes the order of fields irrelevant.
+  const body_hash = new Bun.CryptoHasher("sha256").update(writeCanonical(body)).digest("hex");
+  return { key, body_hash };
 }

@@ -1,4 +1,4 @@
-// A step: what a run did, written down in order and never changed.
+// Steps: the log of what a run did, in order and never changed.
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 import { Approval, WHY } from "../approvals/approval.ts";
@@ -8,7 +8,6 @@ import { RISKS } from "../tools/contract.ts";
 const cost = maybe(Type.String({ description: "SAR, six places; null: unknown." }));
 const text = (description: string) => Type.String({ description });
 
-/** A reply of the model. */
 export const AssistantData = Type.Object(
   {
     content: maybe(text("Its text; null: only calls.")),
@@ -30,7 +29,6 @@ export const AssistantData = Type.Object(
 );
 export type AssistantData = Static<typeof AssistantData>;
 
-/** A call as it was planned, and what was decided of it then. */
 export const ToolCallData = Type.Object(
   {
     tool_call_id: text("The call."),
@@ -99,7 +97,7 @@ const ApprovalData = Type.Object(
   },
   { $id: "ApprovalData", description: "Of `approval`: the approval as it was then." },
 );
-/** With the approval as it is shown: its times are texts. */
+/** Holds the approval as it is shown, with times as text. */
 export interface ApprovalData {
   event: Static<typeof ApprovalData>["event"];
   approval: Record<string, unknown>;
@@ -162,7 +160,7 @@ export const Step = Resource(
   },
   "What a run did; it never changes.",
 );
-/** The same for the document, where `kind` tells the form of `data`. */
+/** For the OpenAPI document, where `kind` discriminates `data`. */
 export const RunStep = Type.Union(
   KINDS.map((kind) =>
     Resource(
@@ -179,16 +177,18 @@ export const RunStep = Type.Union(
 );
 export type Step = Static<typeof Step>;
 
-/** A step before it has its place; its data is as it is shown, so that it is written once. */
-export type NewStep = { id: string; round: number } & (
+/** The content of a step; its data is stored as it is shown. */
+export type StepContent =
   | { kind: "assistant"; data: AssistantData }
   | { kind: "tool_call"; data: ToolCallData }
   | { kind: "tool_result"; data: ToolResultData }
   | { kind: "system"; data: SystemData }
-  | { kind: "approval"; data: ApprovalData }
-);
+  | { kind: "approval"; data: ApprovalData };
 
-/** A step, and the status of its run when it was written: from it the stream tells every change. */
+/** A step without its position in the run. */
+export type NewStep = { id: string; round: number } & StepContent;
+
+/** A step with the status of its run at that time, from which event streams report changes. */
 export const StepRow = Type.Object({
   ...Step.properties,
   status: Type.String(),

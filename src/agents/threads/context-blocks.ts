@@ -1,4 +1,5 @@
-// What of a thread cannot be parted: a user's message, or an assistant's with its calls' results.
+// Blocks of a thread that stay together: a user's message, or an assistant's with its calls' results.
+// Also counts a message's tokens and truncates one that is too long.
 import { estimateTokens, type ToolCall } from "../../models/index.ts";
 
 /** A message as a model reads it. */
@@ -9,37 +10,35 @@ export interface ShownMessage {
   tool_call_id?: string;
 }
 
-/** A message of a thread, as it is stored, with what it costs of the window. */
 export interface ThreadMessage extends ShownMessage {
   tokens: number;
 }
 
 export interface Block {
-  /** Where it lies in the thread; `to` is behind its last message. */
+  /** Indexes of its first message and of the next block's. */
   from: number;
   to: number;
   entries: BlockEntry[];
 }
 
-/** One message of a view, and what it costs there. */
 export interface BlockEntry {
-  /** Its place in the thread; null: it lies in none, since nothing of it was stored. */
+  /** Index in the thread; null for a message that is not stored there. */
   index: number | null;
   message: ShownMessage;
   tokens: number;
 }
 
-/** A role and the borders of a message. */
+/** Tokens of a message's role and borders. */
 const MESSAGE_TOKENS = 4;
-/** A call whose run ended first; model servers refuse calls without results. */
+/** Stands for the result of a call whose run ended first: model servers reject calls without one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
-/** What a message costs of the window, about. */
+/** Estimates the tokens of a message. */
 export function countMessageTokens({ content, tool_calls = [] }: ShownMessage): number {
   return MESSAGE_TOKENS + Math.ceil(estimateTokens(content ?? "") + countCallTokens(tool_calls));
 }
 
-export function countCallTokens(calls: readonly ToolCall[]): number {
+function countCallTokens(calls: readonly ToolCall[]): number {
   let tokens = 0;
   for (const { function: called } of calls) {
     tokens += estimateTokens(called.name) + estimateTokens(called.arguments);
@@ -47,7 +46,7 @@ export function countCallTokens(calls: readonly ToolCall[]): number {
   return tokens;
 }
 
-/** The blocks of a thread from that message on. Each call has its result behind it. */
+/** Splits a thread from a message on, and adds missing results of calls. */
 export function listBlocks(messages: readonly ThreadMessage[], from: number): Block[] {
   const blocks: Block[] = [];
   for (let index = from; index < messages.length; ) {
@@ -60,13 +59,13 @@ export function listBlocks(messages: readonly ThreadMessage[], from: number): Bl
 
 function readBlock(messages: readonly ThreadMessage[], from: number): Block {
   const first = messages[from]!;
-  const entries = [enter(first, from)];
+  const entries = [copyEntry(first, from)];
   const calls = first.tool_calls ?? [];
   const waiting = new Set(calls.map((call) => call.id));
   let to = from + 1;
   for (; messages[to]?.role === "tool"; to++) {
     const result = messages[to]!;
-    if (waiting.delete(result.tool_call_id ?? "")) entries.push(enter(result, to));
+    if (waiting.delete(result.tool_call_id ?? "")) entries.push(copyEntry(result, to));
   }
   for (const tool_call_id of waiting) {
     const missing = { role: "tool", content: NO_RESULT, tool_call_id } as const;
@@ -75,11 +74,53 @@ function readBlock(messages: readonly ThreadMessage[], from: number): Block {
   return { from, to, entries };
 }
 
-/** Field by field: what is sent holds nothing else, and what is stored is never handed out. */
-function enter(stored: ThreadMessage, index: number): BlockEntry {
+/** Copies field by field, so that nothing else is sent and the stored message stays unchanged. */
+function copyEntry(stored: ThreadMessage, index: number): BlockEntry {
   const { role, content, tool_calls, tool_call_id, tokens } = stored;
   const message: ShownMessage = { role, content };
   if (tool_calls) message.tool_calls = tool_calls;
   if (tool_call_id !== undefined) message.tool_call_id = tool_call_id;
   return { index, message, tokens };
+}
+
+/** Share of the kept text that comes from its end, which often holds the conclusion. */
+const TAIL_SHARE = 0.25;
+/** Minimum characters that stay of any text. */
+const KEPT_CHARACTERS_MIN = 256;
+
+/** Truncates a message to about `tokensMax`, or as near as possible. */
+export function truncateMessage(message: ShownMessage, tokensMax: number): ShownMessage {
+  const { content, tool_calls = [] } = message;
+  const calls = countCallTokens(tool_calls);
+  if (calls <= tokensMax / 2) {
+    return { ...message, content: truncateText(content, tokensMax - calls) };
+  }
+  // A part of a JSON text is not JSON; the results behind show what the calls did.
+  const emptied = tool_calls.map((call) => {
+    return { ...call, function: { ...call.function, arguments: "{}" } };
+  });
+  const left = tokensMax - countCallTokens(emptied);
+  return { ...message, content: truncateText(content, left), tool_calls: emptied };
+}
+
+function truncateText(text: string | null, tokensMax: number): string | null {
+  if (text === null) return null;
+  const tokens = estimateTokens(text);
+  if (tokens <= tokensMax) return text;
+  let kept = Math.floor((text.length * Math.max(0, tokensMax)) / tokens);
+  for (;;) {
+    kept = Math.max(kept, KEPT_CHARACTERS_MIN);
+    if (kept >= text.length) return text;
+    const truncated = cutMiddle(text, kept);
+    if (kept === KEPT_CHARACTERS_MIN || estimateTokens(truncated) <= tokensMax) return truncated;
+    // The remaining parts have more tokens than the average.
+    kept = Math.floor(kept * 0.75);
+  }
+}
+
+function cutMiddle(text: string, kept: number): string {
+  const tail = Math.floor(kept * TAIL_SHARE);
+  const head = text.slice(0, kept - tail);
+  const mark = `\n\n[… About ${text.length - kept} characters are left out here. …]\n\n`;
+  return (head + mark + text.slice(text.length - tail)).toWellFormed();
 }

@@ -1,6 +1,5 @@
-// What a model sees of a long thread: old results cleared, what is far too long shortened, older
-// turns as a summary. What is stored is never rewritten.
-
+// The part of a thread that a model sees: old results cleared, huge blocks truncated, older turns
+// summarised. Stored messages are never rewritten.
 import {
   type Block,
   type BlockEntry,
@@ -8,20 +7,20 @@ import {
   listBlocks,
   type ShownMessage,
   type ThreadMessage,
+  truncateMessage,
 } from "./context-blocks.ts";
-import { shortenMessage } from "./truncation.ts";
 
-/** From here on a thread is long; what is left is for the error of the estimate. */
+/** Share of the window that a thread may fill; the rest covers errors of the estimate. */
 const LONG_SHARE = 0.8;
-/** A new summary makes room for long, so that not every round needs one. */
+/** Share of the room that a summary aims for, so that not every round needs one. */
 const SUMMARISED_SHARE = 0.5;
-/** Blocks that take more of the room each are shortened to so much together. */
+/** Share of the room above which a block is huge, and to which all huge blocks are truncated. */
 const BLOCK_SHARE = 0.5;
-/** Before a summary so much of the run's own question stands, beside what it tells of. */
+/** Maximum share of the room for the run's question in the prompt for a summary. */
 const QUESTION_SHARE = 0.25;
-/** The newest results are what the model works with. */
+/** Number of newest results that are cleared last. */
 const RESULTS_KEPT = 3;
-/** So many are cleared together: what stands before stays the same, and in a server's cache. */
+/** Number of results cleared together, so that the prefix stays in a model server's cache. */
 const RESULTS_CLEARED = 4;
 const SUMMARY_TOKENS_MAX = 1_024;
 const SUMMARY_SHARE = 0.125;
@@ -29,71 +28,70 @@ const SUMMARY_HEADING = "Summary of the conversation so far:";
 
 export interface Summary {
   text: string;
-  /** The first message that it does not tell of: the `to` of a `needsSummary`. */
+  /** Index of the first message that it does not cover: `to` of its `SummaryNeed`. */
   until: number;
 }
 
 export interface ContextInput {
-  /** The stored thread in its order. */
   messages: readonly ThreadMessage[];
-  /** Where the messages of the present run begin. */
-  present_from: number;
+  /** Index of the present run's first message. */
+  runFrom: number;
   windowTokens: number;
-  /** What else stands in the window: system prompt, tools, and the longest reply. */
+  /** Tokens of system prompt, tools and the longest reply. */
   reserveTokens: number;
-  /** Should the model have refused more than this; null: it has refused nothing. */
-  room_tokens: number | null;
+  /** Lower limit after the model rejected a view as too long; null without a rejection. */
+  roomTokens: number | null;
   summary: Summary | null;
-  /** The agent has `read_output`, and so can read cleared results of its run. */
+  /** The agent has `read_output`, which reads cleared results of the run. */
   mayReadOutput: boolean;
 }
 
 export interface SummaryNeed {
-  /** These messages of the thread, and what an earlier summary tells, are to be one summary. */
+  /** Range of messages that become one summary, together with an earlier one. */
   from: number;
   to: number;
-  /** They as the view has them, of which none is too long to be read. */
+  /** Those messages as the view shows them. */
   messages: ShownMessage[];
-  /** The longest that the summary may be. */
+  /** Maximum tokens of the summary. */
   tokensMax: number;
 }
 
 export interface ContextView {
   messages: ShownMessage[];
-  /** What they cost, about, without the reserve. */
+  /** Estimated tokens of `messages`, without the reserve. */
   tokens: number;
-  /** How many results were cleared. */
+  /** Number of cleared results. */
   cleared: number;
-  /** Not null: the view is too long until that summary is made. */
+  /** Summary without which the view stays too long. */
   needsSummary: SummaryNeed | null;
-  /** What they may cost. */
-  room_tokens: number;
-  /** false: they cost more. Without a need, nothing more can be left out. */
+  /** Maximum tokens of `messages`. */
+  roomTokens: number;
+  /** False where nothing more can be left out, or a summary is needed first. */
   fits: boolean;
 }
 
-export function buildContextView(sight: ContextInput): ContextView {
-  return new Viewing(sight).view();
+export function buildContextView(input: ContextInput): ContextView {
+  return new ViewBuilder(input).build();
 }
 
-class Viewing {
-  readonly #sight: ContextInput;
+class ViewBuilder {
+  readonly #input: ContextInput;
   readonly #limit: number;
   readonly #from: number;
-  /** The present run's last user message: it stands in every view as it was sent. */
+  /** Index of the present run's last user message, which every view shows unchanged, or -1. */
   readonly #pinned: number;
   readonly #blocks: Block[];
   readonly #shown: BlockEntry[];
   #tokens = 0;
   #cleared = 0;
 
-  constructor(sight: ContextInput) {
-    const { messages, summary, windowTokens, reserveTokens, room_tokens } = sight;
-    this.#sight = sight;
+  constructor(input: ContextInput) {
+    const { messages, summary, windowTokens, reserveTokens, roomTokens } = input;
+    this.#input = input;
     const room = Math.floor(windowTokens * LONG_SHARE) - reserveTokens;
-    this.#limit = Math.min(room, room_tokens ?? room);
+    this.#limit = Math.min(room, roomTokens ?? room);
     this.#from = summary?.until ?? 0;
-    this.#pinned = findPinned(sight);
+    this.#pinned = findPinned(input);
     this.#blocks = listBlocks(messages, this.#from);
     this.#shown = this.#blocks.flatMap((block) => block.entries);
     const isPinnedAway = this.#pinned !== -1 && this.#pinned < this.#from;
@@ -102,122 +100,121 @@ class Viewing {
     for (const { tokens } of this.#shown) this.#tokens += tokens;
   }
 
-  view(): ContextView {
+  build(): ContextView {
     let needsSummary: SummaryNeed | null = null;
-    if (this.#isLong()) {
+    if (this.#isTooLong()) {
       const results = this.#shown.filter(({ message }) => message.role === "tool");
       const old = results.slice(0, Math.max(0, results.length - RESULTS_KEPT));
       this.#clear(old, RESULTS_CLEARED);
-      this.#shortenBlocks();
-      if (this.#isLong()) needsSummary = this.#findNeed();
-      // Better than to fail: the model is told what is gone, and can read it in parts.
-      if (this.#isLong() && !needsSummary) this.#clear(results.slice(old.length), 1);
+      this.#truncateBlocks();
+      if (this.#isTooLong()) needsSummary = this.#findNeed();
+      // The last resort before failing; the model can read cleared results in parts.
+      if (this.#isTooLong() && !needsSummary) this.#clear(results.slice(old.length), 1);
     }
     return {
       messages: this.#shown.map((entry) => entry.message),
       tokens: this.#tokens,
       cleared: this.#cleared,
       needsSummary,
-      room_tokens: this.#limit,
-      fits: !this.#isLong(),
+      roomTokens: this.#limit,
+      fits: !this.#isTooLong(),
     };
   }
 
-  #isLong(): boolean {
+  #isTooLong(): boolean {
     return this.#tokens > this.#limit;
   }
 
-  /** Clears results from the oldest on, so many at once, until the view is no longer too long. */
-  #clear(results: readonly BlockEntry[], at_once: number): void {
-    for (let next = 0; next < results.length && this.#isLong(); next += at_once) {
-      for (const entry of results.slice(next, next + at_once)) this.#clearOne(entry);
+  /** Clears the oldest results in steps until the view is short enough. */
+  #clear(results: readonly BlockEntry[], stepSize: number): void {
+    for (let next = 0; next < results.length && this.#isTooLong(); next += stepSize) {
+      for (const entry of results.slice(next, next + stepSize)) this.#clearOne(entry);
     }
   }
 
   #clearOne(entry: BlockEntry): void {
     const { tool_call_id } = entry.message;
-    const isPresent = entry.index !== null && entry.index >= this.#sight.present_from;
-    const content = explainCleared(tool_call_id!, isPresent && this.#sight.mayReadOutput);
+    const isPresent = entry.index !== null && entry.index >= this.#input.runFrom;
+    const content = explainCleared(tool_call_id!, isPresent && this.#input.mayReadOutput);
     const message: ShownMessage = { role: "tool", content, tool_call_id: tool_call_id! };
     const tokens = countMessageTokens(message);
-    // A short result costs no more than the sentence that would stand for it.
+    // Short results cost no more than their replacement.
     if (tokens >= entry.tokens) return;
     this.#cleared++;
-    this.#show(entry, message, tokens);
+    this.#replace(entry, message, tokens);
   }
 
-  #show(entry: BlockEntry, message: ShownMessage, tokens: number): void {
+  #replace(entry: BlockEntry, message: ShownMessage, tokens: number): void {
     this.#tokens += tokens - entry.tokens;
     entry.message = message;
     entry.tokens = tokens;
   }
 
   /**
-   * From the oldest on, and never what the run was asked, nor what its model has just got. No model
-   * could read a block that is too long, be it for a summary: its thread would be dead for good.
+   * Truncates huge blocks from the oldest on, except for the run's question and the newest block. A
+   * block too long even for a summary would block its thread for good.
    */
-  #shortenBlocks(): void {
+  #truncateBlocks(): void {
     const share = Math.floor(this.#limit * BLOCK_SHARE);
     const long = this.#blocks
       .slice(0, -1)
       .filter(({ from, entries }) => from !== this.#pinned && countTokens(entries) > share);
     const tokensMax = Math.floor(share / long.length);
     for (const { entries } of long) {
-      if (!this.#isLong()) return;
+      if (!this.#isTooLong()) return;
       const [first, ...results] = entries;
       for (const result of results) this.#clearOne(result);
-      const message = shortenMessage(first!.message, tokensMax - countTokens(results));
+      const message = truncateMessage(first!.message, tokensMax - countTokens(results));
       const tokens = countMessageTokens(message);
-      if (tokens < first!.tokens) this.#show(first!, message, tokens);
+      if (tokens < first!.tokens) this.#replace(first!, message, tokens);
     }
   }
 
-  /** What to summarise so that half of the room is free; null: nothing would be won. */
+  /** Finds the messages to summarise so that half of the room is free; null saves nothing. */
   #findNeed(): SummaryNeed | null {
     const share = Math.floor(this.#limit * SUMMARY_SHARE);
     const tokensMax = Math.min(SUMMARY_TOKENS_MAX, share);
     const messages: ShownMessage[] = [];
-    let won = 0;
+    let saved = 0;
     let read = 0;
     let need: SummaryNeed | null = null;
     for (const [place, block] of this.#blocks.entries()) {
-      // A first turn that is longer than half of the room is parted between its rounds.
+      // A first turn longer than half of the room is split between its rounds.
       const isHuge = !need && read > this.#limit * SUMMARISED_SHARE;
-      if (place > 0 && won > tokensMax && (isHuge || this.#mayPart(block))) {
-        // What is to be summarised must itself fit in the window.
+      if (place > 0 && saved > tokensMax && (isHuge || this.#maySplitAt(block))) {
+        // The prompt for the summary must fit in the window too.
         if (need && read > this.#limit) return need;
         need = { from: this.#from, to: block.from, messages: [...messages], tokensMax };
-        if (this.#tokens - won + tokensMax <= this.#limit * SUMMARISED_SHARE) return need;
+        if (this.#tokens - saved + tokensMax <= this.#limit * SUMMARISED_SHARE) return need;
       }
       if (block.from === this.#pinned) {
-        const question = this.#shortenQuestion(block);
+        const question = this.#truncateQuestion(block);
         messages.push(question);
         read += countMessageTokens(question);
         continue;
       }
       messages.push(...block.entries.map((entry) => entry.message));
       const tokens = countTokens(block.entries);
-      won += tokens;
+      saved += tokens;
       read += tokens;
     }
     return need;
   }
 
-  /** Only before a summary: in a view it stands as it was sent, whatever is told of it. */
-  #shortenQuestion({ entries: [question] }: Block): ShownMessage {
+  #truncateQuestion({ entries: [question] }: Block): ShownMessage {
     const tokensMax = Math.floor(this.#limit * QUESTION_SHARE);
     const { message, tokens } = question!;
-    return tokens <= tokensMax ? message : shortenMessage(message, tokensMax);
+    return tokens <= tokensMax ? message : truncateMessage(message, tokensMax);
   }
 
-  /** Turns of earlier runs are summarised whole; in the present run, round by round. */
-  #mayPart(block: Block): boolean {
-    if (this.#sight.messages[block.from]!.role === "user") return true;
+  /** Earlier runs are summarised turn by turn, the present run round by round. */
+  #maySplitAt(block: Block): boolean {
+    if (this.#input.messages[block.from]!.role === "user") return true;
     return this.#pinned !== -1 && block.from > this.#pinned;
   }
 }
 
-function findPinned({ messages, present_from }: ContextInput): number {
+function findPinned({ messages, runFrom: present_from }: ContextInput): number {
   for (let index = messages.length - 1; index >= present_from; index--) {
     if (messages[index]!.role === "user") return index;
   }
@@ -228,7 +225,7 @@ function listPinned(messages: readonly ThreadMessage[], pinned: number): BlockEn
   return listBlocks(messages.slice(0, pinned + 1), pinned).flatMap((block) => block.entries);
 }
 
-/** What stands for messages that a model is not shown. */
+/** The message that replaces summarised ones. */
 export function summaryMessage(text: string): ShownMessage {
   return { role: "user", content: `${SUMMARY_HEADING}\n\n${text}` };
 }

@@ -1,4 +1,4 @@
-// The routes of threads: pages of them, one, and its messages.
+// Routes of threads: list, read, and messages.
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
@@ -58,20 +58,20 @@ const MessageList = Resource(
 );
 
 export function openThreadRoutes(
-  door: Router,
+  router: Router,
   { database, log }: Pick<AgentsDeps, "database" | "log">,
 ): void {
   const threads = database.bind(threadStore);
   const agents = database.bind(agentStore);
 
-  /** agents.authentication.6, agents.errors.thread_not_found: missing, or not the caller's. */
+  /** agents.authentication.6, agents.errors.thread_not_found */
   const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
     const found = account_id === null ? undefined : await threads.find(id, account_id);
     if (!found) throw apiError("thread_not_found");
     return found;
   };
 
-  door.get(
+  router.get(
     "/v1/threads",
     {
       summary: "List threads",
@@ -85,13 +85,13 @@ export function openThreadRoutes(
       const { agent_id = null, limit = PAGE } = query;
       const list = nameList(agent_id ?? accountOf(caller));
       const before = query.before === undefined ? null : decodePosition(list, query.before);
-      // agents.authentication.6: also where an id only narrows a list.
+      // agents.authentication.6: applies to ids in filters too.
       if (agent_id !== null) {
         const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
         if (!agent) throw apiError("agent_not_found");
       }
       if (account_id === null) return [200, { data: [], next_before: null }];
-      // One more than is shown tells whether there is more.
+      // One row more than shown reveals the next page.
       const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1)! : null;
@@ -100,7 +100,7 @@ export function openThreadRoutes(
     },
   );
   // agents.endpoints.threads.get_threads_id
-  door.get(
+  router.get(
     "/v1/threads/:id",
     {
       summary: "Read a thread",
@@ -112,7 +112,7 @@ export function openThreadRoutes(
     async ({ params, caller }) => [200, showThread(await require(params.id, caller))],
   );
   // agents.endpoints.threads.get_threads_id_messages
-  door.get(
+  router.get(
     "/v1/threads/:id/messages",
     {
       summary: "Read a thread's messages",
@@ -123,7 +123,7 @@ export function openThreadRoutes(
       refusals: ["thread_not_found"],
     },
     async ({ params, query, caller, request, request_id }) => {
-      // Numbered without gaps: how many there are is the number of the newest.
+      // Message numbers have no gaps, so that the count is the newest number.
       const { id, message_count } = await require(params.id, caller);
       const first = query.limit === undefined ? 0 : Math.max(0, message_count - query.limit);
       const rows = {
@@ -136,12 +136,12 @@ export function openThreadRoutes(
   );
 }
 
-/** agents.limits.one_run_per_thread: the one in progress is what makes it busy. */
+/** agents.limits.one_run_per_thread */
 function showThread(thread: FoundThread) {
   return show(Thread, { ...thread, status: thread.active_run_id === null ? "idle" : "busy" });
 }
 
-/** Threads of one agent are another list than all, and those of another account, too. */
+/** Cursors are bound to their agent or account. */
 function nameList(ownerId: string): string {
   return `threads of ${ownerId}`;
 }

@@ -1,10 +1,10 @@
-// Threads and their messages as they are read: who starts runs and executes them writes both.
+// The store of threads and messages, for reads: the store of runs writes both with their runs.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, findPageEnd, none, type Sql, sql, store, type Tx } from "../../database/index.ts";
 import { maybe, Row } from "../../platform/schema.ts";
 import { MessageRow, ThreadRow } from "./thread.ts";
 
-/** What follows of a thread from its runs and messages. */
+/** A thread with the fields derived from its runs and messages. */
 const FoundThread = Row(ThreadRow, {
   active_run_id: maybe(Type.String()),
   message_count: Type.Integer(),
@@ -12,11 +12,11 @@ const FoundThread = Row(ThreadRow, {
 });
 export type FoundThread = Static<typeof FoundThread>;
 
-/** What of an account's threads is wanted; null: whatever. */
+/** Conditions of a list; null leaves one out. */
 export interface ThreadFilter {
   account_id: string;
   agent_id: string | null;
-  /** Only those behind this one in the list. */
+  /** Position behind which the page begins. */
   before: { at: number; id: string } | null;
   limit: number;
 }
@@ -27,7 +27,7 @@ const MESSAGE_BYTES = sql`COALESCE(OCTET_LENGTH(content), 0)
 export const threadStore = store(
   "threads",
   {
-    /** agents.authentication.6: undefined where it is another's, too. */
+    /** agents.authentication.6 */
     find: async (db, id: string, account_id: string) => {
       const [thread] = await listThreads(db, sql`WHERE id = ${id}`);
       return thread?.account_id === account_id ? thread : undefined;
@@ -41,7 +41,7 @@ export const threadStore = store(
             ${before ? sql`AND (created_at, id) < (${before.at}, ${before.id})` : none}
             ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
       ),
-    /** The next behind a number, at most so many, which fit in a piece all but the last. */
+    /** Next messages, up to `limit` and to the bytes of a piece. */
     listMessages: (db, thread_id: string, after_seq: number, limit: number) => {
       const next = sql`FROM messages WHERE thread_id = ${thread_id} AND seq > ${after_seq}`;
       const end = findPageEnd(next, MESSAGE_BYTES, limit);
@@ -51,14 +51,14 @@ export const threadStore = store(
   {},
 );
 
-/** A part: text from outside stands in it from now on, and every later run on it knows that. */
+/** Part of a transaction: taints a thread that stores content from outside. */
 export async function markThread(tx: Tx, thread_id: string): Promise<void> {
   await tx.run(
     sql`UPDATE threads SET external_content = 1 WHERE id = ${thread_id} AND external_content = 0`,
   );
 }
 
-/** A thread's messages are numbered without gaps: the newest one's number is their count. */
+/** Message numbers have no gaps, so that the newest one is the count. */
 function listThreads(db: Db, which: Sql): Promise<FoundThread[]> {
   return db.all(
     FoundThread,

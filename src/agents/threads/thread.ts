@@ -24,7 +24,7 @@ export const Thread = Resource(
 );
 export type Thread = Static<typeof Thread>;
 
-/** As it is stored: the rest follows from its runs and messages. */
+/** The stored fields; the others are derived from runs and messages. */
 export const ThreadRow = Type.Object({
   id: Type.String(),
   account_id: Type.String(),
@@ -69,7 +69,7 @@ export const Message = Resource(
 );
 export type Message = Static<typeof Message>;
 
-/** A message before it has its place in a thread. */
+/** A message without its position in a thread. */
 export type NewMessage = Omit<Message, "thread_id" | "run_id" | "seq" | "created_at">;
 
 export const MessageRow = Row(Message, {});

@@ -1,7 +1,6 @@
 // Writes one fire of a trigger in one transaction: its row, its run, its event and the next fire.
 import { Type } from "@sinclair/typebox";
-import { type Admission, start } from "../../agents/runs/store/admission.ts";
-import { hasLiveRun } from "../../agents/runs/store/live-runs.ts";
+import { type Admission, hasLiveRun, start } from "../../agents/runs/store/admission.ts";
 import { countRows, into, sql, type Tx } from "../../database/index.ts";
 import { recordEvents } from "../../outbox/store.ts";
 import { ApiError } from "../../platform/errors.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
-import { createCallerCache } from "../../../src/agents/runs/caller-cache.ts";
+import { CallerCache } from "../../../src/agents/runs/caller-cache.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 function open() {
@@ -25,7 +25,7 @@ function open() {
       },
     },
   } as unknown as AgentsDeps;
-  return { clock, looks, tell: () => tell(), callers: createCallerCache(deps) };
+  return { clock, looks, tell: () => tell(), callers: new CallerCache(deps) };
 }
 const caller = { key_id: "k" } as Caller;
 

@@ -1,6 +1,6 @@
 // A cancel that was sent while the run was somewhere else.
 import { afterEach, expect, test } from "bun:test";
-import { cancelRun } from "../../../src/agents/runs/cancel.ts";
+import { cancelRun } from "../../../src/agents/runs/deps.ts";
 import { judgeLog } from "./log.ts";
 import { approvalsOf } from "./people.ts";
 import { createProcesses } from "./processes.ts";

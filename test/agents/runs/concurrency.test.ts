@@ -1,82 +1,82 @@
-// Places in which runs are executed, and whose turn it is.
+// Slots in which runs are executed, and whose turn it is.
 import { describe, expect, test } from "bun:test";
-import { createRunSlots } from "../../../src/agents/runs/concurrency.ts";
+import { RunSlots } from "../../../src/agents/runs/concurrency.ts";
 
-const claim = (places: ReturnType<typeof createRunSlots>, has: Record<string, number>) => {
-  const turns = places.plan();
+const claim = (slots: RunSlots, has: Record<string, number>) => {
+  const turns = slots.planClaims();
   const claimed = new Map<string, number>();
-  for (const { account_id, runs_max } of turns) {
-    const count = Math.min(runs_max, has[account_id] ?? 0);
+  for (const { account_id, runsMax } of turns) {
+    const count = Math.min(runsMax, has[account_id] ?? 0);
     has[account_id] = (has[account_id] ?? 0) - count;
     claimed.set(account_id, count);
-    for (let n = 0; n < count; n++) places.take();
+    for (let n = 0; n < count; n++) slots.acquire();
   }
-  places.settle(turns, claimed);
-  return Object.fromEntries(turns.map(({ account_id, runs_max }) => [account_id, runs_max]));
+  slots.settleClaims(turns, claimed);
+  return Object.fromEntries(turns.map(({ account_id, runsMax }) => [account_id, runsMax]));
 };
 
-describe("free places", () => {
+describe("free slots", () => {
   test("are shared out, one for each account, and again from the front", () => {
-    const places = createRunSlots(() => 5);
-    for (const account of ["a", "b"]) places.tell(account);
-    expect(claim(places, { a: 100, b: 1 })).toEqual({ a: 3, b: 2 });
+    const slots = new RunSlots(() => 5);
+    for (const account of ["a", "b"]) slots.addWaiting(account);
+    expect(claim(slots, { a: 100, b: 1 })).toEqual({ a: 3, b: 2 });
   });
 
   test("that come one by one go round", () => {
-    const places = createRunSlots(() => 1);
+    const slots = new RunSlots(() => 1);
     const has = { a: 100, b: 2, c: 2 };
-    for (const account of ["a", "b", "c"]) places.tell(account);
+    for (const account of ["a", "b", "c"]) slots.addWaiting(account);
     const order = Array.from({ length: 6 }, () => {
-      const [account] = Object.keys(claim(places, has));
-      places.give();
+      const [account] = Object.keys(claim(slots, has));
+      slots.release();
       return account;
     });
     expect(order.join("")).toBe("abcabc");
   });
 
   test("are asked for no longer for who has nothing, unless it is told meanwhile", () => {
-    const places = createRunSlots(() => 2);
-    places.tell("a");
-    expect(claim(places, {})).toEqual({ a: 2 });
-    expect(places.plan()).toEqual([]);
-    places.tell("a");
-    const turns = places.plan();
-    places.tell("a");
-    places.settle(turns, new Map());
-    expect(places.plan()).toEqual([{ account_id: "a", runs_max: 2 }]);
+    const slots = new RunSlots(() => 2);
+    slots.addWaiting("a");
+    expect(claim(slots, {})).toEqual({ a: 2 });
+    expect(slots.planClaims()).toEqual([]);
+    slots.addWaiting("a");
+    const turns = slots.planClaims();
+    slots.addWaiting("a");
+    slots.settleClaims(turns, new Map());
+    expect(slots.planClaims()).toEqual([{ account_id: "a", runsMax: 2 }]);
   });
 
   test("are first for who comes back; who is broken off waits for none", async () => {
     let count_max = 1;
-    const places = createRunSlots(() => count_max);
+    const slots = new RunSlots(() => count_max);
     const signal = new AbortController();
-    places.take();
-    places.tell("a");
+    slots.acquire();
+    slots.addWaiting("a");
     let isBack = false;
-    const back = places.comeBack(signal.signal).then(() => {
+    const back = slots.reacquire(signal.signal).then(() => {
       isBack = true;
     });
     await Promise.resolve();
     expect(isBack).toBe(false);
-    places.give();
-    expect(places.plan()).toEqual([]);
+    slots.release();
+    expect(slots.planClaims()).toEqual([]);
     await back;
-    const broken = places.comeBack(signal.signal);
+    const broken = slots.reacquire(signal.signal);
     signal.abort();
     await broken;
-    await places.comeBack(signal.signal);
-    for (let n = 0; n < 3; n++) places.give();
+    await slots.reacquire(signal.signal);
+    for (let n = 0; n < 3; n++) slots.release();
     count_max = 3;
-    expect(places.plan()).toEqual([{ account_id: "a", runs_max: 3 }]);
+    expect(slots.planClaims()).toEqual([{ account_id: "a", runsMax: 3 }]);
   });
 
   test("are taken at once by who comes back, when the last one is given", async () => {
-    const places = createRunSlots(() => 1);
-    places.take();
-    const back = places.comeBack(new AbortController().signal);
-    places.give();
+    const slots = new RunSlots(() => 1);
+    slots.acquire();
+    const back = slots.reacquire(new AbortController().signal);
+    slots.release();
     await back;
-    places.tell("a");
-    expect(places.plan()).toEqual([]);
+    slots.addWaiting("a");
+    expect(slots.planClaims()).toEqual([]);
   });
 });

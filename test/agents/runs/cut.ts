@@ -1,5 +1,5 @@
 // A process that dies between two transactions: from then on no store of it writes or answers.
-import type { RunStore } from "../../../src/agents/runs/run-log.ts";
+import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import type { ProcessStore } from "./trial.ts";
 
 /** What an execution writes, in whatever order. */

@@ -232,7 +232,7 @@ describe("a process that died", () => {
     const second = await begin(() => say("in time"), { isShared: true });
     await second.engine.start();
     await second.processes.end(1, 0);
-    const findings = [{ run_id: id, fresh: ["s-x"], why: "crash", hung: null } as const];
+    const findings = [{ run_id: id, fresh: ["s-x"], cause: "crash", hungCall: null } as const];
     await second.store.recover(findings, [1], 0);
     expect(await second.ended(id)).toMatchObject({ output: { message: "in time" } });
     await first.clock.advance(2_000);
@@ -319,9 +319,7 @@ describe("a claim", () => {
     const id = await trial.run();
     await trial.clock.advance(2_000);
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
-    expect(trial.lines.map(({ message }) => message)).toEqual(
-      Array(2).fill("runs could not be claimed"),
-    );
+    expect(trial.lines.map(({ message }) => message)).toEqual(Array(2).fill("runs: claim failed"));
   });
 
   test("gives accounts their turns: a long line of one holds up no other", async () => {
@@ -358,6 +356,6 @@ describe("a claim", () => {
     await trial.ended(ids[0]!);
     await trial.clock.advance(10_000);
     expect(trial.asks).toHaveLength(4);
-    expect(trial.engine.look().executing).toBe(3);
+    expect(trial.engine.executing).toBe(3);
   });
 });

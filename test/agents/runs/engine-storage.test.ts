@@ -1,6 +1,6 @@
 // A disk or a database server that fails for a while: what was received is kept until it is stored.
 import { afterEach, describe, expect, test } from "bun:test";
-import type { RunStore } from "../../../src/agents/runs/run-log.ts";
+import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { judgeLog, outcomesOf } from "./log.ts";

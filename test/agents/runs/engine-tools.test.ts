@@ -118,7 +118,7 @@ describe("a call that cannot be run is answered", () => {
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
     expect((await resultsOf(trial, id))[0]).toMatchObject({ outcome: "error" });
-    expect(trial.lines.map(({ message }) => message)).toEqual(["a tool failed"]);
+    expect(trial.lines.map(({ message }) => message)).toEqual(["runs: a tool failed"]);
   });
 });
 

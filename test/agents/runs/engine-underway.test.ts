@@ -183,12 +183,12 @@ test("a write of which the process has lost the run is not sent, and nothing mor
       ...store,
       async intend() {
         intents++;
-        return { came: "lost" };
+        return { kind: "lost" };
       },
     }),
   });
   await trial.run();
-  await trial.until(async () => intents > 0 && trial.engine.look().executing === 0);
+  await trial.until(async () => intents > 0 && trial.engine.executing === 0);
   expect([intents, receiver.arrivals, trial.lines]).toEqual([1, [], []]);
 });
 

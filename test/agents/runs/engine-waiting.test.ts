@@ -1,6 +1,6 @@
 // A run that waits for a person: what ends its waiting, and what it costs others meanwhile.
 import { afterEach, describe, expect, test } from "bun:test";
-import { createStreams } from "../../../src/agents/runs/events/streams.ts";
+import { RunStreams } from "../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { createCut, createCutAt } from "./cut.ts";
@@ -196,7 +196,7 @@ describe("a run that waits", () => {
     const { receiver: _, ...payer } = openPayer();
     const trial = await open(script(call(pay(1), pay(2))), payer);
     const { store, database, clock, callers } = trial;
-    const streams = createStreams({
+    const streams = new RunStreams({
       ...{ runs: store, database, clock, log: console as never },
       findCaller: async (key_id) => callers.get(key_id),
     });
@@ -215,7 +215,7 @@ describe("a run that waits", () => {
     await trial.clock.advance(TTL_MS);
     await trial.ended(id);
     await trial.until(async () => frames.includes("[DONE]"));
-    await streams.service.stop(0);
+    streams.stop();
     const told = frames
       .split("\n\n")
       .filter((frame) => frame.startsWith("data: {"))

@@ -1,8 +1,7 @@
 // People who are asked, and who decide: of the approvals of a run.
 import { expect } from "bun:test";
 import type { Approval, ApprovalRow } from "../../../src/agents/approvals/approval.ts";
-import { decideApproval } from "../../../src/agents/approvals/decision.ts";
-import type { Decision } from "../../../src/agents/approvals/decision-table.ts";
+import { type Decision, decideApproval } from "../../../src/agents/approvals/decision.ts";
 import type { Trial } from "./trial.ts";
 
 const FILTER = { account_id: null, agent_id: null, status: null, before: null, limit: 100 };

@@ -1,37 +1,50 @@
-// What a reply is written as, and which of its calls wait for a person, whatever the reply holds.
+// What a reply is stored as, and which of its calls wait for a person.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
-import { planReply, readReply } from "../../../src/agents/runs/reply-plan.ts";
-import type { RunState } from "../../../src/agents/runs/state.ts";
+import { DEFAULT_POLICY, type VersionRow } from "../../../src/agents/definitions/version.ts";
+import { CallPlanner, readReply } from "../../../src/agents/runs/calls/plan.ts";
+import type { RunRow } from "../../../src/agents/runs/run.ts";
+import { RunEntry } from "../../../src/agents/runs/run-entry.ts";
 import { createArgumentsCheck } from "../../../src/agents/tools/arguments.ts";
 import type { BuiltinTool, Tool } from "../../../src/agents/tools/contract.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { createSeededIds } from "../../support/ids.ts";
-import { answer, call } from "./trial.ts";
+import { answer, call, makeRun } from "./trial.ts";
 
-const deps = { ids: createSeededIds(), checkArguments: createArgumentsCheck(inlineCompute) };
-const { ids } = deps;
+const ids = createSeededIds();
 const post: BuiltinTool = {
   ...{ name: "post", title: "", description: "", risk: "write", revision: 1 },
   ...{ external_content: false, timeout_ms: 1, is_free: true, parameters: Type.Object({}) },
   run: async () => ({ outcome: "ok", content: "", external: false }),
 };
 
-async function plan(external_content: boolean) {
+function openPlanner(tool: Tool, kind: string, policy: object, fields: Partial<RunRow> = {}) {
   const version = {
     tools: ["post"],
-    tool_revisions: [{ name: "post", revision: 1, kind: "builtin", risk: "write" }],
-    policy: { ...DEFAULT_POLICY, unattended_writes: true },
-  };
-  const state = { row: { usage: { rounds: 1 }, external_content }, version, denied: new Set() };
-  const reply = readReply(call(["post", {}]), 0, ids);
-  const { calls } = await planReply(state as RunState, reply, { ...deps, findTool: () => post });
-  return calls[0]!;
+    tool_revisions: [{ name: "post", revision: 1, kind, risk: "write" }],
+    policy: { ...DEFAULT_POLICY, ...policy },
+  } as unknown as VersionRow;
+  return new CallPlanner({
+    ids,
+    state: { version, deniedCalls: new Set() },
+    findTool: () => tool,
+    checkArguments: createArgumentsCheck(inlineCompute),
+    entry: new RunEntry(ids, makeRun("r-1", fields)),
+  });
 }
 
 describe("a call that writes", () => {
   test("agents.does.risk.write: waits for a person once its run has read content from outside", async () => {
+    const plan = async (external_content: boolean) => {
+      const planner = openPlanner(
+        post,
+        "builtin",
+        { unattended_writes: true },
+        { external_content },
+      );
+      const { tool_calls } = readReply(call(["post", {}]), 0, ids);
+      return (await planner.planCalls(tool_calls))[0]!;
+    };
     expect(await plan(false)).toMatchObject({ decision: "auto", why: [], approval_id: null });
     expect(await plan(true)).toMatchObject({
       ...{ decision: "needs_approval", why: ["external_content"] },
@@ -40,33 +53,28 @@ describe("a call that writes", () => {
   });
 });
 
-test("calls with long arguments are each judged in a turn of the event loop", async () => {
+test("calls with long arguments are each checked in a turn of the event loop", async () => {
   const pattern = "[ab]*a[ab]{900}$";
   const parameters = { type: "object", properties: { text: { type: "string", pattern } } };
   const tool = { ...post, parameters } as Tool;
   const wishes = Array.from({ length: 8 }, (_, n) => {
     return ["post", { text: "ab".repeat(3_000 + n) }] as const;
   });
-  const version = {
-    tools: ["post"],
-    tool_revisions: [{ name: "post", revision: 1, kind: "http", risk: "write" }],
-    policy: DEFAULT_POLICY,
-  };
-  const state = { row: { usage: { rounds: 1 } }, version, denied: new Set() };
-  const reply = readReply(call(...wishes), 0, ids);
+  const planner = openPlanner(tool, "http", {});
+  const { tool_calls } = readReply(call(...wishes), 0, ids);
   let turns = 0;
   const count = () => {
     turns += 1;
     counting = setImmediate(count);
   };
   let counting = setImmediate(count);
-  await planReply(state as unknown as RunState, reply, { ...deps, findTool: () => tool });
+  await planner.planCalls(tool_calls);
   clearImmediate(counting);
   expect(turns).toBeGreaterThanOrEqual(wishes.length);
 });
 
-describe("what nobody bounds in a reply", () => {
-  test("is bounded before it is written", () => {
+describe("a reply", () => {
+  test("is bounded before it is stored", () => {
     const long = "x".repeat(2_000_000);
     const { tool_calls } = call(...Array.from({ length: 200 }, () => [long, long] as const));
     const read = readReply(answer({ content: long, finish_reason: long, tool_calls }), 0, ids);

@@ -1,13 +1,13 @@
 // When a model that failed is asked again.
 import { describe, expect, test } from "bun:test";
-import { planRetry } from "../../../src/agents/runs/retry.ts";
+import { planRetry } from "../../../src/agents/runs/model-round.ts";
 
-const first = { attempts: 1, passed_ms: 0 };
+const first = { attempts: 1, elapsedMs: 0 };
 
 describe("a model that failed", () => {
   test("is asked again after one second, then two, four, half a minute at most", () => {
     const waits = [1, 2, 3, 4, 5, 6, 7].map((attempts) =>
-      planRetry({ code: "model_offline" }, { attempts, passed_ms: 0 }, 0.5),
+      planRetry({ code: "model_offline" }, { attempts, elapsedMs: 0 }, 0.5),
     );
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   });
@@ -28,17 +28,17 @@ describe("a model that failed", () => {
   test.each(["upstream_error", "upstream_timeout", "model_unavailable", "internal_error"] as const)(
     "with %s is asked four times, within half a minute",
     (code) => {
-      expect(planRetry({ code }, { attempts: 3, passed_ms: 3_000 }, 0)).toBe(3_000);
-      expect(planRetry({ code }, { attempts: 4, passed_ms: 3_000 }, 0)).toBeNull();
-      expect(planRetry({ code }, { attempts: 2, passed_ms: 29_000 }, 0)).toBeNull();
+      expect(planRetry({ code }, { attempts: 3, elapsedMs: 3_000 }, 0)).toBe(3_000);
+      expect(planRetry({ code }, { attempts: 4, elapsedMs: 3_000 }, 0)).toBeNull();
+      expect(planRetry({ code }, { attempts: 2, elapsedMs: 29_000 }, 0)).toBeNull();
     },
   );
 
   test.each(["upstream_rate_limited", "no_model_available", "capacity_exceeded"] as const)(
     "with %s is asked for ten minutes",
     (code) => {
-      expect(planRetry({ code }, { attempts: 30, passed_ms: 560_000 }, 0)).toBe(22_500);
-      expect(planRetry({ code }, { attempts: 30, passed_ms: 590_000 }, 0)).toBeNull();
+      expect(planRetry({ code }, { attempts: 30, elapsedMs: 560_000 }, 0)).toBe(22_500);
+      expect(planRetry({ code }, { attempts: 30, elapsedMs: 590_000 }, 0)).toBeNull();
     },
   );
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import { createVersions } from "../../../src/agents/definitions/versions.ts";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
-import { createRunStarter, type StarterOptions } from "../../../src/agents/runs/start.ts";
+import { RunStarter, type RunStarterOptions } from "../../../src/agents/runs/start.ts";
 import { type ApiError, apiError } from "../../../src/platform/errors.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
@@ -44,11 +44,11 @@ function open({ terms = TERMS, judged, start }: Doubles = {}) {
       return (terms ?? undefined) as never;
     },
   });
-  const options = { runs, findVersion, priceOf: () => null } as unknown as StarterOptions;
-  const starting = createRunStarter(deps as unknown as AgentsDeps, options);
+  const options = { runs, findVersion, priceOf: () => null } as unknown as RunStarterOptions;
+  const starter = new RunStarter(deps as unknown as AgentsDeps, options);
   return {
-    begin: () => starting.start(caller, "g", { message: "x" }),
-    prepare: () => starting.prepare(caller, "g", { message: "x", hook: { a: 1 } }),
+    begin: () => starter.start(caller, "g", { message: "x" }),
+    prepare: () => starter.prepare(caller, "g", { message: "x", hook: { a: 1 } }),
     countReads: () => reads,
   };
 }

@@ -4,16 +4,18 @@
 import { Type } from "@sinclair/typebox";
 import { holdStore } from "../../../src/access/holds/store.ts";
 import type { Caller } from "../../../src/access/index.ts";
-import { createExpiry } from "../../../src/agents/approvals/expiry.ts";
+import { ApprovalExpiry } from "../../../src/agents/approvals/expiry.ts";
 import { approvalStore } from "../../../src/agents/approvals/store.ts";
-import type { VersionRow } from "../../../src/agents/definitions/version.ts";
-import { DEFAULT_BUDGETS, DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import {
+  DEFAULT_BUDGETS,
+  DEFAULT_POLICY,
+  type VersionRow,
+} from "../../../src/agents/definitions/version.ts";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
 import { noteStore } from "../../../src/agents/notes/store.ts";
-import { createRunEngine, type RunEngine } from "../../../src/agents/runs/engine.ts";
+import { RunEngine } from "../../../src/agents/runs/engine.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
-import type { RunStore } from "../../../src/agents/runs/run-log.ts";
-import { runStore } from "../../../src/agents/runs/store/index.ts";
+import { type RunStore, runStore } from "../../../src/agents/runs/store/index.ts";
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createBuiltins, createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
@@ -205,7 +207,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   const builtins = createBuiltins({ ...deps, search: deps.inside.search, notes });
   const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
-  const runner: RunEngine = createRunEngine({
+  const runner = new RunEngine({
     deps,
     store: wrapped,
     findVersion: async () => version,
@@ -220,8 +222,14 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     },
   });
   // As the app joins them: a process begins before its engine, and ends behind it.
-  const engine: RunEngine = { ...runner, ...joinServices([process, runner]) };
-  const expiry = createExpiry(deps, bound);
+  const engine = {
+    ...joinServices([process, runner]),
+    drain: () => runner.drain(),
+    get executing() {
+      return runner.executing;
+    },
+  };
+  const expiry = new ApprovalExpiry(deps, bound);
   allow(callers);
 
   const find = async (id: string) => (await bound.find(id, null))!;

@@ -24,10 +24,10 @@ const result = (tool_call_id: string, content: string) =>
 const words = (tokens: number) => "abcd".repeat(tokens);
 
 const deps: Omit<ContextInput, "messages"> = {
-  present_from: 0,
+  runFrom: 0,
   windowTokens: 10_000,
   reserveTokens: 0,
-  room_tokens: null,
+  roomTokens: null,
   summary: null,
   mayReadOutput: true,
 };
@@ -116,7 +116,7 @@ describe("the results of a long thread", () => {
     const present_from = messages.length;
     const first = (mayReadOutput: boolean, from: number) =>
       contentsOf(
-        buildContextView({ ...deps, messages: thread, present_from: from, mayReadOutput }).messages,
+        buildContextView({ ...deps, messages: thread, runFrom: from, mayReadOutput }).messages,
       )[2]!;
     expect(first(true, 0)).toContain("read_output");
     expect(first(true, present_from)).not.toContain("read_output");
@@ -151,7 +151,7 @@ describe("older turns", () => {
     const rounds = (n: number) => [1, 2, 3, 4].map((part) => says(`${n}.${part} ${words(300)}`));
     const long = Array.from({ length: 8 }, (_, n) => [user(`question ${n}`), ...rounds(n)]).flat();
     const thread = [...long, user("the last question")];
-    const view = buildContextView({ ...deps, messages: thread, present_from: long.length });
+    const view = buildContextView({ ...deps, messages: thread, runFrom: long.length });
     expect(view.needsSummary!.to).toBe(30);
     expect(thread[30]!.role).toBe("user");
   });
@@ -173,7 +173,7 @@ describe("older turns", () => {
     const view = buildContextView({
       ...sight,
       messages: [...more, user("once more")],
-      present_from: more.length,
+      runFrom: more.length,
       summary: { text: "They talked.", until: 14 },
     });
     expect(view.needsSummary!.from).toBe(14);
@@ -183,7 +183,7 @@ describe("older turns", () => {
   test("are parted between rounds where the first alone is longer than half of the room", () => {
     const rounds = Array.from({ length: 20 }, (_, n) => says(`${n} ${words(500)}`));
     const thread = [user("first"), ...rounds, user("last")];
-    const view = buildContextView({ ...deps, messages: thread, present_from: thread.length - 1 });
+    const view = buildContextView({ ...deps, messages: thread, runFrom: thread.length - 1 });
     expect(view.needsSummary).toMatchObject({ from: 0 });
     expect(view.needsSummary!.to).toBeLessThan(thread.length - 1);
   });
@@ -192,7 +192,7 @@ describe("older turns", () => {
 describe("a message that takes more than half of the room", () => {
   const long = `head ${words(9_000)} tail`;
   const seen = (messages: ThreadMessage[], fields: Partial<ContextInput> = {}) =>
-    buildContextView({ ...deps, messages, present_from: messages.length - 1, ...fields });
+    buildContextView({ ...deps, messages, runFrom: messages.length - 1, ...fields });
 
   test("is shown by its head and tail once the thread is long, and half of the room is left", () => {
     const view = seen([user(long), says("Yes."), user("And now?")]);
@@ -201,7 +201,7 @@ describe("a message that takes more than half of the room", () => {
     expect(first).toMatch(/abcd tail$/);
     expect(first).toMatch(/\n\n\[… About \d+ characters are left out here\. …\]\n\n/);
     expect(rest).toEqual(["Yes.", "And now?"]);
-    expect(view).toMatchObject({ fits: true, needsSummary: null, room_tokens: 8_000 });
+    expect(view).toMatchObject({ fits: true, needsSummary: null, roomTokens: 8_000 });
     expect(view.tokens).toBeGreaterThan(3_000);
     expect(view.tokens).toBeLessThanOrEqual(4_050);
   });
@@ -245,8 +245,8 @@ describe("a message that takes more than half of the room", () => {
   });
 
   test("is all the shorter where the model has refused more than that", () => {
-    const view = seen([user(long), user("And now?")], { room_tokens: 1_000 });
-    expect(view).toMatchObject({ fits: true, room_tokens: 1_000 });
+    const view = seen([user(long), user("And now?")], { roomTokens: 1_000 });
+    expect(view).toMatchObject({ fits: true, roomTokens: 1_000 });
     expect(view.tokens).toBeLessThan(550);
   });
 
@@ -283,7 +283,7 @@ test("a long message of the user's is not counted as room that a summary would f
 
 test("a call that never ran has a result that says so", () => {
   const messages = [user("Go"), asks("a", "b"), result("a", "1"), user("Again")];
-  const view = buildContextView({ ...deps, messages, present_from: 3 });
+  const view = buildContextView({ ...deps, messages, runFrom: 3 });
   expectPaired(view.messages);
   expect(view.messages[3]).toMatchObject({ role: "tool", tool_call_id: "b" });
   expect(contentsOf(view.messages)[3]).toContain("no result");
@@ -319,10 +319,10 @@ describe("any thread at all", () => {
     }
     return {
       messages,
-      present_from,
+      runFrom: present_from,
       windowTokens: 1_000 + draw(8_000),
       reserveTokens: draw(1_500),
-      room_tokens: null,
+      roomTokens: null,
       mayReadOutput: draw(2) === 1,
     };
   }
@@ -378,7 +378,7 @@ describe("any thread at all", () => {
 
   /** Too long without a need: all that could be summarised is no longer than a summary. */
   function expectNothingLeft(
-    { messages, present_from, ...sight }: Omit<ContextInput, "summary">,
+    { messages, runFrom: present_from, ...sight }: Omit<ContextInput, "summary">,
     until: number,
   ) {
     const limit = Math.floor(sight.windowTokens * 0.8) - sight.reserveTokens;

@@ -110,7 +110,7 @@ test("agents.events.stream.type_run_status_status: no change of status is left o
   await front.register();
   // Nothing is read in between: the writes follow each other without a turn of the event loop.
   const claim = () =>
-    front.store.claim(1, [{ account_id: front.account_id, runs_max: 9 }], front.clock.now());
+    front.store.claim(1, [{ account_id: front.account_id, runsMax: 9 }], front.clock.now());
   const writes = [run, other].map(
     (one) => () =>
       front.store.finish(front.record(one, 1, { steps: one === run ? makeSteps(1) : [] }), {

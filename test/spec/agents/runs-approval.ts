@@ -1,7 +1,7 @@
 // An approval as an engine asks for it: its rows, and the step that says so.
 import { Approval, type ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { NewStep } from "../../../src/agents/runs/step.ts";
-import type { ApprovalRequest } from "../../../src/agents/runs/store/wait.ts";
+import type { ApprovalRequest } from "../../../src/agents/runs/store/round.ts";
 import { show } from "../../../src/platform/schema.ts";
 import type { Json, RunsFront } from "./runs-front.ts";
 

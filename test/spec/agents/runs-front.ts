@@ -76,7 +76,7 @@ export async function startRuns(
     register: () => processes.register(app.clock.now()),
     async claim() {
       const epoch = await front.register();
-      await store.claim(epoch, [{ account_id, runs_max: 1_000 }], app.clock.now());
+      await store.claim(epoch, [{ account_id, runsMax: 1_000 }], app.clock.now());
       return epoch;
     },
     record: (run, epoch, more = {}) => ({

@@ -159,7 +159,7 @@ describe("GET /v1/threads/{id}/messages", () => {
       ...{ external: false, created_at: new Date(app.clock.now()).toISOString() },
     });
     const epoch = await app.app.database.bind(processStore).register(app.clock.now());
-    await runs.claim(epoch, [{ account_id, runs_max: 9 }], app.clock.now());
+    await runs.claim(epoch, [{ account_id, runsMax: 9 }], app.clock.now());
     const call = { id: "call-1", name: "calculator", arguments: "{}" };
     const added = [
       { role: "assistant" as const, content: null, tool_calls: [call], tool_call_id: null },

@@ -1,18 +1,20 @@
-// The addresses that a run may open once it has read text from outside: those that stood, whole, in
-// what the user wrote or in what came from elsewhere, and none that a model made up.
+// The addresses that a run may open after it has read content from outside: those that the user
+// wrote or a source brought, and none that a model made up.
+import type { VersionRow } from "../../definitions/version.ts";
 import type { Message, ToolCallText } from "../../threads/thread.ts";
 import { KnownAddresses } from "../../tools/address-memory.ts";
 import { bringsAddresses, mayEcho } from "../../tools/addresses.ts";
-import type { RunState, StoredRunLog } from "../state.ts";
+import type { RunRow } from "../run.ts";
 import type { ToolResultData } from "../step.ts";
+import type { OpenCall } from "./open-calls.ts";
 
-/** Whoever cannot open one need not remember any. */
+/** Runs without this tool open no addresses and remember none. */
 const OPENS_ADDRESSES = "read_page";
 const READ_OUTPUT = "read_output";
 
-/** What its thread has brought so far; null: the version cannot open addresses. */
+/** Collects the addresses of the thread; null where the version cannot open any. */
 export function recallAddresses(
-  { version, row }: Pick<StoredRunLog, "version" | "row">,
+  { version, row }: { version: VersionRow; row: RunRow },
   messages: readonly Message[],
 ): KnownAddresses | null {
   if (!version.tools.includes(OPENS_ADDRESSES)) return null;
@@ -25,7 +27,7 @@ export function recallAddresses(
     if (content === null) continue;
     if (role === "user" && external) known.add(content);
     else if (role === "user") known.addInput(content);
-    // The results of this run stand in its steps, which say more of them.
+    // Results of this run are read from its steps, which say more about them.
     if (role !== "tool" || run_id === row.id || !external) continue;
     const call = calls.get(tool_call_id);
     if (!call || call.name === READ_OUTPUT || !bringsAddresses(call.name)) continue;
@@ -34,24 +36,31 @@ export function recallAddresses(
   return known;
 }
 
+interface AddressState {
+  knownAddresses: KnownAddresses | null;
+  version: VersionRow;
+  results: ReadonlyMap<string, ToolResultData>;
+  openCalls: readonly OpenCall[];
+}
+
 /**
- * A result of this run. What the platform says itself may repeat what the model has just asked for:
- * only outside text counts, and what a tool of the account answered.
+ * Adds the addresses of a result of this run. Texts of the platform may repeat what the model asked
+ * for, so that only outside content and results of the account's own tools count.
  */
 export function rememberResult(
-  { known, version, results, open }: RunState,
+  { knownAddresses, version, results, openCalls }: AddressState,
   { tool_call_id, name, outcome, external, content }: ToolResultData,
 ): void {
-  if (known === null) return;
+  if (knownAddresses === null) return;
   const isHttp = version.tool_revisions.some((pin) => pin.name === name && pin.kind === "http");
   if (!external && !(isHttp && outcome === "ok")) return;
-  const call = open.find((one) => one.call.tool_call_id === tool_call_id)?.call;
+  const call = openCalls.find((one) => one.call.tool_call_id === tool_call_id)?.call;
   if (name === READ_OUTPUT) {
     const read = (call?.arguments as { tool_call_id?: string } | undefined)?.tool_call_id;
     const source = results.get(read ?? "")?.name;
-    // What may only be an echo brings nothing when it is read again.
+    // A possible echo adds nothing when it is read again.
     const isFound = source !== undefined && source !== READ_OUTPUT && bringsAddresses(source);
     if (!isFound || mayEcho(source)) return;
   } else if (!bringsAddresses(name)) return;
-  known.add(content, mayEcho(name) ? JSON.stringify(call?.arguments ?? null) : null);
+  knownAddresses.add(content, mayEcho(name) ? JSON.stringify(call?.arguments ?? null) : null);
 }

@@ -1,62 +1,100 @@
-// The calls of a round that have no result yet, and where each of them stands.
+// Calls of a round without a result: where each of them stands, and the results that end them.
+import { formatMoney } from "../../../platform/money.ts";
 import { type Approval, hashArguments } from "../../approvals/approval.ts";
-import type { ApprovalData, ToolCallData } from "../step.ts";
+import type { NewMessage } from "../../threads/thread.ts";
+import type { ApprovalData, ToolCallData, ToolResultData } from "../step.ts";
 
-/** What of a decided approval its call goes by. */
+/** Fields of a decided approval that its call uses. */
 export type DecidedApproval = Pick<
   Approval,
   "id" | "tool" | "tool_call_id" | "arguments" | "arguments_sha256" | "reason"
 >;
 
-/**
- * `ready`: it may run · `asks`: a person has to decide · `denied`: they said no, or nothing in time
- * · `sent`: it is under way, or was when its process died.
- */
+/** `sent`: under way, or sent by a process that died. */
 export type OpenCall = { call: ToolCallData } & (
-  | { standing: "ready"; decided: DecidedApproval | null }
-  | { standing: "asks" | "sent" }
-  | { standing: "denied"; event: "rejected" | "expired"; decided: DecidedApproval }
+  | { status: "ready"; approval: DecidedApproval | null }
+  | { status: "awaiting_approval" | "sent" }
+  | { status: "denied"; event: "rejected" | "expired"; approval: DecidedApproval }
 );
 
-export type ReadyCall = Extract<OpenCall, { standing: "ready" }>;
+export type ReadyCall = Extract<OpenCall, { status: "ready" }>;
+export type DeniedCall = Extract<OpenCall, { status: "denied" }>;
 
-/** Only what changes something outside is written down before it is sent. */
+/** Only calls that change something outside are recorded before they are sent. */
 export function isSent({ attempt, risk }: ToolCallData): boolean {
   return attempt > 0 && risk !== "read";
 }
 
-/** A call that is sent, or asked for again, stands in the place of the one before. */
+/** Applies a `tool_call` step; it replaces the earlier step of the same call. */
 export function applyCall(open: readonly OpenCall[], call: ToolCallData): OpenCall[] {
   const others = open.filter((one) => one.call.tool_call_id !== call.tool_call_id);
-  if (call.decision === "needs_approval") return [...others, { call, standing: "asks" }];
-  if (isSent(call)) return [...others, { call, standing: "sent" }];
-  return [...others, { call, standing: "ready", decided: null }];
+  if (call.decision === "needs_approval") return [...others, { call, status: "awaiting_approval" }];
+  if (isSent(call)) return [...others, { call, status: "sent" }];
+  return [...others, { call, status: "ready", approval: null }];
 }
 
-/** Takes over what was decided of a call; what was denied, by tool and arguments; null: nothing. */
-export function applyDecision(open: OpenCall[], { event, approval }: ApprovalData): string | null {
-  if (event !== "approved" && event !== "rejected" && event !== "expired") return null;
+/** Applies an `approval` step, and returns the fingerprint of a denied call. */
+export function applyDecision(
+  open: OpenCall[],
+  { event, approval }: ApprovalData,
+): string | undefined {
+  if (event !== "approved" && event !== "rejected" && event !== "expired") return undefined;
   const decided = approval as unknown as DecidedApproval;
   const at = open.findIndex(({ call }) => call.approval_id === decided.id);
   const one = open[at];
-  if (one?.standing === "asks") {
+  if (one?.status === "awaiting_approval") {
     const { call } = one;
-    if (event === "approved") open[at] = { call, standing: "ready", decided };
-    else open[at] = { call, standing: "denied", event, decided };
+    if (event === "approved") open[at] = { call, status: "ready", approval: decided };
+    else open[at] = { call, status: "denied", event, approval: decided };
   }
-  return event === "approved" ? null : nameCall(decided.tool, decided.arguments_sha256);
+  return event === "approved" ? undefined : fingerprint(decided.tool, decided.arguments_sha256);
 }
 
-/** A call as it will be sent: of an approved one with what was shown, and with nothing else. */
-export function prepareCall({ call, decided }: ReadyCall) {
-  if (decided === null) return call;
-  if (hashArguments(decided.arguments) !== decided.arguments_sha256) {
+/** The call as it will be sent: an approved one with exactly the arguments that were shown. */
+export function prepareCall({ call, approval }: ReadyCall): ToolCallData {
+  if (approval === null) return call;
+  if (hashArguments(approval.arguments) !== approval.arguments_sha256) {
     throw new Error("an approval's arguments are not those that were shown");
   }
-  return { ...call, decision: "approved" as const, arguments: decided.arguments };
+  return { ...call, decision: "approved", arguments: approval.arguments };
 }
 
-/** The same for the same tool with the same arguments. */
-export function nameCall(tool: string, arguments_sha256: string): string {
+/** Identifies calls of the same tool with the same arguments. */
+export function fingerprint(tool: string, arguments_sha256: string): string {
   return `${tool} ${arguments_sha256}`;
+}
+
+const FREE = formatMoney(0);
+
+export function makeResult(
+  { tool_call_id, name }: Pick<ToolCallData, "tool_call_id" | "name">,
+  result: Pick<ToolResultData, "outcome" | "content"> & Partial<ToolResultData>,
+): ToolResultData {
+  return {
+    tool_call_id,
+    name,
+    truncated: false,
+    http_status: null,
+    duration_ms: null,
+    external: false,
+    cost: FREE,
+    ...result,
+  };
+}
+
+/** Result of a call whose run ends first. */
+export function cancelledResult(call: ToolCallData): ToolResultData {
+  if (isSent(call)) {
+    const content = "The run ended while this call was under way: it may have been done or not.";
+    return makeResult(call, { outcome: "outcome_unknown", content });
+  }
+  const content = "The run ended before this call was done.";
+  return makeResult(call, { outcome: "cancelled", content });
+}
+
+export function toolMessage(
+  { tool_call_id, content, external }: ToolResultData,
+  id: string,
+): NewMessage {
+  return { id, role: "tool", content, tool_calls: null, tool_call_id, external };
 }

@@ -1,89 +1,172 @@
-// The calls of a round: those that run side by side, those that a person has decided on, and those
-// of which nobody knows what became of them.
+// Runs the calls of a round side by side. Calls that need a person hold nothing up: they start as
+// soon as they are approved, and are waited for when all others are done.
 import type { Caller } from "../../../access/index.ts";
-import { finishRun, KEY_ENDED } from "../finish.ts";
-import { hasHung } from "../hung-call.ts";
-import type { RunContext, StepResult } from "../run-context.ts";
+import { KEY_ENDED, type RunContext, type StepResult } from "../run-context.ts";
 import type { ToolCallData } from "../step.ts";
-import { watchDecisions } from "./decisions.ts";
-import { answerDenied } from "./denial.ts";
-import { recordIntents } from "./intent.ts";
-import { type FinishedCall, runCall } from "./invocation.ts";
-import { prepareCall } from "./open-calls.ts";
-import { settleAdrift, settleCalls, settleHung } from "./settlement.ts";
+import { endDisabled, type FinishedCall, runCall } from "./invocation.ts";
+import { type OpenCall, prepareCall, type ReadyCall } from "./open-calls.ts";
+import { settleCalls, settleDenied, settleHung, settleUnseen } from "./settlement.ts";
 
-/** So many calls of a round run side by side. */
+/** Maximum calls of a run at once. */
 const CALLS_AT_ONCE = 8;
 
-/**
- * What needs a person holds nothing up: it is waited for when all else is done, and starts at once
- * where a person says so before.
- */
-export async function runRound(context: RunContext): Promise<StepResult> {
-  const { state, runLog } = context;
-  await context.refreshTools?.();
-  // What runs here has a result before the next look: these were sent by a process that is gone.
-  const adrift = state.open.filter(({ standing }) => standing === "sent");
-  if (adrift.length > 0) return settleAdrift(context, adrift);
-  const denied = state.open.filter((one) => one.standing === "denied");
-  if (denied.length > 0) return answerDenied(context, denied);
-  const ready = state.open.filter((one) => one.standing === "ready");
-  const hung = ready.filter(({ call }) => hasHung(state, call.tool_call_id));
+export async function runCalls(context: RunContext): Promise<StepResult> {
+  const { openCalls } = context.state;
+  await context.refreshTools();
+  // Calls of this process have results by now: these were sent by a process that died.
+  const unseen = openCalls.filter(({ status }) => status === "sent");
+  if (unseen.length > 0) return settleUnseen(context, unseen);
+  const denied = openCalls.filter((one) => one.status === "denied");
+  if (denied.length > 0) return settleDenied(context, denied);
+  const ready = openCalls.filter((one) => one.status === "ready");
+  const hung = ready.filter(({ call }) => context.hasHung(call.tool_call_id));
   if (hung.length > 0) return settleHung(context, hung);
   // agents.states.running_tool_call_needs_approval
-  if (ready.length === 0) return (await runLog.wait()) ? "waiting" : "next";
-  const caller = await context.findCaller(state.row.started_by_key_id);
-  if (!caller) return finishRun(context, KEY_ENDED);
-  return runSideBySide(context, ready.map(prepareCall), caller);
+  if (ready.length === 0) return context.wait();
+  const caller = await context.findCaller();
+  if (!caller) return context.finish(KEY_ENDED);
+  return new CallRound(context, caller).run(ready.map(prepareCall));
 }
 
-async function runSideBySide(
-  context: RunContext,
-  calls: readonly ToolCallData[],
-  caller: Caller,
-): Promise<StepResult> {
-  const { state, control } = context;
-  const { signal } = control;
-  // Whatever ends this, nothing of it goes on behind.
-  const over = new AbortController();
-  const theirs = AbortSignal.any([signal, over.signal]);
-  let waiting = [...calls];
-  const running = new Set<Promise<void>>();
-  let ready: FinishedCall[] = [];
-  const start = (call: ToolCallData) => {
-    const run = runCall(context, call, caller, theirs).then((called) => {
-      running.delete(run);
-      // What was broken off has no result: it is looked at anew, or ends with its run.
-      if (!signal.aborted) ready.push(called);
-    });
-    // Seen by whoever waits for it, which may be after it has failed.
-    run.catch(() => undefined);
-    running.add(run);
-  };
-  const decisions = watchDecisions(context);
-  const broken = Promise.withResolvers<void>();
-  const leave = () => broken.resolve();
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    while (!signal.aborted && waiting.length + running.size + ready.length > 0) {
-      waiting.push(...(await decisions.takeApproved()).map(prepareCall));
-      const allowed = await recordIntents(context, waiting.splice(0, CALLS_AT_ONCE - running.size));
-      if (signal.aborted || state.row.cancel_requested) break;
-      for (const call of allowed.calls) start(call);
-      ready.push(...allowed.refused);
-      if (ready.length === 0) {
-        await Promise.race([broken.promise, decisions.heard(), ...running]);
-      }
-      const done = ready;
-      ready = [];
-      waiting = [...(await settleCalls(context, done)), ...waiting];
-    }
-  } finally {
-    decisions.end();
-    signal.removeEventListener("abort", leave);
-    over.abort();
+class CallRound {
+  readonly #context: RunContext;
+  readonly #caller: Caller;
+  readonly #decisions: DecisionWatch;
+  readonly #running = new Set<Promise<void>>();
+  #waiting: ToolCallData[] = [];
+  #finished: FinishedCall[] = [];
+
+  constructor(context: RunContext, caller: Caller) {
+    this.#context = context;
+    this.#caller = caller;
+    this.#decisions = new DecisionWatch(context);
   }
-  // What came while the last was written is no less true for the break.
-  await settleCalls(context, ready);
-  return signal.aborted ? "broken" : "next";
+
+  async run(calls: readonly ToolCallData[]): Promise<StepResult> {
+    const { state, control } = this.#context;
+    const { signal } = control;
+    this.#waiting = [...calls];
+    // No call outlives the round, whatever ends it.
+    const over = new AbortController();
+    const callSignal = AbortSignal.any([signal, over.signal]);
+    const interrupted = Promise.withResolvers<void>();
+    const interrupt = () => interrupted.resolve();
+    signal.addEventListener("abort", interrupt, { once: true });
+    try {
+      while (!signal.aborted && this.#hasWork()) {
+        this.#waiting.push(...(await this.#decisions.takeApproved()).map(prepareCall));
+        const next = this.#waiting.splice(0, CALLS_AT_ONCE - this.#running.size);
+        const allowed = await this.#recordIntents(next);
+        if (signal.aborted || state.row.cancel_requested) break;
+        for (const call of allowed) this.#start(call, callSignal);
+        if (this.#finished.length === 0) {
+          await Promise.race([interrupted.promise, this.#decisions.changed, ...this.#running]);
+        }
+        await this.#settleFinished();
+      }
+    } finally {
+      this.#decisions.stop();
+      signal.removeEventListener("abort", interrupt);
+      over.abort();
+    }
+    // Results that came during the last write count despite the interruption.
+    await this.#settleFinished();
+    return signal.aborted ? "interrupted" : "next";
+  }
+
+  #hasWork(): boolean {
+    return this.#waiting.length + this.#running.size + this.#finished.length > 0;
+  }
+
+  #start(call: ToolCallData, signal: AbortSignal): void {
+    const run = runCall(this.#context, call, this.#caller, signal).then((finished) => {
+      this.#running.delete(run);
+      // An interrupted call has no result: it is repeated, or ends with its run.
+      if (!this.#context.control.signal.aborted) this.#finished.push(finished);
+    });
+    // The failure is also seen by the race, which may come later.
+    run.catch(() => undefined);
+    this.#running.add(run);
+  }
+
+  async #settleFinished(): Promise<void> {
+    const finished = this.#finished;
+    this.#finished = [];
+    this.#waiting.unshift(...(await settleCalls(this.#context, finished)));
+  }
+
+  /**
+   * Records that calls are about to be sent, and returns those that may be. A cancelled run sends
+   * none. Calls that only read, or change only rows of ours, need no record.
+   */
+  async #recordIntents(calls: readonly ToolCallData[]): Promise<ToolCallData[]> {
+    const isSending = ({ name }: ToolCallData) => this.#context.findTool(name)?.sends !== undefined;
+    const sending = calls.filter(isSending);
+    if (sending.length === 0) return [...calls];
+    const attempts = sending.map((call) => ({ ...call, attempt: call.attempt + 1 }));
+    const intent = await this.#context.recordIntent(attempts);
+    if (intent.kind === "written") {
+      return [...attempts, ...calls.filter((call) => !isSending(call))];
+    }
+    if (intent.kind !== "tools_disabled") return [];
+    const isDisabled = ({ name }: ToolCallData) => intent.tools.includes(name);
+    this.#finished.push(...sending.filter(isDisabled).map(endDisabled));
+    return this.#recordIntents(calls.filter((call) => !isDisabled(call)));
+  }
+}
+
+/**
+ * Watches for approvals of a round while its other calls run. It listens only where a call asks,
+ * since each write of a run wakes every listener.
+ */
+class DecisionWatch {
+  readonly #context: RunContext;
+  #change = Promise.withResolvers<void>();
+  #isChanged = false;
+  #unlisten: (() => void) | undefined;
+
+  constructor(context: RunContext) {
+    this.#context = context;
+  }
+
+  /** Settles when the run was written to, perhaps by a decision. */
+  get changed(): Promise<void> {
+    return this.#change.promise;
+  }
+
+  stop(): void {
+    this.#unlisten?.();
+  }
+
+  /** Returns the calls that were approved since the last look. */
+  async takeApproved(): Promise<ReadyCall[]> {
+    const { state } = this.#context;
+    const asking = state.openCalls.filter(({ status }) => status === "awaiting_approval").map(idOf);
+    if (asking.length > 0 && !this.#unlisten) this.#listen();
+    if (!this.#isChanged) return [];
+    this.#isChanged = false;
+    this.#change = Promise.withResolvers();
+    if (asking.length === 0) return [];
+    await this.#context.takeDecisions();
+    const approved = state.openCalls.filter((one): one is ReadyCall => {
+      return one.status === "ready" && asking.includes(idOf(one));
+    });
+    if (approved.length > 0) await this.#context.refreshTools();
+    return approved;
+  }
+
+  #listen(): void {
+    const { deps, state } = this.#context;
+    this.#unlisten = deps.database.listen("run", (id) => {
+      if (id !== null && id !== state.row.id) return;
+      this.#isChanged = true;
+      this.#change.resolve();
+    });
+    // Decisions from before the subscription are read once.
+    this.#isChanged = true;
+  }
+}
+
+function idOf({ call }: OpenCall): string {
+  return call.tool_call_id;
 }

@@ -1,107 +1,152 @@
-// What becomes of calls that have ended: results, marks and messages in one record.
-import type { NewMessage } from "../../threads/thread.ts";
-import { hasHung } from "../hung-call.ts";
-import type { RunContext, StepResult } from "../run-context.ts";
-import { systemStep } from "../run-log.ts";
-import type { NewStep, ToolCallData } from "../step.ts";
-import type { ApprovalRequest } from "../store/wait.ts";
-import { addCall, createTelling } from "../usage.ts";
-import { type FinishedCall, writeHung, writeUnseen } from "./invocation.ts";
-import type { OpenCall } from "./open-calls.ts";
-import { writeToolMessage } from "./result.ts";
-import { describeUnknown, mayRepeat } from "./unknown-outcome.ts";
+// Settles calls of a round in one transaction: results, taint, and decisions about calls of unknown
+// outcome.
+import type { Tool } from "../../tools/contract.ts";
+import { failure, type RunContext, type StepResult } from "../run-context.ts";
+import type { RunEntry } from "../run-entry.ts";
+import type { ToolCallData, ToolResultData } from "../step.ts";
+import { makeApproval } from "./approval-request.ts";
+import { endHung, endUnseen, type FinishedCall } from "./invocation.ts";
+import { type DeniedCall, isSent, makeResult, type OpenCall } from "./open-calls.ts";
 
-/** Writes what has ended; the calls that are to be sent again by themselves. */
+/** Maximum automatic attempts of a repeatable call, the first one included. */
+const ATTEMPTS_MAX = 3;
+
+/** Writes finished calls, and returns those to send again. */
 export async function settleCalls(
   context: RunContext,
-  done: readonly FinishedCall[],
+  finished: readonly FinishedCall[],
 ): Promise<ToolCallData[]> {
-  const isRepeated = (called: FinishedCall) =>
-    isUnknown(called) &&
-    !called.is_off &&
-    !hasHung(context.state, called.call.tool_call_id) &&
-    mayRepeat(called.call, context.findTool(called.call.name));
-  const ended = done.filter((called) => !isRepeated(called));
+  const isRepeated = (one: FinishedCall) =>
+    isUnknown(one) &&
+    !one.isDisabled &&
+    !context.hasHung(one.call.tool_call_id) &&
+    mayRepeat(one.call, context.findTool(one.call.name));
+  const ended = finished.filter((one) => !isRepeated(one));
   if (ended.length > 0) await writeEnded(context, ended);
-  return done.filter(isRepeated).map(({ call }) => call);
+  return finished.filter(isRepeated).map(({ call }) => call);
 }
 
-/** What a process that is gone had sent: as if it had ended here, and nobody had seen how. */
-export async function settleAdrift(
+/** Only idempotent writes are repeated; irreversible calls never are. */
+function mayRepeat({ attempt, risk }: ToolCallData, tool: Tool | undefined): boolean {
+  return risk === "write" && tool?.sends?.isIdempotent === true && attempt < ATTEMPTS_MAX;
+}
+
+/** Settles calls that were sent by a process that died. */
+export async function settleUnseen(
   context: RunContext,
-  adrift: readonly OpenCall[],
+  unseen: readonly OpenCall[],
 ): Promise<StepResult> {
   const { state } = context;
-  const repeated = await settleCalls(
-    context,
-    adrift.map(({ call }) => writeUnseen(call)),
-  );
-  state.open = state.open.map((one) =>
-    repeated.includes(one.call) ? { call: one.call, standing: "ready", decided: null } : one,
+  const finished = unseen.map(({ call }) => endUnseen(call));
+  const repeated = await settleCalls(context, finished);
+  state.openCalls = state.openCalls.map((one) =>
+    repeated.includes(one.call) ? { call: one.call, status: "ready", approval: null } : one,
   );
   return "next";
 }
 
-/** Calls in which the process hung repeatedly. */
+/** Settles calls that blocked the event loop repeatedly. */
 export async function settleHung(
   context: RunContext,
   hung: readonly OpenCall[],
 ): Promise<StepResult> {
   await settleCalls(
     context,
-    hung.map(({ call }) => writeHung(call)),
+    hung.map(({ call }) => endHung(call)),
   );
   return "next";
 }
 
 async function writeEnded(context: RunContext, ended: readonly FinishedCall[]): Promise<void> {
-  const { ids } = context.deps;
-  const { rounds: round } = context.state.row.usage;
-  const tellUnpriced = createTelling(context);
-  const steps: NewStep[] = [];
-  const messages: NewMessage[] = [];
-  const requests: ApprovalRequest[] = [];
-  let progress = context.state.row;
-  for (const called of ended) {
-    const { result, cost, url } = called;
-    if (isUnknown(called)) {
-      const told = describeUnknown(context, progress, called);
-      progress = told.progress;
-      steps.push(...told.steps);
-      messages.push(...told.messages);
-      requests.push(...told.requests);
-      continue;
-    }
-    const { name: tool, tool_call_id, external } = result;
-    const isFirst = external && !progress.external_content;
-    // What was switched off was not called.
-    if (!called.is_off) progress = addCall(progress, cost, external);
-    steps.push({ id: ids.uuid(), round, kind: "tool_result", data: result });
-    messages.push(writeToolMessage(result, ids.uuid()));
-    steps.push(...tellUnpriced(round, tool, cost));
-    // The first sets the run's mark; of others it is told where they came from.
-    if (isFirst || url !== null) {
-      const message = `The run has read content from outside, with ${tool}.`;
-      const detail = { tool, tool_call_id, url };
-      steps.push(systemStep(ids, round, "external_content", message, detail));
-    }
+  const entry = context.newEntry();
+  for (const one of ended) {
+    if (isUnknown(one)) addUnknown(context, entry, one);
+    else addKnown(context, entry, one);
   }
-  // Of what may be sent again nothing is kept that would stand before its result.
-  const known = ended.filter((called) => !isUnknown(called));
-  await context.runLog.settle(
-    {
-      ...{ progress, steps, messages },
-      outputs: known.flatMap(({ call: { tool_call_id }, whole }) =>
-        whole === null ? [] : [{ tool_call_id, content: whole }],
-      ),
-      effects: known.flatMap(({ effect, has_external: external }) =>
-        effect === null ? [] : [{ effect, external }],
-      ),
-    },
-    requests,
-  );
+  await context.settle(entry);
+}
+
+function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
+  const { call, result, whole, cost, url, effect, hadExternal, isDisabled } = finished;
+  const { name: tool, tool_call_id, external } = result;
+  const isFirst = external && !entry.progress.external_content;
+  // A disabled tool was not called.
+  if (!isDisabled) entry.countCall(cost, external);
+  entry.addResult(result);
+  context.reportUnpriced(entry, tool, cost);
+  // The first outside content taints the run; later ones are reported with their address.
+  if (isFirst || url !== null) {
+    const message = `The run has read content from outside, with ${tool}.`;
+    entry.addEvent("external_content", message, { tool, tool_call_id, url });
+  }
+  if (whole !== null) entry.outputs.push({ tool_call_id: call.tool_call_id, content: whole });
+  if (effect !== null) entry.effects.push({ effect, external: hadExternal });
+}
+
+const REPORT =
+  "Nobody knows whether this call was done: it was sent, and no answer came. It is not sent " +
+  "again by itself. Look whether it was done before you ask for the same again.";
+
+/** Requests a decision about a call of unknown outcome, or reports it to the model. */
+function addUnknown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
+  const { call, result, isDisabled } = finished;
+  const { state, deps } = context;
+  // A disabled tool could not be sent again, even after an approval.
+  const maySend = !isDisabled && context.findTool(call.name)?.sends !== undefined;
+  if (state.version.policy.on_unknown_outcome === "ask" && maySend) {
+    const asking: ToolCallData = {
+      ...call,
+      decision: "needs_approval",
+      why: ["outcome_unknown"],
+      approval_id: deps.ids.uuid(),
+    };
+    entry.addStep({ kind: "tool_call", data: asking });
+    entry.addApproval(makeApproval(context, asking));
+    return;
+  }
+  const { outcome, http_status, duration_ms } = result;
+  entry.countCall(0, false);
+  entry.addResult(makeResult(call, { outcome, content: REPORT, http_status, duration_ms }));
 }
 
 function isUnknown({ result }: FinishedCall): boolean {
   return result.outcome === "outcome_unknown";
+}
+
+/** agents.states.waiting_approval_reject: the run continues, and the model is told. */
+export async function settleDenied(
+  context: RunContext,
+  denied: readonly DeniedCall[],
+): Promise<StepResult> {
+  const entry = context.newEntry();
+  for (const one of denied) {
+    // A call that was sent before counts, whatever its outcome.
+    if (isSent(one.call)) entry.countCall(0, false);
+    entry.addResult(describeDenial(one));
+  }
+  const failsOnExpiry = context.state.version.policy.on_approval_expired === "fail";
+  if (failsOnExpiry && denied.some(({ event }) => event === "expired")) {
+    const message = "Nobody decided in time on a call that needed approval.";
+    return context.finish(failure("approval_expired", message), entry);
+  }
+  await context.settle(entry);
+  return "next";
+}
+
+const DENIALS = {
+  rejected: "A person decided that this call is not made.",
+  expired: "Nobody decided in time whether this call is made, so it is not made.",
+};
+const DENIALS_OF_SENT = {
+  rejected: "a person decided that it is not sent again.",
+  expired: "nobody decided in time whether it is sent again, so it is not.",
+};
+
+function describeDenial({ call, event, approval }: DeniedCall): ToolResultData {
+  const reason = approval.reason ? ` The reason given: ${approval.reason}` : "";
+  if (isSent(call)) {
+    const content = `Nobody knows whether this call was done, and ${DENIALS_OF_SENT[event]}${reason}`;
+    return makeResult(call, { outcome: "outcome_unknown", content });
+  }
+  return makeResult(call, { outcome: event, content: `${DENIALS[event]}${reason}` });
 }

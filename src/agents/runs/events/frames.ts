@@ -1,12 +1,12 @@
-// The frames of a run's stream: what is told of steps, of each change of status, and at the end.
+// The frames of a run's event stream: steps, changes of status, and the end.
 import { writeFrame } from "../../../http/index.ts";
 import { show } from "../../../platform/schema.ts";
 import { Run, type RunRow } from "../run.ts";
 import { Step, type StepRow } from "../step.ts";
-import type { RunPosition } from "../store/lists.ts";
+import type { RunPosition } from "../store/reads.ts";
 import type { Status } from "../transitions.ts";
 
-/** How far somebody has been told of a run. */
+/** How far a listener has read a run. */
 export interface StreamPosition {
   status: Status;
   seq: number;
@@ -21,11 +21,10 @@ export function statusFrame(status: Status): string {
 export function stepFrame(row: StepRow): string {
   const step = show(Step, row as never);
   const frame = writeFrame(JSON.stringify({ type: "step.completed", step }));
-  return row.kind === "approval" ? frame + tellApproval(row) : frame;
+  return row.kind === "approval" ? frame + approvalFrame(row) : frame;
 }
 
-/** The approval as it was when the step was written. */
-function tellApproval({ data }: StepRow): string {
+function approvalFrame({ data }: StepRow): string {
   const { event, approval } = data as { event: string; approval: unknown };
   // agents.events.stream.type_approval_requested_approval
   // agents.events.stream.type_approval_decided_approval
@@ -34,15 +33,15 @@ function tellApproval({ data }: StepRow): string {
 }
 
 /**
- * What has happened since `told`: the steps behind it, and every change of status, also where
- * several commits are read at once: each step knows the status in which it was written.
+ * Frames of the steps behind `from` and of every change of status. Each step stores its status, so
+ * that several commits may be read at once.
  */
 export function newsFrames(
-  told: StreamPosition,
+  from: StreamPosition,
   steps: readonly StepRow[],
   now: RunPosition,
 ): string {
-  let { status } = told;
+  let { status } = from;
   let frames = "";
   const move = (next: Status) => {
     if (next === status) return;
@@ -50,17 +49,17 @@ export function newsFrames(
     frames += statusFrame(next);
   };
   for (const step of steps) {
-    if (step.seq <= told.seq) continue;
+    if (step.seq <= from.seq) continue;
     move(step.status as Status);
     frames += stepFrame(step);
   }
-  // Its start wrote no step.
+  // A start writes no step.
   if (status === "queued" && now.started_at !== null) move("running");
   move(now.status);
   return frames;
 }
 
-/** agents.events.stream.p1: the last frames of a run that is final. */
+/** agents.events.stream.p1 */
 export function endFrame(row: RunRow): string {
   // agents.events.stream.type_run_completed_run, agents.events.stream.type_run_failed_run
   const type = row.status === "succeeded" ? "run.completed" : "run.failed";

@@ -7,7 +7,7 @@ import type { RunsDeps } from "../deps.ts";
 import { Run } from "../run.ts";
 import { RunStep } from "../step.ts";
 import { STATUSES } from "../transitions.ts";
-import type { Streams } from "./streams.ts";
+import type { RunStreams } from "./streams.ts";
 
 const frame = (type: string, name: string, fields: TProperties, description: string) =>
   Type.Object(
@@ -16,18 +16,21 @@ const frame = (type: string, name: string, fields: TProperties, description: str
   );
 const status = oneOf(STATUSES, "Where the run stands.");
 
-/** One frame, by its `type`; the stream of a final run ends with `[DONE]`. */
 const RunEvent = Type.Union(
   [
     frame("run.status", "RunStatusFrame", { status }, "The first, and every change of status."),
     frame("step.completed", "StepFrame", { step: RunStep }, "A step, in the order of `seq`."),
     frame(
-      ...(["approval.requested", "ApprovalRequestedFrame"] as const),
-      ...([{ approval: Approval }, "Behind a step that asks for a person."] as const),
+      "approval.requested",
+      "ApprovalRequestedFrame",
+      { approval: Approval },
+      "Behind a step that asks for a person.",
     ),
     frame(
-      ...(["approval.decided", "ApprovalDecidedFrame"] as const),
-      ...([{ approval: Approval }, "Behind a step that closes an approval."] as const),
+      "approval.decided",
+      "ApprovalDecidedFrame",
+      { approval: Approval },
+      "Behind a step that closes an approval.",
     ),
     frame("run.completed", "RunCompletedFrame", { run: Run }, "The run succeeded."),
     frame("run.failed", "RunFailedFrame", { run: Run }, "The run ended otherwise."),
@@ -37,9 +40,9 @@ const RunEvent = Type.Union(
 
 const STREAM = 200;
 
-export function openEventRoute(door: Router, { findRun }: RunsDeps, streams: Streams): void {
+export function openEventRoute(router: Router, { findRun }: RunsDeps, streams: RunStreams): void {
   // agents.endpoints.runs.get_runs_id_events
-  door.get(
+  router.get(
     "/v1/runs/:id/events",
     {
       summary: "Follow a run",

@@ -1,6 +1,6 @@
-// Every event stream of this server: who listens to which run, how many, how long, and until when.
+// The event streams of this server: which run each follows, how many there are, and how they end.
 import { type FindCaller, KeyRevocations } from "../../../access/index.ts";
-import type { Bound, Database } from "../../../database/index.ts";
+import type { Database } from "../../../database/index.ts";
 import { type EventStream, watchIdle } from "../../../http/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { guardCallback } from "../../../platform/error-boundary.ts";
@@ -8,168 +8,161 @@ import { apiError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Service } from "../../../platform/service.ts";
 import type { RunRow } from "../run.ts";
-import type { runStore } from "../store/index.ts";
+import type { RunStore } from "../store/index.ts";
 import { FINAL } from "../transitions.ts";
 import { endFrame, statusFrame, stepFrame } from "./frames.ts";
-import { createTail, type Listener, STEPS_AT_ONCE, type Tail } from "./tail.ts";
+import { type Listener, STEPS_AT_ONCE, Tail } from "./tail.ts";
 
 /** agents.limits.open_event_streams */
 const PER_KEY_MAX = 20;
 /** agents.limits.stream_lifetime */
 const LIFETIME_MS = 3_600_000;
-/** Who has so much unread is too slow for what is told to all: it comes again and reads alone. */
+/** Maximum unread bytes of a client that follows a tail; a slower one connects again. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
 
-export interface StreamsOptions {
-  runs: Bound<typeof runStore>;
+export interface RunStreamsOptions {
+  runs: RunStore;
   database: Pick<Database, "listen">;
   findCaller: FindCaller;
   clock: Clock;
   log: Log;
 }
 
-export interface Streams {
-  /** Tells a run to a stream, in the background; refuses what is one too many. */
+export class RunStreams implements Service {
+  readonly name = "event streams";
+  readonly #options: RunStreamsOptions;
+  readonly #keys: KeyRevocations;
+  readonly #tails = new Map<string, Tail>();
+  readonly #unlisten: () => void;
+  #isStopping = false;
+
+  constructor(options: RunStreamsOptions) {
+    this.#options = options;
+    this.#keys = new KeyRevocations(options);
+    // One subscription for all runs: a commit without listeners costs one look into the map.
+    this.#unlisten = options.database.listen("run", (id) => {
+      if (id !== null) this.#tails.get(id)?.wake();
+      else for (const tail of this.#tails.values()) tail.wake();
+    });
+  }
+
+  start(): void {}
+
+  /** agents.events.stream.p3: clients connect again, to whichever server runs then. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#unlisten();
+    this.#keys.stop();
+  }
+
+  /** Follows a run on a new stream, in the background. */
   open(
     key_id: string,
     run: RunRow,
     openStream: (onBug: (bug: unknown) => void) => EventStream,
-  ): EventStream;
-  service: Service;
-}
+  ): EventStream {
+    if (this.#isStopping) throw apiError("service_unavailable");
+    // agents.errors.too_many_streams, agents.events.stream.p5
+    if (this.#keys.count(key_id) >= PER_KEY_MAX) throw apiError("too_many_streams");
+    const stream = new RunStream(openStream(this.#onFailure), this.#options.clock);
+    stream.onEnd(this.#keys.add(key_id, stream.end));
+    this.#follow(run, stream).catch((failure) => {
+      this.#onFailure(failure);
+      stream.end();
+    });
+    return stream.events;
+  }
 
-/** A stream and what ends it. */
-interface Open {
-  stream: EventStream;
-  isOpen(): boolean;
-  pass(frames: string): void | Promise<void>;
-  end(): void;
-}
+  readonly #onFailure = (failure: unknown): void => {
+    this.#options.log.error("runs: events could not be read", { error: failure });
+  };
 
-export function createStreams(options: StreamsOptions): Streams {
-  const { runs, clock, log } = options;
-  const keys = new KeyRevocations(options);
-  let isStopping = false;
-  const onFailure = (failure: unknown) =>
-    log.error("the events of a run could not be read", { error: failure });
-  const tails = createTails(options, onFailure);
+  async #follow(run: RunRow, stream: RunStream): Promise<void> {
+    const isWhole = await this.#replay(run, stream);
+    if (!isWhole || !stream.isOpen) return stream.end();
+    if (FINAL.has(run.status)) {
+      void stream.pass(endFrame(run));
+      return stream.end();
+    }
+    const tail = this.#findTail(run.id);
+    const pass = (frames: string) => {
+      if (stream.events.countUnread() > UNREAD_BYTES_MAX) stream.end();
+      else void stream.pass(frames);
+    };
+    // A bug of one listener ends no other stream.
+    const onBug = (bug: unknown) => {
+      this.#onFailure(bug);
+      stream.end();
+    };
+    const position = { status: run.status, seq: run.last_seq };
+    const listener: Listener = { position, pass: guardCallback(onBug, pass), end: stream.end };
+    stream.onEnd(() => tail.leave(listener));
+    tail.join(listener);
+  }
 
-  /** agents.events.stream.p4: from the first step on, at the pace of who reads. */
-  const replay = async (run: RunRow, { isOpen, pass }: Open): Promise<boolean> => {
+  /** agents.events.stream.p4: sends stored steps at the client's pace; false if they are gone. */
+  async #replay(run: RunRow, stream: RunStream): Promise<boolean> {
     // agents.events.stream.type_run_status_status
-    await pass(statusFrame(run.status));
+    await stream.pass(statusFrame(run.status));
     for (let seq = 0; seq < run.last_seq; ) {
-      const steps = await runs.listSteps(run.id, seq, STEPS_AT_ONCE);
+      const steps = await this.#options.runs.listSteps(run.id, seq, STEPS_AT_ONCE);
       const known = steps.filter((step) => step.seq <= run.last_seq);
-      // The run was deleted meanwhile.
-      if (known.length === 0 || !isOpen()) return false;
-      await pass(known.map(stepFrame).join(""));
+      if (known.length === 0 || !stream.isOpen) return false;
+      await stream.pass(known.map(stepFrame).join(""));
       seq = known.at(-1)!.seq;
     }
     return true;
-  };
-  const follow = async (run: RunRow, open: Open, onLeave: (leave: () => void) => void) => {
-    const isWhole = await replay(run, open);
-    if (!isWhole || !open.isOpen()) return open.end();
-    if (FINAL.has(run.status)) {
-      void open.pass(endFrame(run));
-      return open.end();
-    }
-    const tail = tails.find(run.id);
-    const pass = (frames: string) => {
-      if (open.stream.countUnread() > UNREAD_BYTES_MAX) open.end();
-      else void open.pass(frames);
-    };
-    const told = { status: run.status, seq: run.last_seq };
-    // One listener's bug ends no other's stream.
-    const fail = (bug: unknown) => {
-      onFailure(bug);
-      open.end();
-    };
-    const listener: Listener = { told, pass: guardCallback(fail, pass), end: open.end };
-    onLeave(() => tail.leave(listener));
-    tail.join(listener);
-  };
+  }
 
-  return {
-    open(key_id, run, openStream) {
-      if (isStopping) throw apiError("service_unavailable");
-      // agents.errors.too_many_streams, agents.events.stream.p5
-      if (keys.count(key_id) >= PER_KEY_MAX) throw apiError("too_many_streams");
-      const stream = openStream(onFailure);
-      let leave = () => {};
-      const open = watch(stream, clock, () => {
-        forget();
-        leave();
-      });
-      const forget = keys.add(key_id, open.end);
-      // Who left while the stream was opened.
-      if (stream.left.aborted) open.end();
-      follow(run, open, (tailLeave) => {
-        leave = tailLeave;
-      }).catch((failure) => {
-        onFailure(failure);
-        open.end();
-      });
-      return stream;
-    },
-    service: {
-      name: "event streams",
-      start() {},
-      // agents.events.stream.p3: the client comes again, and finds who serves then.
-      stop() {
-        isStopping = true;
-        tails.stop();
-        keys.stop();
-      },
-    },
-  };
+  #findTail(run_id: string): Tail {
+    const { runs, clock } = this.#options;
+    const existing = this.#tails.get(run_id);
+    if (existing) return existing;
+    const onEmpty = () => void this.#tails.delete(run_id);
+    const tail = new Tail({ run_id, runs, clock, onFailure: this.#onFailure, onEmpty });
+    this.#tails.set(run_id, tail);
+    return tail;
+  }
 }
 
-/** A tail for each run that somebody listens to. */
-function createTails({ runs, database }: StreamsOptions, onFailure: (failure: unknown) => void) {
-  const tails = new Map<string, Tail>();
-  // One for all runs: a commit that nobody listens to costs one look into a map.
-  const stop = database.listen("run", (id) => {
-    if (id !== null) tails.get(id)?.look();
-    else for (const tail of tails.values()) tail.look();
-  });
-  return {
-    find(run_id: string): Tail {
-      let tail = tails.get(run_id);
-      if (!tail) {
-        const onEmpty = () => void tails.delete(run_id);
-        tail = createTail({ run_id, runs, onFailure, onEmpty });
-        tails.set(run_id, tail);
-      }
-      return tail;
-    },
-    stop,
-  };
-}
+/** One open stream, which ends after its lifetime or when its client leaves. */
+class RunStream {
+  readonly events: EventStream;
+  readonly #idle: ReturnType<typeof watchIdle>;
+  readonly #cancelLifetime: () => void;
+  readonly #onEnd: (() => void)[] = [];
+  #isOpen = true;
 
-/** Ends a stream after its hour, or when its caller leaves; comments into its silence. */
-function watch(stream: EventStream, clock: Clock, onEnd: () => void): Open {
-  let isOpen = true;
-  // agents.events.stream.p2
-  const silence = watchIdle(clock, () => stream.comment("keep-alive"));
-  const end = () => {
-    if (!isOpen) return;
-    isOpen = false;
-    silence.stop();
-    cancel();
-    stream.close();
-    onEnd();
-  };
-  const cancel = clock.after(LIFETIME_MS, end);
-  stream.left.addEventListener("abort", end, { once: true });
-  return {
-    stream,
-    isOpen: () => isOpen,
-    pass(frames) {
-      silence.end();
-      return stream.pass(frames);
-    },
-    end,
+  constructor(events: EventStream, clock: Clock) {
+    this.events = events;
+    // agents.events.stream.p2
+    this.#idle = watchIdle(clock, () => events.comment("keep-alive"));
+    this.#cancelLifetime = clock.after(LIFETIME_MS, this.end);
+    events.left.addEventListener("abort", this.end, { once: true });
+    if (events.left.aborted) this.end();
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Runs `cleanUp` at the end, or at once if the stream has ended. */
+  onEnd(cleanUp: () => void): void {
+    if (this.#isOpen) this.#onEnd.push(cleanUp);
+    else cleanUp();
+  }
+
+  pass(frames: string): void | Promise<void> {
+    this.#idle.end();
+    return this.events.pass(frames);
+  }
+
+  readonly end = (): void => {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#idle.stop();
+    this.#cancelLifetime();
+    this.events.close();
+    for (const cleanUp of this.#onEnd) cleanUp();
   };
 }

@@ -1,5 +1,6 @@
-// A start: the one transaction that accepts a run, or refuses it.
-import { Type } from "@sinclair/typebox";
+// Admission of runs: the transaction that accepts a run or rejects it.
+import { type Static, Type } from "@sinclair/typebox";
+import { notHeld } from "../../../access/holds/store.ts";
 import { cleanText, type Db, into, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { Row } from "../../../platform/schema.ts";
@@ -15,45 +16,45 @@ import { listAsks, RunRow } from "../run.ts";
 import { measureStart } from "./stored-bytes.ts";
 
 export interface Admission {
-  /** Complete but for what only the transaction knows: its number, place and mark. */
+  /** Complete except for its number, message position and taint. */
   run: RunRow;
-  /** null: a thread of its own begins, with the id that stands in the run. */
+  /** Existing thread; null creates one with the run's `thread_id`. */
   thread_id: string | null;
   message_id: string;
-  /** Of the message in which the body of a hook stands; null: there is none. */
+  /** Id of the message with a hook's body, if the run has one. */
   hook_message_id: string | null;
   limits: StartLimits;
   idempotency: Idempotency | null;
 }
 
-/** A request that its caller may send again: its own word for it, and what it says. */
+/** Identifies a request that its caller may repeat. */
 export interface Idempotency {
   key: string;
   body_hash: string;
 }
 
 export interface StartLimits {
-  /** Runs of an account that are queued or running. */
+  /** Maximum queued and running runs of an account. */
   active_runs: number;
-  /** Runs that an account starts in any 24 hours. */
+  /** Maximum runs that an account starts in any 24 hours. */
   daily_runs: number;
-  /** Bytes that an account stores. */
+  /** Maximum bytes that an account stores. */
   stored_bytes: number;
 }
 
 export interface Started {
   run: RunRow;
-  /** False: the same request had been accepted before. */
+  /** False where an earlier request with the same key was accepted. */
   isNew: boolean;
 }
 
 const DAY_MS = 86_400_000;
-/** Time servers put clocks right by less, as they go. */
+/** Maximum correction of a clock by time servers. */
 const CLOCK_STEP_MS = 3_600_000;
-/** How long a key of a request is remembered. */
+/** Lifetime of an idempotency key. */
 export const IDEMPOTENCY_MS = DAY_MS;
 
-/** When a run ends nobody knows; sooner than this a look is seldom worth its request. */
+/** `Retry-After` of a full account, in seconds: nobody knows when a run ends. */
 const ACTIVE_RETRY_S = "5";
 
 const Earlier = Type.Object({ body_hash: Type.String(), run_id: Type.String() });
@@ -63,39 +64,39 @@ const Counts = Type.Object({
   last_created_at: Type.Integer(),
   stored_bytes: Type.Integer(),
 });
-/** A run as it is counted: `stored_bytes` go away with it. */
 const CountedRunRow = Row(RunRow, { stored_bytes: Type.Integer() });
 const At = Type.Object({ created_at: Type.Integer() });
+const Live = Type.Object({ id: Type.String() });
 
 /**
- * agents.states.none_post_v1_agents_id_runs: a part, also of what fires by itself. It has written
- * nothing when it refuses: who fires writes that, then.
+ * agents.states.none_post_v1_agents_id_runs: part of a transaction, also of a trigger's fire. It
+ * rejects before its first write, so that the fire can be recorded.
  */
-export async function start(tx: Tx, given: Admission): Promise<Started> {
-  const { run, limits, idempotency } = given;
+export async function start(tx: Tx, admission: Admission): Promise<Started> {
+  const { run, limits, idempotency } = admission;
   if (idempotency) {
     const earlier = await findEarlier(tx, run, idempotency);
     if (earlier) return { run: earlier, isNew: false };
   }
-  const seat = await judgeSeat(tx, given);
+  const position = await resolveThread(tx, admission);
   const counts = await tx.one(
     Counts,
     sql`SELECT started, active, last_created_at, ${sumStored(run.account_id)} AS stored_bytes
         FROM run_counts WHERE account_id = ${run.account_id}`,
   );
-  const { own, thread } = measureStart(run, given.thread_id === null);
+  const { own, thread } = measureStart(run, admission.thread_id === null);
   // agents.errors: storage_limit_reached
   if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
-  await refuseLimits(tx, run, counts, limits);
-  if (given.thread_id === null) await addThread(tx, run);
-  // The body of a hook is stored here: what stands in a thread marks it.
-  else if (run.external_content) await markThread(tx, given.thread_id);
-  // Lists are ordered by number, and by time: a clock that was put back must not part the two.
+  await enforceLimits(tx, run, counts, limits);
+  if (admission.thread_id === null) await addThread(tx, run);
+  // A hook's body taints the thread that stores it.
+  else if (run.external_content) await markThread(tx, admission.thread_id);
+  // Lists are ordered by number and by time: a clock set back must not separate the two.
   const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);
   const row: RunRow = {
     ...run,
-    ...seat,
+    ...position,
     number: (counts?.started ?? 0) + 1,
     created_at,
   };
@@ -107,16 +108,16 @@ export async function start(tx: Tx, given: Admission): Promise<Started> {
   );
   await tx.run(sql`INSERT INTO runs ${into(CountedRunRow, { ...row, stored_bytes: own })}`);
   await countStored(tx, run.account_id, "runs", own + thread);
-  await addMessages(tx, row, given);
-  // By the clock as it is, not as the account's runs have seen it: the same clock asks for it.
+  await addMessages(tx, row, admission);
+  // Uses the request's clock, by which `findEarlier` looks for the key.
   if (idempotency) await remember(tx, run, idempotency);
   tx.tell("runs.queued", run.account_id);
   return { run: row, isNew: true };
 }
 
 /**
- * The run that the same request started before; another request of the key is refused. What is of
- * a later time than the clock may go back by was written by a clock that was wrong.
+ * Finds the run of an earlier request with the key; a request with another body is rejected.
+ * Entries from the far future were written by a wrong clock and are ignored.
  */
 export async function findEarlier(
   db: Db,
@@ -140,7 +141,7 @@ async function remember(
   { id, account_id, agent_id, created_at }: RunRow,
   { key, body_hash }: Idempotency,
 ): Promise<void> {
-  // What stands there is older than a day, of a clock that was wrong, or its run is gone.
+  // An existing entry is expired, from a wrong clock, or its run is deleted.
   await tx.run(
     sql`INSERT INTO run_starts
           (account_id, agent_id, idempotency_key, body_hash, run_id, created_at)
@@ -151,12 +152,11 @@ async function remember(
   );
 }
 
-type Seat = Pick<RunRow, "thread_id" | "message_seq" | "external_content">;
+type ThreadPosition = Pick<RunRow, "thread_id" | "message_seq" | "external_content">;
 const LastMessage = Type.Object({ seq: Type.Integer() });
-const Live = Type.Object({ id: Type.String() });
 
-/** Where in which thread the run's message goes; nothing is written yet. */
-async function judgeSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
+/** Decides the thread and message position of a run, without writing. */
+async function resolveThread(tx: Tx, { run, thread_id }: Admission): Promise<ThreadPosition> {
   const { account_id, agent_id, external_content } = run;
   const added = listAsks(run.input).length;
   if (thread_id === null) return { thread_id: run.thread_id, message_seq: added, external_content };
@@ -166,8 +166,7 @@ async function judgeSeat(tx: Tx, { run, thread_id }: Admission): Promise<Seat> {
     throw apiError("thread_not_found", { param: "thread_id" });
   // agents.errors.thread_agent_mismatch
   if (thread.agent_id !== agent_id) throw apiError("thread_agent_mismatch", { param: "thread_id" });
-  // agents.errors.thread_busy, agents.limits.one_run_per_thread: the index holds it too,
-  // whoever writes.
+  // agents.errors.thread_busy, agents.limits.one_run_per_thread: a unique index enforces it too.
   const live = await tx.one(
     Live,
     sql`SELECT id FROM runs WHERE thread_id = ${thread_id} AND finished_at IS NULL`,
@@ -194,7 +193,7 @@ async function addThread(tx: Tx, run: RunRow): Promise<void> {
 }
 
 /** agents.limits.run_admission_trigger_endpoint */
-async function refuseLimits(
+async function enforceLimits(
   tx: Tx,
   { account_id, created_at }: RunRow,
   counts: { started: number; active: number } | undefined,
@@ -205,7 +204,7 @@ async function refuseLimits(
   if (counts.active >= limits.active_runs) {
     throw apiError("active_runs_limit", { headers: { "retry-after": ACTIVE_RETRY_S } });
   }
-  // The run before which only so many were started: if it is of today, those are all.
+  // The oldest run that counts against the limit, if it was started within 24 hours.
   const number = counts.started - limits.daily_runs + 1;
   if (number < 1) return;
   const oldest = await tx.one(
@@ -213,8 +212,8 @@ async function refuseLimits(
     sql`SELECT created_at FROM runs WHERE account_id = ${account_id} AND number = ${number}`,
   );
   const freeMs = oldest ? oldest.created_at + DAY_MS - created_at : 0;
-  // agents.errors.daily_runs_limit; more than a day off, the clock was wrong then and is right now:
-  // nobody is to wait for a year that somebody's clock has seen.
+  // agents.errors.daily_runs_limit: a run from the far future was started by a wrong clock, and
+  // blocks nobody.
   if (freeMs > 0 && freeMs <= DAY_MS + CLOCK_STEP_MS) {
     const headers = { "retry-after": String(Math.ceil(freeMs / 1000)) };
     throw apiError("daily_runs_limit", { headers });
@@ -244,4 +243,33 @@ async function addMessages(
       })}`,
     );
   }
+}
+
+const Startable = Type.Object({
+  account_id: Type.String(),
+  status: Type.String(),
+  current_version: Type.Integer(),
+  /** An operator holds the agent or its account. */
+  is_held: Type.Boolean(),
+});
+export type Startable = Static<typeof Startable>;
+
+/** Made once, so that the statement's text stays the same. */
+const FREE = notHeld(sql`agents.id`, sql`agents.account_id`);
+
+export function findStartable(db: Db, agent_id: string): Promise<Startable | undefined> {
+  return db.one(
+    Startable,
+    sql`SELECT account_id, status, current_version, CASE WHEN ${FREE} THEN 0 ELSE 1 END AS is_held
+        FROM agents WHERE id = ${agent_id}`,
+  );
+}
+
+/** Part of a transaction: looks for a run of the trigger that is not final. */
+export async function hasLiveRun(db: Db, trigger_id: string): Promise<boolean> {
+  const live = await db.one(
+    Live,
+    sql`SELECT id FROM runs WHERE trigger_id = ${trigger_id} AND finished_at IS NULL LIMIT 1`,
+  );
+  return live !== undefined;
 }

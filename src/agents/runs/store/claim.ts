@@ -1,4 +1,4 @@
-// Who executes what: the runs that processes take by their epochs, and those of the dead.
+// Which process executes which run: claims, releases, and the recovery of runs of dead processes.
 import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
 import { isAlive } from "../../../cluster/store.ts";
@@ -6,29 +6,30 @@ import { type Db, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { RunRow } from "../run.ts";
 import { transit } from "../transitions.ts";
-import { closeRun, type FreshIds } from "./close.ts";
-import { settleEnding } from "./finish.ts";
+import { endIdle, type FreshIds } from "./finish.ts";
 import { addSteps } from "./record.ts";
 
-/** Once, so that the statement around it stays the same text. */
+/** Made once, so that the statement's text stays the same. */
 const FREE = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
 
-/** What has begun before stays what it is. */
 const STARTED = transit("queued", "start");
 
-/** Crashes without progress after which a run may be their cause. */
+/** Crashes without progress that make a run a suspect: it may be their cause. */
 export const CRASHES_OF_SUSPECT = 2;
 
-/** How many of an account's runs may be taken now. */
+/** Crashes without progress after which the next one ends the run. */
+export const CRASHES_MAX = 5;
+
+/** Maximum runs of an account to claim now. */
 export interface ClaimQuota {
   account_id: string;
-  runs_max: number;
+  runsMax: number;
 }
 
 /**
- * agents.states.queued_platform_start: gives a process the oldest runs that wait, so many of each
- * account. What an operator holds stays queued; what had begun before goes on. Suspects are left to
- * `claimSuspect`. None: also when others hold the process for dead.
+ * agents.states.queued_platform_start: claims the oldest waiting runs of each account. Held agents'
+ * runs stay queued unless they have begun. Suspects are left to `claimSuspect`. A process that is
+ * declared dead claims nothing.
  */
 export async function claim(
   tx: Tx,
@@ -38,7 +39,7 @@ export async function claim(
 ): Promise<RunRow[]> {
   if (!(await isAlive(tx, epoch))) return [];
   const claimed: RunRow[] = [];
-  for (const { account_id, runs_max } of turns) {
+  for (const { account_id, runsMax: runs_max } of turns) {
     const rows = await tx.all(
       RunRow,
       sql`UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
@@ -55,12 +56,11 @@ export async function claim(
   return claimed;
 }
 
-/** Suspects that wait, and those that a process has and that have made no progress since. */
 const SUSPECTS = sql`crashes >= 2 AND finished_at IS NULL`;
 
 /**
- * The suspect with the fewest crashes, while no process has one: so that whichever kills its
- * process takes no other with it.
+ * Claims the suspect with the fewest crashes while no process executes one. So a run that kills its
+ * process takes no other suspect with it.
  */
 export async function claimSuspect(tx: Tx, epoch: number): Promise<RunRow | undefined> {
   if (!(await isAlive(tx, epoch))) return undefined;
@@ -76,7 +76,7 @@ export async function claimSuspect(tx: Tx, epoch: number): Promise<RunRow | unde
   return claimed;
 }
 
-/** Whether a suspect waits for a process. */
+/** Cheap look before `claimSuspect`, which is a write. */
 export async function hasSuspect(db: Db): Promise<boolean> {
   const waiting = await db.one(
     Type.Object({ id: Type.String() }),
@@ -85,7 +85,7 @@ export async function hasSuspect(db: Db): Promise<boolean> {
   return waiting !== undefined;
 }
 
-/** What a process has not ended goes on in whichever process is next. */
+/** Returns a run to the queue; the next process continues it. */
 export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: number) {
   const released = await tx.one(
     Type.Object({ account_id: Type.String() }),
@@ -95,23 +95,20 @@ export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: 
   if (released) tx.tell("runs.queued", released.account_id);
 }
 
-/** A run that nobody executes any more, and ids for what is written of that. */
+/** A run that nobody executes any more. */
 export interface RecoveryFinding {
   run_id: string;
   fresh: FreshIds;
   /**
-   * `crash`: its process died · `fall`: its process lives, and does not execute it · `bug`: that
-   * again, by a bug and without progress.
+   * `crash`: its process died. `stray`: its process lives and doesn't execute it. `bug`: stray for
+   * the second time without progress, by a bug.
    */
-  why: "crash" | "fall" | "bug";
-  /** The call that held up its process until it was ended; null: none that is known. */
-  hung: string | null;
+  cause: "crash" | "stray" | "bug";
+  /** Call that blocked the event loop until the watchdog ended the process, if known. */
+  hungCall: string | null;
 }
 
-/** One crash more without progress, and it is the run that kills its processes. */
-export const CRASHES_MAX = 5;
-
-/** Runs that nobody executes go back into the line, save those that are given up. */
+/** Returns runs of dead epochs to the queue, or fails those that are given up. */
 export async function recover(
   tx: Tx,
   findings: readonly RecoveryFinding[],
@@ -121,60 +118,43 @@ export async function recover(
   for (const finding of findings) {
     const row = await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${finding.run_id}`);
     if (!row || !dead.includes(row.epoch)) continue;
-    const error = judgeCrash(row, finding);
-    if (error) await giveUp(tx, row, error, finding.fresh, now);
-    else await putBack(tx, row, finding, now);
+    const error = findError(row, finding);
+    if (error) {
+      const status = transit(row.status, "fail");
+      await endIdle(tx, row, { status, error }, finding.fresh, now);
+    } else await requeue(tx, row, finding, now);
   }
 }
 
-function judgeCrash({ crashes }: RunRow, { why }: RecoveryFinding): RunRow["error"] {
-  if (why === "bug") {
+function findError({ crashes }: RunRow, { cause }: RecoveryFinding): RunRow["error"] {
+  if (cause === "bug") {
     return { code: "internal_error", message: apiError("internal_error").message };
   }
-  if (why === "fall" || crashes < CRASHES_MAX) return null;
+  if (cause === "stray" || crashes < CRASHES_MAX) return null;
   const message =
     `The service ended ${CRASHES_MAX + 1} times in a row while the run was under way, ` +
     "before a step of it was stored.";
   return { code: "crash_loop", message };
 }
 
-async function putBack(
+async function requeue(
   tx: Tx,
   row: RunRow,
-  { fresh, why, hung }: RecoveryFinding,
+  { fresh, cause, hungCall }: RecoveryFinding,
   now: number,
 ): Promise<void> {
   const last_seq = row.last_seq + 1;
   const recoveries = row.recoveries + 1;
   await tx.run(
     sql`UPDATE runs SET epoch = 0, recoveries = ${recoveries}, last_seq = ${last_seq},
-          crashes = crashes + ${why === "crash" ? 1 : 0}
+          crashes = crashes + ${cause === "crash" ? 1 : 0}
         WHERE id = ${row.id}`,
   );
   const message = "The run was broken off while it was under way; it was taken up again.";
-  const detail = hung === null ? { recoveries } : { recoveries, hung };
+  const detail = hungCall === null ? { recoveries } : { recoveries, hung: hungCall };
   const data = { event: "recovered" as const, message, detail };
   const step = { id: fresh[0]!, kind: "system" as const, round: row.usage.rounds, data };
   await addSteps(tx, row.id, [step], { last_seq, at: now, status: row.status });
   tx.tell("run", row.id);
   tx.tell("runs.queued", row.account_id);
-}
-
-async function giveUp(
-  tx: Tx,
-  row: RunRow,
-  error: NonNullable<RunRow["error"]>,
-  fresh: FreshIds,
-  now: number,
-): Promise<void> {
-  const ended = await tx.one(
-    RunRow,
-    sql`UPDATE runs SET status = ${transit(row.status, "fail")}, epoch = 0,
-          finished_at = ${now}, error = ${JSON.stringify(error)}
-        WHERE id = ${row.id} RETURNING *`,
-  );
-  const [event_id, ...ids] = fresh;
-  const whole = await closeRun(tx, ended!, row.status, ids, now);
-  await settleEnding(tx, whole, event_id!, row.status);
-  tx.tell("run", row.id);
 }

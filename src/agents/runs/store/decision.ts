@@ -1,12 +1,16 @@
-// What a person decides of a call, or what becomes of it when nobody does: the approval, the step
-// that says so, the event, and the run that may go on.
+// Decisions on approvals, by people or by the clock: approval, step, event, and the run that may
+// continue, in one transaction.
 import { sql, type Tx } from "../../../database/index.ts";
 import { recordEvents } from "../../../outbox/store.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { show } from "../../../platform/schema.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
-import type { DecisionRequest } from "../../approvals/decision.ts";
-import { type Decision, resolveDecision } from "../../approvals/decision-table.ts";
+import {
+  type Decision,
+  type DecisionOutcome,
+  type DecisionRequest,
+  resolveDecision,
+} from "../../approvals/decision.ts";
 import { RunRow } from "../run.ts";
 import type { NewStep } from "../step.ts";
 import { transit } from "../transitions.ts";
@@ -19,16 +23,8 @@ export interface DecisionInput extends DecisionRequest {
   now: number;
 }
 
-export interface DecisionMade {
-  /** As it is then. */
-  approval: ApprovalRow;
-  /** true: it came too late, and the approval has expired with it. */
-  is_late: boolean;
-}
-
-/** What the table does not allow is refused. */
-export async function decide(tx: Tx, deciding: DecisionInput): Promise<DecisionMade> {
-  const { approval_id, account_id, decision, reason, decided_by, now } = deciding;
+export async function decide(tx: Tx, input: DecisionInput): Promise<DecisionOutcome> {
+  const { approval_id, account_id, decision, reason, decided_by, now } = input;
   const approval = await tx.one(
     ApprovalRow,
     sql`SELECT * FROM approvals WHERE id = ${approval_id}`,
@@ -37,37 +33,36 @@ export async function decide(tx: Tx, deciding: DecisionInput): Promise<DecisionM
   if (!approval || (account_id !== null && approval.account_id !== account_id)) {
     throw apiError("approval_not_found");
   }
-  const verdict = resolveDecision(approval, decision, now);
-  if (verdict === "same") return { approval, is_late: false };
-  // Written here and now: nobody whose clock is behind can decide it any more.
-  const expired = verdict === "approval_expired" ? await expireOne(tx, deciding) : undefined;
-  if (expired) return { approval: expired, is_late: true };
-  if (verdict !== "decide") throw apiError(verdict);
+  const effect = resolveDecision(approval, decision, now);
+  if (effect === "same") return { approval, isLate: false };
+  // Written now, so that no process with a slow clock can decide it any more.
+  const expired = effect === "approval_expired" ? await expireOne(tx, input) : undefined;
+  if (expired) return { approval: expired, isLate: true };
+  if (effect !== "decide") throw apiError(effect);
   const decided = await tx.one(
     ApprovalRow,
     sql`UPDATE approvals SET status = ${decision}, reason = ${reason}, decided_at = ${now},
           decided_by = ${JSON.stringify(decided_by)}
         WHERE id = ${approval_id} AND status = 'pending' AND expires_at > ${now} RETURNING *`,
   );
-  await goOn(tx, decided!, deciding);
-  return { approval: decided!, is_late: false };
+  await continueRun(tx, decided!, input);
+  return { approval: decided!, isLate: false };
 }
 
-/** An approval whose time is over, and ids for what is written of that. */
+/** An approval past its `expires_at`. */
 export interface Overdue {
   approval_id: string;
   step_id: string;
   event_id: string;
 }
 
-/** agents.does.risk.p1: those that were decided meanwhile are left as they are. */
+/** agents.does.risk.p1: expires approvals that nobody has decided, and returns their number. */
 export async function expire(tx: Tx, overdue: readonly Overdue[], now: number): Promise<number> {
   let expired = 0;
   for (const one of overdue) if (await expireOne(tx, { ...one, now })) expired++;
   return expired;
 }
 
-/** undefined: its time is not over, or it is not pending. */
 async function expireOne(
   tx: Tx,
   { approval_id, ...fresh }: Overdue & { now: number },
@@ -78,12 +73,12 @@ async function expireOne(
     sql`UPDATE approvals SET status = 'expired', decided_at = ${now}
         WHERE id = ${approval_id} AND status = 'pending' AND expires_at <= ${now} RETURNING *`,
   );
-  if (expired) await goOn(tx, expired, fresh);
+  if (expired) await continueRun(tx, expired, fresh);
   return expired;
 }
 
-/** agents.states.waiting_approval_approve: behind the last of its approvals the run goes on. */
-async function goOn(
+/** agents.states.waiting_approval_approve: the last decision returns the run to the queue. */
+async function continueRun(
   tx: Tx,
   approval: ApprovalRow,
   { step_id, event_id, now }: Pick<DecisionInput, "step_id" | "event_id" | "now">,
@@ -105,7 +100,7 @@ async function goOn(
     ...{ id: step_id, kind: "approval", round: run.usage.rounds },
     data: { event, approval: shown },
   };
-  // In the status in which it was decided: who listens is told that the run had waited.
+  // The status before the decision lets event streams report that the run had waited.
   await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
   // agents.events.webhook.4
   await recordEvents(tx, {

@@ -1,52 +1,215 @@
-// How a run ends, whatever ended it: its row, its sums of the day, and the event that tells of it.
-
-import type { Static } from "@sinclair/typebox";
+// How a run ends, whatever ends it: open calls and approvals are closed, sums of the day counted,
+// and the event recorded. Includes cancels by people.
+import { type Static, Type } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../database/index.ts";
 import { recordEvents } from "../../../outbox/store.ts";
 import { writeDay } from "../../../platform/calendar.ts";
 import { show } from "../../../platform/schema.ts";
+import { Approval, ApprovalRow } from "../../approvals/approval.ts";
+import type { NewMessage } from "../../threads/thread.ts";
+import { cancelledResult, isSent, toolMessage } from "../calls/open-calls.ts";
 import { Run, RunRow } from "../run.ts";
-import { ENDINGS, type FinalStatus, isActive, type Status, transit } from "../transitions.ts";
-import { closeApprovals, type FreshIds } from "./close.ts";
-import { type RunRecord, setProgress, writeRecord } from "./record.ts";
-import { addBytes, measureRecord, settleLast } from "./stored-bytes.ts";
+import type { NewStep, ToolCallData } from "../step.ts";
+import { ENDINGS, type FinalStatus, isActive, TRANSITIONS, transit } from "../transitions.ts";
+import { addSteps, insertRecord, measureRecord, type RunRecord, setProgress } from "./record.ts";
+import { addBytes, settleLast } from "./stored-bytes.ts";
+
+/** Unused ids, of which a write takes as many as it needs. */
+export type FreshIds = readonly string[];
+
+/** Maximum calls of a round that wait for a result. */
+const OPEN_CALLS_MAX = 32;
+
+/** Ids for closing approvals, two each, and one for the run's event or step. */
+export const countApprovalIds = (approvals: number): number => 2 * approvals + 1;
+
+/** Ids where the number of open calls, which take two each, is unknown. */
+export const countFinishIds = (approvals: number): number =>
+  countApprovalIds(approvals) + 2 * OPEN_CALLS_MAX;
 
 export interface RunFinish {
   status: FinalStatus;
   error: Static<typeof Run>["error"];
   event_id: string;
-  /** Of which the approvals that are still pending take two each. */
+  /** Two for each pending approval. */
   fresh: FreshIds;
 }
 
-/** A part: the last record of a run; null: the process has lost the run. */
-export async function finish(tx: Tx, given: RunRecord, ending: RunFinish): Promise<RunRow | null> {
-  const { run_id, epoch, at, steps, messages } = given;
-  const to = transit("running", ENDINGS[ending.status]);
+/** Writes the last record of a run; false: this process has lost the run. */
+export async function finish(tx: Tx, record: RunRecord, end: RunFinish): Promise<boolean> {
+  const { run_id, epoch, at, steps, messages } = record;
+  const to = transit("running", ENDINGS[end.status]);
   const row = await tx.one(
     RunRow,
-    sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
+    sql`UPDATE runs SET ${setProgress(record.progress)}, last_seq = last_seq + ${steps.length},
           message_seq = message_seq + ${messages.length}, status = ${to},
-          error = ${ending.error === null ? null : JSON.stringify(ending.error)},
-          finished_at = ${at}, epoch = 0, ${addBytes(measureRecord(given))}
+          error = ${end.error === null ? null : JSON.stringify(end.error)},
+          finished_at = ${at}, epoch = 0, ${addBytes(measureRecord(record))}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' RETURNING *`,
   );
-  if (!row) return null;
-  await writeRecord(tx, given, row, "running");
-  const whole = await closeApprovals(tx, row, "running", ending.fresh, at);
-  await settleEnding(tx, whole, ending.event_id, "running");
-  return whole;
+  if (!row) return false;
+  await insertRecord(tx, record, row, "running");
+  const closed = await closeApprovals(tx, row, { before: "running", ids: [...end.fresh], at });
+  await reportFinish(tx, closed, end.event_id, "running");
+  return true;
 }
 
-/** A part: what follows once the row of a run is final; `from`: the status that it had before. */
-export async function settleEnding(
+/**
+ * Cancels a run by its status and returns it; undefined: not found for the account. Operators pass
+ * null as account.
+ */
+export async function cancel(
+  tx: Tx,
+  run_id: string,
+  account_id: string | null,
+  fresh: FreshIds,
+  now: number,
+): Promise<RunRow | undefined> {
+  const run = await tx.one(RunRow, sql`SELECT * FROM runs WHERE id = ${run_id}`);
+  if (!run || (account_id !== null && run.account_id !== account_id)) return undefined;
+  const to = TRANSITIONS[run.status].ask_to_cancel;
+  // agents.states.any_final_cancel
+  if (to === undefined) return run;
+  if (to === run.status) return requestCancel(tx, run, fresh[0]!, now);
+  // agents.states.queued_post_v1_runs_id_cancel, agents.states.waiting_approval_cancel
+  const error = { code: "cancelled", message: "The run was cancelled." };
+  return endIdle(tx, run, { status: to, error }, fresh, now);
+}
+
+/** agents.states.running_cancel, agents.states.p5: the run stops at its next step. */
+async function requestCancel(tx: Tx, run: RunRow, step_id: string, now: number): Promise<RunRow> {
+  if (run.cancel_requested) return run;
+  const last_seq = run.last_seq + 1;
+  await tx.run(
+    sql`UPDATE runs SET cancel_requested = 1, last_seq = ${last_seq} WHERE id = ${run.id}`,
+  );
+  const data = { event: "cancel_requested" as const, message: "The run was asked to stop." };
+  const step: NewStep = { id: step_id, kind: "system", round: run.usage.rounds, data };
+  await addSteps(tx, run.id, [step], { last_seq, at: now, status: run.status });
+  tx.tell("run", run.id);
+  tx.tell("run.cancel", run.id);
+  return { ...run, cancel_requested: true, last_seq };
+}
+
+/** Part of a transaction: ends a run that no process executes. */
+export async function endIdle(
+  tx: Tx,
+  run: RunRow,
+  { status, error }: Pick<RunRow, "status" | "error">,
+  [event_id, ...fresh]: FreshIds,
+  now: number,
+): Promise<RunRow> {
+  const row = await tx.one(
+    RunRow,
+    sql`UPDATE runs SET status = ${status}, finished_at = ${now}, epoch = 0,
+          error = ${JSON.stringify(error)}
+        WHERE id = ${run.id} RETURNING *`,
+  );
+  const closing: Closing = { before: run.status, ids: fresh, at: now };
+  const closed = await closeApprovals(tx, await closeCalls(tx, row!, closing), closing);
+  await reportFinish(tx, closed, event_id!, run.status);
+  tx.tell("run", run.id);
+  return closed;
+}
+
+interface Closing {
+  /** Status of the run before it ended. */
+  before: RunRow["status"];
+  /** Unused ids; each step, message and event removes one. */
+  ids: string[];
+  at: number;
+}
+
+const Call = Type.Object({ kind: Type.String(), data: Type.Unknown() });
+type CallStep = Static<typeof Call>;
+
+/** Writes a result for each open call of a run that nobody executes. */
+async function closeCalls(tx: Tx, run: RunRow, { before, ids, at }: Closing): Promise<RunRow> {
+  const steps: NewStep[] = [];
+  const messages: NewMessage[] = [];
+  let { tool_calls } = run.usage;
+  for (const call of await listOpenCalls(tx, run)) {
+    if (isSent(call)) tool_calls++;
+    const data = cancelledResult(call);
+    steps.push({ id: ids.pop()!, kind: "tool_result", round: run.usage.rounds, data });
+    messages.push(toolMessage(data, ids.pop()!));
+  }
+  if (steps.length === 0) return run;
+  const added = { steps, messages, outputs: [] };
+  const closed = {
+    ...run,
+    last_seq: run.last_seq + steps.length,
+    message_seq: run.message_seq + messages.length,
+    usage: { ...run.usage, tool_calls },
+  };
+  await tx.run(
+    sql`UPDATE runs SET last_seq = ${closed.last_seq}, message_seq = ${closed.message_seq},
+          usage_tool_calls = ${tool_calls}, ${addBytes(measureRecord(added))}
+        WHERE id = ${run.id}`,
+  );
+  const record = { run_id: run.id, at, progress: run, ...added, effects: [], summary: null };
+  await insertRecord(tx, record, closed, before);
+  return closed;
+}
+
+async function listOpenCalls(tx: Tx, { id, usage, last_seq }: RunRow): Promise<ToolCallData[]> {
+  if (last_seq === 0) return [];
+  const steps = await tx.all(
+    Call,
+    sql`SELECT kind, data FROM steps WHERE run_id = ${id} AND round = ${usage.rounds}
+          AND kind IN ('tool_call', 'tool_result') ORDER BY seq`,
+  );
+  const idOf = ({ data }: CallStep) => (data as ToolCallData).tool_call_id;
+  const isResult = ({ kind }: CallStep) => kind === "tool_result";
+  const answered = new Set(steps.filter(isResult).map(idOf));
+  const open = steps.filter((step) => !isResult(step) && !answered.has(idOf(step)));
+  // A call that was sent again has several steps; the last one counts.
+  return [...new Map(open.map((step) => [idOf(step), step.data as ToolCallData])).values()];
+}
+
+/** agents.errors.approval_closed: closes what is pending, once the row of the run is final. */
+async function closeApprovals(tx: Tx, run: RunRow, { before, ids, at }: Closing): Promise<RunRow> {
+  if (run.pending_approvals.length === 0) return run;
+  const closed = await tx.all(
+    ApprovalRow,
+    // An overdue approval has expired, whichever transaction comes first.
+    sql`UPDATE approvals SET decided_at = ${at},
+          status = CASE WHEN expires_at <= ${at} THEN 'expired' ELSE 'closed' END
+        WHERE run_id = ${run.id} AND status = 'pending' RETURNING *`,
+  );
+  closed.sort((one, other) => (one.id < other.id ? -1 : 1));
+  const steps: NewStep[] = closed.map((approval) => ({
+    id: ids.pop()!,
+    kind: "approval",
+    round: run.usage.rounds,
+    data: { event: approval.status as "closed" | "expired", approval: show(Approval, approval) },
+  }));
+  const last_seq = run.last_seq + steps.length;
+  await addSteps(tx, run.id, steps, { last_seq, at, status: before });
+  await tx.run(
+    sql`UPDATE runs SET pending_approvals = '[]', last_seq = ${last_seq} WHERE id = ${run.id}`,
+  );
+  for (const approval of closed) {
+    await recordEvents(tx, {
+      id: ids.pop()!,
+      account_id: run.account_id,
+      type: "approval.decided",
+      at,
+      data: { approval: show(Approval, approval) },
+    });
+  }
+  return { ...run, pending_approvals: [], last_seq };
+}
+
+/** Updates sums and reports the event of a run whose row is final. */
+async function reportFinish(
   tx: Tx,
   row: RunRow,
   event_id: string,
-  from: Status,
+  before: RunRow["status"],
 ): Promise<void> {
   await settleLast(tx, row.id);
-  if (isActive(from)) await countActive(tx, row.account_id, -1);
+  if (isActive(before)) await countActive(tx, row.account_id, -1);
   await addToDay(tx, row);
   await recordEvents(tx, {
     id: event_id,
@@ -58,10 +221,10 @@ export async function settleEnding(
   });
 }
 
-/** A part: so many more runs of an account are queued or running. */
-export async function countActive(tx: Tx, account_id: string, more: number): Promise<void> {
+/** Part of a transaction: adds to the number of queued and running runs of an account. */
+export async function countActive(tx: Tx, account_id: string, added: number): Promise<void> {
   await tx.run(
-    sql`UPDATE run_counts SET active = active + ${more} WHERE account_id = ${account_id}`,
+    sql`UPDATE run_counts SET active = active + ${added} WHERE account_id = ${account_id}`,
   );
 }
 

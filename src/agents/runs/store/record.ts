@@ -1,7 +1,8 @@
-// What an executing run writes: steps, messages and where the run stands, in one transaction.
+// Records of an executing run: steps, messages and progress, written in one transaction.
 import { type Static, Type } from "@sinclair/typebox";
 import { cleanText, createInsertion, type Sql, sql, type Tx } from "../../../database/index.ts";
 import { writeRow } from "../../../platform/schema.ts";
+import { measureRow } from "../../../storage/store.ts";
 import { applyNoteEffect, type NoteEffect } from "../../notes/store.ts";
 import { markThread } from "../../threads/store.ts";
 import { MessageRow, type NewMessage } from "../../threads/thread.ts";
@@ -10,20 +11,18 @@ import { type NewStep, StepRow } from "../step.ts";
 import {
   addBytes,
   countRunBytes,
-  measureRecord,
-  measureSteps,
+  type RunBytes,
   SETTLED_AT_BYTES,
   settleStored,
-  writeData,
 } from "./stored-bytes.ts";
 
-/** What the process that executes a run knows of it, and alone may write. */
+/** Columns that only the executing process writes. */
 export type Progress = Pick<
   RunRow,
   "usage" | "priced" | "worked_ms" | "output" | "external_content"
 > & { cost: Pick<RunRow["cost"], "model" | "tools" | "total"> };
 
-/** A step whose data is a text already: so it crosses to the writer as one value. */
+/** A step with its data as text, which crosses to the writer as one value. */
 export type EncodedStep = Pick<NewStep, "id" | "round" | "kind"> & { data: string };
 
 /** One transaction of a run that is executed by the process `epoch`. */
@@ -36,15 +35,15 @@ export interface RunRecord {
   messages: readonly NewMessage[];
   /** Whole results of which the steps hold head and tail. */
   outputs: readonly { tool_call_id: string; content: string }[];
-  /** What built-in tools change here; `external`: the run had read content from outside. */
+  /** Changes by built-in tools; `external`: the run had read content from outside. */
   effects: readonly { effect: NoteEffect; external: boolean }[];
-  /** What stands for the thread's messages up to a place, from now on; null: as before. */
+  /** Replaces the thread's messages up to `through_seq` in later prompts. */
   summary: { through_seq: number; content: string } | null;
-  /** A write of this record has failed, and may have been committed all the same. */
-  is_again?: boolean;
+  /** An earlier write of this record failed, and may have been committed all the same. */
+  isRetry?: boolean;
 }
 
-/** What a run is now; null: the process has lost it, and must do nothing more for it. */
+/** Position of a run behind a record. */
 export const Recorded = Type.Object({
   last_seq: Type.Integer(),
   message_seq: Type.Integer(),
@@ -52,7 +51,6 @@ export const Recorded = Type.Object({
 });
 export type Recorded = Static<typeof Recorded>;
 
-/** The columns that come with every record. */
 export function setProgress({ cost, usage, ...progress }: Progress): Sql {
   return sql`cost_model = ${cost.model}, cost_tools = ${cost.tools}, cost_total = ${cost.total},
     usage_prompt_tokens = ${usage.prompt_tokens},
@@ -71,17 +69,18 @@ const Place = Type.Object({
   ...Recorded.properties,
   unsettled_bytes: Type.Integer(),
 });
+type RecordPlace = Omit<Static<typeof Place>, "cancel_requested" | "unsettled_bytes">;
 
 const StepPlace = Type.Object({ seq: Type.Integer() });
 
 /**
- * A part: of a record that is there already, where the run stood behind it; undefined: it is not.
- * Only its own process adds messages, while people's decisions may have added steps since.
+ * Part of a transaction: finds where the run stood behind a record that is written already. Only
+ * the executing process adds messages, while people's decisions may have added steps since.
  */
-export async function findRecorded(tx: Tx, given: RunRecord): Promise<Recorded | undefined> {
-  const last = given.steps.at(-1);
-  if (!given.is_again || !last) return undefined;
-  const { run_id, epoch } = given;
+export async function findRecorded(tx: Tx, record: RunRecord): Promise<Recorded | undefined> {
+  const last = record.steps.at(-1);
+  if (!record.isRetry || !last) return undefined;
+  const { run_id, epoch } = record;
   const step = await tx.one(
     StepPlace,
     sql`SELECT seq FROM steps WHERE run_id = ${run_id} AND id = ${last.id}`,
@@ -94,72 +93,51 @@ export async function findRecorded(tx: Tx, given: RunRecord): Promise<Recorded |
   return step && recorded && { ...recorded, last_seq: step.seq };
 }
 
-/** A part: writes a record of a run that goes on running; null: the process has lost the run. */
-export async function record(tx: Tx, given: RunRecord): Promise<Recorded | null> {
-  const { run_id, epoch, steps, messages } = given;
+/** Part of a transaction: writes a record of a running run; null: this process has lost it. */
+export async function writeRecord(tx: Tx, record: RunRecord): Promise<Recorded | null> {
+  const { run_id, epoch, steps, messages } = record;
   const place = await tx.one(
     Place,
-    sql`UPDATE runs SET ${setProgress(given.progress)}, last_seq = last_seq + ${steps.length},
+    sql`UPDATE runs SET ${setProgress(record.progress)}, last_seq = last_seq + ${steps.length},
           message_seq = message_seq + ${messages.length},
-          crashes = crashes * ${isProgress(steps) ? 0 : 1}, ${addBytes(measureRecord(given))}
+          crashes = crashes * ${isProgress(steps) ? 0 : 1}, ${addBytes(measureRecord(record))}
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'
         RETURNING account_id, agent_id, thread_id, last_seq, message_seq, cancel_requested,
           unsettled_bytes`,
   );
   if (!place) return null;
-  await writeRecord(tx, given, place, "running");
+  await insertRecord(tx, record, place, "running");
   if (place.unsettled_bytes >= SETTLED_AT_BYTES) await settleStored(tx, run_id);
   return place;
 }
 
-/** A step about the run itself, such as a repeated question, may precede every crash. */
+/** A step about the run itself, such as a repeated model call, may precede every crash. */
 function isProgress(steps: RunRecord["steps"]): boolean {
   return steps.some(({ kind }) => kind !== "system");
 }
 
-/** The rows of a record, once it is known where they go; what they take is counted by then. */
-export async function writeRecord(
+/** Part of a transaction: inserts the rows of a record, whose bytes the caller has counted. */
+export async function insertRecord(
   tx: Tx,
-  { run_id, at, steps, messages, outputs, effects, summary, progress }: Omit<RunRecord, "epoch">,
-  {
-    account_id,
-    agent_id,
-    thread_id,
-    last_seq,
-    message_seq,
-  }: Pick<RunRow, "account_id" | "agent_id" | "thread_id" | "last_seq" | "message_seq">,
+  record: Omit<RunRecord, "epoch">,
+  place: RecordPlace,
   status: RunRow["status"],
 ): Promise<void> {
-  await insertSteps(tx, run_id, steps, { last_seq, at, status });
-  if (messages.length > 0) {
-    const first = message_seq - messages.length + 1;
-    const rows = messages.map(({ content, ...message }, i) =>
-      writeRow(MessageRow, {
-        ...message,
-        // A model and a tool may say anything; the steps keep it as JSON, where all has a place.
-        content: content === null ? null : cleanText(content),
-        ...{ thread_id, run_id, seq: first + i, created_at: at },
-      }),
-    );
-    await tx.run(insertMessages(rows));
-    // The mark of the run becomes the thread's, in the transaction that stores what it is for.
-    if (progress.external_content && messages.some(({ external }) => external)) {
-      await markThread(tx, thread_id);
-    }
-  }
+  const { run_id, at, steps, outputs, effects, summary } = record;
+  await insertSteps(tx, run_id, steps, { last_seq: place.last_seq, at, status });
+  await addMessages(tx, record, place);
   for (const { tool_call_id, content } of outputs) {
     await tx.run(
       sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
           VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
     );
   }
-  for (const { effect, external } of effects) {
-    await applyNoteEffect(tx, { account_id, agent_id }, effect, external, at);
-  }
+  for (const { effect, external } of effects)
+    await applyNoteEffect(tx, place, effect, external, at);
   if (summary) {
     await tx.run(
       sql`INSERT INTO thread_summaries (thread_id, through_seq, content)
-          VALUES (${thread_id}, ${summary.through_seq}, ${cleanText(summary.content)})
+          VALUES (${place.thread_id}, ${summary.through_seq}, ${cleanText(summary.content)})
           ON CONFLICT (thread_id) DO UPDATE SET through_seq = excluded.through_seq,
             content = excluded.content`,
     );
@@ -167,23 +145,49 @@ export async function writeRecord(
   tx.tell("run", run_id);
 }
 
-/** Its data is the text that is stored. */
-const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
-const insertStepRows = createInsertion(StepText, "INSERT INTO steps", "");
 const insertMessages = createInsertion(MessageRow, "INSERT INTO messages", "");
 
-interface StepsAt {
+async function addMessages(
+  tx: Tx,
+  { run_id, at, messages, progress }: Pick<RunRecord, "run_id" | "at" | "messages" | "progress">,
+  { thread_id, message_seq }: RecordPlace,
+): Promise<void> {
+  if (messages.length === 0) return;
+  const first = message_seq - messages.length + 1;
+  const rows = messages.map(({ content, ...message }, i) =>
+    writeRow(MessageRow, {
+      ...message,
+      // Models and tools may write any character; the steps keep the original as JSON.
+      content: content === null ? null : cleanText(content),
+      thread_id,
+      run_id,
+      seq: first + i,
+      created_at: at,
+    }),
+  );
+  await tx.run(insertMessages(rows));
+  // The thread is tainted by the transaction that stores what taints it.
+  if (progress.external_content && messages.some(({ external }) => external)) {
+    await markThread(tx, thread_id);
+  }
+}
+
+const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
+const insertStepRows = createInsertion(StepText, "INSERT INTO steps", "");
+
+interface StepsPlace {
+  /** Number of the last of the steps. */
   last_seq: number;
   at: number;
   status: RunRow["status"];
 }
 
-/** A part: the newest steps of a run, whose last has the number `last_seq`. */
+/** Part of a transaction: adds steps outside a record. */
 export async function addSteps(
   tx: Tx,
   run_id: string,
-  steps: readonly (NewStep | EncodedStep)[],
-  place: StepsAt,
+  steps: RunRecord["steps"],
+  place: StepsPlace,
 ): Promise<void> {
   await insertSteps(tx, run_id, steps, place);
   await countRunBytes(tx, run_id, { own: measureSteps(steps), thread: 0 });
@@ -192,16 +196,40 @@ export async function addSteps(
 async function insertSteps(
   tx: Tx,
   run_id: string,
-  steps: readonly (NewStep | EncodedStep)[],
-  { last_seq, at, status }: StepsAt,
+  steps: RunRecord["steps"],
+  { last_seq, at, status }: StepsPlace,
 ): Promise<void> {
   if (steps.length === 0) return;
   const first = last_seq - steps.length + 1;
-  const rows = steps.map(({ id, kind, round, data }, i) =>
+  const rows = steps.map(({ data, ...step }, i) =>
     writeRow(StepText, {
-      ...{ id, run_id, seq: first + i, kind, round, created_at: at, status },
-      data: writeData(data),
+      ...step,
+      run_id,
+      seq: first + i,
+      created_at: at,
+      status,
+      data: encodeData(data),
     }),
   );
   await tx.run(insertStepRows(rows));
+}
+
+export function measureRecord({
+  steps,
+  messages,
+  outputs,
+}: Pick<RunRecord, "steps" | "messages" | "outputs">): RunBytes {
+  const outputBytes = outputs.reduce((sum, { content }) => sum + measureRow(content), 0);
+  const thread = messages.reduce((sum, { content, tool_calls }) => {
+    return sum + measureRow(content, tool_calls === null ? null : JSON.stringify(tool_calls));
+  }, 0);
+  return { own: measureSteps(steps) + outputBytes, thread };
+}
+
+function measureSteps(steps: RunRecord["steps"]): number {
+  return steps.reduce((sum, { data }) => sum + measureRow(encodeData(data)), 0);
+}
+
+function encodeData(data: RunRecord["steps"][number]["data"]): string {
+  return typeof data === "string" ? data : JSON.stringify(data);
 }

@@ -1,4 +1,4 @@
-// What of runs is deleted when it is old: finished runs with their steps, and keys of requests.
+// Retention of runs: deletes old finished runs with their steps, and old idempotency keys.
 import { type Static, Type } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../database/index.ts";
 import { maybe } from "../../../platform/schema.ts";
@@ -17,13 +17,13 @@ const Freed = Type.Object({
 
 export interface Swept {
   deleted: number;
-  /** Where to go on; null: what comes behind is younger. */
+  /** Position of the next sweep; null: only younger runs follow. */
   after_id: string | null;
 }
 
 /**
- * Walks the runs in the order of their ids, which is that of their starts, so that no start has to
- * keep an index for it. What has not ended, or not long ago, is passed over.
+ * Deletes runs that finished before `until` among the next `limit`. Walks them by id, which is the
+ * order of their starts, so that no start maintains an index for it.
  */
 export async function sweepRuns(
   tx: Tx,
@@ -57,7 +57,7 @@ export async function sweepRuns(
   return { deleted: freed.length, after_id: isDone ? null : last!.id };
 }
 
-/** Keys of requests whose day is over. */
+/** Deletes up to `limit` idempotency keys from before `until`, and returns their number. */
 export function sweepStarts(tx: Tx, until: number, limit: number): Promise<number> {
   return tx.run(
     sql`DELETE FROM run_starts WHERE (account_id, agent_id, idempotency_key) IN

@@ -1,6 +1,6 @@
 // Streams without sockets: who reads too slowly, and what a run costs that many listen to.
 import { expect, test } from "bun:test";
-import { createStreams, type StreamsOptions } from "../../../../src/agents/runs/events/streams.ts";
+import { RunStreams, type RunStreamsOptions } from "../../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../../src/http/index.ts";
 import { createManualClock } from "../../../support/clock.ts";
 
@@ -26,7 +26,7 @@ function openRun() {
   let meanwhile = () => {};
   const options = {
     runs: {
-      async findStanding() {
+      async findPosition() {
         reads.standings++;
         if (isBroken) throw new Error("the disk is gone");
         return { ...run };
@@ -53,7 +53,7 @@ function openRun() {
     revoke: () => {
       isRevoked = true;
     },
-    streams: createStreams(options as unknown as StreamsOptions),
+    streams: new RunStreams(options as unknown as RunStreamsOptions),
     break: () => {
       isBroken = true;
     },
@@ -245,7 +245,7 @@ test("a server that stops ends its streams and opens none", async () => {
   const { streams, row } = openRun();
   const one = openStream();
   streams.open("k", row() as never, () => one.stream);
-  await streams.service.stop(0);
+  await streams.stop();
   expect(one.isOpen).toBe(false);
   const open = () => streams.open("k", row() as never, () => openStream().stream);
   expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));

@@ -1,27 +1,28 @@
-// Pages of runs, newest first, and what one run is read with.
+// Reads of runs: filtered pages, steps in pieces, and the log from which an execution is restored.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, findPageEnd, none, type Sql, sql } from "../../../database/index.ts";
 import { maybe } from "../../../platform/schema.ts";
+import { MessageRow } from "../../threads/thread.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
 import { StepRow } from "../step.ts";
 import type { Status } from "../transitions.ts";
 
-/** What of an account's runs is wanted; null: whatever. */
+/** Conditions on an account's runs; null leaves one out. */
 export interface RunFilter {
   account_id: string;
   agent_id: string | null;
   thread_id: string | null;
   status: Status | null;
   trigger_kind: TriggerKind | null;
-  /** Milliseconds since 1970: from then on, and from before then. */
+  /** Milliseconds since 1970. */
   created_after: number | null;
   created_before: number | null;
-  /** Only runs of smaller numbers. */
+  /** Exclusive upper bound of `number`. */
   before: number | null;
   limit: number;
 }
 
-/** Of a run, what its listeners are told of beside its steps. */
+/** Position of a run, without its input and output. */
 export const RunPosition = Type.Object({
   status: RunRow.properties.status,
   last_seq: Type.Integer(),
@@ -35,7 +36,7 @@ const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() }
 /** Newest first. */
 export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
   const { account_id, agent_id, thread_id, status, created_after, created_before } = filter;
-  // agents.states.p2: nothing brings a run there, and every run would be looked at for it.
+  // agents.states.p2: reserved statuses; looking for them would scan every run.
   if (status === "waiting_input" || status === "sleeping") return [];
   const from = created_after === null ? null : await findFirstSince(db, account_id, created_after);
   const until =
@@ -55,14 +56,14 @@ export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
 }
 
 /**
- * Where few runs can be meant they are gathered first; else the account's are walked from the
- * newest on, which finds enough at once. A cross join is never turned round.
+ * Gathers candidates first where few runs can match; otherwise the account's runs are walked from
+ * the newest. A cross join keeps its order in the query plan.
  */
 function chooseSource({ account_id, thread_id, status }: RunFilter): Sql {
   if (thread_id !== null) {
-    // Each run has added a message to its thread, which lies by the thread.
-    return sql`(SELECT DISTINCT run_id FROM messages WHERE thread_id = ${thread_id}) AS said
-      CROSS JOIN runs WHERE runs.id = said.run_id AND`;
+    // Each run has a message in its thread, and messages are stored by thread.
+    return sql`(SELECT DISTINCT run_id FROM messages WHERE thread_id = ${thread_id}) AS members
+      CROSS JOIN runs WHERE runs.id = members.run_id AND`;
   }
   if (status === "running") {
     return sql`(SELECT id FROM runs WHERE epoch > 0 UNION ALL SELECT id FROM runs
@@ -72,7 +73,7 @@ function chooseSource({ account_id, thread_id, status }: RunFilter): Sql {
   return sql`runs WHERE`;
 }
 
-/** A partial index is found only where its own condition stands in the statement. */
+/** The statement repeats the condition of a partial index, so that the index is used. */
 function ofStatus(status: Status): Sql {
   switch (status) {
     case "queued":
@@ -96,8 +97,8 @@ function ofTrigger(kind: TriggerKind): Sql {
 }
 
 /**
- * The number of the first run since a moment: an account's runs are numbered in the order of time,
- * so that a few looks find it, and no index has to be kept for it.
+ * Number of the first run since a moment, by binary search: an account's numbers are ordered by
+ * time, so that no index is needed.
  */
 async function findFirstSince(db: Db, account_id: string, since: number): Promise<number> {
   const counts = await db.one(
@@ -108,7 +109,7 @@ async function findFirstSince(db: Db, account_id: string, since: number): Promis
   let high = (counts?.started ?? 0) + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    // Some are not there any more: the next one that is tells on which side to go on.
+    // Deleted runs leave gaps; the next existing run decides the side.
     const run = await db.one(
       Place,
       sql`SELECT number, created_at FROM runs
@@ -120,7 +121,7 @@ async function findFirstSince(db: Db, account_id: string, since: number): Promis
   return low;
 }
 
-/** The next steps, at most so many, which fit in a piece all but the last; null: all there are. */
+/** Next steps, up to `limit` and to the bytes of a piece; a limit of null returns all. */
 export function listSteps(
   db: Db,
   run_id: string,
@@ -131,4 +132,56 @@ export function listSteps(
   const piece =
     limit === null ? none : sql`AND seq <= (${findPageEnd(next, sql`OCTET_LENGTH(data)`, limit)})`;
   return db.all(StepRow, sql`SELECT * ${next} ${piece} ORDER BY seq`);
+}
+
+const Summary = Type.Object({ through_seq: Type.Integer(), content: Type.String() });
+
+/** Maximum messages of a thread in memory; older ones have long been summarised. */
+const MESSAGES_MAX = 2_000;
+/** Maximum characters of a thread in memory, more than any context window holds. */
+const CHARACTERS_MAX = 4_194_304;
+const MESSAGES_AT_ONCE = 100;
+
+/** Thread, steps, and the summary of older messages. */
+export async function loadLog(db: Db, run: RunRow) {
+  const { id, thread_id, last_seq } = run;
+  const summary = await db.one(
+    Summary,
+    sql`SELECT through_seq, content FROM thread_summaries WHERE thread_id = ${thread_id}`,
+  );
+  const messages = await loadNewest(db, run, summary?.through_seq ?? 0);
+  const steps =
+    last_seq === 0
+      ? []
+      : await db.all(StepRow, sql`SELECT * FROM steps WHERE run_id = ${id} ORDER BY seq`);
+  return { messages, steps, summary: summary?.content ?? null };
+}
+
+async function loadNewest(
+  db: Db,
+  { thread_id, message_seq }: RunRow,
+  after_seq: number,
+): Promise<MessageRow[]> {
+  const newest: MessageRow[] = [];
+  let characters = 0;
+  while (newest.length < MESSAGES_MAX && characters < CHARACTERS_MAX) {
+    const rows = await db.all(
+      MessageRow,
+      sql`SELECT * FROM messages WHERE thread_id = ${thread_id} AND seq > ${after_seq}
+            AND seq < ${newest.at(-1)?.seq ?? message_seq + 1}
+          ORDER BY seq DESC LIMIT ${MESSAGES_AT_ONCE}`,
+    );
+    for (const row of rows) {
+      if (characters >= CHARACTERS_MAX) break;
+      characters += countCharacters(row);
+      newest.push(row);
+    }
+    if (rows.length < MESSAGES_AT_ONCE) break;
+  }
+  return newest.reverse();
+}
+
+function countCharacters({ content, tool_calls }: MessageRow): number {
+  const calls = tool_calls ?? [];
+  return calls.reduce((sum, { arguments: text }) => sum + text.length, content?.length ?? 0);
 }

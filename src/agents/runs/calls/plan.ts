@@ -1,0 +1,157 @@
+// Plans the calls of a model's reply: each is run, needs a person, or is answered without running.
+import type { InternalCompletion } from "../../../gateway/index.ts";
+import { nextTurn } from "../../../platform/clock.ts";
+import type { Ids } from "../../../platform/ids.ts";
+import { hashArguments } from "../../approvals/approval.ts";
+import type { ToolCallText } from "../../threads/thread.ts";
+import type { CheckArguments } from "../../tools/arguments.ts";
+import type { Tool } from "../../tools/contract.ts";
+import { cleanText } from "../../tools/output.ts";
+import { decide } from "../../tools/policy.ts";
+import { type Amount, formatAmount } from "../cost.ts";
+import type { RunEntry } from "../run-entry.ts";
+import type { RunState } from "../state.ts";
+import type { AssistantData, StepOutcome, ToolCallData } from "../step.ts";
+import { fingerprint, makeResult } from "./open-calls.ts";
+
+/** Maximum calls of a reply that are run; others are answered with an error. */
+const CALLS_A_ROUND_MAX = 32;
+/** Maximum calls of a reply that are stored. */
+const CALLS_STORED_MAX = 128;
+const REASON_CHARACTERS_MAX = 64;
+/** Maximum length of a tool's name. */
+const NAME_CHARACTERS_MAX = 128;
+/** Maximum characters of all arguments of a reply, and of the longest arguments of a call. */
+const ARGUMENTS_CHARACTERS_MAX = 262_144;
+/** Length of arguments whose check takes milliseconds, and a turn of the event loop of its own. */
+const LONG_ARGUMENTS_CHARACTERS = 4_096;
+/** Maximum characters of a reply's text, more than any model writes. */
+const CONTENT_CHARACTERS_MAX = 1_048_576;
+
+/** Bounds a model's reply, and gives its calls unique ids. */
+export function readReply(reply: InternalCompletion, cost: Amount, ids: Ids): AssistantData {
+  const { content, usage, duration_ms } = reply;
+  const calls = reply.tool_calls.slice(0, CALLS_STORED_MAX);
+  let left = ARGUMENTS_CHARACTERS_MAX;
+  const cutArguments = (text: string) => {
+    const cut = text.slice(0, left);
+    left -= cut.length;
+    return cleanText(cut);
+  };
+  return {
+    content: content === null ? null : cleanText(content.slice(0, CONTENT_CHARACTERS_MAX)),
+    tool_calls: calls.map(({ function: { name, arguments: text } }) => ({
+      id: `call_${ids.token(24)}`,
+      name: cleanText(name.slice(0, NAME_CHARACTERS_MAX)),
+      arguments: cutArguments(text),
+    })),
+    finish_reason: cleanText(reply.finish_reason.slice(0, REASON_CHARACTERS_MAX)),
+    model: reply.model,
+    usage,
+    duration_ms,
+    cost: formatAmount(cost),
+  };
+}
+
+const DENIED = "The same call was not allowed earlier in this run: it is not asked for again.";
+
+export interface CallPlannerOptions {
+  ids: Pick<Ids, "uuid">;
+  state: Pick<RunState, "version" | "deniedCalls">;
+  findTool(name: string): Tool | undefined;
+  checkArguments: CheckArguments;
+  /** Receives the steps and messages of the plan. */
+  entry: RunEntry;
+}
+
+export class CallPlanner {
+  readonly #options: CallPlannerOptions;
+
+  constructor(options: CallPlannerOptions) {
+    this.#options = options;
+  }
+
+  addReply(reply: AssistantData): void {
+    const { entry } = this.#options;
+    const { content, tool_calls } = reply;
+    entry.addStep({ kind: "assistant", data: reply });
+    // Model servers reject an assistant's message without content.
+    if (content === null && tool_calls.length === 0) return;
+    entry.addMessage({
+      role: "assistant",
+      content,
+      tool_calls: tool_calls.length > 0 ? tool_calls : null,
+      tool_call_id: null,
+      external: false,
+    });
+  }
+
+  /** Adds a step for each call, and returns those to run or to decide. */
+  async planCalls(calls: readonly ToolCallText[]): Promise<ToolCallData[]> {
+    const planned: ToolCallData[] = [];
+    for (const [index, call] of calls.entries()) {
+      if (call.arguments.length > LONG_ARGUMENTS_CHARACTERS) await nextTurn();
+      const data = await this.#planCall(call, index);
+      if (data) planned.push(data);
+    }
+    return planned;
+  }
+
+  async #planCall(call: ToolCallText, index: number): Promise<ToolCallData | undefined> {
+    const { ids, state, findTool, checkArguments, entry } = this.#options;
+    const { version, deniedCalls } = state;
+    const tool = findTool(call.name);
+    const pin = version.tool_revisions.find(({ name }) => name === call.name);
+    const base: ToolCallData = {
+      tool_call_id: call.id,
+      name: call.name,
+      revision: pin?.revision ?? 0,
+      risk: pin?.risk ?? null,
+      arguments: null,
+      decision: "refused",
+      why: [],
+      approval_id: null,
+      attempt: 0,
+    };
+    if (index >= CALLS_A_ROUND_MAX) {
+      return this.#reject(base, "error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+    }
+    if (!pin || !tool) {
+      const names = version.tools.filter(findTool).join(", ") || "none";
+      const outcome = pin ? "disabled" : "unknown_tool";
+      return this.#reject(
+        base,
+        outcome,
+        `There is no such tool now. The tools you have: ${names}.`,
+      );
+    }
+    const { account_id: account, external_content } = entry.progress;
+    const checked = await checkArguments(tool.parameters, call.arguments, { account });
+    if (!checked.ok) return this.#reject(base, "invalid_arguments", checked.faults.join("\n"));
+    const { value } = checked;
+    const isDenied =
+      deniedCalls.size > 0 && deniedCalls.has(fingerprint(call.name, hashArguments(value)));
+    if (isDenied) return this.#reject({ ...base, arguments: value }, "rejected", DENIED);
+    const { risk, name } = tool;
+    const { policy } = version;
+    const { decision, why } = decide({ risk, name, policy, has_external: external_content });
+    const data: ToolCallData = {
+      ...base,
+      arguments: value,
+      decision,
+      why,
+      approval_id: decision === "needs_approval" ? ids.uuid() : null,
+      // Reads are not recorded again before they are sent.
+      attempt: pin.risk === "read" ? 1 : 0,
+    };
+    entry.addStep({ kind: "tool_call", data });
+    return data;
+  }
+
+  /** Answers a call that is not run. */
+  #reject(call: ToolCallData, outcome: StepOutcome, content: string): undefined {
+    const { entry } = this.#options;
+    entry.addStep({ kind: "tool_call", data: call });
+    entry.addResult(makeResult(call, { outcome, content }));
+  }
+}

@@ -1,0 +1,174 @@
+// One round of the model: it is called until it replies or fails for good, and its reply ends the
+// run or plans calls.
+import type { InternalChatRequest, InternalCompletion } from "../../gateway/index.ts";
+import type { ErrorCode } from "../../platform/errors.ts";
+import { reachPoison } from "../../platform/failpoint.ts";
+import { drawFraction } from "../../platform/ids.ts";
+import { createArgumentsCheck } from "../tools/arguments.ts";
+import { checkCalls } from "./budget.ts";
+import { makeApproval } from "./calls/approval-request.ts";
+import { CallPlanner, readReply } from "./calls/plan.ts";
+import { maySummarise, reduceContext, takeSummary } from "./context-reduction.ts";
+import { addCost, addReply, priceRound } from "./cost.ts";
+import { buildPrompt } from "./prompt.ts";
+import {
+  type FinalState,
+  failure,
+  KEY_ENDED,
+  type RunContext,
+  type StepResult,
+} from "./run-context.ts";
+
+const HUNG = failure(
+  "internal_error",
+  "The model's round stopped the service twice and is not asked again.",
+);
+
+export async function runModelRound(context: RunContext): Promise<StepResult> {
+  await context.refreshTools();
+  const name = context.roundName;
+  if (context.hasHung(name)) return context.finish(HUNG);
+  const prompt = context.watch(name, () => buildPrompt(context, maySummarise(context)));
+  const result = await callModel(context, prompt.request);
+  switch (result.kind) {
+    case "interrupted":
+      return "interrupted";
+    case "draining":
+      return context.release();
+    case "failed": {
+      const isReduced = await reduceContext(context, result.final, prompt);
+      return isReduced ? "next" : context.finish(result.final);
+    }
+    case "reply":
+      if (prompt.summary) return takeSummary(context, prompt.summary, result.reply);
+      return context.watch(name, () => {
+        reachPoison("reply", result.reply);
+        return takeReply(context, result.reply);
+      });
+  }
+}
+
+type ModelCallResult =
+  | { kind: "reply"; reply: InternalCompletion }
+  | { kind: "failed"; final: FinalState }
+  | { kind: "interrupted" | "draining" };
+
+async function callModel(
+  context: RunContext,
+  request: InternalChatRequest,
+): Promise<ModelCallResult> {
+  const { deps, state, control } = context;
+  const { inside, clock, ids } = deps;
+  let firstFailedAt: number | null = null;
+  for (let attempts = 1; ; attempts++) {
+    // agents.authentication.1: the key's rights are read for each attempt.
+    const caller = await context.findCaller();
+    if (!caller) return { kind: "failed", final: KEY_ENDED };
+    const sender = { caller, request_id: ids.uuid(), trace: null };
+    const reply = await context.watch(context.roundName, () => {
+      reachPoison("model", request);
+      return inside.chat.ask(sender, request, control.signal);
+    });
+    if (reply.ok) return { kind: "reply", reply };
+    // agents.does.cost.1: tokens were made, and nobody knows what they cost.
+    if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };
+    if (control.signal.aborted) return { kind: "interrupted" };
+    if (reply.is_stopped) return { kind: "draining" };
+    const now = clock.monotonic();
+    firstFailedAt ??= now;
+    const waitMs = planRetry(
+      reply,
+      { attempts, elapsedMs: now - firstFailedAt },
+      drawFraction(ids),
+    );
+    if (waitMs === null) return { kind: "failed", final: failure(reply.code, reply.why) };
+    const { code } = reply;
+    const entry = context.newEntry();
+    const message = `The model failed with ${code}; it is asked again.`;
+    entry.addEvent("model_retry", message, { code, attempt: attempts, wait_ms: waitMs });
+    context.reportUnpriced(entry, state.row.model, state.row.cost.model);
+    await context.note(entry);
+    const parked = await control.park(waitMs);
+    if (parked !== "resumed") return { kind: parked };
+  }
+}
+
+/** Failures of servers that are gone or busy, which return by themselves. */
+const TEMPORARY: readonly ErrorCode[] = [
+  "model_offline",
+  "no_model_available",
+  "upstream_rate_limited",
+  "rate_limit_exceeded",
+  "capacity_exceeded",
+];
+/** Maximum time to retry temporary failures. */
+const TEMPORARY_MS_MAX = 600_000;
+/** Failures that may occur again, and are retried a few times only. */
+const TRANSIENT: readonly ErrorCode[] = [
+  "upstream_error",
+  "upstream_timeout",
+  "model_unavailable",
+  "service_unavailable",
+  "internal_error",
+];
+const TRANSIENT_ATTEMPTS_MAX = 4;
+const TRANSIENT_MS_MAX = 30_000;
+const FIRST_WAIT_MS = 1_000;
+const WAIT_MS_MAX = 30_000;
+
+/** Attempts so far, and the time since the first of them failed. */
+interface RetryState {
+  attempts: number;
+  elapsedMs: number;
+}
+
+/**
+ * Returns the wait before the next attempt; null ends the retries. `draw`, a fraction up to 1,
+ * spreads attempts that failed together.
+ */
+export function planRetry(
+  { code, retry_after_ms = 0 }: { code: ErrorCode; retry_after_ms?: number },
+  { attempts, elapsedMs }: RetryState,
+  draw: number,
+): number | null {
+  const isTemporary = TEMPORARY.includes(code);
+  if (!isTemporary && !TRANSIENT.includes(code)) return null;
+  if (!isTemporary && attempts >= TRANSIENT_ATTEMPTS_MAX) return null;
+  const doubledMs = Math.min(FIRST_WAIT_MS * 2 ** (attempts - 1), WAIT_MS_MAX);
+  const waitMs = Math.max(doubledMs * (0.75 + draw / 2), retry_after_ms);
+  const limitMs = isTemporary ? TEMPORARY_MS_MAX : TRANSIENT_MS_MAX;
+  return elapsedMs + waitMs > limitMs ? null : Math.ceil(waitMs);
+}
+
+async function takeReply(context: RunContext, reply: InternalCompletion): Promise<StepResult> {
+  const { state, deps } = context;
+  const { row } = state;
+  context.summaries = 0;
+  const cost = priceRound(row.cost.prices, row.model, reply.usage, reply.usage_estimated);
+  const data = readReply(reply, cost, deps.ids);
+  const counted = addReply(row, reply.usage, cost, 1);
+  const output = data.content ? { message: data.content } : row.output;
+  const entry = context.newEntry({ ...counted, output });
+  const planner = new CallPlanner({
+    ids: deps.ids,
+    state,
+    findTool: (name) => context.findTool(name),
+    checkArguments: createArgumentsCheck(deps.compute),
+    entry,
+  });
+  planner.addReply(data);
+  const exceeded = checkCalls(entry.progress, data.tool_calls.length);
+  // A plan that is not followed would leave calls without results.
+  const calls = exceeded ? [] : await planner.planCalls(data.tool_calls);
+  context.reportUnpriced(entry, row.model, cost);
+  if (exceeded) return context.finishOverBudget(exceeded, entry);
+  // agents.states.running_model_and_tools_finish
+  if (data.tool_calls.length === 0) {
+    return context.finish({ status: "succeeded", error: null }, entry);
+  }
+  for (const call of calls) {
+    if (call.approval_id !== null) entry.addApproval(makeApproval(context, call));
+  }
+  await context.plan(entry);
+  return "next";
+}

@@ -1,0 +1,78 @@
+// What one transaction adds to a run, collected before it is written.
+import type { Ids } from "../../platform/ids.ts";
+import { show } from "../../platform/schema.ts";
+import { Approval, type ApprovalRow } from "../approvals/approval.ts";
+import type { NewMessage } from "../threads/thread.ts";
+import { toolMessage } from "./calls/open-calls.ts";
+import { type Amount, addCost, addPriced } from "./cost.ts";
+import type { RunRow } from "./run.ts";
+import type { NewStep, StepContent, SystemData, ToolResultData } from "./step.ts";
+import type { RunRecord } from "./store/record.ts";
+import type { ApprovalRequest } from "./store/round.ts";
+
+export class RunEntry {
+  /** The run's row after this entry. */
+  progress: RunRow;
+  readonly steps: NewStep[] = [];
+  readonly messages: NewMessage[] = [];
+  readonly outputs: RunRecord["outputs"][number][] = [];
+  readonly effects: RunRecord["effects"][number][] = [];
+  readonly requests: ApprovalRequest[] = [];
+  summary: RunRecord["summary"] = null;
+  readonly #ids: Pick<Ids, "uuid">;
+
+  constructor(ids: Pick<Ids, "uuid">, progress: RunRow) {
+    this.#ids = ids;
+    this.progress = progress;
+  }
+
+  addStep(content: StepContent): void {
+    this.steps.push({ id: this.#ids.uuid(), round: this.progress.usage.rounds, ...content });
+  }
+
+  addMessage(message: Omit<NewMessage, "id">): void {
+    this.messages.push({ id: this.#ids.uuid(), ...message });
+  }
+
+  /** Adds a step about the run itself. */
+  addEvent(event: SystemData["event"], message: string, detail?: unknown): void {
+    const data = detail === undefined ? { event, message } : { event, message, detail };
+    this.addStep({ kind: "system", data });
+  }
+
+  /** Adds a result as a step, and as the message that the model reads. */
+  addResult(result: ToolResultData): void {
+    this.addStep({ kind: "tool_result", data: result });
+    this.messages.push(toolMessage(result, this.#ids.uuid()));
+  }
+
+  hasResult(tool_call_id: string): boolean {
+    return this.steps.some(
+      ({ kind, data }) => kind === "tool_result" && data.tool_call_id === tool_call_id,
+    );
+  }
+
+  /** Requests a decision, for which the run waits before it ends its round. */
+  addApproval(approval: ApprovalRow): void {
+    const { progress } = this;
+    const pending_approvals = [...progress.pending_approvals, approval.id];
+    this.progress = { ...progress, pending_approvals };
+    this.addStep({
+      kind: "approval",
+      data: { event: "requested", approval: show(Approval, approval) },
+    });
+    this.requests.push({ approval, event_id: this.#ids.uuid() });
+  }
+
+  /** Counts a call that was run or may have been. */
+  countCall(cost: Amount, isExternal: boolean): void {
+    const { progress } = this;
+    this.progress = {
+      ...progress,
+      cost: addCost(progress.cost, "tools", cost),
+      priced: addPriced(progress.priced, cost),
+      usage: { ...progress.usage, tool_calls: progress.usage.tool_calls + 1 },
+      external_content: progress.external_content || isExternal,
+    };
+  }
+}
