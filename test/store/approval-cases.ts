@@ -73,7 +73,7 @@ const decisionCases: Case[] = [
       expect(answer).toMatchObject({
         first: {
           approval: { id: "p-1", status: "approved", decided_at: BEGIN + 50, ...decided },
-          is_late: false,
+          isLate: false,
         },
         between: { status: "waiting_approval", pending_approvals: ["p-2"], last_seq: 1 },
       });

@@ -163,7 +163,7 @@ const recordCases: Case[] = [
         await houses.runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
       },
       async act({ runs }) {
-        const again = { steps: [makeStep("s-1")], messages: [makeMessage("m-1")], is_again: true };
+        const again = { steps: [makeStep("s-1")], messages: [makeMessage("m-1")], isRetry: true };
         const first = await runs[method](makeRecord("r-1", again), []);
         const second = await runs[method](
           makeRecord("r-1", { steps: [makeStep("s-2")], isRetry: true }),
@@ -214,7 +214,7 @@ const waitCases: Case[] = [
     act: ({ runs }) => runs.wait("r-1", 1, 33),
     async judge(answer, houses) {
       const { runs, ran } = houses;
-      expect(answer).toBe("waits");
+      expect(answer).toBe("waiting");
       const waiting = { status: "waiting_approval", epoch: 0, worked_ms: 33 };
       expect(await runs.find("r-1", null)).toMatchObject(waiting);
       expect(await ran.counts()).toMatchObject([{ started: 1, active: 0 }]);

@@ -16,7 +16,7 @@ export interface ApprovalQueriesOptions {
 
 export type ApprovalQuery = Pick<ApprovalFilter, "account_id" | "status" | "limit">;
 
-export interface OperatorDecision {
+interface OperatorInput {
   decision: Decision;
   reason: string | null;
   /** Name of the person who decides. */
@@ -54,7 +54,7 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
     findRevision: async ({ account_id, tool: name, revision }: ApprovalRow) =>
       (await tools.listPinned(account_id, [{ name, revision }]))[0],
     /** Decides like a key would; throws what the approval's status forbids. */
-    decide(approval_id: string, { decision, reason, by }: OperatorDecision): Promise<ApprovalRow> {
+    decide(approval_id: string, { decision, reason, by }: OperatorInput): Promise<ApprovalRow> {
       const decided_by = { kind: "operator" as const, id: by };
       const request = { approval_id, account_id: null, decision, reason, decided_by };
       return decideApproval({ clock, ids }, runs, request);

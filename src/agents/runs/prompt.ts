@@ -105,12 +105,12 @@ function writeSystem({ version, row, fence }: RunState, findTool: FindTool): Mod
   return content === "" ? [] : [{ role: "system", content }];
 }
 
-interface Window {
+interface WindowBudget {
   windowTokens: number | null;
   reserveTokens: number;
 }
 
-function viewThread(state: RunState, { windowTokens, reserveTokens }: Window) {
+function viewThread(state: RunState, { windowTokens, reserveTokens }: WindowBudget) {
   const { messages, messageTokens, runFrom, contextLimit } = state;
   const summary = fenceSummary(state);
   // Earlier runs may have ended between a call and its result, which no server accepts.

@@ -1,5 +1,5 @@
-// Blocks of a thread that stay together: a user's message, or an assistant's with its calls' results.
-// Also counts a message's tokens and truncates one that is too long.
+// Blocks of a thread that stay together: a user's message, or an assistant's with the results of
+// its calls. Also counts a message's tokens and truncates one that is too long.
 import { estimateTokens, type ToolCall } from "../../models/index.ts";
 
 /** A message as a model reads it. */
@@ -30,7 +30,7 @@ export interface BlockEntry {
 
 /** Tokens of a message's role and borders. */
 const MESSAGE_TOKENS = 4;
-/** Stands for the result of a call whose run ended first: model servers reject calls without one. */
+/** Replaces the result of a call whose run ended first: model servers require one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
 /** Estimates the tokens of a message. */

@@ -137,7 +137,7 @@ const DENIALS = {
   rejected: "A person decided that this call is not made.",
   expired: "Nobody decided in time whether this call is made, so it is not made.",
 };
-const DENIALS_OF_SENT = {
+const RESEND_DENIALS = {
   rejected: "a person decided that it is not sent again.",
   expired: "nobody decided in time whether it is sent again, so it is not.",
 };
@@ -145,7 +145,8 @@ const DENIALS_OF_SENT = {
 function describeDenial({ call, event, approval }: DeniedCall): ToolResultData {
   const reason = approval.reason ? ` The reason given: ${approval.reason}` : "";
   if (isSent(call)) {
-    const content = `Nobody knows whether this call was done, and ${DENIALS_OF_SENT[event]}${reason}`;
+    const denial = RESEND_DENIALS[event];
+    const content = `Nobody knows whether this call was done, and ${denial}${reason}`;
     return makeResult(call, { outcome: "outcome_unknown", content });
   }
   return makeResult(call, { outcome: event, content: `${DENIALS[event]}${reason}` });
