@@ -2,7 +2,7 @@
 // everyone.
 import { type Access, buildAccess } from "./access/index.ts";
 import { type Admin, buildAdmin, listSweeps } from "./admin/index.ts";
-import { Approval, createAgents, Run, showRuns } from "./agents/index.ts";
+import { Approval, createAgents, Run, registerRunMetrics } from "./agents/index.ts";
 import { type Activity, createProcess, UNWATCHED } from "./cluster/index.ts";
 import { type ComputeService, createComputePool } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -262,7 +262,7 @@ function openAgentHalf(
   const webhooks = openWebhooks(door, { ...around, process });
   const show = (metrics: Metrics) => {
     disk.show(metrics);
-    showRuns(metrics, agents.look);
+    registerRunMetrics(metrics, agents.stats);
     registerWebhookMetrics(metrics, webhooks.stats);
   };
   // What runs tell of as they are let go is sent by what stops behind them.

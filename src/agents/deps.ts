@@ -1,4 +1,4 @@
-// What every room of this house is given: the database, the gateway from inside, time, names.
+// Dependencies of the agents module.
 import type { Access } from "../access/index.ts";
 import type { Activity, Process } from "../cluster/index.ts";
 import type { Compute } from "../compute/index.ts";
@@ -16,23 +16,22 @@ export interface AgentsDeps {
   database: Database;
   access: Pick<Access, "findCaller">;
   inside: GatewayInternal;
-  /** The way out to addresses that callers and models name, pages and tools. */
+  /** Requests to addresses named by callers and models. */
   egress: Pick<GuardedEgress, "judge" | "request">;
-  /** This process among others: what is claimed is claimed under its number. */
+  /** Runs are claimed under its number. */
   process: Pick<Process, "epoch" | "join">;
-  /** Where what could hold the event loop is computed. */
+  /** Computes what could block the event loop. */
   compute: Compute;
-  /** What the watchdog of the event loop is told of runs. */
+  /** Notes for the watchdog of the event loop. */
   activity: Activity;
   clock: Clock;
-  /** Refuses what is new while the disk is nearly full. */
+  /** Refuses new work while the disk is nearly full. */
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
-  /** Whatever is kept and secret lies in it. */
   secrets: SecretStore;
-  /** The permanent name of the default model. */
+  /** Permanent name of the default model. */
   alias: string;
-  /** The settings in force now: asked for each time, since a reload may change them. */
+  /** The current settings; a reload may change them. */
   settings(): Settings;
 }

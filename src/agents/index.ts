@@ -1,4 +1,4 @@
-// The agent service: agents with versions, threads, runs and what they did.
+// The agent service: agents with versions, threads, runs, approvals and tools.
 export {
   Approval,
   type ApprovalStatus,
@@ -8,8 +8,7 @@ export {
 export type { Decision } from "./approvals/decision.ts";
 export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
-export { showRuns } from "./metrics.ts";
-export { createAgents } from "./module.ts";
+export { createAgents, registerRunMetrics } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
 export { Run } from "./runs/run.ts";

@@ -1,8 +1,10 @@
-// Opens the agent service on its door: definitions, threads, runs, tools, and the engine behind.
+// Wires the agents module: routes of definitions, threads, runs and tools, and the run engine.
 import type { Router } from "../http/index.ts";
+import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { ApprovalExpiry } from "./approvals/expiry.ts";
 import { openApprovalRoutes } from "./approvals/routes.ts";
+import { Definitions } from "./definitions/definitions.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersions } from "./definitions/versions.ts";
@@ -28,33 +30,38 @@ import { openToolRoutes, type ToolsDeps } from "./tools/routes.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
+/** Number of runs that this process executes. */
+interface RunStats {
+  executing: number;
+}
+
 export interface AgentsModule {
-  /** For what starts runs by itself: it writes them inside transactions of its own. */
+  /** Prepares runs for modules that start them inside their own transactions. */
   prepareRun: RunStarter["prepare"];
-  /** In the order of their start: in front of the entrance, so that they stop behind it. */
+  /** Started before the server listens, so that they stop after it. */
   services: readonly Service[];
-  /** Started behind the entrance: their streams end before it waits for its connections. */
+  /** Started after the server listens, so that their streams end before its connections. */
   listening: readonly Service[];
-  /** A stop has begun: no further round begins. */
+  /** Begins no further round, since a stop has begun. */
   drain(): void;
-  /** How many runs are executed now. */
-  look(): { executing: number };
+  stats(): RunStats;
 }
 
 /** agents.does.p1, agents.does.p2 */
-export function createAgents(door: Router, deps: AgentsDeps): AgentsModule {
-  const runsAround = createRunsDeps(deps);
-  const { runs } = runsAround;
+export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
+  const runsDeps = createRunsDeps(deps);
+  const { runs } = runsDeps;
   const { database, access, egress, compute, clock, log } = deps;
   const notes = database.bind(noteStore);
   const catalog = createCatalog(
     createBuiltins({ search: deps.inside.search, egress, compute, notes }),
   );
-  const toolsAround = { ...deps, catalog, tools: database.bind(toolStore) };
-  openDefinitionRoutes(door, deps, { lookupTools: createToolLookup(toolsAround) });
-  openThreadRoutes(door, deps);
-  openConnectionRoutes(door, deps);
-  const createTool = openTools(door, toolsAround);
+  const toolsDeps = { ...deps, catalog, tools: database.bind(toolStore) };
+  const definitions = new Definitions(deps, createToolLookup(toolsDeps));
+  openDefinitionRoutes(router, definitions, deps.alias);
+  openThreadRoutes(router, deps);
+  openConnectionRoutes(router, deps);
+  const createTool = openTools(router, toolsDeps);
   const findVersion = createVersions(database.bind(agentStore));
   const starter = new RunStarter(deps, {
     runs,
@@ -62,48 +69,60 @@ export function createAgents(door: Router, deps: AgentsDeps): AgentsModule {
     priceOf: keepPrices(deps, catalog),
   });
   const streams = new RunStreams({ runs, database, findCaller: access.findCaller, clock, log });
-  openUsageRoute(door, deps);
-  openRunRoutes(door, runsAround, starter);
-  openApprovalRoutes(door, runsAround);
-  openEventRoute(door, runsAround, streams);
+  openUsageRoute(router, deps);
+  openRunRoutes(router, runsDeps, starter);
+  openApprovalRoutes(router, runsDeps);
+  openEventRoute(router, runsDeps, streams);
   const engine = new RunEngine({
-    ...{ deps, store: runs, findVersion },
-    openToolset: createToolsets({ ...toolsAround, createTool }),
+    deps,
+    store: runs,
+    findVersion,
+    openToolset: createToolsets({ ...toolsDeps, createTool }),
   });
   return {
     prepareRun: (...run) => starter.prepare(...run),
     services: [new ApprovalExpiry(deps, runs), engine],
     listening: [streams],
     drain: () => engine.drain(),
-    look: () => ({ executing: engine.executing }),
+    stats: () => ({ executing: engine.executing }),
   };
 }
 
-/** The routes of tools; what makes a tool of a revision, also for runs. */
-function openTools(door: Router, deps: ToolsDeps) {
+/** Adds the routes of tools; returns the factory of registered tools. */
+function openTools(router: Router, deps: ToolsDeps) {
   const { egress, compute } = deps;
   const openConnection = createCredentials(deps);
   const createTool = (revision: ToolRevisionRow) =>
     createHttpTool(revision, { egress, openConnection });
-  openToolRoutes(door, deps);
+  openToolRoutes(router, deps);
   const judgeParameters = createSchemaCheck(compute);
-  openRegistrationRoutes(door, deps, { judgeUrl: egress.judge, judgeParameters });
-  openTrialRoute(door, deps, createTool);
+  openRegistrationRoutes(router, deps, { judgeUrl: egress.judge, judgeParameters });
+  openTrialRoute(router, deps, createTool);
   return createTool;
 }
 
-/** What a call costs by today's settings, which are gathered only when they are others. */
+/** Prices calls by the current settings, which are read again after a change. */
 function keepPrices({ settings }: Pick<AgentsDeps, "settings">, catalog: Catalog): PriceOf {
   let { tool_prices } = settings().agents;
   let prices = new Map(Object.entries(tool_prices));
   return ({ name, kind }) => {
-    const today = settings().agents.tool_prices;
-    if (today !== tool_prices) {
-      tool_prices = today;
-      prices = new Map(Object.entries(today));
+    const current = settings().agents.tool_prices;
+    if (current !== tool_prices) {
+      tool_prices = current;
+      prices = new Map(Object.entries(current));
     }
     if (kind === "http") return HTTP_PRICE;
     const tool = catalog.find(name);
     return tool ? catalog.priceOf(tool, prices) : (prices.get(name) ?? null);
   };
+}
+
+export function registerRunMetrics(metrics: Metrics, stats: () => RunStats): void {
+  metrics.gauge(
+    {
+      name: "wadi_runs_executing",
+      help: "Runs that this process executes, including those that wait to repeat a model call.",
+    },
+    (set) => set(stats().executing),
+  );
 }

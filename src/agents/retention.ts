@@ -1,12 +1,11 @@
-// Which rows of the agent service grow old: finished runs, events that were told, keys of requests.
-// Sums and messages stay.
+// Retention of finished runs, published events and idempotency keys; sums and messages stay.
 import { outboxStore } from "../outbox/index.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { AgentsDeps } from "./deps.ts";
 import { IDEMPOTENCY_MS } from "./runs/store/admission.ts";
 import { runStore } from "./runs/store/index.ts";
 
-/** A run has many rows beside it: a write of so many takes milliseconds all the same. */
+/** Maximum runs of one write; each has many rows, and the write still takes milliseconds. */
 const RUNS_AT_ONCE = 100;
 
 type SweepDeps = Pick<AgentsDeps, "database"> & {

@@ -1,8 +1,8 @@
 // Agents as the operator lists, holds and releases them.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
-import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inheritance.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
+import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/version.ts";
 import { AMPLE } from "../store/agent-cases.ts";
 import { type House, openHouse } from "./fixture.ts";
 

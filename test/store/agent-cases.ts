@@ -2,14 +2,23 @@
 import { expect } from "bun:test";
 import type { HoldRow } from "../../src/access/index.ts";
 import type { AgentRow } from "../../src/agents/definitions/agent.ts";
-import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/inheritance.ts";
-import type { DefinitionLimits, NewVersionPlan } from "../../src/agents/definitions/store.ts";
-import { DEFAULT_POLICY, type VersionRow } from "../../src/agents/definitions/version.ts";
+import type {
+  AddedVersion,
+  DefinitionLimits,
+  NewVersionPlan,
+} from "../../src/agents/definitions/store.ts";
+import {
+  DEFAULT_BEHAVIOUR,
+  DEFAULT_POLICY,
+  type VersionRow,
+} from "../../src/agents/definitions/version.ts";
 import type { Case, Houses } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
+const STALE = { kind: "stale" };
+const NOT_FOUND = { kind: "not_found" };
 /** More than any case needs. */
 const MANY = 1_000;
 export const AMPLE: DefinitionLimits = {
@@ -40,7 +49,7 @@ export const create = (
 ) => agents.create(makeAgent(id, fields), makeVersion(id), isMade, limits);
 
 export const wish = (fields: Partial<NewVersionPlan> = {}): NewVersionPlan => ({
-  ...{ agent_id: "g-1", account_id: "a-1", change: {}, agent_change: {}, expected_version: null },
+  ...{ agent_id: "g-1", account_id: "a-1", change: {}, agentChange: {}, expectedVersion: null },
   ...{ model: null, tool_revisions: makeVersion("g-1").tool_revisions },
   ...{ created_by_key_id: "k-2", now: NOW + 9, limits: AMPLE },
   ...fields,
@@ -190,16 +199,17 @@ const versionCases: Case[] = [
       agents.addVersion(
         wish({
           change: { budgets: { max_rounds: 3 } },
-          agent_change: { name: "Other", slug: "other" },
+          agentChange: { name: "Other", slug: "other" },
         }),
       ),
     async judge(answer, { agents }) {
       const policy = { ...DEFAULT_POLICY, unattended_writes: true };
-      expect(answer).toMatchObject({ version: 3, policy, budgets: { max_rounds: 3 } });
-      expect(answer).toMatchObject({ system_prompt: "Be brief.\nAlways.", created_at: NOW + 9 });
+      const { version } = answer as Extract<AddedVersion, { kind: "ok" }>;
+      expect(version).toMatchObject({ version: 3, policy, budgets: { max_rounds: 3 } });
+      expect(version).toMatchObject({ system_prompt: "Be brief.\nAlways.", created_at: NOW + 9 });
       expect(await agents.find("g-1", "a-1")).toMatchObject({
         agent: { current_version: 3, name: "Other", slug: "other", updated_at: NOW + 9 },
-        version: answer as VersionRow,
+        version,
       });
       expect(await agents.findVersion("g-1", 1)).toEqual(makeVersion("g-1"));
     },
@@ -212,19 +222,28 @@ const versionCases: Case[] = [
       await create(houses, "g-2");
     },
     act: async ({ agents }) => [
-      await codeOf(agents.addVersion(wish({ expected_version: 2 }))),
+      await codeOf(agents.addVersion(wish({ expectedVersion: 2 }))),
       await agents.addVersion(wish({ model: "stub-1" })),
       await agents.addVersion(wish({ tool_revisions: [] })),
-      await codeOf(agents.addVersion(wish({ agent_change: { slug: "slug-g-2" } }))),
+      await codeOf(agents.addVersion(wish({ agentChange: { slug: "slug-g-2" } }))),
       await agents.addVersion(wish({ agent_id: "g-3" })),
       await agents.addVersion(wish({ account_id: "a-2" })),
     ],
     async judge(answer, { agents }) {
-      expect(answer).toEqual(["version_conflict", null, null, "slug_taken", undefined, undefined]);
+      expect(answer).toEqual([
+        "version_conflict",
+        STALE,
+        STALE,
+        "slug_taken",
+        NOT_FOUND,
+        NOT_FOUND,
+      ]);
       const before = { agent: makeAgent("g-1"), version: makeVersion("g-1") };
       expect(await agents.find("g-1", "a-1")).toEqual({ ...before, hold: null });
       expect(await agents.listVersions("g-1", 9, null)).toHaveLength(1);
-      expect(await agents.addVersion(wish({ expected_version: 1 }))).toMatchObject({ version: 2 });
+      expect(await agents.addVersion(wish({ expectedVersion: 1 }))).toMatchObject({
+        version: { version: 2 },
+      });
     },
   },
   {
@@ -242,16 +261,18 @@ const versionCases: Case[] = [
       await agents.addVersion(wish({ tool_revisions: pinAll("builtin", 2) })),
     ],
     async judge(answer, { agents }) {
-      expect(answer).toEqual([null, null]);
+      expect(answer).toEqual([STALE, STALE]);
       const same = await agents.addVersion(wish({ tool_revisions: pinAll("http", 2) }));
-      expect(same).toMatchObject({ version: 3 });
+      expect(same).toMatchObject({ version: { version: 3 } });
       // Who names the tools anew has had them looked up, and may pin what is there now.
-      const change = { tools: same!.tool_revisions.map(({ name }) => name) };
+      const change = { tools: makeVersion("g-1").tool_revisions.map(({ name }) => name) };
       const fresh = await agents.addVersion(wish({ change, tool_revisions: pinAll("builtin", 1) }));
-      expect(fresh).toMatchObject({ version: 4 });
+      expect(fresh).toMatchObject({ version: { version: 4 } });
       // The program's own tools have the revision of the program that asks.
       const later = await agents.addVersion(wish({ tool_revisions: pinAll("builtin", 2) }));
-      expect(later).toMatchObject({ version: 5, tool_revisions: pinAll("builtin", 2) });
+      expect(later).toMatchObject({
+        version: { version: 5, tool_revisions: pinAll("builtin", 2) },
+      });
     },
   },
 ];

@@ -1,4 +1,4 @@
-// What callers send of an agent and its versions, and how it is read.
+// Request bodies for agents and versions.
 import {
   type Static,
   type TObject,
@@ -11,10 +11,9 @@ import { named } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
-import type { Change } from "./inheritance.ts";
-import { SentMetadata, validateMetadata } from "./metadata.ts";
+import { SentMetadata, validateMetadata } from "./agent.ts";
 import type { AgentChange } from "./store.ts";
-import { Budgets, ModelParams, Policy } from "./version.ts";
+import { type BehaviourChange, Budgets, ModelParams, type Partly, Policy } from "./version.ts";
 
 const NAME_CHARACTERS_MAX = 200;
 const PROMPT_CHARACTERS_MAX = 100_000;
@@ -23,20 +22,17 @@ const MODEL_CHARACTERS_MAX = 128;
 const TOOLS_MAX = 128;
 const TOOL_CHARACTERS_MAX = 64;
 const strict = { additionalProperties: false };
-/** More digits than any amount that is kept. */
+/** Exceeds every stored amount. */
 const AMOUNT_CHARACTERS_MAX = 32;
 
-/** Some fields of an object, each of which may be null: its default. */
-type Part<T> = { [K in keyof T]?: T[K] | null };
-
 const name = Type.String({
-  description: "For people.",
+  description: "Name for people.",
   minLength: 1,
   maxLength: NAME_CHARACTERS_MAX,
   pattern: TEXT_PATTERN,
 });
 const system_prompt = Type.String({
-  description: "Stands before every conversation.",
+  description: "Begins every conversation.",
   minLength: 1,
   maxLength: PROMPT_CHARACTERS_MAX,
   pattern: TEXT_PATTERN,
@@ -49,18 +45,18 @@ const slug = named(
   "1 to 64 characters of a-z, 0-9 and -, neither first nor last a -",
 );
 const model = Type.String({
-  description: "A model's id, or the alias of the default model; null: the default model.",
+  description: "A model's id or the default model's alias; null for the default model.",
   minLength: 1,
   maxLength: MODEL_CHARACTERS_MAX,
 });
 const description = Type.String({
-  description: "For people; null: none.",
+  description: "Description for people, if any.",
   maxLength: DESCRIPTION_CHARACTERS_MAX,
   pattern: TEXT_PATTERN,
 });
 const tools = Type.Array(
   Type.String({ description: "A tool's name.", minLength: 1, maxLength: TOOL_CHARACTERS_MAX }),
-  { description: "The tools that the model may call, each once; null: none.", maxItems: TOOLS_MAX },
+  { description: "Tools that the model may call, each once; null for none.", maxItems: TOOLS_MAX },
 );
 const max_cost_sar = Type.Union(
   [
@@ -68,12 +64,14 @@ const max_cost_sar = Type.Union(
     Type.Number({ description: "Such as 1.2.", minimum: 0 }),
     Type.Null(),
   ],
-  { description: "SAR with at most six decimals, priced part of the cost only; null: no bound." },
+  {
+    description:
+      "SAR with at most six decimals; bounds the priced part of the cost; null for no limit.",
+  },
 );
 
 type SentBudgets = Omit<Budgets, "max_cost_sar"> & { max_cost_sar: string | number | null };
 
-/** What both requests of a version share. */
 const behaviour = {
   model: Type.Optional(maybe(model)),
   tools: Type.Optional(maybe(tools)),
@@ -82,7 +80,7 @@ const behaviour = {
   model_params: partOf<ModelParams>(ModelParams),
 };
 const metadata = Type.Optional(maybe(SentMetadata));
-/** Of the agent itself. */
+/** Fields of the agent itself. */
 const own = {
   slug: Type.Optional(slug),
   description: Type.Optional(maybe(description)),
@@ -103,13 +101,13 @@ export const NewAgent = withRules(
       ...behaviour,
       ...own,
       slug: Type.Optional(
-        maybe({ ...slug, description: `${slug.description} Left out: made from the name.` }),
+        maybe({ ...slug, description: `${slug.description} Default: made from the name.` }),
       ),
     },
     {
       ...strict,
       $id: "NewAgent",
-      description: "An agent and its version 1; what is left out or null has its default.",
+      description: "An agent and its version 1; absent and null fields take their defaults.",
       examples: [
         {
           name: "Researcher",
@@ -130,7 +128,7 @@ export const NewVersion = withRules(
     {
       expected_version: Type.Optional(
         Type.Integer({
-          description: "Refused with 409 `version_conflict` where another is current.",
+          description: "Current version, or 409 `version_conflict`.",
           minimum: 1,
           maximum: 2_147_483_647,
         }),
@@ -145,8 +143,8 @@ export const NewVersion = withRules(
       $id: "NewAgentVersion",
       examples: [{ system_prompt: "Answer in one sentence.", expected_version: 1 }],
       description:
-        "What is left out is inherited, in `policy`, `budgets` and `model_params` field by " +
-        "field; null is the default. `name`, `slug`, `description` and `metadata` are the agent's.",
+        "Absent fields are inherited, in `policy`, `budgets` and `model_params` field by field; " +
+        "null is the default. `name`, `slug`, `description` and `metadata` change the agent.",
     },
   ),
   rules,
@@ -164,46 +162,50 @@ export const AgentPatch = withRules(
         }),
       ),
     },
-    { ...strict, $id: "AgentPatch", description: "What is left out stays as it is." },
+    { ...strict, $id: "AgentPatch", description: "Absent fields stay as they are." },
   ),
   { metadata: rules.metadata },
 );
 export type AgentPatch = Static<typeof AgentPatch>;
 
-/** The fields of an object, each optional and nullable; `others` stand in for some. */
+/** Makes every field of an object optional and nullable; `others` replace some. */
 function partOf<T>(
   schema: TObject,
   others: Record<string, TSchema> = {},
-): TOptional<TUnsafe<Part<T> | null>> {
+): TOptional<TUnsafe<Partly<T> | null>> {
   const fields = Object.entries({ ...schema.properties, ...others }).map(([field, inner]) => {
-    // What is left out is inherited: the default is what null stands for.
+    // Absent fields are inherited, so that the default belongs to null.
     const { default: fallback, ...rest } = inner;
-    const says = `${rest.description} Null: ${JSON.stringify(fallback ?? null)}.`;
-    const described = fallback === undefined ? rest : { ...rest, description: says };
+    const text = `${rest.description} Null: ${JSON.stringify(fallback ?? null)}.`;
+    const described = fallback === undefined ? rest : { ...rest, description: text };
     const isNullable = rest.anyOf?.some(({ type }: TSchema) => type === "null");
     const whole = described as TSchema;
     return [field, Type.Optional(isNullable ? whole : maybe(whole))];
   });
   const part = Type.Object(Object.fromEntries(fields), {
     ...strict,
-    description: `${schema.description} Null: all at their defaults.`,
+    description: `${schema.description} Null for all defaults.`,
   });
   return Type.Optional(maybe(part)) as never;
 }
 
-type Sent = Pick<NewVersion, "system_prompt" | keyof typeof behaviour>;
+type SentBehaviour = Pick<NewVersion, "system_prompt" | keyof typeof behaviour>;
 
-/** A version's part of a request; an amount that is none is refused. */
-export function readChange(body: Sent): Change {
+/** Reads the fields of the version; throws for an invalid amount. */
+export function readBehaviour(body: SentBehaviour): BehaviourChange {
   const { system_prompt, model, tools, policy, model_params } = body;
-  return {
-    ...(system_prompt !== undefined && { system_prompt: system_prompt.toWellFormed() }),
-    ...{ model, tools, policy, model_params },
+  const change: BehaviourChange = {
+    model,
+    tools,
+    policy,
+    model_params,
     budgets: readBudgets(body.budgets),
   };
+  if (system_prompt !== undefined) change.system_prompt = system_prompt.toWellFormed();
+  return change;
 }
 
-/** The agent's own part; what is left out is no change. */
+/** Reads the fields of the agent. */
 export function readAgentChange(
   body: Omit<AgentPatch, "slug"> & { slug?: string | null },
 ): AgentChange {
@@ -213,20 +215,21 @@ export function readAgentChange(
   if (body.description !== undefined) {
     change.description = body.description?.toWellFormed() ?? null;
   }
-  if (body.metadata !== undefined)
+  if (body.metadata !== undefined) {
     change.metadata = (body.metadata ?? {}) as Record<string, string>;
+  }
   if (body.status !== undefined) change.status = body.status;
   return change;
 }
 
-function readBudgets(sent: NewVersion["budgets"]): Change["budgets"] {
+function readBudgets(sent: NewVersion["budgets"]): BehaviourChange["budgets"] {
   if (!sent) return sent;
   const { max_cost_sar: amount, ...others } = sent;
   if (amount === undefined || amount === null) return { ...others, max_cost_sar: amount };
   return { ...others, max_cost_sar: readAmount(String(amount)) };
 }
 
-/** agents.resources.budgets: whatever its spelling, six places and no float. */
+/** agents.resources.budgets: stored as a decimal with six places. */
 function readAmount(text: string): string {
   try {
     return formatMoney(parseMoney(text));

@@ -6,55 +6,56 @@ import { type Db, into, none, requireCapacity, sql, store, type Tx } from "../..
 import { apiError } from "../../platform/errors.ts";
 import { Row, spread } from "../../platform/schema.ts";
 import { countStored, measureWhole, storeDefinition } from "../../storage/store.ts";
-import { AgentRow } from "./agent.ts";
-import { type Change, inherit, isPinnedAlike } from "./inheritance.ts";
-import { numberSlug } from "./slug.ts";
-import { type ToolPin, VersionRow } from "./version.ts";
-
-/** An agent, the version that new runs use, and what keeps them from starting. */
-export interface FoundAgent {
-  agent: AgentRow;
-  version: VersionRow;
-  /** The agent's own hold, else its account's; null: it is not held. */
-  hold: HoldRow | null;
-}
+import { AgentRow, numberSlug } from "./agent.ts";
+import { type BehaviourChange, hasSamePins, inherit, type ToolPin, VersionRow } from "./version.ts";
 
 export interface HeldAgent {
   agent: AgentRow;
+  /** The agent's own hold, or else its account's. */
   hold: HoldRow | null;
 }
 
-/** What a request says of the agent itself. */
+/** An agent with its current version. */
+export interface FoundAgent extends HeldAgent {
+  version: VersionRow;
+}
+
 export type AgentChange = Partial<
   Pick<AgentRow, "name" | "slug" | "description" | "metadata" | "status">
 >;
 
-/** How much an account may define. */
+/** Maximum definitions of an account. */
 export interface DefinitionLimits {
-  /** Agents that are not archived. */
+  /** Active agents. */
   agents: number;
   /** Versions of an agent. */
   versions: number;
-  /** Bytes that the account stores, of whatever kind. */
+  /** Stored bytes of every kind. */
   stored_bytes: number;
 }
 
-/** A new version, as far as it is known in front of the transaction that makes it. */
+/** A new version as validated before its transaction. */
 export interface NewVersionPlan {
   agent_id: string;
   account_id: string;
-  change: Change;
-  agent_change: AgentChange;
-  /** What the caller believes to be current; null: whatever is. */
-  expected_version: number | null;
-  /** Null as the model is the default one; it was judged for this caller. */
+  change: BehaviourChange;
+  agentChange: AgentChange;
+  /** null accepts any current version. */
+  expectedVersion: number | null;
+  /** The validated model; null for the default. */
   model: string | null;
-  /** The tools it was judged with, as they are now. */
+  /** The validated tools. */
   tool_revisions: ToolPin[];
   created_by_key_id: string;
   now: number;
   limits: DefinitionLimits;
 }
+
+/** `stale`: the inherited model or tools were changed since the validation. */
+export type AddedVersion =
+  | { kind: "ok"; version: VersionRow }
+  | { kind: "stale" }
+  | { kind: "not_found" };
 
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
 const Owner = Type.Object({ account_id: Type.String() });
@@ -63,9 +64,9 @@ const Slug = Type.Object({ slug: Type.String() });
 export const agentStore = store(
   "agents",
   {
-    /** agents.authentication.6: undefined where it is another's, too. */
-    find: (db, id: string, account_id: string) => findAgent(db, id, account_id),
-    /** Newest first; of one account, or of all where it is null. */
+    /** agents.authentication.6: another account's agent is not found. */
+    find: findAgent,
+    /** Newest first; null lists every account. */
     list: async (db, account_id: string | null) => {
       const agents = await db.all(
         AgentRow,
@@ -75,7 +76,6 @@ export const agentStore = store(
       );
       return joinHolds(agents, await listHolds(db, account_id));
     },
-    /** Whoever owns it; undefined: there is none of this id. */
     findOwner: async (db, id: string) => {
       const found = await db.one(Owner, sql`SELECT account_id FROM agents WHERE id = ${id}`);
       return found?.account_id;
@@ -85,7 +85,7 @@ export const agentStore = store(
         VersionRow,
         sql`SELECT * FROM agent_versions WHERE agent_id = ${agent_id} AND version = ${version}`,
       ),
-    /** Newest first, from below `before` on. */
+    /** Newest first, below `before`. */
     listVersions: (db, agent_id: string, limit: number, before: number | null) =>
       db.all(
         VersionRow,
@@ -95,77 +95,78 @@ export const agentStore = store(
       ),
   },
   {
-    /** The agent with its first version; a slug that was made from its name may get a number. */
+    /** Creates an agent with version 1; a slug made from its name may get a number. */
     create: async (
       tx,
       agent: AgentRow,
       version: VersionRow,
-      is_slug_made: boolean,
+      isSlugMade: boolean,
       limits: DefinitionLimits,
     ) => {
-      await requireRoom(tx, agent.account_id, limits.agents);
-      const slug = is_slug_made ? await chooseSlug(tx, agent) : agent.slug;
+      await requireAgentCapacity(tx, agent.account_id, limits.agents);
+      const slug = isSlugMade ? await chooseSlug(tx, agent) : agent.slug;
       const row = { ...agent, slug };
-      const made = await tx.run(
+      const inserted = await tx.run(
         sql`INSERT INTO agents ${into(AgentRow, row)}
             ON CONFLICT (account_id, slug) DO NOTHING`,
       );
-      if (made === 0) throw refuseSlug(slug);
+      if (inserted === 0) throw slugTaken(slug);
       await addVersionRow(tx, agent.account_id, version, limits, measureWhole(AgentRow, row));
       return (await findAgent(tx, agent.id, agent.account_id))!;
     },
-    /**
-     * agents.endpoints.agents.post_agents_id_versions: what is not sent comes of the version that
-     * is current now. null: its model or tools are others than were judged, so judge again;
-     * undefined: there is no such agent.
-     */
-    addVersion: async (tx, wish: NewVersionPlan) => {
-      const { agent_id, account_id, change, tool_revisions } = wish;
-      const found = await findAgent(tx, agent_id, account_id);
-      if (!found) return undefined;
-      const { agent, version: old } = found;
-      const { expected_version, limits } = wish;
-      if (expected_version !== null && expected_version !== agent.current_version) {
-        throw refuseVersion(agent.current_version);
-      }
-      if (agent.current_version >= limits.versions) throw refuseVersions(limits.versions);
-      const behaviour = inherit(old, change);
-      const pinned = tool_revisions.map(({ name }) => name);
-      if (behaviour.model !== wish.model || behaviour.tools.join() !== pinned.join()) return null;
-      // Nor takes it back what another request has pinned meanwhile.
-      if (change.tools === undefined && !isPinnedAlike(tool_revisions, old.tool_revisions)) {
-        return null;
-      }
-      const version: VersionRow = {
-        ...behaviour,
-        ...{ agent_id, version: agent.current_version + 1, tool_revisions },
-        ...{ created_at: wish.now, created_by_key_id: wish.created_by_key_id },
-      };
-      await changeAgent(tx, agent, wish.agent_change, version.version, wish.now);
-      await addVersionRow(tx, account_id, version, limits);
-      return version;
-    },
-    /** The agent as it is afterwards; undefined: there is no such agent. */
+    addVersion,
     update: async (
       tx,
       id: string,
       account_id: string,
       change: AgentChange,
       now: number,
-      agents_max: number,
+      agentsMax: number,
     ) => {
       const found = await findAgent(tx, id, account_id);
       if (!found) return undefined;
       const { agent } = found;
       const isBack = agent.status === "archived" && change.status === "active";
-      if (isBack) await requireRoom(tx, account_id, agents_max);
+      if (isBack) await requireAgentCapacity(tx, account_id, agentsMax);
       const changed = await changeAgent(tx, agent, change, agent.current_version, now);
       return { ...found, agent: changed };
     },
   },
 );
 
-/** A part: one agent with all that a start of a run has to look at, in two statements. */
+/** agents.endpoints.agents.post_agents_id_versions: inherits from the current version. */
+async function addVersion(tx: Tx, plan: NewVersionPlan): Promise<AddedVersion> {
+  const { agent_id, account_id, change, tool_revisions, expectedVersion, limits, now } = plan;
+  const found = await findAgent(tx, agent_id, account_id);
+  if (!found) return { kind: "not_found" };
+  const { agent, version: old } = found;
+  if (expectedVersion !== null && expectedVersion !== agent.current_version) {
+    throw versionConflict(agent.current_version);
+  }
+  if (agent.current_version >= limits.versions) throw versionLimitReached(limits.versions);
+  const behaviour = inherit(old, change);
+  const pinned = tool_revisions.map(({ name }) => name);
+  if (behaviour.model !== plan.model || behaviour.tools.join() !== pinned.join()) {
+    return { kind: "stale" };
+  }
+  // Don't revert pins changed by a concurrent request.
+  if (change.tools === undefined && !hasSamePins(tool_revisions, old.tool_revisions)) {
+    return { kind: "stale" };
+  }
+  const version: VersionRow = {
+    ...behaviour,
+    agent_id,
+    version: agent.current_version + 1,
+    tool_revisions,
+    created_at: now,
+    created_by_key_id: plan.created_by_key_id,
+  };
+  await changeAgent(tx, agent, plan.agentChange, version.version, now);
+  await addVersionRow(tx, account_id, version, limits);
+  return { kind: "ok", version };
+}
+
+/** Reads an agent with all that a start of a run needs, in two statements. */
 async function findAgent(db: Db, id: string, account_id: string): Promise<FoundAgent | undefined> {
   const row = await db.one(
     AgentWithVersion,
@@ -186,24 +187,23 @@ async function findAgent(db: Db, id: string, account_id: string): Promise<FoundA
   return { agent, version, hold: holds.agent ?? holds.account ?? null };
 }
 
-/** `more`: bytes of what is stored with it. */
 async function addVersionRow(
   tx: Tx,
   account_id: string,
   version: VersionRow,
   { stored_bytes }: DefinitionLimits,
-  more = 0,
+  agentBytes = 0,
 ): Promise<void> {
-  const bytes = measureWhole(VersionRow, version) + more;
+  const bytes = measureWhole(VersionRow, version) + agentBytes;
   await storeDefinition(tx, account_id, bytes, stored_bytes);
   await tx.run(sql`INSERT INTO agent_versions ${into(VersionRow, version)}`);
 }
 
-/** Archived agents do not count, since no agent can be deleted: their bytes do. */
-async function requireRoom(tx: Tx, account_id: string, agents_max: number): Promise<void> {
+/** Archived agents do not count, since agents cannot be deleted; their bytes do. */
+async function requireAgentCapacity(tx: Tx, account_id: string, agentsMax: number): Promise<void> {
   const rows = sql`FROM agents WHERE account_id = ${account_id} AND status = 'active'`;
-  const message = `The account has ${agents_max} agents, and may have no more: archive one.`;
-  await requireCapacity(tx, rows, agents_max, "agent_limit_reached", message);
+  const message = `The account has ${agentsMax} agents, and may have no more: archive one.`;
+  await requireCapacity(tx, rows, agentsMax, "agent_limit_reached", message);
 }
 
 function joinHolds(agents: readonly AgentRow[], holds: readonly HoldRow[]): HeldAgent[] {
@@ -214,7 +214,7 @@ function joinHolds(agents: readonly AgentRow[], holds: readonly HoldRow[]): Held
   }));
 }
 
-/** Writes only what is another: an agent that stays as it was was not updated either. */
+/** Without a change `updated_at` stays, too. */
 async function changeAgent(
   tx: Tx,
   agent: AgentRow,
@@ -224,7 +224,7 @@ async function changeAgent(
 ): Promise<AgentRow> {
   const { slug } = change;
   if (slug !== undefined && slug !== agent.slug && (await isTaken(tx, agent.account_id, slug))) {
-    throw refuseSlug(slug);
+    throw slugTaken(slug);
   }
   const wanted = { ...agent, ...change, current_version };
   if (Bun.deepEquals(wanted, agent)) return agent;
@@ -243,7 +243,7 @@ async function changeAgent(
   );
   const grown = measureWhole(AgentRow, row) - measureWhole(AgentRow, agent);
   await countStored(tx, agent.account_id, "definitions", grown);
-  // What starts runs of it by itself is paused with it.
+  // Triggers are paused with their agent.
   if (row.status === "archived" && agent.status !== "archived") {
     tx.tell("agents.archived", row.id);
   }
@@ -258,10 +258,7 @@ async function isTaken(tx: Tx, account_id: string, slug: string): Promise<boolea
   return found !== undefined;
 }
 
-/**
- * The first free one of `bot`, `bot-2`, `bot-3` …, or, where some in between were given up, a free
- * one: an account may have any number of agents, and few of their slugs are looked at.
- */
+/** Finds a free slug of `bot`, `bot-2`, `bot-3` … by bisection, with few reads for many agents. */
 async function chooseSlug(tx: Tx, { account_id, slug }: AgentRow): Promise<string> {
   const isFree = async (number: number) =>
     !(await isTaken(tx, account_id, numberSlug(slug, number)));
@@ -280,17 +277,17 @@ async function chooseSlug(tx: Tx, { account_id, slug }: AgentRow): Promise<strin
 }
 
 /** agents.errors.slug_taken */
-function refuseSlug(slug: string) {
+function slugTaken(slug: string) {
   const message = `An agent of the slug \`${slug}\` exists.`;
   return apiError("slug_taken", { param: "slug", message });
 }
 
-function refuseVersions(versions_max: number) {
-  const message = `The agent has ${versions_max} versions, and may have no more.`;
+function versionLimitReached(versionsMax: number) {
+  const message = `The agent has ${versionsMax} versions, and may have no more.`;
   return apiError("version_limit_reached", { message });
 }
 
-function refuseVersion(current: number) {
+function versionConflict(current: number) {
   const message = `The agent's current version is ${current} by now.`;
   return apiError("version_conflict", { param: "expected_version", message });
 }

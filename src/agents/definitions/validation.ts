@@ -1,4 +1,4 @@
-// What code judges of a version: its model for the key that makes it, and its tools.
+// Validates a version: its model for the key that creates it, and its tools.
 import type { Caller } from "../../access/index.ts";
 import type { GatewayInternal } from "../../gateway/index.ts";
 import { apiError } from "../../platform/errors.ts";
@@ -7,10 +7,10 @@ import { listAliases, type ModelSettings } from "../../settings/index.ts";
 import type { FindTools } from "../tools/catalog.ts";
 import type { ToolPin } from "./version.ts";
 
-/** What says that a model is stopped now: versions and runs wait for it. */
-const PASSING: readonly string[] = ["model_offline", "model_unavailable"];
+/** Errors of a stopped model, which may be back before a run's turn comes. */
+const TEMPORARY: readonly string[] = ["model_offline", "model_unavailable"];
 
-/** As it is stored: null for the default model, by whichever of its names. */
+/** Replaces the names of the default model by null. */
 export function storeModel(
   sent: string | null | undefined,
   alias: string,
@@ -18,27 +18,24 @@ export function storeModel(
   return typeof sent === "string" && listAliases(alias).includes(sent) ? null : sent;
 }
 
-/**
- * agents.errors.p11: the key must be able to call the model, of a new version as of a run. One that
- * is stopped or blocked is no reason to refuse: it may be back before the run's turn comes.
- */
+/** agents.errors.p11: the key must be able to call the model; a stopped model is accepted. */
 export async function requireModel(
   chat: Pick<GatewayInternal["chat"], "find" | "judge">,
   model: string | null,
   alias: string,
   caller: Caller,
 ): Promise<ModelSettings> {
-  // By its id: an alias would not say whether its model is stopped or its state unreadable.
+  // Only the id tells a stopped model from an unreadable state.
   const found = chat.find(model ?? alias);
   // agents.errors.model_not_found
   if (!found) throw apiError("model_not_found", { param: "model" });
   const judged = await chat.judge(found.id, caller);
   // agents.errors.model_not_permitted, agents.errors.no_model_available
-  if ("refusal" in judged && !PASSING.includes(judged.refusal.code)) throw judged.refusal;
+  if ("refusal" in judged && !TEMPORARY.includes(judged.refusal.code)) throw judged.refusal;
   return found;
 }
 
-/** Each run of such a version would fail at its first round. */
+/** Without this, every run would fail at its first round. */
 export function requireToolUse({ id, capabilities }: ModelSettings, tools: readonly string[]) {
   if (tools.length === 0 || capabilities.includes("tools")) return;
   const message = `The model ${shorten(id)} takes no tools.`;
@@ -46,9 +43,8 @@ export function requireToolUse({ id, capabilities }: ModelSettings, tools: reado
 }
 
 /**
- * The tools as they are now, so that no later revision changes what a version does. An inherited
- * one that the account registered stays as it was pinned, whatever became of it, and so does one
- * that is not there any more: nobody asked for it now.
+ * Pins the present revisions, so that later ones change no version. Inherited registered tools keep
+ * their pins, even when disabled or deleted, since this request did not name them.
  */
 export function pinTools(
   find: FindTools,
@@ -59,25 +55,25 @@ export function pinTools(
     const pin = inherited.find((one) => one.name === name);
     const found = find(name);
     if (pin) return pin.kind === "builtin" && found?.pin.kind === "builtin" ? found.pin : pin;
-    if (!found) throw refuseTool(name, `tools.${i}`);
-    if (found.isOff) throw refuseSwitchedOff(name, `tools.${i}`);
+    if (!found) throw unknownTool(name, `tools.${i}`);
+    if (found.isOff) throw disabledTool(name, `tools.${i}`);
     return found.pin;
   });
 }
 
-/** A slip in such a name would leave the tool that was meant without its guard. */
+/** A typo would leave the intended tool without its guard. */
 export function requireGuarded(find: FindTools, names: readonly string[] | null | undefined): void {
   for (const [i, name] of (names ?? []).entries()) {
-    if (!find(name)) throw refuseTool(name, `policy.require_approval.${i}`);
+    if (!find(name)) throw unknownTool(name, `policy.require_approval.${i}`);
   }
 }
 
-function refuseTool(name: string, param: string) {
+function unknownTool(name: string, param: string) {
   const message = `There is no tool ${JSON.stringify(shorten(name))}.`;
   return apiError("invalid_request", { param, message });
 }
 
-function refuseSwitchedOff(name: string, param: string) {
+function disabledTool(name: string, param: string) {
   const message = `The tool ${JSON.stringify(shorten(name))} is switched off.`;
   return apiError("invalid_request", { param, message });
 }

@@ -1,8 +1,8 @@
-// A version: the immutable snapshot of an agent's behaviour, and how a new one inherits.
+// A version: an immutable snapshot of an agent's behaviour, which inherits from the one before.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe, Resource, Timestamp } from "../../platform/schema.ts";
 
-/** Beyond it a bound is none, and a number might not be kept as it was sent. */
+/** Maximum of a count; larger numbers might not be stored exactly. */
 export const COUNT_MAX = 2_147_483_647;
 
 /** agents.resources.policy */
@@ -15,13 +15,13 @@ export const Policy = Type.Object(
       default: 86_400,
     }),
     unattended_writes: Type.Boolean({
-      description: "true: tools of risk `write` run without approval.",
+      description: "Tools of risk `write` run without approval.",
       default: false,
     }),
     writes_after_external_content: Type.Union(
       [Type.Literal("require_approval"), Type.Literal("allow")],
       {
-        description: "Whether writes need approval after content from outside was read.",
+        description: "Rule for writes after the run has read outside content.",
         default: "require_approval",
       },
     ),
@@ -31,25 +31,25 @@ export const Policy = Type.Object(
       default: [],
     }),
     on_approval_expired: Type.Union([Type.Literal("continue"), Type.Literal("fail")], {
-      description: "What the run does when an approval times out.",
+      description: "What a run does when an approval times out.",
       default: "continue",
     }),
     on_unknown_outcome: Type.Union([Type.Literal("ask"), Type.Literal("report")], {
       description:
-        "When nobody knows whether a call was done: `ask` a person, or `report` it to the model.",
+        "For a call whose outcome is unknown: `ask` a person, or `report` it to the model.",
       default: "ask",
     }),
   },
-  { description: "What may happen without a person." },
+  { description: "Rules for calls that need a person's approval." },
 );
 export type Policy = Static<typeof Policy>;
 
-/** agents.resources.budgets; each that is exceeded ends the run as `budget_exceeded`. */
+/** agents.resources.budgets: exceeding one ends the run as `budget_exceeded`. */
 export const Budgets = Type.Object(
   {
     max_cost_sar: maybe(
       Type.String({
-        description: "SAR, six places: checked before each round, priced part only; null: none.",
+        description: "SAR with six decimals, checked before each round; null for no limit.",
         pattern: "^[0-9]+\\.[0-9]{6}$",
       }),
     ),
@@ -61,58 +61,60 @@ export const Budgets = Type.Object(
     }),
     max_tool_calls: maybe(
       Type.Integer({
-        description: "Tool calls of a run; null: no such bound.",
+        description: "Tool calls of a run; null for no limit.",
         minimum: 0,
         maximum: COUNT_MAX,
       }),
     ),
     max_total_tokens: maybe(
       Type.Integer({
-        description: "Tokens read and written; null: no such bound.",
+        description: "Tokens read and written; null for no limit.",
         minimum: 1,
         maximum: COUNT_MAX,
       }),
     ),
     max_run_seconds: maybe(
       Type.Integer({
-        description: "Seconds of work, waiting for approvals not counted; null: no such bound.",
+        description: "Seconds of work without waiting for approvals; null for no limit.",
         minimum: 1,
         maximum: COUNT_MAX,
       }),
     ),
   },
-  { description: "Bounds of one run." },
+  { description: "Limits of one run." },
 );
 export type Budgets = Static<typeof Budgets>;
 
 export const ModelParams = Type.Object(
   {
     temperature: maybe(
-      Type.Number({ description: "0 to 2; null: the model's own.", minimum: 0, maximum: 2 }),
+      Type.Number({ description: "0 to 2; null for the model's own.", minimum: 0, maximum: 2 }),
     ),
     top_p: maybe(
-      Type.Number({ description: "0 to 1; null: the model's own.", minimum: 0, maximum: 1 }),
+      Type.Number({ description: "0 to 1; null for the model's own.", minimum: 0, maximum: 1 }),
     ),
     max_tokens: maybe(
       Type.Integer({
-        description: "Tokens of one reply; null: the model's default.",
+        description: "Maximum tokens of one reply; null for the model's default.",
         minimum: 1,
         maximum: COUNT_MAX,
       }),
     ),
-    reasoning: maybe(Type.Boolean({ description: "true: the model reasons first; null: no." })),
+    reasoning: maybe(Type.Boolean({ description: "Lets the model reason first." })),
   },
-  { description: "How the model is asked." },
+  { description: "Parameters of model calls." },
 );
 export type ModelParams = Static<typeof ModelParams>;
 
 export const ToolPin = Type.Object(
   {
     name: Type.String({ description: "The tool's name." }),
-    revision: Type.Integer({ description: "From 1; pinned when the version was made." }),
-    kind: Type.Union([Type.Literal("builtin"), Type.Literal("http")], { description: "Its kind." }),
+    revision: Type.Integer({ description: "Revision from 1, pinned by the version." }),
+    kind: Type.Union([Type.Literal("builtin"), Type.Literal("http")], {
+      description: "Kind of the tool.",
+    }),
     risk: Type.Union([Type.Literal("read"), Type.Literal("write"), Type.Literal("irreversible")], {
-      description: "Its risk level.",
+      description: "Risk of the tool.",
     }),
   },
   { description: "A tool as this version uses it." },
@@ -123,28 +125,27 @@ export type ToolPin = Static<typeof ToolPin>;
 export const Version = Resource(
   "AgentVersion",
   {
-    agent_id: Type.String({ format: "uuid", description: "Its agent." }),
-    version: Type.Integer({ description: "From 1, per agent." }),
+    agent_id: Type.String({ format: "uuid", description: "The agent." }),
+    version: Type.Integer({ description: "Number from 1, per agent." }),
     system_prompt: Type.String({ description: "Stands before every conversation." }),
     model: Type.String({ description: "A model's id, or the alias of the default model." }),
     tools: Type.Array(Type.String({ description: "A tool's name." }), {
-      description: "The tools that the model may call.",
+      description: "Tools that the model may call.",
     }),
-    tool_revisions: Type.Array(ToolPin, { description: "The same tools, as they were then." }),
+    tool_revisions: Type.Array(ToolPin, {
+      description: "The same tools with their pinned revisions.",
+    }),
     policy: Policy,
     budgets: Budgets,
     model_params: ModelParams,
-    created_at: Timestamp("When it was made."),
-    created_by_key_id: maybe(Type.String({ description: "The key that made it; null: unknown." })),
+    created_at: Timestamp("Time of creation."),
+    created_by_key_id: maybe(Type.String({ description: "The key that created it, if known." })),
   },
   "An immutable snapshot of an agent's behaviour.",
 );
 export type Version = Static<typeof Version>;
 
-/**
- * As it is stored: null as its model is the default one, so that another alias or default breaks no
- * version.
- */
+/** The default model is stored as null, so that another default or alias breaks no version. */
 export const VersionRow = Type.Object({
   ...Version.properties,
   model: maybe(Type.String()),
@@ -166,9 +167,72 @@ export const DEFAULT_BUDGETS: Budgets = {
   max_total_tokens: null,
   max_run_seconds: null,
 };
-export const DEFAULT_MODEL_PARAMS: ModelParams = {
+const DEFAULT_MODEL_PARAMS: ModelParams = {
   temperature: null,
   top_p: null,
   max_tokens: null,
   reasoning: null,
 };
+
+export type Behaviour = Pick<
+  VersionRow,
+  "system_prompt" | "model" | "tools" | "policy" | "budgets" | "model_params"
+>;
+
+/** Fields of an object, of which null stands for the default. */
+export type Partly<T> = { [K in keyof T]?: T[K] | null };
+
+/** Changes of a request: an absent field is inherited, null stands for the default. */
+export interface BehaviourChange {
+  system_prompt?: string;
+  model?: string | null;
+  tools?: string[] | null;
+  policy?: Partly<Policy> | null;
+  budgets?: Partly<Budgets> | null;
+  model_params?: Partly<ModelParams> | null;
+}
+
+/** Inherited by a first version, which always brings a prompt. */
+export const DEFAULT_BEHAVIOUR: Behaviour = {
+  system_prompt: "",
+  model: null,
+  tools: [],
+  policy: DEFAULT_POLICY,
+  budgets: DEFAULT_BUDGETS,
+  model_params: DEFAULT_MODEL_PARAMS,
+};
+
+/** agents.does.version: inherits field by field, also inside objects. */
+export function inherit(old: Behaviour, change: BehaviourChange): Behaviour {
+  return {
+    system_prompt: change.system_prompt ?? old.system_prompt,
+    model: change.model === undefined ? old.model : change.model,
+    tools: change.tools === undefined ? old.tools : (change.tools ?? []),
+    policy: inheritFields(old.policy, change.policy, DEFAULT_POLICY),
+    budgets: inheritFields(old.budgets, change.budgets, DEFAULT_BUDGETS),
+    model_params: inheritFields(old.model_params, change.model_params, DEFAULT_MODEL_PARAMS),
+  };
+}
+
+/** Compares pins: registered tools by name and revision, built-in ones by name. */
+export function hasSamePins(pins: readonly ToolPin[], others: readonly ToolPin[]): boolean {
+  const write = ({ name, kind, revision }: ToolPin) =>
+    kind === "http" ? `${name} ${revision}` : name;
+  return pins.map(write).join() === others.map(write).join();
+}
+
+/** Takes the fields of the defaults, since an older program may have stored fewer. */
+function inheritFields<T extends object>(
+  old: T,
+  change: Partly<T> | null | undefined,
+  defaults: T,
+): T {
+  if (change === null) return { ...defaults };
+  const names = Object.keys(defaults) as (keyof T)[];
+  const fields = names.map((name) => {
+    const sent = change?.[name];
+    if (sent === undefined) return [name, old[name] ?? defaults[name]];
+    return [name, sent ?? defaults[name]];
+  });
+  return Object.fromEntries(fields) as T;
+}

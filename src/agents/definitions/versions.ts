@@ -1,12 +1,11 @@
-// Versions in use: they never change, so that they are read once.
+// Keeps versions in memory, since they never change.
 import type { Bound } from "../../database/index.ts";
 import type { agentStore } from "./store.ts";
 import type { VersionRow } from "./version.ts";
 
-/** Behind so many the one that was read first is read again. */
+/** Maximum cached versions; the oldest entry is evicted. */
 const VERSIONS_MAX = 2_000;
 
-/** undefined: there is no such version. */
 export type FindVersion = (agent_id: string, version: number) => Promise<VersionRow | undefined>;
 
 export function createVersions({

@@ -1,4 +1,4 @@
-// Agents and versions as their owner sees them.
+// Agents and versions as callers see them.
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { HoldRow } from "../../access/index.ts";
 import { maybe, oneOf, Resource, show } from "../../platform/schema.ts";
@@ -21,7 +21,7 @@ export const VersionList = Resource(
   {
     data: list(Version, "Newest first."),
     next_before: maybe(
-      Type.Integer({ description: "`before` of the next page; null: this is the last." }),
+      Type.Integer({ description: "`before` of the next page; null for the last." }),
     ),
   },
   "A page of an agent's versions.",
@@ -38,22 +38,19 @@ const CheckedTool = Type.Object(
     ...ToolPin.properties,
     status: oneOf(
       ["enabled", "disabled"] as const,
-      "`disabled`: it is switched off now, so that no call of it is run, whatever `effect` says.",
+      "`disabled`: none of its calls runs, whatever `effect` says.",
     ),
     effect: Type.Union(
       [Type.Literal("runs"), Type.Literal("asks"), Type.Literal("asks_after_external_content")],
-      { description: "What becomes of a call: it runs, or it waits for an approval." },
+      { description: "A call runs, or waits for an approval." },
     ),
-    why: why("The rules by which it asks before content from outside was read."),
-    why_after_external_content: why("The rules by which it asks after that."),
+    why: why("Rules that ask before outside content is read."),
+    why_after_external_content: why("Rules that ask afterwards."),
     missing_scope: maybe(
-      Type.String({
-        description:
-          "The scope that the asking key lacks: in its runs each call fails. Null: none.",
-      }),
+      Type.String({ description: "Scope that the calling key lacks, so that its calls fail." }),
     ),
   },
-  { description: "A tool of the version, and what becomes of its calls." },
+  { description: "A tool of the version and the effect of its calls." },
 );
 
 export const AgentCheck = Resource(
@@ -63,12 +60,12 @@ export const AgentCheck = Resource(
     version: Type.Integer({ description: "Its current version." }),
     missing_scopes: list(
       Type.String({ description: "A scope." }),
-      "What the asking key lacks to run this version: `reasoning` or `think` of its model, which " +
-        "fail the whole run, and those of its tools.",
+      "Scopes that the calling key lacks: `reasoning` or `think` of the model, which fail every " +
+        "run, and those of the tools.",
     ),
     data: list(CheckedTool, "Its tools, in the order of the version."),
   },
-  "What would become of calls of the current version's tools.",
+  "Effects of calls of the current version's tools.",
 );
 
 export function showAgent({ agent, hold }: HeldAgent) {
@@ -79,7 +76,6 @@ export function showAgentDetail(found: FoundAgent, alias: string) {
   return { ...showAgent(found), version: showVersion(found.version, alias) };
 }
 
-/** The default model is stored as none, so that it may be another one, and another alias. */
 export function showVersion(row: VersionRow, alias: string) {
   return show(Version, { ...row, model: row.model ?? alias });
 }

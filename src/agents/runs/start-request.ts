@@ -5,7 +5,7 @@ import { writeCanonical } from "../../platform/canonical.ts";
 import { apiError } from "../../platform/errors.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
-import { SentMetadata, validateMetadata } from "../definitions/metadata.ts";
+import { SentMetadata, validateMetadata } from "../definitions/agent.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
 import type { Idempotency } from "./store/admission.ts";
 

@@ -1,19 +1,23 @@
-// Sums of finished runs by day and agent, as runs write them when they end.
+// Sums of finished runs by day and agent; runs write them when they end.
 import { type Static, Type } from "@sinclair/typebox";
 import { sql, store } from "../../database/index.ts";
 import { maybe } from "../../platform/schema.ts";
 
-/** What a sum is of: a day in UTC, or an agent. */
 export type RunUsageGrouping = "day" | "agent";
 
 export const RunUsage = Type.Object({
   /** The day or the agent's id. */
   name: Type.String(),
-  ...{ runs: Type.Integer(), succeeded: Type.Integer(), failed: Type.Integer() },
-  ...{ budget_exceeded: Type.Integer(), cancelled: Type.Integer() },
-  ...{ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer() },
-  ...{ total_tokens: Type.Integer(), tool_calls: Type.Integer() },
-  /** Micro-SAR of those runs whose cost is known; null: of none it is. */
+  runs: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  budget_exceeded: Type.Integer(),
+  cancelled: Type.Integer(),
+  prompt_tokens: Type.Integer(),
+  completion_tokens: Type.Integer(),
+  total_tokens: Type.Integer(),
+  tool_calls: Type.Integer(),
+  /** Micro-SAR of the runs with a known cost. */
   cost_sar: maybe(Type.Integer()),
   unpriced_runs: Type.Integer(),
 });
@@ -24,7 +28,7 @@ const NAMES = { day: sql`day`, agent: sql`agent_id` };
 export const usageStore = store(
   "usage",
   {
-    /** agents.endpoints.usage.1: from a day to a day, both included; days or agents in order. */
+    /** agents.endpoints.usage.1: includes both days; sorted by day or agent. */
     sum: (db, account_id: string, by: RunUsageGrouping, from: string, to: string) =>
       db.all(
         RunUsage,

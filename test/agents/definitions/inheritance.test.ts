@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import {
   type Behaviour,
-  type Change,
+  type BehaviourChange,
   DEFAULT_BEHAVIOUR,
   inherit,
-} from "../../../src/agents/definitions/inheritance.ts";
+} from "../../../src/agents/definitions/version.ts";
 import { createDraw } from "../../http/draw.ts";
 
 const SEED = 20_261_121;
@@ -58,7 +58,7 @@ function drawBehaviour(draw: Draw): Behaviour {
   } as Behaviour;
 }
 
-function drawChange(draw: Draw): Change {
+function drawChange(draw: Draw): BehaviourChange {
   const change: Fields = {};
   if (draw(2)) change.system_prompt = pick(draw, ["c", "d"]);
   if (draw(2)) change.model = pick(draw, [null, "stub-2"]);
@@ -75,7 +75,7 @@ function drawChange(draw: Draw): Change {
     }
     change[name] = fields;
   }
-  return change as Change;
+  return change as BehaviourChange;
 }
 
 test("agents.does.version every field is as it was sent, its default where null, or inherited", () => {

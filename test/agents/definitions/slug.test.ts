@@ -1,7 +1,7 @@
 // Slugs from names: always of the form that callers may send themselves.
 import { expect, test } from "bun:test";
+import { makeSlug, numberSlug } from "../../../src/agents/definitions/agent.ts";
 import { NewAgent } from "../../../src/agents/definitions/input.ts";
-import { makeSlug, numberSlug } from "../../../src/agents/definitions/slug.ts";
 import { createDraw } from "../../http/draw.ts";
 
 const FORM = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
