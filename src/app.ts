@@ -17,7 +17,7 @@ import {
 import { createDocsPages } from "./docs/index.ts";
 import {
   createGateway,
-  createInFlight,
+  InFlight,
   showRequests,
   showShared,
   writeChanges,
@@ -136,9 +136,9 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   // What strangers name goes another way than what the operator's own file names.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
-  const running = createInFlight();
+  const running = new InFlight();
   const origins = chooseOrigins(options, () => settings.server);
-  const listening = { ...settings.server, origins, endRunning: running.end };
+  const listening = { ...settings.server, origins, endRunning: () => running.end() };
   const entrance = createHttpServer({ ...listening, clock, ids, log });
   const figures = await openFigures(options);
   const observe = figures && observeRequests(figures.metrics);

@@ -1,75 +1,60 @@
-// The answers under way, so that a stop of the program can end them with a word to their callers.
+// Answers under way: a stop of the program ends them with an error instead of silence.
 import type { CompletionStats, UpstreamError } from "../models/index.ts";
 
-const WHY = "the program stopped before the answer was whole";
+const STOP_REASON = "the program stopped before the answer was whole";
 
 /**
- * How an answer ends that a stop ends: what a stream can say of it is `upstream_error` alone
- * (gateway.events.4), and clients try again (gateway.errors.upstream_error).
+ * The result of an answer that a stop ends. Streams can carry only `upstream_error`
+ * (gateway.events.4), after which clients try again (gateway.errors.upstream_error).
  */
 export const STOPPED: UpstreamError = {
   ok: false,
   code: "upstream_error",
   retryable: false,
-  reason: WHY,
+  reason: STOP_REASON,
 };
 
-/** How a stream ends whose key was revoked under way, or has expired: its caller reads in band. */
+/** The result of a stream whose key was revoked or has expired. */
 export const REVOKED: UpstreamError = { ...STOPPED, reason: "its key was revoked or has expired" };
 
-export interface InFlight {
-  /** `end` is called when the time of a stop is over; what it returns forgets it. */
-  enter(end: () => void): () => void;
-  /** Ends every answer, and from now on each that begins. */
-  end(): void;
+export class InFlight {
+  readonly #ends = new Set<() => void>();
+  #hasEnded = false;
+
+  /** Calls `end` at the deadline of a stop; returns what removes it. */
+  enter(end: () => void): () => void {
+    if (this.#hasEnded) end();
+    else this.#ends.add(end);
+    return () => void this.#ends.delete(end);
+  }
+
+  /** Ends every answer, and each that begins later. */
+  end(): void {
+    this.#hasEnded = true;
+    for (const end of this.#ends) end();
+    this.#ends.clear();
+  }
 }
 
-export function createInFlight(): InFlight {
-  const ends = new Set<() => void>();
-  let hasEnded = false;
-  return {
-    enter(end) {
-      if (hasEnded) end();
-      else ends.add(end);
-      return () => void ends.delete(end);
-    },
-    end() {
-      hasEnded = true;
-      for (const end of ends) end();
-      ends.clear();
-    },
-  };
-}
-
-/** The ending, or `stopped` at a stop: for who has heard nothing of the answer yet. */
-export function untilStop<E>(
-  running: InFlight,
-  ending: Promise<E>,
+/** Resolves with the result, or with `stopped` at a stop; for answers without a stream. */
+export async function untilStop<R>(
+  inFlight: InFlight,
+  result: Promise<R>,
   stopped: UpstreamError,
-): Promise<E | (UpstreamError & CompletionStats)> {
-  const { promise, resolve, reject } = Promise.withResolvers<
-    E | (UpstreamError & CompletionStats)
-  >();
-  const leave = running.enter(() => resolve({ ...stopped }));
-  ending.then(
-    (ending) => {
-      leave();
-      resolve(ending);
-    },
-    (failure) => {
-      leave();
-      reject(failure);
-    },
-  );
-  return promise;
+): Promise<R | (UpstreamError & CompletionStats)> {
+  const stop = Promise.withResolvers<UpstreamError & CompletionStats>();
+  const leave = inFlight.enter(() => stop.resolve({ ...stopped }));
+  try {
+    return await Promise.race([result, stop.promise]);
+  } finally {
+    leave();
+  }
 }
 
-/** True: the caller may not go on. */
-export function isRevoked({ reason: why }: UpstreamError): boolean {
-  return why === REVOKED.reason;
+export function isRevoked({ reason }: UpstreamError): boolean {
+  return reason === REVOKED.reason;
 }
 
-/** True: nothing failed but the program's own time. */
-export function isStopped({ reason: why }: UpstreamError): boolean {
-  return why === WHY;
+export function isStopped({ reason }: UpstreamError): boolean {
+  return reason === STOP_REASON;
 }

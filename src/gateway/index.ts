@@ -7,13 +7,13 @@ export type {
 } from "./chat/internal-client.ts";
 export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
-export { createInFlight } from "./in-flight.ts";
-export type { InternalCaller } from "./internal-caller.ts";
-export { showShared } from "./metered/metrics.ts";
+export { InFlight } from "./in-flight.ts";
 export type { MeteredBackendOptions } from "./metered/service.ts";
+export { showShared } from "./metered/service.ts";
 export { createGateway, type GatewayInternal } from "./module.ts";
 export { showRequests } from "./request-log/metrics.ts";
+export type { InternalCaller } from "./request-log/recorder.ts";
 export { createRequestLogSweeps, createUsageReader } from "./request-log/request-log.ts";
 export type { GatewayUsage, UsageGrouping } from "./request-log/store.ts";
 export { openSearchEngine } from "./search/backend.ts";
-export { readWish, SEARCH_FIELDS } from "./search/request.ts";
+export { readWish, SEARCH_FIELDS } from "./search/schema.ts";

@@ -83,7 +83,7 @@ export function createGateway(door: Router, options: GatewayOptions): Gateway {
     settings: settings.search,
     meter: requestLog.meter("search"),
   });
-  const shared = [embeddings, search];
+  const shared = [embeddings, search.service];
   return {
     requestLog,
     inside: { chat: createInternalChatClient(chat), search: search.inside },
@@ -92,11 +92,11 @@ export function createGateway(door: Router, options: GatewayOptions): Gateway {
       requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
-    look: () => shared.map(({ look }) => look()),
+    look: () => shared.map((service) => service.status()),
     change(other) {
       settings = other;
       embeddings.change(other.embeddings);
-      search.change(other.search);
+      search.service.change(other.search);
     },
   };
 }

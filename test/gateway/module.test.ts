@@ -1,6 +1,6 @@
 // The gateway as it is put together on its door.
 import { expect, test } from "bun:test";
-import { createGateway, createInFlight } from "../../src/gateway/index.ts";
+import { createGateway, InFlight } from "../../src/gateway/index.ts";
 import type { Router } from "../../src/http/index.ts";
 import type { ModelRegistry } from "../../src/models/index.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
@@ -23,7 +23,7 @@ test("every route of it outlasts the server's patience, for it waits for others"
       settings: defaultSettings(),
       // Asked by requests only.
       registry: {} as ModelRegistry,
-      running: createInFlight(),
+      running: new InFlight(),
       findCaller: async () => undefined,
       database,
       egress: createTrustedEgress({ clock }),

@@ -19,8 +19,7 @@ import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/e
 import type { Log } from "../../platform/log.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import { type InFlight, isStopped, STOPPED, untilStop } from "../in-flight.ts";
-import type { InternalCaller } from "../internal-caller.ts";
-import type { GatewayRecorder } from "../request-log/recorder.ts";
+import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import { modelAccessError, requireFeatures } from "./authorize.ts";
 import { errorOfCompletion } from "./failure.ts";
 import { logFailure, requestLogFields } from "./failure-log.ts";

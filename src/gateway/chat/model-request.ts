@@ -14,7 +14,7 @@ import type { ChatContext } from "./admit.ts";
 import type { ChatRequest } from "./request.ts";
 import { readResponseFormat } from "./response-format.ts";
 
-type Sent = ChatRequest["messages"][number];
+type SentMessage = ChatRequest["messages"][number];
 type SentTool = NonNullable<ChatRequest["tools"]>[number];
 
 /** What is wanted of a model, in the models' own form; what is left out is as null or none. */
@@ -88,7 +88,7 @@ export function readRequestInput(
   };
 }
 
-function writeMessage(sent: Sent): ModelMessage {
+function writeMessage(sent: SentMessage): ModelMessage {
   const { role } = sent;
   const content = writeContent(sent.content);
   if (role === "tool") return { role, content, tool_call_id: sent.tool_call_id };
@@ -100,7 +100,7 @@ function writeMessage(sent: Sent): ModelMessage {
 }
 
 /** Text parts are joined for models that want text; only with an image in it a list stays one. */
-function writeContent(sent: Sent["content"]): ModelMessage["content"] {
+function writeContent(sent: SentMessage["content"]): ModelMessage["content"] {
   if (!Array.isArray(sent)) return sent ?? null;
   const parts = sent.map((part): ContentPart => {
     if (part.type === "text") return { type: "text", text: part.text };

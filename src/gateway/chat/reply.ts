@@ -99,11 +99,11 @@ export const ChatChunk = Type.Object(
   { $id: "ChatChunk" },
 );
 
-type Message = Static<typeof ReplyMessage>;
+type ReplyMessage = Static<typeof ReplyMessage>;
 type Call = Static<typeof ToolCall>;
 
 /** Gathers pieces into the message of a JSON reply. */
-export function createMessageCollector(): { onChunk: OnChunk; write(): Message } {
+export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMessage } {
   let content = "";
   const tool_calls: Call[] = [];
   return {
@@ -132,7 +132,7 @@ export function createMessageCollector(): { onChunk: OnChunk; write(): Message }
 /** The whole JSON reply. */
 export function writeChatReply(
   { id, created, model }: { id: string; created: number; model: string },
-  message: Message,
+  message: ReplyMessage,
   { finishReason: finish_reason, usage }: CompletionOk,
 ): Static<typeof ChatReply> {
   const choices = [{ index: 0, message, finish_reason }];

@@ -3,21 +3,21 @@ import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory, Router } from "../../http/index.ts";
 import type { EmbeddingsSettings } from "../../settings/index.ts";
 import type { InFlight } from "../in-flight.ts";
-import { NO_RETRY, nameSentences, type WriteHeaders } from "../metered/failure.ts";
 import {
-  createMeteredHandler,
-  type MeteredContext,
-  type MeteredHandler,
-} from "../metered/handler.ts";
-import { createMeteredService, type MeteredBackendOptions } from "../metered/service.ts";
+  errorSentences,
+  MeteredExecution,
+  NO_RETRY,
+  type WriteHeaders,
+} from "../metered/execution.ts";
+import { type MeteredBackendOptions, MeteredService } from "../metered/service.ts";
 import type { GatewayRecorder, PricedModel } from "../request-log/recorder.ts";
 import { openEmbedder } from "./backend.ts";
-import { type Embedder, type EmbedRequest, MODEL } from "./contract.ts";
+import { type EmbedRequest, MODEL } from "./contract.ts";
 import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
 import { EmbeddingsRequest, listInputs } from "./request.ts";
 
 const PATH = "/v1/embeddings";
-const WHO = "embedding server";
+const BACKEND_NAME = "embedding server";
 /** gateway.limits.body_size */
 const BODY_BYTES_MAX = 256 * 1024;
 
@@ -25,26 +25,26 @@ export interface EmbeddingsOptions extends MeteredBackendOptions {
   settings: EmbeddingsSettings;
   meter: RecorderFactory<GatewayRecorder>;
   running: InFlight;
-  /** What stands behind the route; left out: what the settings say. */
+  /** Opens the embedder of the settings; tests pass another. */
   open?: typeof openEmbedder;
 }
 
 /** gateway.does.3: embedding vectors for keys with the scope. */
-export function openEmbeddings(door: Router, options: EmbeddingsOptions) {
-  const { settings, meter, running, open = openEmbedder, ...around } = options;
-  const { clock, log } = around;
+export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
+  const { settings, meter, running, open = openEmbedder, ...backendOptions } = options;
+  const { clock, log } = backendOptions;
   // gateway.limits.embeddings_quota, gateway.limits.shared_capacity
-  const service = createMeteredService({
+  const service = new MeteredService({
     name: "embeddings",
     clock,
     plan: settings,
-    open: (plan) => open(plan, around),
+    open: (plan) => open(plan, backendOptions),
   });
   const route = `POST ${PATH}`;
-  const own = { service, running, clock, log, route, who: WHO, writeHeaders };
-  const answer = createMeteredHandler(own);
+  const shared = { running, clock, log, route, backendName: BACKEND_NAME, writeHeaders };
+  const execution = new MeteredExecution({ ...shared, service });
   // gateway.endpoints.post_embeddings
-  door.post(
+  router.post(
     PATH,
     {
       summary: "Embed texts",
@@ -65,44 +65,36 @@ export function openEmbeddings(door: Router, options: EmbeddingsOptions) {
         },
       },
       refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
-      refusal_sentences: nameSentences(WHO),
+      refusal_sentences: errorSentences(BACKEND_NAME),
       refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
     },
-    async ({ body, ...visit }) => {
-      visit.recorder.setModel({ id: MODEL, price: readPrice(service.plan()) });
-      const embedded = await embed(answer, visit, listInputs(body.input));
-      const list = writeEmbeddingList(embedded.answer, body.encoding_format ?? "float");
-      return [STATUS, list, embedded.headers];
+    async ({ body, caller, request_id, trace, recorder, request: { signal } }) => {
+      recorder.setModel({ id: MODEL, price: readPrice(service.plan) });
+      const account = accountOf(caller);
+      // A server may refuse half a surrogate pair, and all other inputs with it.
+      const inputs = listInputs(body.input).map((text) => text.toWellFormed());
+      const embedRequest: EmbedRequest = { request_id, trace, account, inputs };
+      const context = { caller, request_id, trace, recorder, signal };
+      const { result, headers } = await execution.answer(context, async (embedder) => {
+        const embedded = await embedder.embed(embedRequest, signal);
+        if (!embedded.ok) return embedded;
+        const { prompt_tokens } = embedded;
+        const usage = { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
+        return { ...embedded, usage };
+      });
+      return [STATUS, writeEmbeddingList(result, body.encoding_format ?? "float"), headers];
     },
   );
   return service;
 }
 
-/** There is nothing but a prompt. */
+/** Embeddings have no completion. */
 function readPrice({ price }: EmbeddingsSettings): PricedModel["price"] {
   return price === null ? null : { prompt: price, completion: 0 };
 }
 
-function embed(answer: MeteredHandler<Embedder>, visit: MeteredContext, inputs: readonly string[]) {
-  const { caller, request_id, trace } = visit;
-  const ask: EmbedRequest = {
-    request_id,
-    trace,
-    account: accountOf(caller),
-    // Half a surrogate pair is no text: a server may refuse it, and all the others with it.
-    inputs: inputs.map((text) => text.toWellFormed()),
-  };
-  return answer(visit, async ({ embed }, signal) => {
-    const ending = await embed(ask, signal);
-    if (!ending.ok) return ending;
-    const { prompt_tokens } = ending;
-    const usage = { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
-    return { ...ending, usage };
-  });
-}
-
 /** gateway.endpoints.embeddings.p4, gateway.errors.headers.x_should_retry: the work was spent. */
-const writeHeaders: WriteHeaders = (told) => {
-  const isSpent = told === "upstream_error" || told === "upstream_timeout";
+const writeHeaders: WriteHeaders = (code) => {
+  const isSpent = code === "upstream_error" || code === "upstream_timeout";
   return isSpent ? NO_RETRY : {};
 };

@@ -1,98 +1,104 @@
-// The capacity that all accounts share: so many requests at once, a short line, and for the others
-// an honest word on when to come back.
+// The capacity that all accounts share: slots, a short queue, and an estimate of the wait.
 import type { Clock } from "../../platform/clock.ts";
-import { apiError } from "../../platform/errors.ts";
+import { type ApiError, apiError } from "../../platform/errors.ts";
 import { FairQueue } from "../../platform/fair-queue.ts";
 
-/** Who waits in the line for longer is told to come back: callers have time-outs of their own. */
+/** Maximum wait in the queue: callers have time-outs of their own. */
 const WAIT_MAX_MS = 10_000;
-/** How much the newest request says of how long the next ones take. */
-const NEWEST_PART = 0.2;
+/** Weight of the newest request in the average duration. */
+const NEWEST_WEIGHT = 0.2;
 
 export interface CapacitySize {
-  /** Requests that are worked on at once. */
+  /** Maximum requests that are worked on at once. */
   max_concurrent: number;
-  /** Those that wait for their turn. */
+  /** Maximum requests that wait. */
   max_queued: number;
 }
 
-export interface Capacity {
+export class Capacity {
+  readonly #clock: Clock;
+  readonly #queue: FairQueue<true>;
+  #size: CapacitySize;
+  #inUse = 0;
+  /** Number and sum of the start times of the requests under way, for their average age. */
+  #begun = { count: 0, startMs: 0 };
+  /** Average duration of the last requests. */
+  #durationMs: number | undefined;
+
+  constructor(clock: Clock, size: CapacitySize) {
+    this.#clock = clock;
+    this.#size = size;
+    this.#queue = new FairQueue<true>(clock, size.max_queued);
+  }
+
   /**
-   * gateway.limits.shared_capacity: does the work as soon as there is a place, and gives it back
-   * whatever comes of it; refuses with `capacity_exceeded` where there is none.
+   * gateway.limits.shared_capacity: does the work as soon as a slot is free. Throws
+   * `capacity_exceeded` if the queue is full or the wait too long.
    */
-  use<R>(account: string, signal: AbortSignal, work: () => Promise<R>): Promise<R>;
-  /** When all that is here now will have had its turn, by how long requests take lately. */
-  freeInMs(): number;
-  /** Another size, in force from the next request on. */
-  change(size: CapacitySize): void;
-  look(): { inUse: number; queued: number };
-}
+  async use<R>(account: string, signal: AbortSignal, work: () => Promise<R>): Promise<R> {
+    if (signal.aborted) throw apiError("client_closed_request");
+    // A released slot is passed to the queue at once, so that a free one has nobody waiting.
+    const find = () => this.#take();
+    if (!find()) {
+      if (this.#size.max_queued === 0) throw this.#fullError();
+      const request = { account, find, isSkippable: false, timeoutMs: WAIT_MAX_MS, signal };
+      const slot = await this.#queue.wait(request);
+      if (slot === "left") throw apiError("client_closed_request");
+      if (slot !== true) throw this.#fullError();
+    }
+    const startMs = this.#clock.monotonic();
+    this.#begun.count += 1;
+    this.#begun.startMs += startMs;
+    try {
+      return await work();
+    } finally {
+      this.#release(startMs);
+    }
+  }
 
-export function createCapacity(clock: Clock, given: CapacitySize): Capacity {
-  let size = given;
-  let inUse = 0;
-  /** What is worked on, which has its place a moment before it begins, and the sum of when. */
-  const begun = { count: 0, at_ms: 0 };
-  /** How long requests take lately; null: none has ended yet. */
-  let serviceMs: number | null = null;
-  const line = new FairQueue<true>(clock, size.max_queued);
+  /** Estimates when all present requests will be done; whole seconds in milliseconds. */
+  freeInMs(): number {
+    const rounds = (this.#inUse + this.#queue.size) / this.#size.max_concurrent;
+    return 1000 * Math.max(1, Math.ceil((rounds * this.#expectedMs()) / 1000));
+  }
 
-  const find = (): true | null => {
-    if (inUse >= size.max_concurrent) return null;
-    inUse += 1;
+  /** Sets another size, from the next request on. */
+  change(size: CapacitySize): void {
+    this.#size = size;
+    this.#queue.sizeMax = size.max_queued;
+    this.#queue.serve();
+  }
+
+  status(): { inUse: number; queued: number } {
+    return { inUse: this.#inUse, queued: this.#queue.size };
+  }
+
+  #take(): true | null {
+    if (this.#inUse >= this.#size.max_concurrent) return null;
+    this.#inUse += 1;
     return true;
-  };
-  const give = (takenAt: number) => {
-    const taken_ms = clock.monotonic() - takenAt;
-    inUse -= 1;
-    begun.count -= 1;
-    begun.at_ms -= takenAt;
-    serviceMs = serviceMs === null ? taken_ms : serviceMs + (taken_ms - serviceMs) * NEWEST_PART;
-    line.serve();
-  };
-  /** Where nothing comes to its end any more, the requests before say too little. */
-  const guessService_ms = () => {
-    const { count, at_ms } = begun;
-    const ageMs = count === 0 ? 0 : clock.monotonic() - at_ms / count;
-    return Math.max(serviceMs ?? 0, ageMs);
-  };
-  /** gateway.errors.headers.retry_after: in whole seconds. */
-  const freeInMs = () => {
-    const turns = (inUse + line.size) / size.max_concurrent;
-    return 1000 * Math.max(1, Math.ceil((turns * guessService_ms()) / 1000));
-  };
-  const refuseFull = () => {
-    // gateway.errors.capacity_exceeded
-    return apiError("capacity_exceeded", { headers: { "retry-after": `${freeInMs() / 1000}` } });
-  };
+  }
 
-  return {
-    async use(account, signal, work) {
-      if (signal.aborted) throw apiError("client_closed_request");
-      // Where a place is free nobody waits: who gives one back serves the line at once.
-      if (!find()) {
-        if (size.max_queued === 0) throw refuseFull();
-        const waiting = { account, find, isSkippable: false, timeoutMs: WAIT_MAX_MS, signal };
-        const found = await line.wait(waiting);
-        if (found === "left") throw apiError("client_closed_request");
-        if (found !== true) throw refuseFull();
-      }
-      const takenAt = clock.monotonic();
-      begun.count += 1;
-      begun.at_ms += takenAt;
-      try {
-        return await work();
-      } finally {
-        give(takenAt);
-      }
-    },
-    freeInMs,
-    change(other) {
-      size = other;
-      line.sizeMax = other.max_queued;
-      line.serve();
-    },
-    look: () => ({ inUse, queued: line.size }),
-  };
+  #release(startMs: number): void {
+    const durationMs = this.#clock.monotonic() - startMs;
+    this.#inUse -= 1;
+    this.#begun.count -= 1;
+    this.#begun.startMs -= startMs;
+    const before = this.#durationMs ?? durationMs;
+    this.#durationMs = before + (durationMs - before) * NEWEST_WEIGHT;
+    this.#queue.serve();
+  }
+
+  /** The age of present requests counts, too: none may end any more. */
+  #expectedMs(): number {
+    const { count, startMs } = this.#begun;
+    const ageMs = count === 0 ? 0 : this.#clock.monotonic() - startMs / count;
+    return Math.max(this.#durationMs ?? 0, ageMs);
+  }
+
+  /** gateway.errors.capacity_exceeded, gateway.errors.headers.retry_after */
+  #fullError(): ApiError {
+    const headers = { "retry-after": `${this.freeInMs() / 1000}` };
+    return apiError("capacity_exceeded", { headers });
+  }
 }

@@ -1,4 +1,4 @@
-// Asks a server that is no chat's for one whole reply, within a time.
+// Requests one whole reply of a server within a time limit.
 import {
   connectionError,
   fetchText,
@@ -9,9 +9,8 @@ import { readRetryAfter, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 
 export interface ServerRequest {
-  /** Left out: a GET. */
+  /** Without a body it is a GET. */
   body?: string;
-  /** Whose question it is. */
   account: string;
   headers: Readonly<Record<string, string>>;
   bytesMax: number;
@@ -26,11 +25,10 @@ export interface ServerReply {
   status: number;
   header(name: string): string | null;
   text: string;
-  /** When it may be asked again, as it says itself; null: it does not. */
   retry_after_ms: number | null;
 }
 
-/** Whatever status it has is heard; what comes to no reply at all is a failure. */
+/** Returns a reply of any status; no whole reply is a failure. */
 export async function requestServer(
   server: TrustedServer,
   asking: ServerRequest,
@@ -40,7 +38,7 @@ export async function requestServer(
   try {
     const reply = await fetchText(server, { ...request, signal: limit.signal });
     if (reply.status === null) {
-      if (reply.failure !== "left") return explainSilence(reply.failure);
+      if (reply.failure !== "left") return explainBreak(reply.failure);
       return signal.aborted
         ? timeoutError("left")
         : { ...timeoutError("late"), noResponse: "perhaps" };
@@ -63,10 +61,10 @@ export async function requestServer(
 
 type ConnectionBreak = Parameters<typeof connectionError>[0];
 
-/** gateway.errors.service_unavailable: nothing of the request can have reached it. */
+/** gateway.errors.service_unavailable: breaks in which no request can have reached the server. */
 const UNREACHABLE: readonly ConnectionBreak[] = ["refused", "dns", "tls", "timeout"];
 
-function explainSilence(failure: ConnectionBreak): UpstreamError {
+function explainBreak(failure: ConnectionBreak): UpstreamError {
   const why: UpstreamError = { ...connectionError(failure), noResponse: "surely" };
   return UNREACHABLE.includes(failure) ? { ...why, code: "model_offline", retryable: true } : why;
 }

@@ -1,185 +1,200 @@
-// What embeddings and search have in common: a quota for each account, a capacity that all share,
-// and something behind it that other settings may exchange.
+// A service such as embeddings or search: a quota per account, a shared capacity and a backend.
 import { accountOf, type Caller, RateLimiter } from "../../access/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import { type Clock, wait } from "../../platform/clock.ts";
 import { ApiError, apiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
+import type { Metrics } from "../../platform/metrics.ts";
 import type { Service } from "../../platform/service.ts";
-import { type Capacity, type CapacitySize, createCapacity } from "./capacity.ts";
+import { Capacity, type CapacitySize } from "./capacity.ts";
 
-/** What a supply is opened with, beside its settings. */
+const WINDOW_MS = 60_000;
+
 export interface MeteredBackendOptions {
   egress: TrustedEgress;
   clock: Clock;
   log: Log;
 }
 
-/** What answers. */
+/** What does the work of a service: a server, several, or a stub. */
 export interface MeteredBackend {
-  /** True: it is known that nobody would answer now. */
+  /** True if it is known that nobody would answer now. */
   isDown(): boolean;
   start(): void;
   /** Requests under way go on. */
   stop(): void;
 }
 
+/** The settings of a service. */
 export interface MeteredPlan extends CapacitySize {
   kind: string;
   requests_per_minute: number;
-  /** Left out: it has none. */
   price?: number | null;
 }
 
-/** How it stands. */
 export interface MeteredStatus {
   name: string;
   /** `off`: the operator has not set it up, or has switched it off. */
   state: "on" | "down" | "off";
-  /** Requests that are being worked on, and those that wait for their turn. */
   inUse: number;
   queued: number;
 }
 
-export interface MeteredService<P extends MeteredPlan, S extends MeteredBackend> {
-  /**
-   * Does a valid request's work: takes it from the account's quota, waits for a place, and asks
-   * what is behind it. Refuses with `service_unavailable` where it is off, `rate_limit_exceeded`
-   * or `capacity_exceeded`.
-   */
-  use<R>(caller: Caller, signal: AbortSignal, work: (supply: S) => Promise<R>): Promise<R>;
-  /**
-   * The same for who has time: waits for its account's quota and for a place, as long as it takes,
-   * and is counted once. Refuses with `service_unavailable`, or `client_closed_request` where the
-   * signal ended the waiting. `again`: how long to wait, without a place, until the work is to be
-   * done once more; null: its outcome stands.
-   */
-  usePatiently<R>(
-    caller: Caller,
-    signal: AbortSignal,
-    work: (supply: S) => Promise<R>,
-    again: (outcome: R) => number | null,
-  ): Promise<R>;
-  /** The settings in force. */
-  plan(): P;
-  look(): MeteredStatus;
-  /** Other settings, in force from the next request on. */
-  change(plan: P): void;
-  service: Service;
-}
-
-export interface MeteredServiceOptions<P, S> {
-  /** For people and figures. */
+export interface MeteredServiceOptions<P, B> {
+  /** For people and metrics. */
   name: string;
   clock: Clock;
   plan: P;
-  /** Opens what a plan says; it is started by itself. null: off. */
-  open(plan: P): S | null;
+  /** Opens the backend of a plan; null if the service is off. */
+  open(plan: P): B | null;
 }
 
-const WINDOW_MS = 60_000;
+export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
+  readonly service: Service;
+  readonly #options: MeteredServiceOptions<P, B>;
+  readonly #capacity: Capacity;
+  readonly #quota: RateLimiter;
+  #plan: P;
+  #backend: B | null;
+  #isStarted = false;
 
-export function createMeteredService<P extends MeteredPlan, S extends MeteredBackend>({
-  name,
-  clock,
-  open,
-  ...options
-}: MeteredServiceOptions<P, S>): MeteredService<P, S> {
-  let { plan } = options;
-  let supply = open(plan);
-  let isStarted = false;
-  const capacity = createCapacity(clock, plan);
-  // Unlike the limit of every route it slides on: gateway.errors.rate_limit_exceeded
-  const quota = new RateLimiter(clock, {
-    requests_max: plan.requests_per_minute,
-    window_ms: WINDOW_MS,
-    closingMs: 0,
-  });
-  /** gateway.errors.service_unavailable: nothing is counted of what nobody would answer. */
-  const find = (): S => {
-    if (supply) return supply;
-    throw apiError("service_unavailable", { message: `This service offers no ${name}.` });
-  };
-  return {
-    async use(caller, signal, work) {
-      const found = find();
-      const account = accountOf(caller);
-      quota.take(account);
-      return capacity.use(account, signal, () => work(found));
-    },
-    async usePatiently(caller, signal, work, again) {
-      const account = accountOf(caller);
-      const claim = () => {
-        find();
-        return quota.claim(account);
-      };
-      for (let wait_ms = claim(); wait_ms > 0; wait_ms = claim()) {
-        await waitHere(clock, wait_ms, signal);
-      }
-      for (;;) {
-        const found = find();
-        const tried = await tryPlace(capacity, account, signal, () => work(found));
-        const wait_ms = tried === null ? capacity.freeInMs() : again(tried.outcome);
-        if (tried !== null && wait_ms === null) return tried.outcome;
-        await waitHere(clock, wait_ms!, signal);
-      }
-    },
-    plan: () => plan,
-    look() {
-      const state = supply === null ? "off" : supply.isDown() ? "down" : "on";
-      return { name, state, ...capacity.look() };
-    },
-    change(other) {
-      const before = plan;
-      plan = other;
-      capacity.change(other);
-      quota.change(other.requests_per_minute);
-      if (Bun.deepEquals(withoutTerms(before), withoutTerms(other))) return;
-      supply?.stop();
-      supply = open(other);
-      if (isStarted) supply?.start();
-    },
-    service: {
-      name,
-      start() {
-        isStarted = true;
-        supply?.start();
-      },
-      stop() {
-        isStarted = false;
-        supply?.stop();
-      },
-    },
-  };
-}
-
-async function waitHere(clock: Clock, wait_ms: number, signal: AbortSignal): Promise<void> {
-  if (!(await wait(clock, wait_ms, signal))) throw apiError("client_closed_request");
-}
-
-/** null: there was no place; what the work itself refuses goes on. */
-async function tryPlace<R>(
-  capacity: Capacity,
-  account: string,
-  signal: AbortSignal,
-  work: () => Promise<R>,
-): Promise<{ outcome: R } | null> {
-  let isBegun = false;
-  try {
-    const outcome = await capacity.use(account, signal, () => {
-      isBegun = true;
-      return work();
+  constructor(options: MeteredServiceOptions<P, B>) {
+    const { name, clock, plan, open } = options;
+    this.#options = options;
+    this.#plan = plan;
+    this.#backend = open(plan);
+    this.#capacity = new Capacity(clock, plan);
+    // gateway.errors.rate_limit_exceeded: unlike the limit of every route its window slides.
+    this.#quota = new RateLimiter(clock, {
+      requests_max: plan.requests_per_minute,
+      window_ms: WINDOW_MS,
+      closingMs: 0,
     });
-    return { outcome };
-  } catch (failure) {
-    const isFull = failure instanceof ApiError && failure.code === "capacity_exceeded";
-    if (isFull && !isBegun) return null;
-    throw failure;
+    this.service = { name, start: () => this.#start(true), stop: () => this.#start(false) };
+  }
+
+  /** The settings in force. */
+  get plan(): P {
+    return this.#plan;
+  }
+
+  /**
+   * Does the work within the account's quota and a slot. Throws `service_unavailable` if it is
+   * off, `rate_limit_exceeded` or `capacity_exceeded`.
+   */
+  async use<R>(caller: Caller, signal: AbortSignal, work: (backend: B) => Promise<R>): Promise<R> {
+    const backend = this.#requireBackend();
+    const account = accountOf(caller);
+    this.#quota.take(account);
+    return this.#capacity.use(account, signal, () => work(backend));
+  }
+
+  /**
+   * Does the same after waiting for quota and slot as long as it takes. `retryDelay` returns the
+   * time until the work is tried again, without a slot meanwhile; null: its result stands.
+   */
+  async usePatiently<R>(
+    caller: Caller,
+    signal: AbortSignal,
+    work: (backend: B) => Promise<R>,
+    retryDelay: (result: R) => number | null,
+  ): Promise<R> {
+    const account = accountOf(caller);
+    const claim = () => {
+      this.#requireBackend();
+      return this.#quota.claim(account);
+    };
+    for (let waitMs = claim(); waitMs > 0; waitMs = claim()) await this.#wait(waitMs, signal);
+    for (;;) {
+      const backend = this.#requireBackend();
+      const tried = await this.#tryWork(account, signal, () => work(backend));
+      const waitMs = tried.kind === "full" ? this.#capacity.freeInMs() : retryDelay(tried.result);
+      if (tried.kind === "done" && waitMs === null) return tried.result;
+      await this.#wait(waitMs!, signal);
+    }
+  }
+
+  status(): MeteredStatus {
+    const state = this.#backend === null ? "off" : this.#backend.isDown() ? "down" : "on";
+    return { name: this.#options.name, state, ...this.#capacity.status() };
+  }
+
+  /** Sets other settings, from the next request on. */
+  change(plan: P): void {
+    const before = this.#plan;
+    this.#plan = plan;
+    this.#capacity.change(plan);
+    this.#quota.change(plan.requests_per_minute);
+    if (Bun.deepEquals(withoutTerms(before), withoutTerms(plan))) return;
+    this.#backend?.stop();
+    this.#backend = this.#options.open(plan);
+    if (this.#isStarted) this.#backend?.start();
+  }
+
+  #start(isStarted: boolean): void {
+    this.#isStarted = isStarted;
+    if (isStarted) this.#backend?.start();
+    else this.#backend?.stop();
+  }
+
+  /** gateway.errors.service_unavailable: a request to a service that is off counts nowhere. */
+  #requireBackend(): B {
+    if (this.#backend) return this.#backend;
+    const message = `This service offers no ${this.#options.name}.`;
+    throw apiError("service_unavailable", { message });
+  }
+
+  async #wait(waitMs: number, signal: AbortSignal): Promise<void> {
+    const isOver = await wait(this.#options.clock, waitMs, signal);
+    if (!isOver) throw apiError("client_closed_request");
+  }
+
+  async #tryWork<R>(
+    account: string,
+    signal: AbortSignal,
+    work: () => Promise<R>,
+  ): Promise<{ kind: "full" } | { kind: "done"; result: R }> {
+    let isBegun = false;
+    try {
+      const result = await this.#capacity.use(account, signal, () => {
+        isBegun = true;
+        return work();
+      });
+      return { kind: "done", result };
+    } catch (error) {
+      const isFull = error instanceof ApiError && error.code === "capacity_exceeded";
+      if (isFull && !isBegun) return { kind: "full" };
+      throw error;
+    }
   }
 }
 
-/** What stands behind it keeps what it knows for as long as nothing of it changes. */
+/** A backend keeps its state as long as only terms of the service change. */
 function withoutTerms<P extends MeteredPlan>(plan: P) {
-  const terms = { price: 0, max_concurrent: 0, max_queued: 0, requests_per_minute: 0 };
-  return { ...plan, ...terms };
+  return { ...plan, price: 0, max_concurrent: 0, max_queued: 0, requests_per_minute: 0 };
+}
+
+/** Shows Prometheus the services, without those that the operator has switched off. */
+export function showShared(metrics: Metrics, status: () => readonly MeteredStatus[]): void {
+  const show = (name: string, help: string, read: (service: MeteredStatus) => number) =>
+    metrics.gauge({ name, help, labels: ["service"] }, (set) => {
+      for (const service of status()) {
+        if (service.state !== "off") set(read(service), { service: service.name });
+      }
+    });
+  show(
+    "wadi_service_up",
+    "1: it would answer; 0: by what was seen last, nobody would.",
+    ({ state }) => (state === "on" ? 1 : 0),
+  );
+  show(
+    "wadi_service_requests_in_use",
+    "Requests that hold a slot of its shared capacity.",
+    ({ inUse }) => inUse,
+  );
+  show(
+    "wadi_service_requests_queued",
+    "Requests that wait for one of those slots.",
+    ({ queued }) => queued,
+  );
 }

@@ -1,4 +1,4 @@
-// One request under way: gathers what becomes of it, and makes the entry when it has ended.
+// The recorder of one request: gathers what becomes of it and makes its entry at the end.
 import type { MeteredRequest, RequestRecorder } from "../../http/index.ts";
 import {
   type CompletionStats,
@@ -11,33 +11,34 @@ import { traceIdOf } from "../../platform/trace.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
 
-/** No model reads or writes so many: a server that says so is not believed. */
+/** Maximum believable usage: no model reads or writes so many tokens. */
 const TOKENS_MAX = 1_000_000_000;
-/** A million SAR: whatever costs more is a slip in the settings, and sums must stay exact. */
+/** Maximum cost, a million SAR: more is a slip in the settings, and sums must stay exact. */
 const COST_MAX = 1e12;
-/** An announced length may be any number; sums of them stay exact. */
+/** Maximum announced length, so that sums stay exact. */
 const BYTES_MAX = 1e12;
 
-/** What answers, and what its tokens cost; null: nobody knows. */
+/** A request from inside the program; the caller's rights are those of the moment. */
+export type InternalCaller = Omit<MeteredRequest, "started_at">;
+
 export type PricedModel = Pick<ModelSettings, "id" | "price">;
 
-/** What went well, as far as its entry tells of it. */
+/** A success, as far as its entry shows it. */
 export interface RecordedOk {
   ok: true;
-  /** Left out: nothing is counted, as of a search. */
+  /** A search has none. */
   usage?: TokenUsage;
   usageEstimated?: true;
-  /** The part of the usage that servers told. */
+  /** The part of the usage that servers reported. */
   reportedUsage?: TokenUsage;
 }
 
-type Ending = (RecordedOk | UpstreamError) & CompletionStats;
+type RecordedResult = (RecordedOk | UpstreamError) & CompletionStats;
 
 export interface RecorderOptions {
   route: MeteredRoute;
   clock: Clock;
   drawId(): string;
-  /** Takes the one entry. */
   take(entry: LogEntry): void;
 }
 
@@ -46,39 +47,38 @@ export class GatewayRecorder implements RequestRecorder {
   is_stream = false;
   readonly started_at: number;
   readonly #options: RecorderOptions;
-  readonly #arrival: MeteredRequest;
+  readonly #request: MeteredRequest;
   readonly #at: number;
   #model: PricedModel | null = null;
-  #ending: Ending | null = null;
-  #first_token_ms: number | null = null;
+  #result: RecordedResult | null = null;
+  #firstTokenMs: number | null = null;
   #isClosed = false;
 
-  constructor(options: RecorderOptions, arrival: MeteredRequest) {
+  constructor(options: RecorderOptions, request: MeteredRequest) {
     this.#options = options;
-    this.#arrival = arrival;
+    this.#request = request;
     this.#at = options.clock.now();
-    this.started_at = arrival.started_at;
+    this.started_at = request.started_at;
   }
 
-  /** Who answers, at the price of this moment. */
+  /** Sets the model at its price of this moment. */
   setModel(model: PricedModel): void {
     this.#model = model;
   }
 
-  /** A piece has come; all but the first are nothing new. */
   markFirstChunk(): void {
-    this.#first_token_ms ??= this.#passed();
+    this.#firstTokenMs ??= this.#passed();
   }
 
-  /** How the model's answer, or other work, ended, before its caller is told. */
-  setResult(ending: Ending): void {
-    this.#ending = ending;
+  /** Sets the result of the work, before the caller gets it. */
+  setResult(result: RecordedResult): void {
+    this.#result = result;
   }
 
   close(status: number, code: string | null, reply_bytes: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { caller, request_id, trace } = this.#arrival;
+    const { caller, request_id, trace } = this.#request;
     const { prompt_tokens, completion_tokens, usage_estimated, cost } = this.#used();
     this.#options.take({
       id: this.#options.drawId(),
@@ -95,9 +95,9 @@ export class GatewayRecorder implements RequestRecorder {
       completion_tokens,
       usage_estimated,
       cost,
-      attempts: this.#ending?.attempts ?? null,
-      waited_ms: roundTime(this.#ending?.waitedMs),
-      first_token_ms: roundTime(this.#first_token_ms),
+      attempts: this.#result?.attempts ?? null,
+      waited_ms: roundTime(this.#result?.waitedMs),
+      first_token_ms: roundTime(this.#firstTokenMs),
       duration_ms: Math.round(this.#passed()),
       request_bytes: Math.min(this.request_bytes, BYTES_MAX),
       reply_bytes,
@@ -106,25 +106,25 @@ export class GatewayRecorder implements RequestRecorder {
   }
 
   #used() {
-    const ending = this.#ending;
-    const usage = ending?.usage;
-    if (!ending || !usage || !isBelievable(usage)) return UNUSED;
+    const result = this.#result;
+    const usage = result?.usage;
+    if (!result || !usage || !isBelievable(usage)) return UNUSED;
     const { prompt_tokens, completion_tokens } = usage;
-    // Nobody pays by an estimate, and what a broken answer had made is one.
-    const usage_estimated = !ending.ok || ending.usageEstimated === true;
+    // Estimates cost nothing, and the usage of a broken answer is one.
+    const usage_estimated = !result.ok || result.usageEstimated === true;
     const paid =
-      ending.ok && ending.reportedUsage ? ending.reportedUsage : usage_estimated ? null : usage;
+      result.ok && result.reportedUsage ? result.reportedUsage : usage_estimated ? null : usage;
     const cost = paid && costOf(paid, this.#model?.price ?? null);
     const isSane = cost !== null && cost <= COST_MAX;
     return { prompt_tokens, completion_tokens, usage_estimated, cost: isSane ? cost : null };
   }
 
   #passed(): number {
-    return this.#options.clock.monotonic() - this.#arrival.started_at;
+    return this.#options.clock.monotonic() - this.#request.started_at;
   }
 }
 
-/** Where nothing is known to have been made; zeros would look like an answer that cost nothing. */
+/** No known usage; zeros would look like an answer that cost nothing. */
 const UNUSED = {
   prompt_tokens: null,
   completion_tokens: null,

@@ -1,4 +1,4 @@
-// From the settings of search to the engine that answers.
+// Opens the search engine of the settings.
 import type { SearchSettings } from "../../settings/index.ts";
 import type { MeteredBackendOptions } from "../metered/service.ts";
 import { createBrave } from "./brave.ts";
@@ -7,18 +7,18 @@ import { openEngine } from "./engine.ts";
 import { createSearxng } from "./searxng.ts";
 import { createStubSearch } from "./stub/stub.ts";
 
-/** Nothing is asked before its start; null: search is off. */
+/** Returns null if search is off. */
 export function openSearchEngine(
   settings: SearchSettings,
-  around: MeteredBackendOptions,
+  options: MeteredBackendOptions,
 ): SearchEngine | null {
   switch (settings.kind) {
     case "searxng":
-      return openEngine(createSearxng(settings), settings, around);
+      return openEngine(createSearxng(settings), settings, options);
     case "brave":
-      return openEngine(createBrave(settings), settings, around);
+      return openEngine(createBrave(settings), settings, options);
     case "stub":
-      return createStubSearch({ ...around, ...settings });
+      return createStubSearch({ ...options, ...settings });
     case "off":
       return null;
   }

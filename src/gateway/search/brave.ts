@@ -1,15 +1,15 @@
-// Asks Brave's web search API, within its limits, and says what its errors mean.
+// Brave's web search API: its limits and its errors.
 import { parseObject, type UpstreamError } from "../../models/index.ts";
 import { clampRetryAfter } from "../../net/index.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import type { ServerReply } from "../metered/client.ts";
-import { type EngineKind, fail, judgeStatus, readHitList } from "./engine.ts";
+import { classifyStatus, type EngineKind, engineError, readHitList } from "./engine.ts";
 
-const URL_ITS_OWN = "https://api.search.brave.com/res/v1";
-/** A longer query is refused; 400 characters are ours too. */
+const DEFAULT_URL = "https://api.search.brave.com/res/v1";
+/** Maximum words of a query; Brave's limit of 400 characters is ours, too. */
 const WORDS_MAX = 50;
 
-/** Those that it names as the standard does, and those that it has other names for. */
+/** Languages with the standard's names, and those with other names. */
 const LANGUAGES =
   "ar eu bn bg ca hr cs da nl en et fi fr gl de el gu he hi hu is it kn ko lv lt ms ml mr nb pl " +
   "pa ro ru sr sk sl es sv ta te th tr uk vi";
@@ -19,7 +19,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ...Object.entries(LANGUAGES_OTHERWISE),
 ]);
 
-const WHYS: Readonly<Record<number, string>> = {
+const REASONS: Readonly<Record<number, string>> = {
   401: "it refuses our key",
   402: "our plan with it is used up",
   403: "it refuses our key, or our plan with it has no web search",
@@ -29,7 +29,7 @@ const WHYS: Readonly<Record<number, string>> = {
 
 export function createBrave({ url, api_key }: SearchSettings): EngineKind {
   return {
-    url: url || URL_ITS_OWN,
+    url: url || DEFAULT_URL,
     path: "/web/search",
     headers: api_key === null ? {} : { "x-subscription-token": api_key },
     health: null,
@@ -38,33 +38,35 @@ export function createBrave({ url, api_key }: SearchSettings): EngineKind {
       return {
         q: cutWords(query),
         count: String(max_results),
-        // A language that it does not know is refused.
+        // Brave refuses unknown languages.
         ...(search_lang !== undefined && { search_lang }),
         text_decorations: "false",
         result_filter: "web",
       };
     },
     readHits({ web }) {
-      // It leaves out what it has nothing of.
+      // A part without hits is left out.
       if (web === undefined || web === null) return [];
       const hits = readHitList((web as { results?: unknown }).results, "description");
-      return hits ?? fail("upstream_error", "its reply has no results", 200);
+      return hits ?? engineError("upstream_error", "its reply has no results", 200);
     },
-    judgeError,
-    readWait: readWindows,
+    classifyError,
+    readPause: readWindows,
   };
 }
 
-/** A wrong key is 422 here, as a wrong request is: its code, or the field, tells them apart. */
-function judgeError({ status, text }: ServerReply): UpstreamError {
-  if (status !== 422) return judgeStatus(status, WHYS);
+/** Brave answers a wrong key and a wrong request with 422; the code or the field differs. */
+function classifyError({ status, text }: ServerReply): UpstreamError {
+  if (status !== 422) return classifyStatus(status, REASONS);
   const error = parseObject(text)?.error as Record<string, unknown> | null | undefined;
   const isKeyRefused =
     /^SUBSCRIPTION_/.test(String(error?.code)) || namesHeader(error?.meta, "x-subscription-token");
-  return isKeyRefused ? fail("model_unavailable", WHYS[401]!, status) : judgeStatus(status, WHYS);
+  return isKeyRefused
+    ? engineError("model_unavailable", REASONS[401]!, status)
+    : classifyStatus(status, REASONS);
 }
 
-/** `{errors: [{loc: ["header", "x-subscription-token"], …}]}`: it was not sent at all. */
+/** A missing header: `{errors: [{loc: ["header", "x-subscription-token"], …}]}`. */
 function namesHeader(meta: unknown, name: string): boolean {
   const errors = (meta as { errors?: unknown } | null | undefined)?.errors;
   if (!Array.isArray(errors)) return false;
@@ -80,9 +82,9 @@ function cutWords(query: string): string {
 }
 
 /**
- * Of the windows in which it counts, each with its limit, what is left of it and the seconds
- * until it is full again ("1, 15000" · "0, 12" · "1, 1419704"): the longest of those with nothing
- * left. A limit of 0 is none: plans without a limit a month say "50, 0". null: nothing is told.
+ * Brave counts in several windows, and each header lists them: the limits, what is left, and the
+ * seconds until each is full again ("1, 15000" · "0, 12" · "1, 1419704"). Returns the longest wait
+ * for a window with nothing left. A limit of 0 is none.
  */
 function readWindows(header: ServerReply["header"]): number | null {
   const limits = readList(header("x-ratelimit-limit"));
@@ -90,13 +92,13 @@ function readWindows(header: ServerReply["header"]): number | null {
   let longest: number | null = null;
   for (const [index, seconds] of readList(header("x-ratelimit-reset")).entries()) {
     if (limits[index] === 0 || left[index] !== 0) continue;
-    const wait_ms = clampRetryAfter(seconds * 1_000);
-    if (wait_ms !== null) longest = Math.max(longest ?? 0, wait_ms);
+    const waitMs = clampRetryAfter(seconds * 1_000);
+    if (waitMs !== null) longest = Math.max(longest ?? 0, waitMs);
   }
   return longest;
 }
 
-/** NaN where there is no number. */
+/** Returns NaN for what is no number. */
 function readList(text: string | null): number[] {
   if (text === null) return [];
   return text.split(",").map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));

@@ -1,4 +1,4 @@
-// What a search engine is asked and what it finds.
+// The interface of a search engine: its query and its hits.
 import type { CompletionStats, UpstreamError } from "../../models/index.ts";
 import type { Trace } from "../../platform/trace.ts";
 import type { MeteredBackend } from "../metered/service.ts";
@@ -11,11 +11,11 @@ export interface EngineQuery {
   query: string;
   /** 1 to 20. */
   max_results: number;
-  /** Two small letters (ISO 639-1); null: any. */
+  /** Two lower-case letters (ISO 639-1); null: any. */
   language: string | null;
 }
 
-/** As the engine tells it: what of it reaches a caller is judged behind it. */
+/** A hit in the engine's own words; `results.ts` decides what reaches a caller. */
 export interface SearchHit {
   title: string;
   url: string;
@@ -24,16 +24,15 @@ export interface SearchHit {
 
 export interface SearchOutcome {
   ok: true;
-  /** The best first; perhaps more than were asked for. */
+  /** The best first; there may be more than were asked for. */
   hits: SearchHit[];
 }
 
 export type Search = (
-  ask: EngineQuery,
+  query: EngineQuery,
   signal: AbortSignal,
 ) => Promise<(SearchOutcome | UpstreamError) & CompletionStats>;
 
-/** What stands behind the route. */
 export interface SearchEngine extends MeteredBackend {
   search: Search;
 }

@@ -1,4 +1,4 @@
-// A search engine on a server: how it is asked, how long it is left alone, and how it fares.
+// A search engine on a server: its requests, its errors, its health and the pauses it asks for.
 import {
   createHealthCheck,
   createReplicas,
@@ -7,125 +7,150 @@ import {
   writeHeaders,
 } from "../../models/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
+import type { Clock } from "../../platform/clock.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import { requestServer, type ServerReply } from "../metered/client.ts";
 import type { MeteredBackendOptions } from "../metered/service.ts";
 import type { EngineQuery, Search, SearchEngine, SearchHit, SearchOutcome } from "./contract.ts";
-import { createWait, LONG_WAIT_MS } from "./wait.ts";
 
-/** Twenty hits are some kilobytes: what is larger is no list of them. */
+/** Maximum size of a reply; twenty hits are some kilobytes. */
 const BYTES_MAX = 4 * 1024 * 1024;
-const HEALTH_EVERY_MS = 10_000;
+const HEALTH_INTERVAL_MS = 10_000;
+/** Clients wait for a minute by themselves; an engine that pauses longer counts as down. */
+export const LONG_PAUSE_MS = 60_000;
 
-/** What tells one kind of engine from another. */
+/** The differences between two kinds of engines. */
 export interface EngineKind {
-  /** Every route lies behind it. */
+  /** The base address. */
   url: string;
   /** The path of a search. */
   path: string;
-  /** Of every request, under the operator's own. */
+  /** Headers of every request; the operator's own go first. */
   headers: Readonly<Record<string, string>>;
-  /** The path of its health; null: it has none. */
+  /** The path of the health check, if there is one. */
   health: string | null;
-  writeQuery(ask: EngineQuery): Record<string, string>;
-  /** What tells one request from the others; left out: nothing. */
-  writeHeaders?(ask: EngineQuery): Record<string, string>;
-  /** Of a reply with status 200. */
+  writeQuery(query: EngineQuery): Record<string, string>;
+  /** Headers of one request. */
+  writeHeaders?(query: EngineQuery): Record<string, string>;
+  /** Reads a reply with status 200. */
   readHits(reply: Record<string, unknown>): SearchHit[] | UpstreamError;
-  /** Of any other. */
-  judgeError(heard: ServerReply): UpstreamError;
-  /** How long it told us to wait, beside `Retry-After`; left out, null: it did not. */
-  readWait?(header: ServerReply["header"]): number | null;
+  /** Classifies a reply with any other status. */
+  classifyError(reply: ServerReply): UpstreamError;
+  /** Reads a pause that the engine asks for by other headers than `Retry-After`. */
+  readPause?(header: ServerReply["header"]): number | null;
 }
 
-/** Nothing is asked before its start. */
+/** Asks nothing before its start. */
 export function openEngine(
   kind: EngineKind,
   settings: SearchSettings,
-  { log, ...around }: MeteredBackendOptions,
+  { log, ...options }: MeteredBackendOptions,
 ): SearchEngine {
-  const { egress, clock } = around;
+  const { egress, clock } = options;
   const { connect_timeout_ms, timeout_ms } = settings;
-  // How a key is sent is the kind's to say.
+  // The kind says how a key is sent.
   const own = { accept: "application/json", ...kind.headers };
   const headers = writeHeaders({ ...settings, api_key: null }, own);
-  const wait = createWait(clock);
-  const openLook = (path: string) =>
+  const pause = new Pause(clock);
+  const openHealthCheck = (path: string) =>
     createHealthCheck(egress.open(kind.url + path, { headers, connect_timeout_ms }));
-  const server = createAsking(kind, { ...around, headers, connect_timeout_ms });
+  const server = createRequest(kind, { ...options, headers, connect_timeout_ms });
+  const health = kind.health === null ? null : openHealthCheck(kind.health);
   const { ask: askReplicas, ...replicas } = createReplicas(
-    [
-      {
-        name: new URL(kind.url).host,
-        server,
-        look: kind.health === null ? null : openLook(kind.health),
-      },
-    ],
+    [{ name: new URL(kind.url).host, server, look: health }],
     {
       who: "search engine",
       max_in_flight: 0,
-      health_every_ms: HEALTH_EVERY_MS,
+      health_every_ms: HEALTH_INTERVAL_MS,
       first_token_timeout_ms: timeout_ms,
       clock,
       log,
     },
   );
-  const search: Search = async (ask, signal) => {
-    // gateway.errors.service_unavailable: told at once, for asking again could prolong the wait.
-    const waiting = wait.find();
-    if (waiting) return { ...waiting, attempts: 0 };
-    const { account } = ask;
-    const ending = await askReplicas<SearchOutcome>({ account, signal }, (asking, _, left_ms) =>
-      asking(ask, signal, left_ms),
+  const search: Search = async (query, signal) => {
+    // gateway.errors.service_unavailable: another request could prolong the pause.
+    const paused = pause.find();
+    if (paused) return { ...paused, attempts: 0 };
+    const { account } = query;
+    const result = await askReplicas<SearchOutcome>({ account, signal }, (request, _, leftMs) =>
+      request(query, signal, leftMs),
     );
-    if (!ending.ok && ending.retryAfterMs !== undefined) wait.note(ending.retryAfterMs);
-    return ending;
+    if (!result.ok && result.retryAfterMs !== undefined) pause.begin(result.retryAfterMs);
+    return result;
   };
   return {
     search,
-    isDown: () => wait.left_ms() > LONG_WAIT_MS || replicas.isDown(),
+    isDown: () => pause.leftMs() > LONG_PAUSE_MS || replicas.isDown(),
     start: replicas.start,
     stop: replicas.stop,
   };
 }
 
-type AskingOptions = Omit<MeteredBackendOptions, "log"> & Parameters<TrustedEgress["open"]>[1];
-type Asking = (
-  ask: EngineQuery,
+/** The time for which the engine asked not to be asked. */
+export class Pause {
+  readonly #clock: Clock;
+  #until = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Returns the error of a request during a pause. */
+  find(): UpstreamError | undefined {
+    const retryAfterMs = this.leftMs();
+    if (retryAfterMs === 0) return undefined;
+    const reason = "it is not asked, for it told us to wait";
+    return { ok: false, code: "upstream_rate_limited", retryable: false, reason, retryAfterMs };
+  }
+
+  /** Of the pauses that several requests were given, the longest holds. */
+  begin(pauseMs: number): void {
+    this.#until = Math.max(this.#until, this.#clock.monotonic() + pauseMs);
+  }
+
+  leftMs(): number {
+    return Math.max(0, this.#until - this.#clock.monotonic());
+  }
+}
+
+type RequestOptions = Omit<MeteredBackendOptions, "log"> & Parameters<TrustedEgress["open"]>[1];
+type EngineRequest = (
+  query: EngineQuery,
   signal: AbortSignal,
-  timeout_ms: number,
+  timeoutMs: number,
 ) => Promise<SearchOutcome | UpstreamError>;
 
-function createAsking(kind: EngineKind, { egress, clock, ...fixed }: AskingOptions): Asking {
-  return async (ask, signal, timeout_ms) => {
-    const url = `${kind.url}${kind.path}?${writeQuery(kind.writeQuery(ask))}`;
+function createRequest(kind: EngineKind, options: RequestOptions): EngineRequest {
+  const { egress, clock, ...serverOptions } = options;
+  return async (query, signal, timeout_ms) => {
+    const url = `${kind.url}${kind.path}?${writeQuery(kind.writeQuery(query))}`;
     // Connections belong to the host, so that a server for each query costs none.
-    const heard = await requestServer(egress.open(url, fixed), {
-      account: ask.account,
-      headers: kind.writeHeaders?.(ask) ?? {},
+    const reply = await requestServer(egress.open(url, serverOptions), {
+      account: query.account,
+      headers: kind.writeHeaders?.(query) ?? {},
       bytesMax: BYTES_MAX,
       timeout_ms,
       clock,
       signal,
     });
-    if (!heard.ok) return heard;
-    if (heard.status === 200) return readFound(kind, heard.text);
-    const failure = kind.judgeError(heard);
-    if (heard.status !== 429 && heard.status !== 503) return failure;
-    const retry_after_ms = kind.readWait?.(heard.header) ?? heard.retry_after_ms;
-    return retry_after_ms === null ? failure : { ...failure, retryAfterMs: retry_after_ms };
+    if (!reply.ok) return reply;
+    if (reply.status === 200) return readReply(kind, reply.text);
+    const error = kind.classifyError(reply);
+    if (reply.status !== 429 && reply.status !== 503) return error;
+    const retryAfterMs = kind.readPause?.(reply.header) ?? reply.retry_after_ms;
+    return retryAfterMs === null ? error : { ...error, retryAfterMs };
   };
 }
 
-function readFound(kind: EngineKind, text: string): SearchOutcome | UpstreamError {
+function readReply(kind: EngineKind, text: string): SearchOutcome | UpstreamError {
   const reply = parseObject(text);
-  if (!reply) return fail("upstream_error", "its reply is no JSON object", 200);
+  if (!reply) return engineError("upstream_error", "its reply is no JSON object", 200);
   const hits = kind.readHits(reply);
   return Array.isArray(hits) ? { ok: true, hits } : hits;
 }
 
-/** What a list of hits holds; `snippet` is the name that its kind has for it. */
-export function readHitList(list: unknown, snippet: string): SearchHit[] | null {
+/** Reads a list of hits, in which `snippetName` is the kind's name for the snippet. */
+export function readHitList(list: unknown, snippetName: string): SearchHit[] | null {
   if (!Array.isArray(list)) return null;
   return list.map((hit: unknown) => {
     const fields = typeof hit === "object" && hit !== null ? hit : {};
@@ -133,51 +158,52 @@ export function readHitList(list: unknown, snippet: string): SearchHit[] | null 
       const value = (fields as Record<string, unknown>)[name];
       return typeof value === "string" ? value : "";
     };
-    return { title: read("title"), url: read("url"), snippet: read(snippet) };
+    return { title: read("title"), url: read("url"), snippet: read(snippetName) };
   });
 }
 
-/** What the status of an error means; `whys` are what its kind has to say of some. */
-export function judgeStatus(
+/** Classifies the status of an error; `reasons` are the kind's own sentences for some. */
+export function classifyStatus(
   status: number,
-  whys: Readonly<Record<number, string>> = {},
+  reasons: Readonly<Record<number, string>> = {},
 ): UpstreamError {
-  const told = whys[status];
+  const own = reasons[status];
   switch (status) {
     case 401:
     case 402:
     case 403:
     case 404:
-      return fail("model_unavailable", told ?? `it turns us away with status ${status}`, status);
+      return engineError(
+        "model_unavailable",
+        own ?? `it turns us away with status ${status}`,
+        status,
+      );
     case 429:
-      return fail("upstream_rate_limited", told ?? "it had too many requests of us", status);
+      return engineError("upstream_rate_limited", own ?? "it had too many requests of us", status);
     case 503:
-      return fail("upstream_rate_limited", told ?? "it takes no requests now", status);
+      return engineError("upstream_rate_limited", own ?? "it takes no requests now", status);
     case 408:
     case 504:
-      return fail("upstream_timeout", told ?? "it timed out", status);
+      return engineError("upstream_timeout", own ?? "it timed out", status);
     default: {
-      const isElsewhere = status >= 300 && status < 400;
-      const why = isElsewhere ? "it redirects us" : `it answered with status ${status}`;
-      return fail("upstream_error", told ?? why, status);
+      const isRedirect = status >= 300 && status < 400;
+      const reason = isRedirect ? "it redirects us" : `it answered with status ${status}`;
+      return engineError("upstream_error", own ?? reason, status);
     }
   }
 }
 
-/**
- * A refusal that the query itself may have brought about says nothing of the engine: it must not
- * count against it.
- */
-export function fail(
+/** An error that the query may have caused must not count against the engine's health. */
+export function engineError(
   code: UpstreamError["code"],
-  why: string,
-  upstream_status: number,
+  reason: string,
+  upstreamStatus: number,
 ): UpstreamError {
-  const elsewhere = upstream_status >= 500 || code === "model_unavailable";
-  return { ok: false, code, retryable: elsewhere, reason: why, upstreamStatus: upstream_status };
+  const retryable = upstreamStatus >= 500 || code === "model_unavailable";
+  return { ok: false, code, retryable, reason, upstreamStatus };
 }
 
 function writeQuery(query: Record<string, string>): string {
-  // A "+" for a space is read as one by most, "%20" by all; a real one is "%2B" already.
+  // "%20" is a space to every server, "+" only to most; a plus sign is "%2B" already.
   return new URLSearchParams(query).toString().replaceAll("+", "%20");
 }

@@ -1,30 +1,27 @@
-// Searches from inside the program: the service of POST /v1/search, its quota and its capacity,
-// for who waits for its turn rather than be refused.
+// Searches for internal callers: the execution of POST /v1/search, waiting instead of refusing.
 import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory } from "../../http/index.ts";
 import type { CompletionStats, UpstreamError } from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import { isStopped } from "../in-flight.ts";
-import type { InternalCaller } from "../internal-caller.ts";
-import { meteredError, nameShared } from "../metered/failure.ts";
-import { type MeteredHandlerOptions, recordResult, timeWork } from "../metered/handler.ts";
-import type { GatewayRecorder } from "../request-log/recorder.ts";
+import { type MeteredExecution, publicErrorCode } from "../metered/execution.ts";
+import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import type { EngineQuery, SearchEngine, SearchOutcome } from "./contract.ts";
-import { chooseResults } from "./hits.ts";
-import { type Result, STATUS } from "./reply.ts";
+import { chooseResults } from "./results.ts";
+import { type SearchResult, STATUS } from "./schema.ts";
 
-/** An engine that tells us to wait is waited for so long, in all. */
+/** Maximum time in all that an engine which asks for a pause is waited for. */
 const ENGINE_WAIT_MAX_MS = 600_000;
 
 export interface SearchFailure {
   ok: false;
-  /** As a caller of the gateway would be shown it. */
+  /** The code and the sentence that a caller of the gateway would get. */
   code: ErrorCode;
-  /** What the caller would be told: our own sentence. */
   why: string;
-  /** The program stops, and nothing else went wrong: whoever comes back may ask again. */
+  /** Only the program's stop ended it, so that the search can be repeated. */
   is_stopped?: true;
 }
 
@@ -32,72 +29,67 @@ export interface InternalSearchClient {
   /** Waits for quota and capacity; an aborted signal is `client_closed_request`. */
   ask(
     who: InternalCaller,
-    wish: Pick<EngineQuery, "query" | "max_results" | "language">,
+    query: Pick<EngineQuery, "query" | "max_results" | "language">,
     signal: AbortSignal,
-  ): Promise<{ ok: true; results: Result[] } | SearchFailure>;
+  ): Promise<{ ok: true; results: SearchResult[] } | SearchFailure>;
 }
 
-export interface InternalSearchOptions extends MeteredHandlerOptions<SearchSettings, SearchEngine> {
+export interface InternalSearchOptions {
+  execution: MeteredExecution<SearchSettings, SearchEngine>;
   meter: RecorderFactory<GatewayRecorder>;
+  clock: Clock;
   log: Log;
 }
 
 export function createInternalSearchClient(options: InternalSearchOptions): InternalSearchClient {
-  const { service, clock, log, meter, who: engine, writeHeaders } = options;
+  const { execution, meter, clock, log } = options;
   return {
     async ask(who, { query, max_results, language }, signal) {
       const { caller, request_id, trace } = who;
-      const asked_at = clock.monotonic();
-      const recorder = meter.open({ ...who, started_at: asked_at });
-      const ask = { request_id, trace, account: accountOf(caller), query, max_results, language };
-      let attempts = 0;
-      const work = async ({ search }: SearchEngine) => {
-        const ending = await timeWork(clock, asked_at, () => search(ask, signal));
-        if (ending.attempts !== undefined) {
-          // Those before a wait too.
-          attempts += ending.attempts;
-          ending.attempts = attempts;
-        }
-        return ending;
-      };
+      const account = accountOf(caller);
+      const engineQuery = { request_id, trace, account, query, max_results, language };
+      const recorder = meter.open({ ...who, started_at: clock.monotonic() });
       try {
-        const asking = service.usePatiently(caller, signal, work, createPatience());
-        const ending = await recordResult({ ...who, recorder }, asking, options);
-        if (!ending.ok) {
-          const failure = writeFailure(meteredError(ending, engine, writeHeaders));
-          if (isStopped(ending)) failure.is_stopped = true;
-          recorder.close(apiError(failure.code).status, failure.code, 0);
+        const found = await execution.run(
+          { ...who, recorder, signal },
+          (engine) => engine.search(engineQuery, signal),
+          createRetryDelay(),
+        );
+        if (found.ok) {
+          recorder.close(STATUS, null, 0);
+          return { ok: true, results: chooseResults(found.hits, max_results) };
+        }
+        const failure = toFailure(execution.toApiError(found));
+        if (isStopped(found)) failure.is_stopped = true;
+        recorder.close(apiError(failure.code).status, failure.code, 0);
+        return failure;
+      } catch (error) {
+        if (error instanceof ApiError) {
+          const failure = toFailure(error);
+          recorder.close(error.status, failure.code, 0);
           return failure;
         }
-        recorder.close(STATUS, null, 0);
-        return { ok: true, results: chooseResults(ending.hits, max_results) };
-      } catch (failure) {
-        if (failure instanceof ApiError) {
-          const refused = writeFailure(failure);
-          recorder.close(failure.status, refused.code, 0);
-          return refused;
-        }
-        log.error("a search from inside failed", { request_id, error: failure });
+        log.error("a search from inside failed", { request_id, error });
         recorder.close(apiError("internal_error").status, "internal_error", 0);
-        throw failure;
+        throw error;
       }
     },
   };
 }
 
-/** How long an engine is waited for that cannot take the request now; null: no longer. */
-function createPatience() {
-  let left_ms = ENGINE_WAIT_MAX_MS;
-  return (ending: (SearchOutcome | UpstreamError) & CompletionStats): number | null => {
-    if (ending.ok || nameShared(ending.code) !== "service_unavailable") return null;
-    const { retryAfterMs: retry_after_ms } = ending;
-    if (retry_after_ms === undefined || retry_after_ms > left_ms) return null;
-    left_ms -= retry_after_ms;
-    return retry_after_ms;
+/** Returns how long to wait for an engine that cannot take the request; null: no longer. */
+function createRetryDelay() {
+  let leftMs = ENGINE_WAIT_MAX_MS;
+  return (result: (SearchOutcome | UpstreamError) & CompletionStats): number | null => {
+    if (result.ok || publicErrorCode(result.code) !== "service_unavailable") return null;
+    const { retryAfterMs } = result;
+    if (retryAfterMs === undefined || retryAfterMs > leftMs) return null;
+    leftMs -= retryAfterMs;
+    return retryAfterMs;
   };
 }
 
-function writeFailure(refusal: ApiError): SearchFailure {
-  const code = publicCode(refusal.code, "gateway") as ErrorCode;
-  return { ok: false, code, why: refusal.message };
+function toFailure(error: ApiError): SearchFailure {
+  const code = publicCode(error.code, "gateway") as ErrorCode;
+  return { ok: false, code, why: error.message };
 }

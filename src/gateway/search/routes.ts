@@ -3,20 +3,23 @@ import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory, Router } from "../../http/index.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import type { InFlight } from "../in-flight.ts";
-import { NO_RETRY, nameSentences, type WriteHeaders } from "../metered/failure.ts";
-import { createMeteredHandler } from "../metered/handler.ts";
-import { createMeteredService, type MeteredBackendOptions } from "../metered/service.ts";
+import {
+  errorSentences,
+  MeteredExecution,
+  NO_RETRY,
+  type WriteHeaders,
+} from "../metered/execution.ts";
+import { type MeteredBackendOptions, MeteredService } from "../metered/service.ts";
 import type { GatewayRecorder } from "../request-log/recorder.ts";
 import { openSearchEngine } from "./backend.ts";
 import type { EngineQuery } from "./contract.ts";
-import { chooseResults } from "./hits.ts";
+import { LONG_PAUSE_MS } from "./engine.ts";
 import { createInternalSearchClient } from "./internal-client.ts";
-import { SearchReply, STATUS, writeSearchReply } from "./reply.ts";
-import { readWish, SearchRequest } from "./request.ts";
-import { LONG_WAIT_MS } from "./wait.ts";
+import { chooseResults } from "./results.ts";
+import { readWish, SearchReply, SearchRequest, STATUS, writeSearchReply } from "./schema.ts";
 
 const PATH = "/v1/search";
-const WHO = "search engine";
+const BACKEND_NAME = "search engine";
 
 export interface SearchOptions extends MeteredBackendOptions {
   settings: SearchSettings;
@@ -25,19 +28,21 @@ export interface SearchOptions extends MeteredBackendOptions {
 }
 
 /** gateway.does.3: web search, for keys with its scope. */
-export function openSearch(door: Router, { settings, meter, running, ...around }: SearchOptions) {
-  const { clock, log } = around;
+export function openSearch(router: Router, options: SearchOptions) {
+  const { settings, meter, running, ...backendOptions } = options;
+  const { clock, log } = backendOptions;
   // gateway.limits.search_quota, gateway.limits.shared_capacity
-  const service = createMeteredService({
+  const service = new MeteredService({
     name: "search",
     clock,
     plan: settings,
-    open: (plan) => openSearchEngine(plan, around),
+    open: (plan) => openSearchEngine(plan, backendOptions),
   });
-  const own = { service, running, clock, log, writeHeaders, route: `POST ${PATH}`, who: WHO };
-  const answer = createMeteredHandler(own);
-  // gateway.endpoints.post_search; gateway.limits.body_size: the door's own 100 KB.
-  door.post(
+  const route = `POST ${PATH}`;
+  const shared = { running, clock, log, route, backendName: BACKEND_NAME, writeHeaders };
+  const execution = new MeteredExecution({ ...shared, service });
+  // gateway.endpoints.post_search; gateway.limits.body_size: the router's own 100 KB.
+  router.post(
     PATH,
     {
       summary: "Search the web",
@@ -57,25 +62,28 @@ export function openSearch(door: Router, { settings, meter, running, ...around }
         },
       },
       refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
-      refusal_sentences: nameSentences(WHO),
+      refusal_sentences: errorSentences(BACKEND_NAME),
       refusal_headers: { 503: ["retry-after", "x-should-retry"] },
     },
-    async ({ body, ...visit }) => {
-      const { caller, request_id, trace } = visit;
+    async ({ body, caller, request_id, trace, recorder, request: { signal } }) => {
       const account = accountOf(caller);
-      // Half a surrogate pair is no text: neither an engine nor a strict caller takes it.
+      // Engines and strict callers refuse half a surrogate pair.
       const query = body.query.toWellFormed();
-      const ask: EngineQuery = { request_id, trace, account, ...readWish({ ...body, query }) };
-      const found = await answer(visit, (engine, signal) => engine.search(ask, signal));
-      const results = chooseResults(found.answer.hits, ask.max_results);
-      return [STATUS, writeSearchReply(ask.query, results), found.headers];
+      const wish = readWish({ ...body, query });
+      const engineQuery: EngineQuery = { request_id, trace, account, ...wish };
+      const context = { caller, request_id, trace, recorder, signal };
+      const { result, headers } = await execution.answer(context, (engine) =>
+        engine.search(engineQuery, signal),
+      );
+      const results = chooseResults(result.hits, wish.max_results);
+      return [STATUS, writeSearchReply(query, results), headers];
     },
   );
-  return { ...service, inside: createInternalSearchClient({ ...own, meter }) };
+  return { service, inside: createInternalSearchClient({ execution, meter, clock, log }) };
 }
 
 /** gateway.errors.headers.x_should_retry: unlike those of embeddings, 502 and 504 carry none. */
-const writeHeaders: WriteHeaders = (told, retry_after_ms = 0) => {
-  const isLong = told === "service_unavailable" && retry_after_ms > LONG_WAIT_MS;
+const writeHeaders: WriteHeaders = (code, retryAfterMs = 0) => {
+  const isLong = code === "service_unavailable" && retryAfterMs > LONG_PAUSE_MS;
   return isLong ? NO_RETRY : {};
 };

@@ -4,7 +4,7 @@ import type { Caller } from "../../../src/access/index.ts";
 import type { AdmittedChat } from "../../../src/gateway/chat/admit.ts";
 import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
 import { writeStream } from "../../../src/gateway/chat/stream.ts";
-import { createInFlight } from "../../../src/gateway/in-flight.ts";
+import { InFlight } from "../../../src/gateway/in-flight.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { openEventStream } from "../../../src/http/index.ts";
@@ -20,7 +20,7 @@ const KEY = { account_id: null, key_id: "key-1" } as Caller;
 
 function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
   const clock = createManualClock();
-  const running = createInFlight();
+  const running = new InFlight();
   const caller = new AbortController();
   const stream = openEventStream(caller.signal, (bug) => void bugs.push(bug));
   const failures: UpstreamError[] = [];

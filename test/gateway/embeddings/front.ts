@@ -2,7 +2,7 @@
 
 import type { Embed, Embedder } from "../../../src/gateway/embeddings/contract.ts";
 import { openEmbeddings } from "../../../src/gateway/embeddings/routes.ts";
-import { createInFlight } from "../../../src/gateway/in-flight.ts";
+import { InFlight } from "../../../src/gateway/in-flight.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
@@ -25,7 +25,7 @@ export function embedInputs(inputs: readonly string[]): EmbedEnding {
 /** `lines` stand in the table of embeddings; each account is its own bearer text. */
 export function openFront(embed: Embed, lines = "") {
   const clock = createManualClock();
-  const running = createInFlight();
+  const running = new InFlight();
   const lines_logged: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => void lines_logged.push(JSON.parse(line)), false);
   const entries: LogEntry[] = [];

@@ -3,8 +3,8 @@ import { buildAccess, type Caller } from "../../../src/access/index.ts";
 import { type Admin, buildAdmin, type KeyRequest } from "../../../src/admin/index.ts";
 import {
   createGateway,
-  createInFlight,
   type GatewayInternal,
+  InFlight,
   type InternalCaller,
   type InternalChatRequest,
 } from "../../../src/gateway/index.ts";
@@ -54,7 +54,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const egress = createTrustedEgress({ clock });
   const around = { settings, database, egress, compute: inlineCompute, clock, ids, log };
   const models = await buildModels(around);
-  const running = createInFlight();
+  const running = new InFlight();
   const { registry } = models;
   const door = createRouter({
     ...{ surface: "gateway", alias, identify: access.identify, clock, ids, log },
@@ -89,7 +89,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
       return readLedger(database).entries();
     },
     countSearches: () => gateway.look().find(({ name }) => name === "search")!.inUse,
-    endRunning: running.end,
+    endRunning: () => running.end(),
     closeDatabase: close,
     async [Symbol.asyncDispose]() {
       // What cannot be written any more is tried for a while.

@@ -1,6 +1,6 @@
 // The capacity that all accounts share: places, the line before them, and when to come back.
 import { describe, expect, test } from "bun:test";
-import { createCapacity } from "../../../src/gateway/metered/capacity.ts";
+import { Capacity } from "../../../src/gateway/metered/capacity.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -9,7 +9,7 @@ const LATE_MS = 10_000;
 /** A capacity whose work lasts until a test ends it; `told` holds what became of each request. */
 function openCapacity(max_concurrent: number, max_queued: number) {
   const clock = createManualClock();
-  const capacity = createCapacity(clock, { max_concurrent, max_queued });
+  const capacity = new Capacity(clock, { max_concurrent, max_queued });
   const begun: string[] = [];
   const told: string[] = [];
   const working = new Map<string, PromiseWithResolvers<string>>();
@@ -48,12 +48,12 @@ describe("gateway.limits.shared_capacity", () => {
     const { capacity, begun, told, ask, end } = openCapacity(2, 5);
     await ask("a1", "b1", "c1");
     expect(begun).toEqual(["a1", "b1"]);
-    expect(capacity.look()).toEqual({ inUse: 2, queued: 1 });
+    expect(capacity.status()).toEqual({ inUse: 2, queued: 1 });
     await end("b1");
     expect([begun, told]).toEqual([["a1", "b1", "c1"], ["b1 done"]]);
     await end("a1");
     await end("c1");
-    expect(capacity.look()).toEqual({ inUse: 0, queued: 0 });
+    expect(capacity.status()).toEqual({ inUse: 0, queued: 0 });
   });
 
   test("gateway.limits.shared_capacity accounts take turns in the line", async () => {
@@ -69,7 +69,7 @@ describe("gateway.limits.shared_capacity", () => {
     await end("a1");
     await ask("c1");
     expect(begun).toEqual(["a1", "b1"]);
-    expect(capacity.look()).toEqual({ inUse: 1, queued: 1 });
+    expect(capacity.status()).toEqual({ inUse: 1, queued: 1 });
   });
 
   test("gateway.limits.shared_capacity a full line refuses whose account has the most in it", async () => {
@@ -97,7 +97,7 @@ describe("gateway.limits.shared_capacity", () => {
     expect(told).toEqual([]);
     await clock.advance(1);
     expect(told).toEqual(["b1 capacity_exceeded 10"]);
-    expect(capacity.look()).toEqual({ inUse: 1, queued: 0 });
+    expect(capacity.status()).toEqual({ inUse: 1, queued: 0 });
   });
 
   test("gateway.limits.shared_capacity work that throws gives its place back", async () => {
@@ -112,7 +112,7 @@ describe("gateway.limits.shared_capacity", () => {
     await ask("a1", "b1");
     capacity.change({ max_concurrent: 2, max_queued: 0 });
     // A place more serves who waits at once.
-    expect(capacity.look()).toEqual({ inUse: 2, queued: 0 });
+    expect(capacity.status()).toEqual({ inUse: 2, queued: 0 });
     await ask("c1");
     expect([begun, told]).toEqual([["a1", "b1"], ["c1 capacity_exceeded 1"]]);
     capacity.change({ max_concurrent: 1, max_queued: 1 });
@@ -129,7 +129,7 @@ describe("gateway.limits.shared_capacity", () => {
     await ask("x1", "a1", "a2");
     capacity.change({ max_concurrent: 1, max_queued: 0 });
     await ask("b1");
-    expect([told, capacity.look().queued]).toEqual([["b1 capacity_exceeded 1"], 2]);
+    expect([told, capacity.status().queued]).toEqual([["b1 capacity_exceeded 1"], 2]);
   });
 });
 
@@ -150,7 +150,7 @@ describe("gateway.errors.client_closed_request", () => {
     void use("d1", leaving.signal);
     await clock.advance(0);
     expect(told.at(-1)).toBe("d1 client_closed_request");
-    expect([begun, capacity.look()]).toEqual([["a1"], { inUse: 0, queued: 0 }]);
+    expect([begun, capacity.status()]).toEqual([["a1"], { inUse: 0, queued: 0 }]);
   });
 });
 

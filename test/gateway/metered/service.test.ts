@@ -1,6 +1,6 @@
 // What embeddings and search share: on or off, a quota for each account, and other settings.
 import { describe, expect, test } from "bun:test";
-import { createMeteredService } from "../../../src/gateway/metered/service.ts";
+import { MeteredService } from "../../../src/gateway/metered/service.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
 import { caller } from "../../http/hall.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -27,7 +27,7 @@ function openService(plan: Partial<Plan> = {}) {
   const clock = createManualClock();
   const noted: string[] = [];
   const down = new Set<string>();
-  const service = createMeteredService({
+  const service = new MeteredService({
     name: "wishes",
     clock,
     plan: { ...PLAN, ...plan },
@@ -62,19 +62,19 @@ function openService(plan: Partial<Plan> = {}) {
 describe("gateway.errors.service_unavailable", () => {
   test("gateway.errors.service_unavailable is told where it is off, and nothing is counted", async () => {
     const { service, use, change } = openService({ kind: "off" });
-    expect(service.look().state).toBe("off");
+    expect(service.status().state).toBe("off");
     for (let n = 0; n < 3; n++) expect(await use()).toBe("service_unavailable");
     change({ kind: "some" });
-    expect([service.look().state, await use(), await use()]).toEqual(["on", "one", "one"]);
+    expect([service.status().state, await use(), await use()]).toEqual(["on", "one", "one"]);
   });
 
   test("it is on, down or off, as what is behind it says", () => {
     const { service, down, change } = openService();
-    expect(service.look().state).toBe("on");
+    expect(service.status().state).toBe("on");
     down.add("one");
-    expect(service.look().state).toBe("down");
+    expect(service.status().state).toBe("down");
     change({ kind: "off" });
-    expect(service.look().state).toBe("off");
+    expect(service.status().state).toBe("off");
   });
 });
 
@@ -160,8 +160,8 @@ test("it tells how many are worked on and how many wait", async () => {
   const held = Promise.withResolvers<void>();
   const all = [use("a", held.promise), use("b"), use("c")];
   await clock.advance(0);
-  expect(service.look()).toMatchObject({ inUse: 1, queued: 2 });
+  expect(service.status()).toMatchObject({ inUse: 1, queued: 2 });
   held.resolve();
   expect(await Promise.all(all)).toEqual(["one", "one", "one"]);
-  expect(service.look()).toMatchObject({ inUse: 0, queued: 0 });
+  expect(service.status()).toMatchObject({ inUse: 0, queued: 0 });
 });

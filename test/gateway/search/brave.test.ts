@@ -257,7 +257,7 @@ describe("the windows in which it counts", () => {
         "x-ratelimit-remaining": remaining,
         "x-ratelimit-reset": reset,
       };
-      expect(kind.readWait!((name) => told[name] ?? null)).toBe(wait_ms);
+      expect(kind.readPause!((name) => told[name] ?? null)).toBe(wait_ms);
     });
   }
 });

@@ -11,7 +11,7 @@ export interface ParsedEmbeddings {
 /** `count` vectors are due; a sentence: why it is no such reply. */
 export type ReadReply = (text: string, count: number) => ParsedEmbeddings | string;
 
-type Json = Record<string, unknown>;
+type JsonFields = Record<string, unknown>;
 
 const NO_LIST = "its reply is no list of vectors";
 const INCOMPLETE = "its reply has not one vector for each input";
@@ -20,7 +20,7 @@ const INCOMPLETE = "its reply has not one vector for each input";
 export const readData: ReadReply = (text, count) => {
   const reply = parseObject(text);
   if (!Array.isArray(reply?.data)) return NO_LIST;
-  const entries = reply.data.map((entry): Json => (isJson(entry) ? entry : {}));
+  const entries = reply.data.map((entry): JsonFields => (isJson(entry) ? entry : {}));
   // gateway.endpoints.embeddings.p2
   const sorted = sortEntries(entries, count);
   if (!sorted) return INCOMPLETE;
@@ -53,19 +53,19 @@ function readAll(raw: readonly unknown[], told: readonly unknown[]): ParsedEmbed
 }
 
 /** null: one is left out, or there twice. Where no entry has an index, they are in order. */
-function sortEntries(entries: readonly Json[], count: number): Json[] | null {
+function sortEntries(entries: readonly JsonFields[], count: number): JsonFields[] | null {
   if (entries.length !== count) return null;
   if (entries.every(({ index }) => index === undefined || index === null)) return [...entries];
-  const sorted = new Array<Json | undefined>(count);
+  const sorted = new Array<JsonFields | undefined>(count);
   for (const entry of entries) {
     const { index } = entry;
     if (!Number.isSafeInteger(index)) return null;
     sorted[index as number] = entry;
   }
   const isWhole = sorted.length === count && !sorted.includes(undefined);
-  return isWhole ? (sorted as Json[]) : null;
+  return isWhole ? (sorted as JsonFields[]) : null;
 }
 
-function isJson(value: unknown): value is Json {
+function isJson(value: unknown): value is JsonFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,6 @@
 // A Markdown file as the rows of an index: its title, its link, its language and its plain text.
 import type { FullTextRow } from "../../../database/index.ts";
-import { readLink } from "../hits.ts";
-import { stripMarkup } from "../text.ts";
+import { readLink, stripMarkup } from "../results.ts";
 
 /** Reserved by RFC 2606: its links lead nowhere. */
 const SITE = "https://search.example/";

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { EngineQuery, SearchEngine } from "../../../../src/gateway/search/contract.ts";
-import { chooseResults } from "../../../../src/gateway/search/hits.ts";
+import { chooseResults } from "../../../../src/gateway/search/results.ts";
 import { listFiles, readText } from "../../../../src/gateway/search/stub/folder.ts";
 import { createStubSearch } from "../../../../src/gateway/search/stub/stub.ts";
 import { createLog } from "../../../../src/platform/log.ts";

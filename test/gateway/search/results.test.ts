@@ -1,7 +1,7 @@
 // What of an engine's hits reaches a caller, and in what form.
 import { describe, expect, test } from "bun:test";
 import type { SearchHit } from "../../../src/gateway/search/contract.ts";
-import { chooseResults } from "../../../src/gateway/search/hits.ts";
+import { chooseResults } from "../../../src/gateway/search/results.ts";
 
 const hit = (some: Partial<SearchHit> = {}): SearchHit => ({
   title: "A title",

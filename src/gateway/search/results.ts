@@ -1,11 +1,48 @@
-// Makes plain text of what a search engine says of a page: no tags, no entities, nothing invisible.
+// The results of a search: the engine's hits with safe links and plain text.
+import type { SearchHit } from "./contract.ts";
+import type { SearchResult } from "./schema.ts";
 
-/** More of one text is not looked at: of longer ones nothing would reach the caller. */
+const TITLE_CHARACTERS_MAX = 300;
+const SNIPPET_CHARACTERS_MAX = 2_000;
+/** Maximum length of a link for browsers and servers. */
+const LINK_CHARACTERS_MAX = 4_096;
+
+/** gateway.resources.search_result.p1: safe links, each once, in the engine's order. */
+export function chooseResults(hits: readonly SearchHit[], resultsMax: number): SearchResult[] {
+  const results = new Map<string, SearchResult>();
+  for (const hit of hits) {
+    if (results.size === resultsMax) break;
+    const link = readLink(hit.url);
+    if (!link || results.has(link.href)) continue;
+    results.set(link.href, {
+      object: "search_result",
+      index: results.size,
+      title: readPlainText(hit.title, TITLE_CHARACTERS_MAX) || link.host,
+      url: link.href,
+      snippet: readPlainText(hit.snippet, SNIPPET_CHARACTERS_MAX),
+    });
+  }
+  return [...results.values()];
+}
+
+/**
+ * Returns null for a link that could run a script, read a file, or show a user name in place of
+ * the host.
+ */
+export function readLink(text: string): URL | null {
+  const link = text.length <= LINK_CHARACTERS_MAX ? URL.parse(text) : null;
+  // Parsing encodes foreign letters, which makes links longer.
+  if (!link || link.href.length > LINK_CHARACTERS_MAX) return null;
+  if (link.protocol !== "https:" && link.protocol !== "http:") return null;
+  return link.username === "" && link.password === "" ? link : null;
+}
+
+/** Maximum markup that is read of one text, far above what reaches a caller. */
 const RAW_CHARACTERS_MAX = 20_000;
 
 /**
- * The elements of HTML, for a snippet about code also holds `Array<string>`. No part can repeat
- * over what another one has read, so that the time is linear in the text.
+ * Tags of HTML's elements only, since a snippet about code may hold `Array<string>`. No part of the
+ * pattern repeats over another one, which keeps the time linear.
  */
 const TAG = /<(?:\/?([a-z][a-z0-9]{0,15})(?=[\s/>])[^<>]*|!(?:--|doctype)[^<>]*)>/gi;
 const INLINE = new Set(
@@ -27,13 +64,13 @@ const ENTITY = /&(?:#([0-9]{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,15}));/gi;
 const NAMED = nameEntities();
 
 /**
- * What would show, or hide, other letters than the text has: controls, directions that are forced
- * or isolated, byte-order marks, and tags, a whole alphabet that only machines see.
+ * Characters that show or hide other letters than the text has: controls, forced directions,
+ * byte-order marks and tags, an alphabet that only machines see.
  */
 const TRICKS = /(?!\s)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
 /** Returns at most that many characters; "…" is the last of a text that was longer. */
-export function readPlainText(markup: string, charactersMax: number): string {
+function readPlainText(markup: string, charactersMax: number): string {
   return cutText(stripMarkup(markup.slice(0, RAW_CHARACTERS_MAX)), charactersMax);
 }
 
@@ -54,14 +91,14 @@ export function stripMarkup(markup: string): string {
 function replaceTag(tag: string, name: string | undefined): string {
   const element = name?.toLowerCase();
   if (element === undefined || INLINE.has(element)) return "";
-  // What stands in another line or cell is another word.
+  // Another line or cell is another word.
   return BLOCK.has(element) ? " " : tag;
 }
 
 function replaceEntity(entity: string, decimal?: string, hex?: string, name?: string): string {
   if (name !== undefined) return NAMED.get(name) ?? entity;
   const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal);
-  // What HTML makes of the numbers of a code page of Windows, which many pages still write.
+  // HTML reads these numbers as Windows-1252, which many pages still mean.
   if (code >= 0x80 && code <= 0x9f) return WINDOWS.decode(Uint8Array.of(code));
   const isSurrogate = code >= 0xd800 && code <= 0xdfff;
   return isSurrogate || code > 0x10ffff ? "\ufffd" : String.fromCodePoint(code);
@@ -76,7 +113,7 @@ function cutText(text: string, charactersMax: number): string {
   let at = 0;
   for (const character of text) {
     count += 1;
-    // The last place is that of the "…".
+    // The last character is "…".
     if (count === charactersMax) end = at;
     if (count > charactersMax) return `${text.slice(0, end).trimEnd()}…`;
     at += character.length;
@@ -84,7 +121,7 @@ function cutText(text: string, charactersMax: number): string {
   return text;
 }
 
-/** The five of XML, the whole of Latin-1, and what typesetting is full of. */
+/** The entities of XML, of Latin-1 and of typesetting. */
 function nameEntities(): ReadonlyMap<string, string> {
   const latin =
     "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg " +

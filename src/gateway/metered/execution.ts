@@ -1,0 +1,158 @@
+// One execution of a request for embeddings or search, for the HTTP route and internal callers.
+import type { Caller } from "../../access/index.ts";
+import type { MeteredRequest } from "../../http/index.ts";
+import type { CompletionStats, UpstreamError } from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/errors.ts";
+import type { Log } from "../../platform/log.ts";
+import { traceIdOf } from "../../platform/trace.ts";
+import { type InFlight, isStopped, STOPPED, untilStop } from "../in-flight.ts";
+import type { GatewayRecorder, RecordedOk } from "../request-log/recorder.ts";
+import { writeServerTiming } from "../server-timing.ts";
+import type { MeteredBackend, MeteredPlan, MeteredService } from "./service.ts";
+
+export interface MeteredContext extends Omit<MeteredRequest, "started_at"> {
+  recorder: GatewayRecorder;
+  signal: AbortSignal;
+}
+
+/** Headers of an error beside `Retry-After`. */
+export type WriteHeaders = (
+  code: ErrorCode,
+  retryAfterMs: number | undefined,
+) => Readonly<Record<string, string>>;
+
+export interface MeteredExecutionOptions<P extends MeteredPlan, B extends MeteredBackend> {
+  service: MeteredService<P, B>;
+  running: InFlight;
+  clock: Clock;
+  log: Log;
+  /** For the log: `POST /v1/embeddings`. */
+  route: string;
+  /** The backend for people: "search engine". */
+  backendName: string;
+  writeHeaders: WriteHeaders;
+}
+
+type MeteredResult<R> = (R | UpstreamError) & CompletionStats;
+type MeteredWork<B, R> = (backend: B) => Promise<MeteredResult<R>>;
+
+/** Nothing was made of it that anybody got: gateway.errors.service_unavailable. */
+const STOPPED_BEFORE: UpstreamError = { ...STOPPED, code: "model_offline" };
+/** gateway.errors.client_closed_request: logged with the status that nobody receives. */
+const LEFT = "client_closed_request";
+
+export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
+  readonly #options: MeteredExecutionOptions<P, B>;
+
+  constructor(options: MeteredExecutionOptions<P, B>) {
+    this.#options = options;
+  }
+
+  /** For the HTTP route: throws what the caller gets instead of a result. */
+  async answer<R extends RecordedOk>(context: MeteredContext, work: MeteredWork<B, R>) {
+    const { clock } = this.#options;
+    const askedAt = clock.monotonic();
+    const result = await this.run(context, work);
+    if (!result.ok) throw this.toApiError(result);
+    const now = clock.monotonic();
+    const { started_at } = context.recorder;
+    const timing = writeServerTiming(now - started_at, now - askedAt, result.waitedMs);
+    return { result, headers: { "server-timing": timing } };
+  }
+
+  /**
+   * Does the work, records and logs its result. With `retryDelay` it waits for quota, slot and
+   * backend; without, it throws when they are not free.
+   */
+  async run<R extends RecordedOk>(
+    context: MeteredContext,
+    work: MeteredWork<B, R>,
+    retryDelay?: (result: MeteredResult<R>) => number | null,
+  ): Promise<MeteredResult<R>> {
+    const { service, running, clock } = this.#options;
+    const { caller, signal, recorder } = context;
+    const askedAt = clock.monotonic();
+    let attempts = 0;
+    const timedWork = async (backend: B) => {
+      const waitedMs = clock.monotonic() - askedAt;
+      const result = await work(backend);
+      // Attempts before a retry count, too.
+      if (result.attempts !== undefined) attempts += result.attempts;
+      if (result.attempts !== undefined) result.attempts = attempts;
+      result.waitedMs = waitedMs + (result.waitedMs ?? 0);
+      return result;
+    };
+    const pending = retryDelay
+      ? service.usePatiently(caller, signal, timedWork, retryDelay)
+      : service.use(caller, signal, timedWork);
+    const result = await untilStop(running, pending, STOPPED_BEFORE).catch((error: unknown) => {
+      this.#logLeft(error, context);
+      throw error;
+    });
+    recorder.setResult(result);
+    if (!result.ok) this.#logFailure(result, context);
+    return result;
+  }
+
+  /** The error that a caller gets for a failure of the backend. */
+  toApiError({ code, retryAfterMs }: UpstreamError): ApiError {
+    const { backendName, writeHeaders } = this.#options;
+    const publicCode = publicErrorCode(code);
+    const headers = { ...writeHeaders(publicCode, retryAfterMs) };
+    if (publicCode === "service_unavailable" && retryAfterMs !== undefined) {
+      // gateway.errors.headers.retry_after
+      headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+    }
+    return apiError(publicCode, { headers, message: errorSentences(backendName)[publicCode] });
+  }
+
+  /** A caller that leaves while it waits has no failure to log, since no backend was asked. */
+  #logLeft(error: unknown, context: MeteredContext): void {
+    if (!(error instanceof ApiError) || error.code !== LEFT) return;
+    const fields = { ...this.#logFields(context), code: LEFT, status: ERROR_CODES[LEFT].status };
+    this.#options.log.info("the caller left before it had its turn", fields);
+  }
+
+  #logFailure(failure: UpstreamError & CompletionStats, context: MeteredContext): void {
+    const { log, backendName } = this.#options;
+    const { code, reason, upstreamStatus, attempts } = failure;
+    const fields = { ...this.#logFields(context), upstream_status: upstreamStatus, code };
+    if (code === LEFT) log.info(reason, { ...fields, status: ERROR_CODES[code].status });
+    else if (isStopped(failure)) log.info(reason, fields);
+    else if (attempts === 0) log.info(`the ${backendName} was not asked: ${reason}`, fields);
+    else log.warn(`the ${backendName} failed: ${reason}`, fields);
+  }
+
+  #logFields({ request_id, trace, caller }: { caller: Caller } & MeteredContext) {
+    const { account_id, key_id } = caller;
+    const { route } = this.#options;
+    return { request_id, trace_id: traceIdOf(trace), account_id, key_id, route };
+  }
+}
+
+/**
+ * gateway.errors.service_unavailable: the backend is out of reach, busy or turns us away, so that
+ * nothing was spent.
+ */
+const PUBLIC_CODES: Partial<Record<UpstreamError["code"], ErrorCode>> = {
+  model_offline: "service_unavailable",
+  model_unavailable: "service_unavailable",
+  upstream_rate_limited: "service_unavailable",
+};
+
+export function publicErrorCode(code: UpstreamError["code"]): ErrorCode {
+  return PUBLIC_CODES[code] ?? code;
+}
+
+/** gateway.errors.p9 */
+export const NO_RETRY: Readonly<Record<string, string>> = { "x-should-retry": "false" };
+
+/** Sentences in place of those about models; the API document has them, too. */
+export function errorSentences(backendName: string): Partial<Record<ErrorCode, string>> {
+  return {
+    upstream_error: `The ${backendName} failed or answered invalidly.`,
+    upstream_timeout: `The ${backendName} did not answer in time.`,
+    service_unavailable: `The ${backendName} cannot take the request now.`,
+  };
+}

@@ -1,0 +1,17 @@
+// The pause that a search engine asks for.
+import { expect, test } from "bun:test";
+import { Pause } from "../../../src/gateway/search/engine.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+test("the longest of several waits holds, on the monotonic clock, and then it is over", async () => {
+  const clock = createManualClock();
+  const pause = new Pause(clock);
+  expect([pause.find(), pause.leftMs()]).toEqual([undefined, 0]);
+  pause.begin(10_000);
+  pause.begin(2_000);
+  await clock.advance(9_999);
+  clock.shiftWall(86_400_000);
+  expect(pause.find()).toMatchObject({ code: "upstream_rate_limited", retryAfterMs: 1 });
+  await clock.advance(1);
+  expect([pause.find(), pause.leftMs()]).toEqual([undefined, 0]);
+});
