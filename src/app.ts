@@ -7,12 +7,12 @@ import { type Activity, createProcess, UNWATCHED } from "./cluster/index.ts";
 import { type ComputeService, createComputePool } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
 import {
-  createPageChecks,
   type Database,
   type DatabaseLocation,
   DatabaseUnusable,
   omitUnavailable,
   openDatabase,
+  PageChecks,
 } from "./database/index.ts";
 import { createDocsPages } from "./docs/index.ts";
 import {
@@ -225,7 +225,7 @@ function openHealth(
 ) {
   const { isReady, entrance, look } = around;
   const { isStopping } = entrance;
-  const checks = createPageChecks(options);
+  const checks = new PageChecks(options);
   const listBeside = () => [...look(), ...checks.look()];
   const { clock } = options;
   return { checks, pages: createHealthPages({ clock, isReady, isStopping, listBeside }) };

@@ -1,39 +1,42 @@
-// The bus of wake-ups: a commit says "look again", and listeners read for themselves.
+// Wake-ups: a commit says "look again", and listeners read for themselves.
 import type { Notification } from "./store.ts";
 
-export interface Bus {
-  listen(channel: string, run: (id: string | null) => void): () => void;
-  publish(told: readonly Notification[]): void;
-  /** Another process wrote, nobody knows what: every listener looks again, with null for the id. */
-  publishUnknown(): void;
-}
+type Listener = (id: string | null) => void;
 
-export function createBus(report: (failure: unknown) => void): Bus {
-  const channels = new Map<string, Set<(id: string | null) => void>>();
-  const wake = (channel: string, id: string | null) => {
-    // A copy: a listener may leave, or listen again, while it is being called.
-    for (const run of [...(channels.get(channel) ?? [])]) {
+export class Bus {
+  readonly #report: (failure: unknown) => void;
+  readonly #channels = new Map<string, Set<Listener>>();
+
+  constructor(report: (failure: unknown) => void) {
+    this.#report = report;
+  }
+
+  listen(channel: string, run: Listener): () => void {
+    const listeners = this.#channels.get(channel) ?? new Set();
+    this.#channels.set(channel, listeners.add(run));
+    return () => {
+      listeners.delete(run);
+    };
+  }
+
+  publish(notifications: readonly Notification[]): void {
+    for (const [channel, id] of notifications) this.#wake(channel, id);
+  }
+
+  /** Wakes every listener without an id, after writes whose notifications are unknown. */
+  publishUnknown(): void {
+    for (const channel of this.#channels.keys()) this.#wake(channel, null);
+  }
+
+  #wake(channel: string, id: string | null): void {
+    // Copied, because listeners may leave or listen again while they run.
+    for (const run of [...(this.#channels.get(channel) ?? [])]) {
       try {
         run(id);
       } catch (failure) {
         // One listener's bug must not keep the others asleep.
-        report(failure);
+        this.#report(failure);
       }
     }
-  };
-  return {
-    listen(channel, run) {
-      const listeners = channels.get(channel) ?? new Set();
-      channels.set(channel, listeners.add(run));
-      return () => {
-        listeners.delete(run);
-      };
-    },
-    publish(told) {
-      for (const [channel, id] of told) wake(channel, id);
-    },
-    publishUnknown() {
-      for (const channel of channels.keys()) wake(channel, null);
-    },
-  };
+  }
 }

@@ -1,5 +1,5 @@
-// Counts the commits of a SQLite file: in a row inside it, and behind each in a file beside it.
-import type { Database as Connection } from "bun:sqlite";
+// Counts the commits of a SQLite file, in a row inside it and in a file beside it.
+import type { Database as Connection, Statement } from "bun:sqlite";
 import {
   closeSync,
   constants,
@@ -11,26 +11,17 @@ import {
   writeSync,
 } from "node:fs";
 
-export interface CommitCounter {
-  /** Behind the last statement of a transaction; null: it has changed nothing. */
-  count(): number | null;
-  /** Behind its commit: notes the number in the file. */
-  note(commits: number): void;
-  close(): void;
-}
-
-/** Two slots in sectors of their own, in turns: a torn write spoils one; the other is one less. */
+/** Size of one of two slots, written in turns: a torn write spoils one, the other is one less. */
 const SLOT_BYTES = 512;
 const SLOT = /^([0-9]{16}) ([0-9a-f]{8})\n/;
 
-/** Where the number of the last commit of the database `file` is noted. */
-const placeCounter = (file: string) => `${file}-commits`;
+const counterFile = (file: string) => `${file}-commits`;
 
-/** The number in the file beside the database `file`; null: there is none that can be read. */
+/** Reads the number beside the database `file`; null where there is none to read. */
 export function readNotedCommits(file: string): number | null {
   let text: string;
   try {
-    text = readFileSync(placeCounter(file), "latin1");
+    text = readFileSync(counterFile(file), "latin1");
   } catch (failure) {
     if ((failure as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw failure;
@@ -39,7 +30,7 @@ export function readNotedCommits(file: string): number | null {
   return noted.length > 0 ? Math.max(...noted) : null;
 }
 
-/** The number inside the database; null: its schema has none yet. */
+/** Reads the number inside the database; null where its schema has none yet. */
 export function readStoredCommits(connection: Connection): number | null {
   const hasTable = connection
     .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_commits'")
@@ -49,82 +40,94 @@ export function readStoredCommits(connection: Connection): number | null {
 }
 
 /**
- * Brings row and file together at an opening. Where `noted` is more, somebody has accepted it, and
- * the row goes on from there; else the file follows the row, as behind a loss of power.
+ * Aligns row and file at an opening. A higher file means an accepted loss, and raises the row;
+ * otherwise the file follows the row, as after a loss of power.
  */
 export function alignCounter(connection: Connection, noted: number | null): void {
   const stored = readStoredCommits(connection);
   if (stored === null) return;
-  if (noted === null) makeFile(connection.filename, stored);
+  if (noted === null) createFile(connection.filename, stored);
   else if (stored < noted) connection.run("UPDATE wadi_commits SET commits = ?", [noted]);
   else if (stored > noted) {
-    const descriptor = openSync(placeCounter(connection.filename), "r+");
-    noteIn(descriptor, stored);
+    const descriptor = openSync(counterFile(connection.filename), "r+");
+    writeSlot(descriptor, stored);
     closeSync(descriptor);
   }
 }
 
-/** The counter of a connection whose file alignCounter has seen; null: nothing is counted there. */
-export function openCommitCounter(connection: Connection): CommitCounter | null {
-  if (connection.filename === ":memory:" || readStoredCommits(connection) === null) return null;
-  const total = connection.prepare("SELECT total_changes()");
-  // Two statements take a third less time than one that is RETURNING.
-  const raise = connection.prepare("UPDATE wadi_commits SET commits = commits + 1");
-  const read = connection.prepare("SELECT commits FROM wadi_commits");
-  const readTotal = () => Number(total.values()[0]?.[0]);
-  const descriptor = openSync(placeCounter(connection.filename), "r+");
-  let isOpen = true;
-  let seen = readTotal();
-  return {
-    count() {
-      // A transaction that changes nothing costs no write; one more row would make it one.
-      const changes = readTotal();
-      if (changes === seen) return null;
-      seen = changes + raise.run().changes;
-      return Number(read.values()[0]?.[0]);
-    },
-    note(commits) {
-      try {
-        // Not synced: it may fall behind the database, which is synced before, and never leads it.
-        noteIn(descriptor, commits);
-      } catch {
-        // The commit has happened all the same; the next one notes a higher number.
-      }
-    },
-    close() {
-      // A number that is closed twice may be another file's by then.
-      if (!isOpen) return;
-      isOpen = false;
-      total.finalize();
-      raise.finalize();
-      read.finalize();
-      closeSync(descriptor);
-    },
-  };
+export class CommitCounter {
+  readonly #total: Statement;
+  readonly #raise: Statement;
+  readonly #read: Statement;
+  readonly #descriptor: number;
+  #seenChanges: number;
+  #isOpen = true;
+
+  /** Opens the counter of an aligned database; null where nothing is counted. */
+  static open(connection: Connection): CommitCounter | null {
+    const isCounted = connection.filename !== ":memory:" && readStoredCommits(connection) !== null;
+    return isCounted ? new CommitCounter(connection) : null;
+  }
+
+  private constructor(connection: Connection) {
+    this.#total = connection.prepare("SELECT total_changes()");
+    // Two statements take a third less time than one with RETURNING.
+    this.#raise = connection.prepare("UPDATE wadi_commits SET commits = commits + 1");
+    this.#read = connection.prepare("SELECT commits FROM wadi_commits");
+    this.#descriptor = openSync(counterFile(connection.filename), "r+");
+    this.#seenChanges = this.#readChanges();
+  }
+
+  /** Counts before a commit; null where the transaction has changed nothing. */
+  count(): number | null {
+    const changes = this.#readChanges();
+    // A transaction without changes stays without a write.
+    if (changes === this.#seenChanges) return null;
+    this.#seenChanges = changes + this.#raise.run().changes;
+    return Number(this.#read.values()[0]?.[0]);
+  }
+
+  /** Writes the number behind a commit, without a sync: the file never leads the database. */
+  note(commits: number): void {
+    try {
+      writeSlot(this.#descriptor, commits);
+    } catch {
+      // The commit has happened; the next one notes a higher number.
+    }
+  }
+
+  /** Does nothing at a second call: by then the descriptor may be another file's. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    for (const statement of [this.#total, this.#raise, this.#read]) statement.finalize();
+    closeSync(this.#descriptor);
+  }
+
+  #readChanges(): number {
+    return Number(this.#total.values()[0]?.[0]);
+  }
 }
 
-const noteIn = (descriptor: number, commits: number) =>
-  writeSync(descriptor, writeSlot(commits), (commits % 2) * SLOT_BYTES, "latin1");
-
-/** It belongs to whom the database belongs to, also where an administrator makes it. */
-function makeFile(file: string, commits: number): void {
+/** Creates the file for the database's owner, also where an administrator opens it. */
+function createFile(file: string, commits: number): void {
   const { mode, uid, gid } = statSync(file);
   const flags = constants.O_RDWR | constants.O_CREAT;
-  const descriptor = openSync(placeCounter(file), flags, mode & 0o666);
+  const descriptor = openSync(counterFile(file), flags, mode & 0o666);
   try {
     if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
     writeSync(descriptor, "\n".repeat(2 * SLOT_BYTES), 0, "latin1");
-    noteIn(descriptor, commits);
+    writeSlot(descriptor, commits);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
 }
 
-const writeSlot = (commits: number): string => {
+function writeSlot(descriptor: number, commits: number): void {
   const digits = String(commits).padStart(16, "0");
-  return `${digits} ${checksum(digits)}\n`;
-};
+  writeSync(descriptor, `${digits} ${checksum(digits)}\n`, (commits % 2) * SLOT_BYTES, "latin1");
+}
 
 function readSlot(text: string): number[] {
   const [, digits, sum] = SLOT.exec(text) ?? [];

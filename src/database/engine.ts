@@ -1,54 +1,46 @@
-// Opens each kind of place: lock, connection, schema, engine; a failure is undone and explained.
+// Opens each kind of database: lock, connection, schema, engine; a failure is undone and explained.
+import type { Database as Connection } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Bus } from "./bus.ts";
 import { alignCounter } from "./commit-counter.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
-import { createInlineEngine } from "./inline.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { lockDatabase, lockPostgres } from "./lock.ts";
 import { findLoss, keepLog } from "./loss.ts";
-import { migratePostgres, migrateSqlite } from "./migrate.ts";
-import type { Migration } from "./migrations/migration.ts";
-import { createPostgresEngine, openPool } from "./postgres.ts";
+import { type Migration, migratePostgres, migrateSqlite } from "./migrate.ts";
+import { openPool, PostgresEngine } from "./postgres.ts";
+import { createQueue, type Registry } from "./registry.ts";
 import { openConnection } from "./sqlite.ts";
-import type { DatabaseEngine } from "./store.ts";
-import type { Registry } from "./transaction.ts";
-import { createWriterEngine } from "./writer.ts";
+import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
+import { WriterEngine } from "./writer.ts";
 
-/** Where the data lives and who writes it. */
-export type DatabaseLocation =
-  | { kind: "memory" }
-  /** `writer`: the Worker that serves writes; without it they run here (command line). */
-  | { kind: "sqlite"; file: string; writer?: URL }
-  /** One connection where the server gives no more (PGlite): then nobody else can be there. */
-  | { kind: "postgres"; url: string; connections_max: number };
-
-/** What an engine is opened with, whatever its place. */
 export interface EngineOptions {
   registry: Registry;
   migrations: readonly Migration[];
   /** Dates the migrations. */
   now: number;
-  /** True: no other server may be on the same data. */
+  /** No other server may use the same data. */
   exclusive: boolean;
   acceptLoss?(what: string): void;
   bus: Bus;
   /** The engine can never write again. */
-  onDeath(why: Error): void;
+  onDeath(reason: Error): void;
 }
 
-/** An engine on `place`; closing it lets go of everything. Throws a DatabaseUnusable. */
+/** Opens an engine whose close releases everything. Throws a DatabaseUnusable. */
 export function openEngine(
   place: DatabaseLocation,
-  opening: EngineOptions,
+  options: EngineOptions,
 ): Promise<DatabaseEngine> {
-  return place.kind === "postgres" ? openPostgres(place, opening) : openSqlite(place, opening);
+  return place.kind === "postgres" ? openPostgres(place, options) : openSqlite(place, options);
 }
 
 async function openSqlite(
   place: Exclude<DatabaseLocation, { kind: "postgres" }>,
-  { registry, migrations, now, exclusive, acceptLoss, bus, onDeath }: EngineOptions,
+  options: EngineOptions,
 ): Promise<DatabaseEngine> {
+  const { registry, bus, exclusive } = options;
   const file = place.kind === "memory" ? ":memory:" : place.file;
   const undo: (() => void)[] = [];
   try {
@@ -56,16 +48,16 @@ async function openSqlite(
     if (place.kind === "sqlite") {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       if (exclusive) undo.push(lockDatabase(file));
-      noted = judgeLoss(file, exclusive, acceptLoss);
+      noted = checkLoss(file, exclusive, options.acceptLoss);
     }
     const connection = openConnection(file);
     undo.unshift(() => connection.close(true));
-    await migrateSqlite(connection, migrations, now);
+    await migrateSqlite(connection, options.migrations, options.now);
     if (place.kind === "sqlite") alignCounter(connection, noted);
     const engine =
       place.kind === "sqlite" && place.writer
-        ? createWriterEngine(connection, place.writer, bus, onDeath)
-        : createInlineEngine(connection, registry, bus.publish);
+        ? new WriterEngine(connection, place.writer, bus, options.onDeath)
+        : createInlineEngine(connection, registry, bus);
     return releaseAfter(engine, undo);
   } catch (failure) {
     for (const step of undo) step();
@@ -73,15 +65,15 @@ async function openSqlite(
   }
 }
 
-/** The number of commits that was noted. Throws where some are missing and nobody accepts that. */
-function judgeLoss(
+/** Returns the noted number of commits; throws where some are missing and nobody accepts that. */
+function checkLoss(
   file: string,
   exclusive: boolean,
   acceptLoss?: (what: string) => void,
 ): number | null {
   const found = findLoss(file);
   if (found.loss === null) return found.noted;
-  // Nobody else is there: the log stands still.
+  // Under the exclusive lock the log cannot change.
   if (exclusive) keepLog(file, found);
   const loss = findLoss(file).loss ?? found.loss;
   if (!acceptLoss) throw new DatabaseUnusable(loss);
@@ -89,19 +81,38 @@ function judgeLoss(
   return found.noted;
 }
 
+/** Runs SQLite in the caller's thread; one queue keeps reads from seeing half a write. */
+function createInlineEngine(connection: Connection, registry: Registry, bus: Bus): DatabaseEngine {
+  const group = new GroupCommit(connection, registry);
+  const queue = createQueue();
+  return {
+    name: connection.filename === ":memory:" ? "memory" : "sqlite",
+    read: (work: (db: Db) => Promise<never>) => queue(() => work(group.tx)),
+    write: (store, method, args) =>
+      queue(async () => {
+        const { outcomes, notifications } = await group.commit([{ store, method, args }]);
+        bus.publish(notifications);
+        const outcome = outcomes[0]!;
+        if (!outcome.ok) throw outcome.failure;
+        return outcome.value;
+      }),
+    close: () => queue(async () => group.close()),
+  };
+}
+
 async function openPostgres(
-  place: Extract<DatabaseLocation, { kind: "postgres" }>,
+  { url, connections_max }: Extract<DatabaseLocation, { kind: "postgres" }>,
   { registry, migrations, now, exclusive, bus, onDeath }: EngineOptions,
 ): Promise<DatabaseEngine> {
-  const { url, connections_max } = place;
-  const mayBeShared = connections_max > 1;
+  const isShared = connections_max > 1;
   const undo: (() => Promise<void>)[] = [];
   try {
-    if (exclusive && mayBeShared) undo.push(await lockPostgres(url, onDeath));
+    if (exclusive && isShared) undo.push(await lockPostgres(url, onDeath));
     const pool = openPool(url, connections_max);
     undo.unshift(() => pool.close());
     await migratePostgres(pool, migrations, now);
-    const engine = await createPostgresEngine(pool, registry, bus, mayBeShared);
+    const engine = new PostgresEngine(pool, registry, bus);
+    if (isShared) await engine.listen();
     return releaseAfter(engine, undo);
   } catch (failure) {
     for (const step of undo) await step();
@@ -113,9 +124,13 @@ function releaseAfter(
   engine: DatabaseEngine,
   undo: readonly (() => Promise<void> | void)[],
 ): DatabaseEngine {
-  const close = async () => {
-    await engine.close();
-    for (const step of undo) await step();
+  return {
+    name: engine.name,
+    read: (work, keptAs) => engine.read(work, keptAs),
+    write: (store, method, args) => engine.write(store, method, args),
+    async close() {
+      await engine.close();
+      for (const step of undo) await step();
+    },
   };
-  return { ...engine, close };
 }

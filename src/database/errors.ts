@@ -1,4 +1,4 @@
-// Why a database cannot be used, in one sentence that says what is wrong and what to do.
+// Errors of databases: one sentence that says what is wrong and what to do.
 import { dirname } from "node:path";
 import { stateOf } from "./postgres.ts";
 import { codeOf } from "./sqlite.ts";
@@ -24,7 +24,7 @@ export class NewerDatabase extends DatabaseUnusable {
   }
 }
 
-/** Another server works on the same data: limits would multiply, and runs be taken up twice. */
+/** Another server works on the same data: limits would multiply, and runs run twice. */
 export class DatabaseInUse extends DatabaseUnusable {
   override name = "DatabaseInUse";
   constructor(place: string) {
@@ -43,7 +43,7 @@ export class DatabaseLost extends DatabaseUnusable {
   }
 }
 
-/** What is wrong with a SQLite file as a sentence; an error of another kind stays as it is. */
+/** Explains a failure of SQLite; other errors stay as they are. */
 export function explainSqlite(file: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;
   const directory = dirname(file);
@@ -73,7 +73,7 @@ export function explainSqlite(file: string, failure: unknown): unknown {
   return sentence ? new DatabaseUnusable(sentence) : failure;
 }
 
-/** The same for PostgreSQL at `url`, whose password is never shown. */
+/** Explains a failure of PostgreSQL without the password of `url`. */
 export function explainPostgres(url: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;
   const address = URL.parse(url);

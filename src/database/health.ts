@@ -1,13 +1,14 @@
-// Whether the database can be relied on now: the one state that readiness reads and callers meet.
-import type { Clock } from "../platform/clock.ts";
+// Health of the database: the state that readiness shows and callers meet.
+import { type Clock, wait } from "../platform/clock.ts";
 import type { Log, LogFields } from "../platform/log.ts";
-import type { DatabaseLocation } from "./engine.ts";
 import { DatabaseUnavailable, DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
-import { probeStore } from "./probe.ts";
-import type { DatabaseEngine } from "./store.ts";
+import { probeStore } from "./registry.ts";
+import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
 
 /** Interval between two reports of failures: under load thousands fail in a second. */
 const REPORT_EVERY_MS = 1_000;
+/** Pause behind a failure; a full disk must not meet more load. */
+const RETRY_EVERY_MS = 1_000;
 
 export interface DatabaseHealthOptions {
   clock: Clock;
@@ -15,83 +16,90 @@ export interface DatabaseHealthOptions {
   onRecovery?(): void;
 }
 
-export interface GuardedEngine {
-  /** Throws DatabaseUnavailable where the disk or the server is at fault. */
-  engine: DatabaseEngine;
-  /** Throws when the database cannot be written to. */
-  probe(): Promise<void>;
-}
-
 /**
- * Tells failures of the disk and of the database server from those of a statement. After one the
- * database counts as failing until a write of a caller, or one of its size, has been committed.
+ * Turns failures of the disk or the database server into DatabaseUnavailable. The database then
+ * counts as failing until a caller's write, or one of that size, is committed.
  */
-export function guardEngine(
-  engine: DatabaseEngine,
-  place: DatabaseLocation,
-  options: DatabaseHealthOptions,
-): GuardedEngine {
-  const { clock, onFailure, onRecovery } = options;
-  let isFailing = false;
-  let isClosed = false;
-  let reportedAt = Number.NEGATIVE_INFINITY;
-  /** A report of failure was made, and none of recovery since. */
-  let isReported = false;
+export class GuardedEngine implements DatabaseEngine {
+  readonly #engine: DatabaseEngine;
+  readonly #place: DatabaseLocation;
+  readonly #options: DatabaseHealthOptions;
+  #isFailing = false;
+  #isClosed = false;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  /** A failure was reported, and no recovery since. */
+  #isReported = false;
 
-  const fail = (failure: unknown): never => {
-    const explained = isClosed ? failure : explain(place, failure);
-    // Behind the end nothing comes back, so that nobody may try again.
-    if (!(explained instanceof DatabaseUnusable)) throw failure;
-    const unavailable = new DatabaseUnavailable(explained.message, { cause: failure });
-    isFailing = true;
-    const now = clock.monotonic();
-    if (now - reportedAt >= REPORT_EVERY_MS) {
-      reportedAt = now;
-      isReported = true;
-      onFailure(unavailable);
-    }
-    throw unavailable;
-  };
-  const recover = () => {
-    isFailing = false;
-    if (isReported) onRecovery?.();
-    isReported = false;
-  };
-  const write = async (name: string, method: string, args: unknown[]) => {
+  constructor(engine: DatabaseEngine, place: DatabaseLocation, options: DatabaseHealthOptions) {
+    this.#engine = engine;
+    this.#place = place;
+    this.#options = options;
+  }
+
+  get name() {
+    return this.#engine.name;
+  }
+
+  async read<T>(work: (db: Db) => Promise<T>, keptAs?: string): Promise<T> {
     try {
-      const value = await engine.write(name, method, args);
-      if (isFailing && name !== probeStore.name) recover();
+      return await this.#engine.read(work, keptAs);
+    } catch (failure) {
+      throw this.#explain(failure);
+    }
+  }
+
+  async write(store: string, method: string, args: unknown[]): Promise<unknown> {
+    try {
+      const value = await this.#engine.write(store, method, args);
+      if (this.#isFailing && store !== probeStore.name) this.#recover();
       return value;
     } catch (failure) {
-      return fail(failure);
+      throw this.#explain(failure);
     }
-  };
-  return {
-    engine: {
-      ...engine,
-      async read(work, keptAs) {
-        try {
-          return await engine.read(work, keptAs);
-        } catch (failure) {
-          return fail(failure);
-        }
-      },
-      write,
-      close() {
-        isClosed = true;
-        return engine.close();
-      },
-    },
-    async probe() {
-      const wasFailing = isFailing;
-      if (wasFailing) await write(probeStore.name, "fill", [clock.now()]);
-      await write(probeStore.name, "touch", [clock.now()]);
-      if (wasFailing && isFailing) recover();
-    },
-  };
+  }
+
+  /** Throws where the database cannot be written to. */
+  async probe(): Promise<void> {
+    const wasFailing = this.#isFailing;
+    const now = this.#options.clock.now();
+    if (wasFailing) await this.write(probeStore.name, "fill", [now]);
+    await this.write(probeStore.name, "touch", [now]);
+    if (wasFailing && this.#isFailing) this.#recover();
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.#engine.close();
+  }
+
+  #explain(failure: unknown): unknown {
+    // A closed database never recovers, so nobody may retry.
+    const explained = this.#isClosed ? failure : explain(this.#place, failure);
+    if (!(explained instanceof DatabaseUnusable)) return failure;
+    const unavailable = new DatabaseUnavailable(explained.message, { cause: failure });
+    this.#isFailing = true;
+    const now = this.#options.clock.monotonic();
+    if (now - this.#reportedAt >= REPORT_EVERY_MS) {
+      this.#reportedAt = now;
+      this.#isReported = true;
+      this.#options.onFailure(unavailable);
+    }
+    return unavailable;
+  }
+
+  #recover(): void {
+    this.#isFailing = false;
+    if (this.#isReported) this.#options.onRecovery?.();
+    this.#isReported = false;
+  }
 }
 
-/** A log without what meets a failing database: that is reported once a second, in one place. */
+function explain(place: DatabaseLocation, failure: unknown): unknown {
+  if (place.kind === "postgres") return explainPostgres(place.url, failure);
+  return explainSqlite(place.kind === "sqlite" ? place.file : ":memory:", failure);
+}
+
+/** Drops lines about a failing database, which is reported once a second in one place. */
 export function omitUnavailable(log: Log): Log {
   const isOther = (fields?: LogFields) => !(fields?.error instanceof DatabaseUnavailable);
   return {
@@ -101,7 +109,20 @@ export function omitUnavailable(log: Log): Log {
   };
 }
 
-function explain(place: DatabaseLocation, failure: unknown): unknown {
-  if (place.kind === "postgres") return explainPostgres(place.url, failure);
-  return explainSqlite(place.kind === "sqlite" ? place.file : ":memory:", failure);
+/**
+ * Repeats `work` while the database is unavailable. `isAgain` warns that an earlier attempt may
+ * have been committed although its answer was lost.
+ */
+export async function retryUnavailable<T>(
+  clock: Clock,
+  work: (isAgain: boolean) => Promise<T>,
+): Promise<T> {
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      return await work(isAgain);
+    } catch (failure) {
+      if (!(failure instanceof DatabaseUnavailable)) throw failure;
+      await wait(clock, RETRY_EVERY_MS);
+    }
+  }
 }

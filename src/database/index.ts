@@ -1,15 +1,14 @@
-// The cellar's only door: opens a database, and has the words in which stores are written.
+// Databases: engines, and the words in which stores are written.
 import type { Clock } from "../platform/clock.ts";
-import { createBus } from "./bus.ts";
-import { type DatabaseLocation, openEngine } from "./engine.ts";
-import { guardEngine } from "./health.ts";
+import { Bus } from "./bus.ts";
+import { openEngine } from "./engine.ts";
+import { GuardedEngine } from "./health.ts";
+import type { Migration } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
-import type { Migration } from "./migrations/migration.ts";
-import type { Database, DatabaseEngine, Store } from "./store.ts";
-import { createRegistry } from "./transaction.ts";
+import { createRegistry } from "./registry.ts";
+import type { Database, DatabaseEngine, DatabaseLocation, Store } from "./store.ts";
 
 export { countRows, requireCapacity } from "./count.ts";
-export type { DatabaseLocation } from "./engine.ts";
 export {
   DatabaseInUse,
   DatabaseUnavailable,
@@ -17,16 +16,15 @@ export {
   NewerDatabase,
 } from "./errors.ts";
 export { FullTextIndex, type FullTextRow } from "./full-text-index.ts";
-export { omitUnavailable } from "./health.ts";
+export { omitUnavailable, retryUnavailable } from "./health.ts";
 export { type Inspection, inspectDatabase } from "./inspection.ts";
-export { findDamage } from "./integrity.ts";
 export { lockFile } from "./lock.ts";
-export { findPageEnd } from "./page-bounds.ts";
-export { createPageChecks } from "./page-checks.ts";
-export { retryUnavailable } from "./retry.ts";
+export { findDamage, PageChecks } from "./page-checks.ts";
+export { createRegistry, listWrites } from "./registry.ts";
 export {
   cleanText,
   createInsertion,
+  findPageEnd,
   into,
   none,
   type Sql,
@@ -34,37 +32,41 @@ export {
   splitRows,
   sql,
 } from "./sql.ts";
-export { type Bound, type Database, type Db, type Store, store, type Tx } from "./store.ts";
-export { createRegistry, listWrites } from "./transaction.ts";
-export { readSqliteVersion } from "./version.ts";
-export { serveWrites } from "./writer.ts";
+export { readSqliteVersion } from "./sqlite.ts";
+export {
+  type Bound,
+  type Database,
+  type DatabaseLocation,
+  type Db,
+  type Store,
+  store,
+  type Tx,
+} from "./store.ts";
+export { serveWrites } from "./writer-thread.ts";
 
 export interface OpenOptions {
   place: DatabaseLocation;
   stores: readonly Store[];
   clock: Clock;
-  /** True for a server: no other may be on the same data, while the command line comes and goes. */
+  /** For a server: no other may use the same data, while command lines come and go. */
   exclusive?: boolean;
-  /**
-   * Told what a SQLite database lacks of what was committed, before the opening goes on; left out:
-   * it is refused.
-   */
+  /** Accepts lost commits before the opening goes on; without it, they are an error. */
   acceptLoss?(what: string): void;
-  /** The schema, oldest first; left out: this program's. */
+  /** Oldest first; by default this program's. */
   migrations?: readonly Migration[];
   /**
-   * Told of what nobody else can be told of: a listener's bug, the writer's death, a lost lock; and
-   * once a second of a DatabaseUnavailable, for as long as reads or writes fail.
+   * Receives failures without a caller: a listener's bug, the writer's death, a lost lock, and once
+   * a second a DatabaseUnavailable.
    */
   onFailure(failure: unknown, isFatal: boolean): void;
-  /** Told when writes are kept again after such a failure. */
+  /** Called when writes succeed again after a DatabaseUnavailable. */
   onRecovery?(): void;
 }
 
-/** Opens a database and brings its schema forward; throws a DatabaseUnusable. */
+/** Opens and migrates a database; throws a DatabaseUnusable. */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { place, stores, clock, onFailure, onRecovery } = options;
-  const bus = createBus((failure) => onFailure(failure, false));
+  const bus = new Bus((failure) => onFailure(failure, false));
   const opened = await openEngine(place, {
     registry: createRegistry(stores),
     migrations: options.migrations ?? migrations,
@@ -72,9 +74,9 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     exclusive: options.exclusive ?? false,
     acceptLoss: options.acceptLoss,
     bus,
-    onDeath: (why) => onFailure(why, true),
+    onDeath: (reason) => onFailure(reason, true),
   });
-  const { engine, probe } = guardEngine(opened, place, {
+  const engine = new GuardedEngine(opened, place, {
     clock,
     onFailure: (failure) => onFailure(failure, false),
     onRecovery,
@@ -82,9 +84,9 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return {
     engine: engine.name,
     bind: <S extends Store>(store: S) => bindStore(engine, store) as never,
-    listen: bus.listen,
-    probe,
-    close: engine.close,
+    listen: (channel, run) => bus.listen(channel, run),
+    probe: () => engine.probe(),
+    close: () => engine.close(),
   };
 }
 

@@ -1,17 +1,17 @@
-// Looks at a database without changing it, also beside a server: what is there, and of what schema.
+// Inspects a database without changing it, also beside a running server.
 import { Database as Connection } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseLocation } from "./engine.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite, NewerDatabase } from "./errors.ts";
 import { findLoss } from "./loss.ts";
 import { migrations } from "./migrations/index.ts";
 import { openPool } from "./postgres.ts";
+import type { DatabaseLocation } from "./store.ts";
 
 export interface Inspection {
   /** `absent`: the next start makes it · `older`: the next start brings it forward. */
   schema: "absent" | "older" | "current";
-  /** Of the key with which its secrets are sealed; null: it has none, or is not current. */
+  /** Key that seals its secrets, if there are any. */
   key_id: string | null;
 }
 
@@ -19,10 +19,10 @@ const ABSENT: Inspection = { schema: "absent", key_id: null };
 const OLDER: Inspection = { schema: "older", key_id: null };
 const FIND_KEY = "SELECT key_id FROM secrets_key";
 
-/** A server's transaction is waited for so long. */
+/** Time to wait for a server's transaction. */
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** What stands in this place; throws a DatabaseUnusable for what no server could start on. */
+/** Throws a DatabaseUnusable for what no server could start on. */
 export async function inspectDatabase(
   place: Exclude<DatabaseLocation, { kind: "memory" }>,
 ): Promise<Inspection> {
@@ -39,7 +39,7 @@ function inspectSqlite(file: string): Inspection {
     }
     accessSync(file, constants.R_OK | constants.W_OK);
     accessSync(dirname(file), constants.W_OK | constants.X_OK);
-    // One that may only read leaves the files beside it behind; this one takes them away again.
+    // A read-only connection would leave the files beside it behind.
     const connection = new Connection(file, { readwrite: true, strict: true });
     try {
       connection.run("PRAGMA query_only = ON");
@@ -84,7 +84,7 @@ function isCurrent(applied: readonly number[]): boolean {
   return migrations.every(({ number }) => applied.includes(number));
 }
 
-/** The nearest directory that is there: in it the others would be made. */
+/** Finds the nearest existing directory, in which the others would be made. */
 function findParent(directory: string): string {
   const stat = statSync(directory, { throwIfNoEntry: false });
   const parent = dirname(directory);

@@ -1,25 +1,35 @@
-// Keeps a second server off the same data; whoever dies lets go, however it dies.
+// Locks that keep a second server off the same data; the death of a process releases them.
 import { Database as Connection } from "bun:sqlite";
+import { constants, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SQL } from "bun";
+import { openLibc } from "../platform/libc.ts";
 import { DatabaseInUse } from "./errors.ts";
-import { lockInKernel } from "./kernel-lock.ts";
 import { CONNECT_TIMEOUT_S } from "./postgres.ts";
 import { isBusy } from "./sqlite.ts";
 
-/** Any number that no other program uses on the same server. */
+const F_OFD_GETLK = 36;
+const F_OFD_SETLK = 37;
+const F_WRLCK = 1;
+const F_UNLCK = 2;
+/** Offset of the locked byte, far behind those that SQLite locks at 2^30. */
+const LOCK_OFFSET = 2n ** 62n;
+/** Size of `struct flock` on 64-bit Linux: type, whence, start, length, process. */
+const FLOCK_BYTES = 32;
+
+/** Advisory lock number that no other program uses. */
 const POSTGRES_LOCK = 7_241_987;
 const RECLAIM_EVERY_MS = 1_000;
-/** A server needs a while to notice that the session of a connection that was cut is dead. */
+/** Maximum tries: a server needs a while to notice that a cut session is dead. */
 const RECLAIM_TRIES_MAX = 60;
 
 /**
- * Takes the database `file` until the returned function is called, or the process ends. The command
- * line opens it beside that. Throws DatabaseInUse when another server holds it.
+ * Locks the database `file` against other servers until the returned function is called; command
+ * lines open it all the same. Throws DatabaseInUse.
  */
 export function lockDatabase(file: string): () => void {
   const directory = dirname(file);
-  // Everywhere, and the only one where the kernel has no better: it falls with its file.
+  // Works on every system, but is lost when somebody deletes its file.
   const release = lockFile(join(directory, "serve.lock"));
   if (release === null) throw new DatabaseInUse(directory);
   const releaseKernel = lockInKernel(file);
@@ -33,10 +43,7 @@ export function lockDatabase(file: string): () => void {
   };
 }
 
-/**
- * Takes a file that is there for nothing else until the returned function is called, or the process
- * ends: the kernel frees the lock of a file. null: another holds it.
- */
+/** Locks a file that serves no other purpose; null where another process holds it. */
 export function lockFile(file: string): (() => void) | null {
   const connection = new Connection(file, { create: true, strict: true });
   try {
@@ -52,55 +59,101 @@ export function lockFile(file: string): (() => void) | null {
 }
 
 /**
- * The same for a database of PostgreSQL, through a session of its own. A session that was cut is
- * taken up again; `onLost` is told when another server has come in between.
+ * Locks `file` itself by an open file description; null where another process holds it. Systems
+ * without such locks take nothing.
+ *
+ * The descriptor is never closed: closing any descriptor of a file drops all POSIX locks of the
+ * process on it, SQLite's among them. Call it before SQLite opens the file.
+ */
+function lockInKernel(file: string): (() => void) | null {
+  const libc = openLibc({ fcntl: { args: ["i32", "i32", "ptr"], returns: "i32" } });
+  if (!libc) return () => {};
+  const descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
+  const call = (command: number, type: number) => {
+    const lock = writeFlock(type);
+    const isDone = libc.fcntl(descriptor, command, lock) === 0;
+    return { isDone, type: lock.readInt16LE(0) };
+  };
+  if (call(F_OFD_SETLK, F_WRLCK).isDone) return () => void call(F_OFD_SETLK, F_UNLCK);
+  // A file system without such locks refuses both calls.
+  const found = call(F_OFD_GETLK, F_WRLCK);
+  return found.isDone && found.type !== F_UNLCK ? null : () => {};
+}
+
+function writeFlock(type: number): Buffer {
+  const lock = Buffer.alloc(FLOCK_BYTES);
+  lock.writeInt16LE(type, 0);
+  lock.writeBigInt64LE(LOCK_OFFSET, 8);
+  lock.writeBigInt64LE(1n, 16);
+  return lock;
+}
+
+/**
+ * Locks a PostgreSQL database through a session of its own; throws DatabaseInUse. A cut session is
+ * opened again; `onLost` is called when another server came in between.
  */
 export async function lockPostgres(
   url: string,
-  onLost: (why: Error) => void,
+  onLost: (reason: Error) => void,
 ): Promise<() => Promise<void>> {
-  let isHeld = false;
-  const session: SQL = new SQL({
-    url,
-    max: 1,
-    connectionTimeout: CONNECT_TIMEOUT_S,
-    onclose: () => {
-      if (isHeld) void reclaim();
-      isHeld = false;
-    },
-  });
-  const take = async () => {
-    const rows = await session.unsafe(`SELECT pg_try_advisory_lock(${POSTGRES_LOCK}) AS taken`);
-    isHeld = rows[0].taken;
-    return isHeld;
-  };
-  const inUse = new DatabaseInUse(`the database of ${URL.parse(url)?.host}`);
-  let isReleased = false;
-  async function reclaim() {
+  const lock = new PostgresLock(url, onLost);
+  try {
+    if (await lock.take()) return () => lock.release();
+  } catch (failure) {
+    await lock.release();
+    throw failure;
+  }
+  await lock.release();
+  throw lock.inUse;
+}
+
+class PostgresLock {
+  readonly inUse: DatabaseInUse;
+  readonly #onLost: (reason: Error) => void;
+  readonly #session: SQL;
+  #isHeld = false;
+  #isReleased = false;
+
+  constructor(url: string, onLost: (reason: Error) => void) {
+    this.inUse = new DatabaseInUse(`the database of ${URL.parse(url)?.host}`);
+    this.#onLost = onLost;
+    this.#session = new SQL({
+      url,
+      max: 1,
+      connectionTimeout: CONNECT_TIMEOUT_S,
+      onclose: () => {
+        if (this.#isHeld) void this.#reclaim();
+        this.#isHeld = false;
+      },
+    });
+  }
+
+  async take(): Promise<boolean> {
+    const statement = `SELECT pg_try_advisory_lock(${POSTGRES_LOCK}) AS taken`;
+    const rows = await this.#session.unsafe(statement);
+    this.#isHeld = rows[0].taken;
+    return this.#isHeld;
+  }
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    const wasHeld = this.#isHeld;
+    this.#isHeld = false;
+    // The server notices the end of a session late, so the lock is released first.
+    const unlock = "SELECT pg_advisory_unlock_all()";
+    if (wasHeld) await this.#session.unsafe(unlock).catch(() => undefined);
+    await this.#session.close();
+  }
+
+  async #reclaim(): Promise<void> {
     for (let refused = 0; refused < RECLAIM_TRIES_MAX; ) {
       await Bun.sleep(RECLAIM_EVERY_MS);
-      if (isReleased) return;
-      // A server that does not answer takes no other in either.
-      const isTaken = await take().catch(() => undefined);
+      if (this.#isReleased) return;
+      // A server that does not answer lets no other in either.
+      const isTaken = await this.take().catch(() => undefined);
       if (isTaken) return;
       if (isTaken === false) refused++;
     }
-    onLost(inUse);
+    this.#onLost(this.inUse);
   }
-  const release = async () => {
-    isReleased = true;
-    const wasHeld = isHeld;
-    isHeld = false;
-    // Said aloud, since the server notices only a while later that a session is gone.
-    if (wasHeld) await session.unsafe("SELECT pg_advisory_unlock_all()").catch(() => undefined);
-    await session.close();
-  };
-  try {
-    if (await take()) return release;
-  } catch (failure) {
-    await release();
-    throw failure;
-  }
-  await release();
-  throw inUse;
 }

@@ -1,24 +1,23 @@
-// What a SQLite database lacks of what was committed to it: looked at before anything writes to it.
+// Finds commits that a SQLite database has lost, before anything writes to it.
 import { Database as Connection } from "bun:sqlite";
 import { copyFileSync, existsSync, realpathSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readNotedCommits, readStoredCommits } from "./commit-counter.ts";
 
-/** Its own place; a start makes it only once there is a database. */
+/** A start makes this file only once there is a database. */
 const SECRETS_KEY = "secrets.key";
 const BUSY_TIMEOUT_MS = 2_000;
 const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
 
 export interface DetectedLoss {
-  /** By the counter's file; null: there is none. */
+  /** Commits by the file beside the database, if there is one. */
   noted: number | null;
-  /** What is missing, and what to do, in a sentence; null: nothing is known to be missing. */
+  /** What is missing and what to do, in a sentence. */
   loss: string | null;
 }
 
-/** Looks at the database `file` without changing it, also beside a server. */
 export function findLoss(file: string): DetectedLoss {
-  // Before the row: a server may commit in between, and the row is the first to know.
+  // Before the row, which is written first: a server may commit in between.
   const noted = readNotedCommits(file);
   if (noted === null) return { noted, loss: findLostDatabase(file) };
   const stored = readContent(file)?.commits ?? 0;
@@ -32,14 +31,14 @@ export function findLoss(file: string): DetectedLoss {
   return { noted, loss };
 }
 
-/** Copies the log of a database that lacks something: by the next opening SQLite may cut it. */
+/** Copies the log of a damaged database, which SQLite may cut at the next opening. */
 export function keepLog(file: string, { noted }: DetectedLoss): void {
-  // SQLite puts it beside what a link shows.
+  // SQLite puts it beside the target of a link.
   const log = `${existsSync(file) ? realpathSync(file) : file}-wal`;
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   const kept = placeKeptLog(file, noted ?? 0);
   if (size === 0 || existsSync(kept)) return;
-  // Under its own name only once it is whole: the disk may be full.
+  // Renamed once it is whole, because the disk may be full.
   copyFileSync(log, `${kept}.part`);
   renameSync(`${kept}.part`, kept);
 }
@@ -53,11 +52,10 @@ function findLostDatabase(file: string): string | null {
   return `${sentence}: put it back, ${WAY_ON}`;
 }
 
-/** undefined: there is no database, or nothing in it. */
 function readContent(file: string): { commits: number | null } | undefined {
-  // By its name alone: only SQLite may open it, and close it again.
+  // By stat only: closing a descriptor of ours would drop SQLite's locks.
   if (!statSync(file, { throwIfNoEntry: false })?.size) return undefined;
-  // One that may only read leaves database and log as they are when it is closed.
+  // A read-only connection leaves database and log as they are when it closes.
   const connection = new Connection(file, { readonly: true, strict: true });
   try {
     connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);

@@ -1,25 +1,38 @@
-// Brings a database forward to the newest schema, on either engine; it never goes back.
+// Migrates a database to the newest schema; it never goes back.
 import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
 import { NewerDatabase } from "./errors.ts";
-import type { Dialect, Migration } from "./migrations/migration.ts";
 
-/** What an engine offers: statements inside one transaction that keeps other processes out. */
-interface Runner {
+/** The words in which the engines' DDL differs. */
+export interface Dialect {
+  /** A whole number of 64 bits. */
+  integer: "INTEGER" | "BIGINT";
+  /** Text that sorts by code points, whatever the server's language. */
+  text: "TEXT" | 'TEXT COLLATE "C"';
+  /** Stands behind a table's closing bracket. */
+  strict: " STRICT" | "";
+  /** The same for a table in the order of its primary key. */
+  clustered: " STRICT, WITHOUT ROWID" | "";
+}
+
+export interface Migration {
+  number: number;
+  name: string;
+  statements(dialect: Dialect): string[];
+}
+
+/** Statements of one transaction that keeps other processes out. */
+interface MigrationRunner {
   dialect: Dialect;
   run(text: string): Promise<unknown>;
-  /** Numbers of the migrations that the database has seen. */
   listApplied(): Promise<number[]>;
   record(migration: Migration): Promise<unknown>;
 }
 
-/** Any number that no other program uses on the same server: it keeps two migrations apart. */
+/** Advisory lock number that no other program uses. */
 const POSTGRES_LOCK = 7_241_986;
 
-/**
- * Migrates a SQLite connection; `now` dates what is applied. Where nothing is to be applied it only
- * reads: a verb of the command line that lists something waits for nobody who writes.
- */
+/** Migrates SQLite; an up-to-date database is only read, so lists wait for no writer. */
 export async function migrateSqlite(
   connection: Connection,
   migrations: readonly Migration[],
@@ -55,7 +68,7 @@ export async function migrateSqlite(
   }
 }
 
-/** Migrates a PostgreSQL database; a second process waits until the first is through. */
+/** Migrates PostgreSQL; a second process waits for the first. */
 export async function migratePostgres(
   pool: SQL,
   migrations: readonly Migration[],
@@ -76,7 +89,7 @@ export async function migratePostgres(
   });
 }
 
-async function migrate(migrations: readonly Migration[], runner: Runner): Promise<void> {
+async function migrate(migrations: readonly Migration[], runner: MigrationRunner): Promise<void> {
   const { integer, text, strict } = runner.dialect;
   await runner.run(
     `CREATE TABLE IF NOT EXISTS wadi_schema (number ${integer} PRIMARY KEY, name ${text} NOT NULL,
@@ -88,7 +101,7 @@ async function migrate(migrations: readonly Migration[], runner: Runner): Promis
   }
 }
 
-/** What is still to be applied; throws a NewerDatabase for what this program does not know. */
+/** Lists migrations to apply; throws a NewerDatabase. */
 function listMissing(
   migrations: readonly Migration[],
   applied: readonly number[],

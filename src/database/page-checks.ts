@@ -1,22 +1,76 @@
-// The background checks of a SQLite database's pages: behind each start, and once a day.
+// Checks the pages of a SQLite database in the background: behind each start, and once a day.
+import { Database as Connection } from "bun:sqlite";
 import type { Cancel, Clock } from "../platform/clock.ts";
-import { hasFreeDescriptors } from "../platform/descriptors.ts";
+import { hasFreeDescriptors, openWorker } from "../platform/descriptors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import type { DatabaseLocation } from "./engine.ts";
-import { DatabaseUnusable } from "./errors.ts";
-import { findDamageInWorker } from "./integrity.ts";
+import { DatabaseUnusable, explainSqlite } from "./errors.ts";
+import { codeOf } from "./sqlite.ts";
+import type { DatabaseLocation } from "./store.ts";
 
-/** A start has other work first. */
+/** Delay of the first check: a start has other work first. */
 const FIRST_AFTER_MS = 10_000;
 const EVERY_MS = 24 * 60 * 60 * 1_000;
 const RETRY_AFTER_MS = 60_000;
-/** Starting a Worker without them ends the whole process; its files need some more. */
+/** Descriptors for the Worker and its files; without them its start ends the whole process. */
 const DESCRIPTORS_MIN = 8;
+/** Maximum problems in a message; more say nothing more. */
+const PROBLEMS_MAX = 5;
 
-export interface PageChecks extends Service {
-  /** What readiness says of the data: nothing, unless the last check found damage. */
-  look(): { name: string; state: "damaged" }[];
+/** SQLite's codes for pages that it cannot read as such. */
+const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
+
+export type PageCheckResult = { damage: string | null } | { unreadable: string };
+
+/** Finds damage and reports failures as data, because errors cannot leave a Worker. */
+export function checkPages(file: string): PageCheckResult {
+  try {
+    return { damage: findDamage(file) };
+  } catch (failure) {
+    return { unreadable: (failure as Error).message };
+  }
+}
+
+/**
+ * Returns what is wrong with the pages of `file`, in a sentence. It reads the whole file in one
+ * transaction: seconds per gigabyte. Throws DatabaseUnusable where it cannot be read now.
+ */
+export function findDamage(file: string): string | null {
+  let connection: Connection | undefined;
+  try {
+    connection = new Connection(file, { readwrite: true, strict: true });
+    connection.run("PRAGMA query_only = ON");
+    connection.run("PRAGMA cell_size_check = ON");
+    const rows = connection.query(`PRAGMA quick_check(${PROBLEMS_MAX})`).values().flat();
+    const problems = rows.map(String).join("; ").replaceAll(/\s+/g, " ");
+    return problems === "ok" ? null : `${file} is damaged: restore a backup (${problems})`;
+  } catch (failure) {
+    const explained = explainSqlite(file, failure);
+    const { message } = explained as Error;
+    if (DAMAGE.test(codeOf(failure))) return message;
+    throw explained instanceof DatabaseUnusable ? explained : new DatabaseUnusable(message);
+  } finally {
+    connection?.close();
+  }
+}
+
+/** Runs findDamage in a Worker of `script`; returns undefined where `signal` ends it. */
+export function findDamageInWorker(
+  script: URL,
+  file: string,
+  signal: AbortSignal,
+): Promise<string | null | undefined> {
+  const worker = openWorker(script);
+  const result = Promise.withResolvers<string | null | undefined>();
+  worker.onmessage = ({ data }: { data: PageCheckResult }) => {
+    if ("damage" in data) result.resolve(data.damage);
+    else result.reject(new DatabaseUnusable(data.unreadable));
+  };
+  worker.onerror = ({ message }) => result.reject(new Error(`the check broke off: ${message}`));
+  worker.addEventListener("close", () => result.resolve(undefined));
+  signal.addEventListener("abort", () => result.resolve(undefined), { once: true });
+  worker.postMessage({ check: file });
+  return result.promise.finally(() => worker.terminate());
 }
 
 export interface PageChecksOptions {
@@ -25,44 +79,53 @@ export interface PageChecksOptions {
   log: Log;
 }
 
-/** Where no Worker writes a file there is nothing to check. */
-export function createPageChecks({ place, clock, log }: PageChecksOptions): PageChecks {
-  const over = new AbortController();
-  let isDamaged = false;
-  let cancel: Cancel = () => {};
+export class PageChecks implements Service {
+  readonly name = "page checks";
+  readonly #options: PageChecksOptions;
+  readonly #stopping = new AbortController();
+  #isDamaged = false;
+  #cancel: Cancel = () => {};
 
-  const plan = (delay_ms: number) => {
-    if (!over.signal.aborted) cancel = clock.after(delay_ms, () => void check());
-  };
-  const check = async () => {
+  constructor(options: PageChecksOptions) {
+    this.#options = options;
+  }
+
+  /** Lists what readiness shows: damage that the last check found. */
+  look(): { name: string; state: "damaged" }[] {
+    return this.#isDamaged ? [{ name: "data", state: "damaged" }] : [];
+  }
+
+  start(): void {
+    this.#plan(FIRST_AFTER_MS);
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#cancel();
+  }
+
+  #plan(delayMs: number): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#cancel = this.#options.clock.after(delayMs, () => void this.#check());
+  }
+
+  async #check(): Promise<void> {
+    const { place, clock, log } = this.#options;
     if (place.kind !== "sqlite" || !place.writer) return;
-    if (!hasFreeDescriptors(DESCRIPTORS_MIN)) return plan(RETRY_AFTER_MS);
-    const started = clock.monotonic();
+    if (!hasFreeDescriptors(DESCRIPTORS_MIN)) return this.#plan(RETRY_AFTER_MS);
+    const startedAt = clock.monotonic();
     try {
-      const damage = await findDamageInWorker(place.writer, place.file, over.signal);
+      const damage = await findDamageInWorker(place.writer, place.file, this.#stopping.signal);
       if (damage === undefined) return;
-      isDamaged = damage !== null;
-      const duration_ms = Math.round(clock.monotonic() - started);
+      this.#isDamaged = damage !== null;
+      const duration_ms = Math.round(clock.monotonic() - startedAt);
       if (damage === null) log.info("the database's pages are sound", { duration_ms });
-      else
-        log.error("the database's pages are damaged", {
-          duration_ms,
-          error: damage,
-        });
-      plan(EVERY_MS);
+      else log.error("the database's pages are damaged", { duration_ms, error: damage });
+      this.#plan(EVERY_MS);
     } catch (failure) {
       const error = failure instanceof DatabaseUnusable ? failure.message : failure;
       log.error("the database's pages could not be checked", { error });
-      plan(RETRY_AFTER_MS);
+      this.#plan(RETRY_AFTER_MS);
     }
-  };
-  return {
-    name: "page checks",
-    look: () => (isDamaged ? [{ name: "data", state: "damaged" }] : []),
-    start: () => plan(FIRST_AFTER_MS),
-    stop() {
-      over.abort();
-      cancel();
-    },
-  };
+  }
 }

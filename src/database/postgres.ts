@@ -1,27 +1,24 @@
-// PostgreSQL and its kin: a pool, serializable transactions, run again when they collide.
+// PostgreSQL: a pool, and serializable transactions that run again when they collide.
 import { type ReservedSQL, SQL, type TransactionSQL } from "bun";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import { readRow } from "../platform/schema.ts";
 import type { Bus } from "./bus.ts";
-import { createQueue } from "./queue.ts";
+import { createQueue, type Registry, runWrite, type WriteCall } from "./registry.ts";
 import { render, type Sql, sql } from "./sql.ts";
 import type { DatabaseEngine, Db, Notification, Tx } from "./store.ts";
-import { type Registry, runWrite } from "./transaction.ts";
 
-/** A write that collides runs again beside the others, and then behind those that still collide. */
-const ATTEMPTS_BESIDE_MAX = 3;
-/** When a server ends all connections, a read may meet one after another: more than a pool has. */
-const READS_MAX = 32;
-/** A write that has met nothing but collisions for so long means that something is wrong. */
+/** Attempts of a write beside others; further ones queue behind those that still collide. */
+const PARALLEL_ATTEMPTS_MAX = 3;
+/** Attempts of a read: more than a pool has connections that a server may end at once. */
+const READ_ATTEMPTS_MAX = 32;
+/** Time after which a write that only collides fails. */
 const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
-/** NOTIFY refuses 8,000 bytes; a longer list of what changed becomes "something did". */
+/** NOTIFY refuses 8,000 bytes; a longer list is sent empty: something has changed. */
 const PAYLOAD_BYTES_MAX = 7_999;
 export const CONNECT_TIMEOUT_S = 10;
 
-type Runner = SQL | TransactionSQL | ReservedSQL;
-
-function createExecutor(runner: Runner): Omit<Tx, "tell"> {
+function createExecutor(runner: SQL | TransactionSQL | ReservedSQL): Omit<Tx, "tell"> {
   const ask = (query: Sql) => {
     const { text, values } = render(query, (position) => `$${position}`);
     return runner.unsafe(text, values) as Promise<Record<string, unknown>[] & { count: number }>;
@@ -37,104 +34,110 @@ function createExecutor(runner: Runner): Omit<Tx, "tell"> {
   };
 }
 
-/** PostgreSQL's code of a failure, such as 40001, or the driver's where the server said nothing. */
+/** Returns PostgreSQL's code of a failure, such as 40001, or the driver's. */
 export function stateOf(failure: unknown): string {
   const { errno, code } = (failure ?? {}) as { errno?: unknown; code?: unknown };
   return String(errno ?? code ?? "");
 }
 
-/**
- * 40001 could not serialise, 40P01 deadlock, 53200 no room to note who depends on whom: nothing
- * was kept, and the whole write runs again.
- */
+/** 40001: could not serialise; 40P01: deadlock; 53200: no room to track dependencies. */
 function isCollision(failure: unknown): boolean {
   return ["40001", "40P01", "53200"].includes(stateOf(failure));
 }
 
-/** The connection is gone, and what was asked on it: 57P01 to 57P02, 08, or the driver's word. */
+/** The connection is gone. */
 function isCut(failure: unknown): boolean {
   return /^(57P0[12]|08|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
 }
 
-/** Runs again what changes nothing: who is being answered need not hear of a lost connection. */
-async function readAgain<T>(read: () => Promise<T>): Promise<T> {
-  for (let reads = 1; ; reads++) {
-    try {
-      return await read();
-    } catch (failure) {
-      if (reads === READS_MAX || !isCut(failure)) throw failure;
-    }
-  }
-}
-
-/** A pool; nothing is connected before the first statement. */
+/** Creates a pool, which connects at its first statement. */
 export function openPool(url: string, connections_max: number): SQL {
   return new SQL({ url, max: connections_max, connectionTimeout: CONNECT_TIMEOUT_S });
 }
 
-/** An engine on a migrated pool; without `listens` there is nobody else to hear or to tell. */
-export async function createPostgresEngine(
-  pool: SQL,
-  registry: Registry,
-  bus: Bus,
-  listens: boolean,
-): Promise<DatabaseEngine> {
-  const reader: Db = createExecutor(pool);
-  const self = crypto.randomUUID();
-  const subscription = listens
-    ? await pool.listen(
-        CHANNEL,
-        (payload) => hear(bus, self, payload),
-        // After a lost connection nobody knows what was missed.
-        () => bus.publishUnknown(),
-      )
-    : undefined;
+export class PostgresEngine implements DatabaseEngine {
+  readonly name = "postgres";
+  readonly #pool: SQL;
+  readonly #registry: Registry;
+  readonly #bus: Bus;
+  readonly #reader: Db;
+  /** Tells own notifications from those of other processes. */
+  readonly #self = crypto.randomUUID();
+  readonly #queue = createQueue();
+  #subscription: { unlisten(): Promise<void> } | undefined;
 
-  const attempt = async (name: string, method: string, args: unknown[]) => {
-    const told: Notification[] = [];
-    const value = await pool.begin("isolation level serializable", async (runner) => {
+  /** The pool is migrated. */
+  constructor(pool: SQL, registry: Registry, bus: Bus) {
+    this.#pool = pool;
+    this.#registry = registry;
+    this.#bus = bus;
+    this.#reader = createExecutor(pool);
+  }
+
+  /** Exchanges notifications with other processes from now on. */
+  async listen(): Promise<void> {
+    this.#subscription = await this.#pool.listen(
+      CHANNEL,
+      (payload) => this.#receive(payload),
+      // After a lost connection, notifications may be missing.
+      () => this.#bus.publishUnknown(),
+    );
+  }
+
+  /** Repeats a read whose connection is cut. */
+  async read<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await work(this.#reader);
+      } catch (failure) {
+        if (attempts === READ_ATTEMPTS_MAX || !isCut(failure)) throw failure;
+      }
+    }
+  }
+
+  async write(store: string, method: string, args: unknown[]): Promise<unknown> {
+    const call = { store, method, args };
+    const startedAt = performance.now();
+    for (let attempts = 1; ; attempts++) {
+      try {
+        if (attempts <= PARALLEL_ATTEMPTS_MAX) return await this.#attempt(call);
+        return await this.#queue(() => this.#attempt(call));
+      } catch (failure) {
+        const isOver = performance.now() - startedAt > COLLIDING_MAX_MS;
+        if (isOver || !isCollision(failure)) throw failure;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#subscription?.unlisten();
+  }
+
+  async #attempt(call: WriteCall): Promise<unknown> {
+    const notifications: Notification[] = [];
+    const value = await this.#pool.begin("isolation level serializable", async (runner) => {
       const tx = createExecutor(runner);
-      const result = await runWrite(registry, tx, told, name, method, args);
-      if (listens && told.length > 0) {
-        const whole = JSON.stringify([self, told]);
+      const result = await runWrite(this.#registry, tx, notifications, call);
+      if (this.#subscription && notifications.length > 0) {
+        const whole = JSON.stringify([this.#self, notifications]);
         const payload = Buffer.byteLength(whole) <= PAYLOAD_BYTES_MAX ? whole : "";
         await tx.run(sql`SELECT pg_notify(${CHANNEL}, ${payload})`);
       }
       return result;
     });
-    reachFailPoint(`${name}.${method}:after`);
-    bus.publish(told);
+    reachFailPoint(`${call.store}.${call.method}:after`);
+    this.#bus.publish(notifications);
     return value;
-  };
-  const lane = createQueue();
-  return {
-    name: "postgres",
-    read: (work) => readAgain(() => work(reader)),
-    async write(...call) {
-      const begun_ms = performance.now();
-      for (let attempts = 1; ; attempts++) {
-        try {
-          if (attempts <= ATTEMPTS_BESIDE_MAX) return await attempt(...call);
-          return await lane(() => attempt(...call));
-        } catch (failure) {
-          const isOver = performance.now() - begun_ms > COLLIDING_MAX_MS;
-          if (isOver || !isCollision(failure)) throw failure;
-        }
-      }
-    },
-    async close() {
-      await subscription?.unlisten();
-    },
-  };
-}
+  }
 
-function hear(bus: Bus, self: string, payload: string): void {
-  try {
-    const [sender, told] = JSON.parse(payload) as [string, Notification[]];
-    // Our own commits have been published already, without the way round through the server.
-    if (sender !== self) bus.publish(told);
-  } catch {
-    // A list too long to be sent, or somebody else's words: something may have changed.
-    bus.publishUnknown();
+  #receive(payload: string): void {
+    try {
+      const [sender, notifications] = JSON.parse(payload) as [string, Notification[]];
+      // Own commits are published already.
+      if (sender !== this.#self) this.#bus.publish(notifications);
+    } catch {
+      // A list too long to be sent, or a payload of another program.
+      this.#bus.publishUnknown();
+    }
   }
 }

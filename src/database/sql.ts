@@ -4,7 +4,7 @@ import { columnsOf, writeRow } from "../platform/schema.ts";
 
 export type SqlValue = string | number | boolean | null;
 
-/** Text of a statement: only this file makes it, so that nothing of a stranger can become it. */
+/** Text of a statement; only this file makes it, so no outside text can become one. */
 class Template {
   constructor(
     readonly strings: readonly string[],
@@ -13,15 +13,15 @@ class Template {
 }
 export type Sql = Template;
 
-/** ``sql`SELECT 1 WHERE ${value}` ``: a value is bound, an `Sql` among the values is inserted. */
+/** Binds values and inserts nested templates: ``sql`SELECT 1 WHERE ${value}` ``. */
 export function sql(strings: TemplateStringsArray, ...values: (SqlValue | Sql)[]): Sql {
   return new Template(strings, values);
 }
 
-/** The empty fragment, for a condition that does not apply. */
+/** Empty fragment, for a condition that does not apply. */
 export const none: Sql = sql``;
 
-/** `(a, b) VALUES (?, ?)` of a whole row, in the order of its schema. */
+/** Writes `(a, b) VALUES (?, ?)` of a whole row. */
 export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
   let strings = insertions.get(schema);
   if (!strings) {
@@ -32,10 +32,7 @@ export function into<S extends TObject>(schema: S, row: Static<S>): Sql {
   return new Template(strings, writeRow(schema, row));
 }
 
-/**
- * A statement that inserts whole rows, each as the values of the schema's columns: its text is made
- * once for each number of rows, and stays prepared. `before` and `behind` are SQL around the rows.
- */
+/** Inserts many rows in one statement; its text is kept for each number of rows. */
 export function createInsertion(schema: TObject, before: string, behind: string) {
   const columns = columnsOf(schema).map((column) => column.name);
   const start = `${before} (${columns.join(", ")}) VALUES (`;
@@ -52,10 +49,10 @@ export function createInsertion(schema: TObject, before: string, behind: string)
   };
 }
 
-/** Texts of statements are kept, so rows go in groups of few sizes. */
+/** Few sizes keep the number of statements small. */
 const GROUP_SIZES = [64, 16, 4, 1] as const;
 
-/** Rows in the groups in which `createInsertion` inserts them. */
+/** Splits rows into groups for `createInsertion`. */
 export function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
   for (let at = 0; at < rows.length; ) {
     const size = GROUP_SIZES.find((one) => one <= rows.length - at)!;
@@ -66,7 +63,6 @@ export function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
 
 const insertions = new WeakMap<TObject, string[]>();
 
-/** What may be bound to a statement on either engine. */
 export type Bindable = string | number | null;
 
 export interface Statement {
@@ -74,7 +70,7 @@ export interface Statement {
   values: Bindable[];
 }
 
-/** A template's text and values; `placeholder` writes the parameter of a position from 1. */
+/** Renders a template; `placeholder` writes the parameter of a position from 1. */
 export function render(query: Sql, placeholder: (position: number) => string): Statement {
   const values: Bindable[] = [];
   return { text: renderPart(query, placeholder, values), values };
@@ -95,24 +91,24 @@ function renderPart(
   return text;
 }
 
-/** True when a template holds values only: its text follows from the identity of its strings. */
+/** A flat template has no nested ones: its strings identify its text. */
 export function isFlat(query: Sql): boolean {
   return !query.values.some(isSql);
 }
 
-/** A text of strangers as both engines keep it: what neither takes becomes U+FFFD. */
+/** Replaces what an engine refuses in a text from outside by U+FFFD. */
 export function cleanText(text: string): string {
   const whole = text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
   return whole.isWellFormed() ? whole : whole.toWellFormed();
 }
 
-/** A value as both engines keep it; throws for what one of them would refuse, cut or change. */
+/** Converts a value; throws for one that an engine would refuse, cut or change. */
 export function bindable(value: SqlValue | Sql): Bindable {
   switch (typeof value) {
     case "boolean":
       return value ? 1 : 0;
     case "number":
-      // SQLite makes NaN a NULL; an integer beyond 2^53 - 1 is no longer the one that was meant.
+      // SQLite stores NaN as NULL; integers beyond 2^53 - 1 are inexact.
       if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
         throw new Error(`a value of a statement is ${value}`);
       }
@@ -131,4 +127,19 @@ export function bindable(value: SqlValue | Sql): Bindable {
 
 export function isSql(value: SqlValue | Sql): value is Sql {
   return value instanceof Template;
+}
+
+/** Size of a page of rows; a row that crosses it is still included. */
+const PAGE_BYTES = 256 * 1024;
+
+/**
+ * Selects the `seq` of a page's last row, for lists of long texts. `rows` is `FROM … WHERE …`;
+ * `bytes` measures one row with OCTET_LENGTH, which reads no text.
+ */
+export function findPageEnd(rows: Sql, bytes: Sql, limit: number): Sql {
+  return sql`SELECT MAX(seq) FROM (
+      SELECT seq, SUM(bytes) OVER (ORDER BY seq) - bytes AS bytes_before FROM (
+        SELECT seq, ${bytes} AS bytes ${rows} ORDER BY seq LIMIT ${limit}
+      ) AS rows_ahead
+    ) AS sums WHERE bytes_before < ${PAGE_BYTES}`;
 }

@@ -1,26 +1,24 @@
-// One SQLite connection with every pragma set, and the Db and Tx that run on it.
+// A SQLite connection with every pragma set, and the Db and Tx that run on it.
 import { Database as Connection, type Statement } from "bun:sqlite";
 import { readRow } from "../platform/schema.ts";
 import { type Bindable, bindable, isFlat, isSql, none, render, type Sql } from "./sql.ts";
 import type { Db, Tx } from "./store.ts";
 
-/** How long a statement waits for another process that writes, before it fails as busy. */
+/** Time that a statement waits for the writer of another process. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** The switch to WAL does not obey that time-out: this many tries, as far apart. */
+/** Tries of the switch to WAL, which does not obey that time-out. */
 const SWITCH_TRIES_MAX = 50;
 const SWITCH_EVERY_MS = 10;
-/** Nested templates have few texts each; past this many, the oldest is prepared anew. */
+/** Maximum prepared statements of nested templates; the oldest are evicted. */
 const NESTED_STATEMENTS_MAX = 1_000;
 /**
- * SQLite plans a join anew, at 3 to 5 µs, whenever another value is bound to a bare `?`: it looks
- * whether the value would change the plan. It does not look behind a unary plus, which changes
- * nothing else. (So a condition that is to find a partial index is spelt out in either case.)
+ * SQLite plans a join anew, at 3 to 5 µs, when a bare `?` gets another value. A unary plus keeps
+ * the plan, and hides the value from partial indexes: conditions for those are spelt out.
  */
 const PLACEHOLDER = "+?";
 
 export type SqliteTx = Omit<Tx, "tell">;
 
-/** Opens a connection and sets what Bun leaves at its defaults. */
 export function openConnection(path: string): Connection {
   const connection = new Connection(path, { create: true, strict: true });
   try {
@@ -31,7 +29,7 @@ export function openConnection(path: string): Connection {
     connection.run("PRAGMA temp_store = MEMORY");
     connection.run("PRAGMA cache_size = -16384");
     if (path !== ":memory:") switchToWal(connection);
-    // FULL: what was acknowledged survives a loss of power, not only a crash of the process.
+    // Acknowledged writes survive a loss of power, not only a crash of the process.
     connection.run("PRAGMA synchronous = FULL");
     connection.run("PRAGMA wal_autocheckpoint = 1000");
     connection.run("PRAGMA journal_size_limit = 67108864");
@@ -42,7 +40,7 @@ export function openConnection(path: string): Connection {
   }
 }
 
-/** Two processes that open a fresh file at once can fail as busy in spite of the time-out. */
+/** Processes that open a fresh file at once may fail as busy in spite of the time-out. */
 function switchToWal(connection: Connection): void {
   for (let tries = 1; ; tries++) {
     try {
@@ -56,10 +54,7 @@ function switchToWal(connection: Connection): void {
   }
 }
 
-/**
- * Says at each call whether a connection other than this one has committed since the last; the
- * first call says so for what was written before. A disk that fails at the look tells nothing.
- */
+/** Returns a function that tells whether other connections have committed since its last call. */
 export function watchVersion(connection: Connection): () => boolean {
   const version = connection.query("PRAGMA data_version");
   let seen: unknown;
@@ -74,23 +69,30 @@ export function watchVersion(connection: Connection): () => boolean {
   };
 }
 
-/** SQLite's name of a failure, such as SQLITE_BUSY_SNAPSHOT; empty for any other error. */
+/** Returns SQLite's code of a failure, such as SQLITE_BUSY_SNAPSHOT, or an empty text. */
 export function codeOf(failure: unknown): string {
   const code = (failure as { code?: unknown } | null)?.code;
   return typeof code === "string" && code.startsWith("SQLITE_") ? code : "";
+}
+
+export function readSqliteVersion(): string {
+  const connection = new Connection(":memory:");
+  const row = connection.query("SELECT sqlite_version() AS version").get() as { version: string };
+  connection.close();
+  return row.version;
 }
 
 export function isBusy(failure: unknown): boolean {
   return codeOf(failure).startsWith("SQLITE_BUSY");
 }
 
-/** What a template was made of last: of each nested one, how many values stand before it. */
+/** Last composition of a template: each nested one behind the count of values before it. */
 interface Composed {
   parts: readonly (number | readonly string[])[];
   text: string;
 }
 
-/** Renders nested templates; where the same ones are nested as the last time, so is the text. */
+/** Renders nested templates, reusing the text of the same composition. */
 function createComposer() {
   const known = new WeakMap<readonly string[], Composed>();
   return (query: Sql): { text: string; values: Bindable[] } => {

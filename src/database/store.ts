@@ -1,22 +1,21 @@
-// The contract of every cellar: a store is reads and writes, each write one transaction.
+// The contract of stores: reads, and writes that are one transaction each.
 import type { Static, TObject } from "@sinclair/typebox";
 import type { Sql } from "./sql.ts";
 
-/** What a read may use: it sees what was committed. */
+/** Reads see what was committed. */
 export interface Db {
-  /** Every row, read through `schema`: nothing is taken from a row that is not in it. */
+  /** Returns the columns that `schema` names. */
   all<S extends TObject>(schema: S, query: Sql): Promise<Static<S>[]>;
-  /** The first row, or undefined. */
   one<S extends TObject>(schema: S, query: Sql): Promise<Static<S> | undefined>;
-  /** `FOR UPDATE SKIP LOCKED` where the engine has it, else empty. */
+  /** `FOR UPDATE SKIP LOCKED`, or empty where the engine has no such clause. */
   readonly skipLocked: Sql;
 }
 
-/** What a write may use. It awaits nothing but this and may be run again from its start. */
+/** Transaction of a write, which awaits nothing else and may run again from its start. */
 export interface Tx extends Db {
-  /** Runs a statement; the number of rows it changed. */
+  /** Returns the number of changed rows. */
   run(query: Sql): Promise<number>;
-  /** After the commit, says "look again" to whoever listens on `channel`; it carries no data. */
+  /** Wakes the listeners of `channel` after the commit. */
   tell(channel: string, id: string): void;
 }
 
@@ -27,13 +26,13 @@ export interface Store<R extends Methods<Db> = Methods<Db>, W extends Methods<Tx
   readonly name: string;
   readonly reads: R;
   readonly writes: W;
-  /** Reads of every request, by texts, of one row that nobody changes. */
+  /** Frequent reads of one row by texts, which may be answered from memory. */
   readonly kept: readonly string[];
 }
 
 /**
- * Declares a store. Arguments and results of writes are plain data: they cross a Worker. An engine
- * may answer `kept` reads from memory for as long as nothing was committed, by whomever.
+ * Declares a store. Arguments and results of writes are plain data, because they cross a Worker.
+ * Engines may keep the rows of `kept` reads until the next commit of any process.
  */
 export function store<R extends Methods<Db>, W extends Methods<Tx>>(
   name: string,
@@ -46,23 +45,30 @@ export function store<R extends Methods<Db>, W extends Methods<Tx>>(
 
 type Unbound<M> = M extends (db: never, ...args: infer A) => infer P ? (...args: A) => P : never;
 
-/** A store's methods without their first argument, as a house uses them. */
+/** A store's methods without their first argument. */
 export type Bound<S> =
   S extends Store<infer R, infer W>
     ? { [K in keyof R]: Unbound<R[K]> } & { [K in keyof W]: Unbound<W[K]> }
     : never;
 
-/** What a commit told: a channel, and the id that changed on it. */
+/** A wake-up of a commit. */
 export type Notification = readonly [channel: string, id: string];
 
-/** One way to run reads and writes. */
+/** Where the data lives. */
+export type DatabaseLocation =
+  | { kind: "memory" }
+  /** `writer` is the script of the writer Worker; without it, writes run inline. */
+  | { kind: "sqlite"; file: string; writer?: URL }
+  /** A single connection, as PGlite gives, means that no other process is there. */
+  | { kind: "postgres"; url: string; connections_max: number };
+
 export interface DatabaseEngine {
   readonly name: "sqlite" | "memory" | "postgres";
-  /** `keptAs` names a read that may be answered from memory while nothing was committed. */
+  /** `keptAs` names a row that may be kept until the next commit. */
   read<T>(work: (db: Db) => Promise<T>, keptAs?: string): Promise<T>;
-  /** Runs the write `method` of the store `name` as one transaction; throws what it threw. */
-  write(name: string, method: string, args: unknown[]): Promise<unknown>;
-  /** Ends behind the last write; the connection is closed by who opened it. */
+  /** Runs a write as one transaction; throws what it threw. */
+  write(store: string, method: string, args: unknown[]): Promise<unknown>;
+  /** Ends behind the last write; the opener closes the connection. */
   close(): Promise<void>;
 }
 
@@ -70,11 +76,11 @@ export interface Database {
   readonly engine: DatabaseEngine["name"];
   bind<S extends Store>(store: S): Bound<S>;
   /**
-   * Calls `run` after every commit that told `channel`, in this process or another, with null where
-   * nobody knows what changed; returns the way out.
+   * Calls `run` after every commit that wakes `channel`, in any process. The id is null where
+   * notifications may be missing. The returned function stops it.
    */
   listen(channel: string, run: (id: string | null) => void): () => void;
-  /** Throws when the database cannot be written to. */
+  /** Throws where the database cannot be written to. */
   probe(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 // Whether the database can be relied on: after which failures it cannot, and what proves it can again.
 import { expect, test } from "bun:test";
-import { guardEngine } from "../../src/database/health.ts";
+import { GuardedEngine } from "../../src/database/health.ts";
 import {
   type DatabaseLocation,
   DatabaseUnavailable,
@@ -19,7 +19,7 @@ function createTrial() {
   const trial = {
     ...{ clock, writes, reports, recoveries: 0 },
     failure: null as unknown,
-    guarded: null as unknown as ReturnType<typeof guardEngine>,
+    guarded: null as unknown as GuardedEngine,
   };
   const answer = async () => {
     if (trial.failure !== null) throw trial.failure;
@@ -34,7 +34,7 @@ function createTrial() {
     },
     close: async () => {},
   };
-  trial.guarded = guardEngine(
+  trial.guarded = new GuardedEngine(
     engine,
     { kind: "sqlite", file: "/data/wadi.db" },
     {
@@ -48,7 +48,7 @@ function createTrial() {
 
 test("a full disk becomes a sentence, for writes and for reads, and a bug stays what it is", async () => {
   const trial = createTrial();
-  const { engine } = trial.guarded;
+  const engine = trial.guarded;
   for (const failure of [full(), Object.assign(new Error(""), { code: "SQLITE_IOERR_FSYNC" })]) {
     trial.failure = failure;
     for (const work of [engine.write("runs", "note", []), engine.read(async () => 1)]) {
@@ -69,7 +69,7 @@ test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", 
     const failure = Object.assign(new Error("secret"), { code });
     const place = { kind: "postgres", url: "postgres://ann:secret@db/wadi", connections_max: 2 };
     const answer = () => Promise.reject(failure);
-    const { engine } = guardEngine(
+    const engine = new GuardedEngine(
       { name: "postgres", read: answer, write: answer, close: async () => {} },
       place as DatabaseLocation,
       { clock: createManualClock(), onFailure() {} },
@@ -101,9 +101,7 @@ test("failures are reported once a second, however many there are", async () => 
   failing.failure = full();
   const failOften = () =>
     Promise.all(
-      Array.from({ length: 100 }, () =>
-        failureOf(failing.guarded.engine.write("runs", "note", [])),
-      ),
+      Array.from({ length: 100 }, () => failureOf(failing.guarded.write("runs", "note", []))),
     );
   await failOften();
   expect(failing.reports).toHaveLength(1);
@@ -114,31 +112,31 @@ test("failures are reported once a second, however many there are", async () => 
 
 test("behind a failure the probe writes as much as a caller does, and that is the recovery", async () => {
   const trial = createTrial();
-  const { engine, probe } = trial.guarded;
-  await probe();
+  const engine = trial.guarded;
+  await engine.probe();
   expect(trial.writes.splice(0)).toEqual(["probe.touch"]);
   trial.failure = full();
   await failureOf(engine.write("runs", "note", []));
-  expect(await failureOf(probe())).toBeInstanceOf(DatabaseUnavailable);
+  expect(await failureOf(engine.probe())).toBeInstanceOf(DatabaseUnavailable);
   trial.failure = null;
   trial.writes.length = 0;
-  await probe();
+  await engine.probe();
   expect(trial.writes.splice(0)).toEqual(["probe.fill", "probe.touch"]);
   expect(trial.recoveries).toBe(1);
-  await probe();
+  await engine.probe();
   expect(trial.writes).toEqual(["probe.touch"]);
 });
 
 test("a write of a caller that is kept ends the failing", async () => {
   const trial = createTrial();
-  const { engine, probe } = trial.guarded;
+  const engine = trial.guarded;
   trial.failure = full();
   await failureOf(engine.write("runs", "note", []));
   trial.failure = null;
   await engine.write("runs", "note", []);
   expect(trial.recoveries).toBe(1);
   trial.writes.length = 0;
-  await probe();
+  await engine.probe();
   expect(trial.writes).toEqual(["probe.touch"]);
 });
 

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { DatabaseLost } from "../../src/database/errors.ts";
 import { findDamage } from "../../src/database/index.ts";
-import { findDamageInWorker } from "../../src/database/integrity.ts";
+import { findDamageInWorker } from "../../src/database/page-checks.ts";
 import { start } from "../support/crash.ts";
 import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";

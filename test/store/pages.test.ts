@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { findDamage } from "../../src/database/index.ts";
-import { createPageChecks } from "../../src/database/page-checks.ts";
+import { PageChecks } from "../../src/database/page-checks.ts";
 import { createManualClock } from "../support/clock.ts";
 import { openFiles, openTestDatabase, WRITER } from "../support/database.ts";
 import { makeTrial, trialStore } from "../support/trial.ts";
@@ -44,7 +44,7 @@ function openChecks(file: string) {
     heard.resolve();
   };
   const log = { info: write, warn: write, error: write };
-  const checks = createPageChecks({ place: { kind: "sqlite", file, writer: WRITER }, clock, log });
+  const checks = new PageChecks({ place: { kind: "sqlite", file, writer: WRITER }, clock, log });
   return {
     checks,
     clock,
@@ -70,7 +70,7 @@ test("sound pages are said to be so behind the start and a day later, also besid
   await clock.advance(DAY_MS);
   expect((await next()).message).toBe("the database's pages are sound");
   expect(checks.look()).toEqual([]);
-  await checks.stop(0);
+  await checks.stop();
   expect(clock.pending()).toBe(0);
   await server.close();
 });
@@ -86,14 +86,14 @@ test("damage is an error of the log and a line of readiness, until a check finds
   expect(line.message).toBe("the database's pages are damaged");
   expect(line.error).toStartWith(`${file} is damaged: restore a backup`);
   expect(checks.look()).toEqual([{ name: "data", state: "damaged" }]);
-  await checks.stop(0);
+  await checks.stop();
 });
 
 test("a stop ends a check under way and plans no other", async () => {
   const { checks, clock, lines } = openChecks(await makeFile());
   await checks.start();
   await clock.advance(10_000);
-  await checks.stop(0);
+  await checks.stop();
   await clock.advance(2 * DAY_MS);
   expect(lines).toEqual([]);
   expect(clock.pending()).toBe(0);
@@ -120,5 +120,5 @@ test("a file that cannot be read now says nothing of its pages, and is looked at
   await clock.advance(60_000);
   expect((await next()).message).toBe("the database's pages are sound");
   expect(lines).toHaveLength(2);
-  await checks.stop(0);
+  await checks.stop();
 });

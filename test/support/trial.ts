@@ -1,7 +1,7 @@
 // A store of the tests' own, with every form of column and every way in which a write can go wrong.
 import { type Static, Type } from "@sinclair/typebox";
 import { into, none, sql, store, type Tx } from "../../src/database/index.ts";
-import type { Migration } from "../../src/database/migrations/migration.ts";
+import type { Migration } from "../../src/database/migrate.ts";
 import { apiError } from "../../src/platform/errors.ts";
 import { Money, maybe, spread, Timestamp } from "../../src/platform/schema.ts";
 import { stores } from "../../src/stores.ts";

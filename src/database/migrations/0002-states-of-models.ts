@@ -1,5 +1,5 @@
 // What the operator switched of a model; a row stays when the settings no longer name its model.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const statesOfModels: Migration = {
   number: 2,

@@ -1,5 +1,5 @@
 // How each unit was left, and how long its starts take; a row stays when no model needs it.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const units: Migration = {
   number: 3,

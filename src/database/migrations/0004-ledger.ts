@@ -1,5 +1,5 @@
 // The ledger: a row for each request of the gateway, and the sums of each day, which outlive them.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const ledger: Migration = {
   number: 4,

@@ -1,5 +1,5 @@
 // What the operator holds: agents and whole accounts whose runs do not start.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const holds: Migration = {
   number: 5,

@@ -1,5 +1,5 @@
 // What callers register for their agents: tools, connections with their secrets, and notes.
-import type { Dialect, Migration } from "./migration.ts";
+import type { Dialect, Migration } from "../migrate.ts";
 
 export const tools: Migration = {
   number: 7,

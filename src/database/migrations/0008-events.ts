@@ -1,5 +1,5 @@
 // What starts runs by itself, and who is told of what happened: triggers and webhook endpoints.
-import type { Dialect, Migration } from "./migration.ts";
+import type { Dialect, Migration } from "../migrate.ts";
 
 export const events: Migration = {
   number: 8,

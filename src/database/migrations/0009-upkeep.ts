@@ -1,5 +1,5 @@
 // What keeps a database going: when it was swept last, and room that readiness tries out.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const upkeep: Migration = {
   number: 9,

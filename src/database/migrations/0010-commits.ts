@@ -1,5 +1,5 @@
 // The number of commits that this database has seen, by which a start knows that some are missing.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const commits: Migration = {
   number: 10,

@@ -1,5 +1,5 @@
 // How many bytes accounts store: counters in parts, and what each of their rows was counted with.
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../migrate.ts";
 
 export const storedBytes: Migration = {
   number: 12,

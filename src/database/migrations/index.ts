@@ -1,4 +1,6 @@
 // Every migration in order; a released one is never changed.
+
+import type { Migration } from "../migrate.ts";
 import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
 import { statesOfModels } from "./0002-states-of-models.ts";
 import { units } from "./0003-units.ts";
@@ -11,7 +13,6 @@ import { upkeep } from "./0009-upkeep.ts";
 import { commits } from "./0010-commits.ts";
 import { crashes } from "./0011-crashes.ts";
 import { storedBytes } from "./0012-stored-bytes.ts";
-import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, ledger],

@@ -1,12 +1,12 @@
 // What crosses to the writer: text where nothing is lost by it, else the value itself.
 import { expect, test } from "bun:test";
-import { decodeWire, encodeWire } from "../../src/database/wire-value.ts";
+import { pack, unpack } from "../../src/database/writer-protocol.ts";
 
 test("plain data crosses as one text and arrives as it was", () => {
   const value = { a: [1, -2.5, "Ü\0\ud800 \u2028", true, null, [], {}], b: { c: "" } };
-  const packed = encodeWire(value);
+  const packed = pack(value);
   expect(typeof packed).toBe("string");
-  expect(decodeWire(packed)).toEqual(value);
+  expect(unpack(packed)).toEqual(value);
 });
 
 test("what JSON would lose or change crosses as it is", () => {
@@ -18,12 +18,12 @@ test("what JSON would lose or change crosses as it is", () => {
   ];
   for (const value of lost) {
     const around = { values: [1, { value }] };
-    expect(encodeWire(around)).toBe(around);
-    expect(decodeWire(around)).toBe(around);
+    expect(pack(around)).toBe(around);
+    expect(unpack(around)).toBe(around);
   }
 });
 
 test("a long text crosses as it is", () => {
   const around = { text: "x".repeat(65_537) };
-  expect(encodeWire(around)).toBe(around);
+  expect(pack(around)).toBe(around);
 });

@@ -1,0 +1,73 @@
+// Writes by name, run inside transactions that engines open.
+import { reachFailPoint } from "../platform/failpoint.ts";
+import { sql } from "./sql.ts";
+import { type Notification, type Store, store, type Tx } from "./store.ts";
+
+/** Larger than the free space of a journal: on a full disk, small writes may still succeed. */
+const FILLER = "0".repeat(262_144);
+
+/** The writes that readiness makes: a small one, and one as large as those of callers. */
+export const probeStore = store(
+  "probe",
+  {},
+  {
+    touch: async (tx, at: number) =>
+      void (await tx.run(sql`UPDATE wadi_probe SET at = ${at}, filler = ''`)),
+    /** Takes room that the next touch gives back. */
+    fill: async (tx, at: number) =>
+      void (await tx.run(sql`UPDATE wadi_probe SET at = ${at}, filler = ${FILLER}`)),
+  },
+);
+
+export interface WriteCall {
+  store: string;
+  method: string;
+  args: unknown[];
+}
+
+export type Registry = ReadonlyMap<string, Store>;
+
+export function createRegistry(stores: readonly Store[]): Registry {
+  return new Map([probeStore as Store, ...stores].map((one) => [one.name, one]));
+}
+
+/** Lists every write as `store.method`, the name of its fail points. */
+export function listWrites(registry: Registry): string[] {
+  return [...registry.values()].flatMap((one) =>
+    Object.keys(one.writes).map((method) => `${one.name}.${method}`),
+  );
+}
+
+/**
+ * Runs one write. Dying at the fail point `:before` the commit must leave nothing; engines reach
+ * `:after` behind the commit.
+ */
+export async function runWrite(
+  registry: Registry,
+  tx: Omit<Tx, "tell">,
+  notifications: Notification[],
+  call: WriteCall,
+): Promise<unknown> {
+  const name = `${call.store}.${call.method}`;
+  const write = registry.get(call.store)?.writes[call.method];
+  if (!write) throw new Error(`no write ${name}: is its store named in stores.ts?`);
+  const own: Notification[] = [];
+  const whole: Tx = { ...tx, tell: (channel, id) => void own.push([channel, id]) };
+  const result = await write(whole, ...(call.args as never[]));
+  reachFailPoint(`${name}:before`);
+  // A write that throws is rolled back, so its notifications must not leave.
+  notifications.push(...own);
+  return result;
+}
+
+export type Queue = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Runs work one by one, also after a failure. */
+export function createQueue(): Queue {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
