@@ -95,8 +95,8 @@ function openTools(router: Router, deps: ToolsDeps) {
   const createTool = (revision: ToolRevisionRow) =>
     createHttpTool(revision, { egress, openConnection });
   openToolRoutes(router, deps);
-  const judgeParameters = createSchemaCheck(compute);
-  openRegistrationRoutes(router, deps, { judgeUrl: egress.judge, judgeParameters });
+  const checkSchema = createSchemaCheck(compute);
+  openRegistrationRoutes(router, deps, { checkUrl: egress.judge, checkSchema });
   openTrialRoute(router, deps, createTool);
   return createTool;
 }

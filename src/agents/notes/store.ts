@@ -3,7 +3,6 @@ import { type Static, Type } from "@sinclair/typebox";
 import { cleanText, countRows, into, sql, store, type Tx } from "../../database/index.ts";
 import { countStored, measureRow, ROW_BYTES } from "../../storage/store.ts";
 
-/** No route shows notes. */
 export const NoteRow = Type.Object({
   agent_id: Type.String(),
   key: Type.String(),

@@ -14,13 +14,13 @@ const INVENTED_MAX = 100;
 
 interface UnreadText {
   text: string;
-  /** What the model sent to a tool that may repeat it. */
+  /** Arguments that the tool may repeat in its result. */
   request: string | null;
 }
 
 /**
- * Remembers the latest 5,000 to 10,000 addresses of results, and 5,000 of the user, so that a
- * flood of addresses makes none known. Texts are read on demand, since most runs never ask.
+ * Remembers the latest 5,000 to 10,000 addresses of results, and 5,000 of the user. A flood of
+ * addresses makes none known. Texts are read on demand, since most runs never ask.
  */
 export class KnownAddresses {
   readonly #input = new Generation();

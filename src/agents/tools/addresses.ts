@@ -1,35 +1,33 @@
-// Which web addresses stand in a text.
+// Finds the web addresses in a text.
 import { URL_CHARACTERS_MAX } from "../../net/index.ts";
 
-/** So many places of one text are looked at, the first ones … */
+/** Maximum places of a text that are examined. */
 const PLACES_MAX = 10_000;
-/** … and so much of it, by its length: each place could go on to where the next one ends. */
+/** Maximum examined characters per character of a text, since places may overlap. */
 const EXAMINED_TIMES = 8;
 const EXAMINED_CHARACTERS_MIN = 20_000;
-/** Texts inside texts, such as a reply that quotes JSON. */
+/** Maximum levels of JSON quoted in JSON. */
 const ESCAPES_DEPTH_MAX = 2;
 
-/** A note says what a model wrote, perhaps a moment ago: an address in it came from nowhere. */
-const ECHOES: ReadonlySet<string> = new Set([
-  ...["memory_list", "memory_get", "memory_set", "memory_delete"],
-]);
+/** Notes hold what a model wrote, perhaps a moment ago. */
+const NOTE_TOOLS = new Set(["memory_list", "memory_get", "memory_set", "memory_delete"]);
 
-/** Whether the results of a tool make the addresses in them known. */
+/** Tells if addresses in the results of a tool become known. */
 export function bringsAddresses(tool: string): boolean {
-  return !ECHOES.has(tool);
+  return !NOTE_TOOLS.has(tool);
 }
 
-/** What they tell is others' words, and never what a model has just asked for. */
-const FINDERS: ReadonlySet<string> = new Set(["web_search", "read_page"]);
+/** Their results are others' words, never the arguments of the call. */
+const OUTSIDE_TOOLS = new Set(["web_search", "read_page"]);
 
-/** Whether the results of a tool may say again what it was asked: any tool of an account's. */
+/** Tells if the results of a tool may repeat its arguments. */
 export function mayEcho(tool: string): boolean {
-  return !FINDERS.has(tool);
+  return !OUTSIDE_TOOLS.has(tool);
 }
 
 /**
  * The form in which addresses are compared: as the URL standard writes them, without fragment.
- * What is percent-encoded stays so: `%41` and `A` are two addresses. null: it is none.
+ * Percent-encoding stays, so that `%41` and `A` are two addresses.
  */
 export function normalizeAddress(text: string): string | null {
   if (text.length > URL_CHARACTERS_MAX) return null;
@@ -41,10 +39,8 @@ export function normalizeAddress(text: string): string | null {
 }
 
 /**
- * Every http and https address in a text, in the form in which they are compared, some twice; of
- * an http address also its https twin, since that is how it can be opened. Where an address ends
- * is a matter of taste, so each likely end makes one: all of them stand in the text. Those of one
- * place come together, so that whoever reads them can let others work between two places.
+ * Lists the http and https addresses in a text by place, some twice. Each likely end of an address
+ * makes one, and each http address also its https twin, by which it can be opened.
  */
 export function* listAddresses(text: string): Iterable<readonly string[]> {
   const hasRoom = createRoom(text);
@@ -62,7 +58,7 @@ function normalizeAll(candidates: Iterable<string>): string[] {
   return [...candidates].map(normalizeAddress).filter((address) => address !== null);
 }
 
-/** What says whether one more place of a text may be looked at. */
+/** Bounds the examined places of a text. */
 function createRoom({ length }: string): (token: string) => boolean {
   let places = PLACES_MAX;
   let characters = Math.max(EXAMINED_CHARACTERS_MIN, EXAMINED_TIMES * length);
@@ -73,7 +69,7 @@ function createRoom({ length }: string): (token: string) => boolean {
   };
 }
 
-/** The text, and what it says where it is JSON, or JSON in JSON. */
+/** Reads the text as it is, as JSON, and as JSON in JSON. */
 function* readEscapes(text: string): Iterable<string> {
   yield text;
   let reading = text;
@@ -90,15 +86,15 @@ function* readEscapes(text: string): Iterable<string> {
 
 const ESCAPE = /\\u([0-9a-fA-F]{4})/g;
 const BEGINNING = /https?:\/\//gi;
-/** No address goes on behind one of these. */
+/** Characters that end every address. */
 const END = /[\s<>"`\\\p{Cc}\p{Cf}\p{Cs}]/gu;
 
-/** From each beginning to where its text ends in any case. */
+/** Lists each place from its beginning to its last possible end. */
 function* listTokens(text: string): Iterable<string> {
   const ending = new RegExp(END);
   let end = 0;
   for (const { 0: scheme, index } of text.matchAll(BEGINNING)) {
-    // Several may begin before the same end.
+    // Several places may share an end.
     if (index >= end) {
       ending.lastIndex = index + scheme.length;
       end = ending.exec(text)?.index ?? text.length;
@@ -107,7 +103,7 @@ function* listTokens(text: string): Iterable<string> {
   }
 }
 
-/** The places where an address in running text may end, each once. */
+/** Lists the addresses that a place may hold, by their likely ends. */
 function listEnds(token: string): Set<string> {
   const ends = new Set<string>();
   const cuts = [
@@ -121,15 +117,15 @@ function listEnds(token: string): Set<string> {
     if (cut <= 0) continue;
     const part = trimEnd(token.slice(0, cut));
     ends.add(part);
-    // As it stands in the source of a page.
+    // Sources of pages escape the ampersand.
     if (part.includes("&amp;")) ends.add(part.replaceAll("&amp;", "&"));
   }
   return ends;
 }
 
-/** What often stands right behind an address in a list, a table, a quotation or a script. */
+/** Separators in lists, tables, quotations and scripts. */
 const SEPARATOR = /[,;|'*^{}[\]]/;
-/** A script without spaces goes on right behind an address. */
+/** A writing system without spaces continues right behind an address. */
 const FOREIGN = /[^\0-\x7f]/;
 const OPENING: ReadonlyMap<string, string> = new Map([
   [")", "("],
@@ -137,7 +133,7 @@ const OPENING: ReadonlyMap<string, string> = new Map([
   ["}", "{"],
 ]);
 
-/** The first bracket that closes what was opened before the address; -1: there is none. */
+/** Index of the first bracket that closes one from before the address, or -1. */
 function findUnbalanced(token: string): number {
   let rounds = 0;
   let squares = 0;
@@ -154,7 +150,7 @@ function findUnbalanced(token: string): number {
   return -1;
 }
 
-/** Where another address begins; -1: nowhere. */
+/** Index of the next address, or -1. */
 function findNext(token: string): number {
   const rest = token.slice(1).search(/https?:\/\//i);
   return rest === -1 ? -1 : rest + 1;
@@ -162,7 +158,7 @@ function findNext(token: string): number {
 
 const PUNCTUATION = ".,:;!?'*_~-|…،؛؟。，、；：！？）」』】》";
 
-/** Without the punctuation of the sentence around it, and without brackets that are not its own. */
+/** Trims the punctuation of the sentence around an address, and brackets that are not its own. */
 function trimEnd(part: string): string {
   let end = part.length;
   let unopened: Map<string, number> | null = null;
@@ -179,7 +175,7 @@ function trimEnd(part: string): string {
   return part.slice(0, end);
 }
 
-/** How many more of each bracket close than open. */
+/** Counts by how many each closing bracket exceeds its opening one. */
 function countUnopened(part: string): Map<string, number> {
   const counts = [...OPENING].map(([closing, opening]): [string, number] => {
     return [closing, part.split(closing).length - part.split(opening).length];
@@ -191,7 +187,7 @@ const LABEL = String.raw`[\p{L}\p{N}][\p{L}\p{N}-]{0,62}`;
 const ENDING = String.raw`\p{L}[\p{L}\p{N}-]{1,62}(?::\d{1,5})?(?![\p{L}\p{N}@-])`;
 const BARE = new RegExp(String.raw`(?<![\p{L}\p{N}@._/:-])(?:${LABEL}\.){1,8}${ENDING}`, "gu");
 
-/** What people write for an address, by place: a name with a dot, with or without a path. */
+/** Lists, by place, names with a dot and an optional path, which people write for addresses. */
 export function* listBareAddresses(text: string): Iterable<readonly string[]> {
   const hasRoom = createRoom(text);
   for (const { 0: host, index } of text.matchAll(BARE)) {

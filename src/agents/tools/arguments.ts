@@ -1,4 +1,4 @@
-// From the text that a model wrote as a call's arguments to valid arguments, or to its faults.
+// Reads a call's arguments as a model wrote them, and checks them by the tool's parameters.
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Compute, ComputeTurn } from "../../compute/index.ts";
@@ -8,44 +8,42 @@ import type { Parameters } from "./json-schema/parameters.ts";
 
 const TEXT_BYTES_MAX = 256 * 1024;
 const DEPTH_MAX = 64;
-/** Objects and lists: each costs a hundred times as much as a character, wherever it goes. */
+/** Maximum objects and lists; each costs a hundred times as much as a character. */
 const PARTS_MAX = 20_000;
-/** The model is told so many; more would only repeat one mistake. */
+/** Maximum faults for the model; more would only repeat one mistake. */
 const FAULTS_MAX = 5;
 const FAULT_CHARACTERS_MAX = 300;
-const INTEGER_CHARACTERS_SHOWN = 40;
+const QUOTED_DIGITS_MAX = 40;
 const NUMBER_CHARACTERS = "0123456789+-.eE";
-/** So many digits are always exact. */
-const DIGITS_EXACT = 15;
+/** Numbers of so many characters are always exact. */
+const EXACT_CHARACTERS_MAX = 15;
 
 export type CheckedArguments =
   | { ok: true; value: Record<string, unknown> }
-  /** Sentences for the model, at most five. */
   | { ok: false; faults: string[] };
 
-/** Judges a call's arguments by the tool's parameters, of whichever kind it is. */
 export type CheckArguments = (
   parameters: TSchema | Parameters,
   text: string,
   turn: ComputeTurn,
 ) => Promise<CheckedArguments>;
 
-/** A caller's schema may take long for a value: it judges in a Worker. */
+/** Checks by callers' schemas in a Worker, since they may take long for a value. */
 export function createArgumentsCheck(compute: Compute): CheckArguments {
   return async (parameters, text, turn) => {
-    // A symbol: no JSON that a caller sends can have it.
+    // `Kind` is a symbol, which no JSON of a caller has.
     if (Kind in parameters) return checkArguments(parameters as TSchema, text);
     const value = readObject(text);
     if (typeof value === "string") return { ok: false, faults: [value] };
     const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX };
     const computed = await compute.run(ARGUMENTS, input, turn);
-    if (computed.ok) return tell(value, computed.value);
-    const { why } = computed;
-    return { ok: false, faults: [`The arguments: Judging them ${UNCOMPUTED[why]}.`] };
+    if (computed.ok) return toChecked(value, computed.value);
+    const fault = `The arguments: Judging them ${UNCOMPUTED[computed.why]}.`;
+    return { ok: false, faults: [fault] };
   };
 }
 
-/** By a built-in tool's parameters, which are our own and take no time. */
+/** Checks by a built-in tool's parameters, which take no time. */
 export function checkArguments(parameters: TSchema, text: string): CheckedArguments {
   const value = readObject(text);
   if (typeof value === "string") return { ok: false, faults: [value] };
@@ -54,26 +52,24 @@ export function checkArguments(parameters: TSchema, text: string): CheckedArgume
     faults.push(`${path === "" ? "The arguments" : path}: ${message}`);
     if (faults.length === FAULTS_MAX) break;
   }
-  return tell(value, faults);
+  return toChecked(value, faults);
 }
 
-function tell(value: Record<string, unknown>, faults: readonly string[]): CheckedArguments {
+function toChecked(value: Record<string, unknown>, faults: readonly string[]): CheckedArguments {
   if (faults.length === 0) return { ok: true, value };
-  return {
-    ok: false,
-    faults: faults.map((fault) => fault.slice(0, FAULT_CHARACTERS_MAX).toWellFormed()),
-  };
+  const shortened = faults.map((fault) => fault.slice(0, FAULT_CHARACTERS_MAX).toWellFormed());
+  return { ok: false, faults: shortened };
 }
 
-/** The object that a text holds; a sentence: what is wrong with the text. */
+/** The object that a text holds, or a sentence about the text. */
 function readObject(text: string): Record<string, unknown> | string {
-  // A call without arguments: many servers send nothing for it.
+  // Many model servers send nothing for a call without arguments.
   if (text.trim() === "") return {};
   if (Buffer.byteLength(text) > TEXT_BYTES_MAX) {
     return `The arguments are longer than ${TEXT_BYTES_MAX} bytes.`;
   }
-  const fault = findFaultInText(text);
-  if (fault !== null) return fault;
+  const textProblem = findTextProblem(text);
+  if (textProblem !== null) return textProblem;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -84,29 +80,25 @@ function readObject(text: string): Record<string, unknown> | string {
     return "The arguments must be a JSON object.";
   }
   const problem = findJsonProblem(value, { depthMax: DEPTH_MAX, partsMax: PARTS_MAX });
-  if (problem !== null) return `The arguments ${problem}.`;
-  return value as Record<string, unknown>;
+  return problem === null ? (value as Record<string, unknown>) : `The arguments ${problem}.`;
 }
 
-/**
- * What parsing would not survive or not show: brackets outside strings that nest too deep, and
- * integers that a number of JavaScript would round.
- */
-function findFaultInText(text: string): string | null {
+/** Finds nesting that parsing would not survive, and integers that it would round. */
+function findTextProblem(text: string): string | null {
   let depth = 0;
-  let is_quoted = false;
+  let isQuoted = false;
   for (let at = 0; at < text.length; at++) {
     const character = text[at]!;
-    if (is_quoted) {
+    if (isQuoted) {
       if (character === "\\") at++;
-      else if (character === '"') is_quoted = false;
-    } else if (character === '"') is_quoted = true;
+      else if (character === '"') isQuoted = false;
+    } else if (character === '"') isQuoted = true;
     else if (character === "{" || character === "[") {
       if (++depth > DEPTH_MAX) return `The arguments are nested deeper than ${DEPTH_MAX}.`;
     } else if (character === "}" || character === "]") depth--;
     else if (character >= "0" && character <= "9") {
       const number = readNumber(text, at);
-      if (isRounded(number)) return refuseInteger(number);
+      if (isRounded(number)) return describeRounded(number);
       at += number.length - 1;
     }
   }
@@ -119,14 +111,14 @@ function readNumber(text: string, start: number): string {
   return text.slice(start, end);
 }
 
-/** With an exponent it is meant as a rounded number. */
+/** A number with an exponent is meant as a rounded one. */
 function isRounded(number: string): boolean {
-  if (number.length <= DIGITS_EXACT || /e/i.test(number)) return false;
+  if (number.length <= EXACT_CHARACTERS_MAX || /e/i.test(number)) return false;
   return Number.parseFloat(number) > Number.MAX_SAFE_INTEGER;
 }
 
-function refuseInteger(number: string): string {
-  const shown = number.slice(0, INTEGER_CHARACTERS_SHOWN);
-  const says = `The arguments hold an integer beyond ${Number.MAX_SAFE_INTEGER}`;
-  return `${says}, which would be rounded: ${shown}. Write it as a string.`;
+function describeRounded(number: string): string {
+  const quoted = number.slice(0, QUOTED_DIGITS_MAX);
+  const problem = `The arguments hold an integer beyond ${Number.MAX_SAFE_INTEGER}`;
+  return `${problem}, which would be rounded: ${quoted}. Write it as a string.`;
 }

@@ -1,4 +1,4 @@
-// The Worker's side of what tools have computed; each loads its code at its first use.
+// The Worker's side of the tasks; each loads its code at its first use.
 import { implementTask } from "../../compute/index.ts";
 import { ARGUMENTS, CALCULATION, PAGE, SCHEMA } from "./compute-tasks.ts";
 

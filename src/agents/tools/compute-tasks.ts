@@ -1,4 +1,4 @@
-// What tools have computed in a Worker, since its time depends on what others wrote.
+// Tasks of tools for compute Workers, since their time depends on texts of others.
 import type { ComputeTask, Uncomputed } from "../../compute/index.ts";
 import type { CalculationResult } from "./calculator/calculate.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
@@ -11,21 +11,22 @@ export const CALCULATION: ComputeTask<string, CalculationResult> = {
 
 export const PAGE: ComputeTask<PageInput, PageText> = { name: "page", timeoutMs: 5_000 };
 
-/** Gives a sentence about what is wrong with a caller's schema; null: nothing. */
+/** Finds a problem of a caller's schema. */
 export const SCHEMA: ComputeTask<Parameters, string | null> = { name: "schema", timeoutMs: 5_000 };
 
 export interface ArgumentsInput {
   parameters: Parameters;
-  /** JSON that was read before, and is an object. */
+  /** JSON of an object. */
   text: string;
   faultsMax: number;
 }
-/** Gives the first faults of a call's arguments. */
+/** Finds the first faults of a call's arguments. */
 export const ARGUMENTS: ComputeTask<ArgumentsInput, string[]> = {
-  ...{ name: "arguments", timeoutMs: 5_000 },
+  name: "arguments",
+  timeoutMs: 5_000,
 };
 
-/** Why nothing was computed, as the end of a sentence about what was to be computed. */
+/** Ends of sentences about tasks without a result. */
 export const UNCOMPUTED: Record<Uncomputed, string> = {
   timeout: "took too long and was given up",
   busy: "was not begun, because too much else is being computed: try again later",

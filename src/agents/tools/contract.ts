@@ -1,17 +1,14 @@
-// What a tool is to the engine, what it is run with, and what it can end with.
+// The contract between tools and the engine: risks, calls and their results.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../access/index.ts";
 import type { NoteEffect } from "../notes/store.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
 
-/** agents.does.tool: what a call can do, which decides who may let it run. */
+/** agents.does.tool: the risk of a tool decides who may let its calls run. */
 export const RISKS = ["read", "write", "irreversible"] as const;
 export type Risk = (typeof RISKS)[number];
 
-/**
- * What a tool itself can end with; the engine knows more ways for a call to end. `outcome_unknown`:
- * it was sent, and nobody knows whether it was done.
- */
+/** Outcomes of tools; the engine adds its own. `outcome_unknown` was sent, but perhaps not done. */
 export const TOOL_OUTCOMES = [
   "ok",
   "error",
@@ -24,46 +21,53 @@ export type ToolOutcome = (typeof TOOL_OUTCOMES)[number];
 /** An earlier result of the same run. */
 export interface StoredOutput {
   content: string;
-  /** true: text from outside the platform stands in it. */
   external: boolean;
 }
 
 export interface ToolUse {
-  /** Parsed, and valid by the tool's `parameters`. */
+  /** Arguments that are valid by the tool's `parameters`. */
   arguments: Record<string, unknown>;
   account_id: string;
   agent_id: string;
   run_id: string;
-  /** Minted by the engine, and the same each time that this call is sent. */
+  /** Id that stays the same when the call is sent again. */
   tool_call_id: string;
-  /** The key that started the run, as it is now. */
+  /** The key that started the run, in its present state. */
   caller: Caller;
   request_id: string;
   trace: null;
-  /** The stored whole of an earlier result of this run; undefined: this run has no such result. */
+  /** Reads the whole of an earlier result of this run. */
   readOutput(tool_call_id: string): Promise<StoredOutput | undefined>;
-  /** true: the run, or its thread before it, has read content from outside. */
+  /** The run, or its thread before it, has read content from outside. */
   has_external: boolean;
-  /** Whether the whole address stood in what the user wrote, or in an earlier result. */
+  /** Tells if the whole address stood in the user's message or an earlier result. */
   isKnownAddress(url: string): Promise<boolean>;
   /** Wall time in milliseconds since 1970. */
   now(): number;
-  /** Aborts when the run is cancelled, or the tool's time is over. */
+  /** Aborts when the run is cancelled or the tool's time is over. */
   signal: AbortSignal;
 }
 
 export interface ToolResult {
   outcome: ToolOutcome;
-  /** What the model is told. */
+  /** Text for the model. */
   content: string;
-  /** true: text from outside the platform stands in it. */
+  /** Text from outside the platform stands in `content`. */
   external: boolean;
-  /** Where that text came from, when it came from one place. */
+  /** The address of that text, if it has a single one. */
   external_url?: string;
-  /** Of what answered; left out: nothing did, or it speaks no HTTP. */
+  /** Status of the reply, if the tool speaks HTTP. */
   http_status?: number;
-  /** What changes with it; left out: nothing. */
+  /** Change that is written with the result. */
   effect?: NoteEffect;
+}
+
+export function success(content: string, external = false): ToolResult {
+  return { outcome: "ok", content, external };
+}
+
+export function failure(content: string, outcome: "error" | "timeout" = "error"): ToolResult {
+  return { outcome, content, external: false };
 }
 
 /** A built-in tool, or one revision of a tool that a caller registered. */
@@ -72,17 +76,14 @@ export interface Tool {
   description: string;
   risk: Risk;
   revision: number;
-  /** true: its results may bring text from outside the platform. */
+  /** Results may bring text from outside the platform. */
   external_content: boolean;
-  /** JSON Schema 2020-12 of type object; a caller's is prepared before the tool is found. */
+  /** JSON Schema 2020-12 of type object. */
   parameters: TSchema | Parameters;
   timeout_ms: number;
-  /**
-   * Of a tool that changes something outside: what is sent is written down before. Left out: it
-   * only reads, or what it changes lies here.
-   */
+  /** Present on tools that change something outside; their calls are recorded before they leave. */
   sends?: {
-    /** true: a call of which nobody knows whether it was done may be sent again by itself. */
+    /** A call of unknown outcome may be sent again without asking anybody. */
     isIdempotent: boolean;
   };
   run(use: ToolUse): Promise<ToolResult>;
@@ -91,8 +92,8 @@ export interface Tool {
 export interface BuiltinTool extends Tool {
   title: string;
   parameters: TObject;
-  /** The scope without which the key of a run gets nothing from it; left out: none. */
+  /** Scope that the key of a run needs. */
   scope?: Scope;
-  /** true: costs nothing unless the operator prices it; false: its price is unknown till then. */
+  /** A free tool costs nothing unless the operator prices it; the price of others is unknown. */
   is_free: boolean;
 }

@@ -1,24 +1,24 @@
-// The delimiter in which text from outside stands before a model: made fresh for each run.
+// Delimits text from outside before a model; each run has a delimiter of its own.
 
 export interface Fence {
-  /** What the system prompt says about it. */
+  /** Sentence for the system prompt. */
   rule: string;
-  /** The text inside the delimiter; `tool` is the name of the tool that brought it. */
+  /** Delimits a text that a tool brought. */
   wrap(text: string, tool: string | null): string;
 }
 
-/** What looks like a delimiter of ours, whatever run it is of. */
+/** Matches imitations of the delimiter of any run. */
 const IMITATION = /<(?=[\s/]{0,8}outside-)/gi;
 const NONCE = /^[0-9A-Za-z]{8,64}$/;
 
 /**
- * Whoever wrote the text cannot know the nonce, and so cannot close the fence. Should it have come
- * out, as in a query that a model sent away, what imitates the delimiter is still taken apart.
+ * Creates a fence that no text can close, since its author does not know the nonce. Imitations are
+ * taken apart all the same, because a model may have sent the nonce away.
  */
 export function createFence(nonce: string): Fence {
   if (!NONCE.test(nonce)) throw new Error("a fence is made of 8 to 64 letters and digits");
   const name = `outside-${nonce}`;
-  // Most runs never read anything from outside.
+  // Most runs never wrap a text.
   let own: RegExp | null = null;
   return {
     rule:

@@ -1,50 +1,45 @@
-// What becomes of a tool's result before it is stored: text that a database takes, cut to a bound.
+// Shortens a tool's result to what the model is shown and what is stored.
 
-/** More than that is cut for the model … */
+/** Maximum bytes that the model is shown of a result. */
 const SHOWN_BYTES_MAX = 64 * 1024;
-/** … or, of a run that was told very much already, more than that. */
-const SHOWN_BYTES_LITTLE = 4 * 1024;
-/** And more than that is kept for nobody. */
+/** Maximum bytes in a run that was shown very much already. */
+const NARROW_BYTES_MAX = 4 * 1024;
+/** Maximum bytes that are stored. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
-/** The end tells how something came out; the rest of the room is the head's, less the mark's. */
+/** Share of the tail, which often says how something came out. */
 const TAIL_SHARE = 0.25;
 const MARK_BYTES_MAX = 512;
 
 export interface CutOutput {
-  /** What the model is told. */
+  /** Text for the model. */
   shown: string;
-  /** What `read_output` reads; null: what is shown is the whole. */
+  /** Text for `read_output`, where more was kept than is shown. */
   whole: string | null;
   truncated: boolean;
 }
 
-/** What there is room for; a run has 200 rounds of 32 calls, and each could bring a megabyte. */
+/** Limits that tighten in a long run: its 6,400 calls could bring a megabyte each. */
 export interface OutputLimits {
-  /** false: very much was told already, and results are shown by a few words. */
   isWide: boolean;
-  /** false: what is cut out is kept for nobody. */
   keepsWhole: boolean;
 }
 const WIDE: OutputLimits = { isWide: true, keepsWhole: true };
 
-/**
- * A result as it is stored. `tool_call_id`: by it the model reads on, where the agent has
- * `read_output`; null: it has not.
- */
+/** Shortens a result. The model reads on by `tool_call_id` where the agent has `read_output`. */
 export function cutOutput(
   content: string,
   tool_call_id: string | null,
   { isWide, keepsWhole }: OutputLimits = WIDE,
 ): CutOutput {
   const text = cleanText(content);
-  const bytes_max = isWide ? SHOWN_BYTES_MAX : SHOWN_BYTES_LITTLE;
-  // No character has more than three bytes for each of its UTF-16 units.
-  if (text.length * 3 <= bytes_max) return { shown: text, whole: null, truncated: false };
+  const bytesMax = isWide ? SHOWN_BYTES_MAX : NARROW_BYTES_MAX;
+  // A UTF-16 unit takes at most three bytes.
+  if (text.length * 3 <= bytesMax) return { shown: text, whole: null, truncated: false };
   const bytes = Buffer.from(text);
-  if (bytes.length <= bytes_max) return { shown: text, whole: null, truncated: false };
+  if (bytes.length <= bytesMax) return { shown: text, whole: null, truncated: false };
   const kept = bytes.subarray(0, findCut(bytes, WHOLE_BYTES_MAX));
-  const tailBytes = bytes_max * TAIL_SHARE;
-  const head = readBytes(kept, 0, bytes_max - tailBytes - MARK_BYTES_MAX);
+  const tailBytes = bytesMax * TAIL_SHARE;
+  const head = readBytes(kept, 0, bytesMax - tailBytes - MARK_BYTES_MAX);
   const tail = readBytes(kept, kept.length - tailBytes, kept.length);
   const mark = writeMark({
     head,
@@ -57,7 +52,7 @@ export function cutOutput(
   return { shown: head + mark + tail, whole, truncated: true };
 }
 
-/** Well-formed text without NUL: neither can be stored, nor sent as UTF-8. */
+/** Replaces lone surrogates and NUL, which databases and UTF-8 do not take. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
@@ -66,7 +61,6 @@ interface Cut {
   head: string;
   tail: string;
   kept: Buffer;
-  /** What is kept for nobody. */
   lostBytes: number;
   tool_call_id: string | null;
 }
@@ -98,7 +92,7 @@ function readBytes(bytes: Buffer, from: number, to: number): string {
 function findCut(bytes: Buffer, at: number): number {
   if (at >= bytes.length) return bytes.length;
   let cut = at;
-  // 10xxxxxx stands inside a character.
+  // Bytes 10xxxxxx continue a character.
   while (cut > 0 && (bytes[cut]! & 0xc0) === 0x80) cut--;
   return cut;
 }

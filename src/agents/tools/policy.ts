@@ -1,10 +1,10 @@
-// Which tool calls run by themselves and which wait for a person: the rules of risk.
+// The rules of risk: which tool calls run by themselves, and which wait for a person.
 import type { Risk } from "./contract.ts";
 
-/** The part of a version's policy that decides about calls. */
+/** The part of a version's policy that concerns calls. */
 export interface CallPolicy {
   unattended_writes: boolean;
-  /** Anything but `allow` asks. */
+  /** Every value but `allow` asks. */
   writes_after_external_content: string;
   /** The names of tools that always ask. */
   require_approval: readonly string[];
@@ -12,10 +12,9 @@ export interface CallPolicy {
 
 export interface PlannedCall {
   risk: Risk;
-  /** The tool's name. */
   name: string;
   policy: CallPolicy;
-  /** The run has read content from outside, itself or earlier on its thread. */
+  /** The run, or its thread before it, has read content from outside. */
   has_external: boolean;
 }
 
@@ -23,21 +22,18 @@ export type AskReason = "irreversible" | "write" | "listed" | "external_content"
 
 export interface CallDecision {
   decision: "auto" | "needs_approval";
-  /** Every rule that asks, in the order of the rules; empty: none does. */
+  /** The rules that ask, in their order. */
   why: AskReason[];
 }
 
 type Rule = (call: PlannedCall) => boolean;
 
-/**
- * agents.does.risk.write: each switch lifts its own rule only. After outside content a write asks
- * although `unattended_writes` is true; and `allow` frees no write that would ask without it.
- */
+/** agents.does.risk.write: each switch of the policy lifts its own rule only. */
 const RULES: readonly { why: AskReason; risk: Risk | "any"; asks: Rule }[] = [
-  // agents.does.risk.irreversible: no switch of the policy lifts it.
+  // agents.does.risk.irreversible: the policy has no switch for this rule.
   { why: "irreversible", risk: "irreversible", asks: () => true },
   { why: "write", risk: "write", asks: ({ policy }) => !policy.unattended_writes },
-  // agents.does.risk.read: the only rule that a reading call knows.
+  // agents.does.risk.read: reading calls ask by this rule alone.
   {
     why: "listed",
     risk: "any",

@@ -1,4 +1,4 @@
-// The routes that read tools: the catalogue of what an agent version may use, one, its revisions.
+// The routes that read tools: the catalogue, one tool, and its revisions.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Caller } from "../../access/index.ts";
 import type { Bound } from "../../database/index.ts";
@@ -42,7 +42,7 @@ const PAGE = 20;
 const PAGE_MAX = 100;
 const REVISION_MAX = 2_147_483_647;
 
-/** Whatever stands there: what is no tool's name is found as little as another's. */
+/** Any text is taken; one that is no tool's name is not found. */
 export const NameParams = Type.Object({ name: Type.String({ description: "The tool's name." }) });
 
 const RevisionsQuery = Type.Object({
@@ -58,9 +58,9 @@ const RevisionsQuery = Type.Object({
   ),
 });
 
-export function openToolRoutes(door: Router, deps: ToolsDeps): void {
-  openCatalogue(door, deps);
-  openReads(door, deps);
+export function openToolRoutes(router: Router, deps: ToolsDeps): void {
+  openCatalog(router, deps);
+  openReads(router, deps);
 }
 
 /** agents.resources.tool */
@@ -68,15 +68,15 @@ export function showRevision(row: ToolRevisionRow) {
   return show(ToolRevision, describeHttpRevision(row));
 }
 
-/** agents.does.cost.2: today's prices, where a run keeps those of its start. */
+/** agents.does.cost.2: present prices; a run keeps those of its start. */
 function listBuiltins({ catalog, settings }: ToolsDeps) {
   return catalog.list(new Map(Object.entries(settings().agents.tool_prices)));
 }
 
 /** agents.endpoints.tools.get_tools */
-function openCatalogue(door: Router, deps: ToolsDeps): void {
+function openCatalog(router: Router, deps: ToolsDeps): void {
   const { tools, log } = deps;
-  door.get(
+  router.get(
     "/v1/tools",
     {
       summary: "List tools",
@@ -93,14 +93,14 @@ function openCatalogue(door: Router, deps: ToolsDeps): void {
         account_id,
         builtins.map(({ name }) => name),
       );
-      // What the account has registered keeps its name.
+      // An account's own tool hides a built-in one of its name.
       const taken = new Set(standings.map(({ name }) => name));
       const shown = builtins.filter(({ name }) => !taken.has(name)).map(display);
       const first = await tools.list(account_id, null, ITEMS_AT_ONCE);
       if (first.length < ITEMS_AT_ONCE) {
         return [200, { data: [...shown, ...first.map(showRevision)] }];
       }
-      async function* tell(own: string): ListParts {
+      async function* listParts(own: string): ListParts {
         yield shown;
         for (let rows = first; rows.length > 0; ) {
           yield rows.map(showRevision);
@@ -108,13 +108,13 @@ function openCatalogue(door: Router, deps: ToolsDeps): void {
         }
         return {};
       }
-      return streamList(tell(account_id), { request, request_id, log });
+      return streamList(listParts(account_id), { request, request_id, log });
     },
   );
 }
 
 /** agents.endpoints.tools.p1 */
-function openReads(door: Router, deps: ToolsDeps): void {
+function openReads(router: Router, deps: ToolsDeps): void {
   const { tools } = deps;
   const find = async (name: string, caller: Parameters<typeof findOwn>[2]) => {
     const own = await findOwn(deps, name, caller);
@@ -124,7 +124,7 @@ function openReads(door: Router, deps: ToolsDeps): void {
     if (!builtin) throw apiError("tool_not_found");
     return builtin;
   };
-  door.get(
+  router.get(
     "/v1/tools/:name",
     {
       summary: "Read a tool",
@@ -135,7 +135,7 @@ function openReads(door: Router, deps: ToolsDeps): void {
     },
     async ({ params, caller }) => [200, show(ToolRevision, await find(params.name, caller))],
   );
-  door.get(
+  router.get(
     "/v1/tools/:name/revisions",
     {
       summary: "List a tool's revisions",
@@ -150,8 +150,8 @@ function openReads(door: Router, deps: ToolsDeps): void {
       const latest = await find(name, caller);
       const { account_id } = caller;
       if (latest.kind === "builtin" || account_id === null) {
-        const isBehind = before !== null && before <= latest.revision;
-        return [200, { data: isBehind ? [] : [show(ToolRevision, latest)], next_before: null }];
+        const isLater = before !== null && before <= latest.revision;
+        return [200, { data: isLater ? [] : [show(ToolRevision, latest)], next_before: null }];
       }
       const rows = await tools.listRevisions(account_id, name, { limit, before });
       const last = rows.at(-1)?.revision ?? 1;

@@ -1,5 +1,6 @@
-// Opens the tools of a version for a run: those in memory, and the revisions that it has pinned.
+// Opens the tools of a version for a run: built-in ones, and the revisions that it has pinned.
 import type { Bound } from "../../database/index.ts";
+import { SizeCache } from "../../platform/size-cache.ts";
 import type { ToolPin, VersionRow } from "../definitions/version.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { Catalog } from "./catalog.ts";
@@ -8,17 +9,16 @@ import type { toolStore } from "./http/store.ts";
 import type { ToolRevisionRow } from "./revision.ts";
 
 export interface Toolset {
-  /** undefined: there is no such tool, or it is switched off. */
+  /** Finds a tool that is not switched off. */
   find(name: string): Tool | undefined;
-  /** Looks again which of them are switched off; left out: none of them ever is. */
+  /** Reads again which tools are switched off, unless all are built in. */
   refresh?(): Promise<void>;
 }
 
-/** The tools of a version in the revisions that it has pinned. */
 export type OpenToolset = (account_id: string, version: VersionRow) => Promise<Toolset>;
 
-/** As JSON, of all tools that are kept together; behind it the first one read is read again. */
-const CHARACTERS_MAX = 2_000_000;
+/** Maximum characters of the cached revisions as JSON. */
+const CACHED_CHARACTERS_MAX = 2_000_000;
 
 export interface ToolsetsOptions extends Pick<AgentsDeps, "settings"> {
   tools: Pick<Bound<typeof toolStore>, "listPinned" | "listStandings">;
@@ -27,16 +27,30 @@ export interface ToolsetsOptions extends Pick<AgentsDeps, "settings"> {
 }
 
 export function createToolsets(options: ToolsetsOptions): OpenToolset {
-  const { tools, catalog, settings } = options;
-  const listTools = keepTools(options);
-  // agents.does.tool: what only has built-in tools asks no database, and none of those is ever off.
+  const { tools, catalog, settings, createTool } = options;
+  /** Revisions never change, so that each is read once. */
+  const cache = new SizeCache<Tool>(CACHED_CHARACTERS_MAX);
+  // agents.does.tool: versions with built-in tools only need no database.
   const builtins: Toolset = { find: catalog.find };
 
+  const openPinned = async (account_id: string, pins: readonly ToolPin[]) => {
+    const keyOf = ({ name, revision }: Pick<ToolPin, "name" | "revision">) =>
+      `${account_id} ${name} ${revision}`;
+    const found = new Map(pins.map((pin) => [pin.name, cache.get(keyOf(pin))]));
+    const missing = pins.filter(({ name }) => !found.get(name));
+    if (missing.length === 0) return found;
+    for (const row of await tools.listPinned(account_id, missing)) {
+      const tool = createTool(row);
+      cache.set(keyOf(row), tool, JSON.stringify(row).length);
+      found.set(row.name, tool);
+    }
+    return found;
+  };
   return async (account_id, { tool_revisions }) => {
     const pins = tool_revisions.filter(({ kind }) => kind === "http");
     if (pins.length === 0) return builtins;
     const names = pins.map(({ name }) => name);
-    const pinned = await listTools(account_id, pins);
+    const pinned = await openPinned(account_id, pins);
     let off: ReadonlySet<string> = new Set();
     const refresh = async () => {
       const standings = await tools.listStandings(account_id, names);
@@ -52,45 +66,5 @@ export function createToolsets(options: ToolsetsOptions): OpenToolset {
       },
       refresh,
     };
-  };
-}
-
-/** What is pinned never changes, so that it is read once. */
-function keepTools({ tools, createTool }: ToolsetsOptions) {
-  const kept = new Map<string, { tool: Tool; characters: number }>();
-  let characters = 0;
-  const nameOf = (account_id: string, { name, revision }: Pick<ToolPin, "name" | "revision">) =>
-    `${account_id} ${name} ${revision}`;
-  const drop = (name: string) => {
-    characters -= kept.get(name)?.characters ?? 0;
-    kept.delete(name);
-  };
-  const keep = (row: ToolRevisionRow) => {
-    const tool = createTool(row);
-    const name = nameOf(row.account_id, row);
-    // Another run may have read it at the same time.
-    drop(name);
-    const one = { tool, characters: JSON.stringify(row).length };
-    kept.set(name, one);
-    characters += one.characters;
-    for (const oldest of kept.keys()) {
-      if (characters <= CHARACTERS_MAX) break;
-      drop(oldest);
-    }
-    return tool;
-  };
-  /** By their names; undefined: the revision is not there. */
-  return async (
-    account_id: string,
-    pins: readonly ToolPin[],
-  ): Promise<Map<string, Tool | undefined>> => {
-    const known = pins.map((pin) => [pin.name, kept.get(nameOf(account_id, pin))?.tool] as const);
-    const found = new Map(known);
-    const missing = pins.filter(({ name }) => !found.get(name));
-    if (missing.length === 0) return found;
-    for (const row of await tools.listPinned(account_id, missing)) {
-      found.set(row.name, keep(row));
-    }
-    return found;
   };
 }

@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Compute } from "../../../compute/index.ts";
 import type { CalculationResult } from "../calculator/calculate.ts";
 import { CALCULATION, UNCOMPUTED } from "../compute-tasks.ts";
-import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
+import { type BuiltinTool, failure, success, type ToolResult, type ToolUse } from "../contract.ts";
 
 const EXPRESSION_CHARACTERS_MAX = 1_000;
 const TIMEOUT_MS = 5_000;
@@ -46,16 +46,16 @@ const PLAIN = /^[\d\s.+*/()-]{1,200}$/;
 async function runCalculation(compute: Compute, use: ToolUse): Promise<ToolResult> {
   const { expression } = use.arguments as Static<typeof Parameters>;
   if (PLAIN.test(expression)) {
-    // Loaded at the first calculation: most starts never need it.
+    // Most starts never calculate.
     const { calculate } = await import("../calculator/calculate.ts");
     return toResult(calculate(expression));
   }
   const { account_id: account, signal } = use;
   const computed = await compute.run(CALCULATION, expression, { account, signal });
   if (computed.ok) return toResult(computed.value);
-  return toResult({ ok: false, text: `The calculation ${UNCOMPUTED[computed.why]}.` });
+  return failure(`The calculation ${UNCOMPUTED[computed.why]}.`);
 }
 
 function toResult({ ok, text }: CalculationResult): ToolResult {
-  return { outcome: ok ? "ok" : "error", content: text, external: false };
+  return ok ? success(text) : failure(text);
 }

@@ -1,6 +1,6 @@
-// The tool `current_time`: a model knows no time of its own.
+// The tool `current_time`: date, time and day of the week in a time zone.
 import { type Static, Type } from "@sinclair/typebox";
-import type { BuiltinTool } from "../contract.ts";
+import { type BuiltinTool, failure, success } from "../contract.ts";
 
 const ZONE_CHARACTERS_MAX = 64;
 const TIMEOUT_MS = 1_000;
@@ -31,20 +31,19 @@ export const currentTime: BuiltinTool = {
   async run(use) {
     const { time_zone = "UTC" } = use.arguments as Static<typeof Parameters>;
     const content = writeTime(use.now(), time_zone);
-    if (content !== null) return { outcome: "ok", content, external: false };
-    const why = 'There is no such time zone; use an IANA name such as "Asia/Riyadh", or "UTC".';
-    return { outcome: "error", content: why, external: false };
+    if (content !== undefined) return success(content);
+    return failure('There is no such time zone; use an IANA name such as "Asia/Riyadh", or "UTC".');
   },
 };
 
-/** Names only: an offset such as "+03:00" is no place whose clocks could be known. */
+/** An offset such as "+03:00" is no time zone. */
 const ZONE_NAME = /^[A-Za-z]/;
 
-/** The instant as the clocks of that zone show it; null: there is no such zone. */
-function writeTime(now_ms: number, time_zone: string): string | null {
-  const format = ZONE_NAME.test(time_zone) ? openFormat(time_zone) : null;
-  if (!format) return null;
-  const part = new Map(format.formatToParts(now_ms).map(({ type, value }) => [type, value]));
+/** The instant as the clocks of an existing zone show it. */
+function writeTime(nowMs: number, time_zone: string): string | undefined {
+  const format = ZONE_NAME.test(time_zone) ? openFormat(time_zone) : undefined;
+  if (!format) return undefined;
+  const part = new Map(format.formatToParts(nowMs).map(({ type, value }) => [type, value]));
   const date = `${part.get("year")}-${part.get("month")}-${part.get("day")}`;
   const time = `${part.get("hour")}:${part.get("minute")}:${part.get("second")}`;
   // "GMT+03:00", or "GMT" alone.
@@ -56,12 +55,12 @@ function writeTime(now_ms: number, time_zone: string): string | null {
   });
 }
 
-/** Made once for a zone: it costs more than all else that a call does. */
+/** Formats by time zone; creating one costs more than the rest of a call. */
 const formats = new Map<string, Intl.DateTimeFormat>();
-/** Names may be written in any case, and so in more ways than there are zones. */
+/** Maximum cached formats; each zone has many spellings. */
 const FORMATS_MAX = 100;
 
-function openFormat(timeZone: string): Intl.DateTimeFormat | null {
+function openFormat(timeZone: string): Intl.DateTimeFormat | undefined {
   const known = formats.get(timeZone);
   if (known) return known;
   const format = createFormat(timeZone);
@@ -70,7 +69,7 @@ function openFormat(timeZone: string): Intl.DateTimeFormat | null {
   return format;
 }
 
-function createFormat(timeZone: string): Intl.DateTimeFormat | null {
+function createFormat(timeZone: string): Intl.DateTimeFormat | undefined {
   try {
     return new Intl.DateTimeFormat("en-US", {
       timeZone,
@@ -87,6 +86,6 @@ function createFormat(timeZone: string): Intl.DateTimeFormat | null {
       timeZoneName: "longOffset",
     });
   } catch {
-    return null;
+    return undefined;
   }
 }

@@ -1,16 +1,16 @@
-// The tools `memory_*`: what an agent remembers beyond a run, as notes that each have a key.
+// The tools `memory_*`: notes with keys, which an agent keeps beyond a run.
 import { type Static, type TString, Type } from "@sinclair/typebox";
 import type { Bound } from "../../../database/index.ts";
-import type { NoteEffect, noteStore } from "../../notes/store.ts";
-import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
+import type { noteStore } from "../../notes/store.ts";
+import { type BuiltinTool, failure, success, type ToolResult, type ToolUse } from "../contract.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 const CONTENT_BYTES_MAX = 16 * 1024;
-/** Calls that run side by side may each find room for the last one. */
+/** Maximum notes of an agent; parallel calls may exceed it a little. */
 const NOTES_MAX = 1_000;
 const TIMEOUT_MS = 5_000;
 
-/** What these tools read; what they write is an effect of their results. */
+/** Notes are read here, and written as effects of results. */
 export type Notes = Bound<typeof noteStore>;
 
 const Key = (description: string): TString =>
@@ -67,57 +67,49 @@ export function createMemory(notes: Notes): readonly BuiltinTool[] {
 
 function common(name: string, title: string, risk: "read" | "write") {
   return {
-    ...{ name, title, risk, revision: 1, timeout_ms: TIMEOUT_MS, is_free: true },
-    // What is from outside was marked when it was written; `external` is told for each result.
+    name,
+    title,
+    risk,
+    revision: 1,
+    timeout_ms: TIMEOUT_MS,
+    is_free: true,
+    // Each result says for itself if a note came from outside.
     external_content: false,
   };
 }
 
 async function listNotes(notes: Notes, { agent_id }: ToolUse): Promise<ToolResult> {
   const found = await notes.list(agent_id);
-  if (found.length === 0) return tell("There are no notes.");
-  const lines = found.map(({ key, content_bytes }) => {
-    return `${JSON.stringify(key)} (${content_bytes} bytes)`;
-  });
-  // A key is a text too.
-  return { ...tell(lines.join("\n")), external: found.some(({ external }) => external) };
+  if (found.length === 0) return success("There are no notes.");
+  const lines = found.map((note) => `${JSON.stringify(note.key)} (${note.content_bytes} bytes)`);
+  // Keys are texts from outside, too.
+  const isExternal = found.some(({ external }) => external);
+  return success(lines.join("\n"), isExternal);
 }
 
 async function readNote(notes: Notes, use: ToolUse): Promise<ToolResult> {
   const { key } = use.arguments as Static<typeof KeyParameters>;
   const note = await notes.find(use.agent_id, key);
-  return note ? { ...tell(note.content), external: note.external } : fail(NO_NOTE);
+  return note ? success(note.content, note.external) : failure(NO_NOTE);
 }
 
 async function setNote(notes: Notes, use: ToolUse): Promise<ToolResult> {
   const { key, content } = use.arguments as Static<typeof SetParameters>;
   if (Buffer.byteLength(content) > CONTENT_BYTES_MAX) {
-    return fail(`The note was not kept: it is longer than ${CONTENT_BYTES_MAX} bytes.`);
+    return failure(`The note was not kept: it is longer than ${CONTENT_BYTES_MAX} bytes.`);
   }
-  const is_there = (await notes.find(use.agent_id, key)) !== undefined;
-  if (!is_there && (await notes.count(use.agent_id)) >= NOTES_MAX) {
-    return fail(`The note was not kept: there are ${NOTES_MAX} already. Delete one first.`);
+  const isReplaced = (await notes.find(use.agent_id, key)) !== undefined;
+  if (!isReplaced && (await notes.count(use.agent_id)) >= NOTES_MAX) {
+    return failure(`The note was not kept: there are ${NOTES_MAX} already. Delete one first.`);
   }
-  const done = is_there ? "The note was replaced." : "The note was kept.";
-  return effect(done, { set: { key, content } });
+  const message = isReplaced ? "The note was replaced." : "The note was kept.";
+  return { ...success(message), effect: { set: { key, content } } };
 }
 
 async function deleteNote(notes: Notes, use: ToolUse): Promise<ToolResult> {
   const { key } = use.arguments as Static<typeof KeyParameters>;
-  if (!(await notes.find(use.agent_id, key))) return fail(NO_NOTE);
-  return effect("The note was deleted.", { delete: { key } });
+  if (!(await notes.find(use.agent_id, key))) return failure(NO_NOTE);
+  return { ...success("The note was deleted."), effect: { delete: { key } } };
 }
 
 const NO_NOTE = "There is no note with that key.";
-
-function tell(content: string): ToolResult {
-  return { outcome: "ok", content, external: false };
-}
-
-function fail(content: string): ToolResult {
-  return { outcome: "error", content, external: false };
-}
-
-function effect(content: string, change: NoteEffect): ToolResult {
-  return { ...tell(content), effect: change };
-}

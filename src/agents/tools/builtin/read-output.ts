@@ -1,6 +1,6 @@
-// The tool `read_output`: reads on in a result that was cut, or cleared from a long thread.
+// The tool `read_output`: reads a part of an earlier result that was shortened or cleared.
 import { type Static, Type } from "@sinclair/typebox";
-import type { BuiltinTool } from "../contract.ts";
+import { type BuiltinTool, failure, success } from "../contract.ts";
 
 const CALL_ID_CHARACTERS_MAX = 128;
 const LIMIT_MAX = 16_000;
@@ -40,7 +40,7 @@ export const readOutput: BuiltinTool = {
     "cleared to save room. Tells how long the whole is.",
   risk: "read",
   revision: 1,
-  // What it reads from outside was marked when it came in; `external` is told for each result.
+  // Each result says for itself if it came from outside.
   external_content: false,
   parameters: Parameters,
   timeout_ms: TIMEOUT_MS,
@@ -52,16 +52,12 @@ export const readOutput: BuiltinTool = {
       limit = LIMIT_MAX,
     } = use.arguments as Static<typeof Parameters>;
     const whole = await use.readOutput(tool_call_id);
-    if (whole === undefined) {
-      const why = "This run has no stored result of a tool call with that id.";
-      return { outcome: "error", content: why, external: false };
-    }
-    const { content, external } = whole;
-    return { outcome: "ok", content: writeSlice(content, offset, limit), external };
+    if (!whole) return failure("This run has no stored result of a tool call with that id.");
+    return success(writeSlice(whole.content, offset, limit), whole.external);
   },
 };
 
-/** Characters are code points, here and in the mark of a result that was cut. */
+/** Offsets count code points, as the mark of a shortened result does. */
 function writeSlice(whole: string, offset: number, limit: number): string {
   let count = 0;
   let start = whole.length;

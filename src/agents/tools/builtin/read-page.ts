@@ -10,7 +10,7 @@ import {
 } from "../../../net/index.ts";
 import { shorten } from "../../../platform/text.ts";
 import { PAGE, UNCOMPUTED } from "../compute-tasks.ts";
-import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
+import { type BuiltinTool, failure, type ToolResult, type ToolUse } from "../contract.ts";
 import type { Omission } from "../page/page.ts";
 
 const TIMEOUT_MS = 30_000;
@@ -73,10 +73,10 @@ async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<To
   const { url, whole_page = false } = use.arguments as Static<typeof Parameters>;
   // Browsers do not send the fragment either.
   const verdict = egress.judge(url.split("#", 1)[0]!);
-  if (!verdict.ok) return fail("error", verdict.why);
+  if (!verdict.ok) return failure(verdict.why);
   const address = verdict.url.href;
   // Content from outside could have made the model put something of this run into the address.
-  if (use.has_external && !(await use.isKnownAddress(address))) return fail("error", UNKNOWN);
+  if (use.has_external && !(await use.isKnownAddress(address))) return failure(UNKNOWN);
   const reply = await egress.request({
     url: address,
     method: "GET",
@@ -88,7 +88,7 @@ async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<To
   });
   if (!reply.ok) return describeFailure(reply, verdict.url);
   const result = isRedirect(reply)
-    ? fail("error", `The address redirects more than ${REDIRECTS_MAX} times.`)
+    ? failure(`The address redirects more than ${REDIRECTS_MAX} times.`)
     : await describeReply(compute, reply, { address, isWhole: whole_page, use });
   return { ...result, http_status: reply.status };
 }
@@ -110,16 +110,16 @@ async function describeReply(
   { address, isWhole, use: { account_id: account, signal } }: PageRequest,
 ): Promise<ToolResult> {
   const isSuccess = status >= 200 && status < 300;
-  const failure = `The server answered with status ${status}.`;
+  const statusLine = `The server answered with status ${status}.`;
   const type = headers.get("content-type") ?? "";
   const coding = headers.get("content-encoding") ?? "";
   const input = { url, type, coding, body, isWhole };
   const computed = await compute.run(PAGE, input, { account, signal });
-  if (signal.aborted) return fail("timeout", "The page was not read in time.");
-  if (!computed.ok) return fail("error", `Reading the page ${UNCOMPUTED[computed.why]}.`);
+  if (signal.aborted) return failure("The page was not read in time.", "timeout");
+  if (!computed.ok) return failure(`Reading the page ${UNCOMPUTED[computed.why]}.`);
   const page = computed.value;
-  if (!page.ok) return fail("error", isSuccess ? page.problem : failure);
-  const lines = isSuccess ? [] : [failure];
+  if (!page.ok) return failure(isSuccess ? page.problem : statusLine);
+  const lines = isSuccess ? [] : [statusLine];
   if (page.title !== "") lines.push(`Title: ${page.title}`);
   if (url !== address) lines.push(`Address: ${url}`);
   lines.push("", isSuccess ? page.text : shorten(page.text, FAILED_TEXT_CHARACTERS_MAX));
@@ -145,11 +145,8 @@ const HOST_CHARACTERS_SHOWN = 63;
 
 /** The guard's sentences contain no IP address. */
 function describeFailure({ code, say }: GuardedFailure, { host }: URL): ToolResult {
-  const result = fail(code === "timeout" || code === "aborted" ? "timeout" : "error", say);
+  const isLate = code === "timeout" || code === "aborted";
+  const result = failure(say, isLate ? "timeout" : "error");
   // Any other host in the sentence came from a redirect.
   return { ...result, external: !say.includes(host.slice(0, HOST_CHARACTERS_SHOWN)) };
-}
-
-function fail(outcome: "error" | "timeout", content: string): ToolResult {
-  return { outcome, content, external: false };
 }

@@ -1,19 +1,19 @@
 // The tool `web_search`: the gateway's search, with the rights and the quota of the run's key.
 import { type Static, Type } from "@sinclair/typebox";
 import { type GatewayInternal, readWish, SEARCH_FIELDS } from "../../../gateway/index.ts";
-import type { BuiltinTool, ToolResult, ToolUse } from "../contract.ts";
+import { type BuiltinTool, failure, success, type ToolResult, type ToolUse } from "../contract.ts";
 
-/** The account's quota and the shared places are waited for. */
+/** Includes waits for the account's quota and the shared capacity. */
 const TIMEOUT_MS = 120_000;
 
-/** Nothing of a search needs more than the route would: gateway.authentication.4. */
+/** gateway.authentication.4: the scope that the search route requires. */
 const SCOPE = "search";
 
-/** The search of this server, asked from inside; it waits where a route would refuse. */
+/** The gateway's search without HTTP; it waits where the route answers 429. */
 export type SearchClient = GatewayInternal["search"];
 
 const Parameters = Type.Object(
-  // No code beside the schema judges arguments: it says itself what the route has a rule for.
+  // The route refuses a blank query by a rule outside its schema.
   { ...SEARCH_FIELDS, query: { ...SEARCH_FIELDS.query, pattern: "\\S" } },
   { additionalProperties: false },
 );
@@ -38,7 +38,7 @@ export function createWebSearch(search: SearchClient): BuiltinTool {
 
 async function runSearch(search: SearchClient, use: ToolUse): Promise<ToolResult> {
   if (!use.caller.scopes.includes(SCOPE)) {
-    return fail("error", `The key that started this run lacks the scope \`${SCOPE}\`.`);
+    return failure(`The key that started this run lacks the scope \`${SCOPE}\`.`);
   }
   const wish = readWish(use.arguments as Static<typeof Parameters>);
   const found = await search.ask(
@@ -46,13 +46,9 @@ async function runSearch(search: SearchClient, use: ToolUse): Promise<ToolResult
     wish,
     use.signal,
   );
-  if (found.ok) return { outcome: "ok", content: writeResults(found.results), external: true };
-  if (use.signal.aborted) return fail("timeout", "The search did not answer in time.");
-  return fail("error", `The search failed with \`${found.code}\`.`);
-}
-
-function fail(outcome: "error" | "timeout", content: string): ToolResult {
-  return { outcome, content, external: false };
+  if (found.ok) return success(writeResults(found.results), true);
+  if (use.signal.aborted) return failure("The search did not answer in time.", "timeout");
+  return failure(`The search failed with \`${found.code}\`.`);
 }
 
 type Results = Extract<Awaited<ReturnType<SearchClient["ask"]>>, { ok: true }>["results"];

@@ -1,4 +1,4 @@
-// The routes of connections: made, listed, read, changed, deleted, and given another secret.
+// The routes of connections.
 import { IdParams, type Router } from "../../../http/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { show } from "../../../platform/schema.ts";
@@ -16,25 +16,25 @@ const PATH = "/v1/tools/connections";
 const ONE = `${PATH}/:id` as const;
 const shown = { 200: { description: "Without its secret.", schema: ToolConnection } };
 
-/** agents.endpoints.tools.p3: what creates or changes needs http tools to be on. */
+/** agents.endpoints.tools.p3: creating and changing connections needs http tools to be on. */
 export function openConnectionRoutes(
-  door: Router,
+  router: Router,
   deps: Pick<AgentsDeps, "database" | "secrets" | "clock" | "ids" | "disk" | "settings">,
 ): void {
   const connections = createConnections(deps);
-  openCreation(door, connections, deps);
-  openReads(door, connections);
-  openChanges(door, connections);
-  openSecretRoutes(door, connections);
+  openCreation(router, connections, deps);
+  openReads(router, connections);
+  openChanges(router, connections);
+  openSecretRoutes(router, connections);
 }
 
 /** agents.does.connection, agents.resources.connection */
 function openCreation(
-  door: Router,
+  router: Router,
   connections: Connections,
   { disk, settings }: Pick<AgentsDeps, "disk" | "settings">,
 ): void {
-  door.post(
+  router.post(
     PATH,
     {
       summary: "Create a connection",
@@ -46,12 +46,14 @@ function openCreation(
       body: NewConnection,
       replies: { 201: { description: "Without its secret.", schema: ToolConnection } },
       refusals: [
-        ...(["invalid_request", "connection_name_taken", "connection_limit_reached"] as const),
+        "invalid_request",
+        "connection_name_taken",
+        "connection_limit_reached",
         "connections_unavailable",
       ],
     },
     async ({ body, caller: { account_id } }) => {
-      // agents.errors.permission_denied: nobody would own the connection.
+      // agents.errors.permission_denied: a key without an account owns no connections.
       if (account_id === null) throw apiError("permission_denied");
       const { header_name = null, allowed_hosts, ...sent } = body;
       const wish = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
@@ -63,8 +65,8 @@ function openCreation(
   );
 }
 
-function openReads(door: Router, connections: Connections): void {
-  door.get(
+function openReads(router: Router, connections: Connections): void {
+  router.get(
     PATH,
     {
       summary: "List connections",
@@ -77,7 +79,7 @@ function openReads(door: Router, connections: Connections): void {
       return [200, { data: found.map((row) => show(ToolConnection, row)) }];
     },
   );
-  door.get(
+  router.get(
     ONE,
     {
       summary: "Read a connection",
@@ -93,8 +95,8 @@ function openReads(door: Router, connections: Connections): void {
   );
 }
 
-function openChanges(door: Router, connections: Connections): void {
-  door.patch(
+function openChanges(router: Router, connections: Connections): void {
+  router.patch(
     ONE,
     {
       summary: "Change a connection",
@@ -115,7 +117,7 @@ function openChanges(door: Router, connections: Connections): void {
       return [200, show(ToolConnection, await connections.change(params.id, account_id, change))];
     },
   );
-  door.delete(
+  router.delete(
     ONE,
     {
       summary: "Delete a connection",
@@ -133,8 +135,8 @@ function openChanges(door: Router, connections: Connections): void {
 }
 
 /** agents.endpoints.tools.p5 */
-function openSecretRoutes(door: Router, connections: Connections): void {
-  for (const register of [door.put, door.post]) {
+function openSecretRoutes(router: Router, connections: Connections): void {
+  for (const register of [router.put, router.post]) {
     register(
       `${ONE}/secret`,
       {

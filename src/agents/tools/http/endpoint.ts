@@ -9,7 +9,13 @@ import type {
 import { writeCanonical } from "../../../platform/canonical.ts";
 import { shorten } from "../../../platform/text.ts";
 import type { ConnectionCredentials, OpenCredentials } from "../connections/connections.ts";
-import type { Tool, ToolOutcome, ToolResult, ToolUse } from "../contract.ts";
+import {
+  failure,
+  type Tool,
+  type ToolOutcome,
+  type ToolResult,
+  type ToolUse,
+} from "../contract.ts";
 import { isCompressed, isTextType, isUtf8, readCharset, readMediaType } from "../page/content.ts";
 import type { StoredRevision } from "../revision.ts";
 import { scrub } from "./scrub.ts";
@@ -61,9 +67,7 @@ async function callEndpoint(
   let connection: ConnectionCredentials | null = null;
   if (connection_id !== null) {
     const opened = await openConnection({ id: connection_id, account_id, host: url.host });
-    if (!opened.ok) {
-      return { outcome: "error", content: `Nothing was sent: ${opened.problem}`, external: false };
-    }
+    if (!opened.ok) return failure(`Nothing was sent: ${opened.problem}`);
     ({ connection } = opened);
   }
   const body = new TextEncoder().encode(writeCanonical(use.arguments));

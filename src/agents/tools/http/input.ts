@@ -1,4 +1,4 @@
-// What callers send to register a tool or a revision of it, and how it is read and judged.
+// Requests that register a tool or a revision: their schemas and validation.
 import { type Static, Type } from "@sinclair/typebox";
 import { named, Uuid } from "../../../http/index.ts";
 import { URL_CHARACTERS_MAX, type UrlCheck } from "../../../net/index.ts";
@@ -9,14 +9,14 @@ import type { CheckSchema } from "../json-schema/check.ts";
 import { type StoredRevision, TOOL_NAME } from "../revision.ts";
 
 const TITLE_CHARACTERS_MAX = 256;
-/** The model reads it with every round. */
+/** Maximum description; the model reads it in every round. */
 const DESCRIPTION_CHARACTERS_MAX = 4_096;
 const TIMEOUT_MS = 30_000;
 const TIMEOUT_MS_MIN = 1_000;
 const TIMEOUT_MS_MAX = 120_000;
 
 const strict = { additionalProperties: false };
-/** Its routes stand where a tool of that name would. */
+/** The path of connections would be that of a tool of this name. */
 const RESERVED = "connections";
 
 const ENDPOINT = "https://api.example.com/letters";
@@ -27,7 +27,7 @@ const PARAMETERS = {
   additionalProperties: false,
 };
 
-/** What both requests share. */
+/** Fields of both requests. */
 const fields = {
   description: Type.String({
     description: "What the tool does and when to use it, as the model reads it.",
@@ -144,27 +144,29 @@ export const NewToolRevision = Type.Object(fields, {
 export type NewToolRevision = Static<typeof NewToolRevision>;
 
 export interface InputChecks {
-  /** Whether a URL's text leads where strangers may send us. */
-  judgeUrl(text: string): UrlCheck;
-  judgeParameters: CheckSchema;
+  /** Checks that the guarded egress may send to a URL. */
+  checkUrl(text: string): UrlCheck;
+  checkSchema: CheckSchema;
 }
 
-/** The host of its endpoint, as connections name hosts; refuses what no schema of a body says. */
+/** Validates what the body's schema cannot, and returns the endpoint's host. */
 export async function validateRevision(
   { parameters, endpoint }: NewToolRevision,
   account_id: string,
-  { judgeUrl, judgeParameters }: InputChecks,
+  { checkUrl, checkSchema }: InputChecks,
 ): Promise<string> {
-  const fault = await judgeParameters(parameters, account_id);
+  const problem = await checkSchema(parameters, account_id);
   // agents.errors.invalid_request
-  if (fault !== null) throw apiError("invalid_request", { param: "parameters", message: fault });
-  const verdict = judgeUrl(endpoint);
+  if (problem !== null) {
+    throw apiError("invalid_request", { param: "parameters", message: problem });
+  }
+  const checked = checkUrl(endpoint);
   // agents.errors.url_refused
-  if (!verdict.ok) throw apiError("url_refused", { param: "endpoint", message: verdict.why });
-  return verdict.url.host;
+  if (!checked.ok) throw apiError("url_refused", { param: "endpoint", message: checked.why });
+  return checked.url.host;
 }
 
-/** agents.errors.tool_exists: also of the platform's own, which no account can replace. */
+/** agents.errors.tool_exists: no account can replace a built-in tool. */
 export function validateToolName(name: string, isBuiltin: (name: string) => boolean): void {
   const param = "name";
   if (name === RESERVED) {
@@ -176,19 +178,19 @@ export function validateToolName(name: string, isBuiltin: (name: string) => bool
   throw apiError("tool_exists", { param, message });
 }
 
-/** A body as it is stored; its number the transaction knows. */
+/** Reads a body as it is stored; the transaction sets the revision's number. */
 export function readRevision(
   body: NewToolRevision,
   own: Pick<StoredRevision, "account_id" | "name" | "created_at">,
 ): StoredRevision {
-  const { description, parameters, endpoint } = body;
   return {
     ...own,
     revision: 1,
     risk: body.risk ?? "write",
     title: body.title?.toWellFormed() ?? null,
-    description: description.toWellFormed(),
-    ...{ parameters, endpoint },
+    description: body.description.toWellFormed(),
+    parameters: body.parameters,
+    endpoint: body.endpoint,
     connection_id: body.connection_id ?? null,
     timeout_ms: body.timeout_ms ?? TIMEOUT_MS,
     external_content: body.external_content ?? true,

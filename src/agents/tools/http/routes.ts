@@ -23,18 +23,18 @@ import {
 
 const route = { scope: "agents", feature: "http_tools" } as const;
 
-export function openRegistrationRoutes(door: Router, deps: ToolsDeps, judges: InputChecks): void {
-  openRegistration(door, deps, judges);
-  openRevision(door, deps, judges);
-  openSwitch(door, deps, "disable");
-  openSwitch(door, deps, "enable");
+export function openRegistrationRoutes(router: Router, deps: ToolsDeps, checks: InputChecks): void {
+  openRegistration(router, deps, checks);
+  openRevision(router, deps, checks);
+  openSwitch(router, deps, "disable");
+  openSwitch(router, deps, "enable");
 }
 
 /** agents.endpoints.tools.post_tools */
-function openRegistration(door: Router, deps: ToolsDeps, judges: InputChecks): void {
+function openRegistration(router: Router, deps: ToolsDeps, checks: InputChecks): void {
   const { tools, catalog, clock, disk, settings } = deps;
   const isBuiltin = (name: string) => catalog.find(name) !== undefined;
-  door.post(
+  router.post(
     "/v1/tools",
     {
       ...route,
@@ -45,16 +45,20 @@ function openRegistration(door: Router, deps: ToolsDeps, judges: InputChecks): v
       body: NewTool,
       replies: { 201: { description: "Its first revision.", schema: ToolRevision } },
       refusals: [
-        ...(["invalid_request", "url_refused", "connection_not_found"] as const),
-        ...(["tool_exists", "tool_limit_reached", "storage_limit_reached"] as const),
+        "invalid_request",
+        "url_refused",
+        "connection_not_found",
+        "tool_exists",
+        "tool_limit_reached",
+        "storage_limit_reached",
       ],
     },
     async ({ body, caller: { account_id } }) => {
-      // agents.errors.permission_denied: nobody would own the tool.
+      // agents.errors.permission_denied: a key without an account owns no tools.
       if (account_id === null) throw apiError("permission_denied");
       const { name } = body;
       validateToolName(name, isBuiltin);
-      const host = await validateRevision(body, account_id, judges);
+      const host = await validateRevision(body, account_id, checks);
       const revision = readRevision(body, { account_id, name, created_at: clock.now() });
       disk.require();
       const made = await tools.register(revision, host, settings().limits);
@@ -64,9 +68,9 @@ function openRegistration(door: Router, deps: ToolsDeps, judges: InputChecks): v
 }
 
 /** agents.endpoints.tools.p1 */
-function openRevision(door: Router, deps: ToolsDeps, judges: InputChecks): void {
+function openRevision(router: Router, deps: ToolsDeps, checks: InputChecks): void {
   const { tools, clock, disk, settings } = deps;
-  door.post(
+  router.post(
     "/v1/tools/:name/revisions",
     {
       ...route,
@@ -78,16 +82,19 @@ function openRevision(door: Router, deps: ToolsDeps, judges: InputChecks): void 
       body: NewToolRevision,
       replies: { 201: { description: "The new revision.", schema: ToolRevision } },
       refusals: [
-        ...(["invalid_request", "url_refused"] as const),
-        ...(["tool_not_found", "connection_not_found", "tool_limit_reached"] as const),
+        "invalid_request",
+        "url_refused",
+        "tool_not_found",
+        "connection_not_found",
+        "tool_limit_reached",
         "storage_limit_reached",
       ],
     },
     async ({ params: { name }, body, caller }) => {
       const revise = async (account_id: string) => {
-        // Before its fields: what is not there takes none.
+        // A missing tool is reported before invalid fields.
         if (!(await tools.find(account_id, name))) return undefined;
-        const host = await validateRevision(body, account_id, judges);
+        const host = await validateRevision(body, account_id, checks);
         disk.require();
         const revision = readRevision(body, { account_id, name, created_at: clock.now() });
         return tools.revise(revision, host, settings().limits.stored_bytes);
@@ -108,9 +115,9 @@ const SWITCHES = {
   },
 } as const;
 
-function openSwitch(door: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES): void {
+function openSwitch(router: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES): void {
   const { tools, settings } = deps;
-  door.post(
+  router.post(
     `/v1/tools/:name/${verb}`,
     {
       ...route,
@@ -120,28 +127,28 @@ function openSwitch(door: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES):
       refusals: verb === "enable" ? ["tool_not_found", "tool_limit_reached"] : ["tool_not_found"],
     },
     async ({ params: { name }, caller }) => {
-      const turn = (account_id: string) =>
+      const setStatus = (account_id: string) =>
         verb === "enable"
           ? tools.enable(account_id, name, settings().limits.tools)
           : tools.disable(account_id, name);
-      return [200, showRevision(await forOwner(deps, name, caller, turn))];
+      return [200, showRevision(await forOwner(deps, name, caller, setStatus))];
     },
   );
 }
 
-/** What it makes of a tool of the caller's; refuses where there is none. */
+/** Runs work on a tool of the caller's, and throws where there is none. */
 async function forOwner(
   deps: ToolsDeps,
   name: string,
   { account_id }: Caller,
   work: (account_id: string) => Promise<ToolRevisionRow | undefined>,
 ): Promise<ToolRevisionRow> {
-  const done = account_id === null || !isToolName(name) ? undefined : await work(account_id);
-  if (!done) throw toolError(deps, name);
-  return done;
+  const row = account_id === null || !isToolName(name) ? undefined : await work(account_id);
+  if (!row) throw toolError(deps, name);
+  return row;
 }
 
-/** Each may take as long as its tool; a key's requests alone would let hundreds wait. */
+/** Maximum tests of an account at once; each may take as long as its tool. */
 const TRIALS_AT_ONCE = 8;
 const BUSY_RETRY_S = "1";
 const FAULT_CHARACTERS_MAX = 200;
@@ -161,13 +168,13 @@ const Trial = Type.Object(
 );
 
 export function openTrialRoute(
-  door: Router,
+  router: Router,
   deps: ToolsDeps,
   createTool: (revision: ToolRevisionRow) => Tool,
 ): void {
   const trials = new ConcurrencyLimit(TRIALS_AT_ONCE);
   const checkArguments = createArgumentsCheck(deps.compute);
-  door.post(
+  router.post(
     "/v1/tools/:name/test",
     {
       summary: "Test a tool",
@@ -177,7 +184,7 @@ export function openTrialRoute(
       scope: "agents",
       feature: "http_tools",
       params: NameParams,
-      // agents.authentication.2: neither scope stands for the other.
+      // agents.authentication.2: no scope includes another.
       async admit({ caller }) {
         requireScope(caller, "agents.approve");
       },
@@ -189,19 +196,18 @@ export function openTrialRoute(
     async ({ params: { name }, body, caller, request, request_id }) => {
       const found = await findOwn(deps, name, caller);
       if (!found) throw toolError(deps, name);
-      if (found.status === "disabled") throw refuseDisabled(name);
+      if (found.status === "disabled") throw disabledError(name);
       const tool = createTool(found);
       const { account_id } = found;
       const { signal } = request;
-      const turn = { account: account_id, signal };
       const text = JSON.stringify(body.arguments);
-      const checked = await checkArguments(tool.parameters, text, turn);
-      if (!checked.ok) throw refuseArguments(checked.faults);
+      const checked = await checkArguments(tool.parameters, text, { account: account_id, signal });
+      if (!checked.ok) throw argumentsError(checked.faults);
       const release = trials.take(account_id);
-      if (!release) throw refuseBusy();
-      const given = { account_id, caller, request_id, arguments: checked.value, signal };
+      if (!release) throw busyError();
+      const use = { account_id, caller, request_id, arguments: checked.value, signal };
       try {
-        return [200, await tryOut(deps, tool, given)];
+        return [200, await runTrial(deps, tool, use)];
       } finally {
         release();
       }
@@ -209,16 +215,16 @@ export function openTrialRoute(
   );
 }
 
-async function tryOut(
+async function runTrial(
   { clock, ids }: Pick<ToolsDeps, "clock" | "ids">,
   tool: Tool,
-  given: Pick<ToolUse, "account_id" | "caller" | "request_id" | "arguments" | "signal">,
+  use: Pick<ToolUse, "account_id" | "caller" | "request_id" | "arguments" | "signal">,
 ) {
-  const begun_at = clock.monotonic();
+  const startMs = clock.monotonic();
   const result = await tool.run({
-    ...given,
-    // It is of no agent's and in no run.
-    ...{ agent_id: NO_ID, run_id: NO_ID },
+    ...use,
+    agent_id: NO_ID,
+    run_id: NO_ID,
     tool_call_id: `call_${ids.token(24)}`,
     trace: null,
     readOutput: async () => undefined,
@@ -229,25 +235,26 @@ async function tryOut(
   const { shown, truncated } = cutOutput(result.content, null);
   return show(ToolTrial, {
     outcome: result.outcome,
-    ...{ content: shown, truncated },
+    content: shown,
+    truncated,
     http_status: result.http_status ?? null,
-    duration_ms: Math.round(clock.monotonic() - begun_at),
+    duration_ms: Math.round(clock.monotonic() - startMs),
     external: result.external,
   });
 }
 
-function refuseBusy() {
+function busyError() {
   const message = `At most ${TRIALS_AT_ONCE} tests of an account run at once.`;
   return apiError("rate_limit_exceeded", { message, headers: { "retry-after": BUSY_RETRY_S } });
 }
 
-function refuseDisabled(name: string) {
+function disabledError(name: string) {
   const message = `The tool \`${name}\` is switched off: enable it first.`;
   return apiError("invalid_request", { param: "name", message });
 }
 
-/** The first fault, on one line: it may quote names and values of whoever asks. */
-function refuseArguments(faults: readonly string[]) {
+/** Quotes the first fault on one line, whatever names it contains. */
+function argumentsError(faults: readonly string[]) {
   const fault = writeOneLine(shorten(faults[0]!, FAULT_CHARACTERS_MAX)).replace(/\.$/, "");
   const message = `The arguments do not fit the tool's parameters (${fault}).`;
   return apiError("invalid_request", { param: "arguments", message });

@@ -1,4 +1,4 @@
-// Tools that callers registered, in the database.
+// Tools that callers registered, and their revisions, in the database.
 import { Type } from "@sinclair/typebox";
 import {
   type Db,
@@ -16,12 +16,12 @@ import { bindHost } from "../connections/store.ts";
 import { RISKS } from "../contract.ts";
 import { StoredRevision, ToolRevisionRow } from "../revision.ts";
 
-/** Disabled tools do not count towards the limit, but no name goes away: so many for each place. */
-const NAMES_A_PLACE = 10;
-/** Versions may have pinned any of them, so none goes away either. */
+/** Names per enabled tool; disabled tools keep their names and do not count towards the limit. */
+const NAMES_PER_TOOL = 10;
+/** Maximum revisions of a tool; none is deleted, since versions may have pinned it. */
 const REVISIONS_MAX = 1_000;
 
-/** A tool as it is now, as far as that decides whether it may be named and called. */
+/** The present state of a tool, by which it may be named and called. */
 const Standing = Type.Object({
   name: Type.String(),
   revision: Type.Integer(),
@@ -43,7 +43,6 @@ export interface ToolLimits {
 }
 
 const Name = Type.Object({ name: Type.String() });
-const Head = Type.Object({ revision: Type.Integer(), status: Type.String() });
 
 const JOINED = sql`SELECT r.*, t.status,
     CASE WHEN r.revision = t.revision THEN 1 ELSE 0 END AS latest
@@ -52,9 +51,9 @@ const JOINED = sql`SELECT r.*, t.status,
 export const toolStore = store(
   "tools",
   {
-    /** agents.authentication.6: the latest revision; undefined where it is another's, too. */
+    /** agents.authentication.6: another account's tool is not found. */
     find: (db, account_id: string, name: string) => findLatest(db, account_id, name),
-    /** The latest revisions of an account in the order of their names, from behind one on. */
+    /** Latest revisions of an account in the order of their names. */
     list: (db, account_id: string, after: string | null, limit: number) =>
       db.all(
         ToolRevisionRow,
@@ -62,7 +61,7 @@ export const toolStore = store(
             WHERE t.account_id = ${account_id} ${after === null ? none : sql`AND t.name > ${after}`}
             ORDER BY t.name LIMIT ${limit}`,
       ),
-    /** Newest first, from below `before` on. */
+    /** Newest first. */
     listRevisions: (
       db,
       account_id: string,
@@ -76,7 +75,7 @@ export const toolStore = store(
             ${before === null ? none : sql`AND r.revision < ${before}`}
             ORDER BY r.revision DESC LIMIT ${limit}`,
       ),
-    /** Of these names, at least one, those that are tools of the account. */
+    /** The account's tools among at least one name. */
     listStandings: (db, account_id: string, names: readonly string[]) =>
       db.all(
         Standing,
@@ -88,7 +87,7 @@ export const toolStore = store(
                 .map((name) => sql`${name}`)
                 .reduce((all, one) => sql`${all}, ${one}`)})`,
       ),
-    /** What versions have pinned: at least one. */
+    /** Revisions of at least one pin. */
     listPinned: (db, account_id: string, pinned: readonly Pinned[]) =>
       db.all(
         ToolRevisionRow,
@@ -99,28 +98,25 @@ export const toolStore = store(
       ),
   },
   {
-    /**
-     * agents.endpoints.tools.post_tools: the first revision of a new name. Of at most so many
-     * enabled tools; `host` is that of its endpoint, for its connection.
-     */
+    /** agents.endpoints.tools.post_tools: `host` is that of the endpoint, for the connection. */
     register: async (tx, revision: StoredRevision, host: string, limits: ToolLimits) => {
       const { account_id, name, created_at } = revision;
       const { tools: tools_max, stored_bytes } = limits;
-      if (await findHead(tx, account_id, name)) throw refuseName(name);
+      if (await findLatest(tx, account_id, name)) throw nameTakenError(name);
       await requireRoom(tx, account_id, tools_max);
-      await requireNames(tx, account_id, tools_max * NAMES_A_PLACE);
+      await requireNames(tx, account_id, tools_max * NAMES_PER_TOOL);
       await tx.run(
         sql`INSERT INTO tools (account_id, name, status, revision, created_at)
             VALUES (${account_id}, ${name}, 'enabled', 1, ${created_at})`,
       );
       return addRevision(tx, { ...revision, revision: 1 }, host, stored_bytes);
     },
-    /** The next revision of a tool, in whatever status; undefined: there is no such tool. */
+    /** Adds a revision to a tool of any status. */
     revise: async (tx, revision: StoredRevision, host: string, storedMax: number) => {
       const { account_id, name } = revision;
-      const head = await findHead(tx, account_id, name);
-      if (!head) return undefined;
-      const next = { ...revision, revision: head.revision + 1 };
+      const latest = await findLatest(tx, account_id, name);
+      if (!latest) return undefined;
+      const next = { ...revision, revision: latest.revision + 1 };
       if (next.revision > REVISIONS_MAX) {
         const message = `The tool has ${REVISIONS_MAX} revisions, and may have no more.`;
         throw apiError("tool_limit_reached", { message });
@@ -131,18 +127,15 @@ export const toolStore = store(
       );
       return addRevision(tx, next, host, storedMax);
     },
-    /** No run calls it any more. The latest revision; undefined: there is no such tool. */
     disable: (tx, account_id: string, name: string) => setStatus(tx, account_id, name, "disabled"),
-    /** It counts again; refused where there are so many enabled ones already. */
     enable: async (tx, account_id: string, name: string, tools_max: number) => {
-      const head = await findHead(tx, account_id, name);
-      if (head?.status === "disabled") await requireRoom(tx, account_id, tools_max);
+      const latest = await findLatest(tx, account_id, name);
+      if (latest?.status === "disabled") await requireRoom(tx, account_id, tools_max);
       return setStatus(tx, account_id, name, "enabled");
     },
   },
 );
 
-/** A part: whether a tool of the account is switched off. */
 export async function isDisabled(db: Db, account_id: string, name: string): Promise<boolean> {
   const found = await db.one(
     Name,
@@ -150,13 +143,6 @@ export async function isDisabled(db: Db, account_id: string, name: string): Prom
         WHERE account_id = ${account_id} AND name = ${name} AND status = 'disabled'`,
   );
   return found !== undefined;
-}
-
-function findHead(db: Db, account_id: string, name: string) {
-  return db.one(
-    Head,
-    sql`SELECT revision, status FROM tools WHERE account_id = ${account_id} AND name = ${name}`,
-  );
 }
 
 function findLatest(db: Db, account_id: string, name: string) {
@@ -190,7 +176,7 @@ async function requireRoom(tx: Tx, account_id: string, tools_max: number): Promi
   await requireCapacity(tx, rows, tools_max, "tool_limit_reached", message);
 }
 
-/** agents.errors.tool_limit_reached: of all names, whatever became of their tools. */
+/** agents.errors.tool_limit_reached: counts the names of disabled tools, too. */
 async function requireNames(tx: Tx, account_id: string, names_max: number): Promise<void> {
   const rows = sql`FROM tools WHERE account_id = ${account_id}`;
   const message = `The account has used ${names_max} names of tools: enable one of them again.`;
@@ -198,7 +184,7 @@ async function requireNames(tx: Tx, account_id: string, names_max: number): Prom
 }
 
 /** agents.errors.tool_exists */
-function refuseName(name: string) {
+function nameTakenError(name: string) {
   const message = `A tool of the name \`${name}\` exists; add a revision.`;
   return apiError("tool_exists", { param: "name", message });
 }

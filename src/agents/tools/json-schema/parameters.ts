@@ -14,6 +14,7 @@ import {
   type SchemaDocument,
 } from "@hyperjump/json-schema/experimental";
 import { fromJs } from "@hyperjump/json-schema/instance/experimental";
+import { SizeCache } from "../../../platform/size-cache.ts";
 import { writeFaults } from "./fault-text.ts";
 import { OWN_KEYWORDS } from "./keywords.ts";
 import { Meter, TooMuchWork } from "./meter.ts";
@@ -25,7 +26,7 @@ const META_FAULTS_MAX = 2;
 /** Characters of the schemas whose validators are cached; a validator takes 30 times the memory. */
 const CACHED_CHARACTERS_MAX = 500_000;
 
-// Nothing is fetched and no file is read for a schema, whatever it refers to.
+// References of a schema fetch nothing and read no file.
 for (const scheme of ["http", "https", "file"]) removeUriSchemePlugin(scheme);
 // Schemas are checked by the meta-schema when they come in.
 setShouldValidateSchema(false);
@@ -76,32 +77,22 @@ export async function findFaults(
 
 let meta: Promise<Validator> | undefined;
 
-/** By the schema's text, least recently used first. */
-const cached = new Map<string, Validator>();
-let cachedCharacters = 0;
+/** Validators by the text of their schema. */
+const validators = new SizeCache<Validator>(CACHED_CHARACTERS_MAX);
 
 /** Compiles a schema once; a sentence says why it cannot be compiled. */
 async function openValidator(parameters: Parameters): Promise<Validator | string> {
   const text = JSON.stringify(parameters);
   try {
-    const validator = cached.get(text) ?? (await compileValidator(parameters));
-    cache(text, validator);
+    const cached = validators.get(text);
+    if (cached) return cached;
+    const validator = await compileValidator(parameters);
+    validators.set(text, validator, text.length);
     return validator;
   } catch (error) {
     const { message } = error as Error;
     if (error instanceof SchemaError) return message;
     return writeSentence(`\`parameters\` cannot be read as a JSON Schema (${message})`);
-  }
-}
-
-function cache(text: string, validator: Validator): void {
-  if (cached.delete(text)) cachedCharacters -= text.length;
-  cached.set(text, validator);
-  cachedCharacters += text.length;
-  for (const oldest of cached.keys()) {
-    if (cachedCharacters <= CACHED_CHARACTERS_MAX) return;
-    cached.delete(oldest);
-    cachedCharacters -= oldest.length;
   }
 }
 
@@ -133,7 +124,7 @@ class Validator {
         faults.add(fault);
         if (faults.size === faultsMax) break;
       }
-      // No sentence would mean that the value is valid.
+      // An invalid value has at least one sentence.
       return faults.size > 0 ? [...faults] : [`${root}: must fit the schema.`];
     } catch (error) {
       if (error instanceof TooMuchWork) return [`${root}: Judging them takes too much work.`];

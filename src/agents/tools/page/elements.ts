@@ -74,7 +74,7 @@ const HIDING = [
 ];
 
 /**
- * Tells if an element is hidden by its own attributes, since such text is a favourite place of
+ * Tells if an element is hidden by its own attributes. Hidden text is a favourite place of
  * instructions to models. Style sheets are not read.
  */
 export function isHidden(name: string, attributes: Attributes): boolean {
