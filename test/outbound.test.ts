@@ -1,6 +1,6 @@
 // Every way out against every way in which Bun can fail to connect: a code, and nothing is left.
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { createStartPlan } from "../src/models/autostart/actions.ts";
+import { createStartPlan } from "../src/models/autostart/start-plan.ts";
 import { createHealthCheck } from "../src/models/replicas/health.ts";
 import { createTrustedEgress } from "../src/net/index.ts";
 import { guard, ask as guardedAsk } from "./net/guard.ts";
@@ -147,7 +147,7 @@ for (const [title, kind, fail] of FAILURES) {
         health: url,
       };
       const plan = createStartPlan({ ...start, ...times }, { egress, clock });
-      expect(await pass(clock, plan.look())).toBe(false);
+      expect(await pass(clock, plan.isUp())).toBe(false);
       expect(await pass(clock, plan.start!(signal))).toBeString();
       egress.close();
       expect(clock.pending()).toBe(0);

@@ -1,4 +1,4 @@
-// What stands behind one model: its servers, how they are asked, and whether they would answer.
+// The backend of one model: its servers, how they are called, and whether they would answer.
 
 import type { TrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -20,17 +20,17 @@ import { withoutReasoning } from "./providers/reasoning.ts";
 import { createStub } from "./providers/stub/provider.ts";
 import { createTokenCount } from "./providers/token-count.ts";
 import { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
-import { createReplicas, type Replicas } from "./replicas/replicas.ts";
+import { Replicas } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
 
 export interface Backend {
   complete: Complete;
   countTokens: CountTokens;
-  /** True: it is known that nobody would answer, and there is nothing that could start them. */
+  /** No server would answer, and none can be started. */
   isDown(): boolean;
-  /** Begins to watch its servers. */
+  /** Starts to watch its servers. */
   start(): void;
-  /** Watches no more; requests under way go on. */
+  /** Stops to watch them; requests under way go on. */
   stop(): void;
 }
 
@@ -42,29 +42,28 @@ export interface BackendOptions {
   units: ManagedServers;
 }
 
-/** How what stands behind a model comes about. */
-export type OpenBackend = (model: ModelSettings, around: BackendOptions) => Backend;
+/** Opens the backend of a model's settings; it sends nothing before its start. */
+export type OpenBackend = (model: ModelSettings, options: BackendOptions) => Backend;
 
-/** Opens what a model's settings say; nothing is asked before its start. */
-export function openBackend(model: ModelSettings, around: BackendOptions): Backend {
-  const { forgive, ...servers } = openServers(model, around);
-  const unit = around.units.open(model);
-  if (!unit) return servers;
-  // What sleeps is not looked at, and what was held against them was their sleep.
+export function openBackend(model: ModelSettings, options: BackendOptions): Backend {
+  const servers = openServers(model, options);
+  const managed = options.units.open(model);
+  if (!managed) return servers;
+  // Servers that sleep are not watched, and their failures came from that.
   const listener = {
     onUp() {
-      forgive();
+      servers.forgive();
       servers.start();
     },
-    onDown: servers.stop,
+    onDown: () => servers.stop(),
   };
   return {
-    ...waitForStart(unit, around.clock, servers),
-    // Whoever asks has it started: gateway.states.model_status
+    ...waitForStart(managed, options.clock, servers),
+    // A request starts them: gateway.states.model_status
     isDown: () => false,
-    start: () => unit.hold(listener),
+    start: () => managed.hold(listener),
     stop() {
-      unit.release(listener);
+      managed.release(listener);
       servers.stop();
     },
   };
@@ -72,51 +71,55 @@ export function openBackend(model: ModelSettings, around: BackendOptions): Backe
 
 type Servers = Backend & Pick<Replicas<CompleteAttempt>, "forgive">;
 
-/** The servers of a model, which are taken to run. */
-function openServers(model: ModelSettings, { clock, ids, egress, log }: BackendOptions): Servers {
+/** Opens a model's servers, which are taken to run. */
+function openServers(model: ModelSettings, options: BackendOptions): Servers {
+  const { clock, ids, egress, log } = options;
   const { id, upstream, capabilities } = model;
   if (upstream.kind === "stub") {
     const stub = createStub({ ...upstream, clock, ids });
     return {
-      // What it is told to say is never a thought.
+      // Scripted text is never reasoning.
       complete: withoutReasoning(stub, { reasons: false, thought_opens: "reply" }),
-      countTokens: async (ask) => countPromptTokens(ask),
+      countTokens: async (request) => countPromptTokens(request),
       isDown: () => false,
       forgive() {},
       start() {},
       stop() {},
     };
   }
-  const reasons = capabilities.includes("reasoning");
-  const thinking = { reasons, thought_opens: upstream.thought_opens };
-  const options = { ...upstream, egress, clock, ids };
-  const { connect_timeout_ms } = upstream;
+  const { connect_timeout_ms, thought_opens } = upstream;
+  const tags = { reasons: capabilities.includes("reasoning"), thought_opens };
   const headers = writeHeaders(upstream);
-  /** It stands beside `/v1`, and is asked for with the same key. */
-  const openLook = (url: string) => {
-    return createHealthCheck(
-      egress.open(rootOf(url) + nameHealth(upstream), { headers, connect_timeout_ms }),
-    );
+  const openCheck = (url: string) => {
+    const address = rootOf(url) + nameHealth(upstream);
+    return createHealthCheck(egress.open(address, { headers, connect_timeout_ms }));
   };
+  const provider = { ...upstream, egress, clock, ids };
   const servers = upstream.urls.map((url) => ({
     name: new URL(url).host,
-    server: withoutReasoning(createOpenaiProvider({ ...options, url }), thinking),
-    look: isWatched(model) ? openLook(url) : null,
+    server: withoutReasoning(createOpenaiProvider({ ...provider, url }), tags),
+    check: isWatched(model) ? openCheck(url) : null,
   }));
-  const { ask, ...replicas } = createReplicas(servers, { ...upstream, model: id, clock, log });
-  return { ...replicas, complete: answerBy(ask), countTokens: createTokenCount(options) };
+  const replicas = new Replicas(servers, { ...upstream, model: id, clock, log });
+  return {
+    complete: completeWith(replicas),
+    countTokens: createTokenCount(provider),
+    isDown: () => replicas.isDown(),
+    forgive: () => replicas.forgive(),
+    start: () => replicas.start(),
+    stop: () => replicas.stop(),
+  };
 }
 
-/** As soon as a piece was heard nobody else can take over. */
-function answerBy(askReplicas: Replicas<CompleteAttempt>["ask"]): Complete {
-  return (ask, onChunk, signal) => {
-    const { account } = ask;
-    return askReplicas<CompletionOk>({ account, signal }, (attempt, heard, left_ms) => {
-      const hear: OnChunk = (piece) => {
-        heard();
-        return onChunk(piece);
+function completeWith(replicas: Replicas<CompleteAttempt>): Complete {
+  return (request, onChunk, signal) => {
+    const { account } = request;
+    return replicas.call<CompletionOk>({ account, signal }, (attempt, onBegin, leftMs) => {
+      const passOn: OnChunk = (chunk) => {
+        onBegin();
+        return onChunk(chunk);
       };
-      return attempt(ask, hear, signal, left_ms);
+      return attempt(request, passOn, signal, leftMs);
     });
   };
 }

@@ -2,18 +2,18 @@
 import type { Database } from "../database/index.ts";
 import type { Service } from "../platform/service.ts";
 import type { ModelSettings, Settings } from "../settings/index.ts";
-import { createManagedServers } from "./autostart/managed-servers.ts";
+import { ManagedServers } from "./autostart/managed-servers.ts";
 import { type Backend, type BackendOptions, type OpenBackend, openBackend } from "./backend.ts";
 import type { ServedModel } from "./model.ts";
 import { createRegistry, type ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
 
-export { isServerUp } from "./autostart/actions.ts";
 export {
   createManagedServerStatuses,
   type ManagedServerStatus,
   type ManagedServerStatuses,
-} from "./autostart/status.ts";
+} from "./autostart/managed-servers.ts";
+export { isServerUp } from "./autostart/start-plan.ts";
 export type { OpenBackend } from "./backend.ts";
 export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
 export { costOf } from "./cost.ts";
@@ -29,7 +29,7 @@ export { classifyError, connectionError, timeoutError } from "./providers/openai
 export { rootOf, writeHeaders, writeRequestHeaders } from "./providers/openai/request.ts";
 export type { ModelAccess, ModelRegistry, NamedModel } from "./registry.ts";
 export { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
-export { createReplicas } from "./replicas/replicas.ts";
+export { Replicas } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { ModelStatus } from "./store.ts";
 export {
@@ -63,7 +63,7 @@ export interface Models {
 export async function buildModels({ open = openBackend, ...options }: ModelsOptions) {
   const { settings, database, ...rest } = options;
   const store = database.bind(modelStore);
-  const around = { ...rest, units: createManagedServers({ ...rest, database }) };
+  const around = { ...rest, units: new ManagedServers({ ...rest, database }) };
   let isStarted = false;
   const read = async ({ models, service }: Settings, before: readonly ServedModel[]) => {
     const ids = models.map((model) => model.id);

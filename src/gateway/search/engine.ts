@@ -1,8 +1,8 @@
 // A search engine on a server: its requests, its errors, its health and the pauses it asks for.
 import {
   createHealthCheck,
-  createReplicas,
   parseObject,
+  Replicas,
   type UpstreamError,
   writeHeaders,
 } from "../../models/index.ts";
@@ -56,8 +56,8 @@ export function openEngine(
     createHealthCheck(egress.open(kind.url + path, { headers, connect_timeout_ms }));
   const server = createRequest(kind, { ...options, headers, connect_timeout_ms });
   const health = kind.health === null ? null : openHealthCheck(kind.health);
-  const { ask: askReplicas, ...replicas } = createReplicas(
-    [{ name: new URL(kind.url).host, server, look: health }],
+  const replicas = new Replicas(
+    [{ name: new URL(kind.url).host, server, check: health }],
     {
       who: "search engine",
       max_in_flight: 0,
@@ -72,7 +72,7 @@ export function openEngine(
     const paused = pause.find();
     if (paused) return { ...paused, attempts: 0 };
     const { account } = query;
-    const result = await askReplicas<SearchOutcome>({ account, signal }, (request, _, leftMs) =>
+    const result = await replicas.call<SearchOutcome>({ account, signal }, (request, _, leftMs) =>
       request(query, signal, leftMs),
     );
     if (!result.ok && result.retryAfterMs !== undefined) pause.begin(result.retryAfterMs);
@@ -81,8 +81,8 @@ export function openEngine(
   return {
     search,
     isDown: () => pause.leftMs() > LONG_PAUSE_MS || replicas.isDown(),
-    start: replicas.start,
-    stop: replicas.stop,
+    start: () => replicas.start(),
+    stop: () => replicas.stop(),
   };
 }
 

@@ -1,43 +1,42 @@
-// Whether a unit is there: by its health, and by what its requests hear of it.
+// Checks whether a model server is up, by its health and by signs of life in its requests.
 
 export class HealthProbe {
-  readonly #look: () => Promise<boolean>;
+  readonly #check: () => Promise<boolean>;
   readonly #onBug: (error: unknown) => void;
-  /** How much was heard of its servers. */
-  #heard = 0;
+  #signsOfLife = 0;
   #doubt: Promise<boolean> | null = null;
 
-  /** `look` asks its health; what it throws is a bug, and no sign of life. */
-  constructor(look: () => Promise<boolean>, onBug: (error: unknown) => void) {
-    this.#look = look;
+  /** An error of `check` is a bug, and counts as down. */
+  constructor(check: () => Promise<boolean>, onBug: (error: unknown) => void) {
+    this.#check = check;
     this.#onBug = onBug;
   }
 
-  /** Its servers say something: one that is too busy for its health is not gone. */
-  hear(): void {
-    this.#heard++;
+  /** Notes an answer: a server that is too busy for its health is not gone. */
+  noteLife(): void {
+    this.#signsOfLife++;
   }
 
-  /** What its health says. */
-  async look(): Promise<boolean> {
+  /** Checks health only. */
+  async isHealthy(): Promise<boolean> {
     try {
-      return await this.#look();
+      return await this.#check();
     } catch (error) {
       this.#onBug(error);
       return false;
     }
   }
 
-  /** Whether it is there: its health says so, or a request heard of it meanwhile. */
-  async sense(): Promise<boolean> {
-    const heard = this.#heard;
-    return (await this.look()) || this.#heard > heard;
+  /** Checks health, or finds a sign of life meanwhile. */
+  async isAlive(): Promise<boolean> {
+    const before = this.#signsOfLife;
+    return (await this.isHealthy()) || this.#signsOfLife > before;
   }
 
-  /** The same, once for all who doubt it. */
+  /** Shares one check among all requests that doubt the server. */
   doubt(): Promise<boolean> {
     if (this.#doubt) return this.#doubt;
-    const doubt = this.sense();
+    const doubt = this.isAlive();
     this.#doubt = doubt;
     void doubt.then(() => {
       if (this.#doubt === doubt) this.#doubt = null;
@@ -45,8 +44,8 @@ export class HealthProbe {
     return doubt;
   }
 
-  /** It is in another state: what was seen before says nothing any more. */
-  forget(): void {
+  /** Drops a check under way, since the server's state has changed. */
+  reset(): void {
     this.#doubt = null;
   }
 }

@@ -1,6 +1,5 @@
-// How long nobody has needed a unit that is up, and when it may therefore be stopped.
+// Measures how long a model server has had no requests.
 import type { Cancel, Clock } from "../../platform/clock.ts";
-import type { StartPlan } from "./plan.ts";
 
 export class IdleTimer {
   readonly #clock: Clock;
@@ -13,14 +12,14 @@ export class IdleTimer {
     this.#clock = clock;
   }
 
-  /** It has come up just now. */
-  rise(): void {
+  /** The server has just come up. */
+  restart(): void {
     this.#upSinceMs = this.#clock.monotonic();
     this.#idleSinceMs = this.#upSinceMs;
   }
 
-  enter(requests: number): void {
-    this.#inFlight += requests;
+  enter(): void {
+    this.#inFlight++;
   }
 
   leave(): void {
@@ -28,23 +27,22 @@ export class IdleTimer {
     if (this.#inFlight === 0) this.#idleSinceMs = this.#clock.monotonic();
   }
 
-  /** Calls `run` once it has been idle and up for long enough, with nothing in flight. */
-  guard({ idle_stop_ms, min_up_ms }: StartPlan, run: () => void): void {
-    this.rest();
-    // One timer that looks again, rather than a new one after each request.
-    const judge = () => {
-      const now_ms = this.#clock.monotonic();
+  /** Calls `run` once nothing is in flight and the server has been idle and up long enough. */
+  start(idleStopMs: number, minUpMs: number, run: () => void): void {
+    this.stop();
+    // One timer that checks again costs less than one after each request.
+    const check = () => {
+      const nowMs = this.#clock.monotonic();
       const isBusy = this.#inFlight > 0;
-      const idleAtMs = (isBusy ? now_ms : this.#idleSinceMs) + idle_stop_ms;
-      const due_ms = Math.max(idleAtMs, this.#upSinceMs + min_up_ms);
-      if (!isBusy && now_ms >= due_ms) run();
-      else this.#cancel = this.#clock.after(due_ms - now_ms, judge);
+      const idleAtMs = (isBusy ? nowMs : this.#idleSinceMs) + idleStopMs;
+      const dueMs = Math.max(idleAtMs, this.#upSinceMs + minUpMs);
+      if (!isBusy && nowMs >= dueMs) run();
+      else this.#cancel = this.#clock.after(dueMs - nowMs, check);
     };
-    judge();
+    check();
   }
 
-  /** Waits for nothing any more. */
-  rest(): void {
+  stop(): void {
     this.#cancel();
   }
 }

@@ -1,14 +1,12 @@
-// All units of the program: models that are started in the same way share one.
-
+// All model servers that the gateway starts; models that are started alike share one.
 import type { Database } from "../../database/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Log, LogFields } from "../../platform/log.ts";
 import { type ModelSettings, nameUnit } from "../../settings/index.ts";
-import { createStartPlan, planStub, type StubServer } from "./actions.ts";
 import { ManagedServer } from "./managed-server.ts";
-import type { StartPlan } from "./plan.ts";
-import { managedServerStore } from "./store.ts";
+import { createStartPlan, createStubPlan, type StartPlan, type StubServer } from "./start-plan.ts";
+import { findUsualStart, type ManagedServerState, managedServerStore } from "./store.ts";
 
 export interface ManagedServersOptions {
   database: Database;
@@ -17,47 +15,77 @@ export interface ManagedServersOptions {
   log: Log;
 }
 
-export function createManagedServers({ database, egress, clock, log }: ManagedServersOptions) {
-  const notes = database.bind(managedServerStore);
-  const units = new Map<string, ManagedServer>();
-  /** Those of stubs: they outlive a change of what is said of them. */
-  const stubs = new Map<string, StubServer>();
-  const findStub = (id: string): StubServer => {
-    const known = stubs.get(id) ?? { up_at_ms: Number.POSITIVE_INFINITY };
-    stubs.set(id, known);
-    return known;
-  };
-  const read = ({ id, upstream }: ModelSettings): [LogFields, StartPlan] => {
+export class ManagedServers {
+  readonly #options: ManagedServersOptions;
+  readonly #servers = new Map<string, ManagedServer>();
+  readonly #stubs = new Map<string, StubServer>();
+
+  constructor(options: ManagedServersOptions) {
+    this.#options = options;
+  }
+
+  /** Opens a model's server, shared with models that name the same; null if it has none. */
+  open(model: ModelSettings): ManagedServer | null {
+    const id = managedServerIdOf(model);
+    if (id === null) return null;
+    const { database, clock, log } = this.#options;
+    const [name, plan] = this.#plan(model);
+    let server = this.#servers.get(id);
+    if (server) server.follow(plan);
+    else {
+      const notes = database.bind(managedServerStore);
+      server = new ManagedServer({ id, plan, clock, log, name, notes });
+      this.#servers.set(id, server);
+    }
+    return server;
+  }
+
+  #plan({ id, upstream }: ModelSettings): [LogFields, StartPlan] {
+    const { clock, egress } = this.#options;
     if (upstream.kind === "stub") {
-      return [{ model: id }, planStub(upstream.start_delay_ms, findStub(id), clock)];
+      const stub = this.#stubs.get(id) ?? { upAtMs: Number.POSITIVE_INFINITY };
+      this.#stubs.set(id, stub);
+      return [{ model: id }, createStubPlan(upstream.start_delay_ms, stub, clock)];
     }
     const start = upstream.start!;
     return [{ upstream: new URL(start.health).host }, createStartPlan(start, { egress, clock })];
-  };
+  }
+}
+
+export interface ManagedServerStatus {
+  /** `none`: the model needs none; `unknown`: no server has checked yet. */
+  unit: "none" | "unknown" | ManagedServerState;
+  /** Usual time of a start; null before the first. */
+  start_ms: number | null;
+}
+
+/** Reads how each model's server was left, and what is known of its starts. */
+export function createManagedServerStatuses(database: Database) {
+  const store = database.bind(managedServerStore);
   return {
-    /** The unit of a model, which is the one of others that name the same; null: it needs none. */
-    open(model: ModelSettings): ManagedServer | null {
-      const id = managedServerIdOf(model);
-      if (id === null) return null;
-      const known = units.get(id);
-      const [name, plan] = read(model);
-      if (known) known.follow(plan);
-      else units.set(id, new ManagedServer({ id, plan, clock, log, name, notes }));
-      return units.get(id)!;
+    async read(): Promise<(model: ModelSettings) => ManagedServerStatus> {
+      const rows = new Map((await store.list()).map((row) => [row.id, row]));
+      return (model) => {
+        const id = managedServerIdOf(model);
+        if (id === null) return { unit: "none", start_ms: null };
+        const row = rows.get(id);
+        const start_ms = row ? findUsualStart(row.recent_starts_ms) : null;
+        return { unit: row?.state ?? "unknown", start_ms };
+      };
     },
   };
 }
-export type ManagedServers = ReturnType<typeof createManagedServers>;
+export type ManagedServerStatuses = ReturnType<typeof createManagedServerStatuses>;
 
-/** The name by which what was learned of a model's unit is kept; null: it has none. */
-export function managedServerIdOf({ id, upstream }: ModelSettings): string | null {
+/** Id in the database of a model's server; null if it has none. */
+function managedServerIdOf({ id, upstream }: ModelSettings): string | null {
   if (upstream.kind === "stub") {
     return upstream.start_delay_ms > 0 ? hash(JSON.stringify(["stub", id])) : null;
   }
   return upstream.start ? hash(nameUnit(upstream.start)) : null;
 }
 
-/** An address may hold what nobody is to read in the database. */
+/** Hides addresses, which may hold secrets. */
 function hash(name: string): string {
   return Bun.SHA256.hash(name, "hex") as string;
 }

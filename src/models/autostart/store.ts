@@ -1,23 +1,24 @@
-// Units by their ids: how each was left, and how long its last starts took.
+// Model servers that the gateway starts: how each was left, and how long its last starts took.
 import { type Static, Type } from "@sinclair/typebox";
-import { sql, store, type Tx } from "../../database/index.ts";
+import { type Bound, sql, store, type Tx } from "../../database/index.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { maybe, Timestamp } from "../../platform/schema.ts";
 
-/** So many starts are remembered, of which the middle one is the usual. */
+/** Starts that are kept; the median is the usual one. */
 const RECENT_STARTS = 5;
 
-/** `asleep`: it does not answer · `stopped`: by us, being idle · `failed`: its last start did. */
+/** `asleep`: down · `stopped`: by us, being idle · `failed`: its last start did. */
 export type ManagedServerState = "asleep" | "starting" | "up" | "stopping" | "stopped" | "failed";
 
 const Row = Type.Object({
   id: Type.String(),
   state: Type.Unsafe<ManagedServerState>({ type: "string" }),
-  /** We put it to sleep: whatever its health says, it has to be started. */
+  /** We stopped it: whatever its health says, it has to be started. */
   is_put_down: Type.Boolean(),
   changed_at: Timestamp("When it came into that state."),
-  /** How often we have started it. */
+  /** Number of our starts. */
   starts: Type.Integer(),
-  /** The last of them, the latest first. */
+  /** Latest first. */
   recent_starts_ms: Type.Array(Type.Integer()),
   started_at: maybe(Timestamp("When we last started it.")),
   stopped_at: maybe(Timestamp("When we last stopped it.")),
@@ -33,7 +34,7 @@ export const managedServerStore = store(
   {
     note: async (tx, id: string, state: ManagedServerState, is_put_down: boolean, now: number) =>
       noteState(tx, id, state, is_put_down, now),
-    /** It is up, and we started it. */
+    /** Notes a server as up after a start of ours. */
     learn: async (tx, id: string, start_ms: number, now: number) => {
       await noteState(tx, id, "up", false, now);
       const known = (await tx.one(Row, sql`SELECT * FROM units WHERE id = ${id}`))!;
@@ -46,15 +47,13 @@ export const managedServerStore = store(
   },
 );
 
-export function addStart(recent_starts_ms: readonly number[], start_ms: number): number[] {
-  return [start_ms, ...recent_starts_ms].slice(0, RECENT_STARTS);
+function addStart(recentStartsMs: readonly number[], startMs: number): number[] {
+  return [startMs, ...recentStartsMs].slice(0, RECENT_STARTS);
 }
 
-/** How long its starts usually take; null: it was never started. */
-export function learnStart({
-  recent_starts_ms,
-}: Pick<ManagedServerRow, "recent_starts_ms">): number | null {
-  const sorted = [...recent_starts_ms].sort((a, b) => a - b);
+/** Returns the median start; null before the first. */
+export function findUsualStart(recentStartsMs: readonly number[]): number | null {
+  const sorted = [...recentStartsMs].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? null;
 }
 
@@ -74,4 +73,59 @@ async function noteState(
           changed_at = excluded.changed_at,
           stopped_at = COALESCE(excluded.stopped_at, units.stopped_at)`,
   );
+}
+
+export type StartHistoryStore = Pick<Bound<typeof managedServerStore>, "find" | "note" | "learn">;
+
+/** What is kept of one server between runs of the program; failures to keep it are reported. */
+export class StartHistory {
+  readonly #id: string;
+  readonly #store: StartHistoryStore;
+  readonly #clock: Clock;
+  readonly #onFailure: (failure: unknown) => void;
+  #recentStartsMs: number[] = [];
+  /** Writes follow one another, so that the last state stands. */
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  constructor(
+    id: string,
+    store: StartHistoryStore,
+    clock: Clock,
+    onFailure: (failure: unknown) => void,
+  ) {
+    this.#id = id;
+    this.#store = store;
+    this.#clock = clock;
+    this.#onFailure = onFailure;
+  }
+
+  /** Returns whether we stopped it, and have not seen it up or down since. */
+  async recall(): Promise<boolean> {
+    try {
+      const row = await this.#store.find(this.#id);
+      this.#recentStartsMs = row?.recent_starts_ms ?? [];
+      return row?.is_put_down ?? false;
+    } catch (failure) {
+      this.#onFailure(failure);
+      return false;
+    }
+  }
+
+  note(state: ManagedServerState, isStoppedByUs: boolean): Promise<void> {
+    const now = this.#clock.now();
+    return this.#write(() => this.#store.note(this.#id, state, isStoppedByUs, now));
+  }
+
+  /** Keeps the time of a start and returns the usual one. */
+  learn(startMs: number): number {
+    const now = this.#clock.now();
+    this.#recentStartsMs = addStart(this.#recentStartsMs, startMs);
+    void this.#write(() => this.#store.learn(this.#id, startMs, now));
+    return findUsualStart(this.#recentStartsMs)!;
+  }
+
+  #write(run: () => Promise<void>): Promise<void> {
+    this.#lastWrite = this.#lastWrite.then(run).catch(this.#onFailure);
+    return this.#lastWrite;
+  }
 }

@@ -1,4 +1,4 @@
-// Stands in front of a model's servers: who comes while their unit sleeps has it started.
+// Waits for a model's managed server before each request, which starts it when it is down.
 import type { Clock } from "../../platform/clock.ts";
 import type {
   Complete,
@@ -6,92 +6,90 @@ import type {
   CountTokens,
   ModelRequest,
   OnChunk,
+  UpstreamError,
 } from "../providers/contract.ts";
 import type { ManagedServer } from "./managed-server.ts";
-import type { WaitResult } from "./start-waiters.ts";
 
-interface Gated {
+interface StartedBackend {
   complete: Complete;
   countTokens: CountTokens;
 }
 
 interface StartWait {
-  fate: WaitResult;
-  waited_ms: number;
+  failure: UpstreamError | undefined;
+  waitedMs: number;
 }
 
-const PASSED: StartWait = { fate: undefined, waited_ms: 0 };
+const NO_WAIT: StartWait = { failure: undefined, waitedMs: 0 };
 
-/** Waits are noted in the ending; a server that went away is started once more for one request. */
+/** Adds waits to completions, and starts a server that went away once more for a request. */
 export function waitForStart(
-  unit: ManagedServer,
+  server: ManagedServer,
   clock: Clock,
-  { complete, countTokens }: Gated,
-): Gated {
-  /**
-   * What became of those who waited already when they were counted, by their messages: these are
-   * one and the same in all asks that are made of one request.
-   */
+  { complete, countTokens }: StartedBackend,
+): StartedBackend {
+  /** Waits for counts, by the messages that all parts of one request share. */
   const counted = new WeakMap<ModelRequest["messages"], StartWait>();
 
-  const enter = async (account: string, signal: AbortSignal): Promise<StartWait> => {
-    const begun_ms = clock.monotonic();
-    const fate = await unit.enter(account, signal);
-    return { fate, waited_ms: Math.round(clock.monotonic() - begun_ms) };
+  const enter = async ({ account }: ModelRequest, signal: AbortSignal): Promise<StartWait> => {
+    const startedAt = clock.monotonic();
+    const failure = await server.enter(account, signal);
+    return { failure, waitedMs: Math.round(clock.monotonic() - startedAt) };
   };
 
   return {
-    async complete(ask, onChunk, signal) {
-      const early = counted.get(ask.messages);
-      if (early?.fate) return addWait({ ...early.fate, attempts: 0 }, early);
-      let isHeard = false;
-      let hasPassed = false;
-      const hear: OnChunk = (piece) => {
-        isHeard = true;
-        unit.hear();
-        return onChunk(piece);
+    async complete(request, onChunk, signal) {
+      const early = counted.get(request.messages);
+      if (early?.failure) return addWait({ ...early.failure, attempts: 0 }, early);
+      let hasBegun = false;
+      let wasCalled = false;
+      const passOn: OnChunk = (chunk) => {
+        hasBegun = true;
+        server.noteLife();
+        return onChunk(chunk);
       };
       const attempt = async (): Promise<Completion> => {
-        const entry = unit.tryEnter() ? PASSED : await enter(ask.account, signal);
-        // No server was asked: it did not even start.
-        if (entry.fate) return addWait({ ...entry.fate, attempts: 0 }, entry);
-        hasPassed = true;
+        const wait = server.tryEnter() ? NO_WAIT : await enter(request, signal);
+        // No server was called, since none started.
+        if (wait.failure) return addWait({ ...wait.failure, attempts: 0 }, wait);
+        wasCalled = true;
         try {
-          return addWait(await complete(ask, hear, signal), entry);
+          return addWait(await complete(request, passOn, signal), wait);
         } finally {
-          unit.leave();
+          server.leave();
         }
       };
-      const first = addWait(await attempt(), early ?? PASSED);
-      const mayBeGone = hasPassed && !isHeard && !signal.aborted && isUnanswered(first);
-      if (!mayBeGone || !(await unit.isGone(signal))) return first;
+      const first = addWait(await attempt(), early ?? NO_WAIT);
+      const mayBeGone = wasCalled && !hasBegun && !signal.aborted && isUnanswered(first);
+      if (!mayBeGone || !(await server.isGone(signal))) return first;
       const again = await attempt();
       const attempts = (first.attempts ?? 1) + (again.attempts ?? 1);
-      return { ...addWait(again, { waited_ms: first.waitedMs ?? 0 }), attempts };
+      return { ...addWait(again, { waitedMs: first.waitedMs ?? 0 }), attempts };
     },
 
-    /** Only its server can count exactly, so a prompt that has to be counted waits too. */
-    async countTokens(ask, signal) {
-      const entry = unit.tryEnter() ? PASSED : await enter(ask.account, signal);
-      if (entry !== PASSED) counted.set(ask.messages, entry);
-      if (entry.fate) return null;
+    /** Only the server counts exactly, so a prompt that has to be counted waits too. */
+    async countTokens(request, signal) {
+      const wait = server.tryEnter() ? NO_WAIT : await enter(request, signal);
+      if (wait !== NO_WAIT) counted.set(request.messages, wait);
+      if (wait.failure) return null;
       try {
-        return await countTokens(ask, signal);
+        return await countTokens(request, signal);
       } finally {
-        unit.leave();
+        server.leave();
       }
     },
   };
 }
 
-/** Its servers told no status, or none of them was fit to be asked: they may be gone. */
-function isUnanswered(ending: Completion): boolean {
-  if (ending.ok || ending.upstreamStatus !== undefined) return false;
-  const mayBe = ["upstream_error", "upstream_timeout", "model_offline"].includes(ending.code);
-  return mayBe && (ending.retryable || ending.attempts === 0);
+/** No server sent a status, or none was fit to be called: they may be gone. */
+function isUnanswered(completion: Completion): boolean {
+  if (completion.ok || completion.upstreamStatus !== undefined) return false;
+  const { code, retryable, attempts } = completion;
+  const mayBe = ["upstream_error", "upstream_timeout", "model_offline"].includes(code);
+  return mayBe && (retryable || attempts === 0);
 }
 
-function addWait(ending: Completion, { waited_ms }: Pick<StartWait, "waited_ms">): Completion {
-  if (waited_ms === 0) return ending;
-  return { ...ending, waitedMs: (ending.waitedMs ?? 0) + waited_ms };
+function addWait(completion: Completion, { waitedMs }: Pick<StartWait, "waitedMs">): Completion {
+  if (waitedMs === 0) return completion;
+  return { ...completion, waitedMs: (completion.waitedMs ?? 0) + waitedMs };
 }

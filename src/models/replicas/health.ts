@@ -1,133 +1,114 @@
-// The health of one replica, looked at again and again: whoever does not answer is not asked.
-
+// Health of one replica, checked at intervals: a replica that does not answer gets no requests.
 import { OWN_ACCOUNT, type TrustedServer } from "../../net/index.ts";
-import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
+import { abortAfter, type Clock } from "../../platform/clock.ts";
+import { WorkerLoop } from "../../platform/worker-loop.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import { fetchText } from "../providers/body.ts";
 
-/** So long a look may take. */
+/** Maximum time of one check. */
 const TIMEOUT_MS = 5_000;
-/** So soon it looks again where the last look was not good. */
+/** Interval between checks after a bad one. */
 const DOUBT_MS = 2_000;
-/** So many looks in a row without an answer, or with a bad one, and it is not asked any more. */
+/** Bad checks in a row that make a replica unhealthy. */
 const MISSES_MAX = 2;
 /** Only the status is read. */
 const BYTES_MAX = 65_536;
 
-/** `unwell`: it says so · `silent`: it says nothing in time · `refused`: nothing listens. */
+/** `unwell`: it says so · `silent`: it does not answer in time · `refused`: nothing listens. */
 export type HealthStatus = "alive" | "unwell" | "silent" | "refused";
 export type CheckHealth = (signal: AbortSignal) => Promise<HealthStatus>;
 
-export interface ReplicaHealth {
-  isHealthy(): boolean;
-  /** A request has met silence: it looks again at once, if it has not just looked. */
-  doubt(): void;
-  /** Believes it healthy until the next look. */
-  forgive(): void;
-  start(): void;
-  /** Unwatched it is believed healthy: whoever still waits for it would never hear otherwise. */
-  stop(): void;
-}
-
 export interface ReplicaHealthOptions {
-  look: CheckHealth;
+  /** Without a check the replica counts as healthy. */
+  check: CheckHealth | null;
   everyMs: number;
   clock: Clock;
-  /** How much has been heard of the replica so far, by its requests. */
-  countHeard(): number;
-  /** It was seen to be there. */
+  /** Signs of life that its requests have shown. */
+  countLife(): number;
   onAlive(): void;
   onTurn(isHealthy: boolean): void;
-  /**
-   * What a look threw, or whoever was told of it: it says nothing of the replica, and the next
-   * one is not given up.
-   */
+  /** Receives what a check throws; checks go on. */
   onBug(error: unknown): void;
 }
 
-/** One that is never looked at: it is always believed healthy. */
-export const UNWATCHED: ReplicaHealth = {
-  isHealthy: () => true,
-  doubt() {},
-  forgive() {},
-  start() {},
-  stop() {},
-};
+export class ReplicaHealth {
+  readonly #options: ReplicaHealthOptions;
+  #loop: WorkerLoop | null = null;
+  #isHealthy = true;
+  #misses = 0;
+  #checkedAt = 0;
 
-export function createHealth(options: ReplicaHealthOptions): ReplicaHealth {
-  const { look, everyMs, clock, countHeard, onAlive, onTurn, onBug } = options;
-  let isHealthy = true;
-  let misses = 0;
-  let lookedAt = 0;
-  /** null: it does not watch. */
-  let watching: AbortController | null = null;
-  /** null: it is looking right now, or does not watch. */
-  let cancelNext: Cancel | null = null;
+  constructor(options: ReplicaHealthOptions) {
+    this.#options = options;
+  }
 
-  const judge = (seen: HealthStatus, wasHeard: boolean) => {
-    if (seen === "alive") {
-      misses = 0;
-      onAlive();
-    } else if (seen === "silent" && wasHeard) {
-      // It answers requests meanwhile: it is busy, not gone.
-      misses = 0;
-    } else misses += seen === "refused" ? MISSES_MAX : 1;
-    const is = misses === 0 || (isHealthy && misses < MISSES_MAX);
-    if (is === isHealthy) return;
-    isHealthy = is;
-    onTurn(is);
-  };
-  const lookOnce = async (stopped: AbortSignal) => {
-    const heard = countHeard();
-    const limit = abortAfter(clock, TIMEOUT_MS, stopped);
+  get isHealthy(): boolean {
+    return this.#isHealthy;
+  }
+
+  /** Checks at once after a request without response, unless a check is recent or under way. */
+  doubt(): void {
+    const isRecent = this.#options.clock.monotonic() - this.#checkedAt < DOUBT_MS;
+    if (this.#loop && !this.#loop.isRunning && !isRecent) this.#loop.wake();
+  }
+
+  /** Believes it healthy until the next check. */
+  forgive(): void {
+    this.#misses = 0;
+    this.#setHealthy(true);
+  }
+
+  start(): void {
+    const { check, clock, onBug } = this.#options;
+    if (!check || this.#loop) return;
+    const work = (stopping: AbortSignal) => this.#pass(check, stopping);
+    this.#loop = new WorkerLoop({ clock, work, onError: onBug, retryMs: DOUBT_MS });
+    this.#loop.wake();
+  }
+
+  /** Counts as healthy again, since requests that still wait would get no change. */
+  stop(): void {
+    void this.#loop?.stop();
+    this.#loop = null;
+    this.#misses = 0;
+    this.#isHealthy = true;
+  }
+
+  async #pass(check: CheckHealth, stopping: AbortSignal) {
+    const { clock, everyMs, countLife, onBug } = this.#options;
+    this.#checkedAt = clock.monotonic();
+    const before = countLife();
+    const limit = abortAfter(clock, TIMEOUT_MS, stopping);
     try {
-      const seen = await look(limit.signal);
-      if (!stopped.aborted) judge(seen, countHeard() > heard);
+      const status = await check(limit.signal);
+      if (!stopping.aborted) this.#note(status, countLife() > before);
     } catch (error) {
       onBug(error);
     } finally {
       limit.cancel();
     }
-  };
-  const watch = async (stopped: AbortSignal) => {
-    cancelNext = null;
-    lookedAt = clock.monotonic();
-    await lookOnce(stopped);
-    if (stopped.aborted) return;
-    const next_ms = misses === 0 ? everyMs : Math.min(DOUBT_MS, everyMs);
-    cancelNext = clock.after(next_ms, () => void watch(stopped));
-  };
+    return { inMs: this.#misses === 0 ? everyMs : Math.min(DOUBT_MS, everyMs) };
+  }
 
-  return {
-    isHealthy: () => isHealthy,
-    doubt() {
-      if (!watching || !cancelNext || clock.monotonic() - lookedAt < DOUBT_MS) return;
-      cancelNext();
-      void watch(watching.signal);
-    },
-    forgive() {
-      misses = 0;
-      if (isHealthy) return;
-      isHealthy = true;
-      onTurn(true);
-    },
-    start() {
-      if (watching) return;
-      watching = new AbortController();
-      void watch(watching.signal);
-    },
-    stop() {
-      cancelNext?.();
-      cancelNext = null;
-      watching?.abort();
-      watching = null;
-      misses = 0;
-      isHealthy = true;
-    },
-  };
+  #note(status: HealthStatus, showedLife: boolean): void {
+    if (status === "alive") {
+      this.#misses = 0;
+      this.#options.onAlive();
+    } else if (status === "silent" && showedLife) {
+      // Busy, since its requests are answered meanwhile.
+      this.#misses = 0;
+    } else this.#misses += status === "refused" ? MISSES_MAX : 1;
+    this.#setHealthy(this.#misses === 0 || (this.#isHealthy && this.#misses < MISSES_MAX));
+  }
+
+  #setHealthy(isHealthy: boolean): void {
+    if (isHealthy === this.#isHealthy) return;
+    this.#isHealthy = isHealthy;
+    this.#options.onTurn(isHealthy);
+  }
 }
 
-/** A provider's servers are not asked how they are unless the operator says where. */
+/** Servers of others are only checked where the operator names a route. */
 export function isWatched({
   self_hosted,
   upstream,
@@ -136,12 +117,12 @@ export function isWatched({
   return self_hosted || upstream.health !== "";
 }
 
-/** The route that is asked, behind the server's address without `/v1`. */
+/** Returns the health route behind a server's address without `/v1`. */
 export function nameHealth({ health }: { health: string }): string {
   return health || "/health";
 }
 
-/** Asks a server how it is; one without such a route says so, and is alive. */
+/** A server without such a route answers so, and is alive. */
 export function createHealthCheck(server: TrustedServer): CheckHealth {
   return async (signal) => {
     const reply = await fetchText(server, { account: OWN_ACCOUNT, bytesMax: BYTES_MAX, signal });

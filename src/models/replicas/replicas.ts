@@ -1,122 +1,109 @@
-// Several replicas of one model: who is asked, who waits for a place, and who takes over.
-import type { Clock } from "../../platform/clock.ts";
-import type { Log } from "../../platform/log.ts";
+// Replicas of one model as one: requests wait for a slot, and others take over after failures.
 import type { CompletionStats, UpstreamError, UpstreamResult } from "../providers/contract.ts";
-import { createReplica, type Replica, type ReplicaServer } from "./replica.ts";
-import { type CallServer, createReplicaSlots, type ReplicaSlot } from "./slots.ts";
+import { Replica, type ReplicaOptions, type ReplicaServer } from "./replica.ts";
+import {
+  type CallServer,
+  type ReplicaSlot,
+  ReplicaSlots,
+  type ReplicaSlotsOptions,
+} from "./slots.ts";
 
-/** Who asks for something: the account in whose turn a place is taken. */
 export interface ReplicaRequest {
+  /** Account in whose turn a slot is taken. */
   account: string;
   signal: AbortSignal;
 }
 
-export interface Replicas<S> {
-  /** Asks one of them, and another where that one fails in a way that another may not. */
-  ask<E extends UpstreamResult>(
-    wish: ReplicaRequest,
-    run: CallServer<S, E>,
-  ): Promise<(E | UpstreamError) & CompletionStats>;
-  /** True: none of them would answer. */
-  isDown(): boolean;
-  /** Forgets what was held against them: their unit has just been started. */
-  forgive(): void;
-  start(): void;
-  stop(): void;
-}
+/** `first_token_timeout_ms` bounds the whole request: its wait and all attempts. */
+export type ReplicasOptions = Omit<ReplicaOptions, "onChange"> & ReplicaSlotsOptions;
 
-export interface ReplicasOptions {
-  /** What they are, for the log; left out: model servers. */
-  who?: string;
-  /** The model's id, for the log; left out: they have none. */
-  model?: string;
-  /** The places of each replica; 0: without limit. */
-  max_in_flight: number;
-  /** 0: never. */
-  health_every_ms: number;
-  /** The whole request has so long: waiting for a place, and every replica that is asked. */
-  first_token_timeout_ms: number;
-  clock: Clock;
-  log: Log;
-}
-
-/** What so many servers answer with a failure is not carried on to the others. */
+/** Maximum replicas that may answer one request with a failure. */
 const ANSWERS_MAX = 3;
 
-/** Joins replicas into one. */
-export function createReplicas<S>(
-  servers: readonly ReplicaServer<S>[],
-  options: ReplicasOptions,
-): Replicas<S> {
-  const { clock, first_token_timeout_ms } = options;
-  let isStopped = false;
-  const replicas = servers.map((server, index) =>
-    createReplica(server, index, { ...options, onChange: () => places.serve() }),
-  );
-  const places = createReplicaSlots(replicas, { ...options, isStopped: () => isStopped });
+export class Replicas<S> {
+  readonly #options: ReplicasOptions;
+  readonly #replicas: readonly Replica<S>[];
+  readonly #slots: ReplicaSlots<S>;
 
-  const ask = async <E extends UpstreamResult>(
+  constructor(servers: readonly ReplicaServer<S>[], options: ReplicasOptions) {
+    const onChange = () => this.#slots.serve();
+    this.#options = options;
+    this.#replicas = servers.map(
+      (server, index) => new Replica(server, index, { ...options, onChange }),
+    );
+    this.#slots = new ReplicaSlots(this.#replicas, options);
+  }
+
+  /** Calls one replica, and another after a failure that is retryable. */
+  async call<E extends UpstreamResult>(
     { account, signal }: ReplicaRequest,
-    run: CallServer<S, E>,
-  ) => {
-    const began = clock.monotonic();
-    let isHeard = false;
+    call: CallServer<S, E>,
+  ): Promise<(E | UpstreamError) & CompletionStats> {
+    const { clock, first_token_timeout_ms } = this.#options;
+    const startedAt = clock.monotonic();
+    const leftMs = () => first_token_timeout_ms - (clock.monotonic() - startedAt);
+    let hasBegun = false;
     let asked: ReplicaSlot<S> | null = null;
-    const hear = () => {
-      isHeard = true;
-      // A long stream shows all the while that its server is there.
-      asked!.replica.breaker.hear(asked!.trial);
+    const onBegin = () => {
+      hasBegun = true;
+      // A long stream shows all the while that its server lives.
+      asked!.replica.breaker.noteLife(asked!.request);
     };
-    let ending: ((E | UpstreamError) & CompletionStats) | null = null;
+    let result: ((E | UpstreamError) & CompletionStats) | null = null;
     let tried: readonly Replica<S>[] = [];
     let attempts = 0;
     let answers = 0;
-    let waited_ms = 0;
-    let left_ms = first_token_timeout_ms;
+    let waitedMs = 0;
+    let left = first_token_timeout_ms;
     for (;;) {
-      let place = places.find(tried);
-      if (place === null) {
+      let slot = this.#slots.find(tried);
+      if (slot === null) {
         const since = clock.monotonic();
-        place = await places.wait(account, tried, left_ms, signal);
-        waited_ms += clock.monotonic() - since;
-        left_ms = first_token_timeout_ms - (clock.monotonic() - began);
+        slot = await this.#slots.wait(account, tried, left, signal);
+        waitedMs += clock.monotonic() - since;
+        left = leftMs();
       }
-      if ("ok" in place) {
-        // Whoever left while waiting left; else what the last replica said is told.
-        if (!ending || place.code === "client_closed_request") ending = place;
+      if ("ok" in slot) {
+        // The last replica's failure says more, unless the caller left.
+        if (!result || slot.code === "client_closed_request") result = slot;
         break;
       }
-      asked = place;
+      asked = slot;
       attempts += 1;
-      ending = await places.use(place, run, hear, left_ms);
-      if (ending.ok || isHeard || !ending.retryable || signal.aborted) break;
-      if (!ending.noResponse) answers += 1;
-      left_ms = first_token_timeout_ms - (clock.monotonic() - began);
-      if (answers >= ANSWERS_MAX || left_ms <= 0) break;
-      tried = [...tried, place.replica];
-      if (tried.length === replicas.length) break;
+      result = await this.#slots.use(slot, call, onBegin, left);
+      if (result.ok || hasBegun || !result.retryable || signal.aborted) break;
+      if (!result.noResponse) answers += 1;
+      left = leftMs();
+      if (answers >= ANSWERS_MAX || left <= 0) break;
+      tried = [...tried, slot.replica];
+      if (tried.length === this.#replicas.length) break;
     }
-    ending.attempts = attempts;
-    if (waited_ms > 0) ending.waitedMs = (ending.waitedMs ?? 0) + Math.round(waited_ms);
-    return ending;
-  };
-  return {
-    ask,
-    isDown: () => replicas.every(({ health }) => !health.isHealthy()),
-    forgive() {
-      for (const { breaker, health } of replicas) {
-        breaker.close();
-        health.forgive();
-      }
-      places.serve();
-    },
-    start() {
-      isStopped = false;
-      for (const { health } of replicas) health.start();
-    },
-    stop() {
-      isStopped = true;
-      for (const { health } of replicas) health.stop();
-    },
-  };
+    result.attempts = attempts;
+    if (waitedMs > 0) result.waitedMs = (result.waitedMs ?? 0) + Math.round(waitedMs);
+    return result;
+  }
+
+  /** None of them would answer. */
+  isDown(): boolean {
+    return this.#replicas.every(({ health }) => !health.isHealthy);
+  }
+
+  /** Forgets failures, since their servers have just been started. */
+  forgive(): void {
+    for (const { breaker, health } of this.#replicas) {
+      breaker.close();
+      health.forgive();
+    }
+    this.#slots.serve();
+  }
+
+  start(): void {
+    this.#slots.isStopped = false;
+    for (const { health } of this.#replicas) health.start();
+  }
+
+  stop(): void {
+    this.#slots.isStopped = true;
+    for (const { health } of this.#replicas) health.stop();
+  }
 }

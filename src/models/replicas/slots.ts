@@ -1,122 +1,160 @@
-// The places of a model's replicas: how one is found or waited for, used, and given back.
+// Slots of a model's replicas: how a request finds one or waits for it, uses it and gives it back.
 import type { Clock } from "../../platform/clock.ts";
 import { FairQueue, type NotServed } from "../../platform/fair-queue.ts";
 import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
 import { timeoutError } from "../providers/openai/errors.ts";
-import type { BreakerTrial } from "./breaker.ts";
-import { createChoice } from "./choice.ts";
+import type { BreakerRequest } from "./breaker.ts";
 import type { Replica } from "./replica.ts";
 
-/** A place at a replica, from the moment on at which it is given. */
 export interface ReplicaSlot<S> {
   replica: Replica<S>;
-  trial: BreakerTrial;
+  request: BreakerRequest;
 }
 
 /**
- * Asks one server, which has `left_ms` to begin. `heard` is called as soon as something of its
- * answer has gone further: from then on nobody else can take over.
+ * Sends a request to one server, which has `leftMs` to begin. It calls `onBegin` once part of the
+ * answer has been passed on, since no other replica can take over then.
  */
 export type CallServer<S, E extends UpstreamResult> = (
   server: S,
-  heard: () => void,
-  left_ms: number,
+  onBegin: () => void,
+  leftMs: number,
 ) => Promise<E | UpstreamError>;
 
-export interface ReplicaSlots<S> {
-  /** null: there is none, and one has to be waited for. */
-  find(tried: readonly Replica<S>[]): ReplicaSlot<S> | UpstreamError | null;
-  wait(
-    account: string,
-    tried: readonly Replica<S>[],
-    timeout_ms: number,
-    signal: AbortSignal,
-  ): Promise<ReplicaSlot<S> | UpstreamError>;
-  /** Asks the replica, and gives the place back whatever comes of it. */
-  use<E extends UpstreamResult>(
-    place: ReplicaSlot<S>,
-    run: CallServer<S, E>,
-    heard: () => void,
-    left_ms: number,
-  ): Promise<E | UpstreamError>;
-  /** More may be asked now than before, or fewer. */
-  serve(): void;
-}
-
-/** Who got less than this part of the whole time for its first token is not blamed for it. */
-const FAIR_PART = 1 / 2;
-/** More would only wait for their time-out; each keeps its request in memory. */
-const WAITING_MAX = 1_000;
-
 export interface ReplicaSlotsOptions {
-  /** The places of each; 0: without limit. */
+  /** Slots of each replica; 0 for no limit. */
   max_in_flight: number;
   first_token_timeout_ms: number;
   clock: Clock;
-  /** True: they are no longer used, and what fails by that says nothing of them. */
-  isStopped(): boolean;
 }
 
-export function createReplicaSlots<S>(
-  replicas: readonly Replica<S>[],
-  { max_in_flight, first_token_timeout_ms, clock, isStopped }: ReplicaSlotsOptions,
-): ReplicaSlots<S> {
-  const fairMs = first_token_timeout_ms * FAIR_PART;
-  const { choose, passOn } = createChoice(replicas, max_in_flight);
-  const line = new FairQueue<ReplicaSlot<S> | UpstreamError>(clock, WAITING_MAX);
+/** Part of the time for a first token below which a replica is not blamed for a time-out. */
+const FAIR_PART = 1 / 2;
+/** Maximum requests in the queue, which each stay in memory. */
+const WAITING_MAX = 1_000;
 
-  const find: ReplicaSlots<S>["find"] = (tried) => {
-    const chosen = choose(tried);
-    if (chosen === null || "ok" in chosen) return chosen;
-    chosen.inFlight += 1;
-    // A second attempt is nobody's turn.
-    if (tried.length === 0) passOn(chosen);
-    return { replica: chosen, trial: chosen.breaker.begin() };
-  };
-  return {
-    find,
-    async wait(account, tried, timeout_ms, signal) {
-      const found = await line.wait({
-        account,
-        find: () => find(tried),
-        isSkippable: tried.length > 0,
-        timeoutMs: timeout_ms,
-        signal,
-      });
-      return typeof found === "string" ? UNSERVED[found]() : found;
-    },
-    async use({ replica, trial }, run, heard, left_ms) {
-      let ending: UpstreamResult | null = null;
-      try {
-        const whole = await run(replica.server, heard, left_ms);
-        ending = whole;
-        return whole;
-      } finally {
-        replica.inFlight -= 1;
-        // What our own line has used up of the caller's time says nothing of the replica.
-        const isRushed = left_ms < fairMs && ending !== null && isLate(ending);
-        replica.breaker.end(trial, isRushed || isStopped() ? null : ending);
-        line.serve();
-        if (ending && !ending.ok && ending.noResponse) replica.health.doubt();
-      }
-    },
-    serve: () => line.serve(),
-  };
+export class ReplicaSlots<S> {
+  /** The replicas are no longer used, and failures say nothing of them. */
+  isStopped = false;
+  readonly #replicas: readonly Replica<S>[];
+  /** Most models have one server. */
+  readonly #only: Replica<S> | null;
+  readonly #slotsMax: number;
+  readonly #fairMs: number;
+  readonly #queue: FairQueue<ReplicaSlot<S> | UpstreamError>;
+  /** Index of the replica that is first among equals. */
+  #next = 0;
+
+  constructor(replicas: readonly Replica<S>[], options: ReplicaSlotsOptions) {
+    const { max_in_flight, first_token_timeout_ms, clock } = options;
+    this.#replicas = replicas;
+    this.#only = replicas.length === 1 ? replicas[0]! : null;
+    this.#slotsMax = max_in_flight === 0 ? Number.POSITIVE_INFINITY : max_in_flight;
+    this.#fairMs = first_token_timeout_ms * FAIR_PART;
+    this.#queue = new FairQueue(clock, WAITING_MAX);
+  }
+
+  /** Takes a slot at a replica that is not among `tried`; null if all fitting ones are full. */
+  find(tried: readonly Replica<S>[]): ReplicaSlot<S> | UpstreamError | null {
+    const replica = this.#choose(tried);
+    if (replica === null || "ok" in replica) return replica;
+    replica.inFlight += 1;
+    // Second attempts don't move the turn.
+    if (tried.length === 0) this.#next = (replica.index + 1) % this.#replicas.length;
+    return { replica, request: replica.breaker.begin() };
+  }
+
+  async wait(
+    account: string,
+    tried: readonly Replica<S>[],
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<ReplicaSlot<S> | UpstreamError> {
+    const find = () => this.find(tried);
+    const isSkippable = tried.length > 0;
+    const found = await this.#queue.wait({ account, find, isSkippable, timeoutMs, signal });
+    return typeof found === "string" ? UNSERVED[found]() : found;
+  }
+
+  /** Sends the request, and gives the slot back whatever its result. */
+  async use<E extends UpstreamResult>(
+    { replica, request }: ReplicaSlot<S>,
+    call: CallServer<S, E>,
+    onBegin: () => void,
+    leftMs: number,
+  ): Promise<E | UpstreamError> {
+    let result: UpstreamResult | null = null;
+    try {
+      const settled = await call(replica.server, onBegin, leftMs);
+      result = settled;
+      return settled;
+    } finally {
+      replica.inFlight -= 1;
+      // Time spent in our own queue says nothing of the replica.
+      const isRushed = leftMs < this.#fairMs && result !== null && isLate(result);
+      replica.breaker.end(request, isRushed || this.isStopped ? null : result);
+      this.serve();
+      if (result && !result.ok && result.noResponse) replica.health.doubt();
+    }
+  }
+
+  /** Hands out slots after a change of the replicas. */
+  serve(): void {
+    this.#queue.serve();
+  }
+
+  #choose(tried: readonly Replica<S>[]): Replica<S> | UpstreamError | null {
+    const only = this.#only;
+    if (only && tried.length === 0 && only.inFlight < this.#slotsMax) {
+      if (only.health.isHealthy && only.breaker.admits()) return only;
+    }
+    const isNew = (replica: Replica<S>) => tried.length === 0 || !tried.includes(replica);
+    const best = this.#findLeastBusy((replica) => replica.breaker.admits() && isNew(replica));
+    if (best !== undefined) return best;
+    // A caller can make servers fail at will, as with an image that they cannot fetch. For want
+    // of others, one that answers with failures gets requests all the same.
+    const last = this.#findLeastBusy((replica) => !replica.breaker.findSilence() && isNew(replica));
+    return last === undefined ? explainNone(this.#replicas) : last;
+  }
+
+  /** Returns undefined if none fits, and null if those that fit are full. */
+  #findLeastBusy(fits: (replica: Replica<S>) => boolean): Replica<S> | null | undefined {
+    const replicas = this.#replicas;
+    let best: Replica<S> | null | undefined;
+    for (let n = 0; n < replicas.length; n++) {
+      const replica = replicas[(this.#next + n) % replicas.length]!;
+      if (best && replica.inFlight >= best.inFlight) continue;
+      if (!replica.health.isHealthy || !fits(replica)) continue;
+      if (replica.inFlight < this.#slotsMax) best = replica;
+      else best ??= null;
+    }
+    return best;
+  }
 }
 
-/** We gave it up: the time of the request was over. */
-function isLate(ending: UpstreamResult): boolean {
-  return !ending.ok && ending.code === "upstream_timeout" && !ending.retryable;
+function explainNone(replicas: readonly Replica[]): UpstreamError {
+  for (const { health, breaker } of replicas) {
+    const silence = health.isHealthy && breaker.findSilence();
+    // Fails at once, since an attempt would only wait for the same failure.
+    if (silence) return fail(silence.code, `it is passed over for a while: ${silence.reason}`);
+  }
+  // gateway.errors.model_offline
+  return fail("model_offline", "none of its servers is healthy");
+}
+
+/** The request's own time was over. */
+function isLate(result: UpstreamResult): boolean {
+  return !result.ok && result.code === "upstream_timeout" && !result.retryable;
 }
 
 const UNSERVED: Record<NotServed, () => UpstreamError> = {
   left: () => timeoutError("left"),
   // gateway.errors.upstream_rate_limited
-  full: () => explain("upstream_rate_limited", "too many requests wait for its model servers"),
+  full: () => fail("upstream_rate_limited", "too many requests wait for its model servers"),
   // gateway.errors.upstream_timeout
-  late: () => explain("upstream_timeout", "no model server had a free place in time"),
+  late: () => fail("upstream_timeout", "no model server had a free place in time"),
 };
 
-function explain(code: UpstreamError["code"], why: string): UpstreamError {
-  return { ok: false, code, retryable: false, reason: why };
+function fail(code: UpstreamError["code"], reason: string): UpstreamError {
+  return { ok: false, code, retryable: false, reason };
 }

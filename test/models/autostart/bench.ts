@@ -2,7 +2,7 @@
 
 import { type Database, openDatabase } from "../../../src/database/index.ts";
 import { ManagedServer } from "../../../src/models/autostart/managed-server.ts";
-import type { StartPlan } from "../../../src/models/autostart/plan.ts";
+import type { StartPlan } from "../../../src/models/autostart/start-plan.ts";
 import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { stores } from "../../../src/stores.ts";
@@ -66,7 +66,7 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     log: createLog(clock, (line) => void lines.push(line.slice(9).trimEnd()), true),
     notes,
     plan: {
-      async look() {
+      async isUp() {
         server.looks++;
         return server.isHealthy;
       },
@@ -78,9 +78,9 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
         server.stops++;
         return server.stop(signal);
       },
-      timeout_ms: 600_000,
-      idle_stop_ms: 0,
-      min_up_ms: 0,
+      timeoutMs: 600_000,
+      idleStopMs: 0,
+      minUpMs: 0,
       ...plan,
     },
   });

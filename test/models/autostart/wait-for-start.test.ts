@@ -67,7 +67,7 @@ test("who waited to be counted is not counted twice, and is told the same of a f
   // As do the attempts of a think: other asks of the same messages.
   expect(await ask({ ...asked, temperature: 0.7 })).toEqual({ ...DONE, waitedMs: 10_000 });
 
-  const late = await openGate([DONE], { plan: { timeout_ms: 5_000 } });
+  const late = await openGate([DONE], { plan: { timeoutMs: 5_000 } });
   const none = late.count(asked);
   await late.clock.advance(5_000);
   expect(await none).toBeNull();
@@ -138,7 +138,7 @@ test("nobody is asked again of whom a piece was heard, nor for a caller who left
 });
 
 test("a request is in flight until it ends, also where it ends by a bug", async () => {
-  const plan = { idle_stop_ms: 60_000, min_up_ms: 0 };
+  const plan = { idleStopMs: 60_000, minUpMs: 0 };
   const bug = new Error("a bug");
   const { server, clock, ask } = await openGate([() => Promise.reject(bug)], { plan });
   server.isHealthy = true;
@@ -161,10 +161,10 @@ test("a start that fails is no attempt, be it the first or the one after", async
   expect(await ending).toMatchObject({ code: "model_offline", attempts: 1 });
 });
 
-test("whoever leaves, or is told of a stop, does not wait for a look at its server", async () => {
-  const look = Promise.withResolvers<boolean>();
+test("whoever leaves, or is told of a stop, does not wait for a health check", async () => {
+  const isUp = Promise.withResolvers<boolean>();
   let isHeld = false;
-  const plan = { look: () => (isHeld ? look.promise : Promise.resolve(true)) };
+  const plan = { isUp: () => (isHeld ? isUp.promise : Promise.resolve(true)) };
   const { gate, unit, clock } = await openGate([REFUSED], { plan });
   await clock.advance(0);
   expect(unit.isUp).toBe(true);
@@ -175,7 +175,7 @@ test("whoever leaves, or is told of a stop, does not wait for a look at its serv
   caller.abort();
   expect(await ending).toEqual(REFUSED);
   // Nobody is left who doubts it: the next one looks anew.
-  look.resolve(true);
+  isUp.resolve(true);
   await clock.advance(0);
   isHeld = false;
   expect(await unit.isGone(new AbortController().signal)).toBe(false);
@@ -190,7 +190,7 @@ test("a unit whose requests are heard is not given up for a health that is too b
   };
   let isBusy = false;
   const plan = {
-    async look() {
+    async isUp() {
       if (isBusy) await tell();
       return !isBusy;
     },

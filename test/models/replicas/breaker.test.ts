@@ -1,7 +1,7 @@
 // When the breaker of a replica opens, and what closes it.
 import { expect, test } from "bun:test";
 import type { Completion, UpstreamError } from "../../../src/models/providers/contract.ts";
-import { createBreaker } from "../../../src/models/replicas/breaker.ts";
+import { Breaker } from "../../../src/models/replicas/breaker.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
@@ -18,16 +18,15 @@ const SILENT = fail({ noResponse: "surely" });
 function open() {
   const clock = createManualClock();
   const turns: boolean[] = [];
-  const breaker = createBreaker({
+  const breaker = new Breaker({
     clock,
     onTurn: (isOpen) => turns.push(isOpen),
-    onOpen() {},
-    onHeard() {},
+    onChange() {},
   });
   const note = (ending: Completion | null, times = 1) => {
     for (let n = 0; n < times; n++) breaker.end(breaker.begin(), ending);
   };
-  return { ...breaker, clock, turns, note };
+  return Object.assign(breaker, { clock, turns, note });
 }
 
 test("five failures within a minute open it, five within more do not", async () => {
@@ -36,15 +35,15 @@ test("five failures within a minute open it, five within more do not", async () 
     breaker.note(fail());
     await breaker.clock.advance(15_000);
   }
-  expect(breaker.mayAsk()).toBe(true);
+  expect(breaker.admits()).toBe(true);
   await breaker.clock.advance(45_000);
   for (let n = 0; n < 4; n++) {
     breaker.note(fail());
     await breaker.clock.advance(14_999);
   }
-  expect(breaker.mayAsk()).toBe(true);
+  expect(breaker.admits()).toBe(true);
   breaker.note(fail());
-  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.admits()).toBe(false);
   expect(breaker.turns).toEqual([true]);
 });
 
@@ -60,33 +59,33 @@ for (const [what, ending] of NEITHER) {
   test(`${what} does not open it`, () => {
     const breaker = open();
     breaker.note(ending, 50);
-    expect(breaker.mayAsk()).toBe(true);
+    expect(breaker.admits()).toBe(true);
   });
 }
 
 test("an answer that comes too late counts, although it is tried nowhere else", () => {
   const breaker = open();
   breaker.note(fail({ code: "upstream_timeout", retryable: false }), 5);
-  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.admits()).toBe(false);
 });
 
 test("after thirty seconds one request at a time tries it, and the second success closes it", async () => {
   const breaker = open();
   breaker.note(fail(), 5);
   await breaker.clock.advance(29_999);
-  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.admits()).toBe(false);
   await breaker.clock.advance(1);
   for (let n = 0; n < 2; n++) {
-    expect(breaker.mayAsk()).toBe(true);
+    expect(breaker.admits()).toBe(true);
     const trial = breaker.begin();
     expect(trial.isTrial).toBe(true);
-    expect(breaker.mayAsk()).toBe(false);
+    expect(breaker.admits()).toBe(false);
     expect(breaker.begin().isTrial).toBe(false);
     breaker.end(trial, GOOD);
   }
   expect(breaker.turns).toEqual([true, false]);
   breaker.note(fail(), 4);
-  expect(breaker.mayAsk()).toBe(true);
+  expect(breaker.admits()).toBe(true);
 });
 
 test("a trial that fails opens it again, even behind one that succeeded", async () => {
@@ -95,7 +94,7 @@ test("a trial that fails opens it again, even behind one that succeeded", async 
   await breaker.clock.advance(30_000);
   breaker.note(GOOD);
   breaker.note(fail());
-  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.admits()).toBe(false);
   await breaker.clock.advance(30_000);
   breaker.note(GOOD);
   expect(breaker.turns).toEqual([true]);
@@ -119,9 +118,9 @@ test("what began before it opened, or in spite of it, changes nothing", async ()
   await breaker.clock.advance(20_000);
   breaker.note(fail(), 5);
   await breaker.clock.advance(10_000);
-  expect(breaker.mayAsk()).toBe(true);
+  expect(breaker.admits()).toBe(true);
   breaker.end(before, fail());
-  expect(breaker.mayAsk()).toBe(true);
+  expect(breaker.admits()).toBe(true);
 });
 
 test("it is silent after five failures in a row without any answer", () => {
@@ -144,7 +143,7 @@ for (const [what, ending] of HEARD) {
     breaker.note(SILENT, 4);
     breaker.note(ending);
     breaker.note(SILENT, 4);
-    expect(breaker.mayAsk()).toBe(false);
+    expect(breaker.admits()).toBe(false);
     expect(breaker.findSilence()).toBeNull();
   });
 }
@@ -154,7 +153,7 @@ test("a whole reply that does not come in time is neither an answer nor a silenc
   const late = fail({ code: "upstream_timeout", retryable: false, noResponse: "perhaps" });
   breaker.note(SILENT, 4);
   breaker.note(late, 5);
-  expect([breaker.countHeard(), breaker.mayAsk(), breaker.findSilence()]).toEqual([0, false, null]);
+  expect([breaker.signsOfLife, breaker.admits(), breaker.findSilence()]).toEqual([0, false, null]);
   breaker.note(SILENT);
   expect(breaker.findSilence()).toBe(SILENT);
 });
@@ -164,18 +163,18 @@ test("requests that were silent while others were answered are no silence", () =
   const together = Array.from({ length: 6 }, () => breaker.begin());
   breaker.note(GOOD);
   for (const trial of together) breaker.end(trial, SILENT);
-  expect(breaker.mayAsk()).toBe(false);
+  expect(breaker.admits()).toBe(false);
   expect(breaker.findSilence()).toBeNull();
 });
 
 test("whatever is heard of it ends the silence, and closing it forgets all", () => {
   const breaker = open();
   breaker.note(SILENT, 5);
-  breaker.hear();
-  expect([breaker.findSilence(), breaker.mayAsk()]).toEqual([null, false]);
+  breaker.noteLife();
+  expect([breaker.findSilence(), breaker.admits()]).toEqual([null, false]);
   breaker.note(SILENT, 5);
   breaker.close();
-  expect([breaker.findSilence(), breaker.mayAsk()]).toEqual([null, true]);
+  expect([breaker.findSilence(), breaker.admits()]).toEqual([null, true]);
 });
 
 test("of several trials a failure opens it again, whatever becomes of those before it", async () => {
@@ -184,14 +183,14 @@ test("of several trials a failure opens it again, whatever becomes of those befo
   await breaker.clock.advance(30_000);
   const trials = Array.from({ length: 3 }, () => {
     const trial = breaker.begin();
-    expect([trial.isTrial, breaker.mayAsk()]).toEqual([true, false]);
-    breaker.hear(trial);
-    expect(breaker.mayAsk()).toBe(true);
+    expect([trial.isTrial, breaker.admits()]).toEqual([true, false]);
+    breaker.noteLife(trial);
+    expect(breaker.admits()).toBe(true);
     return trial;
   });
   breaker.end(trials[0]!, fail());
   for (const trial of trials.slice(1)) breaker.end(trial, GOOD);
-  expect([breaker.mayAsk(), breaker.turns]).toEqual([false, [true]]);
+  expect([breaker.admits(), breaker.turns]).toEqual([false, [true]]);
   await breaker.clock.advance(30_000);
   breaker.note(GOOD, 2);
   expect(breaker.turns).toEqual([true, false]);

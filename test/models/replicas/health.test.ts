@@ -1,9 +1,9 @@
 // How the health of a replica is looked at, and what makes it unhealthy.
 import { expect, test } from "bun:test";
 import {
-  createHealth,
   createHealthCheck,
   type HealthStatus,
+  ReplicaHealth,
 } from "../../../src/models/replicas/health.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -15,8 +15,8 @@ function watch(everyMs = 10_000) {
   const state = { seen: "alive" as HealthStatus | "late" | "bug", looks: 0, heard: 0, alive: 0 };
   const bugs: unknown[] = [];
   const turns: boolean[] = [];
-  const health = createHealth({
-    look(signal) {
+  const health = new ReplicaHealth({
+    check(signal) {
       state.looks += 1;
       const { seen } = state;
       if (seen === "bug") return Promise.reject(new Error("a bug"));
@@ -27,14 +27,21 @@ function watch(everyMs = 10_000) {
     },
     everyMs,
     clock,
-    countHeard: () => state.heard,
+    countLife: () => state.heard,
     onAlive() {
       state.alive += 1;
     },
     onTurn: (isHealthy) => turns.push(isHealthy),
     onBug: (bug) => bugs.push(bug),
   });
-  return { ...health, clock, state, turns, bugs };
+  return {
+    ...{ clock, state, turns, bugs },
+    start: () => health.start(),
+    stop: () => health.stop(),
+    doubt: () => health.doubt(),
+    forgive: () => health.forgive(),
+    isHealthy: () => health.isHealthy,
+  };
 }
 
 test("it looks at the start and then every ten seconds, one look at a time", async () => {
@@ -183,9 +190,9 @@ test("a bug of whoever is told of a turn is told, and it looks on", async () => 
   const bug = new Error("bug 7");
   const bugs: unknown[] = [];
   let looks = 0;
-  const health = createHealth({
-    ...{ clock, everyMs: 10_000, countHeard: () => 0, onAlive() {} },
-    async look() {
+  const health = new ReplicaHealth({
+    ...{ clock, everyMs: 10_000, countLife: () => 0, onAlive() {} },
+    async check() {
       looks++;
       return "refused";
     },

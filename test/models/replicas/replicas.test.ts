@@ -8,7 +8,7 @@ import type {
   UpstreamError,
 } from "../../../src/models/providers/contract.ts";
 import type { HealthStatus } from "../../../src/models/replicas/health.ts";
-import { createReplicas, type ReplicasOptions } from "../../../src/models/replicas/replicas.ts";
+import { Replicas, type ReplicasOptions } from "../../../src/models/replicas/replicas.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -37,7 +37,7 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
   /** Takes the place of what is seen. */
   const state: { look: (() => Promise<HealthStatus>) | null } = { look: null };
   const given_ms: (number | undefined)[] = [];
-  const joined = createReplicas(
+  const joined = new Replicas(
     replicas.map((_, i) => ({
       name: `host-${i}:8000`,
       server: ((ask, ear, signal, first_token_ms) => {
@@ -45,7 +45,7 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
         given_ms.push(first_token_ms);
         return replicas[i]!(ask, ear, signal, first_token_ms);
       }) as CompleteAttempt,
-      look: () => state.look?.() ?? Promise.resolve(seen[i]!),
+      check: () => state.look?.() ?? Promise.resolve(seen[i]!),
     })),
     {
       model: "test-1",
@@ -60,14 +60,20 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
   const heard: string[] = [];
   const caller = new AbortController();
   const ask = (account = "account-1", signal = caller.signal) =>
-    joined.ask<CompletionOk>({ account, signal }, (attempt, hear, left_ms) => {
+    joined.call<CompletionOk>({ account, signal }, (attempt, hear, left_ms) => {
       const ear = (piece: Chunk) => {
         hear();
         heard.push(piece.kind === "text" ? piece.text : "");
       };
       return attempt(createAsk("Hello", { account }), ear, signal, left_ms);
     });
-  return { ...joined, state, replicas, clock, lines, asked, given_ms, seen, heard, caller, ask };
+  return {
+    start: () => joined.start(),
+    stop: () => joined.stop(),
+    forgive: () => joined.forgive(),
+    isDown: () => joined.isDown(),
+    ...{ state, replicas, clock, lines, asked, given_ms, seen, heard, caller, ask },
+  };
 }
 
 /** A replica whose requests end when the test says so. */

@@ -1,8 +1,8 @@
 // What answers embeddings behind the gateway: the servers that the settings name, joined.
 import {
   createHealthCheck,
-  createReplicas,
   nameHealth,
+  Replicas,
   rootOf,
   writeHeaders,
 } from "../../../models/index.ts";
@@ -18,16 +18,16 @@ export function createUpstreamEmbedder(
 ): Embedder {
   const { urls, health_every_ms, timeout_ms, connect_timeout_ms } = settings;
   const headers = writeHeaders(settings);
-  const openLook = (url: string) => {
+  const openCheck = (url: string) => {
     const address = rootOf(url) + nameHealth(settings);
     return createHealthCheck(around.egress.open(address, { headers, connect_timeout_ms }));
   };
   const servers = urls.map((url) => ({
     name: new URL(url).host,
     server: createReplicaEmbed(url, settings, around),
-    look: health_every_ms === 0 ? null : openLook(url),
+    check: health_every_ms === 0 ? null : openCheck(url),
   }));
-  const { ask, isDown, start, stop } = createReplicas<ReplicaEmbed>(servers, {
+  const replicas = new Replicas<ReplicaEmbed>(servers, {
     model: MODEL,
     // The capacity that all accounts share is the limit.
     max_in_flight: 0,
@@ -38,11 +38,11 @@ export function createUpstreamEmbedder(
   });
   return {
     embed: (wish, signal) =>
-      ask<Embedded>({ account: wish.account, signal }, (embed, _heard, left_ms) =>
+      replicas.call<Embedded>({ account: wish.account, signal }, (embed, _heard, left_ms) =>
         embed(wish, signal, left_ms),
       ),
-    isDown,
-    start,
-    stop,
+    isDown: () => replicas.isDown(),
+    start: () => replicas.start(),
+    stop: () => replicas.stop(),
   };
 }
