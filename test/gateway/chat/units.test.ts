@@ -92,7 +92,7 @@ describe("a unit of 40 s under fifty callers, twenty of whom leave", () => {
     // Each has a socket of its own, so that the system decides which one is read first.
     const asking = unit.paths("/v1/chat/completions").map(({ body }) => readCaller(body));
     expect(asking.sort()).toEqual(stayed.map(({ n }) => `caller ${n}`).sort());
-    expect(upstream.asked.filter(({ path }) => path === "/ready").length).toBeWithin(30, 50);
+    expect(upstream.asked.filter(({ path }) => path === "/ready").length).toBeWithin(10, 50);
     await unit.stop();
   });
 });
