@@ -56,17 +56,14 @@ export function openEngine(
     createHealthCheck(egress.open(kind.url + path, { headers, connect_timeout_ms }));
   const server = createRequest(kind, { ...options, headers, connect_timeout_ms });
   const health = kind.health === null ? null : openHealthCheck(kind.health);
-  const replicas = new Replicas(
-    [{ name: new URL(kind.url).host, server, check: health }],
-    {
-      who: "search engine",
-      max_in_flight: 0,
-      health_every_ms: HEALTH_INTERVAL_MS,
-      first_token_timeout_ms: timeout_ms,
-      clock,
-      log,
-    },
-  );
+  const replicas = new Replicas([{ name: new URL(kind.url).host, server, check: health }], {
+    who: "search engine",
+    max_in_flight: 0,
+    health_every_ms: HEALTH_INTERVAL_MS,
+    first_token_timeout_ms: timeout_ms,
+    clock,
+    log,
+  });
   const search: Search = async (query, signal) => {
     // gateway.errors.service_unavailable: another request could prolong the pause.
     const paused = pause.find();
