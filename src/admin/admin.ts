@@ -1,4 +1,4 @@
-// What an operator may do: on the modules of an app, or on a database opened for one command.
+// The use cases of an operator, on the modules of an app or on a database opened for one command.
 import { type Access, buildAccess } from "../access/index.ts";
 import {
   createAgentQueries,

@@ -1,4 +1,4 @@
-// What an operator may do, one use case each; the command line and the console call them.
+// Use cases of an operator, which the command line and the console call.
 export { Account, Hold, Key } from "../access/index.ts";
 export {
   APPROVAL_STATUSES,

@@ -10,10 +10,10 @@ export interface KeyRequest {
   name: string | null;
   is_internal: boolean;
   scopes: readonly string[];
-  /** null allows every model. */
+  /** Allowed models; null allows every one. */
   models: readonly string[] | null;
   max_output_tokens: number | null;
-  /** null for a key that never ends. */
+  /** Time until the key expires; null for never. */
   lifetime_ms: number | null;
 }
 
@@ -85,7 +85,7 @@ export function createKeyAdmin({ access, directory, clock, models }: KeyAdminOpt
             "`wadi keys create` makes another",
         );
       }
-      // No secret outlives its key.
+      // A secret ends with its key at the latest.
       const previous_until = overlapMs > 0 ? Math.min(until, key.expires_at ?? until) : null;
       return { key, secret, previous_until };
     },

@@ -11,7 +11,7 @@ import {
 } from "./settings-block.ts";
 
 export interface ProbeRequest {
-  /** As typed, with or without `http://` and `/v1`. */
+  /** Typed address, with or without `http://` and `/v1`. */
   url: string;
   /** Model of the server (default the first). */
   model: string | undefined;
@@ -40,7 +40,7 @@ export async function probeModel(request: ProbeRequest, clock: Clock): Promise<P
   if (request.id !== undefined && !ID.test(request.id)) {
     throw new AdminError("an id is 1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -");
   }
-  // It goes into a header; the message must not show it.
+  // The key goes into a header; the message must not show it.
   if (api_key !== null && !API_KEY.test(api_key)) {
     throw new AdminError(`${api_key_env} holds no key in one line of ASCII`);
   }

@@ -41,7 +41,7 @@ export function createTriggerAdmin({ directory, triggers }: TriggerAdminOptions)
       return triggers.listFires(id, limit);
     },
     pause: (typed: string) => setStatus(typed, "paused"),
-    /** Its runs keep acting for the trigger's key. */
+    /** Runs keep acting for the trigger's key. */
     resume: (typed: string) => setStatus(typed, "active"),
   };
 }

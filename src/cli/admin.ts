@@ -30,7 +30,7 @@ export async function administer<T>(
     clock,
     ids: createSystemIds(),
     secrets_key_file: placeSecretsKey(settings),
-    warn: (why) => writeText(STDERR, `wadi: ${why}\n`),
+    warn: (message) => writeText(STDERR, `wadi: ${message}\n`),
   });
   try {
     return await work(opened.admin);

@@ -43,7 +43,7 @@ export async function readArguments(
       { type: takes ? ("string" as const) : ("boolean" as const), multiple },
     ]),
   );
-  // Not strict: its messages are for programmers.
+  // Strict mode has messages for programmers.
   const { values, positionals, tokens } = parseArgs({
     args: [...argv],
     options: { ...options, help: { type: "boolean", short: "h" } },

@@ -17,7 +17,7 @@ export interface CommandInput {
 }
 
 export interface Command {
-  /** As it is typed: `keys create`. */
+  /** Words to type: `keys create`. */
   name: string;
   /** Names of the arguments, such as `NAME`; `[NAME]` may be left out. */
   args: readonly string[];

@@ -17,7 +17,7 @@ import {
   UsageError,
 } from "./command.ts";
 import type { Output } from "./output.ts";
-import { listen } from "./server.ts";
+import { runServer } from "./server.ts";
 import {
   DATABASE_FILE,
   openGivenSettings,
@@ -27,7 +27,7 @@ import {
 } from "./settings.ts";
 
 const FIRST_KEY = "svc_sk_dev";
-/** What may stand behind `Bearer`; it also needs no quoting in a shell. */
+/** Characters of a bearer token that need no quoting in a shell. */
 const KEY = /^[A-Za-z0-9._~+/=-]{1,200}$/;
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{3})?)?Z)?$/;
 
@@ -38,7 +38,7 @@ export async function runDev(
 ): Promise<number> {
   const first = readFirstKey(input);
   const clock = createSystemClock(readOffset(input));
-  // Everybody knows its keys, so no other machine may reach it, whatever the settings say.
+  // Its keys are public, so that no other machine may reach it.
   const fixed = { "server.host": "127.0.0.1" };
   const isOffline = isReplay(input);
   const standIn: ServiceStandIn = isOffline ? "offline" : "unnamed";
@@ -47,13 +47,13 @@ export async function runDev(
   const data = readText(input, "data");
   const offline = isOffline ? explainOffline(input, settings) : [];
   const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
-  // Kept data may be administered from beside: only with a writer is that heard of.
+  // Commands may change kept data, which only a writer notices.
   const place: DatabaseLocation =
     data === undefined
       ? { kind: "memory" }
       : { kind: "sqlite", file: join(data, DATABASE_FILE), writer: WRITER };
   const recording = await openRecording(input, settings, { clock, output });
-  const serving = listen({
+  const serving = runServer({
     settings,
     file,
     clock,
@@ -85,7 +85,7 @@ export async function runDev(
   return serving.finally(recording.close);
 }
 
-/** Of a replay: what the settings name beside the models is not asked either. */
+/** A replay calls no service beside the models either. */
 function explainOffline(input: CommandInput, settings: Settings): string[] {
   const named = readGivenSettings(input, { wantsApiKeys: false, standIn: "unnamed" });
   const off = SERVICES.filter((name) => named[name].kind !== settings[name].kind);
@@ -99,12 +99,12 @@ function readFirstKey(input: CommandInput): string {
   throw new UsageError("--key takes 1 to 200 of A-Z, a-z, 0-9 and . _ ~ + / = -");
 }
 
-/** How far the program's wall clock is ahead, so that callers can see what a date brings. */
+/** Offset of the wall clock, to show what a date brings. */
 function readOffset(input: CommandInput): number {
   const text = readText(input, "now");
   if (text === undefined) return 0;
   const now = DATE.test(text) ? Date.parse(text) : Number.NaN;
-  // 30 February would be read as 2 March.
+  // Date.parse reads 30 February as 2 March.
   const isDay = !Number.isNaN(now) && new Date(now).toISOString().startsWith(text.slice(0, 10));
   if (isDay) return now - createSystemClock().now();
   throw new UsageError(
@@ -115,21 +115,20 @@ function readOffset(input: CommandInput): number {
 interface Recording {
   /** Lines for the banner. */
   notes: readonly string[];
-  /** What serves the models instead of the settings' servers. */
+  /** Replaces the model servers of the settings, if set. */
   open(log: Log): OpenBackend | undefined;
   close(): Promise<void>;
 }
 
 const MODELS_SHOWN_MAX = 5;
 
-/** Whether a recording answers instead of the model servers. */
 function isReplay(input: CommandInput): boolean {
   if (readText(input, "replay") === undefined) return false;
   if (readText(input, "record") === undefined) return true;
   throw new UsageError("--record and --replay exclude each other: what is played is recorded");
 }
 
-/** Opens what the flags name; the caller closes it. */
+/** Opens the recording of --record or --replay; the caller closes it. */
 async function openRecording(
   input: CommandInput,
   settings: Settings,
@@ -144,15 +143,15 @@ async function openRecording(
   if (from !== undefined) {
     const { openReplay } = await loadRecording();
     const { requests, models, open } = openReplay(from);
-    const strange = [...models.difference(new Set(settings.models.map(({ id }) => id)))];
-    if (strange.length > 0) output.say(explainStrange(from, strange));
+    const unknown = [...models.difference(new Set(settings.models.map(({ id }) => id)))];
+    if (unknown.length > 0) output.say(explainUnknown(from, unknown));
     const count = `${requests} ${requests === 1 ? "request" : "requests"}`;
     return { notes: [`replaying ${from} (${count})`], open: () => open, async close() {} };
   }
   return { notes: [], open: () => undefined, async close() {} };
 }
 
-function explainStrange(file: string, models: readonly string[]): string {
+function explainUnknown(file: string, models: readonly string[]): string {
   const more = models.length > MODELS_SHOWN_MAX ? " …" : "";
   const shown = models.slice(0, MODELS_SHOWN_MAX).join(" ");
   return `${file} holds requests of models that the settings do not have: ${shown}${more}`;

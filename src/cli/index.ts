@@ -30,7 +30,7 @@ async function runArguments(argv: readonly string[]): Promise<number> {
   const [first = "help", ...rest] = argv;
   const topic = first === "help" && rest.length === 1 ? await readHelpTopic(rest[0]!) : undefined;
   if (topic !== undefined) return printPage(topic);
-  // What people try first, whatever the program.
+  // People try these with any program.
   if (first === "help" && rest.length > 0) return runArguments([...rest, "--help"]);
   if (first === "--version") return runArguments(["version", ...rest]);
   if (["help", "--help", "-h"].includes(first)) return printPage(writeHelp());

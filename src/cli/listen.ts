@@ -10,9 +10,8 @@ import { drawLines, type Output, quote, quoteWhole } from "./output.ts";
 const PORT = 4400;
 const PORT_MAX = 65_535;
 const STATUS = 204;
-/** The first and the last that end an exchange. */
 const STATUSES = { first: 200, last: 599 };
-/** What people see of an event's data. */
+/** Maximum characters of an event's data. */
 const DATA_CHARACTERS = 400;
 /** Form of types and ids; other texts are quoted. */
 const WORD = /^[\w.:+-]{1,128}$/;
@@ -43,8 +42,8 @@ export async function runListen(input: CommandInput, output: Output): Promise<nu
 function readSecrets(input: CommandInput): readonly string[] {
   const secrets = readList(input, "secret");
   for (const secret of secrets) {
-    const why = validateSigningSecret(secret);
-    if (why !== null) throw new UsageError(`--secret ${why}`);
+    const fault = validateSigningSecret(secret);
+    if (fault !== null) throw new UsageError(`--secret ${fault}`);
   }
   return secrets;
 }
@@ -68,10 +67,10 @@ function drawStart(url: string, secrets: number): string {
   return `listening on ${url}, ${how}; Ctrl-C ends it\n`;
 }
 
-/** `2026-11-22T10:00:00.000Z  verified  run.completed  0198…`, and below it the data, cut. */
+/** Draws `2026-11-22T10:00:00.000Z  verified  run.completed  0198…` and the data below. */
 export function drawArrival(arrival: ReceivedWebhook): string {
   const { at, path, verdict, why, webhook_id, times, type, answered, body } = arrival;
-  // Of what was refused the verdict says it.
+  // A refusal shows in the verdict.
   const isAsked = verdict !== "refused" && answered >= 300;
   const head = [
     ...[at, verdict, type === null ? "-" : writeWord(type)],

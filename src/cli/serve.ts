@@ -11,7 +11,7 @@ import type { Settings } from "../settings/index.ts";
 import { VERSION } from "./about.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
 import type { Output } from "./output.ts";
-import { listen } from "./server.ts";
+import { runServer } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
 
 const FIRST_KEY_FILE = "first-key";
@@ -31,7 +31,7 @@ export async function runServe(
   const { buildApp, WATCHDOG, WRITER } = await import("../app.ts");
   const place = found.kind === "sqlite" ? { ...found, writer: WRITER } : found;
   const clock = createSystemClock();
-  return listen({
+  return runServer({
     settings,
     file,
     clock,
@@ -57,7 +57,7 @@ export async function runServe(
       if (isatty(STDOUT)) {
         return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE, ...advice], rescue };
       }
-      // What is no terminal may well be a journal, which many read and which stays.
+      // Anything but a terminal may be a journal, which others read and keep.
       const key_file = keepKey(settings, key);
       const notes = [`key       in ${key_file}`, FIRST_KEY_FILE_NOTE, ...advice];
       return { keys: [], notes, key_file, rescue };
@@ -65,22 +65,22 @@ export async function runServe(
   });
 }
 
-/** Writes the key for its owner's eyes alone; the name of the file. */
+/** Writes the key to a file that only its owner can read; returns its name. */
 function keepKey({ server }: Settings, key: string): string {
   const file = join(server.data, FIRST_KEY_FILE);
   try {
     mkdirSync(server.data, { recursive: true });
-    // Of an earlier installation in this place; a link would lead elsewhere.
+    // Replaces a file of an earlier installation without following a link.
     rmSync(file, { force: true });
     writeFileSync(file, `${key}\n`, { mode: 0o600, flag: "wx", flush: true });
     return file;
-  } catch (failure) {
-    (failure as Error).message += `; ${FIRST_KEY_RESCUE}`;
-    throw failure;
+  } catch (error) {
+    (error as Error).message += `; ${FIRST_KEY_RESCUE}`;
+    throw error;
   }
 }
 
-/** Without a grant the command that a start prints would be refused. */
+/** Without a grant the printed command would be refused. */
 function adviseGrant({ models, service }: Settings): string[] {
   const model = models.find(({ id }) => id === service.default_model);
   if (!model || !needsGrant(model)) return [];

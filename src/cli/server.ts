@@ -1,5 +1,4 @@
-// What `dev` and `serve` have in common: start the app, say so, reload its settings, and stop it in
-// good order.
+// Runs a server for `dev` and `serve`: starts the app, prints the banner, reloads and stops.
 import { isatty } from "node:tty";
 import type { Admin } from "../admin/index.ts";
 import { type Activity, openWatchdog, UNWATCHED, type WatchdogOptions } from "../cluster/index.ts";
@@ -15,12 +14,11 @@ import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
 import { VERSION } from "./about.ts";
-import { type Start, writeBanner } from "./banner.ts";
 import { type Output, printOnce } from "./output.ts";
-import { createReloading, type Reloading, type SettingsTarget } from "./reload.ts";
+import { SettingsReload, type SettingsTarget } from "./reload.ts";
 import type { SettingsFile } from "./settings.ts";
 
-/** What is needed of an app here. */
+/** An app as far as it is needed here. */
 export interface Serving extends Services, SettingsTarget {
   readonly admin: Admin;
   entrance: {
@@ -30,26 +28,25 @@ export interface Serving extends Services, SettingsTarget {
 }
 
 export interface Welcome {
-  /** Secrets that are shown now, the first one first. */
+  /** Secrets to show. */
   keys: readonly string[];
-  /** Lines about them. */
+  /** Lines about the keys. */
   notes: readonly string[];
-  /** Where a secret was written that must not be shown. */
+  /** File of a secret that must not be shown. */
   key_file?: string;
-  /** What is to be done where they cannot be shown, and never will be again. */
+  /** Advice for the case that the secrets cannot be printed. */
   rescue?: string;
 }
 
 /** Dependencies of an app. */
 interface AppDeps {
-  /** A bug in one of its timers stops nothing else. */
   clock: Clock;
   log: Log;
   activity: Activity;
   onFatal: () => void;
 }
 
-export interface Listening {
+export interface ServerOptions {
   settings: Settings;
   /** Source of the settings and of reloads. */
   file: SettingsFile | null;
@@ -60,40 +57,39 @@ export interface Listening {
   /** Script and note file of the watchdog; null runs without one. */
   watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
   build(deps: AppDeps): Promise<Serving>;
-  /** What a person needs to begin; runs once it listens, so that no key is made and not shown. */
+  /** Creates first keys; called once the server listens, so that every key is shown. */
   welcome(admin: Admin): Promise<Welcome>;
 }
 
-/** Serves until a signal or a failure that cannot be survived ends it; the exit code. */
-export async function listen(options: Listening): Promise<number> {
+/** Serves until a signal or a fatal error; returns the exit code. */
+export async function runServer(options: ServerOptions): Promise<number> {
   const { settings, file, output } = options;
   // The server outlives the reader of its log.
   process.stderr.on("error", () => {});
   const isTerminal = process.stderr.isTTY === true;
   const write = (line: string) => void process.stderr.write(line);
   const log = createLog(options.clock, write, isTerminal);
-  // Whoever waits for a timer contains its own; what is left is told, and others go on.
+  // An error in one timer stops no other.
   const clock = containTimers(options.clock, (error) =>
     log.error("a bug in a timer's callback", { error }),
   );
   const end = Promise.withResolvers<number>();
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error) => {
-      // Nobody knows what state a bug leaves behind; what was acknowledged is stored.
+      // The state after a bug is unknown, but acknowledged writes are stored.
       log.error("a bug ends the program", { error });
       end.resolve(1);
     });
   }
-  const reloading = createReloading({ file, settings, clock, log });
-  // From here on it no longer ends the program; what it asks for is done once there is a server.
-  let hangUp = () => reloading.reload();
+  const reload = new SettingsReload({ file, settings, clock, log });
+  // From here on SIGHUP does not end the program; an early one is answered after the start.
+  let hangUp = () => reload.reload();
   if (process.platform !== "win32") process.on("SIGHUP", () => hangUp());
-  // Stop when nothing can be stored: the supervisor starts us again.
   const watchdog =
     options.watchdog && openWatchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
   const app = await options.build({ clock, log, activity, onFatal: () => end.resolve(1) });
-  // Behind the build, whose migrations may hold up the loop for long.
+  // Migrations of the build may block the loop for long.
   watchdog?.start();
   await app.start();
   watchdog?.forget();
@@ -111,60 +107,59 @@ export async function listen(options: Listening): Promise<number> {
       keys,
       key_file,
     };
-    // Before the start is said: whoever has read it may already send a signal.
-    const stop = createStop(app, { reloading, clock, log }, end.resolve);
+    // Installed before the banner, whose reader may send a signal at once.
+    const stop = createStop(app, { reload, clock, log }, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     hangUp = () => {
-      if (!isTerminal || isatty(STDERR)) return reloading.reload();
-      // The terminal was closed: nobody means the server to stay. It may well be said twice.
+      if (!isTerminal || isatty(STDERR)) return reload.reload();
+      // The terminal was closed, which may signal twice.
       hangUp = () => {};
       stop();
     };
-    reloading.start(app);
-    guardApp(app, { reloading, clock, log });
+    reload.start(app);
+    guardApp(app, { reload, clock, log });
     const banner = writeBanner(start, notes);
     if (rescue) printOnce(output, start, banner, rescue);
     else output.print(start, banner);
-  } catch (failure) {
-    reloading.stop();
+  } catch (error) {
+    reload.stop();
     await app.stop(0);
-    throw failure;
+    throw error;
   }
   return end.promise;
 }
 
-/** A URL leaves it out. */
+/** Default port of a URL. */
 const HTTP_PORT = 80;
 
-/** Where the system lists no connections, only the idle timeout closes them. */
-function guardApp(
-  { entrance }: Serving,
-  { reloading, clock, log }: { reloading: Reloading; clock: Clock; log: Log },
-): void {
+/** Without a list of connections, only the idle timeout closes them. */
+function guardApp({ entrance }: Serving, { reload, clock, log }: RunningServer): void {
   const sockets = openProcessSockets();
   if (!sockets) return;
   guardConnections({
-    ...{ sockets, clock, log },
+    sockets,
+    clock,
+    log,
     port: Number(new URL(entrance.url).port || HTTP_PORT),
-    rules: () => reloading.settings.server,
+    rules: () => reload.settings.server,
     listCallers: entrance.callers.list,
   });
 }
 
-interface Stopping {
-  reloading: Reloading;
+interface RunningServer {
+  reload: SettingsReload;
   clock: Clock;
   log: Log;
 }
 
-/** Behind the deadline of what runs: a database that is frozen would hold up a stop for ever. */
+/** Grace after the deadline; a frozen database would hold up a stop forever. */
 const STOP_GRACE_MS = 10_000;
 
-/** The first signal lets what runs end, the second does not wait. */
+/** The first signal waits for running requests, the second does not. */
 function createStop(
   app: Services,
-  { reloading, clock, log }: Stopping,
+  { reload, clock, log }: RunningServer,
   end: (code: number) => void,
 ): () => void {
   let isStopping = false;
@@ -172,8 +167,8 @@ function createStop(
     if (isStopping) return end(1);
     isStopping = true;
     log.info("stopping once running requests have ended; a second signal does not wait");
-    reloading.stop();
-    const { stop_timeout_ms } = reloading.settings.server;
+    reload.stop();
+    const { stop_timeout_ms } = reload.settings.server;
     clock.after(stop_timeout_ms + STOP_GRACE_MS, () => {
       log.error("the stop is not over in time, and is not waited for");
       end(1);
@@ -186,4 +181,65 @@ function createStop(
       },
     );
   };
+}
+
+/** A start as it is printed: at most twelve lines that end with a command to paste. */
+export interface Start {
+  version: string;
+  /** Address without a path. */
+  url: string;
+  /** Place of the data, for people. */
+  data: string;
+  models: readonly { id: string; state: "on" | "off" | "blocked" }[];
+  default_model: string;
+  /** Services beside chat, with the kind of each. */
+  services: readonly { name: string; kind: string }[];
+  /** Private addresses that agents may call. */
+  egress: { open: readonly string[] };
+  /** Secrets to show; empty when keys exist already. */
+  keys: readonly string[];
+  /** File of a secret that is not shown. */
+  key_file: string | null;
+}
+
+const MODELS_SHOWN_MAX = 8;
+const PLACES_SHOWN_MAX = 8;
+const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
+
+/** `notes` are lines about the keys. */
+export function writeBanner(start: Start, notes: readonly string[]): string {
+  const { url, models, services, egress } = start;
+  const names = models.map(({ id, state }) => {
+    const marks = [id === start.default_model ? "default" : "", state === "on" ? "" : state];
+    const text = marks.filter(Boolean).join(", ");
+    return text ? `${id} (${text})` : id;
+  });
+  const more = names.length > MODELS_SHOWN_MAX ? " …" : "";
+  const headers = `-H ${writeBearer(start)} -H 'Content-Type: application/json'`;
+  return [
+    `wadi ${start.version}`,
+    `address   ${url}/v1`,
+    `document  ${url}/openapi.json`,
+    `data      ${start.data}`,
+    `models    ${names.slice(0, MODELS_SHOWN_MAX).join(" ")}${more}`,
+    `services  ${services.map(({ name, kind }) => `${name} (${kind})`).join(" · ")}`,
+    ...(egress.open.length === 0 ? [] : [`egress    open to ${listPlaces(egress.open)}`]),
+    ...notes,
+    "",
+    `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,
+    "",
+  ].join("\n");
+}
+
+function writeBearer({ keys, key_file }: Start): string {
+  if (keys[0]) return `'Authorization: Bearer ${keys[0]}'`;
+  // Double quotes let the shell insert the file's text or the variable.
+  const key = key_file === null ? "$KEY" : `$(cat '${key_file.replaceAll("'", "'\\''")}')`;
+  return `"Authorization: Bearer ${key}"`;
+}
+
+function listPlaces(places: readonly string[]): string {
+  const left = places.length - PLACES_SHOWN_MAX;
+  const shown = places.slice(0, PLACES_SHOWN_MAX).join(" ");
+  return left > 0 ? `${shown} and ${left} more` : shown;
 }

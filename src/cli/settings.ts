@@ -1,4 +1,4 @@
-// From the command line's flags to the settings and the place of the data.
+// Reads the settings and the place of the data from the flags of a command.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseLocation } from "../database/index.ts";
@@ -12,34 +12,33 @@ import {
 } from "../settings/index.ts";
 import { type CommandInput, readList, readNumber, readText, UsageError } from "./command.ts";
 
-/** Where the settings are looked for unless `--config` says otherwise. */
+/** Default settings file. */
 export const FILE = "wadi.toml";
 export const DATABASE_FILE = "wadi.db";
 const NOTE_FILE = "watchdog.json";
-/** Enough to keep two cores of a database server busy, few enough to share it. */
+/** Maximum connections: enough for two cores of a database server, few enough to share it. */
 const POSTGRES_CONNECTIONS_MAX = 16;
 
 interface SettingsReadOptions {
-  /** Goes over all, by the path of the setting. */
+  /** Values that override all others, by the path of the setting. */
   fixed?: Record<string, unknown>;
-  /** Whether keys of model servers must be set: not where none is asked. */
+  /** Requires the keys of model servers, unless none is called. */
   wantsApiKeys?: boolean;
   /** Stub for embeddings and search. */
   standIn?: ServiceStandIn;
-  /** Whether a missing file is an error without --config too. */
+  /** Refuses a missing file even without --config. */
   mustExist?: boolean;
 }
 
-/** The file that settings were read from. */
 export interface SettingsFile {
   path: string;
-  /** What it was like just before that (file-watch.ts). */
+  /** Stamp from just before the read; see file-watch.ts. */
   stamp: string;
-  /** The settings as it says them now, with the same flags; throws like the first time. */
+  /** Reads the file again with the same flags. */
   read(): Settings;
 }
 
-/** Reads like readGivenSettings; returns the file too. */
+/** Reads the settings and returns their file, too. */
 export function openGivenSettings(input: CommandInput, reading: SettingsReadOptions = {}) {
   const path = readText(input, "config") ?? FILE;
   const stamp = readStamp(path);
@@ -50,8 +49,8 @@ export function openGivenSettings(input: CommandInput, reading: SettingsReadOpti
 }
 
 /**
- * The settings of `--config`, or of ./wadi.toml where it is there; other flags go over them. Throws
- * a SettingsError, or a UsageError where a flag is at fault.
+ * Reads the settings of `--config` or ./wadi.toml, over which other flags go. Throws a UsageError
+ * for a wrong flag.
  */
 export function readGivenSettings(
   input: CommandInput,
@@ -77,7 +76,6 @@ export function readGivenSettings(
   }
 }
 
-/** What `--allow-egress` opens. */
 function readAllowed(input: CommandInput): AllowEntry[] {
   return readList(input, "allow-egress").map((text) => {
     try {
@@ -89,7 +87,7 @@ function readAllowed(input: CommandInput): AllowEntry[] {
   });
 }
 
-/** Flags go over the file, save these: what it opens stays open beside them. */
+/** Adds addresses to those of the file, which stay allowed. */
 function openPlaces(settings: Settings, more: readonly AllowEntry[]): Settings {
   if (more.length === 0) return settings;
   const places = [...settings.egress.allow, ...more];
@@ -103,32 +101,27 @@ export function placeSecretsKey({ server }: Settings): string {
   return server.secrets_key_file || join(server.data, "secrets.key");
 }
 
-/** Where a server's watchdog leaves its note for the next start. */
+/** File in which a server's watchdog leaves a note for the next start. */
 export function placeNote({ server }: Settings): string {
   return join(server.data, NOTE_FILE);
 }
 
-/**
- * For a command that works without settings, also where ./wadi.toml is broken: those of `--config`,
- * which is refused like anywhere else; undefined: none were named.
- */
+/** Reads the settings of `--config` only, for commands that need none. */
 export function readNamedSettings(input: CommandInput): Settings | undefined {
   if (readText(input, "config") === undefined) return undefined;
   return readGivenSettings(input, { wantsApiKeys: false });
 }
 
-/** Whether the settings' own place holds them; without, the defaults hold. */
 export function hasSettingsFile(): boolean {
   return existsSync(FILE);
 }
 
-/** Where the data of these settings lies. */
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
   return { kind: "postgres", url: server.database, connections_max: POSTGRES_CONNECTIONS_MAX };
 }
 
-/** The same for people, without the user and the password. */
+/** Names the place of the data without user and password. */
 export function nameData({ server }: Settings): string {
   if (server.database === "") return server.data;
   const address = URL.parse(server.database);

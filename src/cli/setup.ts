@@ -1,10 +1,10 @@
-// `wadi init` and `wadi check`: a settings file to begin with, and whether all of it would serve.
+// `wadi init` and `wadi check`: create a settings file, check an installation.
 import { type CheckRow, checkInstallation, createSettingsFile } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { type Settings, SettingsError } from "../settings/index.ts";
 import { type Command, type CommandInput, readText } from "./command.ts";
-import { drawLines, type Output } from "./output.ts";
+import { drawLines } from "./output.ts";
 import {
   FILE,
   hasSettingsFile,
@@ -14,15 +14,6 @@ import {
   readGivenSettings,
 } from "./settings.ts";
 
-export async function runCheck(input: CommandInput, output: Output): Promise<number> {
-  const rows = await checkAll(input);
-  const lines = rows.map(({ status, what, name, url, says }) => {
-    return [status.padEnd(4), what, url === undefined ? name : `${name}  ${url}`, says];
-  });
-  output.print(rows, drawLines(lines));
-  return rows.some(({ status }) => status === "fail") ? 1 : 0;
-}
-
 async function checkAll(input: CommandInput): Promise<CheckRow[]> {
   const settings_name = readText(input, "config") ?? (hasSettingsFile() ? FILE : `no ${FILE}`);
   let settings: Settings;
@@ -30,7 +21,7 @@ async function checkAll(input: CommandInput): Promise<CheckRow[]> {
     settings = readGivenSettings(input);
   } catch (failure) {
     if (!(failure instanceof SettingsError)) throw failure;
-    // Nothing else can be looked at: nobody knows where it is.
+    // Without settings, nothing else can be checked.
     return [{ status: "fail", what: "settings", name: settings_name, says: failure.message }];
   }
   return checkInstallation({
@@ -44,30 +35,35 @@ async function checkAll(input: CommandInput): Promise<CheckRow[]> {
   });
 }
 
-export async function initSettings(input: CommandInput, output: Output): Promise<number> {
-  const file = input.args[0] ?? readText(input, "config") ?? FILE;
-  createSettingsFile(file);
-  const also = file === FILE ? "" : ` --config ${file}`;
-  output.say(`it holds as it is; \`wadi models probe URL --write${also}\` adds a model of yours`);
-  output.print({ file }, `${file}\n`);
-  return 0;
-}
-
 export const commands: readonly Command[] = [
   {
     name: "init",
     args: ["[FILE]"],
-    flags: {},
     help: "Write a commented wadi.toml; never replace a file",
     example: "wadi init wadi.toml",
-    run: initSettings,
+    async run(input, output) {
+      const file = input.args[0] ?? readText(input, "config") ?? FILE;
+      createSettingsFile(file);
+      const also = file === FILE ? "" : ` --config ${file}`;
+      output.say(
+        `it holds as it is; \`wadi models probe URL --write${also}\` adds a model of yours`,
+      );
+      output.print({ file }, `${file}\n`);
+      return 0;
+    },
   },
   {
     name: "check",
     args: [],
-    flags: {},
     help: "Check settings, data, models and services before serving",
     example: "wadi check --config wadi.toml",
-    run: runCheck,
+    async run(input, output) {
+      const rows = await checkAll(input);
+      const lines = rows.map(({ status, what, name, url, says }) => {
+        return [status.padEnd(4), what, url === undefined ? name : `${name}  ${url}`, says];
+      });
+      output.print(rows, drawLines(lines));
+      return rows.some(({ status }) => status === "fail") ? 1 : 0;
+    },
   },
 ];

@@ -14,7 +14,7 @@ const FIRE_COLUMNS = [
   ...["webhook_id", "error"],
 ];
 
-interface PausedReason {
+interface ShownReason {
   type: string;
   code?: string | null;
   message: string;
@@ -23,7 +23,7 @@ interface PausedReason {
 
 function printTrigger(output: Output, row: OutputRow): number {
   const { id, account, name, agent_id, input, paused_reason, ...rest } = row;
-  const reason = paused_reason as PausedReason | null;
+  const reason = paused_reason as ShownReason | null;
   return printRow(output, row, {
     id,
     account,
@@ -35,7 +35,7 @@ function printTrigger(output: Output, row: OutputRow): number {
   });
 }
 
-function explainPause({ type, code, message, at }: PausedReason): string {
+function explainPause({ type, code, message, at }: ShownReason): string {
   return `${type}${code ? ` (${code})` : ""} since ${at}: ${quoteWhole(message)}`;
 }
 
@@ -76,7 +76,7 @@ export const commands: readonly Command[] = [
       const found = await administer(input, ({ triggers }) => triggers.list(readAccount(input)));
       const rows = found.map((trigger) => show(ListedTrigger, trigger));
       const lines = rows.map((row: OutputRow) => {
-        const reason = row.paused_reason as PausedReason | null;
+        const reason = row.paused_reason as ShownReason | null;
         return { ...row, name: quote(row.name), paused: reason?.type };
       });
       return printTable(output, rows, COLUMNS, lines);

@@ -38,8 +38,8 @@ export function computeDue(trigger: TimedTrigger, now: number): DueResult {
 }
 
 /**
- * Finds an earlier next instant after the clock went back to between `since` and `now`, or null to
- * keep the present one. Instants before the trigger's last change are not its own.
+ * Finds an earlier next instant after the clock went back, or null to keep the present one. No
+ * instant before the trigger's last change counts.
  */
 export function recomputeDue(trigger: TimedTrigger, since: number, now: number): number | null {
   const timing = readTiming(trigger);

@@ -111,7 +111,7 @@ export class Triggers {
     return changeStatus(this.#store, this.#deps.clock, found, change);
   }
 
-  /** Of concurrent rotations each replaces the secret of the one before. */
+  /** Concurrent rotations replace each other's secrets one by one. */
   async rotate(
     id: string,
     { account_id, key_id }: TriggerCaller,
@@ -148,7 +148,7 @@ export class Triggers {
 }
 
 export interface StatusChange {
-  /** null keeps the status. */
+  /** New status, or null to keep it. */
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
   /** Key of its runs after a resume or another message; null keeps the present key. */

@@ -23,7 +23,7 @@ export interface FinishedAttempt {
   result: AttemptResult;
   /** `none`: nothing was sent, or the attempt was aborted. */
   outcome: AttemptOutcome | "none";
-  /** Nothing more can be sent to the endpoint until it, or what it needs, changes. */
+  /** Stops sending to the endpoint until it, or what it needs, changes. */
   pauses: boolean;
 }
 
@@ -31,7 +31,7 @@ type SenderDeps = Pick<WebhookDeps, "egress" | "secrets" | "clock" | "ids" | "lo
 type SenderStore = Pick<Bound<typeof webhookStore>, "findSending">;
 
 /** A message as it is sent, and the version of the endpoint it is sent to. */
-interface Message {
+interface OutgoingEvent {
   url: string;
   updatedAt: number;
   secrets: readonly string[];
@@ -82,7 +82,7 @@ export class Sender {
 
   async #prepare(
     delivery: ClaimedDelivery,
-  ): Promise<Message | "released" | "expired" | "unavailable"> {
+  ): Promise<OutgoingEvent | "released" | "expired" | "unavailable"> {
     const { id, event_id, webhook_id: row_id, account_id } = delivery;
     const input = await this.#store.findSending(id);
     if (!input || !isWanted(input, delivery)) return "released";
@@ -106,7 +106,7 @@ export class Sender {
   }
 
   /** agents.authentication.7: signed at the time of each attempt. */
-  #post({ event_id }: ClaimedDelivery, message: Message, signal: AbortSignal) {
+  #post({ event_id }: ClaimedDelivery, message: OutgoingEvent, signal: AbortSignal) {
     const { clock, egress } = this.#deps;
     const { url, secrets, body } = message;
     const timestampS = Math.floor(clock.now() / 1_000);
@@ -137,7 +137,7 @@ function skip(
   return { result: skipAttempt(delivery, pauses ? "released" : why), outcome: "none", pauses };
 }
 
-/** False once it was cancelled, its endpoint is gone or disabled, or another process has it. */
+/** Rejects cancelled deliveries, disabled endpoints, and deliveries of another process. */
 function isWanted(input: AttemptInput, { epoch }: ClaimedDelivery): boolean {
   const { status, endpoint_status } = input;
   return status === "pending" && input.epoch === epoch && endpoint_status === "enabled";

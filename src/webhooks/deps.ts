@@ -1,5 +1,4 @@
-// What the module is given; each constructor picks what it needs.
-
+// Dependencies of the webhooks module; each constructor picks what it needs.
 import type { Process } from "../cluster/index.ts";
 import type { SecretStore } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
@@ -20,6 +19,6 @@ export interface WebhookDeps {
   ids: Ids;
   log: Log;
   secrets: SecretStore;
-  /** Settings in force now; a reload may change them. */
+  /** The current settings; a reload may change them. */
   settings(): Settings;
 }

@@ -13,7 +13,7 @@ export interface KnownEndpoint {
   readonly id: string;
   readonly accountId: string;
   readonly health: EndpointHealth;
-  /** Nothing can be sent to it until it changes or is scanned again. */
+  /** Stops sending until the endpoint changes or is scanned again. */
   isPaused: boolean;
   /** Deliveries that are being claimed, are ready or being sent. */
   claims: number;

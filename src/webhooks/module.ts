@@ -1,4 +1,4 @@
-// Opens webhooks: their routes, the worker that sends, its metrics, and the sweeps of old rows.
+// Wires the webhooks module: routes, delivery worker, metrics and sweeps.
 import type { Router } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
@@ -20,11 +20,11 @@ export interface Webhooks {
 }
 
 /** agents.endpoints.webhooks.p1 */
-export function openWebhooks(door: Router, deps: WebhookDeps): Webhooks {
+export function openWebhooks(router: Router, deps: WebhookDeps): Webhooks {
   const { clock, database, disk } = deps;
   const endpoints = new Endpoints(deps);
   const deliveries = new Deliveries(deps);
-  openWebhookRoutes(door, { endpoints, deliveries, clock, disk });
+  openWebhookRoutes(router, { endpoints, deliveries, clock, disk });
   const worker = new DeliveryWorker(deps, database.bind(webhookStore));
   return { services: [worker], change: () => worker.wake(), stats: () => worker.stats() };
 }

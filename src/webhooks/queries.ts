@@ -1,4 +1,4 @@
-// What operators ask of endpoints and deliveries, of any account.
+// Endpoints and deliveries of every account, for operators.
 import { Deliveries } from "./deliveries.ts";
 import type { DeliveryRow } from "./delivery.ts";
 import type { WebhookDeps } from "./deps.ts";

@@ -1,5 +1,4 @@
-// What an attempt came to, and what becomes of its delivery.
-
+// Classifies the response to an attempt and decides the result for its delivery.
 import { cleanText } from "../database/index.ts";
 import {
   type GuardedOutcome,

@@ -27,9 +27,9 @@ const DeliveryParams = Type.Object({
   delivery_id: Uuid("The id of the delivery."),
 });
 
-/** agents.authentication.3: a key without the scope is always refused here. */
+/** agents.authentication.3 */
 const route = { scope: "agents", isScopeCertain: true } as const;
-/** agents.errors.not_enabled: what creates, changes or sends needs webhooks to be on. */
+/** agents.errors.not_enabled: creating, changing and sending need the feature. */
 const changing = { ...route, feature: "webhooks" } as const;
 const shown = { 200: { description: "Without its secret.", schema: WebhookEndpoint } };
 const queued = { 202: { description: "It is due at once.", schema: Delivery } };
@@ -66,20 +66,20 @@ interface WebhookRoutes {
 }
 
 /** agents.endpoints.webhooks.p1, agents.endpoints.webhooks.p4 */
-export function openWebhookRoutes(door: Router, routes: WebhookRoutes): void {
-  openCreation(door, routes);
-  openEndpointReads(door, routes);
-  openChanges(door, routes);
-  openRotation(door, routes);
-  openTest(door, routes);
-  openDeliveryReads(door, routes);
-  openReplay(door, routes);
-  openRecovery(door, routes);
+export function openWebhookRoutes(router: Router, routes: WebhookRoutes): void {
+  openCreation(router, routes);
+  openEndpointReads(router, routes);
+  openChanges(router, routes);
+  openRotation(router, routes);
+  openTest(router, routes);
+  openDeliveryReads(router, routes);
+  openReplay(router, routes);
+  openRecovery(router, routes);
 }
 
 /** agents.does.webhook */
-function openCreation(door: Router, { endpoints, disk }: WebhookRoutes): void {
-  door.post(
+function openCreation(router: Router, { endpoints, disk }: WebhookRoutes): void {
+  router.post(
     ENDPOINTS,
     {
       ...changing,
@@ -93,7 +93,7 @@ function openCreation(door: Router, { endpoints, disk }: WebhookRoutes): void {
       refusals: ["url_refused", "endpoints_limit", "webhooks_unavailable"],
     },
     async ({ body, caller: { account_id } }) => {
-      // agents.errors.permission_denied: nobody would own the endpoint.
+      // agents.errors.permission_denied: the endpoint would have no owner.
       if (account_id === null) throw apiError("permission_denied");
       disk.require();
       return [201, showWithSecret(endpoints, await endpoints.create(account_id, body))];
@@ -101,8 +101,8 @@ function openCreation(door: Router, { endpoints, disk }: WebhookRoutes): void {
   );
 }
 
-function openEndpointReads(door: Router, { endpoints }: WebhookRoutes): void {
-  door.get(
+function openEndpointReads(router: Router, { endpoints }: WebhookRoutes): void {
+  router.get(
     ENDPOINTS,
     {
       ...route,
@@ -117,7 +117,7 @@ function openEndpointReads(door: Router, { endpoints }: WebhookRoutes): void {
       return [200, { data: found.map((row) => endpoints.show(row)) }];
     },
   );
-  door.get(
+  router.get(
     ENDPOINT,
     {
       ...route,
@@ -133,8 +133,8 @@ function openEndpointReads(door: Router, { endpoints }: WebhookRoutes): void {
   );
 }
 
-function openChanges(door: Router, { endpoints }: WebhookRoutes): void {
-  door.patch(
+function openChanges(router: Router, { endpoints }: WebhookRoutes): void {
+  router.patch(
     ENDPOINT,
     {
       ...changing,
@@ -152,7 +152,7 @@ function openChanges(door: Router, { endpoints }: WebhookRoutes): void {
       endpoints.show(await endpoints.change(params.id, account_id, body)),
     ],
   );
-  door.delete(
+  router.delete(
     ENDPOINT,
     {
       ...route,
@@ -169,8 +169,8 @@ function openChanges(door: Router, { endpoints }: WebhookRoutes): void {
   );
 }
 
-function openRotation(door: Router, { endpoints }: WebhookRoutes): void {
-  door.post(
+function openRotation(router: Router, { endpoints }: WebhookRoutes): void {
+  router.post(
     `${ENDPOINT}/rotate-secret`,
     {
       ...changing,
@@ -191,8 +191,8 @@ function openRotation(door: Router, { endpoints }: WebhookRoutes): void {
 }
 
 /** agents.events.webhook.1 */
-function openTest(door: Router, { endpoints, deliveries, disk }: WebhookRoutes): void {
-  door.post(
+function openTest(router: Router, { endpoints, deliveries, disk }: WebhookRoutes): void {
+  router.post(
     `${ENDPOINT}/test`,
     {
       ...changing,
@@ -215,8 +215,8 @@ function openTest(door: Router, { endpoints, deliveries, disk }: WebhookRoutes):
   );
 }
 
-function openDeliveryReads(door: Router, { endpoints, deliveries }: WebhookRoutes): void {
-  door.get(
+function openDeliveryReads(router: Router, { endpoints, deliveries }: WebhookRoutes): void {
+  router.get(
     DELIVERIES,
     {
       ...route,
@@ -233,7 +233,7 @@ function openDeliveryReads(door: Router, { endpoints, deliveries }: WebhookRoute
       return [200, await deliveries.list(id, query)];
     },
   );
-  door.get(
+  router.get(
     DELIVERY,
     {
       ...route,
@@ -250,8 +250,8 @@ function openDeliveryReads(door: Router, { endpoints, deliveries }: WebhookRoute
 }
 
 /** agents.events.webhook.3 */
-function openReplay(door: Router, { endpoints, deliveries }: WebhookRoutes): void {
-  door.post(
+function openReplay(router: Router, { endpoints, deliveries }: WebhookRoutes): void {
+  router.post(
     `${DELIVERY}/replay`,
     {
       ...changing,
@@ -276,8 +276,8 @@ function openReplay(door: Router, { endpoints, deliveries }: WebhookRoutes): voi
   );
 }
 
-function openRecovery(door: Router, { endpoints, deliveries, clock }: WebhookRoutes): void {
-  door.post(
+function openRecovery(router: Router, { endpoints, deliveries, clock }: WebhookRoutes): void {
+  router.post(
     DELIVERIES,
     {
       ...changing,

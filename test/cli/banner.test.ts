@@ -1,6 +1,6 @@
 // What a start prints: few lines, and a command that a shell understands.
 import { expect, test } from "bun:test";
-import { type Start, writeBanner } from "../../src/cli/banner.ts";
+import { type Start, writeBanner } from "../../src/cli/server.ts";
 
 const START: Start = {
   version: "1.2.3",

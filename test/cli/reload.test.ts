@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createReloading } from "../../src/cli/reload.ts";
+import { SettingsReload } from "../../src/cli/reload.ts";
 import { MISSING, readStamp } from "../../src/platform/file-watch.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { loadSettings, type Settings } from "../../src/settings/index.ts";
@@ -27,7 +27,7 @@ function open(change: (settings: Settings) => Promise<void> = async () => {}) {
     lines.push([level, message.replaceAll(path, "wadi.toml")]);
   };
   const read = () => loadSettings({ file: path, mustExist: true, env: {}, flags: {} });
-  const reloading = createReloading({
+  const reloading = new SettingsReload({
     file: { path, stamp: readStamp(path), read },
     settings: read(),
     clock,
@@ -173,7 +173,7 @@ test("a start without a file says that there is nothing to reload", () => {
   const lines: string[] = [];
   const settings = loadSettings({ mustExist: false, env: {}, flags: {} });
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line).message), false);
-  const reloading = createReloading({ file: null, settings, clock, log });
+  const reloading = new SettingsReload({ file: null, settings, clock, log });
   reloading.start({ change: async () => {} });
   reloading.reload();
   expect(lines).toEqual(["there is nothing to reload: the start found no settings file"]);

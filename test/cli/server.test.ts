@@ -1,6 +1,6 @@
 // A start that goes wrong leaves nothing running, and one that cannot go on ends.
 import { afterEach, expect, test } from "bun:test";
-import { type Listening, listen, type Serving } from "../../src/cli/server.ts";
+import { runServer, type ServerOptions, type Serving } from "../../src/cli/server.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 /** A server that only notes what happens to it. */
-function pretend(overrides: Partial<Listening> = {}) {
+function pretend(overrides: Partial<ServerOptions> = {}) {
   const events: string[] = [];
   let fail = () => {};
   const serving: Serving = {
@@ -21,7 +21,7 @@ function pretend(overrides: Partial<Listening> = {}) {
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
     change: async () => {},
   };
-  const options: Listening = {
+  const options: ServerOptions = {
     settings: defaultSettings(),
     file: null,
     watchdog: null,
@@ -43,7 +43,7 @@ function pretend(overrides: Partial<Listening> = {}) {
 
 test("it listens first, then makes what a person needs, then says so", async () => {
   const { events, options, fail } = pretend();
-  const code = listen({
+  const code = runServer({
     ...options,
     output: {
       ...options.output,
@@ -59,13 +59,13 @@ test("it listens first, then makes what a person needs, then says so", async () 
 
 test("a port that cannot be had makes no key", async () => {
   const { events, options } = pretend();
-  const build: Listening["build"] = async (around) => ({
+  const build: ServerOptions["build"] = async (around) => ({
     ...(await options.build(around)),
     start: async () => {
       throw new Error("taken");
     },
   });
-  await expect(listen({ ...options, build })).rejects.toThrow("taken");
+  await expect(runServer({ ...options, build })).rejects.toThrow("taken");
   expect(events).toEqual([]);
 });
 
@@ -74,7 +74,7 @@ test("a start that fails after it listens is stopped at once", async () => {
     throw new Error("no");
   };
   const { events, options } = pretend({ welcome });
-  await expect(listen(options)).rejects.toThrow("no");
+  await expect(runServer(options)).rejects.toThrow("no");
   expect(events).toEqual(["start", "stop 0"]);
 });
 
@@ -82,7 +82,7 @@ test("a stop that does not come to its end is not waited for", async () => {
   const clock = createManualClock();
   const { options } = pretend({ clock });
   const listening = Promise.withResolvers<void>();
-  const code = listen({
+  const code = runServer({
     ...options,
     output: { ...options.output, print: () => listening.resolve() },
     build: async (around) => ({
@@ -103,10 +103,10 @@ test("a stop that does not come to its end is not waited for", async () => {
 
 test("a bug in a timer's callback is one line of the log, and ends nothing", async () => {
   const script = `
-    import { listen } from "${import.meta.dir}/../../src/cli/server.ts";
+    import { runServer } from "${import.meta.dir}/../../src/cli/server.ts";
     import { createSystemClock } from "${import.meta.dir}/../../src/platform/clock.ts";
     import { defaultSettings } from "${import.meta.dir}/../../src/settings/index.ts";
-    process.exit(await listen({
+    process.exit(await runServer({
       settings: defaultSettings(),
       file: null,
       clock: createSystemClock(),
@@ -148,9 +148,9 @@ for (const [title, bug] of [
 ] as const) {
   test(`${title} is one line of the log, and ends the program`, async () => {
     const script = `
-      import { listen } from "${import.meta.dir}/../../src/cli/server.ts";
+      import { runServer } from "${import.meta.dir}/../../src/cli/server.ts";
       import { defaultSettings } from "${import.meta.dir}/../../src/settings/index.ts";
-      process.exit(await listen({
+      process.exit(await runServer({
         settings: defaultSettings(),
         file: null,
         clock: { now: () => 0, after: () => () => {} },

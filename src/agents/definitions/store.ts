@@ -40,7 +40,7 @@ export interface NewVersionPlan {
   account_id: string;
   change: BehaviourChange;
   agentChange: AgentChange;
-  /** null accepts any current version. */
+  /** Required current version; null accepts any. */
   expectedVersion: number | null;
   /** The validated model; null for the default. */
   model: string | null;

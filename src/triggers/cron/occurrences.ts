@@ -108,8 +108,8 @@ function countIn(
 }
 
 /**
- * True when a schedule names times that the clocks skipped, which fire at the stretch's start. An
- * hourly schedule follows real time, of which nothing is skipped.
+ * Detects a schedule that names times which the clocks skipped; they fire at the stretch's start.
+ * An hourly schedule follows real time, of which nothing is skipped.
  */
 function opensWithGap(schedule: Schedule, stretch: Stretch): boolean {
   const { startMs, offsetMs, offsetBeforeMs } = stretch;

@@ -85,8 +85,8 @@ function parse(fields: readonly string[]): CronPattern {
 }
 
 /**
- * Uses the library for days only. Minutes are the same each day, so whole days are counted at once
- * and a year of minutes costs no more than a year of days.
+ * Uses the library for days only. Minutes are the same each day, so that whole days are counted at
+ * once.
  */
 function openSchedule(fields: readonly string[]): Schedule {
   const { minute, hour } = parse(fields);

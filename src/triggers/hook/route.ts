@@ -128,7 +128,7 @@ function requireStarted({ outcome, error }: FireRow, retry_after: string | null)
     case "held":
       throw heldError();
     case "refused":
-      // agents.states.p12: this fire paused the trigger.
+      // agents.states.p12: a refused fire pauses the trigger.
       throw apiError("trigger_paused");
     case "limited":
       throw limitError(retry_after ?? LIMITED_RETRY_S, error?.message);

@@ -14,7 +14,7 @@ export type TriggerFields = Partial<
 
 export interface TriggerChange {
   id: string;
-  /** null matches any account. */
+  /** Owner, or null for any account. */
   account_id: string | null;
   fields: TriggerFields;
   /** A paused trigger keeps its earlier reason; null keeps the status. */
@@ -80,7 +80,7 @@ export async function change(tx: Tx, request: TriggerChange): Promise<ChangeResu
     return { kind: "not_found" };
   }
   if (found.cron !== seen.cron || found.time_zone !== seen.time_zone) return { kind: "stale" };
-  // agents.states.p12: its runs would be refused at once.
+  // agents.states.p12: runs would be refused at once.
   if (request.transition?.to === "active" && found.agent_archived_at !== null) {
     throw apiError("agent_archived");
   }

@@ -18,7 +18,7 @@ export interface DueInstant {
   scheduledAt: number;
   /** Instants from `dueAt` on without a fire, including this one when it is missed. */
   missedCount: number;
-  /** It is too late to fire. */
+  /** Too late to fire. */
   isMissed: boolean;
   /** The schedule's next instant; null when none follows. */
   nextFireAt: number | null;
@@ -65,7 +65,7 @@ export type Fired =
   | { kind: "paused" | "gone" }
   | { kind: "changed" };
 
-interface StartResult {
+interface RunStart {
   outcome: FireOutcome;
   run_id: string | null;
   error: Fire["error"];
@@ -178,7 +178,7 @@ async function startRun(
   { id, overlap }: TriggerRow,
   prepared: PreparedFire,
   fire_id: string,
-): Promise<StartResult> {
+): Promise<RunStart> {
   const none = { run_id: null, retry_after: null };
   if (!prepared.ok) return { ...none, outcome: prepared.outcome, error: prepared.error };
   if (overlap === "skip" && (await hasLiveRun(tx, id))) {
@@ -213,7 +213,7 @@ async function writeFire(
   tx: Tx,
   input: FireInput,
   before: FireRow | undefined,
-  { outcome, run_id, error }: StartResult,
+  { outcome, run_id, error }: RunStart,
 ): Promise<FireRow> {
   const { trigger_id, source, instant, webhook_id, fired_by_key_id, now } = input;
   if (!before) {

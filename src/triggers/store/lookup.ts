@@ -11,7 +11,7 @@ import { FoundTrigger } from "../trigger.ts";
 type After = { at: number; id: string } | null;
 
 export interface TriggerFilter {
-  /** null lists every account. */
+  /** Owner, or null for every account. */
   account_id: string | null;
   before: After;
   limit: number;
@@ -19,7 +19,7 @@ export interface TriggerFilter {
 
 export interface FireFilter {
   trigger_id: string;
-  /** null lists every outcome. */
+  /** Outcome, or null for every one. */
   outcome: FireOutcome | null;
   before: After;
   limit: number;

@@ -169,7 +169,7 @@ export async function pull(tx: Tx, queues: readonly FarQueue[], now: number): Pr
   }
 }
 
-/** Null columns: the endpoint is gone, or the event is no longer kept. */
+/** Columns are null for a deleted endpoint or event. */
 const AttemptInput = Type.Object({
   status: Type.String(),
   epoch: Type.Integer(),

@@ -20,7 +20,7 @@ export type EndpointChange = Partial<
 >;
 
 /** A new secret, bound to the number of the secret that it replaces. */
-export interface SecretRotation {
+export interface SecretReplacement {
   secret: SealedSecret;
   seenNumber: number;
   previousExpiresAt: number | null;
@@ -101,7 +101,7 @@ export async function updateEndpoint(
 export async function rotateEndpoint(
   tx: Tx,
   { id, account_id }: OwnEndpoint,
-  { secret, seenNumber, previousExpiresAt }: SecretRotation,
+  { secret, seenNumber, previousExpiresAt }: SecretReplacement,
 ): Promise<Written | NotFound | { kind: "stale" }> {
   const found = await findOwn(tx, id, account_id);
   if (!found) return { kind: "not_found" };
