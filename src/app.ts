@@ -4,7 +4,7 @@ import { type Access, buildAccess } from "./access/index.ts";
 import { type Admin, buildAdmin, listSweeps } from "./admin/index.ts";
 import { Approval, createAgents, Run, registerRunMetrics } from "./agents/index.ts";
 import { type Activity, createProcess, UNWATCHED } from "./cluster/index.ts";
-import { type ComputeService, createComputePool } from "./compute/index.ts";
+import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
 import {
   type Database,
@@ -38,7 +38,7 @@ import { createGuardedEgress, createTrustedEgress } from "./net/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
-import { type Metrics, openMetrics, showProcess } from "./platform/metrics.ts";
+import { type Metrics, openMetrics, registerProcessMetrics } from "./platform/metrics.ts";
 import { joinServices, type Service, type Services } from "./platform/service.ts";
 import { createSweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
@@ -132,7 +132,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   let { settings } = options;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock, log });
-  const { compute = createComputePool({ script: COMPUTE, clock, log }) } = options;
+  const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   // What strangers name goes another way than what the operator's own file names.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
@@ -275,7 +275,7 @@ async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
   const { metrics_token } = settings.server;
   if (!has_open_metrics && metrics_token === null) return null;
   const metrics = await openMetrics();
-  showProcess(metrics, clock.now());
+  registerProcessMetrics(metrics, clock.now());
   return {
     metrics,
     pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)],

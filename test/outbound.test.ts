@@ -136,7 +136,7 @@ for (const [title, kind, fail] of FAILURES) {
       const egress = createTrustedEgress({ clock });
       const url = "http://127.0.0.1:9/health";
       const { signal } = new AbortController();
-      const look = createHealthCheck(egress.open(url, { headers: {}, connect_timeout_ms: 1_000 }));
+      const look = createHealthCheck(egress.open(url, { headers: {}, connectTimeoutMs: 1_000 }));
       expect(await pass(clock, look(signal))).toBe(kind === "refused" ? "refused" : "silent");
       const times = { timeout_ms: 9_000, idle_stop_ms: 0, min_up_ms: 0 };
       const start = {

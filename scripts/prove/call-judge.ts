@@ -3,7 +3,7 @@
 import { Database as Connection } from "bun:sqlite";
 import type { Approval } from "../../src/agents/approvals/approval.ts";
 import type { StepRow, ToolCallData, ToolResultData } from "../../src/agents/runs/step.ts";
-import { writeCanonical } from "../../src/platform/canonical.ts";
+import { writeCanonical } from "../../src/platform/json.ts";
 
 /** Something that came to a receiver. */
 export interface Arrival {

@@ -1,6 +1,6 @@
 // Attacks the guarded way out: every address and URL of the tests' tables, and replies without end.
 import { readFileSync, writeFileSync } from "node:fs";
-import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { readAllowEntry } from "../../src/net/allow-list.ts";
 import { createGuardedEgress, type GuardedEgress } from "../../src/net/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { guard, pretendInternet } from "../../test/net/guard.ts";
@@ -51,7 +51,7 @@ const attack = async (): Promise<Finding[]> => {
     ["93.184.216.34", address],
     [address, "2606:4700:4700::1111"],
   ]);
-  const fields = { headers: {}, timeout_ms: 10_000, response_bytes_max: 1_000 } as const;
+  const fields = { headers: {}, timeoutMs: 10_000, responseBytesMax: 1_000 } as const;
   let tried = 0;
   let through = 0;
   /** `sent_fairly`: connections that had to be made before the attack, to a public address. */
@@ -103,8 +103,8 @@ const bomb = async (
   let sent = 0;
   const ask = async (path: string, isFlood: boolean) => {
     const outcome = await guarded.request({
-      ...{ url: `${origin}/${path}`, method: "POST", headers: {}, body: "{}", timeout_ms: 60_000 },
-      response_bytes_max: REPLY_BYTES_MAX,
+      ...{ url: `${origin}/${path}`, method: "POST", headers: {}, body: "{}", timeoutMs: 60_000 },
+      responseBytesMax: REPLY_BYTES_MAX,
     });
     if (path !== "fits") sent += 1;
     const isRight = outcome.ok

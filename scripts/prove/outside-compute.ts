@@ -4,7 +4,7 @@ import { createArgumentsCheck } from "../../src/agents/tools/arguments.ts";
 import { createCalculator } from "../../src/agents/tools/builtin/calculator.ts";
 import { createReadPage } from "../../src/agents/tools/builtin/read-page.ts";
 import { createSchemaCheck } from "../../src/agents/tools/json-schema/check.ts";
-import { createComputePool } from "../../src/compute/index.ts";
+import { ComputePool } from "../../src/compute/index.ts";
 import { createTextCount } from "../../src/models/index.ts";
 import { createSystemClock, nextTurn } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
@@ -68,7 +68,7 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
   let cut = 0;
   const log = createLog(clock, (line) => void (line.includes("cut off") && cut++), false);
   const script = new URL("../../src/compute-worker.ts", import.meta.url);
-  const compute = createComputePool({ script, clock, log });
+  const compute = new ComputePool({ script, clock, log });
   const calculator = createCalculator(compute);
   const checkSchema = createSchemaCheck(compute);
   const checkArguments = createArgumentsCheck(compute);
@@ -79,7 +79,10 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
     const body = new TextEncoder().encode(html);
     const judge = () => ({ ok: true as const, url: new URL(url) });
     const reply = { ok: true as const, url, status: 200, headers, body, truncated: false };
-    const tool = createReadPage({ egress: { judge, request: async () => reply }, compute });
+    const tool = createReadPage({
+      egress: { validate: judge, request: async () => reply },
+      compute,
+    });
     return tool.run(createUse({ url }));
   };
   const check = (parameters: object, text: string) =>
@@ -118,7 +121,7 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
   };
   // Not computed in a Worker, for they are known to a run that goes on, but in many turns.
   inputs.results = hostileResults.map(([name, text]) => [name, () => readAddresses(text)]);
-  return { inputs, stop: () => compute.stop(0), countCut: () => cut };
+  return { inputs, stop: () => compute.stop(), countCut: () => cut };
 };
 
 export const proveCompute = async (isLong: boolean): Promise<Finding[]> => {

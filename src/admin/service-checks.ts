@@ -143,7 +143,7 @@ async function checkHealth(
   const { connect_timeout_ms } = plan;
   const server = egress.open(rootOf(url) + nameHealth(plan), {
     headers: writeHeaders(plan),
-    connect_timeout_ms,
+    connectTimeoutMs: connect_timeout_ms,
   });
   const limit = abortAfter(clock, HEALTH_MS);
   const seen = await createHealthCheck(server)(limit.signal);

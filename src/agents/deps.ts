@@ -17,7 +17,7 @@ export interface AgentsDeps {
   access: Pick<Access, "findCaller">;
   inside: GatewayInternal;
   /** Requests to addresses named by callers and models. */
-  egress: Pick<GuardedEgress, "judge" | "request">;
+  egress: Pick<GuardedEgress, "validate" | "request">;
   /** Runs are claimed under its number. */
   process: Pick<Process, "epoch" | "join">;
   /** Computes what could block the event loop. */

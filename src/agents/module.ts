@@ -96,7 +96,10 @@ function openTools(router: Router, deps: ToolsDeps) {
     createHttpTool(revision, { egress, openConnection });
   openToolRoutes(router, deps);
   const checkSchema = createSchemaCheck(compute);
-  openRegistrationRoutes(router, deps, { checkUrl: egress.judge, checkSchema });
+  openRegistrationRoutes(router, deps, {
+    checkUrl: (url: string) => egress.validate(url),
+    checkSchema,
+  });
   openTrialRoute(router, deps, createTool);
   return createTool;
 }

@@ -7,8 +7,8 @@ import {
   ListedApproval,
   REASON_CHARACTERS_MAX,
 } from "../admin/index.ts";
+import { nameUser } from "../platform/process.ts";
 import { show } from "../platform/schema.ts";
-import { nameUser } from "../platform/user.ts";
 import { administer } from "./admin.ts";
 import {
   account,

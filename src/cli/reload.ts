@@ -1,7 +1,7 @@
 // Reloads settings while the server runs, on a signal or a changed file: as a whole or not at all.
 import { listStandIns } from "../admin/index.ts";
 import type { Clock } from "../platform/clock.ts";
-import { isPipe, watchFile } from "../platform/file-watch.ts";
+import { FileWatch, isPipe } from "../platform/file-watch.ts";
 import type { Log } from "../platform/log.ts";
 import { applySettings, describeChange, type Settings, SettingsError } from "../settings/index.ts";
 import type { SettingsFile } from "./settings.ts";
@@ -22,7 +22,7 @@ export interface SettingsReloadOptions {
 export class SettingsReload {
   readonly #file: SettingsFile | null;
   readonly #log: Log;
-  readonly #watch: ReturnType<typeof watchFile> | null;
+  readonly #watch: FileWatch | null;
   #settings: Settings;
   #target: SettingsTarget | null = null;
   #isWanted = false;
@@ -33,7 +33,7 @@ export class SettingsReload {
     this.#settings = settings;
     this.#log = log;
     const onChange = () => this.reload();
-    this.#watch = file && watchFile({ path: file.path, stamp: file.stamp, clock, onChange });
+    this.#watch = file && new FileWatch({ path: file.path, stamp: file.stamp, clock, onChange });
   }
 
   /** The settings in force. */

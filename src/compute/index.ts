@@ -1,11 +1,10 @@
-// Compute: tasks on callers' texts, and the Workers that carry them out.
+// Compute: tasks on callers' texts, and the Workers that run them.
 export {
   type Compute,
   type Computed,
+  ComputePool,
   type ComputeService,
   type ComputeTurn,
-  createComputePool,
   type Uncomputed,
 } from "./pool.ts";
-export { type ComputeTask, implementTask } from "./task.ts";
-export { serveComputations } from "./worker.ts";
+export { type ComputeTask, implementTask, serveComputations } from "./worker.ts";

@@ -1,35 +1,28 @@
-// Compute Workers: what would hold the event loop runs in them, and is cut off after its time.
+// Compute Workers: tasks that would block the event loop run in them and end at their timeout.
 import type { Clock } from "../platform/clock.ts";
-import { hasFreeDescriptors } from "../platform/descriptors.ts";
+import { hasFreeDescriptors, openWorker } from "../platform/descriptors.ts";
 import { FairQueue } from "../platform/fair-queue.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import { type JobEnd, openSlot, type Slot } from "./slot.ts";
-import type { ComputeTask } from "./task.ts";
+import type { ComputeOrder, ComputeReply, ComputeTask } from "./worker.ts";
 
-/** Each is the other's spare: where one is cut off, the other goes on while a new one starts. */
+/** When one Worker is cut off, the other serves until its successor has started. */
 const WORKERS = 2;
-/** Bun ends the process where a Worker finds no three; the rest is for what opens meanwhile. */
+/** Bun ends the process if a Worker finds no three; the rest is for what opens meanwhile. */
 const DESCRIPTORS_FREE_MIN = 8;
 const WAITING_MAX = 1_024;
 const WAIT_MS = 30_000;
-/**
- * One starts before somebody needs it, since descriptors may be scarce by then; its spare, of
- * another 4 MB, starts with the first task.
- */
+/** One starts early, as descriptors may be scarce later; the other costs 4 MB and starts on use. */
 const WORKERS_AT_REST = 1;
-/** The service's own start is not held up by it. */
+/** Delay of the first Worker, which must not slow the start of the service. */
 const START_AFTER_MS = 500;
 
-/**
- * Why nothing was computed: cut off after its time, nobody took it in time, the caller left, or
- * the computation has a bug, which was logged.
- */
+/** `busy`: no Worker was free in time · `failed`: the task has a bug, which was logged. */
 export type Uncomputed = "timeout" | "busy" | "aborted" | "failed";
-export type Computed<Output> = { ok: true; value: Output } | { ok: false; why: Uncomputed };
+export type Computed<Output> = { ok: true; value: Output } | { ok: false; reason: Uncomputed };
 
 export interface ComputeTurn {
-  /** Accounts take turns, and none of them has more than one Worker at once. */
+  /** Accounts take turns, and each has at most one Worker at a time. */
   account: string;
   signal?: AbortSignal;
 }
@@ -45,7 +38,7 @@ export interface Compute {
 export type ComputeService = Compute & Service;
 
 export interface ComputePoolOptions {
-  /** The script of the Workers. */
+  /** Script of the Workers. */
   script: URL;
   clock: Clock;
   log: Log;
@@ -53,74 +46,151 @@ export interface ComputePoolOptions {
 
 const NEVER = new AbortController().signal;
 
-export function createComputePool({ script, clock, log }: ComputePoolOptions): ComputeService {
-  const slots = new Set<Slot>();
-  const line = new FairQueue<Slot>(clock, WAITING_MAX);
-  let cancelStart = () => {};
-  let isClosed = false;
+export class ComputePool implements ComputeService {
+  readonly name = "compute";
+  readonly #options: ComputePoolOptions;
+  readonly #workers = new Set<ComputeWorker>();
+  readonly #queue: FairQueue<ComputeWorker>;
+  #cancelStart = () => {};
+  #isClosed = false;
 
-  const grow = (workers = WORKERS) => {
-    while (!isClosed && slots.size < workers && hasFreeDescriptors(DESCRIPTORS_FREE_MIN)) {
-      slots.add(openSlot({ script, clock, onEnd }));
+  constructor(options: ComputePoolOptions) {
+    this.#options = options;
+    this.#queue = new FairQueue(options.clock, WAITING_MAX);
+  }
+
+  start(): void {
+    const { clock } = this.#options;
+    this.#cancelStart = clock.after(START_AFTER_MS, () => this.#grow(WORKERS_AT_REST));
+  }
+
+  stop(): void {
+    this.#isClosed = true;
+    this.#cancelStart();
+    for (const worker of this.#workers) worker.close();
+  }
+
+  async run<Input, Output>(
+    { name, timeoutMs }: ComputeTask<Input, Output>,
+    input: Input,
+    { account, signal = NEVER }: ComputeTurn,
+  ): Promise<Computed<Output>> {
+    if (signal.aborted) return { ok: false, reason: "aborted" };
+    this.#grow();
+    if (this.#workers.size === 0) return { ok: false, reason: "busy" };
+    const free = this.#queue.size === 0 ? this.#take(account) : null;
+    const worker = free ?? (await this.#wait(account, signal));
+    if (worker === "left") return { ok: false, reason: "aborted" };
+    if (worker === "full" || worker === "late") return { ok: false, reason: "busy" };
+    const end = await worker.perform({ task: name, input }, timeoutMs);
+    worker.account = null;
+    this.#queue.serve();
+    if (typeof end === "object" && "value" in end) return { ok: true, value: end.value as Output };
+    return { ok: false, reason: this.#logFailure(name, end) };
+  }
+
+  #grow(count = WORKERS): void {
+    const { script, clock } = this.#options;
+    while (
+      !this.#isClosed &&
+      this.#workers.size < count &&
+      hasFreeDescriptors(DESCRIPTORS_FREE_MIN)
+    ) {
+      const onEnd = (error: Error | null) => this.#replace(worker, error);
+      const worker = new ComputeWorker(script, clock, onEnd);
+      this.#workers.add(worker);
     }
-    line.serve();
-  };
-  const onEnd = (slot: Slot, error: Error | null) => {
-    slots.delete(slot);
-    if (error) log.error("compute: a worker ended", { error });
-    // One that fails at its start is started again only where somebody waits for it.
-    if (!error || line.size > 0) grow();
-  };
-  const take = (account: string): Slot | null => {
-    const all = [...slots];
-    if (all.some((slot) => slot.account === account)) return null;
-    const free = all.find((slot) => slot.account === null);
+    this.#queue.serve();
+  }
+
+  #replace(worker: ComputeWorker, error: Error | null): void {
+    this.#workers.delete(worker);
+    if (error) this.#options.log.error("compute: a worker ended", { error });
+    // A Worker that fails at its start is replaced only if somebody waits for it.
+    if (!error || this.#queue.size > 0) this.#grow();
+  }
+
+  #take(account: string): ComputeWorker | null {
+    const workers = [...this.#workers];
+    if (workers.some((worker) => worker.account === account)) return null;
+    const free = workers.find((worker) => worker.account === null);
     if (free) free.account = account;
     return free ?? null;
-  };
-  const wait = (account: string, signal: AbortSignal) => {
-    const find = () => take(account);
-    const found = line.wait({ account, find, isSkippable: true, timeoutMs: WAIT_MS, signal });
-    line.serve();
+  }
+
+  #wait(account: string, signal: AbortSignal) {
+    const find = () => this.#take(account);
+    const request = { account, find, isSkippable: true, timeoutMs: WAIT_MS, signal };
+    const found = this.#queue.wait(request);
+    this.#queue.serve();
     return found;
-  };
-  const explain = (task: string, end: Exclude<JobEnd, { value: unknown }>): Uncomputed => {
+  }
+
+  #logFailure(task: string, end: Exclude<JobEnd, { value: unknown }>): Uncomputed {
+    const { log } = this.#options;
     if (end === "timeout") log.warn("compute: a task was cut off", { code: task });
     if (typeof end === "string") return end === "timeout" ? "timeout" : "failed";
     const { message, stack = message } = end.bug;
     const error = Object.assign(new Error(message), { stack });
     log.error("compute: a task failed", { code: task, error });
     return "failed";
-  };
+  }
+}
 
-  return {
-    name: "compute",
-    async run<Input, Output>(
-      { name, timeoutMs }: ComputeTask<Input, Output>,
-      input: Input,
-      { account, signal = NEVER }: ComputeTurn,
-    ): Promise<Computed<Output>> {
-      if (signal.aborted) return { ok: false, why: "aborted" };
-      grow();
-      if (slots.size === 0) return { ok: false, why: "busy" };
-      const free = line.size === 0 ? take(account) : null;
-      const slot = free ?? (await wait(account, signal));
-      if (slot === "left") return { ok: false, why: "aborted" };
-      if (slot === "full" || slot === "late") return { ok: false, why: "busy" };
-      const end = await slot.perform({ task: name, input }, timeoutMs);
-      slot.account = null;
-      line.serve();
-      if (typeof end === "object" && "value" in end)
-        return { ok: true, value: end.value as Output };
-      return { ok: false, why: explain(name, end) };
-    },
-    start() {
-      cancelStart = clock.after(START_AFTER_MS, () => grow(WORKERS_AT_REST));
-    },
-    stop() {
-      isClosed = true;
-      cancelStart();
-      for (const slot of slots) slot.close();
-    },
-  };
+/** `timeout`: the job was cut off together with its Worker · `ended`: the Worker ended itself. */
+type JobEnd = ComputeReply | "timeout" | "ended";
+
+class ComputeWorker {
+  /** The account whose job runs; null while the Worker is free. */
+  account: string | null = null;
+  readonly #clock: Clock;
+  readonly #worker: Worker;
+  /** Called once, before the job is settled; with null if the Worker was cut off or closed. */
+  readonly #onEnd: (failure: Error | null) => void;
+  #settle: (end: JobEnd) => void = () => {};
+  #isOpen = true;
+
+  constructor(script: URL, clock: Clock, onEnd: (failure: Error | null) => void) {
+    this.#clock = clock;
+    this.#onEnd = onEnd;
+    const worker = openWorker(script);
+    this.#worker = worker;
+    // An idle Worker must not keep the process alive.
+    worker.unref();
+    worker.onmessage = ({ data }: { data: ComputeReply }) => this.#settle(data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.#end("ended", new Error(event.message));
+    };
+    worker.addEventListener("close", () => this.#end("ended", new Error("its thread ended")));
+  }
+
+  perform(order: ComputeOrder, timeoutMs: number): Promise<JobEnd> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(timeoutMs, () => this.#end("timeout", null));
+      this.#settle = (end) => {
+        this.#settle = () => {};
+        cancel();
+        resolve(end);
+      };
+      try {
+        this.#worker.postMessage(order);
+      } catch (error) {
+        // The input is no plain data.
+        this.#settle({ bug: error as Error });
+      }
+    });
+  }
+
+  close(): void {
+    this.#end("ended", null);
+  }
+
+  #end(end: JobEnd, failure: Error | null): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#worker.terminate();
+    this.#onEnd(failure);
+    this.#settle(end);
+  }
 }

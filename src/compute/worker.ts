@@ -1,16 +1,38 @@
-// The Worker's side of compute: carries out one task at a time, and says what came of it.
-import type { Computation } from "./task.ts";
+// Tasks on callers' texts, and the Worker's side of them: one at a time.
 
-/** Posted to a Worker: data only, for they are copied. */
+/** A computation that runs in a Worker and is cut off at its timeout. */
+export interface ComputeTask<Input, Output> {
+  name: string;
+  /** A last resort: inputs are bounded so that no honest one comes near it. */
+  timeoutMs: number;
+  /** Never set; types of what the task takes and gives. */
+  input?: Input;
+  output?: Output;
+}
+
+/** The Worker's side of a task, whose code is loaded at its first use. */
+export interface Computation {
+  name: string;
+  run(input: unknown): Promise<unknown>;
+}
+
+export function implementTask<Input, Output>(
+  { name }: ComputeTask<Input, Output>,
+  run: (input: Input) => Promise<Output>,
+): Computation {
+  return { name, run: (input) => run(input as Input) };
+}
+
+/** Message to a Worker; plain data, since it is copied. */
 export interface ComputeOrder {
   task: string;
   input: unknown;
 }
 
-/** Posted by a Worker. An Error would lose its fields on the way. */
+/** Message from a Worker; an Error would lose its fields. */
 export type ComputeReply = { value: unknown } | { bug: { message: string; stack?: string } };
 
-/** Called by the executable's entry point for compute Workers. */
+/** Serves the tasks; called by the entry point of compute Workers. */
 export function serveComputations(computations: readonly Computation[]): void {
   const port = globalThis as unknown as {
     postMessage(message: ComputeReply): void;

@@ -26,21 +26,22 @@ export type FromWriter =
 /** A result as it crosses the Worker: an Error would lose its fields. */
 export type WriteReply =
   | { value?: unknown }
-  | { refusal: { code: ErrorCode; say: ErrorDetails } }
+  | { refusal: { code: ErrorCode; details: ErrorDetails } }
   | { bug: { message: string; stack?: string; code?: string } };
 
 export function writeReply(outcome: WriteOutcome): WriteReply {
   // JSON has no undefined.
   if (outcome.ok) return outcome.value === undefined ? {} : { value: outcome.value };
   const { failure } = outcome;
-  if (failure instanceof ApiError) return { refusal: { code: failure.code, say: failure.say } };
+  if (failure instanceof ApiError)
+    return { refusal: { code: failure.code, details: failure.details } };
   const { message, stack, code } = failure as Error & { code?: string };
   return { bug: { message, stack, code } };
 }
 
 /** Returns the value of a write, or throws what it threw. */
 export function readReply(reply: WriteReply): unknown {
-  if ("refusal" in reply) throw new ApiError(reply.refusal.code, reply.refusal.say);
+  if ("refusal" in reply) throw new ApiError(reply.refusal.code, reply.refusal.details);
   if (!("bug" in reply)) return reply.value;
   const { message, stack, code } = reply.bug;
   throw Object.assign(new Error(message), { stack: stack ?? message, code });

@@ -2,7 +2,7 @@
 import type { Clock } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import { shorten } from "../platform/text.ts";
-import type { RequestRecorder } from "./request-recorder.ts";
+import type { RequestRecorder } from "./route.ts";
 
 /** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
 const DEPTH_MAX = 64;

@@ -56,7 +56,7 @@ export function respondError(refusal: ApiError, surface: Surface, request_id: st
 
 /** The body of a refusal's reply. */
 export function writeEnvelope(refusal: ApiError, surface: Surface, request_id: string): string {
-  const { code, message, say, status } = refusal;
+  const { code, message, details: say, status } = refusal;
   const error = describeError(code, surface, status, message, say.param);
   // gateway.resources.envelope.p1, gateway.versioning.2: the legacy fields stand beside `error`.
   const body =
@@ -66,7 +66,11 @@ export function writeEnvelope(refusal: ApiError, surface: Surface, request_id: s
   return JSON.stringify(body);
 }
 
-export function sendError({ say, status }: ApiError, body: string, request_id: string): Response {
+export function sendError(
+  { details: say, status }: ApiError,
+  body: string,
+  request_id: string,
+): Response {
   return new Response(body, {
     status,
     headers: {

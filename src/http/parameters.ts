@@ -2,7 +2,7 @@
 import type { TObject } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { shorten } from "../platform/text.ts";
-import { listUuids, lowerUuids } from "./identifier.ts";
+import { listUuids, lowerUuids } from "./fields.ts";
 import type { Path, RouteSpec } from "./route.ts";
 import { compileCheck } from "./validation.ts";
 

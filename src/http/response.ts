@@ -8,8 +8,7 @@ import type { Log } from "../platform/log.ts";
 import { readTrace, type Trace, traceIdOf } from "../platform/trace.ts";
 import { respondError, sendError, writeEnvelope } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
-import type { RequestRecorder } from "./request-recorder.ts";
-import type { HandlerReply, Route } from "./route.ts";
+import type { HandlerReply, RequestRecorder, Route } from "./route.ts";
 
 /** A disk that is full or a database server that is away may be back soon. */
 const RETRY_AFTER_S = 2;

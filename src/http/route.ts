@@ -1,10 +1,10 @@
 // What a route says of itself, what its handler is asked, and what it answers.
+
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
 import type { ErrorCode, Surface } from "../platform/errors.ts";
 import type { Trace } from "../platform/trace.ts";
-import type { DocumentedHeader, RequestHeader } from "./openapi/headers.ts";
-import type { RecorderFactory, RequestRecorder } from "./request-recorder.ts";
+import type { DocumentedHeader, RequestHeader } from "./openapi/components.ts";
 
 export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /**
@@ -120,4 +120,31 @@ export interface Route {
   surface: Surface;
   spec: RouteSpec;
   answer(request: Request): Promise<Response>;
+}
+
+/**
+ * A request that counts: of a known caller, within the rate limit. What is refused before that is
+ * not metered, or strangers could make a table grow that nobody has promised them room in.
+ */
+export interface MeteredRequest {
+  caller: Caller;
+  request_id: string;
+  trace: Trace | null;
+  /** On the monotonic clock, when the door got the request. */
+  started_at: number;
+}
+
+/** What one request comes to, from its arrival to its end. */
+export interface RequestRecorder {
+  /** Bytes of its body: those announced until it is read, then those that were read. */
+  request_bytes: number;
+  /**
+   * Its end, told once: by the door when it has the whole reply, or by a handler when its stream is
+   * over. `code` is what the caller was told, null: nothing went wrong.
+   */
+  close(status: number, code: string | null, reply_bytes: number): void;
+}
+
+export interface RecorderFactory<T extends RequestRecorder = RequestRecorder> {
+  open(arrival: MeteredRequest): T;
 }

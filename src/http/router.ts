@@ -3,9 +3,9 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { type Identify, isInternal, type RateLimiter, requireScope } from "../access/index.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
-import type { ActiveCallers } from "./active-callers.ts";
 import { readJson, refuseLength } from "./body.ts";
-import { listUuids, lowerUuids } from "./identifier.ts";
+import type { ActiveCallers } from "./clients.ts";
+import { listUuids, lowerUuids } from "./fields.ts";
 import { compileParameters } from "./parameters.ts";
 import {
   createResponder,

@@ -1,4 +1,5 @@
 // Server-sent events out, to one caller; who does not read holds the source back.
+import type { Clock } from "../platform/clock.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 
 /** What may wait unread for one caller before the source is held back. */
@@ -163,4 +164,33 @@ function openBody(
     return over;
   };
   return new ReadableStream({ type: "direct", pull, cancel });
+}
+
+/** gateway.limits.keep_alive, agents.limits.stream_idle_comment */
+const KEEP_ALIVE_MS = 15_000;
+
+/** Calls `run` whenever nothing was sent for the time of a keep-alive; `end` tells of a sending. */
+export function watchIdle(clock: Clock, run: () => void) {
+  let brokenAt = clock.monotonic();
+  let isOver = false;
+  // One timer that looks again, rather than a new one for each chunk.
+  const look = () => {
+    if (clock.monotonic() - brokenAt >= KEEP_ALIVE_MS) {
+      run();
+      brokenAt = clock.monotonic();
+    }
+    // What it called may have ended it.
+    if (isOver) return;
+    cancel = clock.after(brokenAt + KEEP_ALIVE_MS - clock.monotonic(), look);
+  };
+  let cancel = clock.after(KEEP_ALIVE_MS, look);
+  return {
+    end() {
+      brokenAt = clock.monotonic();
+    },
+    stop() {
+      isOver = true;
+      cancel();
+    },
+  };
 }

@@ -87,12 +87,12 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
       stop() {},
     };
   }
-  const { connect_timeout_ms, thought_opens } = upstream;
+  const { connect_timeout_ms: connectTimeoutMs, thought_opens } = upstream;
   const tags = { reasons: capabilities.includes("reasoning"), thought_opens };
   const headers = writeHeaders(upstream);
   const openCheck = (url: string) => {
     const address = rootOf(url) + nameHealth(upstream);
-    return createHealthCheck(egress.open(address, { headers, connect_timeout_ms }));
+    return createHealthCheck(egress.open(address, { headers, connectTimeoutMs }));
   };
   const provider = { ...upstream, egress, clock, ids };
   const servers = upstream.urls.map((url) => ({

@@ -1,23 +1,23 @@
-// Keeps descriptors free: closes connections of those who are not served, the longest idle first.
+// Keeps descriptors free: closes connections of clients that are not served, longest idle first.
 import { type Cancel, type Clock, nextTurn } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
-import { type Address, isWithin, type Network, readNetwork } from "./network.ts";
+import { type Address, isWithin, type Network, readNetwork } from "./ip-address.ts";
 import type { ProcessSocket, ProcessSockets } from "./process-sockets.ts";
 
 export interface ConnectionRules {
-  /** So many descriptors stay free, but at most a quarter of all. */
+  /** Descriptors to keep free, but at most a quarter of all. */
   reserved_descriptors: number;
   connections_per_address: number;
-  /** Behind them anybody may be: they are not counted. */
+  /** Addresses that are not counted, since any client may be behind them. */
   trusted_proxies: readonly string[];
 }
 
 export interface ConnectionGuardOptions {
   sockets: ProcessSockets;
-  /** The port whose connections are looked at. */
+  /** The port whose connections are watched. */
   port: number;
   rules(): ConnectionRules;
-  /** The other sides of requests under way whose key was found good. */
+  /** Lists the peers of requests under way with a valid key. */
   listCallers(): readonly Peer[];
   clock: Clock;
   log: Log;
@@ -28,97 +28,113 @@ export interface Peer {
   port: number;
 }
 
-/** How often the number of descriptors is read, which costs 4 µs. */
-const LOOK_EVERY_MS = 100;
-/** The same while connections are being closed. */
-const LOOK_SOON_MS = 20;
-/** Of the time between two searches through all connections a search takes at most so much. */
+/** Interval of counting descriptors, which costs 4 µs. */
+const CHECK_EVERY_MS = 100;
+/** The same interval while connections are being closed. */
+const CHECK_SOON_MS = 20;
+/** Maximum share of the time that is spent on searches through all connections. */
 const SEARCH_SHARE = 1 / 20;
-/** Descriptors in one turn of the event loop, about 3 ms. */
+/** Descriptors searched in one turn of the event loop, about 3 ms. */
 const TURN_DESCRIPTORS = 500;
-/** A shorter silence may be that of a request which is on its way. */
+/** Minimum silence of an idle connection, whose next request may be on its way. */
 const SILENT_MS = 100;
-/** Descriptors that are looked at for each that is open. */
+/** Descriptors searched for each open one. */
 const RANGE = 8;
-const SAY_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;
-/** Of all descriptors so many more are freed at a time: what waits to be accepted must fit. */
+/** Share of all descriptors that is freed beyond the need: clients wait to be accepted. */
 const SPARE_SHARE = 1 / 4;
 const SUBSCRIBER_BITS = 64n;
 const LOOPBACK = [readNetwork("127.0.0.0/8")!, readNetwork("::1")!];
 
-/** Watches until what it returns is called. */
+/** Watches until the returned function is called. */
 export function guardConnections(options: ConnectionGuardOptions): Cancel {
-  const { sockets, port, rules, listCallers, clock, log } = options;
-  let isOver = false;
-  let cancel: Cancel = () => {};
-  let searchAt = 0;
-  let sayAt = 0;
-  let closed = 0;
+  const guard = new ConnectionGuard(options);
+  return () => guard.stop();
+}
 
-  const readAll = async (count: number): Promise<ProcessSocket[]> => {
+class ConnectionGuard {
+  readonly #options: ConnectionGuardOptions;
+  #isStopped = false;
+  #cancel: Cancel = () => {};
+  #searchAt = 0;
+  #logAt = 0;
+  #closed = 0;
+
+  constructor(options: ConnectionGuardOptions) {
+    this.#options = options;
+    this.#checkIn(CHECK_EVERY_MS);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  #checkIn(delayMs: number): void {
+    this.#cancel = this.#options.clock.after(delayMs, async () => {
+      const nextMs = await this.#check().catch((error) => {
+        this.#options.log.error("connections: they could not be checked", { error });
+        return CHECK_EVERY_MS;
+      });
+      if (!this.#isStopped) this.#checkIn(nextMs);
+    });
+  }
+
+  /** Closes what must be closed; returns the delay of the next check. */
+  async #check(): Promise<number> {
+    const { sockets, rules, listCallers, clock } = this.#options;
+    const count = sockets.count();
+    const { missing, spare } = computeNeed(sockets.limit, count, rules().reserved_descriptors);
+    const now = clock.monotonic();
+    const mayExceed = count > rules().connections_per_address && now >= this.#searchAt;
+    if (missing <= 0 && !mayExceed) return CHECK_EVERY_MS;
+    const all = await this.#readAll(count);
+    const chosen = chooseToClose(all, listCallers(), rules(), { missing, spare });
+    for (const socket of chosen) sockets.end(socket);
+    this.#closed += chosen.length;
+    this.#searchAt = clock.monotonic() + (clock.monotonic() - now) / SEARCH_SHARE;
+    if (missing > 0 || chosen.length > 0) this.#log(count);
+    return missing > 0 ? CHECK_SOON_MS : CHECK_EVERY_MS;
+  }
+
+  async #readAll(count: number): Promise<ProcessSocket[]> {
+    const { sockets, port } = this.#options;
     const found: ProcessSocket[] = [];
-    // Descriptors are given out from the lowest: few lie far above their number.
+    // The system gives out the lowest descriptors, so few lie far above their number.
     const end = Math.min(sockets.limit, RANGE * count);
     for (let from = 0; from < end; from += TURN_DESCRIPTORS) {
       if (from > 0) await nextTurn();
       found.push(...sockets.list(port, from, Math.min(end, from + TURN_DESCRIPTORS)));
     }
     return found;
-  };
-  const look = async (): Promise<number> => {
-    const count = sockets.count();
-    const { missing, spare } = reckonNeed(sockets.limit, count, rules().reserved_descriptors);
-    const now = clock.monotonic();
-    const mayExceed = count > rules().connections_per_address && now >= searchAt;
-    if (missing <= 0 && !mayExceed) return LOOK_EVERY_MS;
-    const all = await readAll(count);
-    const chosen = chooseToClose(all, listCallers(), rules(), { missing, spare });
-    for (const socket of chosen) sockets.end(socket);
-    closed += chosen.length;
-    searchAt = clock.monotonic() + (clock.monotonic() - now) / SEARCH_SHARE;
-    if (missing > 0 || chosen.length > 0) say(count);
-    return missing > 0 ? LOOK_SOON_MS : LOOK_EVERY_MS;
-  };
-  const say = (count: number) => {
-    if (clock.monotonic() < sayAt) return;
-    sayAt = clock.monotonic() + SAY_EVERY_MS;
-    const fields = { connections: closed, descriptors: `${count} of ${sockets.limit}` };
+  }
+
+  #log(count: number): void {
+    const { sockets, clock, log } = this.#options;
+    if (clock.monotonic() < this.#logAt) return;
+    this.#logAt = clock.monotonic() + LOG_EVERY_MS;
+    const fields = { connections: this.#closed, descriptors: `${count} of ${sockets.limit}` };
     log.warn("descriptors are scarce, or an address has too many: connections are closed", fields);
-    closed = 0;
-  };
-  const lookLater = (delay_ms: number) => {
-    cancel = clock.after(delay_ms, () => {
-      look()
-        .catch((error) => {
-          log.error("the connections could not be looked at", { error });
-          return LOOK_EVERY_MS;
-        })
-        .then((next_ms) => isOver || lookLater(next_ms));
-    });
-  };
-  lookLater(LOOK_EVERY_MS);
-  return () => {
-    isOver = true;
-    cancel();
-  };
+    this.#closed = 0;
+  }
 }
 
 interface Need {
-  /** So many have to be closed; below 1: none. */
+  /** Connections that have to be closed, if positive. */
   missing: number;
-  /** So many more are closed then, that not each new one is a search. */
+  /** Further connections to close then, so that not each new one causes a search. */
   spare: number;
 }
 
-function reckonNeed(limit: number, count: number, reserved: number): Need {
+function computeNeed(limit: number, count: number, reserved: number): Need {
   const reserve = Math.min(reserved, Math.floor(limit * RESERVE_SHARE));
   return { missing: reserve - (limit - count), spare: Math.floor(limit * SPARE_SHARE) };
 }
 
 /**
- * Never a connection with a request of a good key. Those that sent nothing go first, then those
- * that were never answered, then the idle ones; of each the longest idle.
+ * Chooses no connection that serves a caller. First come connections that sent nothing, then those
+ * never answered, then idle ones; within each group the longest idle.
  */
 export function chooseToClose(
   all: readonly ProcessSocket[],
@@ -131,13 +147,13 @@ export function chooseToClose(
   const silent = open.filter((one) => !one.hasReceived);
   const unanswered = open.filter((one) => one.hasReceived && !one.hasSent);
   const idle = open.filter(
-    (one) => one.hasSent && Math.min(one.sent_ago, one.received_ago) >= SILENT_MS,
+    (one) => one.hasSent && Math.min(one.sentAgoMs, one.receivedAgoMs) >= SILENT_MS,
   );
-  // How long they drip does not count, but how long nobody has answered them.
+  // An unanswered client cannot keep its connection by sending single bytes.
   const ordered = [
-    ...sortBy(silent, "received_ago"),
-    ...sortBy(unanswered, "sent_ago"),
-    ...sortBy(idle, "sent_ago"),
+    ...sortBy(silent, "receivedAgoMs"),
+    ...sortBy(unanswered, "sentAgoMs"),
+    ...sortBy(idle, "sentAgoMs"),
   ];
 
   const exempt = [...LOOPBACK, ...trusted_proxies.map((text) => readNetwork(text)!)];
@@ -154,7 +170,7 @@ export function chooseToClose(
   return [...chosen];
 }
 
-/** By how many connections a client has more than it may. */
+/** Returns by how many connections each client exceeds its maximum. */
 function countSurplus(
   all: readonly ProcessSocket[],
   most: number,
@@ -172,7 +188,7 @@ function countSurplus(
 
 function sortBy(
   sockets: readonly ProcessSocket[],
-  age: "received_ago" | "sent_ago",
+  age: "receivedAgoMs" | "sentAgoMs",
 ): ProcessSocket[] {
   return sockets.toSorted((one, other) => other[age] - one[age]);
 }
@@ -181,7 +197,7 @@ function namePeer({ address, port }: Peer): string {
   return `${address.bits} ${address.value} ${port}`;
 }
 
-/** A subscriber has at least a /64 of IPv6: all of it is one client. */
+/** A subscriber owns at least a /64 of IPv6, which counts as one client. */
 function nameClient({ bits, value }: Address): string {
   return bits === 32 ? `${value}` : `${value >> SUBSCRIBER_BITS}/64`;
 }

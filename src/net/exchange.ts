@@ -1,8 +1,8 @@
 // Sends one request to one address that was checked, and reads its reply up to a limit.
 import type { Cancel, Clock } from "../platform/clock.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
-import { portOf } from "./allow.ts";
-import { createBodyBuffer } from "./body-buffer.ts";
+import { portOf } from "./allow-list.ts";
+import type { FetchFailure } from "./failure.ts";
 import type { HttpConnection, ReplyListener } from "./http-connection.ts";
 import type { dial } from "./http-dial.ts";
 import type { ReplyHead } from "./http-head.ts";
@@ -11,10 +11,12 @@ import { failUnderway, failUnsent, type GuardedOutcome } from "./result.ts";
 import type { EndedBy, TimeLimit } from "./time-limit.ts";
 import { hasIpHost } from "./url.ts";
 
-/** A name may have further addresses, which are to have their turn. */
+/** Time to connect to one address, so that the name's next address gets its turn. */
 const CONNECT_TIMEOUT_MS = 5_000;
+const FIRST_BYTES = 16_384;
+/** Far above the size up to which Node and Bun let buffers share memory. */
+const LARGE_BYTES = 65_536;
 
-/** How connections are opened. */
 export interface ConnectionFactory {
   dial: typeof dial;
   clock: Clock;
@@ -22,99 +24,167 @@ export interface ConnectionFactory {
   ca?: string;
 }
 
-/** One request of possibly several: a redirect makes another. */
+/** One request; a redirect makes another. */
 export interface HttpHop {
   method: "GET" | "POST";
   url: URL;
   /** By names in lower case. */
   headers: Readonly<Record<string, string>>;
   body?: string | Uint8Array;
-  response_bytes_max: number;
+  responseBytesMax: number;
   limit: TimeLimit;
 }
 
 /**
  * Connects to the address and to nothing else, with the certificate checked against the URL's name.
- * Each request has a connection of its own: one that is used again may be closed by its server just
- * then, and nobody could say whether the request had arrived.
+ * Connections are not reused: if a server closed one just then, nobody could say whether the
+ * request had arrived.
  */
 export function exchange(
-  dialling: ConnectionFactory,
+  factory: ConnectionFactory,
   hop: HttpHop,
   address: string,
 ): Promise<GuardedOutcome> {
-  const { url, limit } = hop;
-  const request = writeHop(hop);
-  const { promise, resolve, reject } = Promise.withResolvers<GuardedOutcome>();
-  let connection: HttpConnection | null = null;
-  let head: ReplyHead | null = null;
-  const body = createBodyBuffer(hop.response_bytes_max, () => head?.length ?? null);
-  const settle = (outcome: GuardedOutcome) => {
-    forget();
-    resolve(outcome);
-  };
-  /** What a callback of ours threw is told to whoever waits for the outcome. */
-  const fail = (bug: unknown) => {
-    forget();
-    cancelDial();
-    connection?.cut(listener);
-    reject(bug);
-  };
-  const settleReply = (truncated: boolean) => {
-    const { status, header } = head!;
+  return new GuardedExchange(factory, hop, address).outcome;
+}
+
+class GuardedExchange implements ReplyListener {
+  readonly outcome: Promise<GuardedOutcome>;
+  readonly #url: URL;
+  readonly #resolve: (outcome: GuardedOutcome) => void;
+  readonly #reject: (bug: unknown) => void;
+  readonly #forgetLimit: Cancel;
+  readonly #cancelDial: Cancel;
+  readonly #body: BodyBuffer;
+  #connection: HttpConnection | undefined;
+  #head: ReplyHead | undefined;
+
+  constructor({ dial, clock, ca }: ConnectionFactory, hop: HttpHop, address: string) {
+    const { url, limit, responseBytesMax } = hop;
+    const request = writeHop(hop);
+    const { promise, resolve, reject } = Promise.withResolvers<GuardedOutcome>();
+    this.outcome = promise;
+    this.#url = url;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#body = new BodyBuffer(responseBytesMax, () => this.#head?.length ?? null);
+    const onBug = (bug: unknown) => this.onBug(bug);
+    this.#forgetLimit = limit.onEnd(guardCallback(onBug, (endedBy) => this.#giveUp(endedBy)));
+    const serverName = hasIpHost(url) ? undefined : url.hostname;
+    const isSecure = url.protocol === "https:";
+    this.#cancelDial = dial(
+      { hostname: address, serverName, port: portOf(url), isSecure, ca },
+      {
+        clock,
+        timeoutMs: CONNECT_TIMEOUT_MS,
+        onOpen: (connection) => {
+          this.#connection = connection;
+          connection.send(request, this);
+        },
+        onFailure: (failure) => this.#settle(failUnsent(failure, url)),
+        onEnd() {},
+        onFree: (connection) => connection.close(),
+        onGone() {},
+        // The connection is not reused, so surplus bytes reach nobody.
+        onSurplus() {},
+        onBug,
+      },
+    );
+  }
+
+  onHead(head: ReplyHead): void {
+    this.#head = head;
+  }
+
+  onBody(bytes: Buffer): void {
+    if (this.#body.take(bytes)) return;
+    this.#connection!.cut(this);
+    this.#settleReply(true);
+  }
+
+  onEnd(): void {
+    this.#settleReply(false);
+  }
+
+  onFailure(failure: FetchFailure): void {
+    this.#settle(failUnderway(failure, this.#url, this.#head?.status ?? null));
+  }
+
+  onBug(bug: unknown): void {
+    this.#forgetLimit();
+    this.#cancelDial();
+    this.#connection?.cut(this);
+    this.#reject(bug);
+  }
+
+  #giveUp(endedBy: EndedBy): void {
+    this.#cancelDial();
+    if (this.#connection) {
+      this.#connection.cut(this);
+      this.onFailure(endedBy);
+    } else this.#settle(failUnsent(endedBy, this.#url));
+  }
+
+  #settleReply(truncated: boolean): void {
+    const { status, header } = this.#head!;
     const get = (name: string) => header(name.toLowerCase());
     const headers = { get, has: (name: string) => get(name) !== null };
-    settle({ ok: true, url: url.href, status, headers, body: body.read(), truncated });
-  };
-  const listener: ReplyListener = {
-    onHead(given) {
-      head = given;
-    },
-    onBody(bytes) {
-      if (body.take(bytes)) return;
-      connection!.cut(listener);
-      settleReply(true);
-    },
-    onEnd: () => settleReply(false),
-    onFailure: (failure) => settle(failUnderway(failure, url, head?.status ?? null)),
-    onBug: fail,
-  };
-  const giveUp = (why: EndedBy) => {
-    cancelDial();
-    if (!connection) return settle(failUnsent(why, url));
-    connection.cut(listener);
-    settle(failUnderway(why, url, head?.status ?? null));
-  };
-  const forget: Cancel = limit.onEnd(guardCallback(fail, giveUp));
-  const { dial, clock, ca } = dialling;
-  const server_name = hasIpHost(url) ? undefined : url.hostname;
-  const isSecure = url.protocol === "https:";
-  const cancelDial = dial(
-    { hostname: address, server_name, port: portOf(url), isSecure, ca },
-    {
-      clock,
-      timeout_ms: CONNECT_TIMEOUT_MS,
-      onOpen(made) {
-        connection = made;
-        made.send(request, listener);
-      },
-      onFailure: (failure) => settle(failUnsent(failure, url)),
-      onEnd() {},
-      onFree: (done) => done.close(),
-      onGone() {},
-      // Nothing is sent over it again: what came too much reaches nobody.
-      onSurplus() {},
-      onBug: fail,
-    },
-  );
-  return promise;
+    const body = this.#body.read();
+    this.#settle({ ok: true, url: this.#url.href, status, headers, body, truncated });
+  }
+
+  #settle(outcome: GuardedOutcome): void {
+    this.#forgetLimit();
+    this.#resolve(outcome);
+  }
 }
 
 function writeHop({ method, url, headers, body }: HttpHop): Buffer {
   const first = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
-  // Compressed replies are never unpacked here: 0.4 MB on the wire can be 400 MB.
+  // Replies are never unpacked: 0.4 MB on the wire can be 400 MB.
   const own = "accept-encoding: identity\r\nconnection: close\r\n";
   const head = `${first}${writeHeaders(headers)}${own}`;
   if (method === "GET") return Buffer.from(`${head}\r\n`, "latin1");
   return writeRequest(head, body ?? "");
+}
+
+/** The beginning of a body. Pieces are copied, since each keeps its whole buffer alive. */
+class BodyBuffer {
+  readonly #bytesMax: number;
+  readonly #announcedLength: () => number | null;
+  #kept = new Uint8Array(0);
+  #length = 0;
+
+  constructor(bytesMax: number, announcedLength: () => number | null) {
+    this.#bytesMax = bytesMax;
+    this.#announcedLength = announcedLength;
+  }
+
+  /** Copies what fits and frees a large buffer; returns false if there was more. */
+  take(bytes: Uint8Array): boolean {
+    const whole = this.#length + bytes.length;
+    const end = Math.min(whole, this.#bytesMax);
+    if (end > this.#kept.length) this.#grow(end);
+    this.#kept.set(bytes.subarray(0, end - this.#length), this.#length);
+    this.#length = end;
+    freeLarge(bytes);
+    return whole <= this.#bytesMax;
+  }
+
+  read(): Uint8Array {
+    return this.#kept.subarray(0, this.#length);
+  }
+
+  #grow(least: number): void {
+    const wanted = Math.max(least, 2 * this.#kept.length, this.#announcedLength() ?? FIRST_BYTES);
+    const before = this.#kept;
+    this.#kept = new Uint8Array(Math.min(wanted, this.#bytesMax));
+    this.#kept.set(before.subarray(0, this.#length));
+    freeLarge(before);
+  }
+}
+
+/** A fast server would fill a hundred megabytes before the garbage is collected. */
+function freeLarge({ buffer }: Uint8Array): void {
+  if (buffer.byteLength >= LARGE_BYTES && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

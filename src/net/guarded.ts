@@ -1,13 +1,11 @@
-// The way out to addresses that strangers name: only to public ones, and only where we looked.
-
-import type { Clock } from "../platform/clock.ts";
+// Requests to addresses that strangers name: only to public ones, each resolved and checked anew.
+import type { Cancel, Clock } from "../platform/clock.ts";
+import { hasFreeDescriptors } from "../platform/descriptors.ts";
 import { shorten } from "../platform/text.ts";
-import { findSpecialBlock } from "./addresses.ts";
-import { isAllowed } from "./allow.ts";
-import type { AllowEntry } from "./allow-entry.ts";
+import { type AllowEntry, isAllowed } from "./allow-list.ts";
 import { exchange, type HttpHop } from "./exchange.ts";
 import { dial } from "./http-dial.ts";
-import { findAddresses, type Resolve } from "./resolver.ts";
+import { findSpecialBlock } from "./ip-address.ts";
 import {
   blockedResult,
   failUnsent,
@@ -15,94 +13,113 @@ import {
   type GuardedReply,
   isRedirect,
 } from "./result.ts";
-import { createTimeLimit, type TimeLimit } from "./time-limit.ts";
-import { checkUrl, type UrlCheck } from "./url.ts";
+import { TimeLimit } from "./time-limit.ts";
+import { checkUrl, hasIpHost, type UrlCheck } from "./url.ts";
 
-/**
- * Further addresses of a name are not tried, so that no name makes us knock at a thousand doors.
- */
+/** Maximum addresses of a name that are tried. */
 const ADDRESSES_MAX = 4;
+const DNS_TIMEOUT_MS = 5_000;
+/** Interval of look-ups while descriptors are scarce. */
+const DNS_RETRY_MS = 50;
 
-/** What goes along when a redirect is followed: nothing that could be a secret. */
+/** Headers that follow a redirect; none of them can be a secret. */
 const HARMLESS_HEADERS = ["accept", "accept-language", "user-agent"];
 
-/** These say how the bytes travel, which is the guard's own affair, or speak to proxies. */
-const OWN_HEADERS = new Set([
-  ...["host", "content-length", "transfer-encoding", "accept-encoding"],
-  ...["connection", "keep-alive", "te", "trailer", "upgrade", "expect"],
-  ...["proxy-authorization", "proxy-connection"],
-]);
+/** Headers that the guard writes itself, and those for proxies. */
+const OWN_HEADERS = new Set(
+  (
+    "host content-length transfer-encoding accept-encoding connection keep-alive te trailer " +
+    "upgrade expect proxy-authorization proxy-connection"
+  ).split(" "),
+);
 
 export interface GuardedRequest {
   url: string;
   method: "GET" | "POST";
-  /** `host`, `accept-encoding` and what rules the connection are the guard's own. */
+  /** The guard replaces `host`, `accept-encoding` and headers of the connection. */
   headers: Record<string, string>;
   body?: string | Uint8Array;
-  /** For everything together: name, connection, redirects, and the reading of the reply. */
-  timeout_ms: number;
-  response_bytes_max: number;
-  /**
-   * How many redirects of a GET are followed, each judged anew; one that is not followed is the
-   * reply.
-   */
+  /** Time for everything: look-up, connection, redirects and the whole reply. */
+  timeoutMs: number;
+  responseBytesMax: number;
+  /** Maximum redirects of a GET to follow, each checked anew; a further one is the reply. */
   redirects?: 0 | 1 | 2 | 3;
   signal?: AbortSignal;
 }
 
 export interface GuardedEgress {
-  /** Judges a URL's text when it is registered; its name is resolved only when it is called. */
-  judge(text: string): UrlCheck;
+  /** Validates a URL's text when it is registered; its name is resolved only for a request. */
+  validate(text: string): UrlCheck;
   /**
-   * Sends one request; whatever fails outside of us is a value. Throws a TypeError for a header
-   * that cannot be sent, which names it and quotes nothing.
+   * Sends one request; failures outside of us are values. Throws a TypeError that names a header
+   * which cannot be sent, and quotes nothing.
    */
-  request(ask: GuardedRequest): Promise<GuardedOutcome>;
-  /** Gives up what is under way. */
+  request(request: GuardedRequest): Promise<GuardedOutcome>;
+  /** Aborts the requests under way. */
   close(): void;
 }
 
+/** Resolves a name to all its addresses, IPv4 and IPv6. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
 export interface GuardedOptions {
   clock: Clock;
-  /** Asked at every request, since a reload may change it. */
+  /** Called for each request, since a reload may change the list. */
   allow: () => readonly AllowEntry[];
-  /** Every address of a name, IPv4 and IPv6. */
   resolve?: Resolve;
   dial?: typeof dial;
   /** Trusted beside the usual authorities. */
   ca?: string;
 }
 
-/** Opens the guarded way out; tests replace the name resolution and the internet behind it. */
+/** Creates the guarded client; tests replace name resolution and dialling. */
 export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
-  const { clock, allow, resolve } = options;
-  const dialling = { dial, ...options };
-  const under_way = new Set<TimeLimit>();
+  return new GuardedClient(options);
+}
 
-  async function request(ask: GuardedRequest): Promise<GuardedOutcome> {
-    const redirects = ask.redirects ?? 0;
-    if (redirects > 0 && ask.method !== "GET") throw new Error("Only a GET follows redirects.");
-    const limit = createTimeLimit(clock, ask.timeout_ms, ask.signal);
-    under_way.add(limit);
+/** A request on its way through redirects. */
+type Journey = Omit<GuardedRequest, "headers"> & Pick<HttpHop, "headers" | "limit">;
+
+class GuardedClient implements GuardedEgress {
+  readonly #options: GuardedOptions & { dial: typeof dial };
+  readonly #limits = new Set<TimeLimit>();
+
+  constructor(options: GuardedOptions) {
+    this.#options = { dial, ...options };
+  }
+
+  validate(text: string): UrlCheck {
+    return checkUrl(text, this.#options.allow());
+  }
+
+  async request(request: GuardedRequest): Promise<GuardedOutcome> {
+    const { redirects = 0, method, timeoutMs, signal } = request;
+    if (redirects > 0 && method !== "GET") throw new Error("Only a GET follows redirects.");
+    const limit = new TimeLimit(this.#options.clock, timeoutMs, signal);
+    this.#limits.add(limit);
     try {
-      return await follow({ ...ask, headers: dressHeaders(ask.headers), limit }, redirects);
+      const headers = prepareHeaders(request.headers);
+      return await this.#follow({ ...request, headers, limit }, redirects);
     } finally {
       limit.release();
-      under_way.delete(limit);
+      this.#limits.delete(limit);
     }
   }
 
-  async function follow(ask: SendRequest, redirects: number): Promise<GuardedOutcome> {
-    let { url: text, headers } = ask;
+  close(): void {
+    for (const limit of this.#limits) limit.end();
+  }
+
+  async #follow(journey: Journey, redirects: number): Promise<GuardedOutcome> {
+    let { url: text, headers } = journey;
     for (let left = redirects; ; left -= 1) {
-      const list = allow();
-      const verdict = checkUrl(text, list);
-      if (!verdict.ok) {
-        return blockedResult(
-          left < redirects ? `It redirects elsewhere. ${verdict.why}` : verdict.why,
-        );
+      const allow = this.#options.allow();
+      const check = checkUrl(text, allow);
+      if (!check.ok) {
+        const origin = left < redirects ? "It redirects elsewhere. " : "";
+        return blockedResult(origin + check.reason);
       }
-      const outcome = await attempt({ ...ask, url: verdict.url, headers }, list);
+      const outcome = await this.#send({ ...journey, url: check.url, headers }, allow);
       const next = left > 0 && outcome.ok ? findRedirect(outcome) : null;
       if (next === null) return outcome;
       text = next;
@@ -110,41 +127,66 @@ export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
     }
   }
 
-  /**
-   * Looks the name up anew, checks every address of it, and goes to the first that can be reached.
-   */
-  async function attempt(hop: HttpHop, list: readonly AllowEntry[]): Promise<GuardedOutcome> {
+  /** Resolves the name, checks all its addresses, and uses the first that can be reached. */
+  async #send(hop: HttpHop, allow: readonly AllowEntry[]): Promise<GuardedOutcome> {
     const { url, limit } = hop;
-    const addresses = await findAddresses(url, { clock, limit, resolve });
+    const addresses = await findAddresses(url, limit, this.#options);
     if (limit.ended !== null) return failUnsent(limit.ended, url);
-    const special = isAllowed(url, list) ? null : firstSpecialBlock(addresses);
+    const special = isAllowed(url, allow) ? null : findFirstSpecialBlock(addresses);
     if (special !== null) {
       const host = shorten(url.host);
       return blockedResult(`${host} resolves to an address that is not public (${special}).`);
     }
     let outcome: GuardedOutcome = failUnsent("dns", url);
     for (const address of addresses.slice(0, ADDRESSES_MAX)) {
-      outcome = await exchange(dialling, hop, address);
-      // What was sent, or may have been, is never sent again.
+      outcome = await exchange(this.#options, hop, address);
+      // A request that may have been sent is never sent again.
       const isUnreachable = !outcome.ok && !outcome.sent && outcome.code !== "tls";
       if (!isUnreachable || limit.ended !== null) break;
     }
     return outcome;
   }
-
-  return {
-    judge: (text) => checkUrl(text, allow()),
-    request,
-    close() {
-      for (const limit of under_way) limit.end();
-    },
-  };
 }
 
-type SendRequest = Omit<GuardedRequest, "headers"> & Pick<HttpHop, "headers" | "limit">;
+/** Returns each address once, in the order to try them; none if the look-up fails in time. */
+async function findAddresses(
+  url: URL,
+  limit: TimeLimit,
+  { clock, resolve = lookUp }: Pick<GuardedOptions, "clock" | "resolve">,
+): Promise<readonly string[]> {
+  if (hasIpHost(url)) return [url.hostname.replace(/^\[|\]$/g, "")];
+  if (limit.ended !== null) return [];
+  const found = Promise.withResolvers<readonly string[]>();
+  // A look-up cannot be cancelled, only abandoned.
+  const giveUp = () => found.resolve([]);
+  const cancelTimer = clock.after(DNS_TIMEOUT_MS, giveUp);
+  const forgetLimit = limit.onEnd(giveUp);
+  let cancelRetry: Cancel = () => {};
+  const start = () => {
+    resolve(url.hostname)
+      .then((addresses) => [...new Set(addresses)])
+      .then(found.resolve, () => {
+        // A look-up needs descriptors, and does not report that it lacked them.
+        if (hasFreeDescriptors(1)) return giveUp();
+        cancelRetry = clock.after(DNS_RETRY_MS, start);
+      });
+  };
+  start();
+  try {
+    return await found.promise;
+  } finally {
+    cancelTimer();
+    cancelRetry();
+    forgetLimit();
+  }
+}
 
-/** Names in lower case, so that no other spelling of one gets past the guard's own. */
-function dressHeaders(given: Record<string, string>): Record<string, string> {
+async function lookUp(name: string): Promise<string[]> {
+  return (await Bun.dns.lookup(name)).map((answer) => answer.address);
+}
+
+/** Lower-cases names, so that no spelling gets past the guard's own headers. */
+function prepareHeaders(given: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = { accept: "*/*", "user-agent": "wadi" };
   for (const [name, value] of Object.entries(given)) {
     const key = name.toLowerCase();
@@ -158,12 +200,12 @@ function keepHarmless(headers: Readonly<Record<string, string>>): Record<string,
   return Object.fromEntries(kept);
 }
 
-/** One address that is not public condemns the name: its owner could choose which one we get. */
-function firstSpecialBlock(addresses: readonly string[]): string | null {
+/** One private address condemns the name: its owner could choose which address we get. */
+function findFirstSpecialBlock(addresses: readonly string[]): string | null {
   return addresses.map(findSpecialBlock).find((block) => block !== null) ?? null;
 }
 
-/** Where a reply sends us, without a fragment, which is the reader's and never sent. */
+/** Returns the target of a redirect without its fragment, which is never sent. */
 function findRedirect(reply: GuardedReply): string | null {
   if (!isRedirect(reply)) return null;
   const location = reply.headers.get("location")!;

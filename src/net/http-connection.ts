@@ -1,45 +1,45 @@
-// One connection to a server: sends a request at a time and reads its reply.
+// One connection to a server: sends one request at a time and reads its reply.
 import { guardCallback } from "../platform/error-boundary.ts";
 import type { FetchFailure } from "./failure.ts";
 import type { ReplyHead } from "./http-head.ts";
-import { createReplyReader, type ReplyEvents, type ReplyReader } from "./http-reply.ts";
+import { type ReplyEvents, ReplyReader } from "./http-reply.ts";
 
-/** Hears what becomes of a request: the reply and its end, or why there is none. */
+/** Receives the reply to a request and its end, or why there is none. */
 export interface ReplyListener extends ReplyEvents {
   onEnd(): void;
-  /** The last that is heard, also in the middle of a reply. */
+  /** The last call, also in the middle of a reply. */
   onFailure(failure: FetchFailure): void;
-  /** In place of any other end: one of these threw, or what reads for it. */
+  /** Replaces any other end: one of these callbacks threw, or the reader did. */
   onBug(bug: unknown): void;
 }
 
 export interface ConnectionOwner {
   /** The reply is whole, and the next request may be sent. */
   onFree(connection: HttpConnection): void;
-  /** It is closed, or will be in a moment. */
+  /** The connection is closed, or will be in a moment. */
   onGone(connection: HttpConnection): void;
-  /** More came than was asked for: whose it is cannot be known. It is closed behind this. */
+  /** A reply came that nobody can attribute to a request; the connection is closed next. */
   onSurplus(connection: HttpConnection): void;
-  /** A bug, while no request was under way. */
+  /** A callback threw while no request was under way. */
   onBug(bug: unknown): void;
 }
 
 export interface SendOptions {
-  /** Told in place of a reset that came before any reply. */
+  /** Called instead of `onFailure` for a reset before any reply. */
   onStale?: (() => void) | undefined;
-  /** Whether a reply can be the one to this request; left out: it must be. */
+  /** Tests if a reply can be the one to this request. */
   isExpected?: ((head: ReplyHead) => boolean) | undefined;
 }
 
 export class HttpConnection implements ReplyEvents {
   readonly #socket: Bun.Socket;
   readonly #owner: ConnectionOwner;
-  /** Whose request is under way; null: it is idle, or was cut. */
-  #listener: ReplyListener | null = null;
-  #reader: ReplyReader | null = null;
+  /** Set while a request is under way. */
+  #listener: ReplyListener | undefined;
+  #reader: ReplyReader | undefined;
   #options: SendOptions = {};
-  /** What the socket would not take yet. */
-  #unsent: Buffer | null = null;
+  /** Bytes that the socket has not taken yet. */
+  #unsent: Buffer | undefined;
   #isPaused = false;
   #isGone = false;
 
@@ -51,18 +51,18 @@ export class HttpConnection implements ReplyEvents {
   send(request: Buffer, listener: ReplyListener, options: SendOptions = {}): void {
     this.#listener = listener;
     this.#options = options;
-    this.#reader = createReplyReader(this);
+    this.#reader = new ReplyReader(this);
     this.#write(request);
   }
 
-  /** Breaks off at once, so that the server learns of it; the listener hears nothing any more. */
+  /** Terminates the connection, so that the server notices; the listener gets no further call. */
   cut(listener: ReplyListener): void {
     if (this.#listener !== listener) return;
     this.#forget();
     this.#breakOff();
   }
 
-  /** Reads nothing more from the socket until `resume`; what was read already is still told. */
+  /** Stops reading from the socket until `resume`; bytes read before still arrive. */
   pause(listener: ReplyListener): void {
     if (this.#listener !== listener || this.#isPaused) return;
     this.#isPaused = true;
@@ -79,7 +79,7 @@ export class HttpConnection implements ReplyEvents {
     this.#socket.end();
   }
 
-  /** Closes it, also under a reply, whose listener hears that it was broken off. */
+  /** Closes it, also in the middle of a reply, whose listener gets a failure. */
   end(): void {
     this.takeClose("other");
     this.#socket.terminate();
@@ -98,7 +98,7 @@ export class HttpConnection implements ReplyEvents {
     this.#listener?.onBody(bytes);
   }
 
-  /** The socket has read these bytes; what is thrown then is caught here, at the least cost. */
+  /** Takes bytes of the socket; catches errors here, which is cheaper than a wrapper. */
   takeBytes(bytes: Buffer): void {
     try {
       this.#read(bytes);
@@ -112,7 +112,7 @@ export class HttpConnection implements ReplyEvents {
     if (this.#unsent) this.#write(this.#unsent);
   }
 
-  /** The socket is closed, or of no use any more; null: the server closed it in good order. */
+  /** The socket is closed or unusable; with null the server closed it in good order. */
   takeClose(failure: FetchFailure | null): void {
     this.#leave();
     if (!this.#listener) return;
@@ -120,7 +120,7 @@ export class HttpConnection implements ReplyEvents {
     else this.#fail(failure ?? "reset");
   }
 
-  /** What was called for this connection threw: it and its request end, and nothing else does. */
+  /** A callback of this connection threw: only the connection and its request end. */
   takeBug(bug: unknown): void {
     const listener = this.#forget();
     this.#breakOff();
@@ -128,10 +128,10 @@ export class HttpConnection implements ReplyEvents {
   }
 
   #read(bytes: Buffer): void {
-    // Nobody asked.
+    // No request is under way.
     if (!this.#listener && !this.#isGone) this.#owner.onSurplus(this);
     const state = this.#reader?.take(bytes);
-    // Here it may have been cut meanwhile.
+    // A callback may have cut it.
     if (!this.#listener) this.#breakOff();
     else if (state === "whole") this.#finish();
     else if (state === "broken") this.end();
@@ -139,14 +139,14 @@ export class HttpConnection implements ReplyEvents {
 
   #write(bytes: Buffer): void {
     const written = this.#socket.write(bytes);
-    // A socket that takes nothing any more tells so by its close.
-    this.#unsent = written < bytes.length ? bytes.subarray(Math.max(0, written)) : null;
+    // A dead socket takes nothing; its close follows.
+    this.#unsent = written < bytes.length ? bytes.subarray(Math.max(0, written)) : undefined;
   }
 
   #finish(): void {
     const { isKept, hasSurplus } = this.#reader!;
-    // A server that answers before it was told everything does not wait for the rest.
-    const isHalfSent = this.#unsent !== null;
+    // A server that answers early does not read the rest of the request.
+    const isHalfSent = this.#unsent !== undefined;
     const listener = this.#forget()!;
     if (hasSurplus) this.#owner.onSurplus(this);
     if (isHalfSent) this.#breakOff();
@@ -154,19 +154,19 @@ export class HttpConnection implements ReplyEvents {
       this.#resume();
       this.#owner.onFree(this);
     } else this.close();
-    this.#tell(listener, () => listener.onEnd());
+    this.#callLast(listener, () => listener.onEnd());
   }
 
   #fail(failure: FetchFailure): void {
     const isStale = failure === "reset" && !this.#reader!.hasBegun;
     const onStale = isStale ? this.#options.onStale : undefined;
     const listener = this.#forget()!;
-    this.#tell(listener, onStale ?? (() => listener.onFailure(failure)));
+    this.#callLast(listener, onStale ?? (() => listener.onFailure(failure)));
   }
 
-  /** The last word of a request, which the connection knows no more. */
-  #tell(listener: ReplyListener, say: () => void): void {
-    guardCallback((bug) => listener.onBug(bug), say)();
+  /** Makes the last call to a listener that the connection has let go. */
+  #callLast(listener: ReplyListener, call: () => void): void {
+    guardCallback((bug) => listener.onBug(bug), call)();
   }
 
   #resume(): void {
@@ -175,12 +175,12 @@ export class HttpConnection implements ReplyEvents {
     this.#socket.resume();
   }
 
-  #forget(): ReplyListener | null {
+  #forget(): ReplyListener | undefined {
     const listener = this.#listener;
-    this.#listener = null;
-    this.#reader = null;
+    this.#listener = undefined;
+    this.#reader = undefined;
     this.#options = {};
-    this.#unsent = null;
+    this.#unsent = undefined;
     return listener;
   }
 

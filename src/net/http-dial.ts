@@ -6,15 +6,15 @@ import { guardCallback } from "../platform/error-boundary.ts";
 import { explainFetchFailure, type FetchFailure } from "./failure.ts";
 import { type ConnectionOwner, HttpConnection } from "./http-connection.ts";
 
-/** Whoever takes the last descriptor loses it again, soon. */
-const TRY_AGAIN_MS = 50;
-const TRIES_MAX = 40;
+/** Interval and maximum of attempts while descriptors are scarce. */
+const RETRY_MS = 50;
+const RETRIES_MAX = 40;
 
 export interface Target {
   /** As `URL.hostname` writes it. */
   hostname: string;
-  /** Where that is an address: the name which the server has to prove; else it is the host's. */
-  server_name?: string;
+  /** The name that the server has to prove, if the hostname is an address. */
+  serverName?: string;
   port: number;
   isSecure: boolean;
   /** Trusted beside the usual authorities. */
@@ -23,123 +23,160 @@ export interface Target {
 
 export interface DialOptions extends ConnectionOwner {
   clock: Clock;
-  timeout_ms: number;
-  /** One of the two is called, or `onBug`, later, unless the dialling was called off. */
+  timeoutMs: number;
+  /** One of `onOpen`, `onFailure` and `onBug` is called, unless the caller cancels. */
   onOpen(connection: HttpConnection): void;
   onFailure(failure: FetchFailure): void;
-  /** The attempt is over, also one that was called off long before. */
+  /** The attempt holds no resources any more; also called after a cancel. */
   onEnd(): void;
-  /** One of our own callbacks threw, and no request was under way that could be told. */
-  onBug(bug: unknown): void;
 }
 
 /**
- * Dials; Bun tries every address of a name, side by side. Nothing is called back before this has
- * returned, although Bun reports some failures inside its own call, such as a missing route.
+ * Dials; Bun tries all addresses of a name side by side. No callback runs before this returns,
+ * although Bun reports some failures inside its own call, such as a missing route.
  */
 export function dial(target: Target, options: DialOptions): Cancel {
-  let connection: HttpConnection | null = null;
-  let isOver = false;
-  let hasEnded = false;
-  let tries = 0;
-  /** Over TLS: it stands, and the other side has not proved its name yet. */
-  let unproved: Bun.Socket | null = null;
-  const end = (): boolean => {
-    const isFirst = !isOver;
-    isOver = true;
-    cancelTimer();
-    return isFirst;
-  };
-  const giveUp = () => {
-    end();
-    unproved?.terminate();
-  };
-  const fail = (failure: FetchFailure) => {
-    if (end()) options.onFailure(failure);
-  };
-  const takeBug = (bug: unknown) => {
-    if (connection) return connection.takeBug(bug);
-    giveUp();
-    options.onBug(bug);
-  };
-  const own = <Given extends unknown[]>(run: (...given: Given) => void) =>
-    guardCallback(takeBug, run);
-  const endAttempt = () => {
-    if (!hasEnded) options.onEnd();
-    hasEnded = true;
-  };
-  const runOut = () => {
-    fail("timeout");
-    giveUp();
-  };
-  const cancelTimer = options.clock.after(options.timeout_ms, own(runOut));
-  const open = (socket: Bun.Socket) => {
-    unproved = null;
-    endAttempt();
-    // Bun cannot call a connection off before it stands.
-    if (!end()) return socket.terminate();
-    // A request is one write: there is nothing to gather.
-    socket.setNoDelay(true);
-    connection = new HttpConnection(socket, options);
-    options.onOpen(connection);
-  };
-  const failAttempt = (error: unknown) => {
-    // Bun says the same of an address that refuses: it is tried again until one is free.
-    const isScarce = !isOver && tries++ < TRIES_MAX && !hasFreeDescriptors(1);
-    if (isScarce) return void options.clock.after(TRY_AGAIN_MS, own(begin));
-    endAttempt();
-    fail(explainFetchFailure(error));
-  };
-  const socket: Bun.SocketHandler<undefined> = {
-    open: own((socket) => {
-      if (!target.isSecure) return open(socket);
-      unproved = socket;
-      if (isOver) socket.terminate();
-    }),
-    handshake: own((socket, isTrusted, doubt) => {
-      // All three say the same; nothing was sent yet, and nothing will be if one disagrees.
-      if (isTrusted && doubt === null && socket.authorized) return open(socket);
-      fail("tls");
-      socket.terminate();
-    }),
-    data: (_, bytes) => connection?.takeBytes(bytes),
-    drain: own(() => connection?.takeDrain()),
-    error: own((_, error) => {
-      const failure = explainFetchFailure(error);
-      connection ? connection.takeClose(failure) : fail(failure);
-    }),
-    close: own((_, error) => {
-      endAttempt();
-      const failure = error ? explainFetchFailure(error) : null;
-      connection ? connection.takeClose(failure) : fail(failure ?? "reset");
-    }),
-    connectError: own((_, error) => failAttempt(error)),
-  };
-  const begin = () => {
-    // It was called off meanwhile.
-    if (isOver) endAttempt();
-    else connect(target, socket, failAttempt);
-  };
-  queueMicrotask(own(begin));
-  return giveUp;
+  const attempt = new DialAttempt(target, options);
+  return () => attempt.giveUp();
 }
 
-function connect(
-  { hostname: host, server_name, port, isSecure, ca }: Target,
-  socket: Bun.SocketHandler<undefined>,
-  onThrow: (error: unknown) => void,
-): void {
-  const hostname = host.replace(/^\[|\]$/g, "");
-  const tls = isSecure && chooseTls(server_name ?? hostname, ca);
-  try {
-    // What it rejects with, `connectError` was told before.
-    Bun.connect({ hostname, port, ...(tls && { tls }), socket }).catch(() => undefined);
-  } catch (error) {
-    onThrow(error);
+class DialAttempt {
+  readonly #target: Target;
+  readonly #options: DialOptions;
+  readonly #handler: Bun.SocketHandler<undefined>;
+  readonly #cancelTimer: Cancel;
+  #connection: HttpConnection | undefined;
+  /** A TLS socket whose server has not proved its name. */
+  #unproved: Bun.Socket | undefined;
+  #isOver = false;
+  #hasEnded = false;
+  #retries = 0;
+
+  constructor(target: Target, options: DialOptions) {
+    this.#target = target;
+    this.#options = options;
+    this.#handler = this.#createHandler();
+    const timeOut = this.#guard(() => this.#timeOut());
+    this.#cancelTimer = options.clock.after(options.timeoutMs, timeOut);
+    queueMicrotask(this.#guard(() => this.#connect()));
+  }
+
+  giveUp(): void {
+    this.#finish();
+    this.#unproved?.terminate();
+  }
+
+  #createHandler(): Bun.SocketHandler<undefined> {
+    return {
+      open: this.#guard((socket) => {
+        if (!this.#target.isSecure) return this.#open(socket);
+        this.#unproved = socket;
+        if (this.#isOver) socket.terminate();
+      }),
+      handshake: this.#guard((socket, isTrusted, doubt) => {
+        // All three must agree; nothing was sent yet.
+        if (isTrusted && doubt === null && socket.authorized) return this.#open(socket);
+        this.#fail("tls");
+        socket.terminate();
+      }),
+      data: (_, bytes) => this.#connection?.takeBytes(bytes),
+      drain: this.#guard(() => this.#connection?.takeDrain()),
+      error: this.#guard((_, error) => this.#takeClose(explainFetchFailure(error))),
+      close: this.#guard((_, error) => {
+        this.#end();
+        this.#takeClose(error ? explainFetchFailure(error) : null);
+      }),
+      connectError: this.#guard((_, error) => this.#failConnect(error)),
+    };
+  }
+
+  #connect(): void {
+    if (this.#isOver) {
+      this.#end();
+      return;
+    }
+    const { hostname: host, serverName, port, isSecure, ca } = this.#target;
+    const hostname = host.replace(/^\[|\]$/g, "");
+    const tls = isSecure && chooseTls(serverName ?? hostname, ca);
+    const socket = this.#handler;
+    try {
+      // `connectError` is called before the promise rejects.
+      Bun.connect({ hostname, port, ...(tls && { tls }), socket }).catch(() => undefined);
+    } catch (error) {
+      this.#failConnect(error);
+    }
+  }
+
+  #open(socket: Bun.Socket): void {
+    this.#unproved = undefined;
+    this.#end();
+    // Bun cannot cancel a connection before it is open.
+    if (!this.#finish()) {
+      socket.terminate();
+      return;
+    }
+    // A request is one write: there is nothing to gather.
+    socket.setNoDelay(true);
+    this.#connection = new HttpConnection(socket, this.#options);
+    this.#options.onOpen(this.#connection);
+  }
+
+  #failConnect(error: unknown): void {
+    // Bun reports the lack of a descriptor like an address that refuses.
+    const isScarce = !this.#isOver && this.#retries++ < RETRIES_MAX && !hasFreeDescriptors(1);
+    if (isScarce) {
+      this.#options.clock.after(
+        RETRY_MS,
+        this.#guard(() => this.#connect()),
+      );
+      return;
+    }
+    this.#end();
+    this.#fail(explainFetchFailure(error));
+  }
+
+  /** The socket closed; with null in good order. */
+  #takeClose(failure: FetchFailure | null): void {
+    if (this.#connection) this.#connection.takeClose(failure);
+    else this.#fail(failure ?? "reset");
+  }
+
+  #timeOut(): void {
+    this.#fail("timeout");
+    this.giveUp();
+  }
+
+  #fail(failure: FetchFailure): void {
+    if (this.#finish()) this.#options.onFailure(failure);
+  }
+
+  #takeBug(bug: unknown): void {
+    if (this.#connection) this.#connection.takeBug(bug);
+    else {
+      this.giveUp();
+      this.#options.onBug(bug);
+    }
+  }
+
+  /** Decides the outcome; returns false if it was decided before. */
+  #finish(): boolean {
+    const isFirst = !this.#isOver;
+    this.#isOver = true;
+    this.#cancelTimer();
+    return isFirst;
+  }
+
+  #end(): void {
+    if (!this.#hasEnded) this.#options.onEnd();
+    this.#hasEnded = true;
+  }
+
+  #guard<Given extends unknown[]>(run: (...given: Given) => void) {
+    return guardCallback((bug) => this.#takeBug(bug), run);
   }
 }
 
-/** Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot unsay it. */
+/** Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot disable it. */
 function chooseTls(name: string, ca: string | undefined): Bun.TLSOptions {
   const serverName = isIP(name) === 0 ? name : undefined;
   return { rejectUnauthorized: true, ...(serverName && { serverName }), ...(ca && { ca }) };

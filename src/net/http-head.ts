@@ -1,26 +1,23 @@
-// Reads the head of an HTTP/1.1 reply by the letter: what could be read in two ways is refused.
+// Reads the head of an HTTP/1.1 reply strictly: an ambiguous head is refused.
 
-/** A reply's status line, its headers, and how long its body is. */
 export interface ReplyHead {
   status: number;
-  /** The first value under this name, written in lower case; null: there is none. */
+  /** Returns the first value of a name in lower case; null if there is none. */
   header(name: string): string | null;
-  /** Bytes of the body; null: they are not told beforehand. */
+  /** Bytes of the body; null if they are not announced. */
   length: number | null;
   isChunked: boolean;
-  /** The connection may be used again after this reply. */
+  /** The connection may be reused after this reply. */
   isKept: boolean;
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r?\n$/;
-/** Every line has a name that is a token, directly before its colon; none goes on in the next. */
+/** Each line has a token as its name, directly before the colon; no line is folded. */
 const HEADER_LINES = /^(?:[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*\r?\n)*$/;
-/** A terabyte: counting goes on exactly. */
+/** Less than a terabyte, which numbers count exactly. */
 const LENGTH = /^\d{1,12}$/;
 
-/**
- * Where the head that begins a reply ends, its blank line included, seen from `from` on; -1: later.
- */
+/** Returns the end of a head with its blank line, searched from `from` on; -1 if it is open. */
 export function findHeadEnd(bytes: Uint8Array, from: number): number {
   for (let at = from; at < bytes.length; at++) {
     if (bytes[at] !== 0x0a) continue;
@@ -31,7 +28,7 @@ export function findHeadEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** Reads a whole head, blank line included, decoded byte by byte; null: it is not well formed. */
+/** Reads a whole head, decoded as Latin-1; null if it is malformed. */
 export function readHead(text: string): ReplyHead | null {
   const firstEnd = text.indexOf("\n") + 1;
   const statusLine = STATUS_LINE.exec(text.slice(0, firstEnd));
@@ -43,7 +40,7 @@ export function readHead(text: string): ReplyHead | null {
   return framing && { status, header: (name) => findHeader(headers, name), ...framing };
 }
 
-/** Names in lower case and values, in turn. */
+/** Lists names in lower case and values alternately. */
 function listHeaders(lines: string): string[] {
   const headers: string[] = [];
   for (let from = 0; from < lines.length; ) {
@@ -55,27 +52,27 @@ function listHeaders(lines: string): string[] {
   return headers;
 }
 
-/** RFC 9112, 6.3: how the end of the body is known; null: it is told in two ways, or in none. */
+/** RFC 9112, 6.3: finds how the body ends; null if the headers contradict each other. */
 function readFraming(
   headers: readonly string[],
   status: number,
   isOld: boolean,
 ): Pick<ReplyHead, "length" | "isChunked" | "isKept"> | null {
   const coding = findHeader(headers, "transfer-encoding");
-  const told = findHeader(headers, "content-length");
+  const announced = findHeader(headers, "content-length");
   const isDoubled = countHeaders(headers, "content-length", "transfer-encoding") > 1;
-  if (isDoubled || (told !== null && !LENGTH.test(told))) return null;
+  if (isDoubled || (announced !== null && !LENGTH.test(announced))) return null;
   if (coding !== null && (isOld || coding.toLowerCase() !== "chunked")) return null;
   const options = headers
     .flatMap((value, at) => (headers[at - 1] === "connection" && at % 2 === 1 ? [value] : []))
     .join()
     .toLowerCase()
     .split(/[\t ]*,[\t ]*/);
-  const wishes = isOld ? options.includes("keep-alive") : !options.includes("close");
+  const staysOpen = isOld ? options.includes("keep-alive") : !options.includes("close");
   const isEmpty = status < 200 || status === 204 || status === 304;
-  const length = isEmpty ? 0 : told === null ? null : Number(told);
+  const length = isEmpty ? 0 : announced === null ? null : Number(announced);
   const isChunked = coding !== null && !isEmpty;
-  return { length, isChunked, isKept: wishes && (length !== null || isChunked) };
+  return { length, isChunked, isKept: staysOpen && (length !== null || isChunked) };
 }
 
 function findHeader(headers: readonly string[], name: string): string | null {

@@ -1,156 +1,151 @@
-// The open connections that no request uses: each rests before its next one, and few are kept long.
+// Connections between requests: each settles before its reuse, and few are kept for long.
 import type { Cancel, Clock } from "../platform/clock.ts";
 import type { HttpConnection } from "./http-connection.ts";
 
-/** Time after which an unused connection is closed; uvicorn closes after 5 s, and we are told. */
+/** Time after which an unused connection is closed; servers close theirs earlier. */
 const IDLE_MS = 30_000;
-/** Maximum kept connections to one origin, and in all; the longest unused ones are closed. */
+/** Maximum idle connections to one origin, and in all; the longest unused are closed. */
 const ORIGIN_MAX = 2_048;
 const IDLE_MAX = 4_096;
-/** Maximum requests and age of one connection: whatever is wrong with it ends with it. */
+/** Maximum requests and age of one connection, which bound the effect of its faults. */
 const REQUESTS_MAX = 1_000;
 const AGE_MAX_MS = 600_000;
 /**
- * Share of the shortest reply time of a server. A reply that comes sooner may have been sent before
- * its request: its connection is closed, since the request's own reply is still to come.
+ * Minimum share of a server's shortest reply time. A faster reply may have been sent before its
+ * request, whose own reply would follow: the connection is closed.
  */
 const QUICK_SHARE = 0.5;
 
-/** The idle connections to one server, and how quickly it replies. */
-export interface IdleOrigin {
-  /** By account; the last used last. Empty lists are forgotten. */
-  rested: Map<string, IdleMember[]>;
-  count: number;
-  shortestReplyMs: number;
+/** The idle connections to one server. */
+export class IdleOrigin {
+  /** By account, the last used last; no list is empty. */
+  readonly ready = new Map<string, PooledConnection[]>();
+  count = 0;
+  shortestReplyMs = 0;
 }
 
-/** A connection and what is known of its use. */
-export interface IdleMember {
-  connection: HttpConnection;
-  origin: IdleOrigin;
-  /** Whose requests alone it carries. */
-  account: string;
-  openedAt: number;
+export interface PooledConnection {
+  readonly connection: HttpConnection;
+  readonly origin: IdleOrigin;
+  /** The only account whose requests it carries. */
+  readonly account: string;
+  readonly openedAt: number;
   requests: number;
   askedAt: number;
   unusedSince: number;
-  state: "used" | "resting" | "rested";
+  state: "used" | "settling" | "ready";
 }
 
-export function createIdleOrigin(): IdleOrigin {
-  return { rested: new Map(), count: 0, shortestReplyMs: 0 };
-}
-
-/** All of them, of every server. */
+/** The idle connections to all servers. */
 export class IdleConnections {
   readonly #clock: Clock;
   /** The longest unused first. */
-  readonly #all = new Set<IdleMember>();
-  #resting: IdleMember[] = [];
-  #cancelSweep: Cancel | null = null;
-  #cancelWake: Cancel | null = null;
+  readonly #all = new Set<PooledConnection>();
+  #settling: PooledConnection[] = [];
+  #cancelSweep: Cancel | undefined;
+  #cancelSettle: Cancel | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** One that may be used: the last that was, so that the others of a burst can be closed. */
-  take(origin: IdleOrigin, account: string): IdleMember | undefined {
-    const member = origin.rested.get(account)?.at(-1);
-    if (member) this.drop(member);
-    return member;
+  /** Takes the account's last used connection, so that others of a burst can time out. */
+  take(origin: IdleOrigin, account: string): PooledConnection | undefined {
+    const pooled = origin.ready.get(account)?.at(-1);
+    if (pooled) this.drop(pooled);
+    return pooled;
   }
 
-  /** Its reply is whole: it is kept for a next request, or closed. */
-  keep(member: IdleMember): void {
+  /** Keeps a connection whose reply is whole, or closes it. */
+  keep(pooled: PooledConnection): void {
     const now = this.#clock.monotonic();
-    const { origin, openedAt, requests } = member;
+    const { origin, openedAt, requests } = pooled;
     const isSpent = requests >= REQUESTS_MAX || now - openedAt >= AGE_MAX_MS;
-    if (isSpent || !countReply(member, now)) {
-      member.connection.close();
+    if (isSpent || isTooQuick(pooled, now)) {
+      pooled.connection.close();
       return;
     }
-    member.unusedSince = now;
-    member.state = "resting";
+    pooled.unusedSince = now;
+    pooled.state = "settling";
     origin.count++;
-    this.#all.add(member);
-    this.#resting.push(member);
+    this.#all.add(pooled);
+    this.#settling.push(pooled);
     this.#cancelSweep ??= this.#clock.after(IDLE_MS, () => this.#sweep());
-    this.#cancelWake ??= this.#clock.after(0, () => this.#wake());
+    this.#cancelSettle ??= this.#clock.after(0, () => this.#settle());
     if (origin.count > ORIGIN_MAX) this.#closeLongest((one) => one.origin === origin);
     else if (this.#all.size > IDLE_MAX) this.#closeLongest(() => true);
   }
 
-  /** It is used, or closed. */
-  drop(member: IdleMember): void {
-    const { origin, account, state } = member;
+  /** Removes a connection that is used or closed. */
+  drop(pooled: PooledConnection): void {
+    const { origin, account, state } = pooled;
     if (state === "used") return;
-    member.state = "used";
-    this.#all.delete(member);
+    pooled.state = "used";
+    this.#all.delete(pooled);
     origin.count--;
-    if (state === "resting") return;
-    const list = origin.rested.get(account)!;
-    if (list.at(-1) === member) list.pop();
-    else list.splice(list.indexOf(member), 1);
-    if (list.length === 0) origin.rested.delete(account);
+    if (state === "settling") return;
+    const list = origin.ready.get(account)!;
+    if (list.at(-1) === pooled) list.pop();
+    else list.splice(list.indexOf(pooled), 1);
+    if (list.length === 0) origin.ready.delete(account);
   }
 
   closeOrigin(origin: IdleOrigin): void {
-    for (const member of [...this.#all]) if (member.origin === origin) this.#close(member);
+    for (const pooled of [...this.#all]) if (pooled.origin === origin) this.#close(pooled);
     if (this.#all.size > 0) return;
     this.#cancelSweep?.();
-    this.#cancelWake?.();
-    this.#cancelSweep = this.#cancelWake = null;
-    this.#resting = [];
+    this.#cancelSettle?.();
+    this.#cancelSweep = this.#cancelSettle = undefined;
+    this.#settling = [];
   }
 
   /**
-   * A timer fires behind what was read in its turn. So whatever a server had sent by then was seen,
-   * also where the process had stood still.
+   * A timer fires after the reads of its turn. So surplus bytes that a server had sent were seen,
+   * even if the process had stood still.
    */
-  #wake(): void {
-    const resting = this.#resting;
-    this.#resting = [];
-    this.#cancelWake = null;
-    for (const member of resting) {
-      if (member.state !== "resting") continue;
-      member.state = "rested";
-      const { rested } = member.origin;
-      const list = rested.get(member.account);
-      if (list) list.push(member);
-      else rested.set(member.account, [member]);
+  #settle(): void {
+    const settling = this.#settling;
+    this.#settling = [];
+    this.#cancelSettle = undefined;
+    for (const pooled of settling) {
+      if (pooled.state !== "settling") continue;
+      pooled.state = "ready";
+      const { ready } = pooled.origin;
+      const list = ready.get(pooled.account);
+      if (list) list.push(pooled);
+      else ready.set(pooled.account, [pooled]);
     }
   }
 
   #sweep(): void {
     const now = this.#clock.monotonic();
-    this.#cancelSweep = null;
-    for (const member of this.#all) {
-      const leftMs = member.unusedSince + IDLE_MS - now;
+    this.#cancelSweep = undefined;
+    for (const pooled of this.#all) {
+      const leftMs = pooled.unusedSince + IDLE_MS - now;
       if (leftMs > 0) {
         this.#cancelSweep = this.#clock.after(leftMs, () => this.#sweep());
         return;
       }
-      this.#close(member);
+      this.#close(pooled);
     }
   }
 
-  #closeLongest(isMeant: (member: IdleMember) => boolean): void {
+  #closeLongest(isMeant: (pooled: PooledConnection) => boolean): void {
     const longest = this.#all.values().find(isMeant);
     if (longest) this.#close(longest);
   }
 
-  #close(member: IdleMember): void {
-    this.drop(member);
-    member.connection.close();
+  #close(pooled: PooledConnection): void {
+    this.drop(pooled);
+    pooled.connection.close();
   }
 }
 
-/** False: the reply came too soon. The first request of a connection has none before it. */
-function countReply({ origin, requests, askedAt }: IdleMember, now: number): boolean {
+/** Notes a reply's time. The first request of a connection follows no other. */
+function isTooQuick({ origin, requests, askedAt }: PooledConnection, now: number): boolean {
   const tookMs = now - askedAt;
   const { shortestReplyMs } = origin;
-  if (requests > 1 && tookMs < shortestReplyMs * QUICK_SHARE) return false;
+  if (requests > 1 && tookMs < shortestReplyMs * QUICK_SHARE) return true;
   if (shortestReplyMs === 0 || tookMs < shortestReplyMs) origin.shortestReplyMs = tookMs;
-  return true;
+  return false;
 }

@@ -1,38 +1,35 @@
-// Sends requests to one server: each over a connection of its own account's, or over a new one.
+// Sends requests to one server, over an idle connection of the same account or over a new one.
 import type { Cancel, Clock } from "../platform/clock.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import type { Log } from "../platform/log.ts";
 import type { HttpConnection, ReplyListener } from "./http-connection.ts";
 import { dial, type Target } from "./http-dial.ts";
 import type { ReplyHead } from "./http-head.ts";
-import { createIdleOrigin, type IdleConnections, type IdleMember } from "./http-idle.ts";
+import { type IdleConnections, IdleOrigin, type PooledConnection } from "./http-idle.ts";
 
-/** A connection that was closed while it was idle tells so within a round trip. */
+/** Time within which the reset of a connection that was closed while idle arrives. */
 const STALE_MS = 500;
-/**
- * A dead server is dialled for two minutes, until the system gives up: so many attempts may wait.
- */
+/** Maximum attempts under way: the system dials a dead server for two minutes. */
 const DIALS_MAX = 8_192;
-/** Time without any reuse, after a server has sent more than it was asked for. */
+/** Time without reuse after a server has sent surplus bytes. */
 const BARRED_MS = 3_600_000;
 
-/** A request on its way; after its end, or once it was cut, nothing here does anything. */
+/** A request under way; after its end these methods do nothing. */
 export interface Exchange {
-  /** Ends it at once; its listener hears nothing any more. */
+  /** Ends it at once; its listener gets no further call. */
   cut(): void;
-  /** Holds the server back: reads nothing more until `resume`. */
+  /** Holds the server back until `resume`. */
   pause(): void;
   resume(): void;
 }
 
-/** One request as its pool sees it. */
 export interface PooledRequest {
   bytes: Buffer;
-  /** Whose connections it may use; "": the program's own. */
+  /** The account whose connections it may use; "" for the program itself. */
   account: string;
-  /** Its `x-request-id`, which some servers send back; null: it has none. */
-  id: string | null;
-  connect_timeout_ms: number;
+  /** Its `x-request-id`, which some servers send back. */
+  id: string | undefined;
+  connectTimeoutMs: number;
 }
 
 export interface PoolOptions {
@@ -44,37 +41,37 @@ export interface PoolOptions {
 export class Pool {
   readonly #target: Target;
   readonly #options: PoolOptions;
-  readonly #origin = createIdleOrigin();
+  readonly #origin = new IdleOrigin();
   readonly #open = new Set<HttpConnection>();
   #isClosed = false;
   #dials = 0;
   #barredUntil = Number.NEGATIVE_INFINITY;
-  /** It sends a request's id back with its reply. */
-  #echoes = false;
+  /** The server has sent a request's id back with its reply. */
+  #echoesIds = false;
 
   constructor(target: Target, options: PoolOptions) {
     this.#target = target;
     this.#options = options;
   }
 
-  /** Sends a request; its listener hears nothing before this has returned. */
+  /** Sends a request; its listener gets no call before this returns. */
   send(request: PooledRequest, listener: ReplyListener): Exchange {
     const { clock, idle } = this.#options;
-    let connection: HttpConnection | null = null;
-    let cancelDial: Cancel | null = null;
+    let connection: HttpConnection | undefined;
+    let cancelDial: Cancel | undefined;
     const sendAnew = () => {
-      connection = null;
-      cancelDial = this.#dial(request, listener, (made) => {
-        connection = made;
+      connection = undefined;
+      cancelDial = this.#dial(request, listener, (opened) => {
+        connection = opened;
       });
     };
-    const member = idle.take(this.#origin, request.account);
-    if (member) {
-      ({ connection } = member);
-      // The server may have closed it just as it was taken up. A connection of its own cannot
-      // fail for that reason again. Later it has had the request, and may have worked on it.
-      this.#sendOver(member, request, listener, () => {
-        if (clock.monotonic() - member.askedAt < STALE_MS) sendAnew();
+    const pooled = idle.take(this.#origin, request.account);
+    if (pooled) {
+      ({ connection } = pooled);
+      // The server may have closed it at that moment; a new connection cannot fail for that
+      // reason. After STALE_MS the server may have worked on the request already.
+      this.#sendOver(pooled, request, listener, () => {
+        if (clock.monotonic() - pooled.askedAt < STALE_MS) sendAnew();
         else listener.onFailure("reset");
       });
     } else sendAnew();
@@ -88,7 +85,7 @@ export class Pool {
     };
   }
 
-  /** Closes every connection: who still waits for a reply hears that it was broken off. */
+  /** Closes all connections; listeners of open requests get a failure. */
   close(): void {
     this.#isClosed = true;
     this.#options.idle.closeOrigin(this.#origin);
@@ -98,30 +95,30 @@ export class Pool {
   #dial(
     request: PooledRequest,
     listener: ReplyListener,
-    take: (made: HttpConnection) => void,
+    onOpen: (connection: HttpConnection) => void,
   ): Cancel {
     const { clock, log, idle } = this.#options;
     if (this.#dials >= DIALS_MAX) {
-      const refuse = () => listener.onFailure("timeout");
+      const onBug = (bug: unknown) => listener.onBug(bug);
       return clock.after(
         0,
-        guardCallback((bug) => listener.onBug(bug), refuse),
+        guardCallback(onBug, () => listener.onFailure("timeout")),
       );
     }
     this.#dials += 1;
-    let member: IdleMember | null = null;
+    let pooled: PooledConnection | undefined;
     return dial(this.#target, {
       clock,
-      timeout_ms: request.connect_timeout_ms,
+      timeoutMs: request.connectTimeoutMs,
       onOpen: (connection) => {
         if (this.#isClosed) {
           connection.close();
           return listener.onFailure("other");
         }
-        member = createMember(connection, this.#origin, request.account, clock.monotonic());
+        pooled = createPooled(connection, this.#origin, request.account, clock.monotonic());
         this.#open.add(connection);
-        take(connection);
-        this.#sendOver(member, request, listener);
+        onOpen(connection);
+        this.#sendOver(pooled, request, listener);
       },
       onFailure: (failure) => listener.onFailure(failure),
       onEnd: () => {
@@ -129,69 +126,69 @@ export class Pool {
       },
       onFree: (connection) => {
         if (this.#isClosed || this.#isBarred()) connection.close();
-        else idle.keep(member!);
+        else idle.keep(pooled!);
       },
       onGone: (connection) => {
         this.#open.delete(connection);
-        if (member) idle.drop(member);
+        if (pooled) idle.drop(pooled);
       },
       onSurplus: () => this.#bar(),
       onBug(error) {
-        if (member) log?.error("a bug ended a connection to a server", { error });
+        if (pooled) log?.error("net: a bug ended a connection to a server", { error });
         else listener.onBug(error);
       },
     });
   }
 
   #sendOver(
-    member: IdleMember,
+    pooled: PooledConnection,
     { bytes, id }: PooledRequest,
     listener: ReplyListener,
     onStale?: () => void,
   ): void {
-    member.askedAt = this.#options.clock.monotonic();
-    member.requests += 1;
-    const isReused = member.requests > 1;
+    pooled.askedAt = this.#options.clock.monotonic();
+    pooled.requests += 1;
+    const isReused = pooled.requests > 1;
     const isExpected =
-      id === null ? undefined : (head: ReplyHead) => this.#judge(head, id, isReused);
-    member.connection.send(bytes, listener, { onStale, isExpected });
+      id === undefined ? undefined : (head: ReplyHead) => this.#isExpected(head, id, isReused);
+    pooled.connection.send(bytes, listener, { onStale, isExpected });
   }
 
-  /** Whether a reply can be the one to this request. */
-  #judge(head: ReplyHead, id: string, isReused: boolean): boolean {
+  /** Tests if a reply can be the one to this request. */
+  #isExpected(head: ReplyHead, id: string, isReused: boolean): boolean {
     const echo = head.header("x-request-id");
     if (echo === null) return true;
     const isOurs = echo.toLowerCase() === id.toLowerCase();
-    if (isOurs) this.#echoes = true;
-    // Whoever gives ids of its own has never sent ours back.
-    return isOurs || !this.#echoes || !isReused;
+    if (isOurs) this.#echoesIds = true;
+    // Some servers send ids of their own.
+    return isOurs || !this.#echoesIds || !isReused;
   }
 
   #isBarred(): boolean {
     return this.#options.clock.monotonic() < this.#barredUntil;
   }
 
-  /** One reply too many may have been meant for another request, and so may the next ones be. */
+  /** Stops reuse: a surplus reply may belong to another request, and so may the next ones. */
   #bar(): void {
     const { clock, log, idle } = this.#options;
     if (!this.#isBarred()) {
       const upstream = `${this.#target.hostname}:${this.#target.port}`;
-      log?.warn("a server sends more than it is asked for; for an hour no connection is reused", {
+      log?.warn("net: a server sent surplus bytes; its connections are not reused for an hour", {
         upstream,
       });
     }
     this.#barredUntil = clock.monotonic() + BARRED_MS;
-    this.#echoes = false;
+    this.#echoesIds = false;
     idle.closeOrigin(this.#origin);
   }
 }
 
-function createMember(
+function createPooled(
   connection: HttpConnection,
-  origin: IdleMember["origin"],
+  origin: IdleOrigin,
   account: string,
   now: number,
-): IdleMember {
+): PooledConnection {
   const fresh = { openedAt: now, requests: 0, askedAt: now, unusedSince: now };
   return { connection, origin, account, state: "used", ...fresh };
 }

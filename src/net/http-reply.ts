@@ -1,101 +1,205 @@
 // Reads one HTTP/1.1 reply from the bytes of a connection, wherever they are cut.
-import { type ChunkReader, createChunkReader } from "./http-chunks.ts";
 import { findHeadEnd, type ReplyHead, readHead } from "./http-head.ts";
 
-/** Hears a reply as it comes. */
 export interface ReplyEvents {
   onHead(head: ReplyHead): void;
-  /** The next bytes of the body, without framing; they are the ear's to keep. */
+  /** The next bytes of the body, without framing; the receiver owns them. */
   onBody(bytes: Buffer): void;
 }
 
 /** `open`: more is to come · `whole`: the reply has ended · `broken`: it is no HTTP. */
 export type ReplyState = "open" | "whole" | "broken";
 
-export interface ReplyReader {
-  /** Takes the next bytes, which it may change. */
-  take(bytes: Buffer): ReplyState;
-  /** The peer's close is the reply's end. */
-  readonly endsWithClose: boolean;
-  /** Something of a reply has come. */
-  readonly hasBegun: boolean;
-  /** The connection may be used again, now that the reply is whole. */
-  readonly isKept: boolean;
-  /** Bytes came behind the whole reply that nobody had asked for. */
-  readonly hasSurplus: boolean;
-}
-
-/** All heads of one reply together, interim ones included. */
+/** Maximum bytes of all heads of one reply, interim ones included. */
 const HEAD_BYTES_MAX = 65_536;
 
-/** Makes a reader for the reply to one request. */
-export function createReplyReader(onChunk: ReplyEvents): ReplyReader {
-  let head: ReplyHead | null = null;
+/** The reader of the reply to one request. */
+export class ReplyReader {
+  readonly #events: ReplyEvents;
+  #head: ReplyHead | undefined;
   /** The start of a head whose end is still to come. */
-  let held: Buffer | null = null;
-  let headBytes = 0;
-  let chunks: ChunkReader | null = null;
+  #held: Buffer | undefined;
+  #headBytes = 0;
+  #chunks: ChunkReader | undefined;
   /** Bytes of a body with a length that are still to come. */
-  let left = 0;
-  let hasBegun = false;
-  let isKept = false;
-  let hasSurplus = false;
+  #left = 0;
+  #hasBegun = false;
+  #hasSurplus = false;
 
-  const takeHead = (bytes: Buffer): ReplyState => {
-    const all: Buffer = held ? Buffer.concat([held, bytes]) : bytes;
-    const end = findHeadEnd(all, Math.max(0, (held?.length ?? 0) - 2));
+  constructor(events: ReplyEvents) {
+    this.#events = events;
+  }
+
+  /** The peer's close is the end of the reply. */
+  get endsWithClose(): boolean {
+    return this.#head?.length === null && !this.#chunks;
+  }
+
+  /** Bytes of a reply have come. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** The connection may be reused once the reply is whole. */
+  get isKept(): boolean {
+    return this.#head?.isKept === true && !this.#hasSurplus;
+  }
+
+  /** Bytes came after the whole reply. */
+  get hasSurplus(): boolean {
+    return this.#hasSurplus;
+  }
+
+  /** Takes the next bytes, and may change them in place. */
+  take(bytes: Buffer): ReplyState {
+    this.#hasBegun = true;
+    return this.#head ? this.#takeBody(this.#head, bytes, 0) : this.#takeHead(bytes);
+  }
+
+  #takeHead(bytes: Buffer): ReplyState {
+    const heldLength = this.#held?.length ?? 0;
+    const all: Buffer = this.#held ? Buffer.concat([this.#held, bytes]) : bytes;
+    const end = findHeadEnd(all, Math.max(0, heldLength - 2));
     const isWhole = end !== -1;
-    if (headBytes + (isWhole ? end : all.length) > HEAD_BYTES_MAX) return "broken";
-    held = isWhole ? null : all;
+    if (this.#headBytes + (isWhole ? end : all.length) > HEAD_BYTES_MAX) return "broken";
+    this.#held = isWhole ? undefined : all;
     if (!isWhole) return "open";
-    headBytes += end;
-    const read = readHead(all.toString("latin1", 0, end));
-    // 101 would make the connection speak something else, which nobody asked for.
-    if (!read || read.status === 101) return "broken";
-    // RFC 9110, 15.2: interim replies may come unasked, and nobody here waits for them.
-    if (read.status < 200) return end < all.length ? takeHead(all.subarray(end)) : "open";
-    head = read;
-    isKept = read.isKept;
-    left = read.length ?? 0;
-    if (read.isChunked) chunks = createChunkReader();
-    onChunk.onHead(read);
-    return takeBody(all, end);
-  };
-  const takeBody = (bytes: Buffer, from: number): ReplyState => {
-    if (chunks) return takeChunks(chunks, bytes, from);
-    if (head!.length === null) {
-      if (from < bytes.length) onChunk.onBody(bytes.subarray(from));
+    this.#headBytes += end;
+    const head = readHead(all.toString("latin1", 0, end));
+    // 101 would switch the connection to another protocol.
+    if (!head || head.status === 101) return "broken";
+    // RFC 9110, 15.2: interim replies may come unasked.
+    if (head.status < 200) return end < all.length ? this.#takeHead(all.subarray(end)) : "open";
+    this.#head = head;
+    this.#left = head.length ?? 0;
+    if (head.isChunked) this.#chunks = new ChunkReader();
+    this.#events.onHead(head);
+    return this.#takeBody(head, all, end);
+  }
+
+  #takeBody(head: ReplyHead, bytes: Buffer, from: number): ReplyState {
+    if (this.#chunks) return this.#takeChunks(this.#chunks, bytes, from);
+    if (head.length === null) {
+      if (from < bytes.length) this.#events.onBody(bytes.subarray(from));
       return "open";
     }
-    const end = Math.min(bytes.length, from + left);
-    if (end < bytes.length) hasSurplus = true;
-    left -= end - from;
-    if (end > from) onChunk.onBody(bytes.subarray(from, end));
-    return left === 0 ? "whole" : "open";
-  };
-  const takeChunks = (reader: ChunkReader, bytes: Buffer, from: number): ReplyState => {
-    const body = reader.take(bytes, from);
+    const end = Math.min(bytes.length, from + this.#left);
+    if (end < bytes.length) this.#hasSurplus = true;
+    this.#left -= end - from;
+    if (end > from) this.#events.onBody(bytes.subarray(from, end));
+    return this.#left === 0 ? "whole" : "open";
+  }
+
+  #takeChunks(chunks: ChunkReader, bytes: Buffer, from: number): ReplyState {
+    const body = chunks.take(bytes, from);
     if (!body) return "broken";
-    if (reader.end < bytes.length) hasSurplus = true;
-    if (body.length > 0) onChunk.onBody(body);
-    return reader.isDone ? "whole" : "open";
-  };
-  return {
-    take(bytes) {
-      hasBegun = true;
-      return head ? takeBody(bytes, 0) : takeHead(bytes);
-    },
-    get endsWithClose() {
-      return head !== null && head.length === null && !chunks;
-    },
-    get hasBegun() {
-      return hasBegun;
-    },
-    get isKept() {
-      return isKept && !hasSurplus;
-    },
-    get hasSurplus() {
-      return hasSurplus;
-    },
-  };
+    if (chunks.end < bytes.length) this.#hasSurplus = true;
+    if (body.length > 0) this.#events.onBody(body);
+    return chunks.isDone ? "whole" : "open";
+  }
+}
+
+/** Ten hexadecimal digits are a terabyte. */
+const DIGITS_MAX = 10;
+/** Maximum bytes of extensions between two chunks, and of all trailers. */
+const FRAMING_BYTES_MAX = 16_384;
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** Removes the framing of one chunked body. */
+class ChunkReader {
+  /** The line being read, or the data, of which `#size` bytes are still to come. */
+  #part: "size" | "data" | "data end" | "trailers" | "done" = "size";
+  #size = 0;
+  #digits = 0;
+  #isExtension = false;
+  /** The last byte was a CR, which only an LF may follow. */
+  #isHalved = false;
+  #isLineEmpty = true;
+  #framingBytes = 0;
+  #at = 0;
+
+  get isDone(): boolean {
+    return this.#part === "done";
+  }
+
+  /** The index at which reading ended: after the bytes, or after the body. */
+  get end(): number {
+    return this.#at;
+  }
+
+  /**
+   * Reads from `from`, moves the data together within the buffer and returns it; null if the
+   * framing is broken.
+   */
+  take(bytes: Buffer, from: number): Buffer | null {
+    let start = from;
+    let filled = from;
+    this.#at = from;
+    while (this.#at < bytes.length && this.#part !== "done") {
+      if (this.#part !== "data") {
+        if (!this.#takeFraming(bytes[this.#at++]!)) return null;
+        continue;
+      }
+      const at = this.#at;
+      const end = Math.min(bytes.length, at + this.#size);
+      // The first piece stays where it lies: most often it is the only one.
+      if (filled === start) start = filled = at;
+      if (filled !== at) bytes.copyWithin(filled, at, end);
+      filled += end - at;
+      this.#size -= end - at;
+      this.#at = end;
+      if (this.#size === 0) this.#part = "data end";
+    }
+    return bytes.subarray(start, filled);
+  }
+
+  /** Returns false if the byte is not allowed at this point. */
+  #takeFraming(byte: number): boolean {
+    if (byte === LF) return this.#endLine();
+    if (this.#isHalved || ++this.#framingBytes > FRAMING_BYTES_MAX) return false;
+    this.#isHalved = byte === CR;
+    if (this.#isHalved) return true;
+    this.#isLineEmpty = false;
+    if (this.#part === "size" && !this.#isExtension) return this.#takeDigit(byte);
+    return this.#part !== "data end" && isText(byte);
+  }
+
+  /** Reads a digit, or the beginning of an extension, which is skipped. */
+  #takeDigit(byte: number): boolean {
+    const digit = readDigit(byte);
+    if (digit === -1) {
+      this.#isExtension = this.#digits > 0 && (byte === 0x3b || byte === 0x20 || byte === 0x09);
+      return this.#isExtension;
+    }
+    this.#size = this.#size * 16 + digit;
+    return ++this.#digits <= DIGITS_MAX;
+  }
+
+  #endLine(): boolean {
+    if (this.#part === "data end") this.#part = "size";
+    else if (this.#part === "trailers") {
+      if (this.#isLineEmpty) this.#part = "done";
+    } else {
+      if (this.#digits === 0) return false;
+      this.#part = this.#size > 0 ? "data" : "trailers";
+      this.#digits = 0;
+      this.#framingBytes = 0;
+      this.#isExtension = false;
+    }
+    this.#isHalved = false;
+    this.#isLineEmpty = true;
+    return true;
+  }
+}
+
+function readDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+function isText(byte: number): boolean {
+  return (byte >= 0x20 && byte !== 0x7f) || byte === 0x09;
 }

@@ -1,14 +1,14 @@
-// Writes the bytes of a request, so that no name or value in it can add anything of its own.
+// Writes the bytes of a request, so that no header can smuggle in another.
 
 const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Header lines; throws a TypeError that names the first header that cannot be sent. */
+/** Writes header lines; throws a TypeError that names the first invalid header. */
 export function writeHeaders(headers: Readonly<Record<string, string>>): string {
   let text = "";
   for (const name in headers) {
     const value = headers[name]!;
-    // A line end in it would let its writer add headers, and requests, of their own.
+    // A line end in a value could add headers, or whole requests.
     if (!NAME.test(name) || !VALUE.test(value))
       throw new TypeError(`the header ${name} is invalid`);
     text += `${name}: ${value}\r\n`;
@@ -16,7 +16,7 @@ export function writeHeaders(headers: Readonly<Record<string, string>>): string 
   return text;
 }
 
-/** Headers go out byte by byte, as they were given; a text as UTF-8. */
+/** Writes headers as Latin-1 and a text body as UTF-8. */
 export function writeRequest(head: string, body: string | Uint8Array): Buffer {
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   const whole = `${head}content-length: ${length}\r\n\r\n`;

@@ -1,13 +1,13 @@
-// The door of the two ways out: guarded for strangers' addresses, trusted for the operator's own.
+// Outgoing HTTP, guarded for strangers' addresses and trusted for the operator's; incoming sockets.
 
-export { type AllowEntry, readAllowEntry, writeAllowEntry } from "./allow-entry.ts";
+export { type AllowEntry, readAllowEntry, writeAllowEntry } from "./allow-list.ts";
 export { type ConnectionGuardOptions, guardConnections } from "./connection-guard.ts";
 export type { FetchFailure } from "./failure.ts";
 export { createGuardedEgress, type GuardedEgress, type GuardedRequest } from "./guarded.ts";
 export type { ReplyListener } from "./http-connection.ts";
 export type { ReplyHead } from "./http-head.ts";
 export type { Exchange } from "./http-pool.ts";
-export { type Address, isWithin, type Network, readAddress, readNetwork } from "./network.ts";
+export { type Address, isWithin, type Network, readAddress, readNetwork } from "./ip-address.ts";
 export { openProcessSockets } from "./process-sockets.ts";
 export {
   type GuardedFailure,

@@ -1,28 +1,28 @@
-// The connections that this process has accepted, as Linux counts them; elsewhere unknown.
+// The accepted connections of this process, as Linux reports them.
 import { countDescriptors, readDescriptorLimit } from "../platform/descriptors.ts";
 import { openLibc } from "../platform/libc.ts";
-import type { Address } from "./network.ts";
+import type { Address } from "./ip-address.ts";
 
 export interface ProcessSocket {
   descriptor: number;
-  /** Of the other side; an IPv4 address within IPv6 is that IPv4 address. */
+  /** Address of the peer; IPv4 within IPv6 is read as IPv4. */
   address: Address;
   port: number;
   hasReceived: boolean;
   hasSent: boolean;
-  /** Milliseconds since then; where nothing was, since it was accepted. */
-  received_ago: number;
-  sent_ago: number;
+  /** Time since the last bytes, or since it was accepted. */
+  receivedAgoMs: number;
+  sentAgoMs: number;
 }
 
 export interface ProcessSockets {
-  /** As many files as this process may open. */
+  /** Maximum open files of this process. */
   limit: number;
-  /** How many it has open. */
+  /** Counts open files. */
   count(): number;
-  /** The connections to a port of this process, among the descriptors of this range. */
+  /** Lists connections to a local port in a range of descriptors. */
   list(localPort: number, from: number, to: number): ProcessSocket[];
-  /** Ends a connection, unless its descriptor has become another's or something came on it. */
+  /** Ends a connection, unless its descriptor was reused or bytes have come. */
   end(socket: ProcessSocket): void;
 }
 
@@ -30,14 +30,14 @@ const TCP = 6;
 const TCP_INFO = 11;
 const SHUT_RDWR = 2;
 const INFO_BYTES = 256;
-/** As far as we read in it: Linux 4.6 and later. */
+/** Bytes that we read; Linux 4.6 and later write them. */
 const INFO_BYTES_LEAST = 160;
 const ADDRESS_BYTES = 28;
 const AF_INET = 2;
 const AF_INET6 = 10;
 const MAPPED = 0xffffn;
 
-/** null: this system does not tell. */
+/** Returns null on systems that do not report connections. */
 export function openProcessSockets(): ProcessSockets | null {
   const libc = openLibc({
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
@@ -56,7 +56,7 @@ export function openProcessSockets(): ProcessSockets | null {
   };
   const read = (descriptor: number, localPort: number): ProcessSocket | null => {
     if (readName(libc.getsockname, descriptor)?.port !== localPort) return null;
-    // A listening one has no other side.
+    // A listening socket has no peer.
     const peer = readName(libc.getpeername, descriptor);
     if (!peer) return null;
     length[0] = INFO_BYTES;
@@ -75,17 +75,17 @@ export function openProcessSockets(): ProcessSockets | null {
       return found;
     },
     end(socket) {
-      const { descriptor, address, port, hasReceived, received_ago } = socket;
+      const { descriptor, address, port, hasReceived, receivedAgoMs } = socket;
       const localPort = readName(libc.getsockname, descriptor)?.port;
       const now = localPort === undefined ? null : read(descriptor, localPort);
       const isSame = now?.port === port && now.address.value === address.value;
       if (!isSame || now.hasReceived !== hasReceived) return;
-      if (now.received_ago >= received_ago) libc.shutdown(descriptor, SHUT_RDWR);
+      if (now.receivedAgoMs >= receivedAgoMs) libc.shutdown(descriptor, SHUT_RDWR);
     },
   };
 }
 
-/** `struct sockaddr_in` and `sockaddr_in6`; null: another family. */
+/** Reads `struct sockaddr_in` or `sockaddr_in6`. */
 function readAddress(view: DataView): { address: Address; port: number } | null {
   const family = view.getUint16(0, true);
   const port = view.getUint16(2);
@@ -97,11 +97,11 @@ function readAddress(view: DataView): { address: Address; port: number } | null 
   return { port, address: { bits: 128, value: (high << 64n) | low } };
 }
 
-/** Of `struct tcp_info`: two times, bytes that came, and pieces of data that went. */
+/** Reads `struct tcp_info`: two times, received bytes, and sent segments. */
 function readInfo(view: DataView) {
   return {
-    sent_ago: view.getUint32(44, true),
-    received_ago: view.getUint32(52, true),
+    sentAgoMs: view.getUint32(44, true),
+    receivedAgoMs: view.getUint32(52, true),
     hasReceived: view.getBigUint64(128, true) > 0n,
     hasSent: view.getUint32(156, true) > 0,
   };

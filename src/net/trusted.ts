@@ -1,4 +1,4 @@
-// The way out to servers that the operator's own file names: HTTP/1.1 over pools of connections.
+// Requests to servers that the operator's own file names: HTTP/1.1 over pools of connections.
 import type { Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { ReplyListener } from "./http-connection.ts";
@@ -6,89 +6,75 @@ import { IdleConnections } from "./http-idle.ts";
 import { type Exchange, Pool } from "./http-pool.ts";
 import { writeHeaders, writeRequest } from "./http-request.ts";
 
+type Headers = Readonly<Record<string, string>>;
+
 export interface ServerOptions {
-  /** Sent with every request, beside `host`, `content-length` and those of the request. */
-  headers: Readonly<Record<string, string>>;
-  connect_timeout_ms: number;
+  /** Sent with each request, beside `host`, `content-length` and the request's own. */
+  headers: Headers;
+  connectTimeoutMs: number;
 }
 
 /**
- * A server that is asked again and again; its address and headers are read once. No two accounts
- * share a connection, so that no fault of a server tells one what it had to say to the other.
+ * A server that gets many requests; its address and headers are read once. Accounts share no
+ * connection, so that no fault of a server shows one account a reply to another.
  */
 export interface TrustedServer {
-  /** Sends a POST for an account; its listener hears nothing before this has returned. */
-  post(
-    body: string,
-    headers: Readonly<Record<string, string>>,
-    listener: ReplyListener,
-    account: string,
-  ): Exchange;
-  /** Sends a GET, in the same way. */
-  get(
-    headers: Readonly<Record<string, string>>,
-    listener: ReplyListener,
-    account: string,
-  ): Exchange;
+  /** Sends a POST for an account; the listener gets no call before this returns. */
+  post(body: string, headers: Headers, listener: ReplyListener, account: string): Exchange;
+  /** Sends a GET likewise. */
+  get(headers: Headers, listener: ReplyListener, account: string): Exchange;
 }
 
-/** The account of what the program asks by itself, such as a server's health. */
+/** The account of the program's own requests, such as health checks. */
 export const OWN_ACCOUNT = "";
 
 export interface TrustedEgress {
-  /** `url` is where requests go; redirects are handed back, and no proxy is asked. */
+  /** Opens a server by the URL of its requests; redirects are replies, and no proxy is used. */
   open(url: string, options: ServerOptions): TrustedServer;
-  /** Closes the idle connections; requests in flight finish. */
+  /** Closes all connections. */
   close(): void;
 }
 
 export interface TrustedOptions {
   clock: Clock;
-  /** Left out: nobody reads one, as where a command asks a few questions. */
   log?: Log;
   /** Trusted beside the usual authorities. */
   ca?: string;
 }
 
-/** Opens the trusted way out; models on one server share an account's connections. */
+/** Creates the trusted client; models on one server share an account's connections. */
 export function createTrustedEgress({ clock, log, ca }: TrustedOptions): TrustedEgress {
   const pools = new Map<string, Pool>();
   const idle = new IdleConnections(clock);
 
-  const choosePool = ({ origin, protocol, hostname, port }: URL): Pool => {
-    const isSecure = protocol === "https:";
+  const findPool = ({ origin, protocol, hostname, port }: URL): Pool => {
     const known = pools.get(origin);
     if (known) return known;
+    const isSecure = protocol === "https:";
     const target = { hostname, port: Number(port || (isSecure ? 443 : 80)), isSecure, ca };
     const pool = new Pool(target, { clock, log, idle });
     pools.set(origin, pool);
     return pool;
   };
   return {
-    open(address, { headers, connect_timeout_ms }) {
+    open(address, { headers, connectTimeoutMs }) {
       const url = new URL(address);
-      const pool = choosePool(url);
+      const pool = findPool(url);
       const target = ` ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
       const fixed = target + writeHeaders(headers);
       const post = `POST${fixed}`;
       const get = `GET${fixed}`;
+      const send = (bytes: Buffer, own: Headers, listener: ReplyListener, account: string) =>
+        pool.send({ bytes, account, id: own["x-request-id"], connectTimeoutMs }, listener);
       return {
-        post(body, own, listener, account) {
-          const bytes = writeRequest(post + writeHeaders(own), body);
-          return pool.send({ bytes, account, id: idOf(own), connect_timeout_ms }, listener);
-        },
-        get(own, listener, account) {
-          const bytes = Buffer.from(`${get}${writeHeaders(own)}\r\n`, "latin1");
-          return pool.send({ bytes, account, id: idOf(own), connect_timeout_ms }, listener);
-        },
+        post: (body, own, listener, account) =>
+          send(writeRequest(post + writeHeaders(own), body), own, listener, account),
+        get: (own, listener, account) =>
+          send(Buffer.from(`${get}${writeHeaders(own)}\r\n`, "latin1"), own, listener, account),
       };
     },
     close() {
       for (const pool of pools.values()) pool.close();
     },
   };
-}
-
-function idOf(headers: Readonly<Record<string, string>>): string | null {
-  return headers["x-request-id"] ?? null;
 }

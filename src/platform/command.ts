@@ -1,16 +1,15 @@
-// Runs a command of the operator's own file, without a shell and with no secret of ours.
+// Runs a command of the settings file, without a shell and without our secrets.
 import type { Clock } from "./clock.ts";
 
-/** What a command may know of our environment: where things are and how to speak, no secret. */
+/** Environment variables that a command gets: where things are and how to speak. */
 const NAMES = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"]);
 const FAMILIES = /^(LC|XDG|DBUS)_/;
-/** Whoever is told to end has so long to do it. */
+/** Time between SIGTERM and SIGKILL. */
 const END_MS = 5_000;
 
 /**
- * Runs it to its end: null when it exited with 0, else why not, in a few words. It stands in a
- * session of its own, so that it outlives us, be it a server in the foreground; what it prints is
- * kept nowhere. `signal` ends it, and all that it has started.
+ * Runs a command to its end, in a session of its own so that it may outlive us; its output is
+ * discarded. Resolves with null after exit code 0, else with a few words about the failure.
  */
 export async function runCommand(
   command: readonly string[],
@@ -28,11 +27,10 @@ export async function runCommand(
   } catch {
     return "its command cannot be run";
   }
-  // It must not hold up our own end.
   child.unref();
   const end = () => {
     endGroup(child.pid, "SIGTERM");
-    // Also when the first of them has ended by then: the others may not listen.
+    // Its children may ignore SIGTERM even when it has ended.
     clock.after(END_MS, () => endGroup(child.pid, "SIGKILL"));
   };
   signal.addEventListener("abort", end, { once: true });
@@ -51,6 +49,6 @@ function endGroup(pid: number, name: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(-pid, name);
   } catch {
-    // It has ended meanwhile.
+    // The group has ended already.
   }
 }

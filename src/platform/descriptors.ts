@@ -1,17 +1,17 @@
-// File descriptors: whether enough of them are free for what must not fail half-way.
+// Counts file descriptors, and starts Workers only where they find enough.
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { devNull } from "node:os";
 
 const DIRECTORY = "/proc/self/fd";
-/** A burst of connections may take so many before the event loop comes round again. */
+/** Descriptors that a burst of connections may take in one turn of the event loop. */
 const BURST = 1_024;
-/** Those that a Worker opens at its start and keeps, within so long. */
+/** Descriptors that a Worker opens at its start and keeps, and the time it needs for that. */
 const WORKER_DESCRIPTORS = 2;
 const WORKER_START_MS = 30;
-/** And what it reads its script with. */
+/** Time in which a Worker reads its script through one more descriptor. */
 const WORKER_READ_MS = 3;
 
-/** The soft limit, which Bun raises to the hard one at its start; null: the system tells none. */
+/** The soft limit, which Bun raises to the hard one at its start; null outside of Linux. */
 export function readDescriptorLimit(): number | null {
   try {
     const limits = readFileSync("/proc/self/limits", "latin1");
@@ -22,21 +22,21 @@ export function readDescriptorLimit(): number | null {
   }
 }
 
-/** How many are open, on Linux; since 6.2 the directory's size is the number of its entries. */
+/** Counts open descriptors; since Linux 6.2 the directory's size is the number of its entries. */
 export function countDescriptors(): number {
   return statSync(DIRECTORY).size || readdirSync(DIRECTORY).length;
 }
 
 /**
- * Starts a Worker. One that finds no descriptor ends the whole process: where connections could
- * take them first, nothing is accepted until it has its own, since this thread waits for it.
+ * Starts a Worker. A Worker without a descriptor ends the whole process. Where connections could
+ * take them first, this thread blocks until the Worker has its own, so that nothing is accepted.
  */
 export function openWorker(script: URL): Worker {
   const limit = readDescriptorLimit();
   const before = limit === null ? 0 : countDescriptors();
   const worker = new Worker(script);
   if (limit === null || limit - before > BURST) return worker;
-  for (let waited_ms = 0; waited_ms < WORKER_START_MS; waited_ms++) {
+  for (let waitedMs = 0; waitedMs < WORKER_START_MS; waitedMs++) {
     if (countDescriptors() >= before + WORKER_DESCRIPTORS) break;
     Bun.sleepSync(1);
   }
@@ -44,7 +44,7 @@ export function openWorker(script: URL): Worker {
   return worker;
 }
 
-/** Says whether so many files could be opened now; it opens them and closes them again. */
+/** Tests if `count` files could be opened now, by opening and closing them. */
 export function hasFreeDescriptors(count: number): boolean {
   const opened: number[] = [];
   try {

@@ -1,6 +1,6 @@
-// Durations as people write them, "500ms", "5s", "10m", "24h", "90d", and as whole milliseconds.
+// Durations as people write them ("500ms", "5s", "10m", "24h", "90d") and as milliseconds.
 
-/** Largest first, so that writing finds the shortest form. */
+/** Largest first, so that `formatDuration` finds the shortest form. */
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],
@@ -11,23 +11,23 @@ const UNITS = [
 
 const DURATION = /^(\d+)(ms|s|m|h|d)$/;
 
-/** Milliseconds of a duration such as "90d"; else a RangeError whose message is "must be …". */
+/** Reads "90d" as milliseconds; throws a RangeError whose message is "must be …". */
 export function parseDuration(text: string): number {
   const [, count, name] = DURATION.exec(text) ?? [];
   const unitMs = UNITS.find(([unit]) => unit === name)?.[1];
-  const duration_ms = unitMs === undefined ? Number.NaN : Number(count) * unitMs;
-  if (!Number.isSafeInteger(duration_ms)) {
+  const durationMs = unitMs === undefined ? Number.NaN : Number(count) * unitMs;
+  if (!Number.isSafeInteger(durationMs)) {
     throw new RangeError('must be a duration such as "500ms", "5s", "10m", "24h" or "90d"');
   }
-  return duration_ms;
+  return durationMs;
 }
 
-/** The shortest text that parses to the same number of milliseconds: 120000 is "2m". */
-export function formatDuration(duration_ms: number): string {
-  if (!Number.isSafeInteger(duration_ms) || duration_ms < 0) {
-    throw new RangeError(`no duration: ${duration_ms}`);
+/** Writes the shortest text that parses to the same number: 120000 is "2m". */
+export function formatDuration(durationMs: number): string {
+  if (!Number.isSafeInteger(durationMs) || durationMs < 0) {
+    throw new RangeError(`no duration: ${durationMs}`);
   }
-  if (duration_ms === 0) return "0s";
-  const [name, unitMs] = UNITS.find(([, ms]) => duration_ms % ms === 0)!;
-  return `${duration_ms / unitMs}${name}`;
+  if (durationMs === 0) return "0s";
+  const [name, unitMs] = UNITS.find(([, ms]) => durationMs % ms === 0)!;
+  return `${durationMs / unitMs}${name}`;
 }

@@ -1,9 +1,6 @@
-// Keeps a bug in one callback from ending the process: Bun ends it for whatever one throws.
+// Keeps a bug in one callback from ending the process, as Bun would for an uncaught error.
 
-/**
- * Wraps a callback where it is handed to Bun. What it throws goes to `onBug`, which belongs to
- * whoever waits for the callback; nobody could trace an uncaught error to them afterwards.
- */
+/** Wraps a callback for Bun; errors go to `onBug`, which tells whoever waits for it. */
 export function guardCallback<Given extends unknown[]>(
   onBug: (bug: unknown) => void,
   run: (...given: Given) => void,

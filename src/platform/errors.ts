@@ -1,27 +1,20 @@
-// The catalogue of every error code of both specs, and the refusal that carries one of them to the
-// caller.
+// The catalogue of all error codes of both specs, and the error that carries one to the caller.
 
 interface ErrorDefinition {
   status: number;
   /** The second status of a code that has two. */
   also?: number;
-  /** A sentence for people, used where the refusal brings none of its own. */
+  /** A sentence for people, unless the error brings its own. */
   message: string;
-  /** The code that the gateway shows, where it is not the name of the entry. */
+  /** The gateway's public code, if it differs from the entry's name. */
   gateway?: string;
-  /**
-   * The code that the agent service shows, where it is not the name of the entry; null: `code` is
-   * left out.
-   */
+  /** The agent service's public code, if it differs; null omits `code`. */
   agents?: string | null;
 }
 
-/**
- * gateway.errors.p3, agents.errors.p3, agents.versioning.2: entries are only ever added, never
- * renamed.
- */
+/** gateway.errors.p3, agents.errors.p3, agents.versioning.2: entries are added, never renamed. */
 export const ERROR_CODES = {
-  // What the door itself says, in both halves.
+  // The router's own, on both surfaces.
   validation: {
     status: 400,
     gateway: "invalid_request",
@@ -50,7 +43,7 @@ export const ERROR_CODES = {
   },
   internal_error: { status: 500, agents: null, message: "Something went wrong on our side." },
 
-  // Models, in both halves.
+  // Models, on both surfaces.
   model_not_permitted: { status: 403, message: "The key may not call this model." },
   model_not_found: { status: 404, message: "There is no such model for this key." },
   no_model_available: { status: 503, message: "The default model is not available now." },
@@ -131,45 +124,45 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 export type Surface = "gateway" | "agents";
 
-/** What a refusal says beside its code; plain data, so that it crosses a Worker unharmed. */
+/** What an error carries beside its code; plain data, so that it can cross to a Worker. */
 export interface ErrorDetails {
-  /** The field at fault; left out: none. */
+  /** The field at fault. */
   param?: string;
   message?: string;
   headers?: Record<string, string>;
-  /** The second status of a code that has two. */
+  /** Uses the second status of a code that has two. */
   secondStatus?: true;
 }
 
-/** The service says no, as the spec foresees; `cause`: the bug because of which it does. */
+/** The service refuses, as the spec foresees; `cause` is the bug behind a 500. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
-  readonly say: ErrorDetails;
-  constructor(code: ErrorCode, say: ErrorDetails = {}, cause?: unknown) {
-    super(say.message ?? ERROR_CODES[code].message, { cause });
+  readonly details: ErrorDetails;
+  constructor(code: ErrorCode, details: ErrorDetails = {}, cause?: unknown) {
+    super(details.message ?? ERROR_CODES[code].message, { cause });
     this.code = code;
-    this.say = say;
+    this.details = details;
   }
 
   get status(): number {
     const entry: ErrorDefinition = ERROR_CODES[this.code];
-    return this.say.secondStatus && entry.also ? entry.also : entry.status;
+    return this.details.secondStatus && entry.also ? entry.also : entry.status;
   }
 }
 
-/** `throw refuse("model_not_found", { param: "model" })`. */
-export function apiError(code: ErrorCode, say?: ErrorDetails): ApiError {
-  return new ApiError(code, say);
+/** Use as `throw apiError("model_not_found", { param: "model" })`. */
+export function apiError(code: ErrorCode, details?: ErrorDetails): ApiError {
+  return new ApiError(code, details);
 }
 
-/** The code that a half shows to callers; null: none. */
+/** Returns the code that a surface shows to callers; null if it shows none. */
 export function publicCode(code: ErrorCode, surface: Surface): string | null {
   const entry: ErrorDefinition = ERROR_CODES[code];
   const shown = surface === "gateway" ? entry.gateway : entry.agents;
   return shown === undefined ? code : shown;
 }
 
-/** The `type` of an error, which its status decides alone. */
+/** Returns the `type` of an error, which only its status decides. */
 export function typeOf(status: number): string {
   switch (status) {
     case 400:

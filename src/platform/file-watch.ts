@@ -1,28 +1,16 @@
-// Looks at a file now and then, and tells when it has become another one.
+// Polls a file and reports when it has changed.
 import { statSync } from "node:fs";
 import type { Cancel, Clock } from "./clock.ts";
 
-/** A person who has saved a file waits no longer than two looks. */
-const LOOK_EVERY_MS = 1_000;
+/** Interval between two checks; a change is reported after the second that sees it. */
+const CHECK_EVERY_MS = 1_000;
 
-export interface FileWatchOptions {
-  path: string;
-  /** What the file was like when it was read last. */
-  stamp: string;
-  clock: Clock;
-  onChange(): void;
-}
-
-export interface FileWatch {
-  start(): void;
-  stop(): void;
-  /** The file is about to be read: what it is like now is known. */
-  note(): void;
-}
+/** The stamp of a file that does not exist. */
+export const MISSING = "ENOENT";
 
 /**
- * What tells one state of a file from the next, through symbolic links; that it cannot be looked at
- * is one, too. A rewritten file has another time or size, an exchanged one another inode.
+ * Identifies one state of a file, through symbolic links: a rewritten file has another time or
+ * size, a replaced one another inode. An unreadable file has the error code as its stamp.
  */
 export function readStamp(path: string): string {
   try {
@@ -33,7 +21,7 @@ export function readStamp(path: string): string {
   }
 }
 
-/** A pipe nobody writes to holds up whoever opens it, and with it the whole process. */
+/** Opening a pipe that nobody writes to would block the whole process. */
 export function isPipe(path: string): boolean {
   try {
     return statSync(path).isFIFO();
@@ -42,33 +30,49 @@ export function isPipe(path: string): boolean {
   }
 }
 
-/** The stamp of a file that is not there. */
-export const MISSING = "ENOENT";
+export interface FileWatchOptions {
+  path: string;
+  /** The stamp of the file when it was read last. */
+  stamp: string;
+  clock: Clock;
+  onChange(): void;
+}
 
-/** A look costs some microseconds, and works where a file system tells of no changes. */
-export function watchFile({ path, stamp, clock, onChange }: FileWatchOptions): FileWatch {
-  let known = stamp;
-  let seen = stamp;
-  let cancel: Cancel = () => {};
+/** Polling costs some microseconds and works on file systems without change events. */
+export class FileWatch {
+  readonly #options: FileWatchOptions;
+  #readStamp: string;
+  #lastStamp: string;
+  #cancel: Cancel = () => {};
 
-  const look = () => {
-    const now = readStamp(path);
-    // It may be half written: what is still changing is looked at once more.
-    const isSettled = now === seen;
-    seen = now;
-    cancel = clock.after(LOOK_EVERY_MS, look);
-    if (now === known || !isSettled) return;
-    known = now;
-    onChange();
-  };
-  return {
-    start() {
-      cancel = clock.after(LOOK_EVERY_MS, look);
-    },
-    stop: () => cancel(),
-    note() {
-      known = readStamp(path);
-      seen = known;
-    },
-  };
+  constructor(options: FileWatchOptions) {
+    this.#options = options;
+    this.#readStamp = options.stamp;
+    this.#lastStamp = options.stamp;
+  }
+
+  start(): void {
+    this.#cancel = this.#options.clock.after(CHECK_EVERY_MS, () => this.#check());
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  /** Notes that the file is about to be read: its present state is no change. */
+  note(): void {
+    this.#readStamp = readStamp(this.#options.path);
+    this.#lastStamp = this.#readStamp;
+  }
+
+  #check(): void {
+    const stamp = readStamp(this.#options.path);
+    // A file that still changes may be half written.
+    const isSettled = stamp === this.#lastStamp;
+    this.#lastStamp = stamp;
+    this.start();
+    if (stamp === this.#readStamp || !isSettled) return;
+    this.#readStamp = stamp;
+    this.#options.onChange();
+  }
 }

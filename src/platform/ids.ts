@@ -1,17 +1,16 @@
-// Fresh identifiers and random bytes as a thing that is handed in, so that tests can seed them.
+// Fresh identifiers; injected, so that tests can seed them.
 
 export interface Ids {
-  /** A UUIDv7: ordered by the time it was made. */
+  /** Makes a UUIDv7, ordered by time. */
   uuid(): string;
-  /** A short random text of base62 for identifiers that are not UUIDs, such as `chatcmpl-…`. */
+  /** Makes a random base62 text for ids that are not UUIDs, such as `chatcmpl-…`. */
   token(length: number): string;
 }
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Bytes from here on would favour the first letters of the alphabet. */
 const UNBIASED_BELOW = 256 - (256 % 62);
-
-/** So many random bytes are drawn at once: asking the system for each id costs more than the id. */
+/** Random bytes drawn at once: asking the system for each id costs more than the id. */
 const DRAWN_BYTES = 4_096;
 
 /** Ids from the operating system's random source. */
@@ -24,7 +23,7 @@ export function createSystemIds(): Ids {
       next = 0;
     }
     const byte = drawn[next]!;
-    // What made a secret does not stay in memory.
+    // Bytes of a secret must not stay in memory.
     drawn[next++] = 0;
     return byte;
   };
@@ -41,15 +40,15 @@ export function createSystemIds(): Ids {
   };
 }
 
-/** As long as any id, and that of nothing. */
+/** The id of nothing, as long as any other. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
-/** The end of a UUID that is counted up, in hexadecimal digits. */
+/** Hexadecimal digits at the end of a UUID that `countOn` counts up. */
 const COUNTED_DIGITS = 12;
 
 /**
- * The id `by` places behind a fresh UUIDv7, for what does not know beforehand how many it needs: as
- * random as that one, and behind it in order. Nobody else may count on from the same.
+ * Returns the id `by` steps after a fresh UUIDv7, for a caller that needs an unknown number of
+ * ids. Only one caller may count on from the same id.
  */
 export function countOn(id: string, by: number): string {
   const start = id.length - COUNTED_DIGITS;
@@ -57,14 +56,14 @@ export function countOn(id: string, by: number): string {
   return id.slice(0, start) + counted.toString(16).padStart(COUNTED_DIGITS, "0");
 }
 
-/** A fraction from 0 up to 1: what is done by many at once is done a little apart. */
+/** Draws a fraction from 0 up to 1, to spread work that many would begin at once. */
 export function drawFraction(ids: Pick<Ids, "token">): number {
   let fraction = 0;
   for (const letter of ids.token(3)) fraction = (fraction + BASE62.indexOf(letter)) / 62;
   return fraction;
 }
 
-/** A whole number written in base62, filled with zeros on the left to `length` places. */
+/** Writes a whole number in base62, with zeros on the left up to `length`. */
 export function writeBase62(number: number, length: number): string {
   let text = "";
   for (let rest = number; text.length < length; rest = Math.floor(rest / 62)) {

@@ -1,19 +1,31 @@
-// Writes JSON in which every text is well-formed Unicode, as tokenizers and strict readers need it.
+// JSON with well-formed Unicode, as tokenizers need it, and canonical JSON (RFC 8785).
 
-/** The mark of every surrogate that is written as an escape. */
+/** A surrogate written as an escape. */
 const SURROGATE = /\\u[dD][89a-fA-F]/;
-/** Escapes from left to right: a whole pair, half of one, or any other. */
+/** Escapes from left to right: a whole surrogate pair, half of one, or any other. */
 const ESCAPES =
   /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|.)/g;
 const HALF_LENGTH = "\\ud800".length;
 
-/** `JSON.stringify` with U+FFFD in the place of each half of a surrogate pair. */
+/** `JSON.stringify` with U+FFFD in place of each half of a surrogate pair. */
 export function writeJson(value: unknown): string {
   return repairJson(JSON.stringify(value));
 }
 
-/** The same for a JSON text: readers make a lone surrogate of an escape that is half a pair. */
+/** Replaces halves of surrogate pairs in a JSON text. */
 export function repairJson(text: string): string {
   if (!SURROGATE.test(text)) return text;
   return text.replace(ESCAPES, (one) => (one.length === HALF_LENGTH ? "\\ufffd" : one));
+}
+
+/** Writes one text for one value. RFC 8785 asks for JSON.stringify's numbers and sorted keys. */
+export function writeCanonical(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map(writeCanonical).join(",")}]`;
+  const fields = Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
+    // Comparison by UTF-16 code units, as the RFC asks.
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, inner]) => `${JSON.stringify(name)}:${writeCanonical(inner)}`);
+  return `{${fields.join(",")}}`;
 }

@@ -1,96 +1,112 @@
-// Files of lines: one that is made, and grows behind its writer's back; and any that is read.
+// Files of lines: writes a new one in the background, and reads any.
 import { closeSync, openSync, readSync } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { type Clock, nextTurn, wait } from "./clock.ts";
 
-/** Why no more is kept: the system's code, such as ENOSPC, or a limit of ours. */
+/** Why writing ended: a limit of ours, or the system's code, such as ENOSPC. */
 export type LineFileEnd = "too large" | "too slow" | (string & {});
-
-export interface LineFile {
-  /** Notes a line, which is written out as text only in a later turn. */
-  append(write: () => string): void;
-  /** Waits for what was noted; a disk that hangs is not waited for. */
-  close(): Promise<void>;
-}
 
 export interface LineFileOptions {
   clock: Clock;
-  /** The first line. A file that holds nothing else when it is closed is removed again. */
+  /** The first line. A file without any other is removed when it is closed. */
   head: string;
-  bytes_max: number;
-  /** Called once at most, when no more can be kept; the file holds the lines before, all whole. */
-  onEnd(why: LineFileEnd): void;
+  bytesMax: number;
+  /** Called at most once, when no more can be written; the lines before are whole. */
+  onEnd(reason: LineFileEnd): void;
 }
 
-/** A disk that takes longer than so many lines does not come after. */
+/** Maximum lines that wait for the disk. */
 const LINES_WAITING_MAX = 4_096;
 const CLOSE_MS = 5_000;
 const CHUNK_BYTES = 1_048_576;
 
-/** Makes a file that only its owner may read; throws the system's error, also where it exists. */
+/** Creates a file that only its owner may read; throws the system's error, also if it exists. */
 export async function createLineFile(file: string, options: LineFileOptions): Promise<LineFile> {
   const handle = await open(file, "wx", 0o600);
   const head = `${options.head}\n`;
-  let keptBytes = 0;
-  let waiting: (() => string)[] = [];
-  let writing: Promise<void> | null = null;
-  let isOver = false;
-
-  const end = (why: LineFileEnd) => {
-    if (isOver) return;
-    isOver = true;
-    waiting = [];
-    options.onEnd(why);
-  };
-  const put = async (text: string) => {
-    const bytes = Buffer.byteLength(text);
-    if (keptBytes + bytes > options.bytes_max) return end("too large");
-    try {
-      await handle.writeFile(text);
-      keptBytes += bytes;
-    } catch (failure) {
-      end((failure as NodeJS.ErrnoException).code ?? "unknown error");
-      // Half a line would spoil the whole file.
-      await handle.truncate(keptBytes).catch(() => undefined);
-    }
-  };
-  const drain = async () => {
-    while (waiting.length > 0) {
-      // Whoever noted the line goes on first.
-      await nextTurn();
-      const write = waiting.shift();
-      if (write) await put(`${write()}\n`);
-    }
-    writing = null;
-  };
   try {
     await handle.writeFile(head);
-    keptBytes = Buffer.byteLength(head);
   } catch (failure) {
     await handle.close();
     await rm(file, { force: true });
     throw failure;
   }
-  return {
-    append(write) {
-      if (isOver) return;
-      if (waiting.length >= LINES_WAITING_MAX) return end("too slow");
-      waiting.push(write);
-      writing ??= drain();
-    },
-    async close() {
-      const finish = async () => {
-        await writing;
-        isOver = true;
-        await handle.close();
-        if (keptBytes === Buffer.byteLength(head)) await rm(file, { force: true });
-      };
-      await Promise.race([finish(), wait(options.clock, CLOSE_MS)]);
-    },
-  };
+  return new LineFile(file, handle, Buffer.byteLength(head), options);
 }
 
-/** The lines of a file without their ends; throws the system's error, or one for no UTF-8. */
+export class LineFile {
+  readonly #file: string;
+  readonly #handle: FileHandle;
+  readonly #headBytes: number;
+  readonly #options: LineFileOptions;
+  #bytes: number;
+  #waiting: (() => string)[] = [];
+  #writing: Promise<void> | null = null;
+  #isOver = false;
+
+  constructor(file: string, handle: FileHandle, headBytes: number, options: LineFileOptions) {
+    this.#file = file;
+    this.#handle = handle;
+    this.#headBytes = headBytes;
+    this.#bytes = headBytes;
+    this.#options = options;
+  }
+
+  /** Queues a line; its text is made in a later turn of the event loop. */
+  append(write: () => string): void {
+    if (this.#isOver) return;
+    if (this.#waiting.length >= LINES_WAITING_MAX) {
+      this.#end("too slow");
+      return;
+    }
+    this.#waiting.push(write);
+    this.#writing ??= this.#drain();
+  }
+
+  /** Writes what is queued, but does not wait for a disk that hangs. */
+  async close(): Promise<void> {
+    await Promise.race([this.#finish(), wait(this.#options.clock, CLOSE_MS)]);
+  }
+
+  async #finish(): Promise<void> {
+    await this.#writing;
+    this.#isOver = true;
+    await this.#handle.close();
+    if (this.#bytes === this.#headBytes) await rm(this.#file, { force: true });
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // The code that appended the line goes on first.
+      await nextTurn();
+      const write = this.#waiting.shift();
+      if (write) await this.#put(`${write()}\n`);
+    }
+    this.#writing = null;
+  }
+
+  async #put(text: string): Promise<void> {
+    const bytes = Buffer.byteLength(text);
+    if (this.#bytes + bytes > this.#options.bytesMax) return this.#end("too large");
+    try {
+      await this.#handle.writeFile(text);
+      this.#bytes += bytes;
+    } catch (failure) {
+      this.#end((failure as NodeJS.ErrnoException).code ?? "unknown error");
+      // Half a line would spoil the whole file.
+      await this.#handle.truncate(this.#bytes).catch(() => undefined);
+    }
+  }
+
+  #end(reason: LineFileEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#waiting = [];
+    this.#options.onEnd(reason);
+  }
+}
+
+/** Yields the lines of a file; throws the system's error, or one for text that is not UTF-8. */
 export function* readLines(file: string): Generator<string> {
   const descriptor = openSync(file, "r");
   try {

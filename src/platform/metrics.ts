@@ -1,4 +1,4 @@
-// Figures for Prometheus, which asks for all of them as one text.
+// Metrics in the Prometheus text format.
 import type { Counter, Histogram } from "prom-client";
 
 interface MetricSpec<Label extends string> {
@@ -7,27 +7,27 @@ interface MetricSpec<Label extends string> {
   labels?: readonly Label[];
 }
 
-/** What a gauge shows now: a value for each set of labels. */
+/** Reads current values, one for each set of labels. */
 export type ReadGauge<Label extends string> = (
   set: (value: number, labels?: Readonly<Record<Label, string>>) => void,
 ) => void;
 
 export interface Metrics {
-  counter<Label extends string>(words: MetricSpec<Label>): Pick<Counter<Label>, "inc">;
+  counter<Label extends string>(spec: MetricSpec<Label>): Pick<Counter<Label>, "inc">;
   histogram<Label extends string>(
-    words: MetricSpec<Label> & { buckets: readonly number[] },
+    spec: MetricSpec<Label> & { buckets: readonly number[] },
   ): Pick<Histogram<Label>, "observe">;
-  /** Looked at whenever somebody asks, and at no other time. */
-  gauge<Label extends string>(words: MetricSpec<Label>, look: ReadGauge<Label>): void;
-  /** Like a gauge, of what only grows. */
-  total<Label extends string>(words: MetricSpec<Label>, look: ReadGauge<Label>): void;
-  /** All of them in the Prometheus text format. */
+  /** A value that is read at each scrape, and at no other time. */
+  gauge<Label extends string>(spec: MetricSpec<Label>, read: ReadGauge<Label>): void;
+  /** A counter that is read at each scrape. */
+  total<Label extends string>(spec: MetricSpec<Label>, read: ReadGauge<Label>): void;
+  /** Writes all metrics in the Prometheus text format. */
   write(): Promise<string>;
 }
 
-/** Loads what keeps them: who wants no figures pays nothing. */
+/** Loads the library at first need: programs without metrics pay nothing. */
 export async function openMetrics(): Promise<Metrics> {
-  // In parts: the package's door also loads clusters, push gateways and event-loop monitors.
+  // The package's index also loads clusters, push gateways and event-loop monitors.
   const [{ default: Registry }, { default: Counter }, { default: Gauge }, { default: Histogram }] =
     await Promise.all([
       import("prom-client/lib/registry.js"),
@@ -36,27 +36,27 @@ export async function openMetrics(): Promise<Metrics> {
       import("prom-client/lib/histogram.js"),
     ]);
   const registry = new Registry();
-  const shape = <L extends string>({ name, help, labels = [] }: MetricSpec<L>) => {
+  const options = <L extends string>({ name, help, labels = [] }: MetricSpec<L>) => {
     return { name, help, labelNames: labels, registers: [registry] };
   };
   return {
-    counter: (words) => new Counter(shape(words)),
-    histogram: (words) => new Histogram({ ...shape(words), buckets: [...words.buckets] }),
-    gauge<L extends string>(words: MetricSpec<L>, look: ReadGauge<L>) {
+    counter: (spec) => new Counter(options(spec)),
+    histogram: (spec) => new Histogram({ ...options(spec), buckets: [...spec.buckets] }),
+    gauge<L extends string>(spec: MetricSpec<L>, read: ReadGauge<L>) {
       new Gauge<L>({
-        ...shape(words),
+        ...options(spec),
         collect() {
           this.reset();
-          look((value, labels) => this.set(labels ?? ({} as Record<L, string>), value));
+          read((value, labels) => this.set(labels ?? ({} as Record<L, string>), value));
         },
       });
     },
-    total<L extends string>(words: MetricSpec<L>, look: ReadGauge<L>) {
+    total<L extends string>(spec: MetricSpec<L>, read: ReadGauge<L>) {
       new Counter<L>({
-        ...shape(words),
+        ...options(spec),
         collect() {
           this.reset();
-          look((value, labels) => this.inc(labels ?? ({} as Record<L, string>), value));
+          read((value, labels) => this.inc(labels ?? ({} as Record<L, string>), value));
         },
       });
     },
@@ -64,8 +64,8 @@ export async function openMetrics(): Promise<Metrics> {
   };
 }
 
-/** The figures of the process itself, under the names that every exporter gives them. */
-export function showProcess(metrics: Metrics, started_at: number): void {
+/** Registers the process metrics under the names that every exporter gives them. */
+export function registerProcessMetrics(metrics: Metrics, startedAt: number): void {
   metrics.total(
     { name: "process_cpu_seconds_total", help: "CPU time used, user and system, in seconds." },
     (set) => {
@@ -79,6 +79,6 @@ export function showProcess(metrics: Metrics, started_at: number): void {
   );
   metrics.gauge(
     { name: "process_start_time_seconds", help: "When the process started, in Unix seconds." },
-    (set) => set(started_at / 1000),
+    (set) => set(startedAt / 1000),
   );
 }

@@ -2,10 +2,10 @@
 
 const AMOUNT = /^(0|[1-9]\d*)(?:\.(\d{1,6}))?$/;
 
-/** Whole micro-SAR of an amount such as "1.20"; else a RangeError whose message is "must be …". */
+/** Reads "1.20" as whole micro-SAR; throws a RangeError whose message is "must be …". */
 export function parseMoney(text: string): number {
   const [, whole, part = ""] = AMOUNT.exec(text) ?? [];
-  // The digits are joined before they become a number, so that no rounding can creep in.
+  // The digits are joined before they become a number, so that nothing is rounded.
   const micro = whole === undefined ? Number.NaN : Number(whole + part.padEnd(6, "0"));
   if (!Number.isSafeInteger(micro)) {
     throw new RangeError('must be an amount such as "1.20", with at most six decimals');
@@ -13,7 +13,7 @@ export function parseMoney(text: string): number {
   return micro;
 }
 
-/** The amount with all six places: 1200000 is "1.200000". */
+/** Writes an amount with all six decimals: 1200000 is "1.200000". */
 export function formatMoney(micro: number): string {
   if (!Number.isSafeInteger(micro) || micro < 0) throw new RangeError(`no amount: ${micro}`);
   const digits = String(micro).padStart(7, "0");

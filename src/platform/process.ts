@@ -1,16 +1,15 @@
-// The process itself: put in order before anything else is loaded, and its two ways to speak.
+// The process itself: prepared before anything else is loaded, and its output.
 import { writeSync } from "node:fs";
-import { dropProxyVariables } from "./proxy.ts";
 
-/** Variables with which whoever starts the program could make Bun run something else inside it. */
+/** Variables that could make Bun run foreign code inside this program. */
 const REFUSED = ["BUN_OPTIONS", "BUN_BE_BUN", "NODE_OPTIONS"];
-/** Whoever shares our end of a pipe or a terminal may have made it refuse instead of wait. */
+/** Interval of retries; another user of a pipe or terminal may have made it non-blocking. */
 const RETRY_EVERY_MS = 1;
 
 export const STDOUT = 1;
 export const STDERR = 2;
 
-/** Returns once all is in order, or exits with a sentence. */
+/** Exits with a sentence if the environment is unsafe. */
 export function prepareProcess(): void {
   const refused = REFUSED.find((name) => process.env[name]);
   if (refused) {
@@ -21,11 +20,11 @@ export function prepareProcess(): void {
     process.exit(1);
   }
   dropProxyVariables(process.env);
-  // What the program keeps is nobody else's to read.
+  // Only the owner may read the program's files.
   process.umask(0o077);
 }
 
-/** Writes the whole text before it returns; a reader who has gone away has read enough. */
+/** Writes the whole text before it returns; a closed pipe is no error. */
 export function writeText(descriptor: typeof STDOUT | typeof STDERR, text: string): void {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
@@ -37,5 +36,30 @@ export function writeText(descriptor: typeof STDOUT | typeof STDERR, text: strin
       if (code !== "EAGAIN") throw failure;
       Bun.sleepSync(RETRY_EVERY_MS);
     }
+  }
+}
+
+const PROXY_VARIABLE = /^(?:http|https|all|no)_proxy$/i;
+
+/** Deletes HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in any case, since fetch obeys them. */
+export function dropProxyVariables(env: Record<string, string | undefined>): void {
+  for (const name of Object.keys(env)) if (PROXY_VARIABLE.test(name)) delete env[name];
+}
+
+/** An absolute path: PATH and USER can name anything. */
+const ID_COMMAND = ["/usr/bin/id", "-un"];
+
+/** Returns the system's name of the user who runs the program, or else `uid 1000`. */
+export function nameUser(): string {
+  return askSystem() || `uid ${process.getuid?.() ?? "unknown"}`;
+}
+
+function askSystem(): string {
+  try {
+    const options = { env: {}, stdin: "ignore", stderr: "ignore" } as const;
+    const { success, stdout } = Bun.spawnSync(ID_COMMAND, options);
+    return success ? stdout.toString().trim() : "";
+  } catch {
+    return "";
   }
 }

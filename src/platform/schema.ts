@@ -1,4 +1,4 @@
-// Schemas that are at once type, validator, OpenAPI schema and the plan of rows and replies.
+// Schemas that are type, validator, OpenAPI schema and the plan of rows and replies at once.
 import {
   type Static,
   type TNull,
@@ -10,23 +10,23 @@ import {
 } from "@sinclair/typebox";
 import { formatMoney } from "./money.ts";
 
-/** How a field lies in its column; what its JSON type does not say stands in this mark. */
+/** The form of a field in its column, where its JSON type does not tell. */
 const FORM = Symbol("form");
 type SchemaForm = "text" | "number" | "boolean" | "json" | "money" | "time" | "spread";
 
 /** A value or null. */
 export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
-  // Its columns could not tell "null" from "every field is null".
+  // The columns could not tell "null" from "every field is null".
   if (formOf(schema) === "spread") throw new Error("a spread field cannot be null");
   const { description, ...rest } = schema;
   const union = Type.Union([rest as S, Type.Null()], description ? { description } : {});
   return Object.assign(union, { [FORM]: formOf(schema) });
 }
 
-/** The pattern of a text that is kept: no engine keeps a NUL in one. */
+/** The pattern of a stored text: no database keeps a NUL. */
 export const TEXT_PATTERN = "^[^\\u0000]*$";
 
-/** One of so many words. */
+/** One of several words. */
 export function oneOf<T extends string>(values: readonly T[], description: string) {
   const words = values.map((value) => Type.Literal(value));
   return Type.Unsafe<T>(Type.Union(words, { description }));
@@ -53,14 +53,13 @@ export function spread<P extends TProperties>(fields: P, description: string): T
   return Object.assign(Type.Object(fields, { description }), { [FORM]: "spread" });
 }
 
-/** What the schema of a field cannot say, since the fields before it decide. */
 const RULES = Symbol("rules");
-/** What is wrong with a field that is valid alone, such as "needs `stream`"; null: nothing. */
+/** Returns what is wrong with a field that is valid alone, such as "needs `stream`", or null. */
 type SchemaRule<Fields> = (fields: Fields) => string | null;
 
 /**
- * A body with rules for some of its fields. A rule is asked in its field's turn: it may look at
- * that field and at those declared before it, which are valid then.
+ * A body with rules for fields whose validity depends on earlier fields. A rule runs after the
+ * checks of its field, so all fields up to it are valid.
  */
 export function withRules<S extends TObject>(
   schema: S,
@@ -69,7 +68,7 @@ export function withRules<S extends TObject>(
   return Object.assign(schema, { [RULES]: new Map(Object.entries(rules)) });
 }
 
-/** The rules of a body, each by the name of its field. */
+/** Returns the rules of a body by the names of their fields. */
 export function rulesOf(schema: TSchema): ReadonlyMap<string, SchemaRule<unknown>> {
   return (schema as { [RULES]?: Map<string, SchemaRule<unknown>> })[RULES] ?? NO_RULES;
 }
@@ -77,7 +76,7 @@ const NO_RULES: ReadonlyMap<string, SchemaRule<unknown>> = new Map();
 
 /**
  * agents.resources.p1: every field of a resource is always sent, and `required` names those that
- * are never null. agents.resources.p2: objects inside it say by themselves what may be absent.
+ * are never null. agents.resources.p2: objects inside it declare what may be absent.
  */
 export function Resource<P extends TProperties>(
   name: string,
@@ -91,7 +90,7 @@ export function Resource<P extends TProperties>(
   });
 }
 
-/** A row: a resource's fields and the columns that never leave. */
+/** A row: a resource's fields and the columns that callers never see. */
 export function Row<A extends TProperties, B extends TProperties>(resource: TObject<A>, own: B) {
   return Type.Object({ ...resource.properties, ...own }) as unknown as TObject<A & B>;
 }
@@ -99,7 +98,7 @@ export function Row<A extends TProperties, B extends TProperties>(resource: TObj
 type Column = { name: string; path: readonly string[]; form: SchemaForm; nullable: boolean };
 type Raw = Record<string, unknown>;
 
-/** The columns of a schema in declared order. */
+/** Returns the columns of a schema in declared order. */
 export function columnsOf(schema: TObject): readonly Column[] {
   const known = plans.get(schema);
   if (known) return known;
@@ -108,7 +107,7 @@ export function columnsOf(schema: TObject): readonly Column[] {
   return plan;
 }
 
-/** A row of the database as the schema's value; what is not in the schema stays behind. */
+/** Reads a row of the database as the schema's value; other columns are dropped. */
 export function readRow<S extends TObject>(schema: S, raw: Raw): Static<S> {
   const value: Raw = {};
   for (const column of columnsOf(schema)) {
@@ -123,7 +122,7 @@ export function readRow<S extends TObject>(schema: S, raw: Raw): Static<S> {
   return value as Static<S>;
 }
 
-/** The values of a schema's columns, ready to be bound to a statement. */
+/** Returns the values of a schema's columns, ready to bind to a statement. */
 export function writeRow<S extends TObject>(
   schema: S,
   value: Static<S>,
@@ -135,7 +134,7 @@ export function writeRow<S extends TObject>(
   });
 }
 
-/** A row as the caller sees it: exactly the resource's fields, money and times as on the wire. */
+/** Returns a row as callers see it: the resource's fields, in their form on the wire. */
 export function show<S extends TObject>(resource: S, row: Static<S>): Raw {
   let fields = views.get(resource);
   if (!fields) {
@@ -164,7 +163,7 @@ function formOf(schema: TSchema): SchemaForm {
   if (Array.isArray(schema.anyOf)) {
     const variants = schema.anyOf.filter((one: TSchema) => one.type !== "null");
     const forms = new Set<SchemaForm>(variants.map(formOf));
-    // What may be one of several forms can only be told apart as JSON.
+    // Values of several forms can only be told apart as JSON.
     return forms.size === 1 ? [...forms][0]! : "json";
   }
   switch (schema.type) {
@@ -203,7 +202,7 @@ function readColumn(column: Column, raw: unknown): unknown {
     case "text":
       return raw;
     default:
-      // PostgreSQL gives every BIGINT as text; ours never leave the range of a double.
+      // PostgreSQL sends BIGINT as text; our values stay in the range of a double.
       return Number(raw);
   }
 }
@@ -211,7 +210,7 @@ function readColumn(column: Column, raw: unknown): unknown {
 function writeColumn(column: Column, value: unknown): string | number | null {
   if (value === null && column.nullable) return null;
   if (value === undefined) throw new Error(`column ${column.name} has no value`);
-  // A JSON value that is null where the column is not: the text "null".
+  // A JSON null in a column that is not null is the text "null".
   if (column.form === "json") return JSON.stringify(value);
   if (value === null) throw new Error(`column ${column.name} is never null`);
   return column.form === "boolean" ? Number(value) : (value as string | number);

@@ -3,26 +3,25 @@
 export interface Service {
   name: string;
   start(): Promise<void> | void;
-  /** Ends what it can within `deadline_ms`, then lets go of the rest. */
-  stop(deadline_ms: number): Promise<void> | void;
+  /** Ends what it can within `deadlineMs`, then abandons the rest. */
+  stop(deadlineMs: number): Promise<void> | void;
 }
 
 export interface Services {
   start(): Promise<void>;
-  stop(deadline_ms: number): Promise<void>;
+  stop(deadlineMs: number): Promise<void>;
 }
 
-/** Joins services into one; when one fails to start, those already started are stopped again. */
+/** Joins services; if one fails to start, those already started are stopped again. */
 export function joinServices(services: readonly Service[]): Services {
   const started: Service[] = [];
-  const stop = async (deadline_ms: number) => {
+  const stop = async (deadlineMs: number) => {
     const failures: unknown[] = [];
     for (let service = started.pop(); service; service = started.pop()) {
       try {
-        await service.stop(deadline_ms);
+        await service.stop(deadlineMs);
       } catch (failure) {
-        // The others must still be stopped: a socket or a database left open is worse than a late
-        // error.
+        // The others must still close their sockets and databases.
         failures.push(failure);
       }
     }

@@ -1,17 +1,17 @@
-// The trace that a request belongs to, as W3C Trace Context writes it in its two headers.
+// The trace of a request: the two headers of W3C Trace Context.
 
 export interface Trace {
-  /** As it came: passed on, never changed. */
+  /** Passed on unchanged. */
   traceparent: string;
   tracestate?: string;
 }
 
-/** Version 00, and no id of zeros, which means none. */
+/** Version 00; an id of zeros means none. */
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-/** One line of ASCII; nobody has to carry a longer one. */
+/** The standard lets receivers drop longer values. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
-/** null: none was sent, or none that is well formed; a trace is never worth a refusal. */
+/** Reads a well-formed trace; a malformed one is ignored rather than refused. */
 export function readTrace(headers: Headers): Trace | null {
   const traceparent = headers.get("traceparent");
   if (traceparent === null || !TRACEPARENT.test(traceparent)) return null;
@@ -20,7 +20,7 @@ export function readTrace(headers: Headers): Trace | null {
   return { traceparent, tracestate };
 }
 
-/** The id that all requests of one trace share; undefined: there is no trace. */
+/** Returns the id that all requests of one trace share. */
 export function traceIdOf(trace: Trace | null): string | undefined {
   return trace?.traceparent.slice(3, 35);
 }

@@ -122,8 +122,8 @@ export class Sender {
         "webhook-signature": signMessage(secrets, event_id, timestampS, body),
       },
       body,
-      timeout_ms: TIMEOUT_MS,
-      response_bytes_max: RESPONSE_BYTES_MAX,
+      timeoutMs: TIMEOUT_MS,
+      responseBytesMax: RESPONSE_BYTES_MAX,
       signal,
     });
   }

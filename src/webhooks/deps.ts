@@ -11,7 +11,7 @@ import type { DiskSpace } from "../storage/index.ts";
 
 export interface WebhookDeps {
   database: Database;
-  egress: Pick<GuardedEgress, "judge" | "request">;
+  egress: Pick<GuardedEgress, "validate" | "request">;
   /** Deliveries are claimed under its number. */
   process: Pick<Process, "epoch" | "join">;
   clock: Clock;

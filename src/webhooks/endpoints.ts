@@ -113,8 +113,8 @@ export class Endpoints {
 
   /** agents.errors.url_refused agents.endpoints.webhooks.p3 */
   #requireUrl(url: string): void {
-    const checked = this.#deps.egress.judge(url);
-    if (!checked.ok) throw apiError("url_refused", { param: "url", message: checked.why });
+    const checked = this.#deps.egress.validate(url);
+    if (!checked.ok) throw apiError("url_refused", { param: "url", message: checked.reason });
   }
 
   #describeSecret({ id, account_id }: OwnEndpoint): SecretOwner {

@@ -43,7 +43,7 @@ export function classifyResponse(
     const response = classifyStatus(outcome.status, isRedirect(outcome));
     return { ...response, retryAfterMs, body: readBody(outcome) };
   }
-  const { code, status, say } = outcome;
+  const { code, status, message: say } = outcome;
   if (code === "aborted") return "aborted";
   const isTimeout = code === "timeout";
   const leastWaitMs = isTimeout ? OVERLOADED_WAIT_MS : 0;

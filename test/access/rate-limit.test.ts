@@ -13,7 +13,7 @@ function take(limiter: RateLimiter, name = "a"): string | undefined {
     return undefined;
   } catch (failure) {
     expect((failure as ApiError).code).toBe("rate_limit_exceeded");
-    return (failure as ApiError).say.headers?.["retry-after"];
+    return (failure as ApiError).details.headers?.["retry-after"];
   }
 }
 

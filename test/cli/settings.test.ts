@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CommandInput, UsageError } from "../../src/cli/command.ts";
 import { openGivenSettings, readGivenSettings } from "../../src/cli/settings.ts";
-import { writeAllowEntry } from "../../src/net/allow-entry.ts";
+import { writeAllowEntry } from "../../src/net/allow-list.ts";
 import type { Settings } from "../../src/settings/index.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-given-"));

@@ -1,6 +1,6 @@
 // Holds compute Workers to cutting off what does not end, and to keeping faults to their own job.
 import { afterEach, expect, test } from "bun:test";
-import { type ComputeService, createComputePool } from "../../src/compute/index.ts";
+import { ComputePool, type ComputeService } from "../../src/compute/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { COUNT, ECHO, EXIT, LOOP, THROW } from "../support/compute-worker.ts";
@@ -14,7 +14,7 @@ const open = () => {
   lines = [];
   clock = createManualClock();
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  pool = createComputePool({ script, clock, log });
+  pool = new ComputePool({ script, clock, log });
 };
 afterEach(() => pool?.stop(0));
 
@@ -33,7 +33,7 @@ test("a task that does not end is cut off after its time, and others go on besid
   await clock.advance(999);
   expect(await pool.run(ECHO, 3, { account: "a-2" })).toEqual({ ok: true, value: 3 });
   await clock.advance(1);
-  expect(await stuck).toEqual({ ok: false, why: "timeout" });
+  expect(await stuck).toEqual({ ok: false, reason: "timeout" });
   expect(await behind).toEqual({ ok: true, value: 1 });
   expect(lines).toMatchObject([{ level: "warn", code: "loop" }]);
 });
@@ -46,13 +46,13 @@ test("accounts take turns, and none of them has more than one Worker at once", a
     expect(await pool.run(ECHO, n, { account })).toEqual({ ok: true, value: n });
   }
   for (const _ of stuck) await clock.advance(1_000);
-  for (const one of stuck) expect(await one).toEqual({ ok: false, why: "timeout" });
+  for (const one of stuck) expect(await one).toEqual({ ok: false, reason: "timeout" });
 });
 
 test("what a task throws is logged with its stack, and its Worker goes on", async () => {
   open();
   expect(await pool.run(COUNT, null, turn)).toEqual({ ok: true, value: 1 });
-  expect(await pool.run(THROW, "a bug", turn)).toEqual({ ok: false, why: "failed" });
+  expect(await pool.run(THROW, "a bug", turn)).toEqual({ ok: false, reason: "failed" });
   expect(await pool.run(COUNT, null, turn)).toEqual({ ok: true, value: 2 });
   expect(lines).toMatchObject([
     { level: "error", code: "throw", error: expect.stringContaining("compute-worker.ts") },
@@ -64,7 +64,7 @@ test("a Worker that ends takes its own job along and no other", async () => {
   const ending = pool.run(EXIT, null, turn);
   const behind = pool.run(ECHO, 1, turn);
   const beside = pool.run(ECHO, 2, { account: "a-2" });
-  expect(await ending).toEqual({ ok: false, why: "failed" });
+  expect(await ending).toEqual({ ok: false, reason: "failed" });
   expect(await behind).toEqual({ ok: true, value: 1 });
   expect(await beside).toEqual({ ok: true, value: 2 });
   expect(lines).toMatchObject([{ level: "error", message: "compute: a worker ended" }]);
@@ -76,23 +76,23 @@ test("who leaves is not waited for, and gets no Worker", async () => {
   const leaving = new AbortController();
   const left = pool.run(ECHO, 1, { ...turn, signal: leaving.signal });
   leaving.abort();
-  expect(await left).toEqual({ ok: false, why: "aborted" });
+  expect(await left).toEqual({ ok: false, reason: "aborted" });
   const gone = { ...turn, signal: AbortSignal.abort() };
-  expect(await pool.run(ECHO, 1, gone)).toEqual({ ok: false, why: "aborted" });
+  expect(await pool.run(ECHO, 1, gone)).toEqual({ ok: false, reason: "aborted" });
   pool.stop(0);
-  expect(await stuck).toEqual({ ok: false, why: "failed" });
+  expect(await stuck).toEqual({ ok: false, reason: "failed" });
 });
 
 test("what cannot be sent is a bug of the job alone", async () => {
   open();
-  expect(await pool.run(ECHO, () => 1, turn)).toEqual({ ok: false, why: "failed" });
+  expect(await pool.run(ECHO, () => 1, turn)).toEqual({ ok: false, reason: "failed" });
   expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: true, value: 1 });
 });
 
 test("a stopped pool computes nothing more", async () => {
   open();
   pool.stop(0);
-  expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: false, why: "busy" });
+  expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: false, reason: "busy" });
 });
 
 test.skipIf(process.platform === "win32")(
@@ -102,7 +102,7 @@ test.skipIf(process.platform === "win32")(
     const limited = `ulimit -n 200; exec "${process.execPath}" "${program}"`;
     const child = Bun.spawn(["sh", "-c", limited], { stderr: "inherit" });
     expect(await new Response(child.stdout).json()).toEqual([
-      { ok: false, why: "busy" },
+      { ok: false, reason: "busy" },
       { ok: true, value: "free" },
     ]);
     expect(await child.exited).toBe(0);

@@ -240,7 +240,7 @@ describe("depth", () => {
     for (const [body, param] of cases) {
       const reading = readJson(makeRequest([body], true), BYTES_MAX, clock);
       const refusal = (await reading.catch((failure) => failure)) as ApiError;
-      expect([refusal.message, refusal.say.param]).toEqual([
+      expect([refusal.message, refusal.details.param]).toEqual([
         refusalOf(param).slice("validation: ".length),
         param,
       ]);

@@ -1,6 +1,6 @@
 // Where a request comes from: its peer, and which of X-Forwarded-For is believed.
 import { describe, expect, test } from "bun:test";
-import { createNameClient } from "../../src/http/client-address.ts";
+import { createNameClient } from "../../src/http/clients.ts";
 
 describe("without trusted proxies", () => {
   const name = createNameClient([]);

@@ -1,6 +1,6 @@
 // Who may look at the figures.
 import { describe, expect, test } from "bun:test";
-import { createMetricsPage } from "../../src/http/metrics-page.ts";
+import { createMetricsPage } from "../../src/http/metrics.ts";
 import { openMetrics } from "../../src/platform/metrics.ts";
 
 async function ask(token: string | null, authorization?: string) {

@@ -14,7 +14,7 @@ function read(list: string, text: string) {
   try {
     return decodeCursor(list, text);
   } catch (failure) {
-    const { code, say } = failure as ApiError;
+    const { code, details: say } = failure as ApiError;
     return [code, say.param];
   }
 }
@@ -70,9 +70,9 @@ test("agents.errors.p9 a place is an instant and an id, whoever wrote the cursor
   const place = { at: 1_795_269_600_000, id: ID };
   expect(decodePosition("threads", encodePosition("threads", place))).toEqual(place);
   for (const position of [[], [ID, 1], [1], [0.5, ID], [1, "x"], [1, ID, 2], [1, `${ID}'`]]) {
-    const refused = { code: "validation", say: { param: "before" } };
+    const refused = { code: "validation", details: { param: "before" } };
     expect(() => decodePosition("threads", encodeCursor("threads", position))).toThrow(
-      expect.objectContaining({ ...refused, say: expect.objectContaining(refused.say) }),
+      expect.objectContaining({ ...refused, details: expect.objectContaining(refused.details) }),
     );
   }
 });

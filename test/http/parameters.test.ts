@@ -1,7 +1,7 @@
 // What stands in a URL beside its route: ids of the path, and what a query may say.
 import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
-import { IdParams, Uuid } from "../../src/http/identifier.ts";
+import { IdParams, Uuid } from "../../src/http/fields.ts";
 import { createHall, describeRoute } from "./hall.ts";
 
 const ID = "01920000-0000-7000-8000-00000000000a";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../src/access/index.ts";
-import { IdParams } from "../../src/http/identifier.ts";
+import { IdParams } from "../../src/http/fields.ts";
 import { apiError } from "../../src/platform/errors.ts";
 import { caller, createHall, describeRoute } from "./hall.ts";
 

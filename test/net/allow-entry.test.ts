@@ -1,9 +1,9 @@
 // Reads the operator's places as people write them, and writes them back.
 import { expect, test } from "bun:test";
-import { readAllowEntry, writeAllowEntry } from "../../src/net/allow-entry.ts";
+import { readAllowEntry, writeAllowEntry } from "../../src/net/allow-list.ts";
 
-test.each([
-  ["127.0.0.1:*", "127.0.0.1", null, "127.0.0.1:*"],
+test.each<[text: string, host: string, port: number | "any", written: string]>([
+  ["127.0.0.1:*", "127.0.0.1", "any", "127.0.0.1:*"],
   ["10.0.0.9:8443", "10.0.0.9", 8443, "10.0.0.9:8443"],
   ["hooks.acme.internal:443", "hooks.acme.internal", 443, "hooks.acme.internal:443"],
   ["LocalHost:9000", "localhost", 9000, "localhost:9000"],

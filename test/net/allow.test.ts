@@ -1,7 +1,6 @@
 // Matches URLs against the operator's list.
 import { expect, test } from "bun:test";
-import { isAllowed } from "../../src/net/allow.ts";
-import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { isAllowed, readAllowEntry } from "../../src/net/allow-list.ts";
 
 const list = ["127.0.0.1:*", "hooks.acme.internal:443", "plain.acme.internal:80", "[::1]:8080"];
 

@@ -46,7 +46,7 @@ export function createAsker(options: Omit<Partial<TrustedOptions>, "clock"> = {}
       const pieces: Buffer[] = [];
       let head: ReplyHead | null = null;
       const tell = () => ({ head, body: Buffer.concat(pieces).toString() });
-      const server = egress.open(url, { headers: {}, connect_timeout_ms: 5_000 });
+      const server = egress.open(url, { headers: {}, connectTimeoutMs: 5_000 });
       const { body = "x", headers = {}, account = "account-1" } = options;
       const listener: ReplyListener = {
         onHead(given) {

@@ -5,7 +5,7 @@ import {
   chooseToClose,
   guardConnections,
 } from "../../src/net/connection-guard.ts";
-import { readAddress } from "../../src/net/network.ts";
+import { readAddress } from "../../src/net/ip-address.ts";
 import type { ProcessSocket } from "../../src/net/process-sockets.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -19,7 +19,7 @@ function make(
 ): ProcessSocket {
   const { from = "203.0.113.1", ...rest } = given;
   port += 1;
-  const quiet = { hasReceived: false, hasSent: false, received_ago: 500, sent_ago: 500 };
+  const quiet = { hasReceived: false, hasSent: false, receivedAgoMs: 500, sentAgoMs: 500 };
   return { descriptor: port, port, address: readAddress(from)!, ...quiet, ...rest };
 }
 
@@ -31,12 +31,12 @@ const choose = (
 ) => chooseToClose(all, callers, { ...RULES, ...rules }, need).map(({ port }) => port);
 
 describe("where descriptors are scarce", () => {
-  const served = make({ hasReceived: true, received_ago: 90_000, sent_ago: 90_000 });
-  const idle = make({ hasReceived: true, hasSent: true, received_ago: 30_000, sent_ago: 30_000 });
-  const asking = make({ hasReceived: true, hasSent: true, received_ago: 5, sent_ago: 40_000 });
-  const slow = make({ hasReceived: true, received_ago: 1, sent_ago: 20_000 });
-  const silent = make({ received_ago: 10 });
-  const longer = make({ received_ago: 9_000 });
+  const served = make({ hasReceived: true, receivedAgoMs: 90_000, sentAgoMs: 90_000 });
+  const idle = make({ hasReceived: true, hasSent: true, receivedAgoMs: 30_000, sentAgoMs: 30_000 });
+  const asking = make({ hasReceived: true, hasSent: true, receivedAgoMs: 5, sentAgoMs: 40_000 });
+  const slow = make({ hasReceived: true, receivedAgoMs: 1, sentAgoMs: 20_000 });
+  const silent = make({ receivedAgoMs: 10 });
+  const longer = make({ receivedAgoMs: 9_000 });
   const all = [served, idle, asking, slow, silent, longer];
 
   test("those that sent nothing go first, then those never answered, then the idle ones", () => {
@@ -63,8 +63,8 @@ describe("of an address with too many", () => {
   const cap = { connections_per_address: 3 };
 
   test("the longest idle are closed, and no one else's", () => {
-    const many = [10, 50, 30, 40, 20].map((received_ago) => make({ received_ago }));
-    const other = make({ from: "203.0.113.2", received_ago: 99 });
+    const many = [10, 50, 30, 40, 20].map((receivedAgoMs) => make({ receivedAgoMs }));
+    const other = make({ from: "203.0.113.2", receivedAgoMs: 99 });
     const chosen = choose([...many, other], [], NONE, cap);
     expect(chosen).toEqual([many[1]!.port, many[3]!.port]);
   });

@@ -70,10 +70,10 @@ test("a compressed bomb comes as it was sent, and no further than the limit", as
   });
   const egress = guard([`127.0.0.1:${server.port}`]);
   const url = server.url.href;
-  const whole = await egress.request({ ...ask, url, response_bytes_max: bomb.length });
+  const whole = await egress.request({ ...ask, url, responseBytesMax: bomb.length });
   expect(whole).toMatchObject({ ok: true, truncated: false });
   expect(whole.ok && bomb.equals(whole.body)).toBe(true);
-  const begun = await egress.request({ ...ask, url, response_bytes_max: 1_000 });
+  const begun = await egress.request({ ...ask, url, responseBytesMax: 1_000 });
   expect(begun).toMatchObject({ ok: true, truncated: true });
   expect(begun.ok && bomb.subarray(0, 1_000).equals(begun.body)).toBe(true);
 });
@@ -90,7 +90,7 @@ test.each([
 ])("a reply %s is read to the limit and then hung up on", async (_, rest) => {
   using server = listenRaw((socket) => socket.say(`HTTP/1.1 200 OK\r\n${rest}`));
   const egress = guard([`127.0.0.1:${server.port}`]);
-  const outcome = await egress.request({ ...ask, url: server.origin, response_bytes_max: 5 });
+  const outcome = await egress.request({ ...ask, url: server.origin, responseBytesMax: 5 });
   expect(outcome).toMatchObject({ ok: true, truncated: true });
   expect(outcome.ok && Buffer.from(outcome.body).toString()).toBe("aaaaa");
   await server.closed;
@@ -105,7 +105,11 @@ test("a reply that is as long as the limit is whole", async () => {
     [1, "o", true],
     [0, "", true],
   ] as const) {
-    const outcome = await egress.request({ ...ask, url: server.origin, response_bytes_max });
+    const outcome = await egress.request({
+      ...ask,
+      url: server.origin,
+      responseBytesMax: response_bytes_max,
+    });
     expect(outcome).toMatchObject({ ok: true, truncated });
     expect(outcome.ok && Buffer.from(outcome.body).toString()).toBe(body);
   }
@@ -134,7 +138,7 @@ test("a long reply is whole, with a length, in chunks and over TLS", async () =>
   const egress = guard(["127.0.0.1:*", `${certificateName}:*`], { ca: certificate });
   for (const url of origins.flatMap((origin) => [`${origin}/length`, `${origin}/chunks`])) {
     for (const response_bytes_max of [body.length, 1_000_001]) {
-      const outcome = await egress.request({ ...ask, url, response_bytes_max });
+      const outcome = await egress.request({ ...ask, url, responseBytesMax: response_bytes_max });
       const truncated = response_bytes_max < body.length;
       expect(outcome).toMatchObject({ ok: true, truncated });
       expect(outcome.ok && body.subarray(0, response_bytes_max).equals(outcome.body)).toBe(true);
@@ -196,7 +200,7 @@ test.each([
   expect(outcome).toEqual({
     ok: false,
     code: "other",
-    say: `127.0.0.1:${server.port} did not answer with well-formed HTTP.`,
+    message: `127.0.0.1:${server.port} did not answer with well-formed HTTP.`,
     sent: true,
     status: null,
   });
@@ -218,7 +222,7 @@ test("a reply that breaks off keeps its status and counts as sent", async () => 
   expect(await egress.request({ ...ask, url: server.origin })).toEqual({
     ok: false,
     code: "reset",
-    say: `127.0.0.1:${server.port} closed the connection before its reply was complete.`,
+    message: `127.0.0.1:${server.port} closed the connection before its reply was complete.`,
     sent: true,
     status: 410,
   });

@@ -1,5 +1,5 @@
 // A guarded way out for tests, with name resolution and the internet behind it made up.
-import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { readAllowEntry } from "../../src/net/allow-list.ts";
 import {
   createGuardedEgress,
   type GuardedEgress,
@@ -15,8 +15,8 @@ export const ask = {
   method: "POST",
   headers: {},
   body: "{}",
-  timeout_ms: 15_000,
-  response_bytes_max: 65_536,
+  timeoutMs: 15_000,
+  responseBytesMax: 65_536,
 } as const satisfies Partial<GuardedRequest>;
 
 export const get = { ...ask, method: "GET", body: undefined } as const;
@@ -61,7 +61,7 @@ export function pretendInternet(
     dialled,
     requests: server.pieces,
     dial(target, options) {
-      const { hostname, port, isSecure, server_name } = target;
+      const { hostname, port, isSecure, serverName: server_name } = target;
       dialled.push(`${isSecure ? "https" : "http"}://${hostname}:${port} as ${server_name}`);
       const place = { port: isDead(hostname) ? closed_port : server.port, isSecure: false };
       return dial({ ...target, hostname: "127.0.0.1", ...place }, options);

@@ -1,6 +1,6 @@
 // Holds the strangers' way out against names and addresses that lead inside.
 import { expect, test } from "bun:test";
-import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { readAllowEntry } from "../../src/net/allow-list.ts";
 import { createGuardedEgress } from "../../src/net/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { ask, guard, pretendInternet } from "./guard.ts";
@@ -54,7 +54,13 @@ test("none of the hostile URLs is resolved or dialled", async () => {
   const egress = guard([], { resolve, dial: internet.dial });
   for (const [url, say] of refusedUrls) {
     const outcome = await egress.request({ ...ask, url });
-    expect(outcome).toEqual({ ok: false, code: "forbidden", say, sent: false, status: null });
+    expect(outcome).toEqual({
+      ok: false,
+      code: "forbidden",
+      message: say,
+      sent: false,
+      status: null,
+    });
   }
   expect([refusedUrls.length > 100, asked, internet.dialled]).toEqual([true, [], []]);
 });
@@ -86,7 +92,7 @@ test("a name that turns to loopback between two attempts is refused at the secon
   expect(await egress.request({ ...ask, url })).toEqual({
     ok: false,
     code: "forbidden",
-    say: "turncoat.example.com resolves to an address that is not public (Loopback).",
+    message: "turncoat.example.com resolves to an address that is not public (Loopback).",
     sent: false,
     status: null,
   });
@@ -127,7 +133,7 @@ test("the next address is tried where no connection could be made, four at most"
   expect(await dead.request({ ...ask, url: "https://a.example.com/" })).toEqual({
     ok: false,
     code: "refused",
-    say: "No connection to a.example.com could be made.",
+    message: "No connection to a.example.com could be made.",
     sent: false,
     status: null,
   });
@@ -158,10 +164,10 @@ test("the operator's list is asked at every request, so that a reload counts at 
   let allow = [readAllowEntry("127.0.0.1:*")];
   const egress = guard([], { allow: () => allow });
   const url = server.origin;
-  expect(egress.judge(url)).toMatchObject({ ok: true });
+  expect(egress.validate(url)).toMatchObject({ ok: true });
   expect(await egress.request({ ...ask, url })).toMatchObject({ ok: true });
   allow = [];
-  expect(egress.judge(url)).toMatchObject({ ok: false });
+  expect(egress.validate(url)).toMatchObject({ ok: false });
   expect(await egress.request({ ...ask, url })).toMatchObject({ ok: false, code: "forbidden" });
   expect(server.pieces.length).toBe(1);
 });

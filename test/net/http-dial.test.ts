@@ -22,7 +22,7 @@ function dialAt(hostname: string, port: number, more: Partial<DialOptions> = {})
   const target = { hostname, port, isSecure: false, ca: undefined };
   dial(target, {
     clock: createManualClock(),
-    timeout_ms: 5_000,
+    timeoutMs: 5_000,
     onOpen(connection) {
       connection.close();
       tell("open");

@@ -1,13 +1,13 @@
 // Replies in every form that servers give, each cut at every byte; what is no HTTP is refused.
 import { describe, expect, test } from "bun:test";
 import type { ReplyHead } from "../../src/net/http-head.ts";
-import { createReplyReader } from "../../src/net/http-reply.ts";
+import { ReplyReader } from "../../src/net/http-reply.ts";
 
 /** Reads these pieces one after the other; the state after the last, or where it was decided. */
 function read(...pieces: Buffer[]) {
   const body: Buffer[] = [];
   let head: ReplyHead | null = null;
-  const reader = createReplyReader({
+  const reader = new ReplyReader({
     onHead: (given) => {
       head = given;
     },

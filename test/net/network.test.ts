@@ -1,6 +1,6 @@
 // Addresses and networks: which texts are some, and what lies in what.
 import { expect, test } from "bun:test";
-import { isWithin, readAddress, readNetwork } from "../../src/net/network.ts";
+import { isWithin, readAddress, readNetwork } from "../../src/net/ip-address.ts";
 
 test("an address is the same in every spelling", () => {
   for (const text of ["2001:db8::1", "2001:0DB8:0:0:0:0:0:1", "2001:db8::0.0.0.1"]) {

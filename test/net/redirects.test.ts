@@ -28,7 +28,7 @@ test.each([
   const egress = guard([], { resolve, dial: internet.dial });
   const outcome = await egress.request({ ...get, url, redirects: 3 });
   const say = `It redirects elsewhere. ${why}`;
-  expect(outcome).toMatchObject({ ok: false, code: "forbidden", say });
+  expect(outcome).toMatchObject({ ok: false, code: "forbidden", message: say });
   expect(internet.dialled).toEqual(["https://93.184.216.34:443 as out.example.com"]);
 });
 
@@ -49,7 +49,7 @@ test("a name that turns inside between a request and its own redirect is refused
   const egress = guard([], { resolve: async () => answers.shift()!, dial: internet.dial });
   const outcome = await egress.request({ ...get, url, redirects: 3 });
   const say = "out.example.com resolves to an address that is not public (Link Local).";
-  expect(outcome).toMatchObject({ ok: false, code: "forbidden", say });
+  expect(outcome).toMatchObject({ ok: false, code: "forbidden", message: say });
   expect(internet.dialled.length).toBe(2);
 });
 
@@ -103,7 +103,7 @@ test("a POST follows none: its redirect is the reply", async () => {
   const egress = guard([], { resolve, dial: internet.dial });
   const outcome = await egress.request({ ...ask, url });
   expect(outcome).toMatchObject({ ok: true, status: 302, url });
-  if (!outcome.ok) throw new Error(outcome.say);
+  if (!outcome.ok) throw new Error(outcome.message);
   const { headers } = outcome;
   expect(headers.get("Location")).toBe("https://elsewhere.example.com/");
   expect([headers.has("LOCATION"), headers.has("x-a"), headers.get("x-a")]).toEqual([

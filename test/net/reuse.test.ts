@@ -91,7 +91,7 @@ for (const [title, answer] of SURPLUS) {
     await askAs("one");
     expect(server.connections).toBe(5);
     expect(lines).toEqual([
-      `a server sends more than it is asked for; for an hour no connection is reused 127.0.0.1:${server.port}`,
+      `net: a server sent surplus bytes; its connections are not reused for an hour 127.0.0.1:${server.port}`,
     ]);
     await clock.advance(HOUR_MS);
     await askAs("one");
@@ -191,7 +191,7 @@ test("what a listener throws ends its request alone", async () => {
     ["http://127.0.0.1:1", { ...told, onFailure: throwNow }],
   ] as const) {
     const heard = new Promise((onBug) => {
-      const opened = egress.open(origin, { headers: {}, connect_timeout_ms: 5_000 });
+      const opened = egress.open(origin, { headers: {}, connectTimeoutMs: 5_000 });
       opened.post("x", {}, { ...listener, onBug }, "account-1");
     });
     expect(await heard).toBe(bug);

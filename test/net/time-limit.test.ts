@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { HttpConnection } from "../../src/net/http-connection.ts";
 import { dial } from "../../src/net/http-dial.ts";
-import { createTimeLimit } from "../../src/net/time-limit.ts";
+import { TimeLimit } from "../../src/net/time-limit.ts";
 import { createManualClock } from "../support/clock.ts";
 import { ask, guard } from "./guard.ts";
 import { listenRaw, plainReply } from "./raw-server.ts";
@@ -16,7 +16,11 @@ test("a look-up may take five seconds, and no longer than the request", async ()
     [3_000, 3_000, "timeout"],
   ] as const) {
     const clock = createManualClock();
-    const outcome = guard([], { clock, resolve: never }).request({ ...ask, url, timeout_ms });
+    const outcome = guard([], { clock, resolve: never }).request({
+      ...ask,
+      url,
+      timeoutMs: timeout_ms,
+    });
     await clock.advance(passing_ms - 1);
     expect(Bun.peek.status(outcome)).toBe("pending");
     await clock.advance(1);
@@ -36,7 +40,7 @@ test("a connection may take five seconds, and then the next address has its turn
       dialled.push(target.hostname);
       // The first one neither takes the connection nor refuses it.
       if (target.hostname === "1.1.1.1") {
-        return clock.after(options.timeout_ms, () => options.onFailure("timeout"));
+        return clock.after(options.timeoutMs, () => options.onFailure("timeout"));
       }
       const place = { hostname: "127.0.0.1", port: server.port, isSecure: false };
       return dial({ ...target, ...place }, options);
@@ -66,7 +70,7 @@ test("what ends while it connects was not sent", async () => {
       },
     });
     const { signal } = leaving;
-    const outcome = egress.request({ ...ask, url, timeout_ms: 2_000, signal });
+    const outcome = egress.request({ ...ask, url, timeoutMs: 2_000, signal });
     await clock.advance(1_999);
     if (isLeaving) leaving.abort();
     await clock.advance(1);
@@ -77,7 +81,7 @@ test("what ends while it connects was not sent", async () => {
 
 test("what ended it first is what ended it", async () => {
   const clock = createManualClock();
-  const limit = createTimeLimit(clock, 1_000, undefined);
+  const limit = new TimeLimit(clock, 1_000, undefined);
   const told: string[] = [];
   limit.onEnd((why) => told.push(why));
   await clock.advance(1_000);
@@ -115,7 +119,7 @@ test("a server that does not answer, or stops in the middle, runs into the deadl
 function tellHeads(connection: HttpConnection, onHeard: () => void): HttpConnection {
   const send = connection.send.bind(connection);
   connection.send = (request, listener) => {
-    const { onHead } = listener;
+    const onHead = listener.onHead.bind(listener);
     listener.onHead = (head) => {
       onHead(head);
       onHeard();
@@ -136,7 +140,7 @@ test("a reply that trickles for ever ends with the deadline of the whole request
     trickle();
   });
   const egress = guard([`127.0.0.1:${server.port}`], { clock });
-  const outcome = egress.request({ ...ask, url: server.origin, timeout_ms: 10_000 });
+  const outcome = egress.request({ ...ask, url: server.origin, timeoutMs: 10_000 });
   while (server.pieces.length === 0) await clock.advance(0);
   await clock.advance(10_000);
   expect(await outcome).toMatchObject({ ok: false, code: "timeout", sent: true });

@@ -39,7 +39,7 @@ test("a header that would end its line is never sent", () => {
   for (const value of ["a\r\nx-evil: 1", "a\nb", "a\0b", "€"]) {
     expect(() => ask("http://127.0.0.1:1/", { headers: { "x-a": value } })).toThrow("x-a");
     const headers = { "x-a": value };
-    const open = () => egress.open("http://127.0.0.1:1/", { headers, connect_timeout_ms: 1 });
+    const open = () => egress.open("http://127.0.0.1:1/", { headers, connectTimeoutMs: 1 });
     expect(open).toThrow("x-a");
   }
   expect(() => ask("http://127.0.0.1:1/", { headers: { "x a": "1" } })).toThrow("x a");

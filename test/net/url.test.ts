@@ -1,6 +1,6 @@
 // Holds hostile spellings of URLs against the judge of their text.
 import { expect, test } from "bun:test";
-import { readAllowEntry } from "../../src/net/allow-entry.ts";
+import { readAllowEntry } from "../../src/net/allow-list.ts";
 import { checkUrl } from "../../src/net/url.ts";
 import { acceptedUrls, refusedUrls } from "./hostile-urls.ts";
 
@@ -13,7 +13,7 @@ for (const [text, href] of acceptedUrls) {
 
 for (const [text, why] of refusedUrls) {
   test(`the URL ${quote(text)} is refused`, () => {
-    expect(checkUrl(text)).toEqual({ ok: false, why });
+    expect(checkUrl(text)).toEqual({ ok: false, reason: why });
   });
 }
 
@@ -35,7 +35,7 @@ test.each([
 ])("with an operator's list the URL %p is refused for %p", (text, why) => {
   const list = ["127.0.0.1:*", "[::1]:8080", "receiver:8080"];
   const verdict = checkUrl(text, list.map(readAllowEntry));
-  expect(verdict.ok ? null : verdict.why).toBe(why);
+  expect(verdict.ok ? null : verdict.reason).toBe(why);
 });
 
 /** A text as titles show it: short, and with nothing in it that a terminal would obey. */

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MISSING, readStamp, watchFile } from "../../src/platform/file-watch.ts";
+import { FileWatch, MISSING, readStamp } from "../../src/platform/file-watch.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-watch-"));
@@ -24,7 +24,7 @@ function watch(path = join(directory, `file-${++files}`)) {
   const clock = createManualClock();
   let told = 0;
   const onChange = () => void told++;
-  const watching = watchFile({ path, stamp: readStamp(path), clock, onChange });
+  const watching = new FileWatch({ path, stamp: readStamp(path), clock, onChange });
   watching.start();
   const look = async (times: number) => {
     await clock.advance(times * 1_000);
@@ -75,7 +75,7 @@ test("a link that is led elsewhere is told, and so is a link above the file", as
   const clock = createManualClock();
   let told = 0;
   const onChange = () => void told++;
-  watchFile({ path: link, stamp: readStamp(link), clock, onChange }).start();
+  new FileWatch({ path: link, stamp: readStamp(link), clock, onChange }).start();
   symlinkSync(versions[1]!, `${link}.new`);
   renameSync(`${link}.new`, link);
   await clock.advance(2_000);

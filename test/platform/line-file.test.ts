@@ -13,7 +13,7 @@ const create = (bytes_max = 1_000) =>
   createLineFile(file, {
     clock: createManualClock(),
     head: "head",
-    bytes_max,
+    bytesMax: bytes_max,
     onEnd: (why) => ended.push(why),
   });
 const read = () => readFileSync(file, "utf8");

@@ -1,6 +1,6 @@
 // Figures as Prometheus reads them.
 import { expect, test } from "bun:test";
-import { openMetrics, showProcess } from "../../src/platform/metrics.ts";
+import { openMetrics, registerProcessMetrics } from "../../src/platform/metrics.ts";
 
 const listSamples = (text: string) =>
   text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
@@ -49,7 +49,7 @@ test("a label cannot break out of its quotes", async () => {
 
 test("the process shows its start, its memory and the time it has worked", async () => {
   const metrics = await openMetrics();
-  showProcess(metrics, 1_500);
+  registerProcessMetrics(metrics, 1_500);
   const samples = Object.fromEntries(
     listSamples(await metrics.write()).map((line) => line.split(" ") as [string, string]),
   );

@@ -1,6 +1,6 @@
 // Shows that fetch obeys proxy variables, and that it goes direct once they are dropped.
 import { expect, test } from "bun:test";
-import { dropProxyVariables } from "../../src/platform/proxy.ts";
+import { dropProxyVariables } from "../../src/platform/process.ts";
 
 test("the proxy variables are dropped in any case, and nothing else is", () => {
   const env: Record<string, string | undefined> = {
@@ -19,7 +19,7 @@ test("fetch goes through the proxy of the environment before, and direct afterwa
   using target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("direct") });
   using proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("proxy") });
   const script = `
-    import { dropProxyVariables } from "${import.meta.resolve("../../src/platform/proxy.ts")}";
+    import { dropProxyVariables } from "${import.meta.resolve("../../src/platform/process.ts")}";
     const ask = async () => (await fetch("${target.url}", { keepalive: false })).text();
     const before = await ask();
     dropProxyVariables(process.env);

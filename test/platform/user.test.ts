@@ -1,6 +1,6 @@
 // The name of who runs the program is the system's, whatever the environment says.
 import { expect, test } from "bun:test";
-import { nameUser } from "../../src/platform/user.ts";
+import { nameUser } from "../../src/platform/process.ts";
 
 test("the user's name is what the system says, and not what the environment does", () => {
   const before = process.env.USER;

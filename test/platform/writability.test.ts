@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { canWriteLine } from "../../src/platform/writability.ts";
+import { canWriteLine } from "../../src/platform/libc.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-writable-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -323,7 +323,7 @@ describe("a file", () => {
       tool_prices: { web_search: 10_000 },
     });
     expect(settings.egress.allow).toEqual([
-      { host: "127.0.0.1", port: null },
+      { host: "127.0.0.1", port: "any" },
       { host: "hooks.acme.internal", port: 443 },
       { host: "[::1]", port: 8_080 },
     ]);

@@ -80,7 +80,7 @@ function testWrites(on: On): void {
       expect(failure).toBeInstanceOf(ApiError);
       expect(failure).toMatchObject({
         code: "thread_busy",
-        say: { param: "thread_id", headers: { "retry-after": "7" } },
+        details: { param: "thread_id", headers: { "retry-after": "7" } },
       });
       expect(await trials.count()).toBe(0);
     }),

@@ -218,7 +218,7 @@ export const runStartCases: Case[] = [
       const [refused, early, ...rest] = answer as unknown[];
       const say = (seconds: string) => ({
         code: "daily_runs_limit",
-        say: { headers: { "retry-after": seconds } },
+        details: { headers: { "retry-after": seconds } },
       });
       expect(refused).toMatchObject(say("1"));
       expect(early).toMatchObject(say("86310"));

@@ -1,6 +1,6 @@
 // A process without free descriptors that is asked to compute, and asked again when some are free.
 import { closeSync, openSync } from "node:fs";
-import { createComputePool } from "../../src/compute/index.ts";
+import { ComputePool } from "../../src/compute/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { ECHO } from "./compute-worker.ts";
@@ -8,7 +8,7 @@ import { ECHO } from "./compute-worker.ts";
 const clock = createSystemClock();
 const log = createLog(clock, () => undefined, false);
 const script = new URL("./compute-worker.ts", import.meta.url);
-const pool = createComputePool({ script, clock, log });
+const pool = new ComputePool({ script, clock, log });
 const turn = { account: "a-1" };
 const opened: number[] = [];
 try {
@@ -19,5 +19,5 @@ try {
 const scarce = await pool.run(ECHO, "scarce", turn);
 for (const descriptor of opened) closeSync(descriptor);
 const free = await pool.run(ECHO, "free", turn);
-pool.stop(0);
+pool.stop();
 console.log(JSON.stringify([scarce, free]));

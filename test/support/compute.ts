@@ -14,7 +14,7 @@ export const inlineCompute: ComputeService = {
     input: Input,
     { signal }: { signal?: AbortSignal },
   ): Promise<Computed<Output>> {
-    if (signal?.aborted) return { ok: false, why: "aborted" };
+    if (signal?.aborted) return { ok: false, reason: "aborted" };
     // Copied, as on the way to a Worker.
     const value = await known.get(name)!.run(structuredClone(input));
     return { ok: true, value: structuredClone(value) as Output };

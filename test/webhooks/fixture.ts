@@ -26,7 +26,7 @@ export async function openFixture(settings = "") {
   const deps = {
     ...{ database, clock, ids: createSeededIds(), log, settings: () => read },
     secrets: openTestSecrets(database, clock),
-    egress: { judge: (text: string) => ({ ok: true, url: new URL(text) }) },
+    egress: { validate: (text: string) => ({ ok: true, url: new URL(text) }) },
   } as unknown as WebhookDeps;
   return {
     ...{ deps, database, clock, warned },

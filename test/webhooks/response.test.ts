@@ -25,7 +25,7 @@ const reply = (
 });
 type Code = Extract<GuardedOutcome, { ok: false }>["code"];
 const failure = (code: Code, status: number | null = null): GuardedOutcome => ({
-  ...{ ok: false, code, say: `It failed: ${code}.`, sent: true, status },
+  ...{ ok: false, code, message: `It failed: ${code}.`, sent: true, status },
 });
 
 const LEAST_MS = 60_000;

@@ -36,7 +36,7 @@ export const reply = (status = 204, headers: Record<string, string> = {}, body =
     body: Buffer.from(body),
   }) satisfies GuardedOutcome;
 export const fail = (code: GuardedFailure["code"] = "refused"): GuardedFailure => ({
-  ...{ ok: false, code, say: `It failed: ${code}.`, sent: code !== "refused", status: null },
+  ...{ ok: false, code, message: `It failed: ${code}.`, sent: code !== "refused", status: null },
 });
 /** Silent for 15 seconds, or until it is given up. */
 export const hang = (clock: ManualClock, { signal }: Sent): Promise<GuardedOutcome> =>
@@ -118,7 +118,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       process,
       disk: { require() {} },
     },
-    egress: { request, judge: (text) => ({ ok: true, url: new URL(text) }) },
+    egress: { request, validate: (text) => ({ ok: true, url: new URL(text) }) },
     settings: () => ({ limits, agents }) as never,
   };
   const worker = new DeliveryWorker(deps, guard(wrap(store)));

@@ -1,6 +1,6 @@
 // An approval: a tool call that waits for a person's decision.
 import { type Static, Type } from "@sinclair/typebox";
-import { writeCanonical } from "../../platform/canonical.ts";
+import { writeCanonical } from "../../platform/json.ts";
 import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts";
 import { RISKS } from "../tools/contract.ts";
 

@@ -1,8 +1,8 @@
 // The request that starts a run: its body, its budgets and its idempotency key.
 import { type Static, Type } from "@sinclair/typebox";
 import { Uuid } from "../../http/index.ts";
-import { writeCanonical } from "../../platform/canonical.ts";
 import { apiError } from "../../platform/errors.ts";
+import { writeCanonical } from "../../platform/json.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "../definitions/agent.ts";

@@ -1,9 +1,9 @@
 // The watchdog's thread: counts its own ticks while the event loop does not beat, so that a machine
 // that was suspended is no alarm.
 import { createSystemClock } from "../../platform/clock.ts";
+import { canWriteLine } from "../../platform/libc.ts";
 import { createLog } from "../../platform/log.ts";
 import { STDERR, writeText } from "../../platform/process.ts";
-import { canWriteLine } from "../../platform/writability.ts";
 import { createMemoryReader } from "./memory.ts";
 import { type Note, writeNote } from "./note.ts";
 

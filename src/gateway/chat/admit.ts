@@ -97,8 +97,8 @@ export function addHeaders(failure: unknown, headers: Record<string, string>): u
   if (!(failure instanceof ApiError)) return new ApiError("internal_error", { headers }, failure);
   if (UNMARKED.includes(failure.code)) return failure;
   return apiError(failure.code, {
-    ...failure.say,
-    headers: { ...failure.say.headers, ...headers },
+    ...failure.details,
+    headers: { ...failure.details.headers, ...headers },
   });
 }
 

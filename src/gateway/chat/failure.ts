@@ -43,7 +43,10 @@ export function nameInBand(refusal: ApiError): ApiError {
 }
 
 /** The frame of a refusal, where the status has gone out already. */
-export function writeRefusal({ code, message, say }: ApiError, request_id: string): string {
+export function writeRefusal(
+  { code, message, details: say }: ApiError,
+  request_id: string,
+): string {
   return writeErrorFrame(code, message, request_id, say.param);
 }
 

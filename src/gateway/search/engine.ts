@@ -47,14 +47,14 @@ export function openEngine(
   { log, ...options }: MeteredBackendOptions,
 ): SearchEngine {
   const { egress, clock } = options;
-  const { connect_timeout_ms, timeout_ms } = settings;
+  const { connect_timeout_ms: connectTimeoutMs, timeout_ms } = settings;
   // The kind says how a key is sent.
   const own = { accept: "application/json", ...kind.headers };
   const headers = writeHeaders({ ...settings, api_key: null }, own);
   const pause = new Pause(clock);
   const openHealthCheck = (path: string) =>
-    createHealthCheck(egress.open(kind.url + path, { headers, connect_timeout_ms }));
-  const server = createRequest(kind, { ...options, headers, connect_timeout_ms });
+    createHealthCheck(egress.open(kind.url + path, { headers, connectTimeoutMs }));
+  const server = createRequest(kind, { ...options, headers, connectTimeoutMs });
   const health = kind.health === null ? null : openHealthCheck(kind.health);
   const replicas = new Replicas([{ name: new URL(kind.url).host, server, check: health }], {
     who: "search engine",

@@ -1,16 +1,19 @@
 // The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
-import type { TObject } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
 import { ERROR_CODES, type ErrorCode, publicCode, type Surface } from "../../platform/errors.ts";
 import type { RouteSpec } from "../route.ts";
 import type { Router } from "../router.ts";
 import { NOT_OPEN } from "../surface.ts";
-import { ERROR_NAMES, ERROR_SCHEMAS } from "./error-schemas.ts";
-import { type DocumentedEvent, describeEvents } from "./events.ts";
-import { type DocumentedHeader, HEADERS, PARAMETERS } from "./headers.ts";
+import {
+  type DocumentedHeader,
+  ERROR_NAMES,
+  ERROR_SCHEMAS,
+  HEADERS,
+  PARAMETERS,
+} from "./components.ts";
 import { findOperation, TAGS } from "./operations.ts";
-import { collect, refer, strip } from "./schemas.ts";
-import { shareResponses } from "./shared-responses.ts";
+import { collect, refer, shareResponses, strip } from "./schemas.ts";
 
 type Json = Record<string, unknown>;
 
@@ -174,3 +177,33 @@ export function createDocumentPage(app: Elysia, options: DocumentOptions) {
     },
   };
 }
+
+/** One kind of event. */
+export interface DocumentedEvent {
+  type: string;
+  description: string;
+  /** A named schema of the whole body. */
+  schema: TSchema;
+}
+
+const SIGNED = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+
+/** agents.events.webhook.1: the section `webhooks`. */
+function describeEvents(events: readonly DocumentedEvent[]): Record<string, unknown> {
+  const describe = ({ type, description, schema }: DocumentedEvent) => ({
+    post: {
+      operationId: `on${type.split(".").map(capitalize).join("")}`,
+      summary: `An event \`${type}\``,
+      description,
+      tags: ["webhooks"],
+      // agents.authentication.7: it is signed, and sent without a key.
+      security: [],
+      parameters: SIGNED.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+      requestBody: { required: true, content: { "application/json": { schema: refer(schema) } } },
+      responses: { "2XX": { description: "It has arrived; any other answer has it sent again." } },
+    },
+  });
+  return Object.fromEntries(events.map((event) => [event.type, describe(event)]));
+}
+
+const capitalize = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);

@@ -76,7 +76,7 @@ export function isServerUp(settings: StartSettings, options: StartPlanOptions): 
 function createRequest(action: string, egress: TrustedEgress): StartAction {
   const [method, url] = action.split(" ") as ["GET" | "POST", string];
   const headers = { accept: "*/*" };
-  const server = egress.open(url, { headers, connect_timeout_ms: CHECK_MS });
+  const server = egress.open(url, { headers, connectTimeoutMs: CHECK_MS });
   const body = method === "POST" ? "" : undefined;
   return async (signal) => {
     const request = { body, account: OWN_ACCOUNT, bytesMax: BYTES_MAX, signal };

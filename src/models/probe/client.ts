@@ -54,7 +54,7 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
   const ask = async (url: string, body?: string): Promise<ProbeReply> => {
     const began = clock.monotonic();
     const limit = abortAfter(clock, body === undefined ? QUESTION_MS : CHAT_MS, total.signal);
-    const server = egress.open(url, { headers, connect_timeout_ms: QUESTION_MS });
+    const server = egress.open(url, { headers, connectTimeoutMs: QUESTION_MS });
     const account = OWN_ACCOUNT;
     const request = { body, account, bytesMax: REPLY_BYTES_MAX, signal: limit.signal };
     const reply = await fetchText(server, request);

@@ -103,7 +103,10 @@ function createReplicaCount(url: string, { clock, egress, ...options }: TokenCou
     if (clock.monotonic() >= known_until) routes = ROUTES;
     let isAbsent = true;
     const post: Post = async (path, body) => {
-      const server = egress.open(`${root}${path}`, { headers, connect_timeout_ms });
+      const server = egress.open(`${root}${path}`, {
+        headers,
+        connectTimeoutMs: connect_timeout_ms,
+      });
       const { isTelling, value } = await postJson(server, body, request, signal);
       if (!isTelling) isAbsent = false;
       return value;

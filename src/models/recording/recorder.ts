@@ -31,7 +31,7 @@ export async function openRecorder(file: string, clock: Clock): Promise<Recorder
   const recorded_at = new Date(clock.now()).toISOString();
   const head = JSON.stringify({ wadi_recording: VERSION, recorded_at });
   const onEnd = (why: LineFileEnd) => tell(why);
-  const options = { clock, head, bytes_max: FILE_BYTES_MAX, onEnd };
+  const options = { clock, head, bytesMax: FILE_BYTES_MAX, onEnd };
   const lines = await createLineFile(file, options).catch((failure) => {
     throw explainMaking(file, failure);
   });
@@ -50,7 +50,7 @@ export async function openRecorder(file: string, clock: Clock): Promise<Recorder
         return { ...supply, complete: answer };
       };
     },
-    close: lines.close,
+    close: () => lines.close(),
   };
 }
 

@@ -192,8 +192,8 @@ async function startRun(
   } catch (error) {
     // An ApiError is thrown before anything is written.
     if (!(error instanceof ApiError)) throw error;
-    const { code, message, say } = error;
-    const retry_after = say.headers?.["retry-after"] ?? null;
+    const { code, message, details } = error;
+    const retry_after = details.headers?.["retry-after"] ?? null;
     return {
       outcome: classify(code, overlap),
       run_id: null,

@@ -28,7 +28,7 @@ const judge = async (code: ErrorCode | null, model: string | null) => {
   const { chat, judged } = createChat(code);
   const said = await requireModel(chat, model, "svc", caller).then(
     () => null,
-    (refusal: ApiError) => [refusal.code, refusal.say.param],
+    (refusal: ApiError) => [refusal.code, refusal.details.param],
   );
   return [said, judged];
 };
@@ -69,7 +69,7 @@ const refusalOf = (work: () => unknown) => {
   try {
     work();
   } catch (failure) {
-    const { code, message, say } = failure as ApiError;
+    const { code, message, details: say } = failure as ApiError;
     return [code, say.param, message];
   }
   return null;

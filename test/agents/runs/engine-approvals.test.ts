@@ -1,7 +1,7 @@
 // What becomes of a call that a person decides on: sent as it was shown, or not at all.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { StepRow } from "../../../src/agents/runs/step.ts";
-import { writeCanonical } from "../../../src/platform/canonical.ts";
+import { writeCanonical } from "../../../src/platform/json.ts";
 import { callsOf, judgeLog, kindsOf, outcomesOf, resultsOf } from "./log.ts";
 import { approvalsOf, codeOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
 import { createReceiver, makeSender, pin, type Receiver } from "./senders.ts";

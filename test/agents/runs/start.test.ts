@@ -56,7 +56,7 @@ function open({ terms = TERMS, judged, start }: Doubles = {}) {
 const codeOf = (begun: Promise<unknown>) =>
   begun.then(
     () => null,
-    (refusal: ApiError) => [refusal.status, refusal.code, refusal.say.headers ?? null],
+    (refusal: ApiError) => [refusal.status, refusal.code, refusal.details.headers ?? null],
   );
 
 test("agents.errors.agent_version_not_found: an agent without its version starts nothing", async () => {

@@ -177,7 +177,7 @@ describe("what a name means", () => {
     const judge = async (name: string) => {
       const judged = await front.inside.chat.judge(name, caller);
       if ("model" in judged) return judged.model.settings.id;
-      return `${judged.refusal.code} ${judged.refusal.say.param}`;
+      return `${judged.refusal.code} ${judged.refusal.details.param}`;
     };
     expect(await judge("svc")).toBe("one");
     expect(await judge("one")).toBe("one");

@@ -23,7 +23,7 @@ function openCapacity(max_concurrent: number, max_queued: number) {
     try {
       told.push(await capacity.use(name[0]!, signal, work));
     } catch (failure) {
-      const { code, say } = failure as ApiError;
+      const { code, details: say } = failure as ApiError;
       const why = failure instanceof ApiError ? code : (failure as Error).message;
       told.push([name, why, say?.headers?.["retry-after"]].filter(Boolean).join(" "));
     }

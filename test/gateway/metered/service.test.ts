@@ -52,7 +52,7 @@ function openService(plan: Partial<Plan> = {}) {
       });
     } catch (failure) {
       if (!(failure instanceof ApiError)) throw failure;
-      return [failure.code, failure.say.headers?.["retry-after"]].filter(Boolean).join(" ");
+      return [failure.code, failure.details.headers?.["retry-after"]].filter(Boolean).join(" ");
     }
   };
   const change = (other: Partial<Plan>) => service.change({ ...PLAN, ...plan, ...other });

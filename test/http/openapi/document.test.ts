@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
-import { IdParams, Uuid } from "../../../src/http/identifier.ts";
+import { IdParams, Uuid } from "../../../src/http/fields.ts";
 import { createDocumentPage } from "../../../src/http/openapi/document.ts";
 import { createRouter, type RouterOptions } from "../../../src/http/router.ts";
 import { createHttpServer } from "../../../src/http/server.ts";

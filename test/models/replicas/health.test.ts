@@ -164,7 +164,7 @@ test("a server is alive with any status below 500, as with 404 where it has no s
   const egress = createTrustedEgress({ clock });
   const upstream = startUpstream();
   const url = `${upstream.url.replace("/v1", "")}/health`;
-  const look = createHealthCheck(egress.open(url, { headers: {}, connect_timeout_ms: 5_000 }));
+  const look = createHealthCheck(egress.open(url, { headers: {}, connectTimeoutMs: 5_000 }));
   const { signal } = new AbortController();
   const seen: Record<number, HealthStatus> = {};
   for (const status of [200, 302, 404, 429, 500, 503]) {

@@ -68,7 +68,7 @@ test("agents.authentication.p3 whatever is wrong, as much is looked for and open
   ];
   for (const [sent, id, account_id] of wrong) {
     const { send, asked, now } = openTrial();
-    expect(await failureOf(send(sent))).toMatchObject({ code: "invalid_signature", say: {} });
+    expect(await failureOf(send(sent))).toMatchObject({ code: "invalid_signature", details: {} });
     expect(asked).toEqual([
       ["findSigner", id],
       ["openAlike", "trigger", id, account_id, now],

@@ -53,7 +53,7 @@ async function runCalculation(compute: Compute, use: ToolUse): Promise<ToolResul
   const { account_id: account, signal } = use;
   const computed = await compute.run(CALCULATION, expression, { account, signal });
   if (computed.ok) return toResult(computed.value);
-  return failure(`The calculation ${UNCOMPUTED[computed.why]}.`);
+  return failure(`The calculation ${UNCOMPUTED[computed.reason]}.`);
 }
 
 function toResult({ ok, text }: CalculationResult): ToolResult {

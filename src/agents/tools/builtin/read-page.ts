@@ -44,7 +44,7 @@ const Parameters = Type.Object(
   { additionalProperties: false },
 );
 
-export type PageEgress = Pick<GuardedEgress, "judge" | "request">;
+export type PageEgress = Pick<GuardedEgress, "validate" | "request">;
 
 export interface PageDeps {
   egress: PageEgress;
@@ -72,8 +72,8 @@ export function createReadPage(deps: PageDeps): BuiltinTool {
 async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<ToolResult> {
   const { url, whole_page = false } = use.arguments as Static<typeof Parameters>;
   // Browsers do not send the fragment either.
-  const verdict = egress.judge(url.split("#", 1)[0]!);
-  if (!verdict.ok) return failure(verdict.why);
+  const verdict = egress.validate(url.split("#", 1)[0]!);
+  if (!verdict.ok) return failure(verdict.reason);
   const address = verdict.url.href;
   // Content from outside could have made the model put something of this run into the address.
   if (use.has_external && !(await use.isKnownAddress(address))) return failure(UNKNOWN);
@@ -82,8 +82,8 @@ async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<To
     method: "GET",
     headers: HEADERS,
     redirects: REDIRECTS_MAX,
-    timeout_ms: REQUEST_TIMEOUT_MS,
-    response_bytes_max: REPLY_BYTES_MAX,
+    timeoutMs: REQUEST_TIMEOUT_MS,
+    responseBytesMax: REPLY_BYTES_MAX,
     signal: use.signal,
   });
   if (!reply.ok) return describeFailure(reply, verdict.url);
@@ -116,7 +116,7 @@ async function describeReply(
   const input = { url, type, coding, body, isWhole };
   const computed = await compute.run(PAGE, input, { account, signal });
   if (signal.aborted) return failure("The page was not read in time.", "timeout");
-  if (!computed.ok) return failure(`Reading the page ${UNCOMPUTED[computed.why]}.`);
+  if (!computed.ok) return failure(`Reading the page ${UNCOMPUTED[computed.reason]}.`);
   const page = computed.value;
   if (!page.ok) return failure(isSuccess ? page.problem : statusLine);
   const lines = isSuccess ? [] : [statusLine];
@@ -144,9 +144,9 @@ const OMISSIONS: Record<Omission, string> = {
 const HOST_CHARACTERS_SHOWN = 63;
 
 /** The guard's sentences contain no IP address. */
-function describeFailure({ code, say }: GuardedFailure, { host }: URL): ToolResult {
+function describeFailure({ code, message }: GuardedFailure, { host }: URL): ToolResult {
   const isLate = code === "timeout" || code === "aborted";
-  const result = failure(say, isLate ? "timeout" : "error");
+  const result = failure(message, isLate ? "timeout" : "error");
   // Any other host in the sentence came from a redirect.
-  return { ...result, external: !say.includes(host.slice(0, HOST_CHARACTERS_SHOWN)) };
+  return { ...result, external: !message.includes(host.slice(0, HOST_CHARACTERS_SHOWN)) };
 }

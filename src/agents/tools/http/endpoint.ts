@@ -6,7 +6,7 @@ import type {
   GuardedOutcome,
   GuardedReply,
 } from "../../../net/index.ts";
-import { writeCanonical } from "../../../platform/canonical.ts";
+import { writeCanonical } from "../../../platform/json.ts";
 import { shorten } from "../../../platform/text.ts";
 import type { ConnectionCredentials, OpenCredentials } from "../connections/connections.ts";
 import {
@@ -76,8 +76,8 @@ async function callEndpoint(
     method: "POST",
     body,
     headers: writeHeaders(use, body, connection),
-    timeout_ms,
-    response_bytes_max: REPLY_BYTES_MAX,
+    timeoutMs: timeout_ms,
+    responseBytesMax: REPLY_BYTES_MAX,
     signal: use.signal,
   });
   const outcome = classifyOutcome(reply, revision.risk === "read");
@@ -142,14 +142,14 @@ function isSuccess(status: number): boolean {
 }
 
 function describeFailure(
-  { status, sent, code, say }: GuardedFailure,
+  { status, sent, code, message }: GuardedFailure,
   { risk, timeout_ms }: StoredRevision,
   outcome: ToolOutcome,
 ): string {
   const seconds = timeout_ms === 1_000 ? "a second" : `${timeout_ms / 1_000} seconds`;
   // The signal does not say which of the two it was.
   const aborted = `The call was cancelled, or took longer than ${seconds}.`;
-  const cause = code === "aborted" ? aborted : say;
+  const cause = code === "aborted" ? aborted : message;
   if (!sent) return `Nothing was sent: ${cause}`;
   if (risk === "read") return status === null ? cause : `The endpoint answered ${status}. ${cause}`;
   if (status === null) return `${cause} ${UNKNOWN}`;

@@ -162,7 +162,7 @@ export async function validateRevision(
   }
   const checked = checkUrl(endpoint);
   // agents.errors.url_refused
-  if (!checked.ok) throw apiError("url_refused", { param: "endpoint", message: checked.why });
+  if (!checked.ok) throw apiError("url_refused", { param: "endpoint", message: checked.reason });
   return checked.url.host;
 }
 

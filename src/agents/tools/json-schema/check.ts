@@ -21,9 +21,9 @@ export function createSchemaCheck(compute: Compute): CheckSchema {
     }
     const computed = await compute.run(SCHEMA, parameters, { account });
     if (computed.ok) return computed.value;
-    const message = `Judging \`parameters\` ${UNCOMPUTED[computed.why]}.`;
-    if (computed.why === "timeout") return message;
-    if (computed.why === "failed") throw new Error(message);
+    const message = `Judging \`parameters\` ${UNCOMPUTED[computed.reason]}.`;
+    if (computed.reason === "timeout") return message;
+    if (computed.reason === "failed") throw new Error(message);
     const headers = { "retry-after": BUSY_RETRY_S };
     throw apiError("service_unavailable", { message, headers });
   };

@@ -8,7 +8,7 @@ import {
   type ValidationContext,
 } from "@hyperjump/json-schema/experimental";
 import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
-import { writeCanonical } from "../../../platform/canonical.ts";
+import { writeCanonical } from "../../../platform/json.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { stepInto } from "./schema-error.ts";
 

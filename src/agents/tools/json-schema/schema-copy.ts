@@ -1,5 +1,5 @@
 // Copies what decides about a value out of a caller's JSON Schema, and refuses what cannot be used.
-import { writeCanonical } from "../../../platform/canonical.ts";
+import { writeCanonical } from "../../../platform/json.ts";
 import { estimateSize } from "./pattern.ts";
 import { SchemaError, stepInto } from "./schema-error.ts";
 

@@ -1,5 +1,5 @@
 // Reads the final answer out of an attempt, in a form that is equal for equal answers.
-import { writeCanonical } from "../../../platform/canonical.ts";
+import { writeCanonical } from "../../../platform/json.ts";
 
 /** A longer answer is compared as it stands. */
 const ANSWER_CHARACTERS_MAX = 2_000;

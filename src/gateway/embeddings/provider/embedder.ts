@@ -20,7 +20,9 @@ export function createUpstreamEmbedder(
   const headers = writeHeaders(settings);
   const openCheck = (url: string) => {
     const address = rootOf(url) + nameHealth(settings);
-    return createHealthCheck(around.egress.open(address, { headers, connect_timeout_ms }));
+    return createHealthCheck(
+      around.egress.open(address, { headers, connectTimeoutMs: connect_timeout_ms }),
+    );
   };
   const servers = urls.map((url) => ({
     name: new URL(url).host,

@@ -54,7 +54,7 @@ export function createReplicaClients(
     const address = path.startsWith(STANDARD)
       ? standard + path.slice(STANDARD.length)
       : root + path;
-    const server = egress.open(address, { headers, connect_timeout_ms });
+    const server = egress.open(address, { headers, connectTimeoutMs: connect_timeout_ms });
     servers.set(path, server);
     return server;
   };

@@ -46,8 +46,8 @@ const ERROR_BODY_MS = 2_000;
 /** Opens one replica. Of the caller's headers it gets the request's id and trace only. */
 export function createOpenaiProvider(options: OpenaiProviderOptions): RawComplete {
   const url = `${options.url.replace(/\/$/, "")}/chat/completions`;
-  const { connect_timeout_ms } = options;
-  const server = options.egress.open(url, { headers: writeHeaders(options), connect_timeout_ms });
+  const { connect_timeout_ms: connectTimeoutMs } = options;
+  const server = options.egress.open(url, { headers: writeHeaders(options), connectTimeoutMs });
   return (request, onChunk, signal, firstTokenMs = options.first_token_timeout_ms) => {
     if (signal.aborted) return Promise.resolve(timeoutError("left"));
     return new ProviderExchange(options, request, onChunk, signal, firstTokenMs).run(server);

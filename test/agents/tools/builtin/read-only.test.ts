@@ -46,8 +46,8 @@ describe("calculator", () => {
       "busy",
       "The calculation was not begun, because too much else is being computed: try again later.",
     ],
-  ] as const)("that comes to no end (%s) is an error", async (why, content) => {
-    const cut = createCalculator({ run: async () => ({ ok: false, why }) });
+  ] as const)("that comes to no end (%s) is an error", async (reason, content) => {
+    const cut = createCalculator({ run: async () => ({ ok: false, reason }) });
     const result = await cut.run(createUse({ expression: "1^1" }));
     expect(result).toEqual({ outcome: "error", content, external: false });
   });
@@ -57,7 +57,7 @@ describe("calculator", () => {
     const watched = createCalculator({
       run: async (_, input) => {
         asked.push(input);
-        return { ok: false, why: "busy" };
+        return { ok: false, reason: "busy" };
       },
     });
     const plain = ["80 * 12.5 / 100", "(1.1+2.2)*-3", "1/0", "1+".repeat(99)];

@@ -190,10 +190,10 @@ test("what is asked of the guard is bounded", async () => {
   const asked: GuardedRequest[] = [];
   const inner = guard([]);
   const tool = openPage({
-    judge: inner.judge,
+    validate: (text) => inner.validate(text),
     async request(ask) {
       asked.push(ask);
-      return { ok: false, code: "dns", say: "No.", sent: false, status: null };
+      return { ok: false, code: "dns", message: "No.", sent: false, status: null };
     },
   });
   const use = createUse({ url: "HTTPS://Camels.Example.com/A b".replace(" ", "%20") });
@@ -201,11 +201,11 @@ test("what is asked of the guard is bounded", async () => {
   expect(asked).toMatchObject([
     {
       ...{ url: "https://camels.example.com/A%20b", method: "GET", redirects: 3 },
-      ...{ timeout_ms: 20_000, response_bytes_max: 2 * 1024 * 1024 },
+      ...{ timeoutMs: 20_000, responseBytesMax: 2 * 1024 * 1024 },
     },
   ]);
   expect(asked[0]!.signal).toBe(use.signal);
-  expect(tool.timeout_ms).toBeGreaterThan(asked[0]!.timeout_ms);
+  expect(tool.timeout_ms).toBeGreaterThan(asked[0]!.timeoutMs);
 });
 
 test("a page of which nobody waits for the text any more is not read", async () => {
@@ -214,7 +214,7 @@ test("a page of which nobody waits for the text any more is not read", async () 
   const body = new TextEncoder().encode("<p>They walk.");
   const url = "https://camels.example.com/";
   const tool = openPage({
-    judge: () => ({ ok: true, url: new URL(url) }),
+    validate: () => ({ ok: true, url: new URL(url) }),
     async request() {
       leaving.abort();
       return { ok: true, url, status: 200, headers, body, truncated: false };

@@ -11,7 +11,7 @@ const failure = (
   code: Extract<GuardedOutcome, { ok: false }>["code"],
   sent: boolean,
   status: number | null = null,
-): GuardedOutcome => ({ ok: false, code, say: "It failed.", sent, status });
+): GuardedOutcome => ({ ok: false, code, message: "It failed.", sent, status });
 
 /** How it ended, and what that is for a call that reads and for one that writes. */
 const TABLE: [string, GuardedOutcome, reads: string, writes: string][] = [

@@ -276,10 +276,10 @@ test.each([
   ["no_model_available", {}],
   ["capacity_exceeded", { headers: { "retry-after": "1" } }],
   ["rate_limit_exceeded", { headers: { "retry-after": "1" } }],
-])("the scripted code %s, which no model server causes, is a refusal", async (code, say) => {
+])("the scripted code %s, which no model server causes, is a refusal", async (code, details) => {
   const refusal = await ask(`!error ${code}`).answer.catch((thrown: unknown) => thrown);
   expect(refusal).toBeInstanceOf(ApiError);
-  expect(refusal).toMatchObject({ code, say });
+  expect(refusal).toMatchObject({ code, details });
   const middle = ask(`!say So\n!error ${code}`, { stream: true });
   await expect(middle.answer).rejects.toMatchObject({ code });
   expect(text(middle.heard)).toBe("So");

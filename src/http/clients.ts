@@ -54,7 +54,7 @@ function readEntry(text: string): Address | null {
 }
 
 /** An IPv4 address within IPv6 is that IPv4 address. */
-export function readPeer(text: string): Address | null {
+function readPeer(text: string): Address | null {
   const address = readAddress(text);
   if (!address || !isWithin(address, MAPPED)) return address;
   return { bits: 32, value: address.value & 0xffff_ffffn };
@@ -64,4 +64,42 @@ export function readPeer(text: string): Address | null {
 function nameAddress({ bits, value }: Address): string {
   if (bits === 128) return `${(value >> SUBSCRIBER_BITS).toString(16).padStart(16, "0")}/64`;
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
+}
+
+export interface ActiveCallers {
+  add(request: Request): void;
+  /** It was answered; a stream is forgotten by itself once it is over. */
+  delete(request: Request): void;
+  /** The other sides of their connections. */
+  list(): { address: Address; port: number }[];
+}
+
+/** Between two looks for streams that are over so many more may come. */
+const MORE = 256;
+
+/** `findPeer`: null where a request is over. */
+export function createActiveCallers(
+  findSent: (request: Request) => Request,
+  findPeer: (sent: Request) => Bun.SocketAddress | null,
+): ActiveCallers {
+  const requests = new Set<Request>();
+  let most = MORE;
+  const list = () =>
+    [...requests].flatMap((sent) => {
+      const peer = findPeer(sent);
+      const address = peer && readPeer(peer.address);
+      if (peer && address) return [{ address, port: peer.port }];
+      requests.delete(sent);
+      return [];
+    });
+  return {
+    add(request) {
+      requests.add(findSent(request));
+      if (requests.size < most) return;
+      list();
+      most = 2 * requests.size + MORE;
+    },
+    delete: (request) => void requests.delete(findSent(request)),
+    list,
+  };
 }
