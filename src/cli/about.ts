@@ -17,7 +17,6 @@ const COMMIT = typeof WADI_COMMIT === "undefined" ? "source" : WADI_COMMIT;
 export const commands: readonly Command[] = [
   {
     name: "version",
-    args: [],
     help: "Print the version, commit, Bun and SQLite versions",
     example: "wadi version --json",
     async run(input, output) {
@@ -30,7 +29,6 @@ export const commands: readonly Command[] = [
   },
   {
     name: "openapi",
-    args: [],
     help: "Print the OpenAPI 3.1.0 document",
     example: "wadi openapi > openapi.json",
     async run(input, output) {

@@ -23,7 +23,6 @@ export const commands: readonly Command[] = [
   },
   {
     name: "accounts list",
-    args: [],
     help: "List accounts with their holds and stored bytes",
     example: "wadi accounts list",
     async run(input, output) {

@@ -13,7 +13,6 @@ const COLUMNS = [
 export const commands: readonly Command[] = [
   {
     name: "agents list",
-    args: [],
     flags: { account },
     help: "List agents and their holds",
     example: "wadi agents list --account acme",

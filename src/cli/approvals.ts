@@ -136,7 +136,6 @@ function createDecisionCommand(name: string, decision: Decision, help: string): 
 export const commands: readonly Command[] = [
   {
     name: "approvals list",
-    args: [],
     flags: {
       account,
       status: { takes: "NAME", help: "status of the approvals, such as pending" },

@@ -54,15 +54,16 @@ export async function readArguments(
   for (const token of tokens) {
     if (token.kind === "option") await checkFlag(command, flags, token);
   }
-  const needed = command.args.filter((name) => !name.startsWith("["));
-  const fits = positionals.length >= needed.length && positionals.length <= command.args.length;
+  const { args = [] } = command;
+  const needed = args.filter((name) => !name.startsWith("["));
+  const fits = positionals.length >= needed.length && positionals.length <= args.length;
   if (!values.help && !fits) throw new UsageError(`usage: wadi ${writeUsage(command)}`);
   return { args: positionals, flags: values as CommandInput["flags"] };
 }
 
 /** A command with its arguments. */
 export function writeUsage(command: Command): string {
-  return [command.name, ...command.args].join(" ");
+  return [command.name, ...(command.args ?? [])].join(" ");
 }
 
 interface Token {

@@ -19,8 +19,8 @@ export interface CommandInput {
 export interface Command {
   /** Words to type: `keys create`. */
   name: string;
-  /** Names of the arguments, such as `NAME`; `[NAME]` may be left out. */
-  args: readonly string[];
+  /** Names of the arguments, such as `NAME`, or `[NAME]` for an optional one. */
+  args?: readonly string[];
   flags?: Readonly<Record<string, Flag>>;
   /** An imperative: "Create an API key and print it once". */
   help: string;

@@ -66,7 +66,6 @@ async function readHidden({ say }: Pick<Output, "say">): Promise<string> {
 export const commands: readonly Command[] = [
   {
     name: "connections list",
-    args: [],
     flags: { account },
     help: "List connections without their secrets",
     example: "wadi connections list --account acme",

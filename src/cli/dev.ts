@@ -160,7 +160,6 @@ function explainUnknown(file: string, models: readonly string[]): string {
 export const commands: readonly Command[] = [
   {
     name: "dev",
-    args: [],
     flags: {
       port: portFlag,
       key: { takes: "TEXT", help: "first key (default svc_sk_dev)" },

@@ -59,7 +59,6 @@ function printSecret(output: Output, row: OutputRow & { secret: string }, id: st
 export const commands: readonly Command[] = [
   {
     name: "keys create",
-    args: [],
     flags: {
       account,
       "no-account": { help: "key without an owner, which starts no runs" },
@@ -81,7 +80,6 @@ export const commands: readonly Command[] = [
   },
   {
     name: "keys list",
-    args: [],
     flags: { account },
     help: "List keys without their secrets",
     example: "wadi keys list --account acme",

@@ -93,7 +93,6 @@ function findData(body: unknown): unknown {
 export const commands: readonly Command[] = [
   {
     name: "listen",
-    args: [],
     flags: {
       port: { takes: "N", help: "port to listen on (default 4400; 0 picks a free one)" },
       secret: { takes: "whsec_…", multiple: true, help: "signing secret; repeatable" },

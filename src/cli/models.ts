@@ -149,7 +149,6 @@ function createSwitchCommand(action: ModelSwitch, help: string): Command {
 export const commands: readonly Command[] = [
   {
     name: "models list",
-    args: [],
     help: "List the models of the settings and their state",
     example: "wadi models list",
     async run(input, output) {

@@ -66,7 +66,6 @@ const SUMMARIES: Record<string, (data: ShownRow) => string> = {
 export const commands: readonly Command[] = [
   {
     name: "runs list",
-    args: [],
     flags: {
       account,
       agent: { takes: "ID", help: "agent of the runs" },

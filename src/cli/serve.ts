@@ -92,7 +92,6 @@ function adviseGrant({ models, service }: Settings): string[] {
 export const commands: readonly Command[] = [
   {
     name: "serve",
-    args: [],
     flags: {
       host: { takes: "HOST", help: "address to listen on (default 127.0.0.1)" },
       port: portFlag,

@@ -54,7 +54,6 @@ export const commands: readonly Command[] = [
   },
   {
     name: "check",
-    args: [],
     help: "Check settings, data, models and services before serving",
     example: "wadi check --config wadi.toml",
     async run(input, output) {

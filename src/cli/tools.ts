@@ -35,7 +35,6 @@ function createToolCommand(action: "show" | "disable" | "enable", help: string):
 export const commands: readonly Command[] = [
   {
     name: "tools list",
-    args: [],
     flags: { account },
     help: "List the tools that accounts have registered",
     example: "wadi tools list --account acme",

@@ -68,7 +68,6 @@ function createStatusCommand(action: "pause" | "resume", help: string, note: str
 export const commands: readonly Command[] = [
   {
     name: "triggers list",
-    args: [],
     flags: { account },
     help: "List triggers and their next fires",
     example: "wadi triggers list --account acme",

@@ -35,7 +35,6 @@ const count = (number: number): string => (number === 1 ? "1 secret" : `${number
 export const commands: readonly Command[] = [
   {
     name: "usage",
-    args: [],
     flags: {
       by: { takes: "WHAT", help: "day, account, key, model or route (default day)" },
       from: { takes: "DATE", help: "first day in UTC (default 30 days with the last one)" },
@@ -56,7 +55,6 @@ export const commands: readonly Command[] = [
   },
   {
     name: "secrets rotate",
-    args: [],
     flags: { "give-up": { help: "delete secrets that no key at hand opens" } },
     help: "Seal all stored secrets under a new secrets key",
     example: "wadi secrets rotate",
@@ -75,7 +73,6 @@ export const commands: readonly Command[] = [
   },
   {
     name: "sweep",
-    args: [],
     flags: { now: { help: "delete now what `[retention]` no longer keeps" } },
     help: "Show when old rows were deleted last, or delete them",
     example: "wadi sweep --now",

@@ -45,7 +45,6 @@ function quoteError(row: OutputRow): OutputRow {
 export const commands: readonly Command[] = [
   {
     name: "webhooks list",
-    args: [],
     flags: { account },
     help: "List endpoints and their health",
     example: "wadi webhooks list --account acme",

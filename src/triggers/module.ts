@@ -4,7 +4,7 @@ import type { Service } from "../platform/service.ts";
 import { ArchivedAgentsWatch } from "./archived-agents.ts";
 import type { TriggersDeps } from "./deps.ts";
 import { createFireRun } from "./fire-run.ts";
-import { openHook } from "./hook/route.ts";
+import { openHook } from "./hook.ts";
 import { openFireRoutes, openTriggerRoutes } from "./routes.ts";
 import { Scheduler } from "./scheduler.ts";
 import { triggerStore } from "./store/index.ts";

@@ -6,7 +6,7 @@ import { signMessage } from "../../../src/crypto/signing/signature.ts";
 import { readSettings } from "../../../src/settings/index.ts";
 import type { FireRow } from "../../../src/triggers/fire.ts";
 import type { FireRequest, FireTrigger } from "../../../src/triggers/fire-run.ts";
-import { openHook } from "../../../src/triggers/hook/route.ts";
+import { openHook } from "../../../src/triggers/hook.ts";
 import { createHall, type Hall } from "../../http/hall.ts";
 import { create as createAgent } from "../../store/agent-cases.ts";
 import { bindHouses, type Houses } from "../../store/cases.ts";

@@ -4,7 +4,7 @@ import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
 import type { OpenedPair } from "../../../src/crypto/signing/secret-pair.ts";
 import { signMessage } from "../../../src/crypto/signing/signature.ts";
 import { apiError } from "../../../src/platform/errors.ts";
-import { createHookVerifier, type SignedHook } from "../../../src/triggers/hook/signature.ts";
+import { createHookVerifier, type SignedHook } from "../../../src/triggers/hook.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { failureOf } from "../../support/database.ts";
 
