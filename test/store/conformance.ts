@@ -1,5 +1,5 @@
 // One suite for every engine: each store method, and what every engine promises whatever the store.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/platform/errors.ts";
 import { stores } from "../../src/stores.ts";
 import {
@@ -8,7 +8,7 @@ import {
   openTestDatabase,
   type TestDatabase,
 } from "../support/database.ts";
-import { makeTrial, type Trial, trialStore } from "../support/trial.ts";
+import { emptyTables, makeTrial, type Trial, trialStore } from "../support/trial.ts";
 import { bindHouses, cases } from "./cases.ts";
 
 /**
@@ -35,7 +35,7 @@ export function testEngine(
       ground = await openGround();
     });
     afterAll(() => ground.release());
-    if (hasStores) testStores(on);
+    if (hasStores) describe("stores", () => testStores(() => ground.makePlace()));
     testWrites(on);
     testTold(on);
     testValues(on);
@@ -49,7 +49,15 @@ async function expectFailure(work: Promise<unknown>, text: string): Promise<void
 
 type On = (body: (database: TestDatabase) => Promise<void>) => () => Promise<void>;
 
-function testStores(on: On): void {
+/** All on one database, emptied for each: to open one would take most of their time. */
+function testStores(makePlace: Ground["makePlace"]): void {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await openTestDatabase(await makePlace());
+  });
+  afterAll(() => database.close());
+  beforeEach(() => emptyTables(database));
+
   test("every read and write of every store has a case", () => {
     const methods = stores.flatMap((store) =>
       [...Object.keys(store.reads), ...Object.keys(store.writes)].map(
@@ -60,14 +68,11 @@ function testStores(on: On): void {
   });
 
   for (const { method, title, given, act, judge } of cases) {
-    test(
-      `${method} ${title}`,
-      on(async (database) => {
-        const houses = bindHouses(database);
-        await given?.(houses);
-        await judge(await act(houses), houses);
-      }),
-    );
+    test(`${method} ${title}`, async () => {
+      const houses = bindHouses(database);
+      await given?.(houses);
+      await judge(await act(houses), houses);
+    });
   }
 }
 

@@ -1,11 +1,20 @@
 // A store of the tests' own, with every form of column and every way in which a write can go wrong.
 import { type Static, Type } from "@sinclair/typebox";
-import { into, none, sql, store, type Tx } from "../../src/database/index.ts";
+import {
+  type Database,
+  into,
+  none,
+  type Sql,
+  sql,
+  store,
+  type Tx,
+} from "../../src/database/index.ts";
 import type { Migration } from "../../src/database/migrate.ts";
 import { apiError } from "../../src/platform/errors.ts";
 import { Money, maybe, spread, Timestamp } from "../../src/platform/schema.ts";
 import { stores } from "../../src/stores.ts";
 import { noteWrites } from "./notes.ts";
+import { EMPTY } from "./postgres.ts";
 import { keeperStore } from "./secret-keeper.ts";
 import { toolWrites } from "./tools.ts";
 import { webhookWrites } from "./webhooks.ts";
@@ -34,6 +43,19 @@ export type Trial = Static<typeof Trial>;
 
 const Count = Type.Object({ count: Type.Integer() });
 const Id = Type.Object({ id: Type.String() });
+const Name = Type.Object({ name: Type.String() });
+const TABLES = sql`SELECT name FROM sqlite_schema WHERE type = 'table'
+  AND name NOT GLOB 'wadi_*' AND name NOT GLOB 'sqlite_*'`;
+
+/** A statement in which nothing is bound. */
+const plain = (text: string): Sql => sql(Object.assign([text], { raw: [text] }));
+const EMPTY_POSTGRES = plain(EMPTY);
+const deletions = new Map<string, Sql>();
+function writeDeletion(table: string): Sql {
+  const known = deletions.get(table) ?? plain(`DELETE FROM "${table}"`);
+  deletions.set(table, known);
+  return known;
+}
 
 /** A trial with a value in every column; `fields` take the place of some. */
 export function makeTrial(id: string, fields: Partial<Trial> = {}): Trial {
@@ -126,6 +148,12 @@ export const trialStore = store(
     /** SQLite: the file may not grow any more, as on a full disk. */
     fillDisk: async (tx) => void (await tx.run(sql`PRAGMA max_page_count = 1`)),
     freeDisk: async (tx) => void (await tx.run(sql`PRAGMA max_page_count = 4294967294`)),
+    /** Deletes every row but those of the database itself. */
+    empty: async (tx, isPostgres: boolean) => {
+      if (isPostgres) return void (await tx.run(EMPTY_POSTGRES));
+      await tx.run(sql`PRAGMA defer_foreign_keys = ON`);
+      for (const { name } of await tx.all(Name, TABLES)) await tx.run(writeDeletion(name));
+    },
     /** Sets `signal` to 1 and keeps the thread that serves the writes until somebody sets 2. */
     hold: async (_, signal: Int32Array) => {
       Atomics.store(signal, 0, 1);
@@ -139,6 +167,9 @@ export const trialStore = store(
     },
   },
 );
+
+export const emptyTables = (database: Database): Promise<void> =>
+  database.bind(trialStore).empty(database.engine === "postgres");
 
 /** What the tests' databases serve. */
 export const trialStores = [
