@@ -1,5 +1,5 @@
-// The gateway: what callers reach of chats, embeddings and web search, and the ledger behind them.
-export { writeChanges } from "./chat/changes-page.ts";
+// The gateway: chats, embeddings, web search and their request log.
+export { writeChanges } from "./chat/deprecation.ts";
 export type {
   InternalChatError,
   InternalChatRequest,

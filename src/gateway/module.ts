@@ -1,4 +1,4 @@
-// Opens the whole gateway on its door: chat, embeddings, search, and the ledger behind them.
+// Wires the gateway: chat, embeddings, search and their request log.
 import { type FindCaller, KeyRevocations } from "../access/index.ts";
 import type { Compute } from "../compute/index.ts";
 import type { Database } from "../database/index.ts";
@@ -10,7 +10,8 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import type { Settings } from "../settings/index.ts";
-import { createInternalChatClient, type InternalChatClient } from "./chat/internal-client.ts";
+import { ChatExecution } from "./chat/execution.ts";
+import { InternalChatClient } from "./chat/internal-client.ts";
 import { openChatRoutes } from "./chat/routes.ts";
 import { openEmbeddings } from "./embeddings/routes.ts";
 import type { InFlight } from "./in-flight.ts";
@@ -31,11 +32,11 @@ export interface GatewayOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** A keyed hash, so that a line of the log tells nobody who the end user is. */
+  /** A keyed hash, so that the log tells nobody who the end user is. */
   hashUser(text: string): string;
 }
 
-/** The gateway for houses of the program: its pipeline and its rights, without its HTTP. */
+/** The gateway for internal callers: the same executions and rights, without HTTP. */
 export interface GatewayInternal {
   chat: InternalChatClient;
   search: InternalSearchClient;
@@ -44,27 +45,27 @@ export interface GatewayInternal {
 export interface Gateway {
   requestLog: RequestLog;
   inside: GatewayInternal;
-  /** In the order of their start: in front of the entrance, so that they stop behind it. */
+  /** In the order of their start; they stop after the server. */
   services: readonly Service[];
-  /** Embeddings and search, as they stand now. */
+  /** The state of embeddings and search. */
   look(): MeteredStatus[];
-  /** Other settings, in force from the next request on. */
+  /** Sets other settings, from the next request on. */
   change(settings: Settings): void;
 }
 
-export function createGateway(door: Router, options: GatewayOptions): Gateway {
+export function createGateway(router: Router, options: GatewayOptions): Gateway {
   const { database, egress, compute, clock, ids, log } = options;
   let { settings } = options;
   const store = database.bind(requestLogStore);
   const requestLog = new RequestLog({ store, clock, ids, log });
-  const chat = {
+  const execution = new ChatExecution({
     ...options,
     countTexts: createTextCount(compute),
-    meter: requestLog.meter("chat"),
-    thinking: () => settings.think,
-  };
+    thinkSettings: () => settings.think,
+  });
+  const chat = { ...options, meter: requestLog.meter("chat") };
   const keys = new KeyRevocations(options);
-  openChatRoutes(door, {
+  openChatRoutes(router, execution, {
     ...chat,
     keys,
     alias: settings.service.alias,
@@ -72,27 +73,27 @@ export function createGateway(door: Router, options: GatewayOptions): Gateway {
     changelogUrl: () =>
       settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
   });
-  const around = { egress, clock, log, running: options.running };
-  const embeddings = openEmbeddings(door, {
-    ...around,
+  const shared = { egress, clock, log, running: options.running };
+  const embeddings = openEmbeddings(router, {
+    ...shared,
     settings: settings.embeddings,
     meter: requestLog.meter("embeddings"),
   });
-  const search = openSearch(door, {
-    ...around,
+  const search = openSearch(router, {
+    ...shared,
     settings: settings.search,
     meter: requestLog.meter("search"),
   });
-  const shared = [embeddings, search.service];
+  const services = [embeddings, search.service];
   return {
     requestLog,
-    inside: { chat: createInternalChatClient(chat), search: search.inside },
+    inside: { chat: new InternalChatClient(execution, chat), search: search.inside },
     services: [
-      ...shared.map(({ service }) => service),
+      ...services.map(({ service }) => service),
       requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
-    look: () => shared.map((service) => service.status()),
+    look: () => services.map((service) => service.status()),
     change(other) {
       settings = other;
       embeddings.change(other.embeddings);

@@ -1,62 +1,38 @@
-// Who may ask what: judges a valid request against the key and the model, or refuses it.
-import type { Caller } from "../../access/index.ts";
-import type {
-  Complete,
-  CountTexts,
-  ModelRegistry,
-  ModelRequest,
-  ServedModel,
-} from "../../models/index.ts";
+// Admission of a chat request over HTTP: checks what the key may and the model can.
+import type { ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
-import type { Trace } from "../../platform/trace.ts";
-import type { GatewayRecorder } from "../request-log/recorder.ts";
-import { modelAccessError, type NamedBy, requireFeatures } from "./authorize.ts";
+import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
+import { modelAccessError, requireFeatures } from "./authorize.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
-import { writeIgnored } from "./ignored-fields.ts";
+import type { ChatExecution, PreparedChat } from "./execution.ts";
 import { buildModelRequest, readRequestInput } from "./model-request.ts";
-import { buildPipeline } from "./pipeline.ts";
 import type { ChatRequest } from "./request.ts";
-import type { ThinkSettings } from "./think/think.ts";
+import { writeIgnored } from "./unlisted-fields.ts";
 
-/** A request that is to be judged: who asks, and what it is accounted in. */
-export interface ChatContext {
-  caller: Caller;
-  request_id: string;
-  trace: Trace | null;
+export interface ChatContext extends InternalCaller {
   recorder: GatewayRecorder;
 }
 
-export interface AdmittedChat {
-  caller: Caller;
-  recorder: GatewayRecorder;
-  request: ModelRequest;
-  /** As the caller sent it: for the log only, and there only as a keyed hash; null: none. */
-  user: string | null;
-  model: ServedModel;
-  answer: Complete;
-  /** How the caller named it: by its id, or the default one by the alias or an unknown id. */
-  by: NamedBy;
-  /** Headers that every reply to this request carries. */
+export interface AdmittedChat extends PreparedChat {
+  /** Headers of every reply to this request. */
   headers: Record<string, string>;
-  /** Headers of a success alone. */
+  /** Headers of a success. */
   successHeaders: Record<string, string>;
 }
 
 export interface AdmitOptions {
   registry: ModelRegistry;
-  countTexts: CountTexts;
   clock: Clock;
-  /** Asked for each request that needs it: a reload may change it. */
+  /** Read for each request, since a reload may change it. */
   changelogUrl(): string;
-  /** The same of how often a model answers that is to think. */
-  thinking(): ThinkSettings;
 }
 
-/** Judges a request whose fields are valid; refuses in one order. */
-export function createAdmit({ registry, countTexts, clock, changelogUrl, thinking }: AdmitOptions) {
-  return async (body: ChatRequest, applicant: ChatContext): Promise<AdmittedChat> => {
-    const { caller, recorder } = applicant;
+/** Admits a request whose fields are valid; throws errors in one order. */
+export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
+  const { registry, clock, changelogUrl } = options;
+  return async (body: ChatRequest, context: ChatContext): Promise<AdmittedChat> => {
+    const { caller, recorder } = context;
     const { model, by } = registry.name(body.model);
     if (by === "unknown" && hasSunset(clock.now())) {
       throw apiError("model_not_found", { param: "model" });
@@ -64,25 +40,25 @@ export function createAdmit({ registry, countTexts, clock, changelogUrl, thinkin
     recorder.setModel(model.settings);
     const headers = by === "unknown" ? writeDeprecation(clock.now(), changelogUrl()) : {};
     try {
-      // First what the key may, then what the operator switched; what the request wants comes last.
-      const refusal = modelAccessError(await registry.judge(model, caller), by);
-      if (refusal) throw refusal;
+      // The order is: rights of the key, state of the model, features of the request.
+      const accessError = modelAccessError(await registry.judge(model, caller), by);
+      if (accessError) throw accessError;
       requireFeatures(body, model, caller);
       refuseTools(body, model);
-    } catch (refusal) {
-      throw addHeaders(refusal, headers);
+    } catch (error) {
+      throw addHeaders(error, headers);
     }
-    const ask = buildModelRequest(readRequestInput(body, model), model, applicant);
-    const user = body.user || null;
-    // gateway.endpoints.chat_completions.7: of a model that needs it every call thinks.
+    const request = buildModelRequest(readRequestInput(body, model), model, context);
+    // gateway.endpoints.chat_completions.7: a model that needs deep thinking always thinks.
     const thinks = body.think === true || model.settings.think === "required";
-    const answer = buildPipeline(model, countTexts, thinks ? thinking() : null);
-    const successHeaders = { ...headers, ...writeIgnored(body, ask) };
-    return { caller, recorder, request: ask, user, model, answer, by, headers, successHeaders };
+    const complete = execution.pipeline(model, thinks);
+    const successHeaders = { ...headers, ...writeIgnored(body, request) };
+    const user = body.user || null;
+    return { caller, recorder, request, user, model, complete, by, headers, successHeaders };
   };
 }
 
-/** Errors of a field, and those of the key, which from here on only a script causes. */
+/** Errors of fields, and errors of the key, which only a script causes here. */
 const UNMARKED: readonly ErrorCode[] = [
   "validation",
   "invalid_request",
@@ -92,17 +68,17 @@ const UNMARKED: readonly ErrorCode[] = [
   "rate_limit_exceeded",
 ];
 
-/** gateway.errors.headers.deprecation: the errors of such a request carry its headers too. */
-export function addHeaders(failure: unknown, headers: Record<string, string>): unknown {
-  if (!(failure instanceof ApiError)) return new ApiError("internal_error", { headers }, failure);
-  if (UNMARKED.includes(failure.code)) return failure;
-  return apiError(failure.code, {
-    ...failure.details,
-    headers: { ...failure.details.headers, ...headers },
+/** gateway.errors.headers.deprecation: errors of a deprecated request carry its headers, too. */
+export function addHeaders(error: unknown, headers: Record<string, string>): unknown {
+  if (!(error instanceof ApiError)) return new ApiError("internal_error", { headers }, error);
+  if (UNMARKED.includes(error.code)) return error;
+  return apiError(error.code, {
+    ...error.details,
+    headers: { ...error.details.headers, ...headers },
   });
 }
 
-/** gateway.endpoints.chat_completions.3, which the body alone cannot tell of such a model. */
+/** gateway.endpoints.chat_completions.3 for a model that always thinks. */
 function refuseTools({ tools }: ChatRequest, { settings }: ServedModel): void {
   if (settings.think !== "required" || !tools?.length) return;
   const message = `The model ${settings.id} always thinks, and then it takes no \`tools\`.`;

@@ -1,40 +1,39 @@
-// What a key may ask of a model: the refusals of both, for requests as for rounds of a run.
+// What a key may ask of a model, for HTTP requests and rounds of runs.
 import type { Caller, Scope } from "../../access/index.ts";
 import type { ModelAccess, NamedModel, ServedModel } from "../../models/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 
-/** How a model was named: by its id, or the default one by the alias or an unknown id. */
+/** How the request named its model: an id, or an alias or unknown id of the default model. */
 export type NamedBy = NamedModel["by"];
 
-/** What is wanted beyond plain text. */
+/** The features of a request beyond plain text. */
 export interface RequestedFeatures {
   messages: readonly { content?: string | readonly { type: string }[] | null }[];
-  /** Left out or empty: none. */
   tools?: readonly unknown[];
   reasoning?: boolean | null;
   think?: boolean | null;
 }
 
-const REFUSALS: Record<Exclude<ModelAccess, "allowed">, (by: NamedBy) => ApiError> = {
+const ACCESS_ERRORS: Record<Exclude<ModelAccess, "allowed">, (by: NamedBy) => ApiError> = {
   // gateway.errors.model_not_found
   hidden: () => apiError("model_not_found", { param: "model" }),
   // gateway.authentication.7, gateway.errors.model_not_permitted
   refused: () => apiError("model_not_permitted", { param: "model" }),
   // gateway.endpoints.chat_completions.7
-  unscoped: () => refuseScope("think", "model"),
+  unscoped: () => scopeError("think", "model"),
   off: (by) => unavailableError("model_offline", by),
   blocked: (by) => unavailableError("model_unavailable", by),
 };
 
-/** The refusal that a judgement of the registry is; undefined: the model may be called. */
-export function modelAccessError(judgement: ModelAccess, by: NamedBy): ApiError | undefined {
-  return judgement === "allowed" ? undefined : REFUSALS[judgement](by);
+/** Returns the error for a model that the caller may not call. */
+export function modelAccessError(access: ModelAccess, by: NamedBy): ApiError | undefined {
+  return access === "allowed" ? undefined : ACCESS_ERRORS[access](by);
 }
 
 /**
- * gateway.states.p2, gateway.errors.model_offline, gateway.errors.model_unavailable: who named the
- * model is told what it is. gateway.states.p3, gateway.errors.no_model_available: who did not is
- * told of no model.
+ * gateway.states.p2, gateway.errors.model_offline, gateway.errors.model_unavailable: a caller that
+ * named the model learns its state. gateway.states.p3, gateway.errors.no_model_available: others
+ * learn of no model.
  */
 export function unavailableError(
   code: "model_offline" | "model_unavailable",
@@ -43,11 +42,11 @@ export function unavailableError(
   return apiError(by === "id" ? code : "no_model_available");
 }
 
-function refuseScope(scope: Scope, param: string): ApiError {
+function scopeError(scope: Scope, param: string): ApiError {
   return apiError("scope_required", { param, message: `This needs the scope ${scope}.` });
 }
 
-/** First the key's scopes, then what the model can do; throws the refusal. */
+/** Checks the key's scopes, then the model's capabilities; throws an error. */
 export function requireFeatures(
   mode: RequestedFeatures,
   { settings }: ServedModel,
@@ -57,9 +56,9 @@ export function requireFeatures(
     apiError("validation", { param, message: `The model ${settings.id} has no ${what}.` });
   // gateway.authentication.4, gateway.endpoints.chat_completions.1, gateway.errors.scope_required
   if (mode.reasoning && !caller.scopes.includes("reasoning")) {
-    throw refuseScope("reasoning", "reasoning");
+    throw scopeError("reasoning", "reasoning");
   }
-  if (mode.think && !caller.scopes.includes("think")) throw refuseScope("think", "think");
+  if (mode.think && !caller.scopes.includes("think")) throw scopeError("think", "think");
   if (mode.tools?.length && !settings.capabilities.includes("tools")) {
     throw lacks("tools", "capability `tools`");
   }
@@ -70,7 +69,7 @@ export function requireFeatures(
   if (image) throw lacks(image, "capability `vision`");
 }
 
-/** The path of the first image; null: there is none. */
+/** Returns the path of the first image. */
 function findImage(messages: RequestedFeatures["messages"]): string | null {
   for (let i = 0; i < messages.length; i++) {
     const { content } = messages[i]!;

@@ -1,24 +1,24 @@
-// The chunks of a chat stream as text, in the sequence of the spec.
+// The chunks of a chat stream as JSON text.
 import type { Chunk, TokenUsage } from "../../models/index.ts";
 
 export interface ChunkWriter {
   piece(piece: Chunk): string;
-  /** The end, and in front of it what is still missing: the role, or a call's arguments. */
+  /** Writes the last chunk, after a missing role or missing arguments of calls. */
   finish(reason: string): string[];
   usage(usage: TokenUsage): string;
 }
 
 /**
- * Writes the chunks of one stream (gateway.resources.chunk.p1). The role stands in the first delta,
- * which popular clients insist on.
+ * Writes the chunks of one stream (gateway.resources.chunk.p1). Popular clients insist on the role
+ * in the first delta.
  */
 export function createChunkWriter(id: string, created: number, model: string): ChunkWriter {
-  // Everything but the delta is the same in each chunk, and written once.
+  // Only the delta differs between chunks.
   const head =
     `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
     `"model":${JSON.stringify(model)},"choices":[`;
   let role = '"role":"assistant",';
-  /** Calls without arguments so far. */
+  /** Indexes of calls without arguments so far. */
   const bare = new Set<number>();
   const halves = createHalves();
   const write = (delta: string) => {
@@ -33,19 +33,19 @@ export function createChunkWriter(id: string, created: number, model: string): C
       }
       if (piece.arguments !== "") bare.delete(piece.index);
       else if (piece.id !== undefined) bare.add(piece.index);
-      // gateway.resources.chunk.p2; of several calls in one chunk clients lose all but the first.
+      // gateway.resources.chunk.p2: clients lose all but the first call of a chunk.
       const text = halves.join(piece.index, piece.arguments);
       const shown = writeCallPiece({ ...piece, arguments: text });
       return write(`"tool_calls":[${JSON.stringify(shown)}]`);
     },
     finish(reason) {
-      // gateway.events.5: the delta beside the reason is empty, so the role cannot stand there.
+      // gateway.events.5: the delta of the last chunk is empty.
       const before = role === "" ? [] : [write('"content":""')];
       for (const index of halves.listLeft()) {
         const call = `"tool_calls":[{"index":${index},"function":{"arguments":"\ufffd"}}]`;
         before.push(write(index === TEXT ? '"content":"\ufffd"' : call));
       }
-      // gateway.resources.tool_call.p1: JSON text, also where the model wrote nothing.
+      // gateway.resources.tool_call.p1: empty arguments become JSON text.
       for (const index of bare) {
         before.push(write(`"tool_calls":[{"index":${index},"function":{"arguments":"{}"}}]`));
       }
@@ -57,12 +57,12 @@ export function createChunkWriter(id: string, created: number, model: string): C
   };
 }
 
-/** The text among the calls, which count from 0. */
+/** The index of the text; calls count from 0. */
 const TEXT = -1;
 
 /**
- * Some servers cut their pieces inside a surrogate pair: its first half waits for the second. A
- * half that stays alone is no character, and strict clients refuse it.
+ * Some servers cut inside a surrogate pair: the first half waits for the second. Strict clients
+ * refuse half a pair.
  */
 function createHalves() {
   const waiting = new Map<number, string>();
@@ -76,12 +76,12 @@ function createHalves() {
       waiting.set(index, whole.slice(-1));
       return whole.slice(0, -1).toWellFormed();
     },
-    /** Where a first half stayed alone. */
+    /** Lists the indexes whose first half stayed alone. */
     listLeft: () => [...waiting.keys()],
   };
 }
 
-/** Identity in a call's first piece only: repeated, it breaks clients that join pieces. */
+/** Clients that join pieces break if the identity is repeated. */
 function writeCallPiece({ index, id, name, arguments: text }: Extract<Chunk, { kind: "call" }>) {
   if (id === undefined) return { index, function: { arguments: text } };
   return { index, id, type: "function", function: { name, arguments: text } };

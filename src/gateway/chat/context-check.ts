@@ -1,4 +1,4 @@
-// The context check: whether messages and budget fit in the model's window, before anyone is asked.
+// The context check: compares messages and budget with the model's window before it is asked.
 import {
   type Complete,
   type CountTexts,
@@ -10,74 +10,73 @@ import {
 } from "../../models/index.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 
-/** What chat templates add to a prompt and to each of its messages; most add far less. */
+/** Maximum tokens that chat templates add to a prompt and to each message. */
 const TEMPLATE_TOKENS = 256;
 const TEMPLATE_TOKENS_A_MESSAGE = 16;
-/** The bundled tokenizer is not the model's: it is believed from a fifth above the window on. */
-const BELIEVED_FROM = 6 / 5;
+/** Tolerance for the bundled tokenizer, which is not the model's. */
+const TOLERANCE = 6 / 5;
 
 /**
- * gateway.endpoints.chat_completions.4: the recorded window binds. What surely fits passes unasked;
- * else the model counts; where it cannot, only what is far too long is refused, and the server
- * judges the rest.
+ * gateway.endpoints.chat_completions.4: the recorded window binds. Requests that surely fit are not
+ * counted. If the model cannot count the others, only far too long ones are refused here.
  */
 export function checkContext(
   { context_window: window }: Pick<ModelSettings, "context_window">,
   count: CountTokens,
   countTexts: CountTexts,
-  answer: Complete,
+  complete: Complete,
 ): Complete {
-  if (window === null) return answer;
-  return async (ask, onChunk, signal) => {
-    const room = window - ask.max_tokens;
-    // There is no message without a token.
+  if (window === null) return complete;
+  return async (request, onChunk, signal) => {
+    const room = window - request.max_tokens;
+    // Every message has a token.
     if (room <= 0) return refuse();
-    const bytes = measureTexts(ask);
-    const template = TEMPLATE_TOKENS + TEMPLATE_TOKENS_A_MESSAGE * ask.messages.length;
-    // What an image costs only its server knows.
-    const surelyFits = bytes + template <= room && countImages(ask) === 0;
-    if (surelyFits) return answer(ask, onChunk, signal);
-    const prompt_tokens = await count(ask, signal);
-    if (prompt_tokens !== null) {
-      return prompt_tokens > room ? refuse(prompt_tokens) : answer(ask, onChunk, signal);
+    const bytes = measureTexts(request);
+    const template = TEMPLATE_TOKENS + TEMPLATE_TOKENS_A_MESSAGE * request.messages.length;
+    // Only the server knows the tokens of an image.
+    const surelyFits = bytes + template <= room && countImages(request) === 0;
+    if (surelyFits) return complete(request, onChunk, signal);
+    const promptTokens = await count(request, signal);
+    if (promptTokens !== null) {
+      return promptTokens > room ? refuse(promptTokens) : complete(request, onChunk, signal);
     }
-    const tokensMax = Math.floor(window * BELIEVED_FROM) - ask.max_tokens;
+    const tokensMax = Math.floor(window * TOLERANCE) - request.max_tokens;
     // No text has more tokens than bytes.
-    const mayBeFar = bytes > tokensMax && !signal.aborted;
-    const turn = { account: ask.account, signal };
-    const tokens = mayBeFar ? await countTexts(listTexts(ask), tokensMax, turn) : null;
-    return (tokens ?? 0) > tokensMax ? refuse() : answer(ask, onChunk, signal);
+    const mayBeTooLong = bytes > tokensMax && !signal.aborted;
+    const queue = { account: request.account, signal };
+    const tokens = mayBeTooLong ? await countTexts(listTexts(request), tokensMax, queue) : null;
+    return (tokens ?? 0) > tokensMax ? refuse() : complete(request, onChunk, signal);
   };
 }
 
-/** The sentence by whose words LiteLLM, LangChain, pydantic-ai and others know a length refusal. */
+/** LiteLLM, LangChain, pydantic-ai and others recognize this error by its words. */
 export function explainLength(
   { context_window }: Pick<ModelSettings, "context_window">,
   { max_tokens }: Pick<ModelRequest, "max_tokens">,
-  { promptTokens: prompt_tokens }: Pick<UpstreamError, "promptTokens">,
+  { promptTokens }: Pick<UpstreamError, "promptTokens">,
 ): string {
   const says = "The request exceeds the context window";
   const code = "(context_length_exceeded)";
   if (context_window === null) return `${says} of this model ${code}.`;
   const window = `this model's maximum context length is ${context_window} tokens`;
   const reply = `a reply of up to ${max_tokens} tokens`;
-  if (!prompt_tokens) return `${says}: ${window}, but the messages and ${reply} need more ${code}.`;
-  const parts = `(${prompt_tokens} in the messages, ${max_tokens} for the reply)`;
-  return `${says}: ${window}, but it needs ${prompt_tokens + max_tokens} ${parts} ${code}.`;
+  if (!promptTokens) return `${says}: ${window}, but the messages and ${reply} need more ${code}.`;
+  const parts = `(${promptTokens} in the messages, ${max_tokens} for the reply)`;
+  return `${says}: ${window}, but it needs ${promptTokens + max_tokens} ${parts} ${code}.`;
 }
 
-function refuse(prompt_tokens?: number): UpstreamError {
-  const why = "the request is too long for the recorded window";
+function refuse(promptTokens?: number): UpstreamError {
+  const reason = "the request is too long for the recorded window";
   return {
     ok: false,
     code: "context_length_exceeded",
     retryable: false,
-    reason: why,
-    promptTokens: prompt_tokens,
+    reason,
+    promptTokens,
   };
 }
 
-/** Bytes of everything that the model reads as text. */
+/** Counts the bytes of all text that the model reads. */
 function measureTexts(request: ModelRequest): number {
   let bytes = 0;
   for (const text of listTexts(request)) bytes += Buffer.byteLength(text);

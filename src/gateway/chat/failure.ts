@@ -1,11 +1,11 @@
-// What a caller is told of a failed answer: as an ordinary error, or inside a stream.
+// The errors that callers get for failed answers: as a reply, or inside a stream.
 import { writeErrorFrame } from "../../http/index.ts";
 import type { UpstreamError } from "../../models/index.ts";
 import { type ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
 import { isRevoked } from "../in-flight.ts";
-import type { AdmittedChat } from "./admit.ts";
 import { unavailableError } from "./authorize.ts";
 import { explainLength } from "./context-check.ts";
+import type { PreparedChat } from "./execution.ts";
 
 /** gateway.events.4: no other code stands in a stream. */
 const IN_BAND: readonly ErrorCode[] = [
@@ -14,17 +14,17 @@ const IN_BAND: readonly ErrorCode[] = [
   "upstream_timeout",
 ];
 
-/** The refusal that a failure becomes. */
+/** The error of a reply for a failed completion. */
 export function errorOfCompletion(
   failure: UpstreamError,
-  { request: ask, model, by }: Pick<AdmittedChat, "request" | "model" | "by">,
+  { request, model, by }: Pick<PreparedChat, "request" | "model" | "by">,
 ): ApiError {
   const { code } = failure;
   if (isRevoked(failure)) return apiError("invalid_api_key");
   switch (code) {
     // gateway.errors.context_length_exceeded
     case "context_length_exceeded": {
-      const message = explainLength(model.settings, ask, failure);
+      const message = explainLength(model.settings, request, failure);
       return apiError(code, { param: "messages", message });
     }
     case "model_offline":
@@ -35,22 +35,19 @@ export function errorOfCompletion(
   }
 }
 
-/** What is said of a refusal inside a stream. */
-export function nameInBand(refusal: ApiError): ApiError {
-  const { code, message } = refusal;
+/** The error inside a stream for any error. */
+export function nameInBand(error: ApiError): ApiError {
+  const { code, message } = error;
   if (code === "invalid_api_key") return apiError("upstream_error", { message });
-  return IN_BAND.includes(code) ? refusal : apiError("upstream_error");
+  return IN_BAND.includes(code) ? error : apiError("upstream_error");
 }
 
-/** The frame of a refusal, where the status has gone out already. */
-export function writeRefusal(
-  { code, message, details: say }: ApiError,
-  request_id: string,
-): string {
-  return writeErrorFrame(code, message, request_id, say.param);
+/** Writes the frame of an error after the status was sent. */
+export function writeErrorChunk({ code, message, details }: ApiError, request_id: string): string {
+  return writeErrorFrame(code, message, request_id, details.param);
 }
 
-/** A refusal that comes too late to be an ordinary error: the model did not go on, and no bug. */
+/** An ApiError after the status was sent counts as a failure of the model. */
 export function blameModel({ code }: ApiError): UpstreamError {
   return { ok: false, code: "upstream_error", retryable: false, reason: `it refused with ${code}` };
 }

@@ -1,10 +1,7 @@
-// Questions to models from inside the program: the pipeline of POST /v1/chat/completions behind its
-// validation, with the same rights, the same row of the ledger and the same line of the log.
+// Chats for internal callers: the execution of POST /v1/chat/completions, with errors as values.
 import type { Caller } from "../../access/index.ts";
 import type { RecorderFactory } from "../../http/index.ts";
 import type {
-  CompletionStats,
-  CountTexts,
   ModelMessage,
   ModelRegistry,
   ModelTool,
@@ -18,15 +15,13 @@ import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { ModelSettings } from "../../settings/index.ts";
-import { type InFlight, isStopped, STOPPED, untilStop } from "../in-flight.ts";
+import { isStopped } from "../in-flight.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import { modelAccessError, requireFeatures } from "./authorize.ts";
+import { type ChatExecution, type PreparedChat, requestLogFields } from "./execution.ts";
 import { errorOfCompletion } from "./failure.ts";
-import { logFailure, requestLogFields } from "./failure-log.ts";
 import { buildModelRequest } from "./model-request.ts";
-import { buildPipeline } from "./pipeline.ts";
-import { createMessageCollector, STATUS } from "./reply.ts";
-import type { ThinkSettings } from "./think/think.ts";
+import { STATUS } from "./reply.ts";
 
 /** One question to a model. */
 export interface InternalChatRequest {
@@ -36,7 +31,7 @@ export interface InternalChatRequest {
   tools: ModelTool[];
   temperature: number | null;
   top_p: number | null;
-  /** null: the model's default; whatever it is, it is capped as a caller's would be. */
+  /** null: the model's default; it is capped as for HTTP callers. */
   max_tokens: number | null;
   reasoning: boolean;
 }
@@ -45,160 +40,149 @@ export interface InternalCompletion {
   ok: true;
   /** The id of the model that answered. */
   model: string;
-  /** null: there are only tool calls. */
+  /** null if there are only tool calls. */
   content: string | null;
   tool_calls: ToolCall[];
   finish_reason: string;
   usage: TokenUsage;
-  /** true: its server told no usage, or not all of it; nobody pays by it. */
+  /** An estimated usage costs nothing. */
   usage_estimated: boolean;
-  /** Whole milliseconds, with what it waited for a place or a start. */
+  /** Whole milliseconds, waiting included. */
   duration_ms: number;
 }
 
 export interface InternalChatError {
   ok: false;
-  /** As a caller of the gateway would be shown it. */
+  /** The code and the sentence that a caller of the gateway would get. */
   code: ErrorCode;
-  /** What the caller would be told: our own sentence. */
   why: string;
-  /** When its server would take requests again: so long from now on. */
+  /** The time until the model server takes requests again, if it says so. */
   retry_after_ms?: number;
-  /** What had been made until then, always an estimate. */
+  /** An estimate of what had been made. */
   usage?: TokenUsage;
-  /** Of `context_length_exceeded`: how long the messages are, where that was counted. */
+  /** With `context_length_exceeded`: the length of the messages, if it was counted. */
   prompt_tokens?: number;
-  /** The program stops, and nothing else went wrong: whoever comes back may ask again. */
+  /** Only the program's stop ended it, so that the request can be repeated. */
   is_stopped?: true;
 }
 
 export type InternalChatReply = InternalCompletion | InternalChatError;
 
-export interface InternalChatClient {
-  /**
-   * What a model's name means, and whether this caller may call it now. Unlike a request an unknown
-   * id finds nobody, whatever the date. A model that is stopped is a refusal too.
-   */
-  judge(name: string, caller: Caller): Promise<{ model: ServedModel } | { refusal: ApiError }>;
-  /** Judges again, asks, and ends; what fails outside, or is refused, is a value. */
-  ask(
-    who: InternalCaller,
-    request: InternalChatRequest,
-    signal: AbortSignal,
-  ): Promise<InternalChatReply>;
-  /** The model that a name means now, as the settings say; undefined: nobody has it. */
-  find(name: string): ModelSettings | undefined;
-}
-
 export interface InternalChatOptions {
   registry: ModelRegistry;
-  countTexts: CountTexts;
   meter: RecorderFactory<GatewayRecorder>;
-  running: InFlight;
   clock: Clock;
   log: Log;
-  /** Asked for each question that needs it: a reload may change it. */
-  thinking(): ThinkSettings;
 }
 
-export function createInternalChatClient(options: InternalChatOptions): InternalChatClient {
-  const { registry, countTexts, meter, running, clock, log, thinking } = options;
+export class InternalChatClient {
+  readonly #execution: ChatExecution;
+  readonly #options: InternalChatOptions;
 
-  const judge = async (named: NamedModel, caller: Caller): Promise<ApiError | undefined> => {
+  constructor(execution: ChatExecution, options: InternalChatOptions) {
+    this.#execution = execution;
+    this.#options = options;
+  }
+
+  /** The settings of the model that a name means now; undefined: there is none. */
+  find(name: string): ModelSettings | undefined {
+    const { model, by } = this.#options.registry.name(name);
+    return by === "unknown" ? undefined : model.settings;
+  }
+
+  /** Checks whether the caller may call the model now. Unlike over HTTP, unknown ids are errors. */
+  async judge(
+    name: string,
+    caller: Caller,
+  ): Promise<{ model: ServedModel } | { refusal: ApiError }> {
+    const named = this.#options.registry.name(name);
+    const error = await this.#findAccessError(named, caller);
+    if (!error) return { model: named.model };
+    return { refusal: apiError(error.code, { param: "model" }) };
+  }
+
+  /** Checks the rights again and asks the model; errors are values. */
+  async ask(
+    who: InternalCaller,
+    round: InternalChatRequest,
+    signal: AbortSignal,
+  ): Promise<InternalChatReply> {
+    const { meter, clock, log } = this.#options;
+    const recorder = meter.open({ ...who, started_at: clock.monotonic() });
+    try {
+      const chat = await this.#prepare(who, round, recorder);
+      const reply = await this.#complete(chat, signal);
+      const status = reply.ok ? STATUS : apiError(reply.code).status;
+      recorder.close(status, reply.ok ? null : reply.code, 0);
+      return reply;
+    } catch (error) {
+      if (error instanceof ApiError) {
+        const reply = toChatError(error);
+        recorder.close(error.status, reply.code, 0);
+        return reply;
+      }
+      log.error("a question from inside failed", { ...requestLogFields(who), error });
+      recorder.close(apiError("internal_error").status, "internal_error", 0);
+      throw error;
+    }
+  }
+
+  async #prepare(
+    who: InternalCaller,
+    round: InternalChatRequest,
+    recorder: GatewayRecorder,
+  ): Promise<PreparedChat> {
+    const { caller } = who;
+    const { model, by } = this.#options.registry.name(round.model);
+    if (by !== "unknown") recorder.setModel(model.settings);
+    const accessError = await this.#findAccessError({ model, by }, caller);
+    if (accessError) throw accessError;
+    requireFeatures(round, model, caller);
+    const request = buildModelRequest(round, model, who);
+    // With tools nothing thinks: several attempts would call them several times.
+    const thinks = model.settings.think === "required" && round.tools.length === 0;
+    const complete = this.#execution.pipeline(model, thinks);
+    return { caller, recorder, request, model, by, complete, user: null };
+  }
+
+  async #complete(chat: PreparedChat, signal: AbortSignal): Promise<InternalChatReply> {
+    const result = await this.#execution.completeWhole(chat, signal);
+    if (!result.ok) return toChatError(errorOfCompletion(result, chat), result);
+    const { content, tool_calls = [] } = result.message;
+    return {
+      ok: true,
+      model: chat.model.settings.id,
+      content,
+      tool_calls,
+      finish_reason: result.finishReason,
+      usage: result.usage,
+      usage_estimated: result.usageEstimated === true,
+      duration_ms: Math.round(result.durationMs),
+    };
+  }
+
+  async #findAccessError(named: NamedModel, caller: Caller): Promise<ApiError | undefined> {
+    const { registry, log } = this.#options;
     if (named.by === "unknown") return apiError("model_not_found");
     try {
-      const refusal = modelAccessError(await registry.judge(named.model, caller), named.by);
-      // A scope is no matter of the model's name: without it the key may not call this one.
-      return refusal?.code === "scope_required" ? apiError("model_not_permitted") : refusal;
+      const error = modelAccessError(await registry.judge(named.model, caller), named.by);
+      // A key without the model's scope may not call this model.
+      return error?.code === "scope_required" ? apiError("model_not_permitted") : error;
     } catch (error) {
       log.error("the state of a model could not be read", { error });
       return apiError("no_model_available");
     }
-  };
-
-  const answer = async (
-    who: InternalCaller,
-    round: InternalChatRequest,
-    signal: AbortSignal,
-    recorder: GatewayRecorder,
-  ): Promise<InternalChatReply> => {
-    const { caller } = who;
-    const { model, by } = registry.name(round.model);
-    if (by !== "unknown") recorder.setModel(model.settings);
-    const refusal = await judge({ model, by }, caller);
-    if (refusal) throw refusal;
-    requireFeatures(round, model, caller);
-    const request = buildModelRequest(round, model, who);
-    // Beside tools nobody can think: attempts that call them would call them several times.
-    const thinks = model.settings.think === "required" && round.tools.length === 0;
-    const conducted = buildPipeline(model, countTexts, thinks ? thinking() : null);
-    const collector = createMessageCollector();
-    const asked_at = clock.monotonic();
-    const ending = await untilStop(running, conducted(request, collector.onChunk, signal), STOPPED);
-    recorder.setResult(ending);
-    if (!ending.ok) {
-      const admitted = { request, caller, model, by };
-      logFailure(log, ending, admitted, undefined);
-      return writeFailure(errorOfCompletion(ending, admitted), ending);
-    }
-    const { content, tool_calls = [] } = collector.write();
-    return {
-      ok: true,
-      model: model.settings.id,
-      content,
-      tool_calls,
-      finish_reason: ending.finishReason,
-      usage: ending.usage,
-      usage_estimated: ending.usageEstimated === true,
-      duration_ms: Math.round(clock.monotonic() - asked_at),
-    };
-  };
-
-  return {
-    find(name) {
-      const { model, by } = registry.name(name);
-      return by === "unknown" ? undefined : model.settings;
-    },
-    async judge(name, caller) {
-      const named = registry.name(name);
-      const refusal = await judge(named, caller);
-      if (!refusal) return { model: named.model };
-      return { refusal: apiError(refusal.code, { param: "model" }) };
-    },
-    async ask(who, round, signal) {
-      const recorder = meter.open({ ...who, started_at: clock.monotonic() });
-      try {
-        const reply = await answer(who, round, signal, recorder);
-        if (reply.ok) recorder.close(STATUS, null, 0);
-        else recorder.close(apiError(reply.code).status, reply.code, 0);
-        return reply;
-      } catch (failure) {
-        // What the key may not, and what only a scripted model refuses with.
-        if (failure instanceof ApiError) {
-          const reply = writeFailure(failure, undefined);
-          recorder.close(failure.status, reply.code, 0);
-          return reply;
-        }
-        log.error("a question from inside failed", { ...requestLogFields(who), error: failure });
-        recorder.close(apiError("internal_error").status, "internal_error", 0);
-        throw failure;
-      }
-    },
-  };
+  }
 }
 
-/** `ending`: undefined where it was refused. */
-function writeFailure(
-  refusal: ApiError,
-  ending: (UpstreamError & CompletionStats) | undefined,
-): InternalChatError {
-  const code = publicCode(refusal.code, "gateway") as ErrorCode;
-  const failure: InternalChatError = { ok: false, code, why: refusal.message };
-  if (!ending) return failure;
-  const { retryAfterMs: retry_after_ms, usage, promptTokens: prompt_tokens } = ending;
-  if (retry_after_ms !== undefined) failure.retry_after_ms = retry_after_ms;
-  if (usage !== undefined) failure.usage = usage;
-  if (prompt_tokens !== undefined) failure.prompt_tokens = prompt_tokens;
-  if (isStopped(ending)) failure.is_stopped = true;
-  return failure;
+function toChatError(error: ApiError, failure?: UpstreamError): InternalChatError {
+  const code = publicCode(error.code, "gateway") as ErrorCode;
+  const reply: InternalChatError = { ok: false, code, why: error.message };
+  if (!failure) return reply;
+  const { retryAfterMs, usage, promptTokens } = failure;
+  if (retryAfterMs !== undefined) reply.retry_after_ms = retryAfterMs;
+  if (usage !== undefined) reply.usage = usage;
+  if (promptTokens !== undefined) reply.prompt_tokens = promptTokens;
+  if (isStopped(failure)) reply.is_stopped = true;
+  return reply;
 }

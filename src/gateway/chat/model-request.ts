@@ -1,5 +1,4 @@
-// From what is wanted, by a valid request or a round of a run, to what an upstream is asked: listed
-// fields only, within the budget.
+// Builds the request to a model server: listed fields only, within the token budget.
 import { accountOf } from "../../access/index.ts";
 import {
   type ContentPart,
@@ -10,30 +9,27 @@ import {
   type ServedModel,
   type ToolChoice,
 } from "../../models/index.ts";
-import type { ChatContext } from "./admit.ts";
+import type { InternalCaller } from "../request-log/recorder.ts";
 import type { ChatRequest } from "./request.ts";
-import { readResponseFormat } from "./response-format.ts";
+import { readResponseFormat } from "./unlisted-fields.ts";
 
 type SentMessage = ChatRequest["messages"][number];
 type SentTool = NonNullable<ChatRequest["tools"]>[number];
 
-/** What is wanted of a model, in the models' own form; what is left out is as null or none. */
+/** The request of a caller or of a run, in the form of the models. */
 export type ModelRequestInput = Pick<
   ModelRequest,
   "messages" | "tools" | "temperature" | "top_p" | "reasoning"
 > &
   Partial<Omit<ModelRequest, "request_id" | "trace" | "account" | "max_tokens">> & {
-    /** null: the model's default. */
     max_tokens: number | null;
   };
 
-type RequestOrigin = Pick<ChatContext, "caller" | "request_id" | "trace">;
-
-/** What a model is asked, whoever wants it: within the budget, with what its settings add. */
+/** Applies the budget and the model's own settings. */
 export function buildModelRequest(
-  wish: ModelRequestInput,
+  input: ModelRequestInput,
   { settings }: ServedModel,
-  { caller, request_id, trace }: RequestOrigin,
+  { caller, request_id, trace }: InternalCaller,
 ): ModelRequest {
   // gateway.endpoints.chat_completions.6
   const budgetMax = capOutput(settings, caller.max_output_tokens);
@@ -41,29 +37,29 @@ export function buildModelRequest(
     request_id,
     trace,
     account: accountOf(caller),
-    messages: addSystemPrompt(wish.messages, settings.system_prompt),
-    max_tokens: Math.min(wish.max_tokens ?? settings.default_max_tokens, budgetMax),
-    tools: wish.tools,
-    tool_choice: wish.tool_choice ?? null,
-    temperature: wish.temperature,
-    top_p: wish.top_p,
-    presence_penalty: wish.presence_penalty ?? null,
-    frequency_penalty: wish.frequency_penalty ?? (settings.frequency_penalty || null),
-    seed: wish.seed ?? null,
-    stop: wish.stop ?? [],
-    response_format: wish.response_format ?? null,
-    reasoning: wish.reasoning,
-    stream: wish.stream ?? false,
+    messages: addSystemPrompt(input.messages, settings.system_prompt),
+    max_tokens: Math.min(input.max_tokens ?? settings.default_max_tokens, budgetMax),
+    tools: input.tools,
+    tool_choice: input.tool_choice ?? null,
+    temperature: input.temperature,
+    top_p: input.top_p,
+    presence_penalty: input.presence_penalty ?? null,
+    frequency_penalty: input.frequency_penalty ?? (settings.frequency_penalty || null),
+    seed: input.seed ?? null,
+    stop: input.stop ?? [],
+    response_format: input.response_format ?? null,
+    reasoning: input.reasoning,
+    stream: input.stream ?? false,
   };
 }
 
-/** gateway.resources.message.p1: the model's own, unless the conversation has one. */
+/** gateway.resources.message.p1: a conversation's own system message goes first. */
 function addSystemPrompt(messages: ModelMessage[], system_prompt: string): ModelMessage[] {
   if (!system_prompt || messages.some(({ role }) => role === "system")) return messages;
   return [{ role: "system", content: system_prompt }, ...messages];
 }
 
-/** `user` is not in it: it is not sent to the model (gateway.endpoints.chat_completions.user). */
+/** gateway.endpoints.chat_completions.user: `user` is not sent to the model. */
 export function readRequestInput(
   body: ChatRequest,
   { settings: { capabilities } }: ServedModel,
@@ -83,7 +79,7 @@ export function readRequestInput(
       ? readResponseFormat(Reflect.get(body, "response_format"))
       : null,
     reasoning: body.reasoning === true,
-    // A model that cannot stream is asked for the whole; the caller gets it as one content chunk.
+    // Without `streaming` the caller gets the whole reply as one chunk.
     stream: body.stream === true && capabilities.includes("streaming"),
   };
 }
@@ -99,7 +95,7 @@ function writeMessage(sent: SentMessage): ModelMessage {
   return { role, content, tool_calls };
 }
 
-/** Text parts are joined for models that want text; only with an image in it a list stays one. */
+/** Text parts are joined, since some models take only text; a list with images stays one. */
 function writeContent(sent: SentMessage["content"]): ModelMessage["content"] {
   if (!Array.isArray(sent)) return sent ?? null;
   const parts = sent.map((part): ContentPart => {
@@ -129,7 +125,7 @@ function writeStop(sent: ChatRequest["stop"]): string[] {
   return typeof sent === "string" ? [sent] : sent;
 }
 
-/** Beyond 53 bits servers refuse it: another number, always the same, stands in. */
+/** Servers refuse seeds beyond 53 bits: a fixed other number replaces them. */
 function writeSeed(sent: ChatRequest["seed"]): number | null {
   if (sent === undefined || sent === null) return null;
   return Number.isSafeInteger(sent) ? sent : sent % Number.MAX_SAFE_INTEGER;

@@ -1,10 +1,10 @@
-// The shapes of a chat reply, for the document and for the JSON answer.
+// The schemas of chat replies and chunks, and the JSON reply.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Chunk, CompletionOk, OnChunk } from "../../models/index.ts";
 import { maybe, Resource } from "../../platform/schema.ts";
 import { ToolCall } from "./message.ts";
 
-/** gateway.endpoints.post_chat_completions: where the operator has chosen no other. */
+/** gateway.endpoints.post_chat_completions: the default status. */
 export const STATUS = 201;
 
 /** gateway.resources.usage.p1 */
@@ -102,7 +102,7 @@ export const ChatChunk = Type.Object(
 type ReplyMessage = Static<typeof ReplyMessage>;
 type Call = Static<typeof ToolCall>;
 
-/** Gathers pieces into the message of a JSON reply. */
+/** Joins chunks into the message of a JSON reply. */
 export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMessage } {
   let content = "";
   const tool_calls: Call[] = [];
@@ -117,10 +117,10 @@ export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMess
       tool_calls[index].function.arguments += text;
     },
     write() {
-      // Halves of a pair may have come in two pieces: only the whole can be judged.
+      // Two chunks may hold the halves of a surrogate pair.
       const text = content.toWellFormed();
       if (tool_calls.length === 0) return { role: "assistant", content: text };
-      // gateway.resources.tool_call.p1: JSON text, also where the model wrote nothing.
+      // gateway.resources.tool_call.p1: empty arguments become JSON text.
       for (const { function: called } of tool_calls) {
         called.arguments = called.arguments.toWellFormed() || "{}";
       }
@@ -129,12 +129,11 @@ export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMess
   };
 }
 
-/** The whole JSON reply. */
 export function writeChatReply(
   { id, created, model }: { id: string; created: number; model: string },
   message: ReplyMessage,
-  { finishReason: finish_reason, usage }: CompletionOk,
+  { finishReason, usage }: CompletionOk,
 ): Static<typeof ChatReply> {
-  const choices = [{ index: 0, message, finish_reason }];
+  const choices = [{ index: 0, message, finish_reason: finishReason }];
   return { id, object: "chat.completion", created, model, choices, usage };
 }

@@ -1,17 +1,16 @@
-// Relays an answer to the caller, as one JSON reply or as a stream, and says what became of it.
-import { accountOf, type KeyRevocations } from "../../access/index.ts";
+// The HTTP responses of chats: one JSON reply, or the start of an event stream.
+import type { KeyRevocations } from "../../access/index.ts";
 import { type HandlerReply, openEventStream } from "../../http/index.ts";
-import type { UpstreamError } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
-import { type InFlight, STOPPED, untilStop } from "../in-flight.ts";
+import type { InFlight } from "../in-flight.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { AdmittedChat } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
+import { type ChatExecution, requestLogFields } from "./execution.ts";
 import { errorOfCompletion } from "./failure.ts";
-import { logFailure, requestLogFields } from "./failure-log.ts";
-import { createMessageCollector, writeChatReply } from "./reply.ts";
+import { writeChatReply } from "./reply.ts";
 import { writeStream } from "./stream.ts";
 
 export interface ChatResponderOptions {
@@ -19,71 +18,55 @@ export interface ChatResponderOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** A keyed hash, so that a line of the log tells nobody who the end user is. */
-  hashUser(text: string): string;
   running: InFlight;
-  /** Ends the stream of a key that was revoked, or has expired. */
+  /** Ends the streams of a key that is revoked or expires. */
   keys: Pick<KeyRevocations, "add">;
-  /** gateway.endpoints.post_chat_completions: of a whole reply, and of a stream that has begun. */
+  /** gateway.endpoints.post_chat_completions: the status of a success. */
   status: number;
 }
 
-export function createChatResponder(options: ChatResponderOptions) {
-  const { alias, clock, ids, log, hashUser, running, keys, status } = options;
-  const nameReply = () => ({
-    id: `chatcmpl-${ids.token(24)}`,
-    created: Math.floor(clock.now() / 1000),
-    // gateway.resources.reply.p2
-    model: alias,
-  });
-  const note = (failure: UpstreamError, admitted: AdmittedChat) => {
-    const { caller, user } = admitted;
-    // Of two accounts the same text is two users.
-    const hashed = user === null ? undefined : hashUser(`${accountOf(caller)} ${user}`);
-    logFailure(log, failure, admitted, hashed);
-  };
+export class ChatResponder {
+  readonly #execution: ChatExecution;
+  readonly #options: ChatResponderOptions;
 
-  return {
-    async json(admitted: AdmittedChat, signal: AbortSignal): Promise<HandlerReply> {
-      const { request: ask, answer, recorder, successHeaders } = admitted;
-      const collector = createMessageCollector();
-      const asked_at = clock.monotonic();
-      const answering = answer(ask, collector.onChunk, signal);
-      const ending = await untilStop(running, answering, STOPPED);
-      recorder.setResult(ending);
-      if (!ending.ok) {
-        note(ending, admitted);
-        throw errorOfCompletion(ending, admitted);
-      }
-      const now = clock.monotonic();
-      const timing = writeServerTiming(now - recorder.started_at, now - asked_at, ending.waitedMs);
-      const reply = writeChatReply(nameReply(), collector.write(), ending);
-      return [status, reply, { ...successHeaders, "server-timing": timing }];
-    },
+  constructor(execution: ChatExecution, options: ChatResponderOptions) {
+    this.#execution = execution;
+    this.#options = options;
+  }
 
-    /** `hasUsage`: the caller wants the usage as a last chunk. */
-    async stream(
-      admitted: AdmittedChat,
-      signal: AbortSignal,
-      hasUsage: boolean,
-    ): Promise<HandlerReply> {
-      const { id, created, model } = nameReply();
-      const chunks = createChunkWriter(id, created, model);
-      const onBug = (error: unknown) =>
-        log.error("a stream failed", { ...requestLogFields(admitted.request), error });
-      const stream = openEventStream(signal, onBug);
-      const failure = await writeStream(stream, admitted, {
-        chunks,
-        hasUsage,
-        ...{ clock, running, keys, status },
-        onFailure: (ending) => note(ending, admitted),
-        onBug,
-      });
-      if (failure) throw errorOfCompletion(failure, admitted);
-      return stream.answer(status, {
-        ...admitted.successHeaders,
-        "x-request-id": admitted.request.request_id,
-      });
-    },
-  };
+  async json(chat: AdmittedChat, signal: AbortSignal): Promise<HandlerReply> {
+    const { clock, status } = this.#options;
+    const result = await this.#execution.completeWhole(chat, signal);
+    if (!result.ok) throw errorOfCompletion(result, chat);
+    const totalMs = clock.monotonic() - chat.recorder.started_at;
+    const timing = writeServerTiming(totalMs, result.durationMs, result.waitedMs);
+    const reply = writeChatReply(this.#identify(), result.message, result);
+    return [status, reply, { ...chat.successHeaders, "server-timing": timing }];
+  }
+
+  /** With `hasUsage`, the last chunk carries the usage. */
+  async stream(chat: AdmittedChat, signal: AbortSignal, hasUsage: boolean): Promise<HandlerReply> {
+    const { log, status } = this.#options;
+    const { id, created, model } = this.#identify();
+    const onBug = (error: unknown) =>
+      log.error("a stream failed", { ...requestLogFields(chat.request), error });
+    const stream = openEventStream(signal, onBug);
+    const failure = await writeStream(stream, chat, {
+      ...this.#options,
+      chunks: createChunkWriter(id, created, model),
+      hasUsage,
+      onFailure: (failure) => this.#execution.logFailure(failure, chat),
+      onBug,
+    });
+    if (failure) throw errorOfCompletion(failure, chat);
+    const headers = { ...chat.successHeaders, "x-request-id": chat.request.request_id };
+    return stream.answer(status, headers);
+  }
+
+  /** gateway.resources.reply.p2: the model is always the alias. */
+  #identify() {
+    const { alias, clock, ids } = this.#options;
+    const created = Math.floor(clock.now() / 1000);
+    return { id: `chatcmpl-${ids.token(24)}`, created, model: alias };
+  }
 }

@@ -2,13 +2,14 @@
 import type { RecorderFactory, Router } from "../../http/index.ts";
 import type { GatewayRecorder } from "../request-log/recorder.ts";
 import { type AdmitOptions, addHeaders, createAdmit } from "./admit.ts";
+import type { ChatExecution } from "./execution.ts";
 import { ChatChunk, ChatReply } from "./reply.ts";
 import { ChatRequest } from "./request.ts";
-import { type ChatResponderOptions, createChatResponder } from "./response.ts";
+import { ChatResponder, type ChatResponderOptions } from "./response.ts";
 
 /** gateway.endpoints.chat_completions.5 */
 const BODY_BYTES_MAX = 256 * 1024;
-/** gateway.errors.headers.deprecation, for the document: on replies, and on these refusals. */
+/** gateway.errors.headers.deprecation, for the API document. */
 const DEPRECATION = ["deprecation", "link", "sunset"] as const;
 const MARKED = [400, 403, 404, 429, 502, 503, 504];
 
@@ -17,10 +18,14 @@ export interface ChatOptions extends AdmitOptions, ChatResponderOptions {
 }
 
 /** gateway.does.1: one JSON reply, or gateway.events.p1: the one channel of events. */
-export function openChatRoutes(door: Router, options: ChatOptions): void {
-  const admit = createAdmit(options);
-  const relay = createChatResponder(options);
-  door.post(
+export function openChatRoutes(
+  router: Router,
+  execution: ChatExecution,
+  options: ChatOptions,
+): void {
+  const admit = createAdmit(execution, options);
+  const responder = new ChatResponder(execution, options);
+  router.post(
     "/v1/chat/completions",
     {
       summary: "Answer a conversation",
@@ -58,11 +63,11 @@ export function openChatRoutes(door: Router, options: ChatOptions): void {
       const admitted = await admit(body, { caller, request_id, trace, recorder });
       try {
         // gateway.endpoints.chat_completions.stream
-        if (!body.stream) return await relay.json(admitted, request.signal);
+        if (!body.stream) return await responder.json(admitted, request.signal);
         const hasUsage = body.stream_options?.include_usage === true;
-        return await relay.stream(admitted, request.signal, hasUsage);
-      } catch (failure) {
-        throw addHeaders(failure, admitted.headers);
+        return await responder.stream(admitted, request.signal, hasUsage);
+      } catch (error) {
+        throw addHeaders(error, admitted.headers);
       }
     },
   );

@@ -1,4 +1,4 @@
-// Writes one answer into an event stream: pieces, keep-alives, the end, errors after the status.
+// Writes one answer into an event stream: chunks, keep-alives, its end, errors after the status.
 import type { KeyRevocations } from "../../access/index.ts";
 import { type EventStream, watchIdle } from "../../http/index.ts";
 import type { Completion, OnChunk, UpstreamError } from "../../models/index.ts";
@@ -8,10 +8,11 @@ import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/
 import { type InFlight, REVOKED, STOPPED } from "../in-flight.ts";
 import type { AdmittedChat } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
-import { blameModel, errorOfCompletion, nameInBand, writeRefusal } from "./failure.ts";
+import { blameModel, errorOfCompletion, nameInBand, writeErrorChunk } from "./failure.ts";
 
 export interface StreamOptions {
   chunks: ChunkWriter;
+  /** The last chunk carries the usage. */
   hasUsage: boolean;
   clock: Clock;
   running: InFlight;
@@ -22,97 +23,132 @@ export interface StreamOptions {
 }
 
 /**
- * Starts the answer and returns as soon as it is known how to reply: null once the stream has
- * begun, or the failure that came before anything was sent and is an ordinary error
- * (gateway.events.4). The rest goes on by itself.
+ * Starts the answer and resolves when the reply begins: with null for a stream, or with a failure
+ * that came first and becomes an ordinary error (gateway.events.4).
  */
 export function writeStream(
   stream: EventStream,
-  admitted: AdmittedChat,
+  chat: AdmittedChat,
   options: StreamOptions,
 ): Promise<UpstreamError | null> {
-  const { request: ask, answer, recorder } = admitted;
-  const { chunks, hasUsage, clock } = options;
-  const begun = Promise.withResolvers<UpstreamError | null>();
-  let isBegun = false;
-  const begin = () => {
-    isBegun = true;
-    begun.resolve(null);
-  };
-  // gateway.events.2, gateway.limits.keep_alive
-  const keepAlive = () => {
-    begin();
-    stream.comment("keep-alive");
-  };
-  const failLater = (bug: unknown) => giveIn(bug);
-  const silence = watchIdle(clock, guardCallback(failLater, keepAlive));
-  const send = (json: string) => {
-    silence.end();
-    return stream.send(json);
-  };
-  /** `code`: what the caller was told inside the stream. */
-  const close = (code: ErrorCode | null) => {
-    // gateway.events.1
-    void send("[DONE]");
-    silence.stop();
-    stream.close();
-    // Who has left was told nothing; else it is the status with which the stream began.
-    const status = code === "client_closed_request" ? ERROR_CODES[code].status : options.status;
-    recorder.close(status, code, stream.countSent());
-  };
-  const tellFailure = (refusal: ApiError) => {
-    const told = nameInBand(refusal);
-    void send(writeRefusal(told, ask.request_id));
-    close(refusal.code === "client_closed_request" ? refusal.code : told.code);
-  };
-  const finish = (ending: Completion) => {
-    recorder.setResult(ending);
-    if (!ending.ok) {
-      options.onFailure(ending);
-      if (!isBegun) return giveUp(() => begun.resolve(ending));
-      tellFailure(errorOfCompletion(ending, admitted));
-    } else {
-      begin();
-      for (const chunk of chunks.finish(ending.finishReason)) void send(chunk);
-      if (hasUsage) void send(chunks.usage(ending.usage));
-      close(null);
+  return new ChatStream(stream, chat, options).begun;
+}
+
+class ChatStream {
+  readonly #stream: EventStream;
+  readonly #chat: AdmittedChat;
+  readonly #options: StreamOptions;
+  readonly #begun = Promise.withResolvers<UpstreamError | null>();
+  readonly #idle: ReturnType<typeof watchIdle>;
+  #isBegun = false;
+  /** Why the program broke the answer off. */
+  #broken: UpstreamError | undefined;
+
+  constructor(stream: EventStream, chat: AdmittedChat, options: StreamOptions) {
+    this.#stream = stream;
+    this.#chat = chat;
+    this.#options = options;
+    const onBug = (bug: unknown) => this.#abandon(bug);
+    // gateway.events.2, gateway.limits.keep_alive
+    const keepAlive = () => {
+      this.#begin();
+      stream.comment("keep-alive");
+    };
+    this.#idle = watchIdle(options.clock, guardCallback(onBug, keepAlive));
+    const leave = options.running.enter(() => this.#breakOff(STOPPED));
+    const forget = options.keys.add(chat.caller.key_id, () => this.#breakOff(REVOKED));
+    this.#complete()
+      .finally(leave)
+      .finally(forget)
+      .then((completion) => this.#finish(completion))
+      .catch((error: unknown) => this.#fail(error))
+      .catch(onBug);
+  }
+
+  get begun(): Promise<UpstreamError | null> {
+    return this.#begun.promise;
+  }
+
+  async #complete(): Promise<Completion> {
+    const { request, complete, recorder } = this.#chat;
+    const onChunk: OnChunk = (chunk) => {
+      this.#begin();
+      recorder.markFirstChunk();
+      return this.#send(this.#options.chunks.piece(chunk));
+    };
+    const completion = await complete(request, onChunk, this.#stream.left);
+    const isLeft = !completion.ok && completion.code === "client_closed_request";
+    return this.#broken && isLeft ? { ...completion, ...this.#broken } : completion;
+  }
+
+  /** The pipeline ends as for a caller that left, but this caller gets the reason. */
+  #breakOff(failure: UpstreamError): void {
+    this.#broken ??= failure;
+    this.#stream.breakOff();
+  }
+
+  #begin(): void {
+    if (this.#isBegun) return;
+    this.#isBegun = true;
+    this.#begun.resolve(null);
+  }
+
+  #send(json: string) {
+    this.#idle.end();
+    return this.#stream.send(json);
+  }
+
+  #finish(completion: Completion): void {
+    const { chunks, hasUsage, onFailure } = this.#options;
+    this.#chat.recorder.setResult(completion);
+    if (!completion.ok) {
+      onFailure(completion);
+      if (this.#isBegun) this.#sendError(errorOfCompletion(completion, this.#chat));
+      else this.#endUnbegun(() => this.#begun.resolve(completion));
+      return;
     }
-  };
-  const fail = (failure: unknown) => {
-    // A bug, or a refusal from within: in front of the stream it is the door's to answer.
-    if (!isBegun) return giveUp(() => begun.reject(failure));
-    if (failure instanceof ApiError) return finish(blameModel(failure));
-    options.onBug(failure);
-    tellFailure(apiError("upstream_error"));
-  };
-  const giveUp = (tell: () => void) => {
-    silence.stop();
-    stream.close();
-    tell();
-  };
-  /** A bug in telling the end, behind which nothing more can be told. */
-  const giveIn = (bug: unknown) => {
-    if (isBegun) options.onBug(bug);
-    giveUp(() => begun.reject(bug));
-  };
-  const hear: OnChunk = (piece) => {
-    if (!isBegun) begin();
-    recorder.markFirstChunk();
-    return send(chunks.piece(piece));
-  };
-  // Whoever answers breaks off as for a caller who left; but this one is there, and is told.
-  let broken: UpstreamError | null = null;
-  const breakOff = (why: UpstreamError) => {
-    broken ??= why;
-    stream.breakOff();
-  };
-  const leave = options.running.enter(() => breakOff(STOPPED));
-  const forget = options.keys.add(admitted.caller.key_id, () => breakOff(REVOKED));
-  const work = async () => {
-    const ending = await answer(ask, hear, stream.left);
-    const isCut = broken && !ending.ok && ending.code === "client_closed_request";
-    return isCut ? { ...ending, ...broken } : ending;
-  };
-  work().finally(leave).finally(forget).then(finish).catch(fail).catch(giveIn);
-  return begun.promise;
+    this.#begin();
+    for (const chunk of chunks.finish(completion.finishReason)) void this.#send(chunk);
+    if (hasUsage) void this.#send(chunks.usage(completion.usage));
+    this.#close(null);
+  }
+
+  #fail(error: unknown): void {
+    // Before the stream begins, the router answers bugs and ApiErrors.
+    if (!this.#isBegun) this.#endUnbegun(() => this.#begun.reject(error));
+    else if (error instanceof ApiError) this.#finish(blameModel(error));
+    else {
+      this.#options.onBug(error);
+      this.#sendError(apiError("upstream_error"));
+    }
+  }
+
+  #sendError(error: ApiError): void {
+    const inBand = nameInBand(error);
+    void this.#send(writeErrorChunk(inBand, this.#chat.request.request_id));
+    this.#close(error.code === "client_closed_request" ? error.code : inBand.code);
+  }
+
+  #close(code: ErrorCode | null): void {
+    // gateway.events.1
+    void this.#send("[DONE]");
+    this.#idle.stop();
+    this.#stream.close();
+    // A caller that has left gets nothing; others got the stream's status.
+    const isLeft = code === "client_closed_request";
+    const status = isLeft ? ERROR_CODES[code].status : this.#options.status;
+    this.#chat.recorder.close(status, code, this.#stream.countSent());
+  }
+
+  #endUnbegun(settle: () => void): void {
+    this.#idle.stop();
+    this.#stream.close();
+    settle();
+  }
+
+  /** A bug in writing the end leaves nothing more to write. */
+  #abandon(bug: unknown): void {
+    if (this.#isBegun) this.#options.onBug(bug);
+    this.#endUnbegun(() => this.#begun.reject(bug));
+  }
 }

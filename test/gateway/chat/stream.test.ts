@@ -36,7 +36,7 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
   );
   const admitted = {
     request: createAsk("Hello"),
-    answer,
+    complete: answer,
     recorder: recorder,
     caller: KEY,
   } as AdmittedChat;

@@ -207,7 +207,7 @@ describe("what a name means", () => {
 
   test("is found with its settings, whoever asks", async () => {
     await using front = await openInside(MODELS);
-    const { find } = front.inside.chat;
+    const find = (name: string) => front.inside.chat.find(name);
     expect([find("svc")?.id, find("secret")?.id, find("gpt-4")]).toEqual([
       "one",
       "secret",

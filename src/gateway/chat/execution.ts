@@ -1,0 +1,111 @@
+// One execution of a chat request, for the HTTP route and internal callers.
+import { accountOf, type Caller } from "../../access/index.ts";
+import type {
+  Complete,
+  CompletionOk,
+  CompletionStats,
+  CountTexts,
+  ModelRequest,
+  ServedModel,
+  UpstreamError,
+} from "../../models/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { ERROR_CODES } from "../../platform/errors.ts";
+import type { Log } from "../../platform/log.ts";
+import { traceIdOf } from "../../platform/trace.ts";
+import { type InFlight, isRevoked, isStopped, STOPPED, untilStop } from "../in-flight.ts";
+import type { GatewayRecorder } from "../request-log/recorder.ts";
+import type { NamedBy } from "./authorize.ts";
+import { checkContext } from "./context-check.ts";
+import { createMessageCollector } from "./reply.ts";
+import { type ThinkSettings, think } from "./think/think.ts";
+
+/** A request that may be sent to its model. */
+export interface PreparedChat {
+  caller: Caller;
+  recorder: GatewayRecorder;
+  request: ModelRequest;
+  model: ServedModel;
+  by: NamedBy;
+  complete: Complete;
+  /** The end user as the caller sent it; only a keyed hash of it is logged. */
+  user: string | null;
+}
+
+export interface ChatExecutionOptions {
+  countTexts: CountTexts;
+  running: InFlight;
+  clock: Clock;
+  log: Log;
+  /** A keyed hash, so that the log tells nobody who the end user is. */
+  hashUser(text: string): string;
+  thinkSettings(): ThinkSettings;
+}
+
+export class ChatExecution {
+  readonly #options: ChatExecutionOptions;
+
+  constructor(options: ChatExecutionOptions) {
+    this.#options = options;
+  }
+
+  /** Puts the pipeline around the model: context check, then deep thinking. */
+  pipeline({ settings, backend }: ServedModel, thinks: boolean): Complete {
+    const { countTexts, thinkSettings } = this.#options;
+    const complete = thinks ? think(backend.complete, thinkSettings()) : backend.complete;
+    // All attempts share one request, which is checked once.
+    return checkContext(settings, backend.countTokens, countTexts, complete);
+  }
+
+  /** Runs the request to a whole reply, and records and logs its result. */
+  async completeWhole(chat: PreparedChat, signal: AbortSignal) {
+    const { running, clock } = this.#options;
+    const collector = createMessageCollector();
+    const startedAt = clock.monotonic();
+    const pending = chat.complete(chat.request, collector.onChunk, signal);
+    const completion: (CompletionOk | UpstreamError) & CompletionStats = await untilStop(
+      running,
+      pending,
+      STOPPED,
+    );
+    chat.recorder.setResult(completion);
+    if (!completion.ok) {
+      this.logFailure(completion, chat);
+      return completion;
+    }
+    const durationMs = clock.monotonic() - startedAt;
+    return { ...completion, message: collector.write(), durationMs };
+  }
+
+  logFailure(failure: UpstreamError, chat: PreparedChat): void {
+    const { log } = this.#options;
+    const { code, reason, upstreamStatus: upstream_status } = failure;
+    const fields = { ...this.#logFields(chat), upstream_status, code };
+    // gateway.errors.client_closed_request: logged with the status that nobody receives.
+    if (code === "client_closed_request") {
+      log.info(reason, { ...fields, status: ERROR_CODES[code].status });
+    } else if (code === "context_length_exceeded" || isStopped(failure) || isRevoked(failure)) {
+      log.info(reason, fields);
+    } else {
+      log.warn(`the model server failed: ${reason}`, fields);
+    }
+  }
+
+  #logFields({ request, caller, model, user }: PreparedChat) {
+    const { account_id, key_id } = caller;
+    // The same text of two accounts is two users.
+    const text = user === null ? undefined : `${accountOf(caller)} ${user}`;
+    const hash = text === undefined ? undefined : this.#options.hashUser(text);
+    return {
+      ...requestLogFields(request),
+      account_id,
+      key_id,
+      user: hash,
+      model: model.settings.id,
+    };
+  }
+}
+
+export function requestLogFields(request: Pick<ModelRequest, "request_id" | "trace">) {
+  return { request_id: request.request_id, trace_id: traceIdOf(request.trace) };
+}
