@@ -3,7 +3,7 @@
 import { type Access, buildAccess } from "./access/index.ts";
 import { type Admin, buildAdmin, listSweeps } from "./admin/index.ts";
 import { Approval, createAgents, Run, registerRunMetrics } from "./agents/index.ts";
-import { type Activity, createProcess, UNWATCHED } from "./cluster/index.ts";
+import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
 import {
@@ -40,9 +40,9 @@ import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { type Metrics, openMetrics, registerProcessMetrics } from "./platform/metrics.ts";
 import { joinServices, type Service, type Services } from "./platform/service.ts";
-import { createSweeper } from "./retention/index.ts";
+import { Sweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
-import { createDiskSpace } from "./storage/index.ts";
+import { DiskSpace } from "./storage/index.ts";
 import { stores } from "./stores.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
 import { documentEvents, openWebhooks, registerWebhookMetrics } from "./webhooks/index.ts";
@@ -210,7 +210,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
 async function openSweeper(
   around: Parameters<typeof listSweeps>[0] & Pick<AppOptions, "clock" | "log">,
 ): Promise<Service> {
-  return createSweeper({ ...around, sweeps: await listSweeps(around) });
+  return new Sweeper({ ...around, sweeps: await listSweeps(around) });
 }
 
 /** What is wrong with a disk or a server is a sentence; a stack would say nothing more. */
@@ -252,9 +252,9 @@ function openAgentHalf(
   given: Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
     Pick<AppOptions, "onFatal" | "place">,
 ) {
-  const process = createProcess(given);
+  const process = new Process(given);
   const freeMin = () => given.settings().limits.free_disk_bytes;
-  const disk = createDiskSpace(given.place, given.clock, freeMin);
+  const disk = new DiskSpace(given.place, given.clock, freeMin);
   const around = { ...given, disk };
   const agents = createAgents(door, { ...around, process });
   const { prepareRun, listening, drain } = agents;

@@ -1,7 +1,7 @@
 // Runs a server for `dev` and `serve`: starts the app, prints the banner, reloads and stops.
 import { isatty } from "node:tty";
 import type { Admin } from "../admin/index.ts";
-import { type Activity, openWatchdog, UNWATCHED, type WatchdogOptions } from "../cluster/index.ts";
+import { type Activity, UNWATCHED, Watchdog, type WatchdogOptions } from "../cluster/index.ts";
 import {
   type ConnectionGuardOptions,
   guardConnections,
@@ -86,7 +86,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
   let hangUp = () => reload.reload();
   if (process.platform !== "win32") process.on("SIGHUP", () => hangUp());
   const watchdog =
-    options.watchdog && openWatchdog({ ...options.watchdog, isForPeople: isTerminal, log });
+    options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
   const app = await options.build({ clock, log, activity, onFatal: () => end.resolve(1) });
   // Migrations of the build may block the loop for long.

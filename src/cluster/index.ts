@@ -1,10 +1,10 @@
-// Which processes are alive, who claims what, and what becomes of the work of dead ones.
-export { type Claimant, createProcess, type Process } from "./process.ts";
+// Processes on the same data: which of them live, what they claim, and the watchdog of this one.
+export { type Claimant, Process } from "./process.ts";
 export { Reclaimer } from "./reclaim.ts";
 export {
   type Activity,
-  openWatchdog,
   serveWatchdog,
   UNWATCHED,
+  Watchdog,
   type WatchdogOptions,
-} from "./watchdog/index.ts";
+} from "./watchdog.ts";

@@ -1,18 +1,18 @@
-// This process among those that ever had the database: its number, its sign of life, and which of
-// the others are dead, whose work the houses then take up.
-
-import type { Database } from "../database/index.ts";
+// This process among all that ever had the database: its epoch, its heartbeat, and the dead ones.
+import type { Bound, Database } from "../database/index.ts";
 import type { Cancel, Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { processStore } from "./store.ts";
 
-/** How often a process shows that it lives, where others could take its work. */
+/** Interval between heartbeats. */
 const BEAT_EVERY_MS = 2_000;
-/** Whoever has shown nothing for so long is dead; its work is taken up. */
+/** Silence after which another process counts as dead. */
 const DEAD_AFTER_MS = 10_000;
 
 const ENDED = "another server has taken over this data: only one may run on it; this one ends";
+
+type IsDead = (epoch: number) => boolean;
 
 /** A module whose rows name the process that has claimed them. */
 export interface Claimant {
@@ -20,124 +20,138 @@ export interface Claimant {
    * Puts back what dead processes have claimed, at the start and before each heartbeat. `isDead`
    * judges the epoch of a row; the module itself handles 0 and its own epoch.
    */
-  reclaim(isDead: (epoch: number) => boolean): Promise<void>;
+  reclaim(isDead: IsDead): Promise<void>;
   /** Drops all claims: other processes have declared this one dead. */
   onEpochLost(): void;
   /** Runs after each heartbeat, once the rows of dead processes were put back. */
   onHeartbeat(): void;
 }
 
-/** Started before all that claim, so that it stops behind them. */
-export interface Process extends Service {
-  /** The number under which it claims; 0: it has not begun. */
-  readonly epoch: number;
-  /** To be called before the start. */
-  join(claimant: Claimant): void;
-}
-
 export interface ProcessOptions {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Another has ended this process' number, and nobody else may be on this data: it has to go. */
-  onFatal(why: Error): void;
+  /** Another server has ended this process, and may be on the same data: it has to exit. */
+  onFatal(reason: Error): void;
 }
 
-/** What another process has shown, and when that was first seen. */
-interface Sign {
+/** Last heartbeat of another process, and when it was first seen. */
+interface Heartbeat {
   beats: number;
   seenAt: number;
 }
 
-export function createProcess({ database, clock, log, onFatal }: ProcessOptions): Process {
-  const store = database.bind(processStore);
-  const claimants: Claimant[] = [];
-  let signs = new Map<number, Sign>();
-  /** Those whose end was written here: nobody else may know that their work lies about. */
-  const buried = new Set<number>();
-  let epoch = 0;
-  let cancelBeat: Cancel | null = null;
-  let isOver = false;
+/** Started before all claimants, so that it stops behind them. */
+export class Process implements Service {
+  readonly name = "process";
+  readonly #options: ProcessOptions;
+  readonly #store: Bound<typeof processStore>;
+  /** A lock keeps other servers off SQLite; that of PostgreSQL can be lost with a connection. */
+  readonly #isAlone: boolean;
+  readonly #claimants: Claimant[] = [];
+  #heartbeats = new Map<number, Heartbeat>();
+  /** Epochs ended by this process; no list shows them any more. */
+  readonly #ended = new Set<number>();
+  #epoch = 0;
+  #cancel: Cancel | null = null;
+  #isStopped = false;
 
-  const isSilent = (other: number) => clock.monotonic() - signs.get(other)!.seenAt >= DEAD_AFTER_MS;
-  /** Which numbers are of processes that will never write again. */
-  const findDead = async (): Promise<(epoch: number) => boolean> => {
-    const others = (await store.list()).filter((one) => one.epoch !== epoch);
-    const before = signs;
-    signs = new Map();
-    for (const { epoch: other, beats } of others) {
-      const sign = before.get(other);
-      const isSame = sign?.beats === beats;
-      signs.set(other, isSame ? sign : { beats, seenAt: clock.monotonic() });
-    }
-    // Who holds the lock of the database knows that nobody else is there.
-    const dead = others.filter((one) => isAlone(database) || isSilent(one.epoch));
-    for (const { epoch: other } of dead) {
-      await store.end(other, clock.now());
-      buried.add(other);
-    }
-    const alive = new Set(others.filter((one) => !dead.includes(one)).map((one) => one.epoch));
-    // Whoever has a higher number may have entered since the list was read.
-    return (heldBy) => buried.has(heldBy) || (heldBy < epoch && !alive.has(heldBy));
-  };
-  /** Each for itself: what one of them cannot do holds up no other. */
-  const tellAll = async (tell: (claimant: Claimant) => Promise<void>) => {
-    const settled = await Promise.allSettled(claimants.map(tell));
-    const failed = settled.find((one) => one.status === "rejected");
-    if (failed) throw failed.reason;
-  };
-  const enter = async () => {
-    epoch = await store.register(clock.now());
-  };
-  const plan = () => {
-    if (!isOver) cancelBeat = clock.after(BEAT_EVERY_MS, () => void live());
-  };
-  const live = async () => {
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.#store = options.database.bind(processStore);
+    this.#isAlone = options.database.engine !== "postgres";
+  }
+
+  /** Number under which this process claims; 0 before the start. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Call it before the start. */
+  join(claimant: Claimant): void {
+    this.#claimants.push(claimant);
+  }
+
+  /** Registers the process and puts back what dead ones have claimed. */
+  async start(): Promise<void> {
+    await this.#register();
+    const isDead = await this.#findDead();
+    await this.#callAll((claimant) => claimant.reclaim(isDead));
+    this.#plan();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel?.();
+    await this.#store.end(this.#epoch, this.#options.clock.now());
+  }
+
+  async #register(): Promise<void> {
+    this.#epoch = await this.#store.register(this.#options.clock.now());
+  }
+
+  #plan(): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#options.clock.after(BEAT_EVERY_MS, () => void this.#live());
+  }
+
+  async #live(): Promise<void> {
+    const { log, onFatal } = this.#options;
     try {
-      if (isAlone(database) && !(await store.list()).some((one) => one.epoch === epoch)) {
-        if (isOver) return;
-        log.error(ENDED);
-        return onFatal(new Error(ENDED));
-      }
-      if (!isAlone(database) && !(await store.beat(epoch))) {
-        // Its own end is no other's doing.
-        if (isOver) return;
+      if (!(await this.#beat())) {
+        // Stopping ends the epoch too.
+        if (this.#isStopped) return;
+        if (this.#isAlone) {
+          log.error(ENDED);
+          return onFatal(new Error(ENDED));
+        }
         log.error("others took this process for dead; it begins anew under another number");
-        for (const claimant of claimants) claimant.onEpochLost();
-        await enter();
+        for (const claimant of this.#claimants) claimant.onEpochLost();
+        await this.#register();
       }
-      const isDead = await findDead();
-      await tellAll(async (claimant) => {
+      const isDead = await this.#findDead();
+      await this.#callAll(async (claimant) => {
         await claimant.reclaim(isDead);
         claimant.onHeartbeat();
       });
     } catch (error) {
       log.error("the sign of life could not be written", { error });
     }
-    plan();
-  };
-  return {
-    name: "process",
-    get epoch() {
-      return epoch;
-    },
-    join: (claimant) => void claimants.push(claimant),
-    /** Enters the process, and has taken up what dead ones left. */
-    async start() {
-      await enter();
-      const isDead = await findDead();
-      await tellAll((claimant) => claimant.reclaim(isDead));
-      plan();
-    },
-    async stop() {
-      isOver = true;
-      cancelBeat?.();
-      await store.end(epoch, clock.now());
-    },
-  };
-}
+    this.#plan();
+  }
 
-/** On SQLite a lock of the system says so; on PostgreSQL one that a cut connection may lose. */
-function isAlone({ engine }: Database): boolean {
-  return engine !== "postgres";
+  /** Returns false where the epoch was ended. */
+  async #beat(): Promise<boolean> {
+    if (!this.#isAlone) return this.#store.beat(this.#epoch);
+    return (await this.#store.list()).some((one) => one.epoch === this.#epoch);
+  }
+
+  /** Ends dead processes; the returned function recognises all that never write again. */
+  async #findDead(): Promise<IsDead> {
+    const { clock } = this.#options;
+    const others = (await this.#store.list()).filter((one) => one.epoch !== this.#epoch);
+    const before = this.#heartbeats;
+    this.#heartbeats = new Map();
+    const alive = new Set<number>();
+    for (const { epoch, beats } of others) {
+      const known = before.get(epoch);
+      const heartbeat = known?.beats === beats ? known : { beats, seenAt: clock.monotonic() };
+      this.#heartbeats.set(epoch, heartbeat);
+      if (!this.#isAlone && clock.monotonic() - heartbeat.seenAt < DEAD_AFTER_MS) {
+        alive.add(epoch);
+        continue;
+      }
+      await this.#store.end(epoch, clock.now());
+      this.#ended.add(epoch);
+    }
+    // Processes with a higher epoch may have registered since the list was read.
+    return (epoch) => this.#ended.has(epoch) || (epoch < this.#epoch && !alive.has(epoch));
+  }
+
+  /** Calls every claimant, also behind one that fails. */
+  async #callAll(call: (claimant: Claimant) => Promise<void>): Promise<void> {
+    const settled = await Promise.allSettled(this.#claimants.map(call));
+    const failed = settled.find((one) => one.status === "rejected");
+    if (failed) throw failed.reason;
+  }
 }

@@ -1,4 +1,4 @@
-// Puts back what was claimed by processes that died, and what this process has lost track of.
+// Puts back rows of dead processes, and rows that this process has lost track of.
 import type { Claimant, Process } from "./process.ts";
 
 /** Maximum rows of one write. */

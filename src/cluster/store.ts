@@ -1,11 +1,11 @@
-// Processes that have the database, or had it: each has a number, by which rows say who has them.
+// Processes that have or had the database; rows name their claimant by its epoch.
 import { Type } from "@sinclair/typebox";
 import { sql, store, type Tx } from "../database/index.ts";
 import { maybe } from "../platform/schema.ts";
 
 const ProcessRow = Type.Object({
   epoch: Type.Integer(),
-  /** Rises for as long as it lives: others see that, whatever their clocks say. */
+  /** Rises while the process lives, which others see without comparing clocks. */
   beats: Type.Integer(),
   started_at: Type.Integer(),
   ended_at: maybe(Type.Integer()),
@@ -13,7 +13,7 @@ const ProcessRow = Type.Object({
 
 const Epoch = Type.Object({ epoch: Type.Integer() });
 
-/** A part: false where others hold the process for dead, which then claims nothing. */
+/** Part: a process that others declared dead may claim nothing. */
 export async function isAlive(tx: Tx, epoch: number): Promise<boolean> {
   const alive = await tx.one(
     Epoch,
@@ -25,12 +25,11 @@ export async function isAlive(tx: Tx, epoch: number): Promise<boolean> {
 export const processStore = store(
   "processes",
   {
-    /** Those that have not ended, or seem not to have. */
     list: (db) =>
       db.all(ProcessRow, sql`SELECT * FROM processes WHERE ended_at IS NULL ORDER BY epoch`),
   },
   {
-    /** Enters a process, with the next number. */
+    /** Returns the epoch of a new process. */
     async register(tx, now: number): Promise<number> {
       const last = await tx.one(
         Epoch,
@@ -43,14 +42,13 @@ export const processStore = store(
       );
       return epoch;
     },
-    /** False: others hold this process for dead. */
+    /** Returns false where others declared the process dead. */
     async beat(tx, epoch: number): Promise<boolean> {
       const beaten = await tx.run(
         sql`UPDATE processes SET beats = beats + 1 WHERE epoch = ${epoch} AND ended_at IS NULL`,
       );
       return beaten === 1;
     },
-    /** A process ends, or is found dead: it claims nothing any more. */
     async end(tx, epoch: number, now: number): Promise<void> {
       await tx.run(
         sql`UPDATE processes SET ended_at = ${now} WHERE epoch = ${epoch} AND ended_at IS NULL`,

@@ -1,12 +1,12 @@
-// The data of an event as text: whole where it is short, else without its longest texts.
+// The data of an event as JSON of bounded size: the longest texts are cut first.
 
-/** No receiver is sent more. */
+/** Maximum size of an event. */
 const DATA_BYTES_MAX = 64 * 1024;
-/** Shorter texts stay: without them nobody would know what is spoken of. */
+/** Minimum length of a text to cut; shorter ones say what the event is about. */
 const LONG_CHARACTERS = 256;
-/** Of so many texts at most each is named; where that does not do, whole fields go. */
+/** Maximum names of cut texts; where more are needed, whole fields are cut. */
 const NAMES_MAX = 100;
-/** What lies deeper goes with the field that it lies in. */
+/** Maximum depth of single texts; deeper ones are cut with their field. */
 const DEPTH_MAX = 16;
 
 type Json = Record<string, unknown>;
@@ -14,24 +14,24 @@ type Json = Record<string, unknown>;
 /** JSON of at most 64 KiB: the longest texts become null, and `truncated` names them. */
 export function writeEventData(data: Json): string {
   const whole = JSON.stringify(data);
-  // Whatever a text is made of, a character is at most three bytes.
+  // A UTF-16 unit takes at most three bytes.
   if (whole.length <= DATA_BYTES_MAX / 3) return whole;
   const bytes = Buffer.byteLength(whole);
   if (bytes <= DATA_BYTES_MAX) return whole;
-  // Whoever fills an event with short texts or numbers loses the fields that hold them.
+  // Many short texts or numbers cost the fields that hold them.
   return (
     shorten(whole, bytes, listTexts, NAMES_MAX) ?? shorten(whole, bytes, listFields, Infinity)!
   );
 }
 
-/** A value that may go, and how much room it takes. */
+/** A value to cut, and its size. */
 interface Piece {
   name: string;
   bytes: number;
   clear(): void;
 }
 
-/** Without the largest pieces; null: that is not enough. */
+/** Cuts the largest pieces; returns null where that is not enough. */
 function shorten(
   whole: string,
   bytes: number,
@@ -72,7 +72,7 @@ function listTexts(place: Json, path: readonly string[] = []): Piece[] {
   });
 }
 
-/** Fields of what the event is about: of these each is one name. */
+/** Lists the fields of an event's subjects. */
 function listFields(data: Json): Piece[] {
   return Object.entries(data)
     .flatMap(([subject, value]) =>

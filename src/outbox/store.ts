@@ -1,4 +1,4 @@
-// What happened, as it is told outside: written in the transaction of what it reports.
+// Events for receivers outside, written in the transaction of what they report.
 import { type Static, Type } from "@sinclair/typebox";
 import { countRows, type Db, into, sql, store, type Tx } from "../database/index.ts";
 import { Row, Timestamp } from "../platform/schema.ts";
@@ -19,9 +19,9 @@ export const OutboxRow = Type.Object({
   account_id: Type.String(),
   type: Type.Unsafe<EventType>({ type: "string" }),
   created_at: Timestamp("When it happened."),
-  /** JSON as it is sent: these bytes each time. */
+  /** JSON, sent with the same bytes each time. */
   data: Type.String(),
-  /** Who listens has not been given it yet. */
+  /** Waits for fan-out to the listeners. */
   is_pending: Type.Boolean(),
 });
 export type OutboxRow = Static<typeof OutboxRow>;
@@ -41,7 +41,7 @@ export interface OutboxEvent {
   data: Record<string, unknown>;
 }
 
-/** A part: writes one event inside the transaction of what it reports. */
+/** Part: writes an event, pending where the account listens. */
 export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void> {
   const { account_id } = happened;
   const listeners = sql`FROM outbox_listeners WHERE account_id = ${account_id}`;
@@ -50,7 +50,7 @@ export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void>
   if (is_pending) tx.tell("outbox", account_id);
 }
 
-/** A part: an event that is for one alone, who is given it in the same transaction. */
+/** Part: writes an event that its one receiver gets in the same transaction. */
 export function recordEvent(tx: Tx, happened: OutboxEvent): Promise<void> {
   return addEvent(tx, happened, false);
 }
@@ -63,10 +63,7 @@ async function addEvent(tx: Tx, { data, at, ...event }: OutboxEvent, is_pending:
   await countStored(tx, event.account_id, "events", stored_bytes);
 }
 
-/**
- * A part: from now on an account's events wait for whoever listens, or no longer do. What waits by
- * then is given all the same, should it be to nobody.
- */
+/** Part: an account's later events wait for its listeners, or no longer do. */
 export async function setAccountListening(
   tx: Tx,
   account_id: string,
@@ -82,7 +79,7 @@ export async function setAccountListening(
   await tx.run(sql`DELETE FROM outbox_listeners WHERE account_id = ${account_id}`);
 }
 
-/** A part: up to `limit` events of an account that nobody was given yet, in their order. */
+/** Part: lists up to `limit` pending events of an account, oldest first. */
 export function listPending(db: Db, account_id: string, limit: number): Promise<OutboxRow[]> {
   return db.all(
     OutboxRow,
@@ -91,12 +88,12 @@ export function listPending(db: Db, account_id: string, limit: number): Promise<
   );
 }
 
-/** A part: whoever listens has been given this one. */
+/** Part: ends the wait of an event. */
 export async function settleEvent(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`UPDATE outbox SET is_pending = 0 WHERE id = ${id}`);
 }
 
-/** A part; undefined: it is no longer kept. */
+/** Part. */
 export function findEvent(db: Db, id: string): Promise<OutboxRow | undefined> {
   return db.one(OutboxRow, sql`SELECT * FROM outbox WHERE id = ${id}`);
 }
@@ -106,13 +103,12 @@ const Account = Type.Object({ account_id: Type.String() });
 export const outboxStore = store(
   "outbox",
   {
-    /** Events of an account in the order in which they happened. */
     list: (db, account_id: string) =>
       db.all(
         OutboxRow,
         sql`SELECT * FROM outbox WHERE account_id = ${account_id} ORDER BY created_at, id`,
       ),
-    /** Accounts of which an event waits for who listens. */
+    /** Lists accounts with pending events. */
     listWaiting: async (db) => {
       const rows = await db.all(
         Account,
@@ -122,10 +118,7 @@ export const outboxStore = store(
     },
   },
   {
-    /**
-     * Deletes up to `limit` events from before `until`; how many they were. What somebody has yet
-     * to be given stays, however old: nobody would ever learn of it.
-     */
+    /** Deletes up to `limit` events before `until`, except pending ones; returns how many. */
     sweep: async (tx, until: number, limit: number) => {
       const freed = await tx.all(
         Freed,

@@ -1,17 +1,40 @@
-// The one service that deletes old rows: about every hour, and never by a clock that is in doubt.
-
-import type { Database } from "../database/index.ts";
+// Deletes rows that are older than the settings keep them: hourly, and never by a doubtful clock.
+import type { Bound, Database } from "../database/index.ts";
 import { type Cancel, type Clock, endsWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import { decideSweep } from "./decision.ts";
-import { sweepStore } from "./store.ts";
-import type { Sweep } from "./sweep.ts";
+import { type SweepRow, sweepStore } from "./store.ts";
 
-/** Interval between two looks at the clock and at the last sweep. */
-const LOOK_EVERY_MS = 300_000;
-/** A wall clock that gains or loses more than this between two looks was set. */
+/** Interval between two checks of the clock and of the last sweep. */
+const CHECK_EVERY_MS = 300_000;
+/** Gain or loss between two checks by which the wall clock counts as set. */
 const STEP_MS = 60_000;
+/** Maximum rows of one write: it takes milliseconds, and others run in between. */
+const ROWS_MAX = 2_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** A clock this far ahead of the last write is doubtful. */
+const DOUBT_MS = 7 * DAY_MS;
+
+/** Deletes one kind of rows. */
+export interface Sweep {
+  /** For people and the log: "entries of the ledger". */
+  what: string;
+  /** Deletes what is old at `now` and returns the number of rows; stops between two writes. */
+  run(now: number, isStopping: () => boolean): Promise<number>;
+}
+
+/** Calls `sweepSome`, which returns the number of deleted rows, until none are left. */
+export async function sweepRows(
+  isStopping: () => boolean,
+  sweepSome: (limit: number) => Promise<number>,
+): Promise<number> {
+  let total = 0;
+  for (let swept = ROWS_MAX; swept === ROWS_MAX && !isStopping(); total += swept) {
+    swept = await sweepSome(ROWS_MAX);
+  }
+  return total;
+}
 
 export interface SweeperOptions {
   database: Pick<Database, "bind">;
@@ -20,28 +43,47 @@ export interface SweeperOptions {
   sweeps: readonly Sweep[];
 }
 
-export function createSweeper({ database, clock, log, sweeps }: SweeperOptions): Service {
-  const store = database.bind(sweepStore);
-  const measureSettled = createSettledTime(clock);
-  let isStopping = false;
-  let isDoubtSaid = false;
-  let looking: Promise<void> = Promise.resolve();
-  let cancel: Cancel | undefined;
+export class Sweeper implements Service {
+  readonly name = "sweeper";
+  readonly #options: SweeperOptions;
+  readonly #store: Bound<typeof sweepStore>;
+  /** Wall clock minus monotonic clock, and since when it holds. */
+  #offsetMs: number;
+  #settledAt: number;
+  #isStopping = false;
+  #isDoubtful = false;
+  #checking: Promise<void> = Promise.resolve();
+  #cancel: Cancel | undefined;
 
-  const sweepAll = async () => {
-    const now = clock.now();
-    for (const sweep of sweeps) {
-      if (isStopping) return;
-      await runSweep(sweep, now, log, () => isStopping);
-    }
-    if (!isStopping) await store.note(now);
-  };
-  const look = async () => {
-    const settledMs = measureSettled();
-    const row = await store.find();
-    if (row.swept_at === null || row.witnessed_at === null) return store.begin(clock.now());
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+    this.#store = options.database.bind(sweepStore);
+    this.#offsetMs = this.#readOffset();
+    this.#settledAt = options.clock.monotonic();
+  }
+
+  start(): void {
+    const { clock, log } = this.#options;
+    this.#checking = this.#check()
+      .catch((error) => log.warn("sweep: the last sweep could not be looked at", { error }))
+      .then(() => {
+        if (!this.#isStopping) this.#cancel = clock.after(CHECK_EVERY_MS, () => this.start());
+      });
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#cancel?.();
+    await endsWithin(this.#options.clock, deadlineMs, this.#checking);
+  }
+
+  async #check(): Promise<void> {
+    const { clock, log } = this.#options;
+    const settledMs = this.#measureSettled();
+    const row = await this.#store.find();
+    if (row.swept_at === null || row.witnessed_at === null) return this.#store.begin(clock.now());
     const decision = decideSweep(row, clock.now(), settledMs);
-    if (decision === "doubtful" && !isDoubtSaid) {
+    if (decision === "doubtful" && !this.#isDoubtful) {
       const written_at = new Date(row.witnessed_at).toISOString();
       log.warn(
         "sweep: nothing is deleted, for the clock is over 7 days ahead of what was written last; " +
@@ -49,51 +91,56 @@ export function createSweeper({ database, clock, log, sweeps }: SweeperOptions):
         { written_at },
       );
     }
-    isDoubtSaid = decision === "doubtful";
-    if (decision === "sweep") await sweepAll();
-  };
-  const begin = () => {
-    looking = look()
-      .catch((error) => log.warn("sweep: the last sweep could not be looked at", { error }))
-      .then(() => {
-        if (!isStopping) cancel = clock.after(LOOK_EVERY_MS, begin);
-      });
-  };
-  return {
-    name: "sweeper",
-    start: begin,
-    async stop(deadline_ms) {
-      isStopping = true;
-      cancel?.();
-      await endsWithin(clock, deadline_ms, looking);
-    },
-  };
-}
+    this.#isDoubtful = decision === "doubtful";
+    if (decision === "sweep") await this.#sweepAll(clock.now());
+  }
 
-/** What fails leaves old what is old: the next sweep finds it. */
-async function runSweep(
-  { what, run }: Sweep,
-  now: number,
-  log: Pick<Log, "info" | "warn">,
-  isStopping: () => boolean,
-): Promise<void> {
-  try {
-    const rows = await run(now, isStopping);
-    if (rows > 0) log.info("sweep: old rows were deleted", { what, rows });
-  } catch (error) {
-    log.warn("sweep: old rows could not be deleted", { what, error });
+  async #sweepAll(now: number): Promise<void> {
+    for (const sweep of this.#options.sweeps) {
+      if (this.#isStopping) return;
+      await this.#runSweep(sweep, now);
+    }
+    if (!this.#isStopping) await this.#store.note(now);
+  }
+
+  /** Logs a failure: the next sweep finds the same rows. */
+  async #runSweep({ what, run }: Sweep, now: number): Promise<void> {
+    const { log } = this.#options;
+    try {
+      const rows = await run(now, () => this.#isStopping);
+      if (rows > 0) log.info("sweep: old rows were deleted", { what, rows });
+    } catch (error) {
+      log.warn("sweep: old rows could not be deleted", { what, error });
+    }
+  }
+
+  /** Measures the time since the start, or since the wall clock was set. */
+  #measureSettled(): number {
+    const now = this.#options.clock.monotonic();
+    const offsetMs = this.#readOffset();
+    if (Math.abs(offsetMs - this.#offsetMs) > STEP_MS) this.#settledAt = now;
+    this.#offsetMs = offsetMs;
+    return now - this.#settledAt;
+  }
+
+  #readOffset(): number {
+    const { clock } = this.#options;
+    return clock.now() - clock.monotonic();
   }
 }
 
-/** Measures the time since the first call, or since the wall clock was set. */
-function createSettledTime(clock: Clock): () => number {
-  const readOffset = () => clock.now() - clock.monotonic();
-  let offsetMs = readOffset();
-  let sinceMs = clock.monotonic();
-  return () => {
-    const offsetNowMs = readOffset();
-    if (Math.abs(offsetNowMs - offsetMs) > STEP_MS) sinceMs = clock.monotonic();
-    offsetMs = offsetNowMs;
-    return clock.monotonic() - sinceMs;
-  };
+/** A doubtful clock has to run for a day before anything is deleted. */
+function decideSweep(row: SweepRow, now: number, settledMs: number): "sweep" | "wait" | "doubtful" {
+  if (row.swept_at === null || row.witnessed_at === null) return "wait";
+  if (isDoubtful(row, now) && settledMs < DAY_MS) return "doubtful";
+  const sinceMs = now - row.swept_at;
+  if (sinceMs > DAY_MS) return "sweep";
+  // A time ahead was written by a wrong clock.
+  const isRecent = sinceMs >= 0 && sinceMs < HOUR_MS;
+  return settledMs < HOUR_MS || isRecent ? "wait" : "sweep";
+}
+
+/** The clock is far ahead of the last write. */
+export function isDoubtful({ witnessed_at }: SweepRow, now: number): boolean {
+  return witnessed_at !== null && now - witnessed_at > DOUBT_MS;
 }

@@ -1,4 +1,4 @@
-// Guards the last room on the disk: what is new is refused, so that what runs can still end.
+// Keeps the last room of the disk for running work: new work is refused while it is short.
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseLocation } from "../database/index.ts";
@@ -6,54 +6,51 @@ import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import type { Metrics } from "../platform/metrics.ts";
 
-export interface DiskSpace {
-  /** Refuses while the disk has less free room than the settings ask for. */
-  require(): void;
-  show(metrics: Metrics): void;
-}
-
-/** Interval between two looks at the disk. */
-const LOOK_EVERY_MS = 1_000;
+/** Interval between two measurements. */
+const MEASURE_EVERY_MS = 1_000;
 /** Time until a caller may try again: an operator has to make room. */
 const RETRY_S = "60";
 
-/** `freeMin`: bytes that stay free for what is under way; 0: no bound. */
-export function createDiskSpace(
-  place: DatabaseLocation,
-  clock: Pick<Clock, "monotonic">,
-  freeMin: () => number,
-): DiskSpace {
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let free: number | null = null;
+export class DiskSpace {
+  readonly #place: DatabaseLocation;
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #freeMin: () => number;
+  #measuredAt = Number.NEGATIVE_INFINITY;
+  #free: number | null = null;
 
-  return {
-    require() {
-      if (freeMin() === 0) return;
-      const now = clock.monotonic();
-      if (now - lookedAt >= LOOK_EVERY_MS) {
-        lookedAt = now;
-        free = readFreeBytes(place);
-      }
-      if (free === null || free >= freeMin()) return;
-      const message =
-        "The disk of the server is nearly full: nothing new is accepted until there is room. " +
-        "Runs that are under way go on.";
-      throw apiError("service_unavailable", {
-        message,
-        headers: { "retry-after": RETRY_S },
-      });
-    },
-    show(metrics) {
-      if (place.kind !== "sqlite") return;
-      metrics.gauge(
-        { name: "wadi_disk_free_bytes", help: "Free bytes on the disk of the data directory." },
-        (set) => set(readFreeBytes(place) ?? Number.NaN),
-      );
-    },
-  };
+  /** `freeMin` returns the bytes that stay free; 0 sets no bound. */
+  constructor(place: DatabaseLocation, clock: Pick<Clock, "monotonic">, freeMin: () => number) {
+    this.#place = place;
+    this.#clock = clock;
+    this.#freeMin = freeMin;
+  }
+
+  /** Throws while the disk has less free space than the settings ask for. */
+  require(): void {
+    const freeMin = this.#freeMin();
+    if (freeMin === 0) return;
+    const now = this.#clock.monotonic();
+    if (now - this.#measuredAt >= MEASURE_EVERY_MS) {
+      this.#measuredAt = now;
+      this.#free = readFreeBytes(this.#place);
+    }
+    if (this.#free === null || this.#free >= freeMin) return;
+    const message =
+      "The disk of the server is nearly full: nothing new is accepted until there is room. " +
+      "Runs that are under way go on.";
+    throw apiError("service_unavailable", { message, headers: { "retry-after": RETRY_S } });
+  }
+
+  show(metrics: Metrics): void {
+    if (this.#place.kind !== "sqlite") return;
+    metrics.gauge(
+      { name: "wadi_disk_free_bytes", help: "Free bytes on the disk of the data directory." },
+      (set) => set(readFreeBytes(this.#place) ?? Number.NaN),
+    );
+  }
 }
 
-/** Bytes that this user may still write on the data's disk; null: nobody here can tell. */
+/** Returns the bytes that this user may still write; null where the disk is not ours to ask. */
 export function readFreeBytes(place: DatabaseLocation): number | null {
   if (place.kind !== "sqlite") return null;
   try {

@@ -1,3 +1,3 @@
 // Stored bytes by account, and the free space of the disk.
-export { createDiskSpace, type DiskSpace, readFreeBytes } from "./disk-space.ts";
+export { DiskSpace, readFreeBytes } from "./disk-space.ts";
 export { storageStore } from "./store.ts";

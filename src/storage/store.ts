@@ -1,16 +1,16 @@
-// Bytes that each account has stored, counted by the writes that store and delete them.
+// Bytes that accounts store, counted by the writes that store and delete them.
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { type Db, type Sql, sql, store, type Tx } from "../database/index.ts";
 import { apiError } from "../platform/errors.ts";
 import { writeRow } from "../platform/schema.ts";
 
 /**
- * Counters of an account are several rows, so that writes of one kind never wait for another's.
- * A webhook endpoint has its own: it goes away with the endpoint.
+ * Parts of an account's counter: several rows keep writes of one kind from waiting for another's.
+ * Each webhook endpoint has its own, which is deleted with it.
  */
 export type StoredPart = "definitions" | "runs" | "events" | `webhook ${string}`;
 
-/** Size of a row beside its long texts: ids, numbers and index entries. */
+/** Size of a row without its long texts: ids, numbers and index entries. */
 export const ROW_BYTES = 256;
 
 const Sum = Type.Object({ bytes: Type.Integer() });
@@ -19,19 +19,19 @@ const AccountBytes = Type.Object({
   bytes: Type.Integer(),
 });
 
-/** Bytes of a row with these texts. */
+/** Measures a row with these texts. */
 export function measureRow(...texts: readonly (string | null)[]): number {
   let bytes = ROW_BYTES;
   for (const text of texts) if (text !== null) bytes += Buffer.byteLength(text);
   return bytes;
 }
 
-/** Bytes of a row as it is written: for rows that are seldom made. */
+/** Measures a whole row, for rows that are rarely written. */
 export function measureWhole<S extends TObject>(schema: S, row: Static<S>): number {
   return measureRow(...writeRow(schema, row).filter((value) => typeof value === "string"));
 }
 
-/** A scalar subquery: all bytes of an account. */
+/** Scalar subquery of all bytes of an account. */
 export function sumStored(account_id: string): Sql {
   return sql`(SELECT COALESCE(SUM(bytes), 0) FROM stored_bytes WHERE account_id = ${account_id})`;
 }
@@ -40,7 +40,7 @@ async function findStored(db: Db, account_id: string): Promise<number> {
   return (await db.one(Sum, sql`SELECT ${sumStored(account_id)} AS bytes`))!.bytes;
 }
 
-/** A part: so many bytes more, or fewer where `bytes` is negative. */
+/** Part: adds `bytes`, which may be negative. */
 export async function countStored(
   tx: Tx,
   account_id: string,
@@ -54,7 +54,7 @@ export async function countStored(
   );
 }
 
-/** A part: refuses where `bytes` more are over the account's budget. */
+/** Part: throws where `bytes` more exceed the account's budget. */
 export async function requireStorage(
   db: Db,
   account_id: string,
@@ -83,12 +83,12 @@ export function requireStoredBytes(bytes: number, storedMax: number): void {
   throw apiError("storage_limit_reached", { message });
 }
 
-/** A part: a counter goes away with what it counts. */
+/** Part: deletes a counter with what it counts. */
 export async function dropStored(tx: Tx, account_id: string, part: StoredPart): Promise<void> {
   await tx.run(sql`DELETE FROM stored_bytes WHERE account_id = ${account_id} AND part = ${part}`);
 }
 
-/** A part: so many bytes fewer, unless the counter itself is gone. */
+/** Part: subtracts bytes, unless the counter itself is gone. */
 export async function releaseStored(
   tx: Tx,
   account_id: string,
@@ -101,7 +101,7 @@ export async function releaseStored(
   );
 }
 
-/** Deleted rows, summed by a key, in its order: transactions lock counters alike. */
+/** Sums deleted rows by a key and sorts them, so that transactions lock in one order. */
 export function sumBy<T extends { stored_bytes: number }>(
   rows: readonly T[],
   keyOf: (row: T) => string,
@@ -117,7 +117,6 @@ export const storageStore = store(
   "storage",
   {
     find: (db, account_id: string) => findStored(db, account_id),
-    /** Every account that has stored something. */
     list: (db) =>
       db.all(
         AccountBytes,

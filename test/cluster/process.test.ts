@@ -1,6 +1,6 @@
 // A process among others: whom it holds for dead, and what the houses that claim by it are told.
 import { afterEach, describe, expect, test } from "bun:test";
-import { createProcess } from "../../src/cluster/process.ts";
+import { Process } from "../../src/cluster/process.ts";
 import { processStore } from "../../src/cluster/store.ts";
 import { type Database, openDatabase } from "../../src/database/index.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -39,7 +39,7 @@ function create(
   const told: string[] = [];
   const log = { error: (message: string) => void lines.push(message) } as never;
   const onFatal = (why: Error) => void lines.push(`fatal: ${why.message}`);
-  const process = createProcess({ database, clock, log, onFatal });
+  const process = new Process({ database, clock, log, onFatal });
   let times = 0;
   const join = (name = "") =>
     process.join({
@@ -95,7 +95,7 @@ describe("a process that is alone with its database", () => {
     const world = await openWorld("sqlite");
     const { process, tell } = create(world);
     await process.start();
-    await process.stop(0);
+    await process.stop();
     expect(await world.store.list()).toEqual([]);
     tell();
     await world.clock.advance(60_000);
@@ -112,7 +112,7 @@ test("a process that stops while it takes up looks no further either", async () 
   });
   await process.start();
   await world.clock.advance(2_000);
-  await process.stop(0);
+  await process.stop();
   go.resolve();
   await world.clock.advance(60_000);
   expect(told).toEqual(["dead ", "dead ", "sign"]);
@@ -218,7 +218,7 @@ describe("a process among others", () => {
     tell();
     await world.clock.advance(2_000);
     await asked.promise;
-    await process.stop(0);
+    await process.stop();
     go.resolve();
     await world.clock.advance(10_000);
     expect({ told: tell(), lines, list: await store.list() }).toEqual({

@@ -8,7 +8,7 @@ import { canWriteLine } from "../../src/platform/libc.ts";
 const root = mkdtempSync(join(tmpdir(), "wadi-writable-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 const WATCHDOG = new URL("../../src/watchdog-worker.ts", import.meta.url).href;
-const MEMORY = new URL("../../src/cluster/watchdog/memory.ts", import.meta.url).href;
+const MEMORY = new URL("../../src/cluster/watchdog-memory.ts", import.meta.url).href;
 
 /** A pipe that nobody reads, with nothing free in it. */
 function openFullPipe(): { path: string; descriptor: number } {
@@ -45,7 +45,7 @@ test.skipIf(process.platform !== "linux")(
     const script = `
       import { MEMORY_BYTES } from "${MEMORY}";
       const memory = new SharedArrayBuffer(MEMORY_BYTES);
-      const times = { look_every_ms: 10, ticks_max: 3 };
+      const times = { checkEveryMs: 10, checksMax: 3 };
       const orders = { memory, file: null, isForPeople: false, pid: process.pid, ...times };
       new Worker("${WATCHDOG}").postMessage(orders);
       setTimeout(() => { for (;;); }, 50);`;

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
-import { createSweeper } from "../../src/retention/sweeper.ts";
+import { Sweeper } from "../../src/retention/sweeper.ts";
 import { createManualClock } from "../support/clock.ts";
 import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -43,7 +43,7 @@ async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
         },
       },
     ];
-    const sweeper = createSweeper({ database, clock, log, sweeps });
+    const sweeper = new Sweeper({ database, clock, log, sweeps });
     sweeper.start();
     await clock.advance(0);
     return sweeper;

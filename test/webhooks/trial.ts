@@ -1,7 +1,7 @@
 // A delivery worker on a database in memory, with a manual clock and receivers that a test makes up: what
 // is sent when, seen from inside the process.
 
-import { createProcess } from "../../src/cluster/process.ts";
+import { Process } from "../../src/cluster/process.ts";
 import type { Database } from "../../src/database/index.ts";
 import { openDatabase } from "../../src/database/index.ts";
 import type { GuardedFailure, GuardedOutcome, GuardedRequest } from "../../src/net/index.ts";
@@ -84,7 +84,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
   const { guard = (one) => one, wrap = (one) => one } = options;
   const secrets = options.secrets ?? openTestSecrets(database, clock);
   const box = { ...secrets };
-  const process = createProcess({
+  const process = new Process({
     database: {
       ...{ ...database, engine: options.isShared ? "postgres" : "memory" },
       bind: (one) => guard(database.bind(one)),
@@ -147,7 +147,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       await settle();
     },
     async stop(deadline_ms = 0) {
-      const stopped = Promise.resolve(worker.stop(deadline_ms)).then(() => process.stop(0));
+      const stopped = Promise.resolve(worker.stop(deadline_ms)).then(() => process.stop());
       await clock.advance(deadline_ms + 2_000);
       await stopped;
     },

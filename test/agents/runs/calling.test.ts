@@ -4,7 +4,7 @@ import { runCall } from "../../../src/agents/runs/calls/invocation.ts";
 import { RunContext } from "../../../src/agents/runs/run-context.ts";
 import type { ToolCallData } from "../../../src/agents/runs/step.ts";
 import type { Tool } from "../../../src/agents/tools/contract.ts";
-import { UNWATCHED } from "../../../src/cluster/watchdog/index.ts";
+import { UNWATCHED } from "../../../src/cluster/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { caller } from "../tools/use.ts";

@@ -19,9 +19,9 @@ import { type RunStore, runStore } from "../../../src/agents/runs/store/index.ts
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createBuiltins, createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
-import { createProcess } from "../../../src/cluster/process.ts";
+import { UNWATCHED } from "../../../src/cluster/index.ts";
+import { Process } from "../../../src/cluster/process.ts";
 import { processStore } from "../../../src/cluster/store.ts";
-import { UNWATCHED } from "../../../src/cluster/watchdog/index.ts";
 import {
   type Bound,
   type Database,
@@ -172,7 +172,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     error: (message: string, fields: object) => void lines.push({ message, ...fields }),
   } as never;
   const seen: Database = { ...database, engine: options.isShared ? "postgres" : "memory" };
-  const process = createProcess({
+  const process = new Process({
     database: { ...seen, bind: () => (options.wrapProcesses?.(processes) ?? processes) as never },
     ...{ clock, log },
     onFatal(why) {

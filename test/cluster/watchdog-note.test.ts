@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readNote, removeNote, writeNote } from "../../../src/cluster/watchdog/note.ts";
+import { readNote, removeNote, writeNote } from "../../src/cluster/watchdog.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-note-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

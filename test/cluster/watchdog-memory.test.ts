@@ -1,14 +1,14 @@
 // What the event loop writes for its watchdog, and what that reads.
 import { expect, test } from "bun:test";
 import {
-  createMemoryReader,
-  createMemoryWriter,
   MEMORY_BYTES,
-} from "../../../src/cluster/watchdog/memory.ts";
+  WatchdogMemory,
+  WatchdogMemoryReader,
+} from "../../src/cluster/watchdog-memory.ts";
 
 const open = () => {
   const memory = new SharedArrayBuffer(MEMORY_BYTES);
-  return { writer: createMemoryWriter(memory), reader: createMemoryReader(memory) };
+  return { writer: new WatchdogMemory(memory), reader: new WatchdogMemoryReader(memory) };
 };
 const call = (id: string) => ({ run_id: `r-${id}`, epoch: 7, call: `call_${id}` });
 
