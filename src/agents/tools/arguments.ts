@@ -38,7 +38,7 @@ export function createArgumentsCheck(compute: Compute): CheckArguments {
     const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX };
     const computed = await compute.run(ARGUMENTS, input, turn);
     if (computed.ok) return toChecked(value, computed.value);
-    const fault = `The arguments: Judging them ${UNCOMPUTED[computed.reason]}.`;
+    const fault = `The arguments: Checking them ${UNCOMPUTED[computed.reason]}.`;
     return { ok: false, faults: [fault] };
   };
 }

@@ -61,18 +61,20 @@ function priceOf({ name, is_free }: BuiltinTool, prices: ToolPrices): number | n
 
 /** agents.endpoints.tools.get_tools */
 function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevision {
+  const { name, revision, risk, title, description, parameters } = tool;
+  const { timeout_ms, external_content } = tool;
   return {
-    name: tool.name,
+    name,
     kind: "builtin",
-    revision: tool.revision,
-    risk: tool.risk,
-    title: tool.title,
-    description: tool.description,
-    parameters: tool.parameters,
+    revision,
+    risk,
+    title,
+    description,
+    parameters,
     endpoint: null,
     connection_id: null,
-    timeout_ms: tool.timeout_ms,
-    external_content: tool.external_content,
+    timeout_ms,
+    external_content,
     // Reads change nothing, and notes are written with the call's result.
     idempotent: true,
     price_sar,

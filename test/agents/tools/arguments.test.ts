@@ -207,8 +207,8 @@ describe("by a caller's schema", () => {
   });
 
   test.each<[Uncomputed, string]>([
-    ["timeout", "The arguments: Judging them took too long and was given up."],
-    ["failed", "The arguments: Judging them failed by a fault of the service."],
+    ["timeout", "The arguments: Checking them took too long and was given up."],
+    ["failed", "The arguments: Checking them failed by a fault of the service."],
   ])("a judgement that comes to no end (%s) is a fault of the arguments", async (reason, fault) => {
     const compute = { run: async () => ({ ok: false, reason }) as const };
     const checked = await createArgumentsCheck(compute)(own, "{}", { account: "a-1" });

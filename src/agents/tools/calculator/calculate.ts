@@ -3,6 +3,7 @@ import { Decimal as SharedDecimal } from "decimal.js";
 import type jsep from "jsep";
 import {
   CalculationError,
+  fail,
   parseCalculation,
   quote,
   requireDepth,
@@ -82,9 +83,9 @@ class Evaluation {
       case "CallExpression":
         return this.#call(node, depth);
       case "SequenceExpression":
-        throw new CalculationError("Numbers are written without thousands separators.");
+        return fail("Numbers are written without thousands separators.");
       default:
-        throw new CalculationError("Only numbers, operators and functions can be calculated.");
+        return fail("Only numbers, operators and functions can be calculated.");
     }
   }
 
@@ -102,31 +103,29 @@ class Evaluation {
 
   #call(node: jsep.CallExpression, depth: number): Decimal {
     if (node.callee.type !== "Identifier" || node.optional) {
-      throw new CalculationError("Only functions by their names can be called.");
+      fail("Only functions by their names can be called.");
     }
     const name = readName(node.callee as jsep.Identifier);
     const run = FUNCTIONS.get(name);
-    if (!run) throw new CalculationError(`There is no ${name}(). ${OFFER}`);
+    if (!run) fail(`There is no ${name}(). ${OFFER}`);
     requireArity(name, run.length, node.arguments.length);
     const values = node.arguments.map((term) => this.evaluate(term, depth + 1));
     return this.#apply(run, values);
   }
 
-  #apply(run: Run, values: Decimal[]): Decimal {
+  #apply(run: MathFunction, values: Decimal[]): Decimal {
     const isSlow = SLOW.has(run) || (run === power && isBroken(values[1]!));
     if (isSlow && ++this.#slowCalls > SLOW_CALLS_MAX) {
       const names = [...FUNCTIONS].filter(([, one]) => SLOW.has(one)).map(([name]) => name);
-      throw new CalculationError(
-        `At most ${SLOW_CALLS_MAX} of these may be called: ${names.join(", ")}, broken powers.`,
-      );
+      fail(`At most ${SLOW_CALLS_MAX} of these may be called: ${names.join(", ")}, broken powers.`);
     }
     return bound(run(...values));
   }
 }
 
-type Run = (...values: Decimal[]) => Decimal;
+type MathFunction = (...values: Decimal[]) => Decimal;
 
-const OPERATORS: Readonly<Record<string, Run>> = {
+const OPERATORS: Readonly<Record<string, MathFunction>> = {
   "+": (a, b) => a.plus(b),
   "-": (a, b) => a.minus(b),
   "*": (a, b) => bound(a.times(b), !a.isZero() && !b.isZero()),
@@ -135,7 +134,7 @@ const OPERATORS: Readonly<Record<string, Run>> = {
 };
 
 /** Functions by name in lower case; one without fixed parameters takes one value or more. */
-const FUNCTIONS: ReadonlyMap<string, Run> = new Map<string, Run>([
+const FUNCTIONS: ReadonlyMap<string, MathFunction> = new Map<string, MathFunction>([
   ["abs", (x) => x.abs()],
   ["acos", (x) => (isTiny(x) ? QUARTER_TURN : x.acos())],
   ["asin", (x) => (isTiny(x) ? x : x.asin())],
@@ -163,7 +162,7 @@ const FUNCTIONS: ReadonlyMap<string, Run> = new Map<string, Run>([
   ["trunc", (x) => x.trunc()],
 ]);
 
-const SLOW: ReadonlySet<Run> = new Set(
+const SLOW: ReadonlySet<MathFunction> = new Set(
   "acos asin atan cos exp ln log log10 log2 sin tan".split(" ").map((name) => FUNCTIONS.get(name)!),
 );
 
@@ -177,54 +176,50 @@ const OFFER = `There are: ${[...FUNCTIONS.keys(), ...CONSTANTS.keys()].join(", "
 
 /** Reads the digits as written; jsep's own value is a rounded double. */
 function readNumber({ raw }: jsep.Literal): Decimal {
-  if (!/^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(raw)) {
-    throw new CalculationError(`${quote(raw)} is no number.`);
-  }
+  if (!/^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(raw)) fail(`${quote(raw)} is no number.`);
   // In max(1,000) the comma separates two numbers.
   if (/^0\d/.test(raw)) {
-    throw new CalculationError(`${raw} begins with a needless zero; 1,000 is written 1000.`);
+    fail(`${raw} begins with a needless zero; 1,000 is written 1000.`);
   }
   const number = bound(new Decimal(raw), /^[0.]*[1-9]/.test(raw));
   if (number.sd() <= WORKING_DIGITS) return number;
-  throw new CalculationError(`A number has at most ${WORKING_DIGITS} digits.`);
+  fail(`A number has at most ${WORKING_DIGITS} digits.`);
 }
 
 function readName({ name }: jsep.Identifier): string {
   if (/^[A-Za-z][A-Za-z0-9]{0,15}$/.test(name)) return name.toLowerCase();
-  throw new CalculationError(`There is no ${quote(name)}.`);
+  fail(`There is no ${quote(name)}.`);
 }
 
 function readConstant(node: jsep.Identifier): Decimal {
   const name = readName(node);
   const constant = CONSTANTS.get(name);
   if (constant) return constant;
-  if (FUNCTIONS.has(name)) throw new CalculationError(`${name} is followed by its brackets.`);
-  throw new CalculationError(`There is no ${name}. ${OFFER}`);
+  if (FUNCTIONS.has(name)) fail(`${name} is followed by its brackets.`);
+  fail(`There is no ${name}. ${OFFER}`);
 }
 
 function requireArity(name: string, parameters: number, count: number): void {
   const isVariadic = parameters === 0;
   if (isVariadic ? count > 0 : count === parameters) return;
   // `log(x)` means one of two functions, so it is refused.
-  if (name === "log") throw new CalculationError("Write ln(x), log10(x) or log(x, base).");
+  if (name === "log") fail("Write ln(x), log10(x) or log(x, base).");
   const wanted = isVariadic ? "1 or more" : parameters;
-  throw new CalculationError(`${name}() takes ${wanted} in its brackets.`);
+  fail(`${name}() takes ${wanted} in its brackets.`);
 }
 
 /** Refuses what is no number of the range; a nonzero value may not underflow to zero. */
 function bound(value: Decimal, isNonzero = false): Decimal {
-  if (value.isNaN()) throw new CalculationError("The result is no real number.");
+  if (value.isNaN()) fail("The result is no real number.");
   if (!value.isFinite() || value.e > EXPONENT_MAX) {
-    throw new CalculationError(`A number is larger than 1e${EXPONENT_MAX}.`);
+    fail(`A number is larger than 1e${EXPONENT_MAX}.`);
   }
-  if (isNonzero && value.isZero()) {
-    throw new CalculationError(`A number is nearer to zero than 1e-${EXPONENT_MAX}.`);
-  }
+  if (isNonzero && value.isZero()) fail(`A number is nearer to zero than 1e-${EXPONENT_MAX}.`);
   return value;
 }
 
 function requireDivisor(divisor: Decimal): Decimal {
-  if (divisor.isZero()) throw new CalculationError("Division by zero.");
+  if (divisor.isZero()) fail("Division by zero.");
   return divisor;
 }
 
@@ -249,7 +244,7 @@ function power(base: Decimal, exponent: Decimal): Decimal {
 /** Keeps computed factorials, so that a text full of them costs no more than one. */
 function factorial(n: Decimal): Decimal {
   if (!n.isInteger() || n.isNegative() || n.greaterThan(FACTORIAL_MAX)) {
-    throw new CalculationError(`A factorial is of a whole number from 0 to ${FACTORIAL_MAX}.`);
+    fail(`A factorial is of a whole number from 0 to ${FACTORIAL_MAX}.`);
   }
   for (let next = factorials.length; next <= n.toNumber(); next++) {
     factorials.push(factorials[next - 1]!.times(next));
@@ -258,14 +253,14 @@ function factorial(n: Decimal): Decimal {
 }
 
 function requirePositive(x: Decimal): Decimal {
-  if (x.isPositive() && !x.isZero()) return x;
-  throw new CalculationError("A logarithm is of a number above zero.");
+  if (!x.isPositive() || x.isZero()) fail("A logarithm is of a number above zero.");
+  return x;
 }
 
 function logarithm(x: Decimal, base: Decimal): Decimal {
   requirePositive(x);
   if (!base.isPositive() || base.isZero() || base.equals(1)) {
-    throw new CalculationError("A logarithm's base is a number above zero, and not 1.");
+    fail("A logarithm's base is a number above zero, and not 1.");
   }
   return x.log(base);
 }
@@ -276,11 +271,20 @@ function isTiny(x: Decimal): boolean {
 }
 
 function sine(angle: Decimal): Decimal {
-  return isTiny(angle) ? angle : roundToZero(requireAngle(angle).sin(), angle);
+  return isTiny(angle) ? angle : roundToZero(angle, boundAngle(angle).sin());
 }
 
 function cosine(angle: Decimal): Decimal {
-  return isTiny(angle) ? new Decimal(1) : roundToZero(requireAngle(angle).cos(), angle);
+  return isTiny(angle) ? new Decimal(1) : roundToZero(angle, boundAngle(angle).cos());
+}
+
+function boundAngle(angle: Decimal): Decimal {
+  if (angle.abs().lessThanOrEqualTo(ANGLE_MAX)) return angle;
+  return fail(`An angle is in radians, and at most ${ANGLE_MAX}.`);
+}
+
+function roundToZero(angle: Decimal, value: Decimal): Decimal {
+  return value.abs().lessThan(SINE_MIN) && angle.abs().greaterThan(1) ? new Decimal(0) : value;
 }
 
 function arcTangent(x: Decimal): Decimal {
@@ -289,19 +293,10 @@ function arcTangent(x: Decimal): Decimal {
   return x.isNegative() ? QUARTER_TURN.negated() : QUARTER_TURN;
 }
 
-function requireAngle(angle: Decimal): Decimal {
-  if (angle.abs().lessThanOrEqualTo(ANGLE_MAX)) return angle;
-  throw new CalculationError(`An angle is in radians, and at most ${ANGLE_MAX}.`);
-}
-
-function roundToZero(value: Decimal, angle: Decimal): Decimal {
-  return value.abs().lessThan(SINE_MIN) && angle.abs().greaterThan(1) ? new Decimal(0) : value;
-}
-
 function round(...[x, places = new Decimal(0), ...others]: Decimal[]): Decimal {
-  if (others.length > 0) throw new CalculationError("round() takes 1 to 2 in its brackets.");
+  if (others.length > 0) fail("round() takes 1 to 2 in its brackets.");
   if (!places.isInteger() || places.isNegative() || places.greaterThan(PLACES_MAX)) {
-    throw new CalculationError(`round() takes a whole number of places from 0 to ${PLACES_MAX}.`);
+    fail(`round() takes a whole number of places from 0 to ${PLACES_MAX}.`);
   }
   return x!.toDecimalPlaces(places.toNumber());
 }

@@ -10,6 +10,10 @@ const QUOTE_CHARACTERS_MAX = 20;
 /** An error of whoever wrote the calculation; its message is a sentence. */
 export class CalculationError extends Error {}
 
+export function fail(message: string): never {
+  throw new CalculationError(message);
+}
+
 /** Notations that people and models use for the same sign. */
 const NOTATIONS: readonly [RegExp, string | ((found: string) => string)][] = [
   [/\s/g, " "],
@@ -32,9 +36,7 @@ const REFUSED: readonly [RegExp, string][] = [
 
 /** Parses a calculation, or throws a CalculationError. */
 export function parseCalculation(text: string): jsep.Expression {
-  if (text.length > CHARACTERS_MAX) {
-    throw new CalculationError(`A calculation has at most ${CHARACTERS_MAX} characters.`);
-  }
+  if (text.length > CHARACTERS_MAX) fail(`A calculation has at most ${CHARACTERS_MAX} characters.`);
   let plain = text;
   for (const [found, sign] of NOTATIONS) plain = plain.replace(found, sign as string);
   for (const [pattern, problem] of REFUSED) {
@@ -105,8 +107,7 @@ jsep.hooks.add(
 );
 
 export function requireDepth(depth: number): void {
-  if (depth <= DEPTH_MAX) return;
-  throw new CalculationError(`At most ${DEPTH_MAX} terms may stand inside each other.`);
+  if (depth > DEPTH_MAX) fail(`At most ${DEPTH_MAX} terms may stand inside each other.`);
 }
 
 function syntaxError(problem: string, text: string, at: number): CalculationError {

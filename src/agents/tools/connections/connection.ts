@@ -63,7 +63,7 @@ const name = Type.String({
   maxLength: NAME_CHARACTERS_MAX,
   pattern: TEXT_PATTERN,
 });
-/** agents.endpoints.tools.p5: no message repeats it. */
+/** agents.endpoints.tools.p5: messages never repeat a secret. */
 const secret = unquoted(
   Type.String({
     description: "Visible ASCII characters; of kind header with spaces between them, too.",

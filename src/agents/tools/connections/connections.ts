@@ -134,7 +134,6 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
     const isRecent = last_used_at !== null && now < last_used_at + USE_EVERY_MS;
     if (isRecent || beingWritten.has(id)) return;
     beingWritten.add(id);
-    // No call waits for the write.
     void store
       .use(id, now)
       .catch(() => log.warn("the use of a connection was not written", { account_id }))

@@ -56,10 +56,10 @@ function openCreation(
       // agents.errors.permission_denied: a key without an account owns no connections.
       if (account_id === null) throw apiError("permission_denied");
       const { header_name = null, allowed_hosts, ...sent } = body;
-      const wish = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
+      const input = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
       const { connections: connections_max } = settings().limits;
       disk.require();
-      const made = await connections.create(account_id, wish, connections_max);
+      const made = await connections.create(account_id, input, connections_max);
       return [201, show(ToolConnection, made)];
     },
   );

@@ -15,13 +15,13 @@ const HOST_RULE =
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 
 const RESERVED_HEADERS = new Set([
-  // They control routing, framing and the connection.
+  // Headers that control routing, framing and the connection.
   ...["host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"],
   ...["expect", "http2-settings", "range", "max-forwards"],
-  // The program sends these itself, or promises them to the endpoint.
+  // Headers that the program sends itself, or promises to the endpoint.
   ...["accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "date"],
   ...["idempotency-key", "x-request-id", "traceparent", "tracestate", "baggage"],
-  // They identify the client and its origin.
+  // Headers that identify the client and its origin.
   ...["cookie", "cookie2", "set-cookie", "origin", "referer", "from", "via", "forwarded"],
 ]);
 const RESERVED_PREFIXES = ["content-", "webhook-", "proxy-", "sec-", "if-", "x-forwarded-"];
@@ -68,7 +68,7 @@ function findHeaderProblem({ kind, header_name }: ConnectionInput): string | nul
   return mayCarrySecret(header_name) ? null : "names a header that may not carry a secret";
 }
 
-/** agents.endpoints.tools.p5: no problem quotes the secret. */
+/** agents.endpoints.tools.p5: problems never quote the secret. */
 function findSecretProblem(kind: ConnectionKind, secret: string): string | null {
   if (secret.length > SECRET_CHARACTERS_MAX) {
     return `must have at most ${SECRET_CHARACTERS_MAX} characters`;

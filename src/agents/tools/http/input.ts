@@ -166,7 +166,7 @@ export async function validateRevision(
   return checked.url.host;
 }
 
-/** agents.errors.tool_exists: no account can replace a built-in tool. */
+/** agents.errors.tool_exists: an account cannot replace a built-in tool. */
 export function validateToolName(name: string, isBuiltin: (name: string) => boolean): void {
   const param = "name";
   if (name === RESERVED) {

@@ -184,7 +184,7 @@ export function openTrialRoute(
       scope: "agents",
       feature: "http_tools",
       params: NameParams,
-      // agents.authentication.2: no scope includes another.
+      // agents.authentication.2: a scope never includes another.
       async admit({ caller }) {
         requireScope(caller, "agents.approve");
       },

@@ -146,7 +146,7 @@ async function listNeedles(secret: string): Promise<Needle[]> {
   return needles;
 }
 
-/** Of `Token abc` only `abc` is secret, and of `Basic …` also the password in it. */
+/** The secret part of `Token abc` is `abc`; that of `Basic …` includes the password. */
 function listTargets(secret: string): string[] {
   const space = secret.indexOf(" ");
   const credentials = space === -1 ? "" : secret.slice(space + 1);
@@ -202,7 +202,7 @@ function isApart(neighbour: string | undefined): boolean {
   return neighbour === undefined || !/[\p{L}\p{N}]/u.test(neighbour);
 }
 
-/** Nobody can read what an escape says that was cut in half. */
+/** An escape that was cut in half cannot be read. */
 function dropHalfEscape(text: string): string {
   const from = Math.max(0, text.length - ESCAPE_CHARACTERS_MAX);
   const at = text.slice(from).search(ESCAPE_STARTS);

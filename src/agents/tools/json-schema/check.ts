@@ -21,7 +21,7 @@ export function createSchemaCheck(compute: Compute): CheckSchema {
     }
     const computed = await compute.run(SCHEMA, parameters, { account });
     if (computed.ok) return computed.value;
-    const message = `Judging \`parameters\` ${UNCOMPUTED[computed.reason]}.`;
+    const message = `Checking \`parameters\` ${UNCOMPUTED[computed.reason]}.`;
     if (computed.reason === "timeout") return message;
     if (computed.reason === "failed") throw new Error(message);
     const headers = { "retry-after": BUSY_RETRY_S };
@@ -44,9 +44,9 @@ export function findJsonProblem(value: unknown, bounds: JsonBounds): string | nu
   return inspect(value, 1, { ...bounds, parts: 0 });
 }
 
-type Inspection = JsonBounds & { parts: number };
+type InspectionState = JsonBounds & { parts: number };
 
-function inspect(value: unknown, depth: number, state: Inspection): string | null {
+function inspect(value: unknown, depth: number, state: InspectionState): string | null {
   if (typeof value === "string") return inspectText(value);
   if (typeof value === "number") {
     return Number.isFinite(value) ? null : "must hold no number beyond 1.8e308";

@@ -63,7 +63,7 @@ export function* writeFaults(faults: readonly Fault[], root: string): Generator<
   }
 }
 
-/** Of alternatives only the nearest to the value explains anything. */
+/** Only the alternative that is nearest to the value explains anything. */
 function chooseCauses({ keyword, causes }: Fault): Fault[][] {
   if (keyword === "anyOf" || keyword === "oneOf") {
     const [nearest] = causes.toSorted((one, other) => one.length - other.length);

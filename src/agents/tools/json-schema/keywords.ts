@@ -14,7 +14,7 @@ import { stepInto } from "./schema-error.ts";
 
 type Schema = Browser<SchemaDocument>;
 /** With the properties that `unevaluatedProperties` need not check. */
-type Context = ValidationContext & { evaluatedProperties?: Set<string> };
+type KeywordContext = ValidationContext & { evaluatedProperties?: Set<string> };
 
 /** The id of a keyword that is implemented here. */
 export function ownId(name: string): string {
@@ -30,7 +30,7 @@ const pattern: Keyword<Pattern> = {
 /** Each pattern, and the address of the schema for properties whose name it matches. */
 export type Patterned = readonly (readonly [Pattern, string])[];
 
-const patternProperties: Keyword<Patterned, Context> = {
+const patternProperties: Keyword<Patterned, KeywordContext> = {
   id: ownId("patternProperties"),
   async compile(schema, ast) {
     const patterned: [Pattern, string][] = [];
@@ -61,7 +61,7 @@ export interface Additional {
   url: string;
 }
 
-const additionalProperties: Keyword<Additional, Context> = {
+const additionalProperties: Keyword<Additional, KeywordContext> = {
   id: ownId("additionalProperties"),
   async compile(schema, ast, parent) {
     const beside = value<Record<string, object>>(parent);

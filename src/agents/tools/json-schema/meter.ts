@@ -27,21 +27,21 @@ export interface Fault {
 /** Thrown out of a check that exceeds its work. */
 export class TooMuchWork extends Error {}
 
-type Context = ValidationContext & {
+type MeterContext = ValidationContext & {
   /** Faults of the schemas inside this keyword, and those of the schema under way. */
   causes?: Fault[][];
   current?: Fault[] | undefined;
   schemaEvaluatedProperties?: Set<string>;
   schemaEvaluatedItems?: Set<number>;
 };
-type Keyword = [id: string, url: string, expected: unknown];
+type CompiledKeyword = [id: string, url: string, expected: unknown];
 
 /** A plug-in of the validator, for one check at a time. */
 export class Meter implements EvaluationPlugin {
   readonly id = "urn:wadi:meter";
   #steps = 0;
   #depth = 0;
-  #last: Context | undefined;
+  #last: MeterContext | undefined;
 
   reset(): void {
     this.#steps = 0;
@@ -53,29 +53,29 @@ export class Meter implements EvaluationPlugin {
     return this.#last?.causes?.flat() ?? [];
   }
 
-  beforeSchema(_url: string, _node: JsonNode, context: Context): void {
+  beforeSchema(_url: string, _node: JsonNode, context: MeterContext): void {
     this.#spend(2);
     if (++this.#depth > DEPTH_MAX) throw new TooMuchWork();
     context.current = undefined;
   }
 
-  beforeKeyword([id, , expected]: Keyword, node: JsonNode): void {
+  beforeKeyword([id, , expected]: CompiledKeyword, node: JsonNode): void {
     this.#spend(1 + (STEPS.get(id) ?? countChildren)(node, expected as never));
   }
 
   afterKeyword(
-    [id, , expected]: Keyword,
+    [id, , expected]: CompiledKeyword,
     node: JsonNode,
-    context: Context,
+    context: MeterContext,
     isValid: boolean,
-    outer: Context,
+    outer: MeterContext,
   ): void {
     if (isValid) return;
     const keyword = id.slice(id.lastIndexOf("/") + 1);
     keepFault(outer, { keyword, expected, node, causes: context.causes ?? [] });
   }
 
-  afterSchema(url: string, node: JsonNode, context: Context, isValid: boolean): void {
+  afterSchema(url: string, node: JsonNode, context: MeterContext, isValid: boolean): void {
     this.#depth--;
     // The validator copies these from each schema to the one around it.
     this.#spend(context.schemaEvaluatedProperties?.size ?? 0);
@@ -92,7 +92,7 @@ export class Meter implements EvaluationPlugin {
   }
 }
 
-function keepFault(context: Context, fault: Fault): void {
+function keepFault(context: MeterContext, fault: Fault): void {
   context.causes ??= [];
   if (!context.current) {
     if (context.causes.length === FAULTS_MAX) return;

@@ -127,7 +127,7 @@ class Validator {
       // An invalid value has at least one sentence.
       return faults.size > 0 ? [...faults] : [`${root}: must fit the schema.`];
     } catch (error) {
-      if (error instanceof TooMuchWork) return [`${root}: Judging them takes too much work.`];
+      if (error instanceof TooMuchWork) return [`${root}: Checking them takes too much work.`];
       throw error;
     } finally {
       // A cached validator would keep the value.

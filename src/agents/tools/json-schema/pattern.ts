@@ -22,7 +22,7 @@ export interface Pattern {
 type Library = typeof import("re2js");
 type Automaton = InstanceType<Library["RE2Set"]>;
 
-/** By the pattern's text, in the order of compilation. */
+/** Automata by their pattern, oldest first. */
 const automata = new Map<string, Automaton>();
 
 /** Compiles a pattern, or throws SchemaError for one that no automaton can decide. */

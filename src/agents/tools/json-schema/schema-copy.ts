@@ -45,7 +45,7 @@ export const KEYWORDS: readonly string[] = [...FORM_OF.keys()];
 export type SchemaCopy = Record<string, unknown>;
 
 /** A schema that is being copied. */
-interface Scope {
+interface OpenSchema {
   copy: SchemaCopy;
   /** The address that references in it are relative to. */
   base: string;
@@ -53,7 +53,7 @@ interface Scope {
 }
 
 interface Reference {
-  scope: Scope;
+  scope: OpenSchema;
   keyword: string;
   text: string;
 }
@@ -93,7 +93,7 @@ class SchemaCopier {
     this.#schemas.add(schema);
     if (typeof schema !== "object" || schema === null) return schema;
     const fields = schema as Record<string, unknown>;
-    const scope: Scope = { copy: {}, base, place };
+    const scope: OpenSchema = { copy: {}, base, place };
     requireDialect(fields.$schema, place);
     if (Object.hasOwn(fields, "$id")) {
       scope.base = this.#nameResource(fields.$id as string, schema, scope);
@@ -107,7 +107,7 @@ class SchemaCopier {
     return scope.copy;
   }
 
-  #copyKeyword(scope: Scope, form: Form, keyword: string, value: unknown): unknown {
+  #copyKeyword(scope: OpenSchema, form: Form, keyword: string, value: unknown): unknown {
     const place = stepInto(scope.place, keyword);
     const copyInner = (schema: unknown, at: string) => this.#copySchema(schema, scope.base, at);
     switch (form) {
@@ -124,7 +124,7 @@ class SchemaCopier {
         // Unlike an assignment this makes a field of `__proto__` too.
         return Object.fromEntries(named);
       }
-      // Nothing in a text can be taken for a schema, and values are compared as texts.
+      // A text cannot be mistaken for a schema, and values are compared as texts.
       case "value":
         return writeCanonical(value);
       case "values":
@@ -141,7 +141,7 @@ class SchemaCopier {
     }
   }
 
-  #nameResource(id: string, schema: object, scope: Scope): string {
+  #nameResource(id: string, schema: object, scope: OpenSchema): string {
     const place = stepInto(scope.place, "$id");
     const [address, fragment] = splitAddress(id, scope.base, place);
     if (fragment !== "") throw new SchemaError(place, "must have no fragment");

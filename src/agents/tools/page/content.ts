@@ -60,7 +60,7 @@ export function detectContent({ type, coding }: ContentHeaders, body: Uint8Array
   return { kind, encoding };
 }
 
-/** Nothing is unpacked, since a small reply could become a huge one. */
+/** Compressed replies are not unpacked, since a small one could become huge. */
 export function isCompressed(coding: string): boolean {
   return !["", "identity"].includes(coding.trim().toLowerCase());
 }

@@ -24,7 +24,7 @@ describe("what a check costs", () => {
     );
   });
 
-  const tooMuch = ["The arguments: Judging them takes too much work."];
+  const tooMuch = ["The arguments: Checking them takes too much work."];
   const items = (schema: object) => ({ type: "object", properties: { a: { items: schema } } });
   const all = (length: number, make: (n: number) => object) => ({
     type: "object",
