@@ -1,12 +1,10 @@
 // Accounts: create, list, hold, release, grant models.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Access, Account, type HoldRow } from "../access/index.ts";
-import type { Bound } from "../database/index.ts";
-import { type Grants, needsGrant } from "../models/index.ts";
-import type { Clock } from "../platform/clock.ts";
+import { createGrants, needsGrant } from "../models/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
-import type { ModelSettings } from "../settings/index.ts";
-import type { storageStore } from "../storage/index.ts";
+import { storageStore } from "../storage/index.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError, unknownModel, unknownName } from "./errors.ts";
 
 export const ListedAccount = Row(Account, {
@@ -62,19 +60,13 @@ export class AccountDirectory {
   }
 }
 
-export interface AccountAdminOptions {
-  access: Pick<Access, "accounts" | "credentials" | "holds">;
-  clock: Clock;
-  directory: AccountDirectory;
-  grants: Grants;
-  listStored: Bound<typeof storageStore>["list"];
-  /** Only the models of the settings can be granted. */
-  models: readonly ModelSettings[];
-}
-
-export function createAccountAdmin(options: AccountAdminOptions) {
-  const { access, clock, directory, grants, models, listStored } = options;
+export function createAccountAdmin(
+  { access, clock, database, settings: { models } }: AdminDeps,
+  directory: AccountDirectory,
+) {
   const { accounts, credentials, holds } = access;
+  const grants = createGrants(database, clock);
+  const storage = database.bind(storageStore);
   const ids = models.map((model) => model.id);
   return {
     /** Grants a model; idempotent. Returns why the grant has no effect now, if it has none. */
@@ -107,7 +99,7 @@ export function createAccountAdmin(options: AccountAdminOptions) {
       const held = (await holds.list()).filter(({ kind }) => kind === "account");
       const holdsById = new Map(held.map((hold) => [hold.id, hold]));
       const bytesById = new Map(
-        (await listStored()).map(({ account_id, bytes }) => [account_id, bytes]),
+        (await storage.list()).map(({ account_id, bytes }) => [account_id, bytes]),
       );
       return (await accounts.list()).map((account) => {
         const { since = null, reason = null } = holdsById.get(account.id) ?? {};

@@ -1,10 +1,10 @@
 // Agents of every account: list, hold, release.
 import { Type } from "@sinclair/typebox";
-import type { Access, HoldRow } from "../access/index.ts";
-import type { AgentQueries } from "../agents/index.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { HoldRow } from "../access/index.ts";
+import { type AgentQueries, createAgentQueries } from "../agents/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { requireById } from "./errors.ts";
 
 export const ListedAgent = Resource("ListedAgent", {
@@ -20,15 +20,11 @@ export const ListedAgent = Resource("ListedAgent", {
   hold_reason: maybe(Type.String({ description: "Reason of the hold." })),
 });
 
-export interface AgentAdminOptions {
-  access: Pick<Access, "holds">;
-  directory: AccountDirectory;
-  agents: AgentQueries;
-  clock: Clock;
-}
-
-export function createAgentAdmin({ access, directory, agents, clock }: AgentAdminOptions) {
-  const { holds } = access;
+export function createAgentAdmin(
+  { access: { holds }, clock, database }: AdminDeps,
+  directory: AccountDirectory,
+) {
+  const agents = createAgentQueries(database);
   return {
     /** Newest first. */
     async list(account: string | null) {

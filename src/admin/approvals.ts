@@ -1,16 +1,17 @@
 // Approvals of every account: list, show, decide.
 import { Type } from "@sinclair/typebox";
 import {
-  type AgentQueries,
   Approval,
-  type ApprovalQueries,
   type ApprovalStatus,
+  createAgentQueries,
+  createApprovalQueries,
+  createRunQueries,
   type Decision,
-  type RunQueries,
 } from "../agents/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById } from "./errors.ts";
 
 const { properties: fields } = Approval;
@@ -54,21 +55,19 @@ interface OperatorDecision {
   by: string;
 }
 
-export interface ApprovalAdminOptions {
-  directory: AccountDirectory;
-  agents: AgentQueries;
-  runs: RunQueries;
-  approvals: ApprovalQueries;
-}
-
 const CONFLICTS: Readonly<Record<string, string>> = {
   approval_decided: "it was already decided the other way",
   approval_expired: "nobody decided it in time, and it has expired",
   approval_closed: "its run has ended, and it was closed with it",
 };
 
-export function createApprovalAdmin(options: ApprovalAdminOptions) {
-  const { directory, agents, runs, approvals } = options;
+export function createApprovalAdmin(
+  { database, clock, ids }: AdminDeps,
+  directory: AccountDirectory,
+) {
+  const agents = createAgentQueries(database);
+  const runs = createRunQueries(database);
+  const approvals = createApprovalQueries({ database, clock, ids });
   const require = (typed: string) =>
     requireById("approval", typed, "wadi approvals list", approvals.find);
   return {

@@ -3,11 +3,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import {
   CONNECTION_KINDS,
   type ConnectionKind,
-  type Connections,
+  createConnections,
   ToolConnection,
 } from "../agents/index.ts";
 import { Resource } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { explainApiError, requireById, unknownName } from "./errors.ts";
 
 export const ListedConnection = Resource("ListedConnection", {
@@ -27,15 +28,11 @@ export interface ConnectionRequest {
   secret: string;
 }
 
-export interface ConnectionAdminOptions {
-  directory: AccountDirectory;
-  connections: Connections;
-  /** Maximum connections of an account. */
-  connectionsMax: number;
-}
-
-export function createConnectionAdmin(options: ConnectionAdminOptions) {
-  const { directory, connections, connectionsMax } = options;
+export function createConnectionAdmin(
+  { database, secrets, clock, ids, settings }: AdminDeps,
+  directory: AccountDirectory,
+) {
+  const connections = createConnections({ database, secrets, clock, ids });
   const require = (typed: string) =>
     requireById("connection", typed, "wadi connections list", async (id) => {
       const account_id = await connections.findOwner(id);
@@ -52,7 +49,7 @@ export function createConnectionAdmin(options: ConnectionAdminOptions) {
         kind: readKind(kind ?? (rest.header_name === null ? "bearer" : "header")),
       };
       const created = await explainApiError(() =>
-        connections.create(owner.id, request, connectionsMax),
+        connections.create(owner.id, request, settings.limits.connections),
       );
       return { account: owner.name, ...created };
     },

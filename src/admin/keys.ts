@@ -1,7 +1,7 @@
 // API keys: create, list, rotate, revoke.
-import { type Access, isInForce, type Key, SCOPES, type Scope } from "../access/index.ts";
-import type { Clock } from "../platform/clock.ts";
+import { isInForce, type Key, SCOPES, type Scope } from "../access/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById, unknownModel, unknownName } from "./errors.ts";
 
 export interface KeyRequest {
@@ -32,16 +32,11 @@ const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
 const LIFETIME_MS_MAX = 36_500 * 86_400_000;
 
-export interface KeyAdminOptions {
-  access: Pick<Access, "credentials" | "keys">;
-  directory: AccountDirectory;
-  clock: Clock;
-  /** Ids of the settings' models. */
-  models: readonly string[];
-}
-
-export function createKeyAdmin({ access, directory, clock, models }: KeyAdminOptions) {
-  const { credentials, keys } = access;
+export function createKeyAdmin(
+  { access: { credentials, keys }, clock, settings }: AdminDeps,
+  directory: AccountDirectory,
+) {
+  const models = settings.models.map(({ id }) => id);
   return {
     /** Returns the secret, which nobody can read again. */
     async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {

@@ -1,12 +1,12 @@
 // Models of the settings: list, switch, block.
 import { type Static, Type } from "@sinclair/typebox";
 import {
+  createManagedServerStatuses,
+  createSwitches,
   type ManagedServerStatus,
-  type ManagedServerStatuses,
   type ModelState,
   type ModelStatus,
   type ModelSwitch,
-  type Switches,
   stateOf,
 } from "../models/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
@@ -16,6 +16,7 @@ import {
   type ServiceName,
   type Settings,
 } from "../settings/index.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError, unknownModel } from "./errors.ts";
 
 export const ListedModel = Resource("ListedModel", {
@@ -44,14 +45,10 @@ export const ListedModel = Resource("ListedModel", {
 });
 export type ListedModel = Static<typeof ListedModel>;
 
-export interface ModelAdminOptions {
-  settings: Pick<Settings, "models" | "service">;
-  switches: Switches;
-  units: ManagedServerStatuses;
-}
-
-export function createModelAdmin({ settings, switches, units }: ModelAdminOptions) {
+export function createModelAdmin({ settings, database, clock }: AdminDeps) {
   const { models, service } = settings;
+  const switches = createSwitches(database, clock);
+  const units = createManagedServerStatuses(database);
   const showModel = (
     model: ModelSettings,
     status: ModelStatus | undefined,

@@ -1,11 +1,18 @@
 // Runs of every account: list, show with steps, follow live.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Account } from "../access/index.ts";
-import { type AgentQueries, FINAL, type RunQueries, type Status } from "../agents/index.ts";
-import { type Clock, wait } from "../platform/clock.ts";
+import {
+  createAgentQueries,
+  createRunQueries,
+  FINAL,
+  type RunQueries,
+  type Status,
+} from "../agents/index.ts";
+import { wait } from "../platform/clock.ts";
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { requireAgent } from "./agents.ts";
+import type { AdminDeps } from "./deps.ts";
 import { requireById } from "./errors.ts";
 
 export const ListedRun = Resource("ListedRun", {
@@ -30,13 +37,6 @@ export interface RunListOptions {
   limit: number;
 }
 
-export interface RunAdminOptions {
-  directory: AccountDirectory;
-  agents: AgentQueries;
-  runs: RunQueries;
-  clock: Clock;
-}
-
 export interface Follower {
   onStep(step: ListedStep): void;
   /** Ids of the approvals that the run waits for now. */
@@ -50,9 +50,9 @@ const POLL_INTERVAL_MS = 200;
 /** Maximum steps of one read. */
 const STEPS_AT_ONCE = 100;
 
-export function createRunAdmin(options: RunAdminOptions) {
-  const { directory, agents, runs, clock } = options;
-
+export function createRunAdmin({ database, clock }: AdminDeps, directory: AccountDirectory) {
+  const agents = createAgentQueries(database);
+  const runs = createRunQueries(database);
   const listAccounts = async ({ account, agent }: RunListOptions): Promise<Account[]> => {
     const selected = await directory.select(account);
     if (agent === null) return selected;

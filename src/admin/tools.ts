@@ -1,8 +1,9 @@
 // Tools that accounts have registered: list, show, disable, enable.
 import { type Static, Type } from "@sinclair/typebox";
-import { type ToolQueries, ToolRevision } from "../agents/index.ts";
+import { createToolQueries, ToolRevision } from "../agents/index.ts";
 import { Resource } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { explainApiError, unknownName } from "./errors.ts";
 
 export const ListedTool = Resource("ListedTool", {
@@ -11,14 +12,8 @@ export const ListedTool = Resource("ListedTool", {
 });
 type ListedToolRow = Static<typeof ListedTool>;
 
-export interface ToolAdminOptions {
-  directory: AccountDirectory;
-  tools: ToolQueries;
-  /** Maximum enabled tools of an account. */
-  toolsMax: number;
-}
-
-export function createToolAdmin({ directory, tools, toolsMax }: ToolAdminOptions) {
+export function createToolAdmin({ database, settings }: AdminDeps, directory: AccountDirectory) {
+  const tools = createToolQueries(database);
   const apply = async (
     name: string,
     owner: string,
@@ -42,6 +37,6 @@ export function createToolAdmin({ directory, tools, toolsMax }: ToolAdminOptions
     show: (name: string, owner: string) => apply(name, owner, (id) => tools.find(id, name)),
     disable: (name: string, owner: string) => apply(name, owner, (id) => tools.disable(id, name)),
     enable: (name: string, owner: string) =>
-      apply(name, owner, (id) => tools.enable(id, name, toolsMax)),
+      apply(name, owner, (id) => tools.enable(id, name, settings.limits.tools)),
   };
 }

@@ -1,8 +1,9 @@
 // Triggers of every account: list, show, fires, pause, resume.
 import { Type } from "@sinclair/typebox";
 import { Resource } from "../platform/schema.ts";
-import { type Fire, Trigger, type TriggerQueries } from "../triggers/index.ts";
+import { createTriggerQueries, type Fire, Trigger } from "../triggers/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { explainApiError, requireById, unknownId } from "./errors.ts";
 
 const { input: _input, ...listed } = Trigger.properties;
@@ -12,14 +13,10 @@ export const OwnedTrigger = Resource("OwnedTrigger", { account, ...Trigger.prope
 /** The input of its runs may be long and is left out. */
 export const ListedTrigger = Resource("ListedTrigger", { account, ...listed });
 
-export interface TriggerAdminOptions {
-  directory: AccountDirectory;
-  triggers: TriggerQueries;
-}
-
 const LIST = "wadi triggers list";
 
-export function createTriggerAdmin({ directory, triggers }: TriggerAdminOptions) {
+export function createTriggerAdmin({ database, clock }: AdminDeps, directory: AccountDirectory) {
+  const triggers = createTriggerQueries({ database, clock });
   const require = (typed: string) => requireById("trigger", typed, LIST, triggers.find);
   const setStatus = async (typed: string, status: Trigger["status"]) => {
     const found = await require(typed);

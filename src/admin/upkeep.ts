@@ -1,15 +1,15 @@
 // Upkeep of an installation: rotate the secrets key, delete old rows.
 import { createRunSweeps } from "../agents/index.ts";
-import type { SecretRotation, SecretsModule } from "../crypto/index.ts";
+import type { SecretRotation } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
-import type { Clock } from "../platform/clock.ts";
 import { isDoubtful, type Sweep, sweepStore } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { createFireSweeps } from "../triggers/index.ts";
 import { createDeliverySweeps } from "../webhooks/index.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
 
-export function createSecretAdmin(secrets: SecretsModule) {
+export function createSecretAdmin({ secrets }: AdminDeps) {
   return {
     /** Makes a new key; `givesUp` deletes secrets that no key at hand opens. */
     async rotate(givesUp: boolean) {
@@ -70,8 +70,7 @@ export interface SweepStatus {
   is_clock_doubtful: boolean;
 }
 
-export function createSweepAdmin(options: SweepOptions & { clock: Clock }) {
-  const { database, clock } = options;
+export function createSweepAdmin({ database, clock, settings }: AdminDeps) {
   const store = database.bind(sweepStore);
   return {
     async readStatus(): Promise<SweepStatus> {
@@ -87,7 +86,7 @@ export function createSweepAdmin(options: SweepOptions & { clock: Clock }) {
     async sweep(): Promise<{ what: string; rows: number }[]> {
       const now = clock.now();
       const swept = [];
-      for (const { what, run } of await listSweeps(options)) {
+      for (const { what, run } of await listSweeps({ database, settings: () => settings })) {
         swept.push({ what, rows: await run(now, () => false) });
       }
       await store.note(now);

@@ -1,12 +1,11 @@
 // Usage for the operator: sums by day, account, key, model or route.
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
-import type { Database } from "../database/index.ts";
 import type { GatewayUsage, UsageGrouping } from "../gateway/index.ts";
 import { writeDay } from "../platform/calendar.ts";
-import type { Clock } from "../platform/clock.ts";
 import { Money, maybe, Resource, show } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
 
 export type { UsageGrouping as UsageBy } from "../gateway/index.ts";
@@ -65,15 +64,11 @@ export interface UsageReport {
   totals: UsageRow;
 }
 
-export interface UsageReportOptions {
-  access: Pick<Access, "keys">;
-  directory: AccountDirectory;
-  database: Database;
-  clock: Clock;
-}
-
 /** Requests of a running server count a moment later. */
-export function createUsageReport({ access, directory, database, clock }: UsageReportOptions) {
+export function createUsageReport(
+  { access, database, clock }: AdminDeps,
+  directory: AccountDirectory,
+) {
   return async (request: UsageRequest): Promise<UsageReport> => {
     const to = request.to ?? writeDay(clock.now());
     const from = request.from ?? writeDay(Date.parse(to) - (DAYS - 1) * DAY_MS);

@@ -1,7 +1,7 @@
 // Webhook endpoints of every account: list, deliveries, replay, recover.
-import type { Clock } from "../platform/clock.ts";
-import type { Delivery, DeliveryStatus, WebhookQueries } from "../webhooks/index.ts";
+import { createWebhookQueries, type Delivery, type DeliveryStatus } from "../webhooks/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import type { AdminDeps } from "./deps.ts";
 import { AdminError, explainApiError, requireById } from "./errors.ts";
 
 export interface DeliveryListOptions {
@@ -15,13 +15,11 @@ export interface RecoveryRange {
   until: number | null;
 }
 
-export interface WebhookAdminOptions {
-  directory: AccountDirectory;
-  webhooks: WebhookQueries;
-  clock: Clock;
-}
-
-export function createWebhookAdmin({ directory, webhooks, clock }: WebhookAdminOptions) {
+export function createWebhookAdmin(
+  { database, clock, ids, settings }: AdminDeps,
+  directory: AccountDirectory,
+) {
+  const webhooks = createWebhookQueries({ database, clock, ids, settings: () => settings });
   const require = (typed: string) =>
     requireById("endpoint", typed, "wadi webhooks list", webhooks.find);
   return {

@@ -1,0 +1,18 @@
+// Dependencies of the admin module; each use case picks what it needs.
+import type { Access } from "../access/index.ts";
+import type { SecretsModule } from "../crypto/index.ts";
+import type { Database } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Settings } from "../settings/index.ts";
+
+export interface AdminDeps {
+  /** Only models of the settings can be switched, granted and put on a key's list. */
+  settings: Settings;
+  access: Access;
+  database: Database;
+  clock: Clock;
+  ids: Ids;
+  /** Seals secrets with the installation's key file. */
+  secrets: SecretsModule;
+}
