@@ -40,7 +40,8 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
         const wanted = Math.min(limit - found.length, APPROVALS_AT_ONCE);
         const rows: readonly ApprovalRow[] = await approvals.list({
           ...filter,
-          ...{ before, limit: wanted },
+          before,
+          limit: wanted,
         });
         found.push(...rows.map(omitDetails));
         if (rows.length < wanted) break;

@@ -200,8 +200,12 @@ function openDecision(
         },
       },
       refusals: [
-        ...(["approval_not_found", "scope_required", "permission_denied"] as const),
-        ...(["approval_decided", "approval_expired", "approval_closed"] as const),
+        "approval_not_found",
+        "scope_required",
+        "permission_denied",
+        "approval_decided",
+        "approval_expired",
+        "approval_closed",
       ],
       refusal_sentences: {
         permission_denied: `This key may not do this; ${OTHERS_DECIDE}.`,
@@ -213,7 +217,8 @@ function openDecision(
       const decided = await decideApproval({ ids, clock }, runs, {
         approval_id: params.id,
         account_id: accountOf(caller),
-        ...{ decision, reason: body.reason?.toWellFormed() ?? null },
+        decision,
+        reason: body.reason?.toWellFormed() ?? null,
         decided_by: { kind: "key", id: caller.key_id },
       });
       return [200, show(Approval, decided)];

@@ -42,7 +42,7 @@ export async function reduceContext(
   const message = "The thread is too long for the model; it is asked with less of it.";
   const detail = { code: TOO_LONG, attempt: times, wait_ms: 0, room_tokens: room };
   entry.addEvent("model_retry", message, detail);
-  await context.note(entry);
+  await context.write("note", entry);
   return true;
 }
 
@@ -65,7 +65,7 @@ export async function takeSummary(
   entry.addEvent("compacted", message, { through_seq, model, usage, cost: formatAmount(cost) });
   context.reportUnpriced(entry, row.model, cost);
   if (through_seq !== null) entry.summary = { through_seq, content: text };
-  await context.note(entry);
+  await context.write("note", entry);
   if (through_seq === null) {
     context.summaries = SUMMARIES_MAX;
   } else {

@@ -1,4 +1,4 @@
-// What the routes of runs and approvals share: the store, ownership checks, and cancelling.
+// Dependencies that the routes of runs and approvals share, with ownership checks and cancelling.
 import { accountOf, type Caller } from "../../access/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import type { AgentsDeps } from "../deps.ts";

@@ -87,7 +87,7 @@ async function callModel(
     const message = `The model failed with ${code}; it is asked again.`;
     entry.addEvent("model_retry", message, { code, attempt: attempts, wait_ms: waitMs });
     context.reportUnpriced(entry, state.row.model, state.row.cost.model);
-    await context.note(entry);
+    await context.write("note", entry);
     const parked = await control.park(waitMs);
     if (parked !== "resumed") return { kind: parked };
   }
@@ -169,6 +169,6 @@ async function takeReply(context: RunContext, reply: InternalCompletion): Promis
   for (const call of calls) {
     if (call.approval_id !== null) entry.addApproval(makeApproval(context, call));
   }
-  await context.plan(entry);
+  await context.write("plan", entry);
   return "next";
 }

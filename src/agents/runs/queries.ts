@@ -23,7 +23,7 @@ export function createRunQueries(database: Database) {
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
     /** Cheaper than `find`. */
     findStatus: async (id: string) => (await store.findPosition(id))?.status,
-    /** The next steps after a number; fewer than `limit` where they are long. */
+    /** Next steps, fewer than `limit` where they are long. */
     listSteps: (id: string, after_seq: number, limit: number): Promise<StepRow[]> =>
       store.listSteps(id, after_seq, limit),
   };

@@ -161,7 +161,8 @@ function openSteps(router: Router, { runs, findRun, log }: RunsDeps): void {
       const isWhole = query.after_seq === undefined && query.limit === undefined;
       const until = isWhole ? last_seq : Math.min(last_seq, after_seq + steps_max);
       const rows = {
-        ...{ after: after_seq, until },
+        after: after_seq,
+        until,
         list: (after: number, limit: number) => runs.listSteps(id, after, limit),
         show: (row: StepRow) => show(Step, row as never),
       };

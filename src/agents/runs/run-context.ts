@@ -61,7 +61,7 @@ export const KEY_ENDED = failure("permission_denied", "The key that started the 
 /** Times that a call may hang before it is not repeated. */
 const HANGS_MAX = 2;
 
-/** This process has lost the run and must write nothing more for it. */
+/** Another process has the run: this one must write nothing more for it. */
 export class RunLost extends Error {}
 
 export interface RunContextOptions {
@@ -149,19 +149,14 @@ export class RunContext {
     entry.addEvent("price_missing", message, { name });
   }
 
-  /** Writes a reply with its planned calls and approval requests. */
-  plan(entry: RunEntry): Promise<void> {
-    return this.#write("plan", entry);
-  }
-
-  /** Writes results of calls, and approval requests for those of unknown outcome. */
-  settle(entry: RunEntry): Promise<void> {
-    return this.#write("settle", entry);
-  }
-
-  /** Writes what happens outside replies and results. */
-  note(entry: RunEntry): Promise<void> {
-    return this.#write("note", entry);
+  /** Writes one entry: a planned round, settled calls, or anything else about the run. */
+  async write(kind: "plan" | "settle" | "note", entry: RunEntry): Promise<void> {
+    const record = this.#encode(entry);
+    const recorded = await this.#retryRecord(record, (one) =>
+      this.#options.store[kind](one, entry.requests),
+    );
+    if (!recorded) throw new RunLost();
+    this.#apply(entry, record, recorded);
   }
 
   /** Writes that calls are about to be sent; only `written` ones may be. */
@@ -246,15 +241,6 @@ export class RunContext {
     return "released";
   }
 
-  async #write(method: "plan" | "settle" | "note", entry: RunEntry): Promise<void> {
-    const record = this.#encode(entry);
-    const recorded = await this.#retryRecord(record, (one) =>
-      this.#options.store[method](one, entry.requests),
-    );
-    if (!recorded) throw new RunLost();
-    this.#apply(entry, record, recorded);
-  }
-
   #encode({ progress, steps, messages, outputs, effects, summary }: RunEntry): RunRecord {
     return {
       run_id: this.state.row.id,
@@ -269,7 +255,7 @@ export class RunContext {
     };
   }
 
-  /** What was written is what the run is from now on. */
+  /** Updates the state in memory by a written entry. */
   #apply({ progress, steps }: RunEntry, record: RunRecord, recorded: Recorded): void {
     const { last_seq, message_seq, cancel_requested } = recorded;
     const { worked_ms } = record.progress;

@@ -1,4 +1,4 @@
-// What one transaction adds to a run, collected before it is written.
+// Collects the additions of one transaction to a run.
 import type { Ids } from "../../platform/ids.ts";
 import { show } from "../../platform/schema.ts";
 import { Approval, type ApprovalRow } from "../approvals/approval.ts";

@@ -1,5 +1,5 @@
-// Executes one run: restores it from its log, and repeats model rounds and calls until it ends,
-// waits for a person, or is released.
+// Executes one run: restores it from its log, then repeats model rounds and calls. The loop stops
+// when the run ends, waits for a person, or is released.
 import { retryUnavailable } from "../../database/index.ts";
 import type { FindVersion } from "../definitions/versions.ts";
 import type { AgentsDeps } from "../deps.ts";

@@ -1,4 +1,4 @@
-// A run: one execution of a version, as its owner sees it and as it is stored.
+// A run: one execution of an agent's version, as its owner sees it and as it is stored.
 import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, oneOf, Resource, Row, spread, Timestamp } from "../../platform/schema.ts";
 import { Metadata } from "../definitions/agent.ts";
@@ -11,7 +11,7 @@ export type TriggerKind = (typeof TRIGGER_KINDS)[number];
 const price = (what: string) =>
   maybe(Type.String({ description: `SAR per ${what}, six places; null: unknown.` }));
 
-/** agents.does.cost.2: frozen when the run was made. */
+/** agents.does.cost.2: frozen at the start of the run. */
 export const Prices = Type.Object(
   {
     currency: Type.Literal("SAR", { description: "Always SAR." }),
@@ -107,34 +107,34 @@ export const Run = Resource(
 );
 export type Run = Static<typeof Run>;
 
-/** A run and what its engine knows of it. */
+/** A run with the columns of the engine. */
 export const RunRow = Row(Run, {
   account_id: Type.String(),
-  /** Counts the account's runs in the order of their start: lists, and the limit of a day. */
+  /** Number among the account's runs in the order of their start. */
   number: Type.Integer(),
-  /** The process that executes it; 0: none does. */
+  /** Process that executes the run, or 0. */
   epoch: Type.Integer(),
-  /** How many steps it has. */
+  /** Number of its last step. */
   last_seq: Type.Integer(),
-  /** The place of its newest message in the thread, where nobody else adds while it lives. */
+  /** Number of its last message in the thread, to which only this run adds. */
   message_seq: Type.Integer(),
-  /** The model that its version's name meant when it was started. */
+  /** Model that the version's model name meant at the start. */
   model: Type.String(),
   budgets: Budgets,
-  /** Micro-SAR of all that had a price: what `max_cost_sar` is held against. */
+  /** Micro-SAR of everything with a price, which `max_cost_sar` limits. */
   priced: Type.Integer(),
-  /** The key that fired its trigger by hand, or knows the secret of its hook; null: none. */
+  /** Key that fired the trigger by hand or knows its hook's secret. */
   fired_by_key_id: maybe(Type.String()),
-  /** Milliseconds of work, waiting not counted, as far as they are written. */
+  /** Milliseconds of work without waiting, as of the last write. */
   worked_ms: Type.Integer(),
-  /** Crashes of its processes since its last progress. */
+  /** Crashes of processes since the last progress. */
   crashes: Type.Integer(),
 });
 export type RunRow = Static<typeof RunRow>;
 
 /**
- * What a run is asked, in the order of its thread. The body of a hook stands in front, as text from
- * outside: what its owner says comes last, and may be told of when the body is long forgotten.
+ * Lists the messages that start a run. A hook's body comes first, as content from outside: the
+ * owner's message comes last, and stays when a long body is summarised.
  */
 export function listAsks(input: RunRow["input"]): { content: string; external: boolean }[] {
   const asked = { content: input.message, external: false };

@@ -17,7 +17,8 @@ const lower = (what: string, minimum: number) =>
     maybe(
       Type.Integer({
         description: `${what}; null or left out: the version's.`,
-        ...{ minimum, maximum: COUNT_MAX },
+        minimum,
+        maximum: COUNT_MAX,
       }),
     ),
   );

@@ -87,8 +87,15 @@ export function newThreadLog(
   if (row.last_seq > 0 || row.message_seq > asks.length) return undefined;
   const messages = asks.map(({ content, external }, at): Message => {
     return {
-      ...{ id: row.id, thread_id: row.thread_id, run_id: row.id, seq: at + 1, role: "user" },
-      ...{ content, tool_calls: null, tool_call_id: null, external },
+      id: row.id,
+      thread_id: row.thread_id,
+      run_id: row.id,
+      seq: at + 1,
+      role: "user",
+      content,
+      tool_calls: null,
+      tool_call_id: null,
+      external,
       created_at: row.created_at,
     };
   });
@@ -102,7 +109,9 @@ export function restoreState(log: StoredRunLog, fence: Fence): RunState {
   // Every view shows the run's question, even where a summary covers it.
   const isSummarised = own !== -1 && messages[own]!.role !== "user";
   const state: RunState = {
-    ...{ row, version, fence },
+    row,
+    version,
+    fence,
     messages: [],
     firstSeq: (messages[0]?.seq ?? row.message_seq + 1) - (isSummarised ? 1 : 0),
     runFrom: isSummarised ? 0 : own === -1 ? messages.length : own,

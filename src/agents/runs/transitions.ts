@@ -1,6 +1,6 @@
-// The states of a run, and the one law by which it goes from one to the next.
+// The statuses of a run and the transitions between them.
 
-/** agents.states.p1, agents.states.p2: `waiting_input` and `sleeping` exist and are reserved. */
+/** agents.states.p1, agents.states.p2: `waiting_input` and `sleeping` are reserved. */
 export const STATUSES = [
   "queued",
   "running",
@@ -23,7 +23,6 @@ export const FINAL: ReadonlySet<Status> = new Set<Status>([
   "cancelled",
 ]);
 
-/** What can happen to a run. */
 export type RunEvent =
   | "start"
   | "request_approval"
@@ -34,10 +33,7 @@ export type RunEvent =
   | "cancel"
   | "ask_to_cancel";
 
-/**
- * The law of a run's life: from a status, by what happens, to the next. What is not here does not
- * happen; `ask_to_cancel` of a running run only sets `cancel_requested`.
- */
+/** Every transition; `ask_to_cancel` of a running run only sets `cancel_requested`. */
 export const TRANSITIONS: Readonly<Record<Status, Readonly<Partial<Record<RunEvent, Status>>>>> = {
   // agents.states.queued_platform_start, agents.states.queued_post_v1_runs_id_cancel
   queued: { start: "running", ask_to_cancel: "cancelled" },
@@ -60,7 +56,7 @@ export const TRANSITIONS: Readonly<Record<Status, Readonly<Partial<Record<RunEve
     // agents.states.waiting_approval_cancel
     ask_to_cancel: "cancelled",
   },
-  // Reserved: nothing brings a run here.
+  // Reserved
   waiting_input: {},
   sleeping: {},
   // agents.states.any_final_cancel
@@ -70,14 +66,14 @@ export const TRANSITIONS: Readonly<Record<Status, Readonly<Partial<Record<RunEve
   cancelled: {},
 };
 
-/** The next status; what the law does not know is a bug, and nothing is written of it. */
-export function transit(from: Status, happening: RunEvent): Status {
-  const to = TRANSITIONS[from][happening];
-  if (to === undefined) throw new Error(`a run that is ${from} cannot ${happening}`);
+/** Returns the next status; an unknown transition is a bug and throws before any write. */
+export function transit(from: Status, event: RunEvent): Status {
+  const to = TRANSITIONS[from][event];
+  if (to === undefined) throw new Error(`a run that is ${from} cannot ${event}`);
   return to;
 }
 
-/** By what a run that is executed comes to each of its ends. */
+/** Events that end an executing run. */
 export const ENDINGS: Readonly<Record<FinalStatus, RunEvent>> = {
   succeeded: "succeed",
   failed: "fail",
@@ -85,7 +81,7 @@ export const ENDINGS: Readonly<Record<FinalStatus, RunEvent>> = {
   cancelled: "cancel",
 };
 
-/** agents.errors.active_runs_limit: what counts as queued or running. */
+/** agents.errors.active_runs_limit */
 export function isActive(status: Status): boolean {
   return status === "queued" || status === "running";
 }

@@ -50,7 +50,7 @@ export interface SummaryNeed {
   /** Range of messages that become one summary, together with an earlier one. */
   from: number;
   to: number;
-  /** Those messages as the view shows them. */
+  /** The range as the view shows it. */
   messages: ShownMessage[];
   /** Maximum tokens of the summary. */
   tokensMax: number;
@@ -66,7 +66,7 @@ export interface ContextView {
   needsSummary: SummaryNeed | null;
   /** Maximum tokens of `messages`. */
   roomTokens: number;
-  /** False where nothing more can be left out, or a summary is needed first. */
+  /** `tokens` are within `roomTokens`. */
   fits: boolean;
 }
 

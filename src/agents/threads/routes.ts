@@ -57,20 +57,16 @@ const MessageList = Resource(
   "Messages of a thread.",
 );
 
-export function openThreadRoutes(
-  router: Router,
-  { database, log }: Pick<AgentsDeps, "database" | "log">,
-): void {
+type ThreadsDeps = Pick<AgentsDeps, "database" | "log">;
+
+export function openThreadRoutes(router: Router, deps: ThreadsDeps): void {
+  openList(router, deps);
+  openReads(router, deps);
+}
+
+function openList(router: Router, { database }: ThreadsDeps): void {
   const threads = database.bind(threadStore);
   const agents = database.bind(agentStore);
-
-  /** agents.authentication.6, agents.errors.thread_not_found */
-  const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
-    const found = account_id === null ? undefined : await threads.find(id, account_id);
-    if (!found) throw apiError("thread_not_found");
-    return found;
-  };
-
   router.get(
     "/v1/threads",
     {
@@ -99,6 +95,16 @@ export function openThreadRoutes(
       return [200, { data: page.map(showThread), next_before }];
     },
   );
+}
+
+function openReads(router: Router, { database, log }: ThreadsDeps): void {
+  const threads = database.bind(threadStore);
+  /** agents.authentication.6, agents.errors.thread_not_found */
+  const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
+    const found = account_id === null ? undefined : await threads.find(id, account_id);
+    if (!found) throw apiError("thread_not_found");
+    return found;
+  };
   // agents.endpoints.threads.get_threads_id
   router.get(
     "/v1/threads/:id",
@@ -127,7 +133,8 @@ export function openThreadRoutes(
       const { id, message_count } = await require(params.id, caller);
       const first = query.limit === undefined ? 0 : Math.max(0, message_count - query.limit);
       const rows = {
-        ...{ after: first, until: message_count },
+        after: first,
+        until: message_count,
         list: (after: number, limit: number) => threads.listMessages(id, after, limit),
         show: (row: MessageRow) => show(Message, row),
       };

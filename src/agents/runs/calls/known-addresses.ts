@@ -44,8 +44,8 @@ interface AddressState {
 }
 
 /**
- * Adds the addresses of a result of this run. Texts of the platform may repeat what the model asked
- * for, so that only outside content and results of the account's own tools count.
+ * Adds the addresses of a result. Texts of the platform may repeat the model's own words. So only
+ * outside content and results of the account's own tools count.
  */
 export function rememberResult(
   { knownAddresses, version, results, openCalls }: AddressState,

@@ -46,7 +46,7 @@ class CallRound {
     const { state, control } = this.#context;
     const { signal } = control;
     this.#waiting = [...calls];
-    // No call outlives the round, whatever ends it.
+    // Calls end with the round, whatever ends it.
     const over = new AbortController();
     const callSignal = AbortSignal.any([signal, over.signal]);
     const interrupted = Promise.withResolvers<void>();

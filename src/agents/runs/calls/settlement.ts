@@ -63,7 +63,7 @@ async function writeEnded(context: RunContext, ended: readonly FinishedCall[]): 
     if (isUnknown(one)) addUnknown(context, entry, one);
     else addKnown(context, entry, one);
   }
-  await context.settle(entry);
+  await context.write("settle", entry);
 }
 
 function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
@@ -129,7 +129,7 @@ export async function settleDenied(
     const message = "Nobody decided in time on a call that needed approval.";
     return context.finish(failure("approval_expired", message), entry);
   }
-  await context.settle(entry);
+  await context.write("settle", entry);
   return "next";
 }
 

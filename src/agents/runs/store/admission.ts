@@ -44,7 +44,7 @@ export interface StartLimits {
 
 export interface Started {
   run: RunRow;
-  /** False where an earlier request with the same key was accepted. */
+  /** An earlier request with the same idempotency key may have started the run. */
   isNew: boolean;
 }
 
@@ -186,8 +186,12 @@ async function resolveThread(tx: Tx, { run, thread_id }: Admission): Promise<Thr
 async function addThread(tx: Tx, run: RunRow): Promise<void> {
   const { account_id, agent_id, external_content, created_at } = run;
   const thread: ThreadRow = {
-    ...{ id: run.thread_id, account_id, agent_id, title: null },
-    ...{ external_content, created_at },
+    id: run.thread_id,
+    account_id,
+    agent_id,
+    title: null,
+    external_content,
+    created_at,
   };
   await tx.run(sql`INSERT INTO threads ${into(ThreadRow, thread)}`);
 }

@@ -97,14 +97,19 @@ async function continueRun(
   const shown = show(Approval, approval);
   const event = approval.status as Decision | "expired";
   const step: NewStep = {
-    ...{ id: step_id, kind: "approval", round: run.usage.rounds },
+    id: step_id,
+    kind: "approval",
+    round: run.usage.rounds,
     data: { event, approval: shown },
   };
   // The status before the decision lets event streams report that the run had waited.
   await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
   // agents.events.webhook.4
   await recordEvents(tx, {
-    ...{ id: event_id, account_id, type: "approval.decided", at: now },
+    id: event_id,
+    account_id,
+    type: "approval.decided",
+    at: now,
     data: { approval: shown },
   });
   if (isFree) {

@@ -1,4 +1,4 @@
-// What a run stores: counted in its own row, and added to its account's counter now and then.
+// Bytes that a run stores, counted in its row and added to its account's counter now and then.
 import { type Sql, sql, type Tx } from "../../../database/index.ts";
 import { measureRow, ROW_BYTES } from "../../../storage/store.ts";
 import { listAsks, type RunRow } from "../run.ts";

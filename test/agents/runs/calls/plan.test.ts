@@ -1,15 +1,15 @@
 // What a reply is stored as, and which of its calls wait for a person.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { DEFAULT_POLICY, type VersionRow } from "../../../src/agents/definitions/version.ts";
-import { CallPlanner, readReply } from "../../../src/agents/runs/calls/plan.ts";
-import type { RunRow } from "../../../src/agents/runs/run.ts";
-import { RunEntry } from "../../../src/agents/runs/run-entry.ts";
-import { createArgumentsCheck } from "../../../src/agents/tools/arguments.ts";
-import type { BuiltinTool, Tool } from "../../../src/agents/tools/contract.ts";
-import { inlineCompute } from "../../support/compute.ts";
-import { createSeededIds } from "../../support/ids.ts";
-import { answer, call, makeRun } from "./trial.ts";
+import { DEFAULT_POLICY, type VersionRow } from "../../../../src/agents/definitions/version.ts";
+import { CallPlanner, readReply } from "../../../../src/agents/runs/calls/plan.ts";
+import type { RunRow } from "../../../../src/agents/runs/run.ts";
+import { RunEntry } from "../../../../src/agents/runs/run-entry.ts";
+import { createArgumentsCheck } from "../../../../src/agents/tools/arguments.ts";
+import type { BuiltinTool, Tool } from "../../../../src/agents/tools/contract.ts";
+import { inlineCompute } from "../../../support/compute.ts";
+import { createSeededIds } from "../../../support/ids.ts";
+import { answer, call, makeRun } from "../trial.ts";
 
 const ids = createSeededIds();
 const post: BuiltinTool = {

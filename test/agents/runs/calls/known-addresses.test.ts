@@ -1,10 +1,10 @@
 // The addresses that a thread has brought: what counts as the user's own words, and what does not.
 import { expect, test } from "bun:test";
-import { recallAddresses } from "../../../src/agents/runs/calls/known-addresses.ts";
-import { listAsks } from "../../../src/agents/runs/run.ts";
-import type { StoredRunLog } from "../../../src/agents/runs/state.ts";
-import type { Message } from "../../../src/agents/threads/thread.ts";
-import { BEGIN, makeRun } from "../../support/runs.ts";
+import { recallAddresses } from "../../../../src/agents/runs/calls/known-addresses.ts";
+import { listAsks } from "../../../../src/agents/runs/run.ts";
+import type { StoredRunLog } from "../../../../src/agents/runs/state.ts";
+import type { Message } from "../../../../src/agents/threads/thread.ts";
+import { BEGIN, makeRun } from "../../../support/runs.ts";
 
 const version = { tools: ["read_page"] } as unknown as StoredRunLog["version"];
 

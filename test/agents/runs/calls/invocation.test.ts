@@ -1,14 +1,14 @@
 // The last check of a call before it is sent, and bugs of tools.
 import { expect, test } from "bun:test";
-import { runCall } from "../../../src/agents/runs/calls/invocation.ts";
-import { RunContext } from "../../../src/agents/runs/run-context.ts";
-import type { ToolCallData } from "../../../src/agents/runs/step.ts";
-import type { Tool } from "../../../src/agents/tools/contract.ts";
-import { UNWATCHED } from "../../../src/cluster/index.ts";
-import { createManualClock } from "../../support/clock.ts";
-import { createSeededIds } from "../../support/ids.ts";
-import { caller } from "../tools/use.ts";
-import { createReceiver, makeSender } from "./senders.ts";
+import { runCall } from "../../../../src/agents/runs/calls/invocation.ts";
+import { RunContext } from "../../../../src/agents/runs/run-context.ts";
+import type { ToolCallData } from "../../../../src/agents/runs/step.ts";
+import type { Tool } from "../../../../src/agents/tools/contract.ts";
+import { UNWATCHED } from "../../../../src/cluster/index.ts";
+import { createManualClock } from "../../../support/clock.ts";
+import { createSeededIds } from "../../../support/ids.ts";
+import { caller } from "../../tools/use.ts";
+import { createReceiver, makeSender } from "../senders.ts";
 
 function openCall(tool: Tool, fields: Partial<ToolCallData>) {
   const lines: unknown[] = [];
