@@ -172,12 +172,12 @@ function classifyReplica(
   sight: ReplicaCheck,
   { model, route, isWatched }: ReplicaResult,
 ): Pick<CheckRow, "status" | "says"> {
-  const { why, answered_ms, is_listed, is_healthy, counts_tokens } = sight;
+  const { reason, answered_ms, is_listed, is_healthy, counts_tokens } = sight;
   const doubts = [
     ...(is_listed === false ? [`its list does not name "${model}"`] : []),
     ...(is_healthy === false ? [`its ${route} says that it is not well`] : []),
   ];
-  if (why !== null) return { status: "fail", says: [why, ...doubts].join(", ") };
+  if (reason !== null) return { status: "fail", says: [reason, ...doubts].join(", ") };
   const seen = [
     `one token in ${answered_ms} ms`,
     ...doubts,

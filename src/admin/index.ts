@@ -9,7 +9,13 @@ export {
   STATUSES,
   Step,
 } from "../agents/index.ts";
-export { loadRecording, type ModelSwitch, needsGrant, type OpenBackend } from "../models/index.ts";
+export {
+  loadRecorder,
+  loadReplay,
+  type ModelSwitch,
+  needsGrant,
+  type OpenBackend,
+} from "../models/index.ts";
 export { Fire } from "../triggers/index.ts";
 export { DELIVERY_STATUSES, Delivery } from "../webhooks/index.ts";
 export { ListedAccount } from "./accounts.ts";

@@ -1,6 +1,6 @@
 // `wadi dev`: a local stub in memory with fixed keys; may record or replay model servers.
 import { join } from "node:path";
-import { loadRecording, type OpenBackend } from "../admin/index.ts";
+import { loadRecorder, loadReplay, type OpenBackend } from "../admin/index.ts";
 import type { DatabaseLocation } from "../database/index.ts";
 import type { References } from "../docs/index.ts";
 import { type Clock, createSystemClock } from "../platform/clock.ts";
@@ -136,12 +136,12 @@ async function openRecording(
 ): Promise<Recording> {
   const [to, from] = [readText(input, "record"), readText(input, "replay")];
   if (to !== undefined) {
-    const { openRecorder } = await loadRecording();
+    const { openRecorder } = await loadRecorder();
     const recorder = await openRecorder(to, clock);
     return { notes: [`recording ${to}, which will hold prompts and replies`], ...recorder };
   }
   if (from !== undefined) {
-    const { openReplay } = await loadRecording();
+    const { openReplay } = await loadReplay();
     const { requests, models, open } = openReplay(from);
     const unknown = [...models.difference(new Set(settings.models.map(({ id }) => id)))];
     if (unknown.length > 0) output.say(explainUnknown(from, unknown));

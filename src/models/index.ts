@@ -41,8 +41,10 @@ export {
 } from "./switches.ts";
 export { countImages, estimateTokens, listTexts, splitTokens } from "./tokens.ts";
 
-/** Loaded by who records or plays only. */
-export const loadRecording = () => import("./recording/index.ts");
+/** Loaded only to record. */
+export const loadRecorder = () => import("./recording/recorder.ts");
+/** Loaded only to replay. */
+export const loadReplay = () => import("./recording/replay.ts");
 
 export interface ModelsOptions extends Omit<BackendOptions, "units"> {
   settings: Settings;

@@ -1,4 +1,4 @@
-// The Worker's side of counting with the bundled tokenizer, loaded at its first use.
+// The Worker's side of the bundled tokenizer, loaded at its first use.
 import { implementTask } from "../../compute/index.ts";
 import { TOKENS } from "./task.ts";
 

@@ -1,12 +1,12 @@
-// The bundled tokenizer, o200k: about how long a text is, where its model's server cannot say.
-import { O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
-import { countMerged } from "./merge.ts";
-import { getRanks } from "./ranks.ts";
+// The bundled tokenizer, o200k: about how long a text is, where its model's server cannot count.
 
-/** So much is counted at once, since the pattern's time is not linear in every text. */
+import ranksPath from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
+import { O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
+
+/** Maximum characters at once, since the pattern takes more than linear time on some texts. */
 const SLICE_CHARACTERS = 2_048;
 
-/** Tokens of all the texts, or some number beyond `tokensMax`, where it stops to count. */
+/** Counts the tokens of all texts; stops beyond `tokensMax`. */
 export async function countBundled(texts: Iterable<string>, tokensMax: number): Promise<number> {
   const ranks = await getRanks();
   let count = 0;
@@ -21,7 +21,7 @@ export async function countBundled(texts: Iterable<string>, tokensMax: number): 
   return count;
 }
 
-/** Cuts in front of a space where there is one, which costs no token, or else behind a line. */
+/** Cuts before a space, which costs no token, or else behind a line. */
 function* cutSlices(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const slice = text.slice(start, start + SLICE_CHARACTERS);
@@ -32,4 +32,106 @@ function* cutSlices(text: string): Generator<string> {
     yield slice.slice(0, end);
     start += end;
   }
+}
+
+/** Ranks of tokens by their bytes as Latin-1; lower ranks are merged first. */
+type Ranks = ReadonlyMap<string, number>;
+
+/** 45 MB, kept as long as the Worker; never loaded where servers count themselves. */
+let loading: Promise<Ranks> | null = null;
+
+function getRanks(): Promise<Ranks> {
+  loading ??= loadRanks();
+  return loading;
+}
+
+/** Each line of the file is a token's bytes in base64 and its rank, in order. */
+async function loadRanks(): Promise<Ranks> {
+  const ranks = new Map<string, number>();
+  const lines = await Bun.file(ranksPath).text();
+  for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
+    ranks.set(atob(lines.slice(start, lines.indexOf(" ", start))), ranks.size);
+  }
+  return ranks;
+}
+
+/** Maximum bytes merged at once; a cut adds at most one token. */
+const BYTES_MAX = 8_192;
+const NO_PAIR = -1;
+
+// For the token that begins at a byte: start of the one before, its own end (the start of the
+// next), and the rank that it would have together with the next.
+const before = new Int32Array(BYTES_MAX + 1);
+const ends = new Int32Array(BYTES_MAX + 1);
+const joined = new Int32Array(BYTES_MAX + 1);
+/** Heap of pairs to merge, by rank and then by place. */
+const heap = new Float64Array(2 * BYTES_MAX);
+let pairs = 0;
+
+/** Counts the tokens of a piece, given as its UTF-8 bytes, one character each. */
+function countMerged(bytes: string, ranks: Ranks): number {
+  if (ranks.has(bytes)) return 1;
+  let count = 0;
+  for (let at = 0; at < bytes.length; at += BYTES_MAX) {
+    count += merge(bytes.slice(at, at + BYTES_MAX), ranks);
+  }
+  return count;
+}
+
+/** Merges the pair of the lowest rank while any pair is a token, in n log n steps. */
+function merge(bytes: string, ranks: Ranks): number {
+  const { length } = bytes;
+  let count = length;
+  const join = (at: number) => {
+    const next = ends[at]!;
+    const rank = next === length ? undefined : ranks.get(bytes.slice(at, ends[next]));
+    joined[at] = rank ?? NO_PAIR;
+    if (rank !== undefined) push(rank * BYTES_MAX + at);
+  };
+  pairs = 0;
+  for (let at = 0; at <= length; at++) {
+    before[at] = at - 1;
+    ends[at] = at + 1;
+  }
+  for (let at = 0; at < length; at++) join(at);
+  while (pairs > 0) {
+    const lowest = pop();
+    const at = lowest % BYTES_MAX;
+    // One half has been merged with another meanwhile.
+    if (joined[at] !== (lowest - at) / BYTES_MAX) continue;
+    const next = ends[at]!;
+    joined[next] = NO_PAIR;
+    ends[at] = ends[next]!;
+    before[ends[next]!] = at;
+    count--;
+    join(at);
+    if (at > 0) join(before[at]!);
+  }
+  return count;
+}
+
+function push(pair: number): void {
+  let at = pairs++;
+  while (at > 0) {
+    const parent = (at - 1) >> 1;
+    if (heap[parent]! <= pair) break;
+    heap[at] = heap[parent]!;
+    at = parent;
+  }
+  heap[at] = pair;
+}
+
+function pop(): number {
+  const lowest = heap[0]!;
+  const last = heap[--pairs]!;
+  let at = 0;
+  for (;;) {
+    let child = 2 * at + 1;
+    if (child + 1 < pairs && heap[child + 1]! < heap[child]!) child++;
+    if (child >= pairs || heap[child]! >= last) break;
+    heap[at] = heap[child]!;
+    at = child;
+  }
+  heap[at] = last;
+  return lowest;
 }

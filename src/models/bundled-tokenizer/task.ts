@@ -1,4 +1,4 @@
-// Counting with the bundled tokenizer, in a Worker: its time depends on what the texts are.
+// Counts with the bundled tokenizer in a Worker, since its time depends on the texts.
 import type { Compute, ComputeTask, ComputeTurn } from "../../compute/index.ts";
 
 export interface TokensInput {
@@ -9,8 +9,8 @@ export interface TokensInput {
 export const TOKENS: ComputeTask<TokensInput, number> = { name: "tokens", timeoutMs: 5_000 };
 
 /**
- * Tokens of all the texts, or some number beyond `tokensMax`, where it stops to count. null: not
- * counted in time, or the caller left.
+ * Counts the tokens of all texts; stops beyond `tokensMax`. Returns null if not counted in time,
+ * or if the caller left.
  */
 export type CountTexts = (
   texts: string[],

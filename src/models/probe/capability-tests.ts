@@ -1,7 +1,14 @@
-// Finds out with a handful of tiny chats what a server does not tell: one token each, one by one.
+// Tests with tiny requests, one by one, what a server does not report.
 import { parseObject } from "../providers/body.ts";
-import { isGood, type ProbeClient, type ProbeJson, type ProbeReply } from "./client.ts";
-import { readCount, readList, readTable } from "./json-fields.ts";
+import {
+  isGood,
+  type ProbeClient,
+  type ProbeJson,
+  type ProbeReply,
+  readCount,
+  readList,
+  readTable,
+} from "./client.ts";
 import type { ServerFacts } from "./server-kind.ts";
 
 type KnownCapabilities = Pick<
@@ -10,17 +17,16 @@ type KnownCapabilities = Pick<
 >;
 
 export interface CapabilityResults extends KnownCapabilities {
-  /** How long one token took; null: it was not answered, and `why` says what came. */
+  /** Time of one token; null without one, for the reason of `reason`. */
   answered_ms: number | null;
-  why: string | null;
+  reason: string | null;
   streaming: boolean | null;
-  /** Where usage is told, so that nobody has to estimate it. */
+  /** Replies that report usage. */
   usage: "always" | "whole replies" | "never" | null;
 }
 
 interface Chat {
-  heard: ProbeReply;
-  /** null: it was not told. */
+  reply: ProbeReply;
   prompt_tokens: number | null;
   message: ProbeJson;
 }
@@ -46,7 +52,7 @@ const SCHEMA = {
   },
 };
 
-/** 32 grey pixels by 32; and the same with a comment in the file, which nobody can see. */
+/** An image of 32 grey pixels by 32, and the same with an invisible comment in the file. */
 const IMAGE =
   "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mNoIAAYRhWMKhhVMFIVAABCAAAfN5c2AA" +
   "AAAABJRU5ErkJggg==";
@@ -55,92 +61,92 @@ const SAME_IMAGE =
   "l0aCBtb3JlIHdvcmRzIGJlc2lkZSBpdC5/JYmOAAAAFklEQVR42mNoIAAYRhWMKhhVMFIVAABCAAAfN5c2AAAAAABJ" +
   "RU5ErkJggg==";
 
-/** Of this moment or of this caller, not of what was asked. */
+/** Statuses of this moment or this caller, not of the request. */
 const PASSING: readonly (number | null)[] = [null, 401, 403, 408, 429, 502, 503, 504];
 
-/** What is known already is not tried. */
+/** Leaves out what is known already. */
 export async function testCapabilities(
-  asking: ProbeClient,
+  client: ProbeClient,
   base: string,
   model: string,
   known: KnownCapabilities,
 ): Promise<CapabilityResults> {
   const send: Send = async (fields) => {
     const body = { model, messages: MESSAGES, max_tokens: 1, ...fields };
-    const heard = await asking.post(`${base}/chat/completions`, body);
-    const choice = readTable(readList(heard.json?.choices)[0]);
-    const prompt_tokens = readCount(readTable(heard.json?.usage).prompt_tokens);
-    return { heard, prompt_tokens, message: readTable(choice.message) };
+    const reply = await client.post(`${base}/chat/completions`, body);
+    const choice = readTable(readList(reply.json?.choices)[0]);
+    const prompt_tokens = readCount(readTable(reply.json?.usage).prompt_tokens);
+    return { reply, prompt_tokens, message: readTable(choice.message) };
   };
   const { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs } = known;
-  const told = { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs };
+  const given = { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs };
   const plain = await send({});
-  if (!isReply(plain)) {
-    const why = explain(plain.heard);
-    return { ...told, answered_ms: null, why, streaming: null, usage: null };
+  if (!hasChoices(plain)) {
+    const reason = explain(plain.reply);
+    return { ...given, answered_ms: null, reason, streaming: null, usage: null };
   }
-  const streamed = await tryStream(send, plain);
+  const streamed = await testStream(send, plain);
   const isOpen = reasoning !== false && reasoning_on === null;
-  const turned = isOpen ? await trySwitch(send, plain) : told;
+  const turned = isOpen ? await testSwitch(send, plain) : given;
   const off = turned.reasoning_off ?? {};
   return {
-    answered_ms: plain.heard.took_ms,
-    why: null,
+    answered_ms: plain.reply.took_ms,
+    reason: null,
     ...streamed,
-    tools: tools ?? (await tryTools(send, plain)),
-    vision: vision ?? (await tryImage(send, plain)),
+    tools: tools ?? (await testTools(send, plain)),
+    vision: vision ?? (await testImage(send, plain)),
     reasoning: turned.reasoning ?? reasoning,
     reasoning_on: turned.reasoning_on,
     reasoning_off: turned.reasoning_off,
-    structured_outputs: structured_outputs ?? (await trySchema(send, off)),
+    structured_outputs: structured_outputs ?? (await testSchema(send, off)),
   };
 }
 
-async function tryStream(
+async function testStream(
   send: Send,
   plain: Chat,
 ): Promise<Pick<CapabilityResults, "streaming" | "usage">> {
   const asked = { stream: true, stream_options: { include_usage: true } };
-  const { heard } = await send(asked);
-  const lines = (isGood(heard.status) ? (heard.text ?? "") : "").split(/\r?\n/);
+  const { reply } = await send(asked);
+  const lines = (isGood(reply.status) ? (reply.text ?? "") : "").split(/\r?\n/);
   const frames = lines
     .filter((line) => line.startsWith("data:"))
     .map((line) => parseObject(line.slice(5)));
   const isTold = frames.some((frame) => readCount(readTable(frame?.usage).prompt_tokens) !== null);
-  const streaming = PASSING.includes(heard.status)
+  const streaming = PASSING.includes(reply.status)
     ? null
     : frames.some((frame) => Array.isArray(frame?.choices));
   if (plain.prompt_tokens === null && !isTold) return { streaming, usage: "never" };
   return { streaming, usage: isTold ? "always" : "whole replies" };
 }
 
-/** What the template puts into the prompt for a tool makes it longer. */
-async function tryTools(send: Send, plain: Chat): Promise<boolean | null> {
+/** A template that writes tools into the prompt makes it longer. */
+async function testTools(send: Send, plain: Chat): Promise<boolean | null> {
   const tried = await send({ tools: [TOOL], tool_choice: "auto" });
-  if (!isReply(tried)) return isRefusal(tried) ? false : null;
+  if (!hasChoices(tried)) return isRefused(tried) ? false : null;
   if (readList(tried.message.tool_calls).length > 0) return true;
   return isLonger(tried, plain);
 }
 
 /**
- * A server that knows no images says so, or does not read the part; one that writes it into the
- * prompt as text makes more of the longer of two files, although both show the same.
+ * Servers without vision refuse an image or ignore it. Those that write it into the prompt as
+ * text count more for the longer of two files with the same image.
  */
-async function tryImage(send: Send, plain: Chat): Promise<boolean | null> {
+async function testImage(send: Send, plain: Chat): Promise<boolean | null> {
   const show = (image: string) => {
     const part = { type: "image_url", image_url: { url: `data:image/png;base64,${image}` } };
     return send({ messages: [{ role: "user", content: [{ type: "text", text: "Hi" }, part] }] });
   };
   const tried = await show(IMAGE);
-  if (!isReply(tried)) return isRefusal(tried) ? false : null;
+  if (!hasChoices(tried)) return isRefused(tried) ? false : null;
   const isMore = isLonger(tried, plain);
   if (isMore !== true) return isMore;
   const again = await show(SAME_IMAGE);
-  return isReply(again) ? again.prompt_tokens === tried.prompt_tokens : null;
+  return hasChoices(again) ? again.prompt_tokens === tried.prompt_tokens : null;
 }
 
-/** Whether a template knows a switch is seen by the length of the prompt that it makes. */
-async function trySwitch(
+/** Finds a template's switch by the length of the prompts that it makes. */
+async function testSwitch(
   send: Send,
   plain: Chat,
 ): Promise<Pick<CapabilityResults, "reasoning" | "reasoning_on" | "reasoning_off">> {
@@ -151,11 +157,11 @@ async function trySwitch(
   const names = ["enable_thinking", "thinking"];
   const off = await turn(names, false);
   const on = await turn(names, true);
-  if (![plain, off, on].every((chat) => isReply(chat) && chat.prompt_tokens !== null)) {
+  if (![plain, off, on].every((chat) => hasChoices(chat) && chat.prompt_tokens !== null)) {
     return unknown;
   }
   if (on.prompt_tokens === off.prompt_tokens) return unknown;
-  // The way of the two that is not the model's own tells which of the names it was.
+  // The value that is not the default shows which name works.
   const way = on.prompt_tokens !== plain.prompt_tokens;
   const first = await turn([names[0]!], way);
   const isFirst = first.prompt_tokens === (way ? on : off).prompt_tokens;
@@ -164,31 +170,31 @@ async function trySwitch(
   return { reasoning: true, reasoning_on: write(true), reasoning_off: write(false) };
 }
 
-/** A reply that is held to an object begins with a brace, whatever the model would say. */
-async function trySchema(send: Send, off: object): Promise<boolean | null> {
+/** A reply that is forced into an object begins with a brace. */
+async function testSchema(send: Send, off: object): Promise<boolean | null> {
   const tried = await send({ ...off, response_format: SCHEMA, max_tokens: 4 });
-  if (!isReply(tried)) return isRefusal(tried) ? false : null;
+  if (!hasChoices(tried)) return isRefused(tried) ? false : null;
   const { content } = tried.message;
   return typeof content === "string" && content.trim() !== ""
     ? content.trimStart().startsWith("{")
     : null;
 }
 
-function isReply({ heard }: Chat): boolean {
-  return Array.isArray(heard.json?.choices);
+function hasChoices({ reply }: Chat): boolean {
+  return Array.isArray(reply.json?.choices);
 }
 
-function isRefusal({ heard }: Chat): boolean {
-  return !isGood(heard.status) && !PASSING.includes(heard.status);
+function isRefused({ reply }: Chat): boolean {
+  return !isGood(reply.status) && !PASSING.includes(reply.status);
 }
 
-/** null: one of the two was not told. */
+/** Returns null where a server reports no length. */
 function isLonger(one: Chat, other: Chat): boolean | null {
   if (one.prompt_tokens === null || other.prompt_tokens === null) return null;
   return one.prompt_tokens > other.prompt_tokens;
 }
 
-/** Why there was no reply; its own words are a stranger's, and stay there. */
+/** Explains a missing reply without the server's own words. */
 export function explain({ status, failure, text }: ProbeReply): string {
   if (status !== null) {
     if (!isGood(status)) return `it answered with status ${status}`;
@@ -205,4 +211,28 @@ export function explain({ status, failure, text }: ProbeReply): string {
     other: "it does not answer in well-formed HTTP",
   };
   return says[failure!];
+}
+
+export interface Embedding {
+  /** Numbers of a vector; null without one, for the reason of `reason`. */
+  dimensions: number | null;
+  reason: string | null;
+}
+
+/** Tests with one word whether a server makes vectors; `model` is null if it takes no name. */
+export async function testEmbedding(
+  client: ProbeClient,
+  base: string,
+  model: string | null,
+): Promise<Embedding> {
+  const name = model === null ? {} : { model };
+  // A list, as the gateway sends it.
+  const body = { ...name, input: ["Hi"], encoding_format: "float" };
+  const reply = await client.post(`${base}/embeddings`, body);
+  const vector = readList(readTable(readList(reply.json?.data)[0]).embedding);
+  const isVector = vector.every((number) => typeof number === "number");
+  const dimensions = isVector ? readCount(vector.length) : null;
+  if (dimensions !== null) return { dimensions, reason: null };
+  const isStrange = isGood(reply.status) && reply.text !== null;
+  return { dimensions, reason: isStrange ? "its answer is no embedding" : explain(reply) };
 }

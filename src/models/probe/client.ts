@@ -1,38 +1,37 @@
-// Asks one model server what it says of itself: each question, all of them and each answer have
-// their bounds.
+// Sends probes to one model server within bounds, and reads its JSON.
 
 import { OWN_ACCOUNT, type TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { fetchText, type NoReply, parseObject } from "../providers/body.ts";
+import type { ModelRequest } from "../providers/contract.ts";
 import { writeHeaders } from "../providers/openai/request.ts";
 
-/** A server that is well answers its own routes at once. */
-const QUESTION_MS = 5_000;
-/** One token takes longer where the model has to be loaded first. */
-const CHAT_MS = 20_000;
-/** A list of models and a template are far smaller. */
+/** Maximum time of a GET; a healthy server answers at once. */
+const GET_MS = 5_000;
+/** Maximum time of a POST; a model may have to be loaded first. */
+const POST_MS = 20_000;
+/** Maximum size of a reply; lists of models and templates are far smaller. */
 const REPLY_BYTES_MAX = 1_048_576;
 
 export type ProbeJson = Readonly<Record<string, unknown>>;
 
 export interface ProbeReply {
-  /** null: no reply came, for the reason of `failure`. */
+  /** Null without a reply, for the reason of `failure`. */
   status: number | null;
   failure: NoReply["failure"] | null;
-  /** The reply as it came; null: there was none, or one too large. */
+  /** Null without a reply, or for one that is too large. */
   text: string | null;
-  /** The reply where it was a good one and a JSON object. */
+  /** The body of a good reply that is a JSON object. */
   json: ProbeJson | null;
-  /** What its Date header says, in milliseconds since 1970. */
+  /** Its Date header in milliseconds since 1970. */
   date: number | null;
   took_ms: number;
 }
 
 export interface ProbeClient {
-  /** Both take a whole address. */
   get(url: string): Promise<ProbeReply>;
   post(url: string, body: object): Promise<ProbeReply>;
-  /** Aborts when everything together has taken too long. */
+  /** Aborts when all probes together have taken too long. */
   signal: AbortSignal;
   end(): void;
 }
@@ -42,19 +41,19 @@ export interface ProbeClientOptions {
   headers: Readonly<Record<string, string>>;
   egress: TrustedEgress;
   clock: Clock;
-  /** All questions together. */
+  /** Maximum time of all probes together. */
   total_ms: number;
 }
 
-/** A server's patience is not ours to try: after `end`, or in time, nothing is asked any more. */
+/** Sends nothing after `end`, or after the time for all probes. */
 export function createProbeClient(options: ProbeClientOptions): ProbeClient {
   const { egress, clock } = options;
   const headers = writeHeaders(options);
   const total = abortAfter(clock, options.total_ms);
-  const ask = async (url: string, body?: string): Promise<ProbeReply> => {
+  const send = async (url: string, body?: string): Promise<ProbeReply> => {
     const began = clock.monotonic();
-    const limit = abortAfter(clock, body === undefined ? QUESTION_MS : CHAT_MS, total.signal);
-    const server = egress.open(url, { headers, connectTimeoutMs: QUESTION_MS });
+    const limit = abortAfter(clock, body === undefined ? GET_MS : POST_MS, total.signal);
+    const server = egress.open(url, { headers, connectTimeoutMs: GET_MS });
     const account = OWN_ACCOUNT;
     const request = { body, account, bytesMax: REPLY_BYTES_MAX, signal: limit.signal };
     const reply = await fetchText(server, request);
@@ -67,12 +66,11 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
     const { status, text, header } = reply;
     const json = text !== null && isGood(status) ? parseObject(text) : null;
     const date = Date.parse(header("date") ?? "");
-    const told = Number.isNaN(date) ? null : date;
-    return { status, failure: null, text, json, date: told, took_ms };
+    return { status, failure: null, text, json, date: Number.isNaN(date) ? null : date, took_ms };
   };
   return {
-    get: (url) => ask(url),
-    post: (url, body) => ask(url, JSON.stringify(body)),
+    get: (url) => send(url),
+    post: (url, body) => send(url, JSON.stringify(body)),
     signal: total.signal,
     end: total.cancel,
   };
@@ -80,4 +78,60 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
 
 export function isGood(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300;
+}
+
+/** Maximum characters of a name. */
+const TEXT_CHARACTERS_MAX = 256;
+const TOKENS_MAX = 100_000_000;
+
+/** Reads an object; any other value is like an absent one. */
+export function readTable(value: unknown): ProbeJson {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as ProbeJson)
+    : {};
+}
+
+export function readList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Reads a short text on one line that is safe on a terminal. */
+export function readWord(value: unknown): string | null {
+  const isWord =
+    typeof value === "string" &&
+    value !== "" &&
+    value.length <= TEXT_CHARACTERS_MAX &&
+    !/[\p{C}\p{Zl}\p{Zp}]/u.test(value);
+  return isWord ? value : null;
+}
+
+export function readCount(value: unknown): number | null {
+  const isCount = Number.isSafeInteger(value) && (value as number) > 0;
+  return isCount && (value as number) <= TOKENS_MAX ? (value as number) : null;
+}
+
+export function readFlag(value: unknown): boolean | null {
+  return typeof value === "boolean" ? value : null;
+}
+
+/** Makes the smallest chat request. */
+export function createProbeRequest(request_id: string): ModelRequest {
+  return {
+    request_id,
+    account: "",
+    trace: null,
+    messages: [{ role: "user", content: "Hi" }],
+    max_tokens: 1,
+    tools: [],
+    tool_choice: null,
+    temperature: null,
+    top_p: null,
+    presence_penalty: null,
+    frequency_penalty: null,
+    seed: null,
+    stop: [],
+    response_format: null,
+    reasoning: false,
+    stream: false,
+  };
 }

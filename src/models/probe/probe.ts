@@ -1,15 +1,24 @@
-// Asks a model server what it is: its kind, its models, and of one of them all that settings need.
+// Probes a model server: its kind, its models, and the facts of one that settings need.
 
 import type { TrustedEgress } from "../../net/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { ModelRequest } from "../providers/contract.ts";
 import { rootOf } from "../providers/openai/request.ts";
 import { createTokenCount } from "../providers/token-count.ts";
-import { type CapabilityResults, explain, testCapabilities } from "./capability-tests.ts";
-import { createProbeClient, isGood, type ProbeClient, type ProbeReply } from "./client.ts";
-import { type Embedding, tryEmbedding } from "./embedding.ts";
 import {
-  detectServerKind,
+  type CapabilityResults,
+  type Embedding,
+  explain,
+  testCapabilities,
+  testEmbedding,
+} from "./capability-tests.ts";
+import {
+  createProbeClient,
+  createProbeRequest,
+  isGood,
+  type ProbeClient,
+  type ProbeReply,
+} from "./client.ts";
+import {
   type ListedEntry,
   PROBE_PATHS,
   type ProbeAnswers,
@@ -17,16 +26,17 @@ import {
   type ServerFacts,
   type ServerKind,
 } from "./server-kind.ts";
+import { detectServerKind } from "./server-kinds.ts";
 
-/** A person waits for it, also for a model that has to be loaded first. */
+/** Maximum time of a probe, including the loading of a model. */
 const TOTAL_MS = 30_000;
-/** More of them nobody reads; one behind them is asked about by its name. */
+/** Maximum names in a report; others can be probed by name. */
 const MODELS_MAX = 200;
 
 export interface ProbeOptions {
-  /** As it was given, with or without `/v1`. */
+  /** With or without `/v1`. */
   url: string;
-  /** The name of one of its models; null: the only one, or the first. */
+  /** Name of one of its models; null for the first. */
   model: string | null;
   api_key: string | null;
   egress: TrustedEgress;
@@ -35,24 +45,24 @@ export interface ProbeOptions {
 
 export interface ProbeReport
   extends Omit<ServerFacts, "only_model">,
-    Omit<CapabilityResults, keyof ServerFacts | "why"> {
+    Omit<CapabilityResults, keyof ServerFacts | "reason"> {
   /** Up to and with `/v1`. */
   url: string;
-  /** As its makers call it. */
+  /** Its makers' name for it. */
   kind: string;
   is_self_hosted: boolean;
-  /** The first names in its list. */
+  /** First names in its list. */
   models: string[];
-  /** The one that was asked about; null: it names none. */
+  /** The probed model; null if the server names none. */
   model: string | null;
   health_route: string | null;
-  /** Counts a chat exactly; null: none was found. */
+  /** Route that counts a chat exactly, if found. */
   count_route: string | null;
-  /** How it is asked for embeddings, and how wide they are; null: it serves something else. */
+  /** Format and width of embeddings; null if it serves something else. */
   embeddings: { kind: "openai" | "tei"; dimensions: number | null } | null;
 }
 
-/** `says` continues the address: "does not answer". */
+/** `says` is a sentence that continues the address: "does not answer". */
 export type ServerProbe = { ok: true; report: ProbeReport } | { ok: false; says: string };
 
 const NOTHING: ServerFacts = {
@@ -72,48 +82,48 @@ const NOTHING: ServerFacts = {
   notes: [],
 };
 
-const UNTRIED = { answered_ms: null, why: null, streaming: null, usage: null };
+const UNTRIED = { answered_ms: null, reason: null, streaming: null, usage: null };
 
-/** Only what fails outside is a value here; the address must be one of http or https. */
+/** Failures outside are values; the address must be one of http or https. */
 export async function probeServer(options: ProbeOptions): Promise<ServerProbe> {
-  const asking = createProbeClient({ ...options, headers: {}, total_ms: TOTAL_MS });
+  const client = createProbeClient({ ...options, headers: {}, total_ms: TOTAL_MS });
   try {
-    return await probe(asking, options);
+    return await probe(client, options);
   } finally {
-    asking.end();
+    client.end();
   }
 }
 
-async function probe(asking: ProbeClient, options: ProbeOptions): Promise<ServerProbe> {
-  const { root, base, list } = await findList(asking, options.url);
-  // Nobody there: the other questions would only wait as long again.
+async function probe(client: ProbeClient, options: ProbeOptions): Promise<ServerProbe> {
+  const { root, base, list } = await findList(client, options.url);
+  // Other probes would only wait as long again.
   if (list.status === null) return { ok: false, says: explain(list) };
   const hasKey = options.api_key !== null;
-  if (isClosed(list)) return { ok: false, says: judgeStranger(list, hasKey) };
-  const answers = await askAll(asking, root, list);
-  const flavour = detectServerKind(answers);
-  if (!flavour) return { ok: false, says: judgeStranger(list, hasKey) };
+  if (isClosed(list)) return { ok: false, says: explainStranger(list, hasKey) };
+  const answers = await fetchAll(client, root, list);
+  const kind = detectServerKind(answers);
+  if (!kind) return { ok: false, says: explainStranger(list, hasKey) };
   const names = answers.models.slice(0, MODELS_MAX).map(({ id }) => id);
   const model = findModel(answers.models, options.model);
   if (options.model !== null && !model) {
     const known = names.length > 0 ? `it has ${names.slice(0, 8).join(", ")}` : "it lists none";
     return { ok: false, says: `it has no model "${options.model}": ${known}` };
   }
-  const learnt = await flavour.learn({ answers, asking, root, model });
+  const learnt = await kind.learn({ answers, client, root, model });
   const { only_model, ...facts }: ServerFacts = { ...NOTHING, ...learnt };
   const isChat = facts.serves === "chat" && model !== null;
-  const tried: CapabilityResults = isChat
-    ? await testCapabilities(asking, base, model.id, facts)
+  const tests: CapabilityResults = isChat
+    ? await testCapabilities(client, base, model.id, facts)
     : { ...facts, ...UNTRIED };
-  const { why, ...found } = tried;
-  const embedding = await findEmbedding(asking, base, { model, serves: facts.serves, why });
-  const notes = [...facts.notes, ...explainTrials(why, embedding)];
-  const counts = isChat && why === null && (await canCount(base, model.id, asking, options));
-  const { embeddings_kind = "openai" } = flavour;
+  const { reason, ...found } = tests;
+  const embedding = await findEmbedding(client, base, { model, serves: facts.serves, reason });
+  const notes = [...facts.notes, ...noteTests(reason, embedding)];
+  const counts = isChat && reason === null && (await canCount(base, model.id, client, options));
+  const { embeddings_kind = "openai" } = kind;
   const report: ProbeReport = {
     url: base,
-    kind: flavour.name,
-    is_self_hosted: flavour.is_self_hosted,
+    kind: kind.name,
+    is_self_hosted: kind.is_self_hosted,
     models: names,
     model: model?.id ?? only_model,
     ...facts,
@@ -121,41 +131,45 @@ async function probe(asking: ProbeClient, options: ProbeOptions): Promise<Server
     serves: embedding ? "embeddings" : facts.serves,
     embeddings: embedding && { kind: embeddings_kind, dimensions: embedding.dimensions },
     notes,
-    health_route: await findHealth(asking, root, flavour),
-    count_route: counts ? (flavour.count_route ?? "/tokenize") : null,
+    health_route: await findHealth(client, root, kind),
+    count_route: counts ? (kind.count_route ?? "/tokenize") : null,
   };
   return { ok: true, report };
 }
 
-interface Trial {
+interface ChatTest {
   model: ListedEntry | null;
   serves: ServerFacts["serves"];
-  /** Why it answered no chat; null: it did, or was not asked to. */
-  why: string | null;
+  /** Reason without a chat; null if it was answered or not tested. */
+  reason: string | null;
 }
 
-/** null: it serves something else; many servers do not say that their model makes vectors only. */
-async function findEmbedding(asking: ProbeClient, base: string, { model, serves, why }: Trial) {
+/** Tests embeddings, since many servers do not report that their model makes vectors only. */
+async function findEmbedding(
+  client: ProbeClient,
+  base: string,
+  { model, serves, reason }: ChatTest,
+) {
   const isTold = serves === "embeddings";
-  if (!isTold && (serves !== "chat" || why === null)) return null;
-  const embedding = await tryEmbedding(asking, base, model?.id ?? null);
+  if (!isTold && (serves !== "chat" || reason === null)) return null;
+  const embedding = await testEmbedding(client, base, model?.id ?? null);
   return isTold || embedding.dimensions !== null ? embedding : null;
 }
 
-function explainTrials(why: string | null, embedding: Embedding | null): string[] {
-  if (!embedding) return why === null ? [] : [`one token was not answered: ${why}`];
-  return embedding.why === null ? [] : [`no vector was made of one word: ${embedding.why}`];
+function noteTests(reason: string | null, embedding: Embedding | null): string[] {
+  if (!embedding) return reason === null ? [] : [`one token was not answered: ${reason}`];
+  return embedding.reason === null ? [] : [`no vector was made of one word: ${embedding.reason}`];
 }
 
-/** Addresses are pasted as they stand in some client; a provider's may end with another word. */
-async function findList(asking: ProbeClient, url: string) {
+/** Finds the list behind a pasted address; a provider's may end with another word than `v1`. */
+async function findList(client: ProbeClient, url: string) {
   const bare = url.replace(/\/+$/, "").replace(/\/(chat\/completions|models)$/, "");
   const root = rootOf(bare);
   const base = `${root}/v1`;
-  const list = await asking.get(`${base}/models`);
+  const list = await client.get(`${base}/models`);
   const isElsewhere = list.status === 404 && root === bare && new URL(bare).pathname !== "/";
   if (!isElsewhere) return { root, base, list };
-  const other = await asking.get(`${bare}/models`);
+  const other = await client.get(`${bare}/models`);
   return isGood(other.status) ? { root, base: bare, list: other } : { root, base, list };
 }
 
@@ -163,10 +177,14 @@ function isClosed({ status }: ProbeReply): boolean {
   return status === 401 || status === 403;
 }
 
-async function askAll(asking: ProbeClient, root: string, list: ProbeReply): Promise<ProbeAnswers> {
+async function fetchAll(
+  client: ProbeClient,
+  root: string,
+  list: ProbeReply,
+): Promise<ProbeAnswers> {
   const names = Object.keys(PROBE_PATHS) as (keyof typeof PROBE_PATHS)[];
-  const heard = await Promise.all(names.map((name) => asking.get(`${root}${PROBE_PATHS[name]}`)));
-  const answers = Object.fromEntries(names.map((name, index) => [name, heard[index]!]));
+  const replies = await Promise.all(names.map((name) => client.get(`${root}${PROBE_PATHS[name]}`)));
+  const answers = Object.fromEntries(names.map((name, index) => [name, replies[index]!]));
   return { ...(answers as Omit<ProbeAnswers, "models">), models: readModels(list) };
 }
 
@@ -175,8 +193,8 @@ function findModel(models: readonly ListedEntry[], name: string | null): ListedE
   return models.find(({ id }) => id === name) ?? null;
 }
 
-/** Why what answered is taken for no model server. */
-function judgeStranger(list: ProbeReply, hasKey: boolean): string {
+/** Explains why a reply is no model server's. */
+function explainStranger(list: ProbeReply, hasKey: boolean): string {
   const { status, text } = list;
   if (isClosed(list)) {
     return hasKey ? "it refuses this key" : "it wants a key: name its variable with --api-key-env";
@@ -192,46 +210,24 @@ function judgeStranger(list: ProbeReply, hasKey: boolean): string {
   }`;
 }
 
-/** Some servers have no route for it: then their list says as much. */
+/** For servers without a health route, their list says as much. */
 async function findHealth(
-  asking: ProbeClient,
+  client: ProbeClient,
   root: string,
-  flavour: ServerKind,
+  kind: ServerKind,
 ): Promise<string | null> {
-  for (const route of [flavour.health_route ?? "/health", "/v1/models"]) {
-    const { status } = await asking.get(`${root}${route}`);
+  for (const route of [kind.health_route ?? "/health", "/v1/models"]) {
+    const { status } = await client.get(`${root}${route}`);
     if (isGood(status)) return route;
   }
   return null;
 }
 
-/** Asked as the gateway will ask. */
-async function canCount(base: string, model: string, asking: ProbeClient, options: ProbeOptions) {
+/** Counts as the gateway will count. */
+async function canCount(base: string, model: string, client: ProbeClient, options: ProbeOptions) {
   const { egress, clock, api_key } = options;
   const form = { model, reasoning_on: {}, reasoning_off: {}, tool_choice_by_name: true };
   const around = { api_key, headers: {}, connect_timeout_ms: TOTAL_MS, egress, clock };
   const count = createTokenCount({ ...form, ...around, urls: [base] });
-  return (await count(createProbeClientFor("probe"), asking.signal)) !== null;
-}
-
-/** The smallest chat there is. */
-export function createProbeClientFor(request_id: string): ModelRequest {
-  return {
-    request_id,
-    account: "",
-    trace: null,
-    messages: [{ role: "user", content: "Hi" }],
-    max_tokens: 1,
-    tools: [],
-    tool_choice: null,
-    temperature: null,
-    top_p: null,
-    presence_penalty: null,
-    frequency_penalty: null,
-    seed: null,
-    stop: [],
-    response_format: null,
-    reasoning: false,
-    stream: false,
-  };
+  return (await count(createProbeRequest("probe"), client.signal)) !== null;
 }

@@ -1,22 +1,22 @@
-// The form of a recording: a line that says what it is, then a line for each request answered.
+// Format of a recording: a head line, then a line for each answered request.
 import { type Static, type TLiteral, Type } from "@sinclair/typebox";
 import type { Completion, ModelRequest, UpstreamCode } from "../providers/contract.ts";
 
-/** What programs of another version could read otherwise gets another number. */
+/** Changes with a format that older programs would misread. */
 export const VERSION = 1;
-/** Its replies are held in memory when it is played. */
+/** Maximum size, since a replay holds all replies in memory. */
 export const FILE_BYTES_MAX = 256 * 1024 * 1024;
-/** setTimeout takes no more than 24 days; no answer takes one. */
+/** Maximum time of a reply; timers take no more than 24 days. */
 const DAY_MS = 86_400_000;
 
-/** A recording cannot be made or played; the message is one sentence, and quotes none of it. */
+/** A recording that cannot be made or replayed; the message quotes nothing of it. */
 export class RecordingProblem extends Error {
   override name = "RecordingProblem";
 }
 
 export const Head = Type.Object({ wadi_recording: Type.Number(), recorded_at: Type.String() });
 
-/** Since the ask. */
+/** Milliseconds since the request. */
 const Time = Type.Number({ minimum: 0, maximum: DAY_MS });
 const Count = Type.Integer({ minimum: 0 });
 const Usage = Type.Object({
@@ -50,11 +50,11 @@ const Told = Type.Object({
   ]),
 });
 
-/** What stands here goes on to logs and ledgers, so it has the form of what came from there. */
+/** Checked like a server's reply, since it goes on to logs and the request log. */
 export const RecordedReply = Type.Object({
   model: Type.String({ pattern: "^[A-Za-z0-9][\\w./:@+-]{0,127}$" }),
   key: Type.String({ pattern: "^[0-9a-f]{64}$" }),
-  /** For people; what is looked up is the key. */
+  /** For people; replays go by the key. */
   ask: Type.Object({}),
   told: Type.Array(Told),
   ended_ms: Time,
@@ -117,25 +117,27 @@ function renameFields(from: object, names: Readonly<Record<string, string>>): ob
   );
 }
 
-/** They are of one request, and differ where the same is asked again. */
+/** Fields that differ where the same request comes again. */
 const OF_ONE_REQUEST: readonly string[] = [
   "request_id",
   "account",
   "trace",
 ] satisfies (keyof ModelRequest)[];
 
-/** What of an ask decides the answer. */
-export function strip(ask: ModelRequest): object {
-  return Object.fromEntries(Object.entries(ask).filter(([name]) => !OF_ONE_REQUEST.includes(name)));
+/** Returns the fields of a request that decide the reply. */
+export function strip(request: ModelRequest): object {
+  return Object.fromEntries(
+    Object.entries(request).filter(([name]) => !OF_ONE_REQUEST.includes(name)),
+  );
 }
 
 /**
- * The same for whoever asks the same, in whatever order the fields of its tools stand. What is null
- * or absent counts alike, so that a field which asks learn later does not end every recording.
+ * Hashes a request whatever the order of its fields. Null and absent fields count alike, so that
+ * new fields don't invalidate recordings.
  */
-export function hashRequest(ask: ModelRequest): string {
-  const said = Object.entries(strip(ask)).filter(([, value]) => value !== null);
-  return Bun.SHA256.hash(writeSorted(Object.fromEntries(said)), "hex") as string;
+export function hashRequest(request: ModelRequest): string {
+  const fields = Object.entries(strip(request)).filter(([, value]) => value !== null);
+  return Bun.SHA256.hash(writeSorted(Object.fromEntries(fields)), "hex") as string;
 }
 
 function writeSorted(value: unknown): string {

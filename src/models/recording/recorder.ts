@@ -1,9 +1,9 @@
-// Records what the servers of models answer, behind the filter that keeps their thoughts in.
+// Records the replies of model servers without their reasoning.
 import type { Clock } from "../../platform/clock.ts";
 import { createLineFile, type LineFileEnd } from "../../platform/line-file.ts";
 import type { Log } from "../../platform/log.ts";
 import { type OpenBackend, openBackend } from "../backend.ts";
-import type { Chunk, Complete, Completion, ModelRequest, OnChunk } from "../providers/contract.ts";
+import type { Complete, Completion, ModelRequest, OnChunk } from "../providers/contract.ts";
 import { REPLY_BYTES_MAX } from "../providers/openai/reply.ts";
 import {
   FILE_BYTES_MAX,
@@ -16,93 +16,91 @@ import {
 } from "./format.ts";
 
 export interface Recorder {
-  /** Supplies whose answers are recorded. */
+  /** Opens backends whose replies are recorded. */
   open(log: Log): OpenBackend;
-  /** Writes what is still to be written. */
+  /** Writes what is still buffered. */
   close(): Promise<void>;
 }
 
-/** What a piece takes beside its text. */
-const PIECE_BYTES = 64;
+/** Size of a chunk beside its text. */
+const CHUNK_BYTES = 64;
 
-/** Makes the file, which must not be there; throws a RecordingProblem. */
+/** Creates the file, which must not exist; throws a RecordingProblem. */
 export async function openRecorder(file: string, clock: Clock): Promise<Recorder> {
-  let tell = (_why: LineFileEnd): void => undefined;
+  let report = (_reason: LineFileEnd): void => undefined;
   const recorded_at = new Date(clock.now()).toISOString();
   const head = JSON.stringify({ wadi_recording: VERSION, recorded_at });
-  const onEnd = (why: LineFileEnd) => tell(why);
+  const onEnd = (reason: LineFileEnd) => report(reason);
   const options = { clock, head, bytesMax: FILE_BYTES_MAX, onEnd };
   const lines = await createLineFile(file, options).catch((failure) => {
-    throw explainMaking(file, failure);
+    throw explainFailure(file, failure);
   });
   return {
     open(log) {
-      // What is not recorded any more is answered all the same.
-      tell = (why) => log.error(`the recording ends here (${why}); it holds what came before`);
-      return (model, around) => {
-        const supply = openBackend(model, around);
-        const answer = record(supply.complete, {
-          clock: around.clock,
-          keep: (take) => lines.append(() => writeTake(model.id, take)),
+      // Requests are answered all the same.
+      report = (reason) =>
+        log.error(`the recording ends here (${reason}); it holds what came before`);
+      return (model, options) => {
+        const backend = openBackend(model, options);
+        const complete = record(backend.complete, {
+          clock: options.clock,
+          keep: (reply) => lines.append(() => writeReply(model.id, reply)),
           onTooLarge: ({ request_id }) =>
             log.warn("a reply is too long to be recorded", { request_id, model: model.id }),
         });
-        return { ...supply, complete: answer };
+        return { ...backend, complete };
       };
     },
     close: () => lines.close(),
   };
 }
 
-type Heard = Pick<RecordedReply, "told" | "ended_ms"> & { ask: ModelRequest; ending: Completion };
+interface RecorderReply extends Pick<RecordedReply, "told" | "ended_ms"> {
+  request: ModelRequest;
+  completion: Completion;
+}
 
 interface RecordOptions {
   clock: Clock;
-  keep(heard: Heard): void;
-  onTooLarge(ask: ModelRequest): void;
+  keep(reply: RecorderReply): void;
+  onTooLarge(request: ModelRequest): void;
 }
 
-/**
- * The same answer, each of which is kept with its timing. Whoever leaves has not heard it to its
- * end: nothing of it is kept, nor of what a script of the stub refuses in the gateway's own name.
- */
-export function record(answer: Complete, { clock, keep, onTooLarge }: RecordOptions): Complete {
-  return async (ask, onChunk, signal) => {
-    const asked_ms = clock.monotonic();
-    const measure = () => Math.round((clock.monotonic() - asked_ms) * 1_000) / 1_000;
-    let told: Heard["told"] = [];
+/** Keeps whole replies with their timing; not those whose caller left, or that an ApiError ends. */
+export function record(complete: Complete, { clock, keep, onTooLarge }: RecordOptions): Complete {
+  return async (request, onChunk, signal) => {
+    const startedAt = clock.monotonic();
+    const measure = () => Math.round((clock.monotonic() - startedAt) * 1_000) / 1_000;
+    let told: RecorderReply["told"] = [];
     let bytes = 0;
-    const hear: OnChunk = (piece) => {
-      bytes += PIECE_BYTES + lengthOf(piece);
-      if (bytes <= REPLY_BYTES_MAX) told.push({ at_ms: measure(), piece });
+    const passOn: OnChunk = (chunk) => {
+      bytes += CHUNK_BYTES + (chunk.kind === "text" ? chunk.text : chunk.arguments).length;
+      if (bytes <= REPLY_BYTES_MAX) told.push({ at_ms: measure(), piece: chunk });
       else told = [];
-      return onChunk(piece);
+      return onChunk(chunk);
     };
-    const ending = await answer(ask, hear, signal);
-    const hasLeft = !ending.ok && (signal.aborted || ending.code === "client_closed_request");
-    if (bytes > REPLY_BYTES_MAX) onTooLarge(ask);
-    else if (!hasLeft) keep({ ask, told, ended_ms: measure(), ending });
-    return ending;
+    const completion = await complete(request, passOn, signal);
+    const hasLeft =
+      !completion.ok && (signal.aborted || completion.code === "client_closed_request");
+    if (bytes > REPLY_BYTES_MAX) onTooLarge(request);
+    else if (!hasLeft) keep({ request, told, ended_ms: measure(), completion });
+    return completion;
   };
 }
 
-function lengthOf(piece: Chunk): number {
-  return piece.kind === "text" ? piece.text.length : piece.arguments.length;
-}
-
-function writeTake(model: string, { ask, told, ended_ms, ending }: Heard): string {
-  const take: RecordedReply = {
+function writeReply(model: string, { request, told, ended_ms, completion }: RecorderReply): string {
+  const recorded: RecordedReply = {
     model,
-    key: hashRequest(ask),
-    ask: strip(ask),
+    key: hashRequest(request),
+    ask: strip(request),
     told,
     ended_ms,
-    ending: writeCompletion(ending),
+    ending: writeCompletion(completion),
   };
-  return JSON.stringify(take);
+  return JSON.stringify(recorded);
 }
 
-function explainMaking(file: string, failure: unknown): RecordingProblem {
+function explainFailure(file: string, failure: unknown): RecordingProblem {
   const { code = "unknown error" } = failure as NodeJS.ErrnoException;
   return new RecordingProblem(
     code === "EEXIST"

@@ -68,14 +68,14 @@ test("pieces are kept with their time since the ask, and the ending with its own
     expect(heard).toEqual([text("a"), text("b"), text("c")]);
     expect(kept).toEqual([
       {
-        ask,
+        request: ask,
         told: [
           { at_ms: 100, piece: text("a") },
           { at_ms: 100.063, piece: text("b") },
           { at_ms: 230, piece: text("c") },
         ],
         ended_ms: 235,
-        ending,
+        completion: ending,
       },
     ]);
   }

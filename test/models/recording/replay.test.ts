@@ -11,8 +11,8 @@ import type { RecordedReply } from "../../../src/models/recording/format.ts";
 import { hashRequest } from "../../../src/models/recording/format.ts";
 import {
   createReplay,
-  createReplayLibrary,
   type ReplayedReply,
+  ReplayLibrary,
   replay,
 } from "../../../src/models/recording/replay.ts";
 import { defaultSettings } from "../../../src/settings/index.ts";
@@ -42,7 +42,7 @@ function play(take: ReplayedReply, onChunk: OnChunk = () => undefined) {
 
 test("every piece and the ending come at exactly their times", async () => {
   const told = tell(120, 120, 120.5, 3_000);
-  const { clock, heard, ending, ended_ms } = play({ told, ended_ms: 3_001, ending: GOOD });
+  const { clock, heard, ending, ended_ms } = play({ told, ended_ms: 3_001, completion: GOOD });
   await clock.advance(119);
   expect(heard).toEqual([]);
   await clock.advance(10_000);
@@ -59,7 +59,7 @@ test("every piece and the ending come at exactly their times", async () => {
 test("an ear that holds back is waited for, and then told what was due meanwhile", async () => {
   const free = Promise.withResolvers<void>();
   const told = tell(10, 20, 30, 200);
-  const take = { told, ended_ms: 210, ending: GOOD };
+  const take = { told, ended_ms: 210, completion: GOOD };
   const { clock, heard, ended_ms } = play(take, (piece) =>
     piece.kind === "text" && piece.text === "0" ? free.promise : undefined,
   );
@@ -78,7 +78,7 @@ test("an ear that holds back is waited for, and then told what was due meanwhile
 test("a caller's leaving ends it at once, while it waits and while its ear holds back", async () => {
   const never = () => new Promise<void>(() => undefined);
   for (const ear of [() => undefined, never]) {
-    const take = { told: tell(10, 5_000), ended_ms: 5_001, ending: GOOD };
+    const take = { told: tell(10, 5_000), ended_ms: 5_001, completion: GOOD };
     const { clock, heard, caller, ending } = play(take, ear);
     await clock.advance(100);
     caller.abort();
@@ -91,7 +91,10 @@ test("a caller's leaving ends it at once, while it waits and while its ear holds
 
 test("a caller who has left before hears nothing", async () => {
   const heard: Chunk[] = [];
-  const answer = replay(() => ({ told: tell(0), ended_ms: 0, ending: GOOD }), createManualClock());
+  const answer = replay(
+    () => ({ told: tell(0), ended_ms: 0, completion: GOOD }),
+    createManualClock(),
+  );
   const ending = await answer(
     createAsk("Hello"),
     (piece) => void heard.push(piece),
@@ -103,7 +106,7 @@ test("a caller who has left before hears nothing", async () => {
 
 test("a long burst leaves the event loop to others in between", async () => {
   const told = tell(...Array.from({ length: 200 }, () => 0));
-  const { heard, ending, isOver } = play({ told, ended_ms: 0, ending: GOOD });
+  const { heard, ending, isOver } = play({ told, ended_ms: 0, completion: GOOD });
   await Promise.resolve();
   expect(heard.length).toBeGreaterThan(0);
   expect(heard.length).toBeLessThan(100);
@@ -114,7 +117,7 @@ test("a long burst leaves the event loop to others in between", async () => {
 
 /** A shelf with takes that end with these reasons. */
 function stock(...takes: [model: string, ask: ModelRequest, reason: string][]) {
-  const shelf = createReplayLibrary();
+  const shelf = new ReplayLibrary();
   for (const [model, ask, finish_reason] of takes) {
     const ending = { ok: true as const, finish_reason, usage: USAGE };
     const take: RecordedReply = {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRecorder, openReplay } from "../../../src/models/recording/index.ts";
+import { openRecorder } from "../../../src/models/recording/recorder.ts";
+import { openReplay } from "../../../src/models/recording/replay.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
 import { createManualClock } from "../../support/clock.ts";
 import {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openReplay } from "../../../src/models/recording/replay-file.ts";
+import { openReplay } from "../../../src/models/recording/replay.ts";
 
 let directory: string;
 beforeAll(() => {
