@@ -6,7 +6,7 @@ export {
   STATUSES as APPROVAL_STATUSES,
 } from "./approvals/approval.ts";
 export type { Decision } from "./approvals/decision.ts";
-export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
+export { createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { createAgents, registerRunMetrics } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
@@ -20,6 +20,6 @@ export {
   type ConnectionKind,
   ToolConnection,
 } from "./tools/connections/connection.ts";
-export { type Connections, createConnections } from "./tools/connections/connections.ts";
-export { createToolQueries, type ToolQueries } from "./tools/queries.ts";
+export { createConnections } from "./tools/connections/connections.ts";
+export { createToolQueries } from "./tools/queries.ts";
 export { ToolRevision } from "./tools/revision.ts";

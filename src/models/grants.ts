@@ -13,4 +13,3 @@ export function createGrants(database: Database, clock: Clock) {
     ungrant: (account_id: string, model: string) => store.ungrant(account_id, model),
   };
 }
-export type Grants = ReturnType<typeof createGrants>;

@@ -11,13 +11,12 @@ import { modelStore } from "./store.ts";
 export {
   createManagedServerStatuses,
   type ManagedServerStatus,
-  type ManagedServerStatuses,
 } from "./autostart/managed-servers.ts";
 export { isServerUp } from "./autostart/start-plan.ts";
 export type { OpenBackend } from "./backend.ts";
 export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
 export { costOf } from "./cost.ts";
-export { createGrants, type Grants } from "./grants.ts";
+export { createGrants } from "./grants.ts";
 export { showModels } from "./metrics.ts";
 export { capOutput, type ServedModel } from "./model.ts";
 export { needsGrant } from "./permission.ts";
@@ -36,7 +35,6 @@ export {
   createSwitches,
   type ModelState,
   type ModelSwitch,
-  type Switches,
   stateOf,
 } from "./switches.ts";
 export { countImages, estimateTokens, listTexts, splitTokens } from "./tokens.ts";

@@ -37,4 +37,3 @@ export function createSwitches(database: Database, clock: Clock) {
       store.turn(id, TURNS[turn].switch, TURNS[turn].to, clock.now()),
   };
 }
-export type Switches = ReturnType<typeof createSwitches>;

@@ -2,6 +2,6 @@
 
 export { Fire } from "./fire.ts";
 export { createTriggersModule } from "./module.ts";
-export { createTriggerQueries, type TriggerQueries } from "./queries.ts";
+export { createTriggerQueries } from "./queries.ts";
 export { createFireSweeps } from "./retention.ts";
 export { Trigger, TriggerName } from "./trigger.ts";

@@ -59,4 +59,3 @@ export function createTriggerQueries({
     resume: (id: string): Promise<DescribedTrigger | undefined> => setStatus(id, "active"),
   };
 }
-export type TriggerQueries = ReturnType<typeof createTriggerQueries>;

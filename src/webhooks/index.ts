@@ -2,4 +2,4 @@
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
 export { documentEvents } from "./event.ts";
 export { createDeliverySweeps, openWebhooks, registerWebhookMetrics } from "./module.ts";
-export { createWebhookQueries, type WebhookQueries } from "./queries.ts";
+export { createWebhookQueries } from "./queries.ts";

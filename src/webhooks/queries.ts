@@ -21,4 +21,3 @@ export function createWebhookQueries(
     recover: deliveries.recover.bind(deliveries),
   };
 }
-export type WebhookQueries = ReturnType<typeof createWebhookQueries>;

@@ -62,7 +62,6 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
     },
   };
 }
-export type ApprovalQueries = ReturnType<typeof createApprovalQueries>;
 
 function omitDetails({ arguments: _, external_sources: __, ...short }: ApprovalRow) {
   return short;

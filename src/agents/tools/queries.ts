@@ -32,4 +32,3 @@ export function createToolQueries(database: Database) {
       of((id, one) => store.enable(id, one, tools_max))(account_id, name),
   };
 }
-export type ToolQueries = ReturnType<typeof createToolQueries>;

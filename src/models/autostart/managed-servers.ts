@@ -75,7 +75,6 @@ export function createManagedServerStatuses(database: Database) {
     },
   };
 }
-export type ManagedServerStatuses = ReturnType<typeof createManagedServerStatuses>;
 
 /** Id in the database of a model's server; null if it has none. */
 function managedServerIdOf({ id, upstream }: ModelSettings): string | null {
