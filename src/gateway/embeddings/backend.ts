@@ -1,19 +1,19 @@
-// From the settings of embeddings to what answers them.
+// Opens the embedder of the settings.
 import type { EmbeddingsSettings } from "../../settings/index.ts";
 import type { MeteredBackendOptions } from "../metered/service.ts";
 import type { Embedder } from "./contract.ts";
 import { createUpstreamEmbedder } from "./provider/embedder.ts";
 import { createStubEmbedder } from "./stub.ts";
 
-/** Nothing is asked before its start; null: embeddings are off. */
+/** Returns null if embeddings are off. */
 export function openEmbedder(
   settings: EmbeddingsSettings,
-  around: MeteredBackendOptions,
+  options: MeteredBackendOptions,
 ): Embedder | null {
   switch (settings.kind) {
     case "openai":
     case "tei":
-      return createUpstreamEmbedder(settings, around);
+      return createUpstreamEmbedder(settings, options);
     case "stub":
       return createStubEmbedder();
     case "off":

@@ -1,4 +1,4 @@
-// What a server of embeddings is asked and what it comes to.
+// The interface of an embedder: its request and its vectors.
 import type { CompletionStats, UpstreamError } from "../../models/index.ts";
 import type { Trace } from "../../platform/trace.ts";
 import type { MeteredBackend } from "../metered/service.ts";
@@ -7,25 +7,25 @@ import type { MeteredBackend } from "../metered/service.ts";
 export const MODEL = "bge-m3";
 /** gateway.endpoints.embeddings.p1 */
 export const DIMENSIONS = 1024;
-/** gateway.limits.embeddings_input: what is longer is cut, not refused. */
+/** gateway.limits.embeddings_input: longer inputs are cut, not refused. */
 export const TOKENS_MAX = 4096;
 
 export interface EmbedRequest {
   request_id: string;
   trace: Trace | null;
-  /** The account, or the key of none, in whose turn a place is taken; it is not sent. */
+  /** For fair queues; it is not sent. */
   account: string;
-  /** 1 to 64, none of them empty, and none with half a surrogate pair. */
+  /** 1 to 64, none empty, all well-formed Unicode. */
   inputs: readonly string[];
 }
 
 export interface Embedded {
   ok: true;
-  /** In the order of the inputs: of `DIMENSIONS` finite numbers, and of unit length. */
+  /** In the order of the inputs, of unit length. */
   vectors: Float32Array[];
-  /** Of what was converted: what was cut away does not count. */
+  /** Tokens that were converted. */
   prompt_tokens: number;
-  /** Its server told no usage: what stands there is our estimate, and nobody pays by it. */
+  /** The usage is an estimate, which costs nothing. */
   usageEstimated?: true;
 }
 
@@ -34,7 +34,6 @@ export type Embed = (
   signal: AbortSignal,
 ) => Promise<(Embedded | UpstreamError) & CompletionStats>;
 
-/** What stands behind the route. */
 export interface Embedder extends MeteredBackend {
   embed: Embed;
 }

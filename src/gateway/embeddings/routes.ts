@@ -13,8 +13,13 @@ import { type MeteredBackendOptions, MeteredService } from "../metered/service.t
 import type { GatewayRecorder, PricedModel } from "../request-log/recorder.ts";
 import { openEmbedder } from "./backend.ts";
 import { type EmbedRequest, MODEL } from "./contract.ts";
-import { EmbeddingList, STATUS, writeEmbeddingList } from "./reply.ts";
-import { EmbeddingsRequest, listInputs } from "./request.ts";
+import {
+  EmbeddingList,
+  EmbeddingsRequest,
+  listInputs,
+  STATUS,
+  writeEmbeddingList,
+} from "./schema.ts";
 
 const PATH = "/v1/embeddings";
 const BACKEND_NAME = "embedding server";

@@ -1,12 +1,10 @@
-// The embedder inside the program: unit vectors from hashed pieces of words, so that texts with the
-// same words are near each other; deterministic, without network or weights.
+// The embedder inside the program: hashes pieces of words into unit vectors, deterministically.
 import { splitTokens, timeoutError } from "../../models/index.ts";
 import { DIMENSIONS, type Embedder, TOKENS_MAX } from "./contract.ts";
 
 const WORDS = /[\p{L}\p{M}\p{N}]+/gu;
-/** The lengths of the pieces, with a space on either side of the word. */
+/** Lengths of the pieces; a word has a space on either side. */
 const PIECES = [3, 4];
-/** A whole word says more than any piece of it. */
 const WORD_WEIGHT = 4;
 
 /** The constants of FNV-1a. */
@@ -19,7 +17,7 @@ export function createStubEmbedder(): Embedder {
     start() {},
     stop() {},
     async embed({ inputs }, signal) {
-      // Like a server, it answers only after the call has returned.
+      // Like a server it answers after the call has returned.
       await Promise.resolve();
       if (signal.aborted) return timeoutError("left");
       const cut = inputs.map((text) => splitTokens(text, TOKENS_MAX));
@@ -33,14 +31,13 @@ export function createStubEmbedder(): Embedder {
   };
 }
 
-/** The vector of a text that is not empty. */
 export function embedText(text: string): Float32Array {
   const plain = text.normalize("NFKC").toLowerCase();
   const sums = new Float64Array(DIMENSIONS);
-  // A text without a letter is one word of what it has.
+  // A text without letters is one word.
   const words = plain.match(WORDS) ?? [plain];
   for (const word of words) addWord(sums, ` ${word} `);
-  // What stands there a hundred times does not count a hundred times.
+  // The square root damps repetitions.
   for (let at = 0; at < DIMENSIONS; at++) {
     sums[at] = Math.sign(sums[at]!) * Math.sqrt(Math.abs(sums[at]!));
   }
@@ -54,19 +51,19 @@ function addWord(sums: Float64Array, word: string): void {
   }
 }
 
-/** Some of the bits choose the dimension and another the sign, so that collisions cancel out. */
+/** One bit chooses the sign, so that collisions cancel out. */
 function add(sums: Float64Array, hash: number, weight: number): void {
   sums[hash % DIMENSIONS]! += hash & 0x8000_0000 ? -weight : weight;
 }
 
-/** Of unit length; where everything has cancelled out, `instead` is its only dimension. */
-function normalize(sums: Float64Array, instead: number): Float32Array {
+/** If everything has cancelled out, `fallback` is the only dimension. */
+function normalize(sums: Float64Array, fallback: number): Float32Array {
   const length = Math.hypot(...sums);
-  if (length === 0) sums[instead] = 1;
+  if (length === 0) sums[fallback] = 1;
   return Float32Array.from(sums, (sum) => sum / (length || 1));
 }
 
-/** FNV-1a over UTF-16 units, mixed at the end so that its low bits are as good as its high ones. */
+/** FNV-1a over UTF-16 units, mixed at the end for its low bits. */
 function hash(text: string, start: number, size: number): number {
   let sum = HASH_BASIS;
   for (let at = start; at < start + size; at++) {

@@ -1,6 +1,6 @@
 // Vectors as they are written: the shortest numbers, and bytes.
 import { describe, expect, test } from "bun:test";
-import { writeEmbeddingList } from "../../../src/gateway/embeddings/reply.ts";
+import { writeEmbeddingList } from "../../../src/gateway/embeddings/schema.ts";
 import { createDraw } from "../../http/draw.ts";
 
 const write = (vectors: Float32Array[], format: "float" | "base64") =>

@@ -1,7 +1,6 @@
-// What one request wants converted is divided into what a server takes at once; each such batch is
-// asked for, and asked for again where the server takes it only in another form.
-import type { UpstreamError } from "../../../models/index.ts";
-import { type BatchItem, shorten, shortenTold } from "./batch-item.ts";
+// Batches of inputs: divided by what a server takes at once, and shortened where it refuses them.
+import { estimateTokens, type UpstreamError } from "../../../models/index.ts";
+import { TOKENS_MAX } from "../contract.ts";
 import {
   classifyEmbeddingError,
   invalidEmbeddings,
@@ -9,71 +8,162 @@ import {
   isGood,
   isTooLong,
 } from "./failure.ts";
-import type { EmbeddingProtocol, EncodingFormat } from "./protocol.ts";
+import type { EmbeddingProtocol, EncodingFormat, InputContent } from "./protocol.ts";
 import type { ReplicaClient } from "./replica-client.ts";
 import type { ParsedEmbeddings } from "./reply.ts";
 
-export type Convert = (
-  talk: ReplicaClient,
-  manner: EmbeddingProtocol,
-  batch: readonly BatchItem[],
-) => Promise<ParsedEmbeddings | UpstreamError>;
+export interface BatchItem {
+  /** Its place among the inputs. */
+  index: number;
+  content: InputContent;
+  /** null if nobody has counted them. */
+  tokens: number | null;
+  /** It may be too long, which only the usage of its own reply shows. */
+  isAlone?: true;
+}
+
+/** Tokens around a text, and the space that some tokenizers set in front of it. */
+const FRAME_TOKENS = 4;
+/** No text has more tokens than bytes in NFKC, which bge-m3 reads. */
+const SAFE_BYTES = TOKENS_MAX - FRAME_TOKENS;
+/** An estimate may be wrong by a third. */
+const LIKELY_TOKENS = TOKENS_MAX * 0.75;
+/** Maximum cuts by the usage of replies; then as much stays as surely fits. */
+const CUTS_MAX = 6;
+/** Margin for letters that have fewer tokens than the ones that stay. */
+const CUT_MARGIN = 0.99;
+
+/** gateway.limits.embeddings_input: true if no tokenizer can make too many tokens of the text. */
+export function fitsSurely(text: string): boolean {
+  if (text.length > SAFE_BYTES || Buffer.byteLength(text) > SAFE_BYTES) return false;
+  return Buffer.byteLength(text.normalize("NFKC")) <= SAFE_BYTES;
+}
+
+/** Estimates tokens where nobody counts; the server cuts or refuses what is longer. */
+export function estimateBatchItem(text: string): number {
+  return Math.min(TOKENS_MAX, Math.max(1, Math.ceil(estimateTokens(text))));
+}
 
 /**
- * In the order of the inputs; texts and token ids never share one: vLLM takes no mixed list. Of a
- * text that is alone the usage tells how long it is.
+ * Keeps the order of the inputs. Texts and token ids are in separate batches, since vLLM takes no
+ * mixed list.
  */
-export function divide(parts: readonly BatchItem[], batch_max: number): BatchItem[][] {
-  const single = parts.filter(({ is_alone }) => is_alone);
-  const others = parts.filter(({ is_alone }) => !is_alone);
+export function divide(items: readonly BatchItem[], batchMax: number): BatchItem[][] {
+  const single = items.filter(({ isAlone }) => isAlone);
+  const others = items.filter(({ isAlone }) => !isAlone);
   const texts = others.filter(({ content }) => typeof content === "string");
   const cut = others.filter(({ content }) => typeof content !== "string");
   const batches = [texts, cut].flatMap((kind) => {
-    const count = Math.ceil(kind.length / batch_max);
-    const at = (batch: number) => kind.slice(batch * batch_max, (batch + 1) * batch_max);
+    const count = Math.ceil(kind.length / batchMax);
+    const at = (batch: number) => kind.slice(batch * batchMax, (batch + 1) * batchMax);
     return Array.from({ length: count }, (_, batch) => at(batch));
   });
-  return [...batches, ...single.map((part) => [part])];
+  return [...batches, ...single.map((item) => [item])];
 }
 
-export function createConvert(model: string): Convert {
-  // A quarter of the size of numbers, and much less to read; most servers know it.
-  let encoding_format: EncodingFormat = "base64";
+export class BatchConverter {
+  readonly #model: string;
+  /** Base64 is a quarter of the size of numbers, and most servers know it. */
+  #encodingFormat: EncodingFormat = "base64";
 
-  const post = async (
-    talk: ReplicaClient,
-    manner: EmbeddingProtocol,
-    parts: readonly BatchItem[],
-  ) => {
-    const send = (format: EncodingFormat) =>
-      talk.post(manner.path, manner.write(model, parts, format));
-    const heard = await send(encoding_format);
-    if (encoding_format === "float" || !heard.ok || !isBase64Refused(heard)) return heard;
-    const again = await send("float");
-    // A refusal may repeat all that was sent, and be of something else.
-    if (again.ok && isGood(again.status)) encoding_format = "float";
-    return again;
-  };
-  return async (talk, manner, batch) => {
-    let parts = batch;
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  async convert(
+    client: ReplicaClient,
+    protocol: EmbeddingProtocol,
+    batch: readonly BatchItem[],
+  ): Promise<ParsedEmbeddings | UpstreamError> {
+    let items = batch;
     let refusals = 0;
     let cuts = 0;
     for (;;) {
-      const heard = await post(talk, manner, parts);
-      if (!heard.ok) return heard;
-      if (isGood(heard.status)) {
-        const reading = manner.read(heard.text, parts.length);
-        if (typeof reading === "string") {
-          return { ...invalidEmbeddings(reading), upstreamStatus: heard.status };
+      const reply = await this.#post(client, protocol, items);
+      if (!reply.ok) return reply;
+      if (isGood(reply.status)) {
+        const parsed = protocol.read(reply.text, items.length);
+        if (typeof parsed === "string") {
+          return { ...invalidEmbeddings(parsed), upstreamStatus: reply.status };
         }
-        const fitting = shortenTold(parts, reading.prompt_tokens, cuts++);
-        if (!fitting) return reading;
-        parts = fitting;
+        const fitting = shortenByUsage(items, parsed.prompt_tokens, cuts++);
+        if (!fitting) return parsed;
+        items = fitting;
         continue;
       }
-      const shorter = isTooLong(heard) ? shorten(parts, refusals++) : null;
-      if (!shorter) return classifyEmbeddingError(heard);
-      parts = shorter;
+      const shorter = isTooLong(reply) ? shortenRefused(items, refusals++) : null;
+      if (!shorter) return classifyEmbeddingError(reply);
+      items = shorter;
     }
-  };
+  }
+
+  async #post(client: ReplicaClient, protocol: EmbeddingProtocol, items: readonly BatchItem[]) {
+    const input = items.map(({ content }) => content);
+    const send = (format: EncodingFormat) =>
+      client.post(protocol.path, protocol.write(this.#model, input, format));
+    const reply = await send(this.#encodingFormat);
+    if (this.#encodingFormat === "float" || !reply.ok || !isBase64Refused(reply)) return reply;
+    const again = await send("float");
+    // The refusal may have been about something else.
+    if (again.ok && isGood(again.status)) this.#encodingFormat = "float";
+    return again;
+  }
+}
+
+/** The cuts after each refusal of texts that nobody counted. */
+const CUTS: readonly ((text: string) => string)[] = [
+  (text) => keepStart(text, LIKELY_TOKENS, estimateTokens),
+  (text) => keepStart(text, SAFE_BYTES, countBytes),
+];
+
+/** Returns null if no item can be cut any more. */
+function shortenRefused(items: readonly BatchItem[], refusals: number): BatchItem[] | null {
+  const cut = CUTS[refusals];
+  if (!cut) return null;
+  let isShorter = false;
+  const shorter = items.map((item) => {
+    const { content, tokens } = item;
+    if (typeof content !== "string" || tokens !== null || fitsSurely(content)) return item;
+    const kept = cut(content);
+    if (kept.length < content.length) isShorter = true;
+    return { ...item, content: kept };
+  });
+  return isShorter ? shorter : shortenRefused(items, refusals + 1);
+}
+
+/**
+ * gateway.limits.embeddings_input: a server without a tokenizer may have a longer window than ours.
+ * Shortens a text that was converted beyond it; null if it was not.
+ */
+export function shortenByUsage(
+  items: readonly BatchItem[],
+  reportedTokens: number | null,
+  cuts: number,
+): BatchItem[] | null {
+  const [item] = items;
+  if (!item?.isAlone || typeof item.content !== "string") return null;
+  if (reportedTokens === null || reportedTokens <= TOKENS_MAX) return null;
+  const { content } = item;
+  const share = (TOKENS_MAX * CUT_MARGIN) / reportedTokens;
+  const letters = cuts < CUTS_MAX ? content.length * share : 0;
+  // Half a surrogate pair is no text.
+  const kept = content.slice(0, letters).replace(/[\ud800-\udbff]$/, "");
+  const safe = keepStart(content, SAFE_BYTES, countBytes);
+  const longer = kept.length > safe.length ? kept : safe;
+  return longer.length < content.length ? [{ ...item, content: longer }] : null;
+}
+
+function countBytes(letter: string): number {
+  return Math.max(Buffer.byteLength(letter), Buffer.byteLength(letter.normalize("NFKC")));
+}
+
+function keepStart(text: string, max: number, weigh: (letter: string) => number): string {
+  let sum = 0;
+  let end = 0;
+  for (const letter of text) {
+    sum += weigh(letter);
+    if (sum > max) break;
+    end += letter.length;
+  }
+  return text.slice(0, end);
 }

@@ -1,33 +1,23 @@
-// Finds out what kind of server a replica is, at the first need, and remembers it for a while.
+// Detection of a server's kind at its first use, kept for a while.
 import { parseObject, type UpstreamError } from "../../../models/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import type { EmbeddingsSettings } from "../../../settings/index.ts";
-import type { ServerReply } from "../../metered/client.ts";
 import { isGood } from "./failure.ts";
 import { type EmbeddingProtocol, OLLAMA, STANDARD, TEI } from "./protocol.ts";
 import type { ReplicaClient } from "./replica-client.ts";
 
 const KNOWN_MS = 600_000;
-/** What it says is looked at again so soon where it had nothing to say. */
-const DOUBT_MS = 10_000;
+/** Time until a server that was ill or loading is asked again. */
+const UNSURE_MS = 10_000;
 
-export interface ServerDetection {
-  /** How a server of this kind is spoken to where nothing else is known. */
-  usual: EmbeddingProtocol;
-  /** How the server is spoken to; a failure: nothing was heard of it. */
-  meet(talk: ReplicaClient): Promise<EmbeddingProtocol | UpstreamError>;
-  /** It does not behave as it said that it would. */
-  forget(): void;
-}
-
-/** One question by kind, and the manner that its good answer says; null: it says none. */
-interface Question {
+/** A request whose good reply names the protocol. */
+interface KindProbe {
   path: string;
   usual: EmbeddingProtocol;
   read(reply: Readonly<Record<string, unknown>>): EmbeddingProtocol | null;
 }
 
-const QUESTIONS: Readonly<Record<"openai" | "tei", Question>> = {
+const PROBES: Readonly<Record<"openai" | "tei", KindProbe>> = {
   openai: {
     path: "/api/version",
     usual: STANDARD,
@@ -36,34 +26,44 @@ const QUESTIONS: Readonly<Record<"openai" | "tei", Question>> = {
   tei: {
     path: "/info",
     usual: TEI,
-    read: ({ max_client_batch_size: most }) =>
-      Number.isSafeInteger(most) && (most as number) > 0
-        ? { ...TEI, batch_max: most as number }
+    read: ({ max_client_batch_size: batchMax }) =>
+      Number.isSafeInteger(batchMax) && (batchMax as number) > 0
+        ? { ...TEI, batchMax: batchMax as number }
         : null,
   },
 };
 
-export function createServerDetection({ kind }: EmbeddingsSettings, clock: Clock): ServerDetection {
-  const { path, usual, read } = QUESTIONS[kind === "tei" ? "tei" : "openai"];
-  let manner = usual;
-  let known_until = 0;
-  const learn = ({ status, text }: ServerReply) => {
-    // A server that is ill, or that loads its model, has not said what it is.
-    const isTelling = status < 500 && status !== 429;
-    manner = (isGood(status) ? read(parseObject(text) ?? {}) : null) ?? usual;
-    known_until = clock.monotonic() + (isTelling ? KNOWN_MS : DOUBT_MS);
-  };
-  return {
-    usual,
-    async meet(talk) {
-      if (clock.monotonic() < known_until) return manner;
-      const heard = await talk.get(path);
-      if (!heard.ok) return heard;
-      learn(heard);
-      return manner;
-    },
-    forget() {
-      known_until = 0;
-    },
-  };
+export class ServerDetection {
+  readonly #clock: Clock;
+  readonly #probe: KindProbe;
+  #protocol: EmbeddingProtocol;
+  #knownUntil = 0;
+
+  constructor({ kind }: EmbeddingsSettings, clock: Clock) {
+    this.#clock = clock;
+    this.#probe = PROBES[kind === "tei" ? "tei" : "openai"];
+    this.#protocol = this.#probe.usual;
+  }
+
+  /** The protocol of servers that say nothing else. */
+  get usual(): EmbeddingProtocol {
+    return this.#probe.usual;
+  }
+
+  async find(client: ReplicaClient): Promise<EmbeddingProtocol | UpstreamError> {
+    if (this.#clock.monotonic() < this.#knownUntil) return this.#protocol;
+    const { path, usual, read } = this.#probe;
+    const reply = await client.get(path);
+    if (!reply.ok) return reply;
+    const { status, text } = reply;
+    this.#protocol = (isGood(status) ? read(parseObject(text) ?? {}) : null) ?? usual;
+    const isSure = status < 500 && status !== 429;
+    this.#knownUntil = this.#clock.monotonic() + (isSure ? KNOWN_MS : UNSURE_MS);
+    return this.#protocol;
+  }
+
+  /** Detects again at the next use, since the server behaves unlike its kind. */
+  forget(): void {
+    this.#knownUntil = 0;
+  }
 }

@@ -1,32 +1,46 @@
-// What answers embeddings behind the gateway: the servers that the settings name, joined.
+// Embeddings by servers: each is a replica that truncates, batches and joins the inputs.
 import {
   createHealthCheck,
   nameHealth,
   Replicas,
   rootOf,
+  type UpstreamError,
   writeHeaders,
 } from "../../../models/index.ts";
 import type { EmbeddingsSettings } from "../../../settings/index.ts";
 import type { MeteredBackendOptions } from "../../metered/service.ts";
-import { type Embedded, type Embedder, MODEL } from "../contract.ts";
-import { createReplicaEmbed, type ReplicaEmbed } from "./replica.ts";
+import { type Embedded, type Embedder, type EmbedRequest, MODEL, TOKENS_MAX } from "../contract.ts";
+import { BatchConverter, type BatchItem, divide, estimateBatchItem } from "./batch.ts";
+import { ServerDetection } from "./detection.ts";
+import { createReplicaClients, type ReplicaClientOptions } from "./replica-client.ts";
+import type { ParsedEmbeddings } from "./reply.ts";
+import { Tokenizer, truncateInputs } from "./tokenizer.ts";
 
-/** `kind` says how they are spoken to; nothing is asked before its start. */
+/** gateway.endpoints.embeddings.input: no request has more texts. */
+const BATCH_MAX = 64;
+/** Errors after which the server may be one of another kind. */
+const UNEXPECTED: readonly UpstreamError["code"][] = ["upstream_error", "model_unavailable"];
+
+type ReplicaEmbed = (
+  request: EmbedRequest,
+  signal: AbortSignal,
+  leftMs: number,
+) => Promise<Embedded | UpstreamError>;
+
+/** Asks nothing before its start. */
 export function createUpstreamEmbedder(
   settings: EmbeddingsSettings,
-  around: MeteredBackendOptions,
+  options: MeteredBackendOptions,
 ): Embedder {
-  const { urls, health_every_ms, timeout_ms, connect_timeout_ms } = settings;
+  const { urls, health_every_ms, timeout_ms, connect_timeout_ms: connectTimeoutMs } = settings;
   const headers = writeHeaders(settings);
   const openCheck = (url: string) => {
     const address = rootOf(url) + nameHealth(settings);
-    return createHealthCheck(
-      around.egress.open(address, { headers, connectTimeoutMs: connect_timeout_ms }),
-    );
+    return createHealthCheck(options.egress.open(address, { headers, connectTimeoutMs }));
   };
   const servers = urls.map((url) => ({
     name: new URL(url).host,
-    server: createReplicaEmbed(url, settings, around),
+    server: createReplicaEmbed(url, settings, options),
     check: health_every_ms === 0 ? null : openCheck(url),
   }));
   const replicas = new Replicas<ReplicaEmbed>(servers, {
@@ -36,15 +50,65 @@ export function createUpstreamEmbedder(
     health_every_ms,
     // gateway.errors.upstream_timeout: all replicas that are asked share the time.
     first_token_timeout_ms: timeout_ms,
-    ...around,
+    ...options,
   });
   return {
-    embed: (wish, signal) =>
-      replicas.call<Embedded>({ account: wish.account, signal }, (embed, _heard, left_ms) =>
-        embed(wish, signal, left_ms),
+    embed: (request, signal) =>
+      replicas.call<Embedded>({ account: request.account, signal }, (embed, _, leftMs) =>
+        embed(request, signal, leftMs),
       ),
     isDown: () => replicas.isDown(),
     start: () => replicas.start(),
     stop: () => replicas.stop(),
   };
+}
+
+function createReplicaEmbed(
+  url: string,
+  settings: EmbeddingsSettings,
+  options: ReplicaClientOptions,
+): ReplicaEmbed {
+  const { model, max_batch } = settings;
+  const openClient = createReplicaClients(url, settings, options);
+  const detection = new ServerDetection(settings, options.clock);
+  const tokenizer = new Tokenizer(detection.usual.tokenRoutes, model, options.clock);
+  const converter = new BatchConverter(model);
+  return async (request, signal, leftMs) => {
+    const client = openClient(request, signal, leftMs);
+    const protocol = await detection.find(client);
+    if ("ok" in protocol) return protocol;
+    const hasTokenizer = protocol.tokenRoutes.length > 0;
+    const { inputs } = request;
+    const items = await truncateInputs(client, hasTokenizer ? tokenizer : undefined, inputs);
+    if ("ok" in items) return items;
+    const joined: Embedded = { ok: true, vectors: new Array(inputs.length), prompt_tokens: 0 };
+    for (const batch of divide(items, max_batch || protocol.batchMax || BATCH_MAX)) {
+      const parsed = await converter.convert(client, protocol, batch);
+      if ("ok" in parsed) {
+        if (UNEXPECTED.includes(parsed.code)) detection.forget();
+        return parsed;
+      }
+      join(joined, batch, parsed, inputs);
+    }
+    return joined;
+  };
+}
+
+/** Puts the vectors at the places of their inputs and adds the usage. */
+function join(
+  joined: Embedded,
+  batch: readonly BatchItem[],
+  { vectors, prompt_tokens }: ParsedEmbeddings,
+  inputs: readonly string[],
+): void {
+  for (const [at, { index }] of batch.entries()) joined.vectors[index] = vectors[at]!;
+  // gateway.endpoints.embeddings.p2: no usage above what is converted is believed.
+  if (prompt_tokens !== null && prompt_tokens <= TOKENS_MAX * batch.length) {
+    joined.prompt_tokens += prompt_tokens;
+    return;
+  }
+  for (const { index, tokens } of batch) {
+    joined.prompt_tokens += tokens ?? estimateBatchItem(inputs[index]!);
+    if (tokens === null) joined.usageEstimated = true;
+  }
 }

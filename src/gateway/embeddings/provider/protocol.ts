@@ -1,52 +1,97 @@
-// How each kind of server is asked for vectors, and how it counts what they are made of.
+// The protocols of embedding servers: how vectors are requested and how tokens are counted.
+import { parseObject } from "../../../models/index.ts";
 import { TOKENS_MAX } from "../contract.ts";
-import type { BatchItem } from "./batch-item.ts";
 import { type ReadReply, readData, readEmbeddings } from "./reply.ts";
-import { LLAMA_TOKENS, TEI_TOKENS, type TokenRoute, VLLM_TOKENS } from "./token-route.ts";
 
 export type EncodingFormat = "float" | "base64";
+export type TokenIds = readonly number[];
+/** A text, or the token ids of a text that was cut. */
+export type InputContent = string | TokenIds;
 
-export interface EmbeddingProtocol {
-  /** As a talk reads it. */
+/** A route by which a server tells the token ids of a text. */
+export interface TokenRoute {
   path: string;
-  write(model: string, parts: readonly BatchItem[], encoding_format: EncodingFormat): object;
-  read: ReadReply;
-  /** Most texts in one request; null: it knows no such bound, or has not told it. */
-  batch_max: number | null;
-  /** What it may count with, in this order; none: it cuts by itself. */
-  token_routes: readonly TokenRoute[];
+  /** `framed`: with the tokens around every text, such as `<s>` and `</s>`. */
+  write(model: string, text: string, framed: boolean): object;
+  /** null without ids, by which the server shows another way of counting. */
+  read(text: string): TokenIds | null;
 }
 
-/** What speaks the standard format: vLLM, SGLang, llama.cpp, a provider. */
-export const STANDARD: EmbeddingProtocol = {
-  path: "/v1/embeddings",
-  write: (model, parts, encoding_format) => ({ model, input: list(parts), encoding_format }),
-  read: readData,
-  batch_max: null,
-  token_routes: [VLLM_TOKENS, LLAMA_TOKENS],
+export interface EmbeddingProtocol {
+  path: string;
+  write(model: string, input: readonly InputContent[], encoding_format: EncodingFormat): object;
+  read: ReadReply;
+  /** Maximum texts of a request, if the server says so. */
+  batchMax: number | null;
+  /** Routes to try for counting; without any the server cuts by itself. */
+  tokenRoutes: readonly TokenRoute[];
+}
+
+const VLLM_TOKENS: TokenRoute = {
+  path: "/tokenize",
+  write: (model, prompt, framed) => ({ model, prompt, add_special_tokens: framed }),
+  read: (text) => readIds(parseObject(text)?.tokens),
 };
 
-/** Text Embeddings Inference, which refuses more texts than it says in `/info`. */
-export const TEI: EmbeddingProtocol = { ...STANDARD, batch_max: 32, token_routes: [TEI_TOKENS] };
+/** llama.cpp answers to any body and finds no tokens in a foreign one. */
+const LLAMA_TOKENS: TokenRoute = {
+  path: "/tokenize",
+  write: (_, content, framed) => ({ content, add_special: framed }),
+  read: (text) => readIds(parseObject(text)?.tokens),
+};
+
+/** Text Embeddings Inference: a list for each text, of ids with their words. */
+const TEI_TOKENS: TokenRoute = {
+  path: "/tokenize",
+  write: (_, text, framed) => ({ inputs: [text], add_special_tokens: framed }),
+  read(text) {
+    const [tokens] = readList(parseJson(text));
+    return readIds(readList(tokens).map((token) => (token as { id?: unknown } | null)?.id));
+  },
+};
+
+/** The standard format: vLLM, SGLang, llama.cpp, a provider. */
+export const STANDARD: EmbeddingProtocol = {
+  path: "/v1/embeddings",
+  write: (model, input, encoding_format) => ({ model, input, encoding_format }),
+  read: readData,
+  batchMax: null,
+  tokenRoutes: [VLLM_TOKENS, LLAMA_TOKENS],
+};
+
+/** Text Embeddings Inference refuses more texts than `/info` names. */
+export const TEI: EmbeddingProtocol = { ...STANDARD, batchMax: 32, tokenRoutes: [TEI_TOKENS] };
 
 /**
- * Only its own route takes a window, at which it cuts. Of `num_batch`, which is 2,048 by itself,
- * it makes the physical batch that one text must fit in. Both stand in every request, since with
- * other values it would load the model again.
+ * Ollama's own route is the only one that takes a window, at which it cuts. One text must fit into
+ * `num_batch`, 2,048 by default. Both are in every request: other values reload the model.
  */
 export const OLLAMA: EmbeddingProtocol = {
   path: "/api/embed",
-  write: (model, parts) => ({
+  write: (model, input) => ({
     model,
-    input: list(parts),
+    input,
     truncate: true,
     options: { num_ctx: TOKENS_MAX, num_batch: TOKENS_MAX },
   }),
   read: readEmbeddings,
-  batch_max: null,
-  token_routes: [],
+  batchMax: null,
+  tokenRoutes: [],
 };
 
-function list(parts: readonly BatchItem[]) {
-  return parts.map(({ content }) => content);
+function readIds(value: unknown): TokenIds | null {
+  const ids = readList(value);
+  return ids.length > 0 && ids.every((id) => Number.isSafeInteger(id)) ? (ids as TokenIds) : null;
+}
+
+function readList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

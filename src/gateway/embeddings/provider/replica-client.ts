@@ -1,4 +1,4 @@
-// Asks one server whatever one request needs of it, within what is left of that request's time.
+// The HTTP client of one server for one request, within the time that is left for it.
 import {
   rootOf,
   type UpstreamError,
@@ -12,15 +12,15 @@ import { requestServer, type ServerReply } from "../../metered/client.ts";
 import type { EmbedRequest } from "../contract.ts";
 
 /**
- * 64 vectors as text are 2 MB; what a tokenizer tells of 32,000 characters is not much more. What
- * is read at once stops everybody: 15 MB of nothing but brackets take half a second and 600 MB.
+ * Maximum size of a reply; 64 vectors as text are 2 MB. Parsing blocks the event loop: 15 MB of
+ * brackets take half a second and 600 MB.
  */
 const REPLY_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The standard routes stand here; where the settings name another place, it is that place. */
+/** The place of the standard routes, unless the settings name another one. */
 const STANDARD = "/v1/";
 
-/** Any other path stands behind the server's address without `/v1`. */
+/** Other paths than the standard ones follow the server's address without `/v1`. */
 export interface ReplicaClient {
   get(path: string): Promise<ServerReply | UpstreamError>;
   post(path: string, body: object): Promise<ServerReply | UpstreamError>;
@@ -32,9 +32,9 @@ export interface ReplicaClientOptions {
 }
 
 export type OpenReplicaClient = (
-  ask: EmbedRequest,
+  embedRequest: EmbedRequest,
   signal: AbortSignal,
-  left_ms: number,
+  leftMs: number,
 ) => ReplicaClient;
 
 export function createReplicaClients(
@@ -43,7 +43,7 @@ export function createReplicaClients(
   { egress, clock }: ReplicaClientOptions,
 ): OpenReplicaClient {
   const root = rootOf(url);
-  // Of TEI the settings name the root; some providers have their routes elsewhere than at `/v1`.
+  // For TEI the settings name the root; some providers have routes elsewhere than at `/v1`.
   const standard = settings.kind === "tei" ? root + STANDARD : `${url.replace(/\/+$/, "")}/`;
   const { connect_timeout_ms } = settings;
   const headers = writeHeaders(settings);
@@ -58,18 +58,18 @@ export function createReplicaClients(
     servers.set(path, server);
     return server;
   };
-  return (ask, signal, left_ms) => {
-    const until = clock.monotonic() + left_ms;
-    const own = writeRequestHeaders(ask);
-    const say = (path: string, body?: string) => {
+  return (embedRequest, signal, leftMs) => {
+    const until = clock.monotonic() + leftMs;
+    const own = writeRequestHeaders(embedRequest);
+    const send = (path: string, body?: string) => {
       const timeout_ms = Math.max(0, until - clock.monotonic());
-      const { account } = ask;
+      const { account } = embedRequest;
       const request = { body, account, headers: own, bytesMax: REPLY_BYTES_MAX };
       return requestServer(open(path), { ...request, timeout_ms, clock, signal });
     };
     return {
-      get: (path) => say(path),
-      post: (path, body) => say(path, JSON.stringify(body)),
+      get: (path) => send(path),
+      post: (path, body) => send(path, JSON.stringify(body)),
     };
   };
 }

@@ -1,98 +1,134 @@
-// Lets a server tell the tokens of a text, by whichever of its routes it turns out to have.
+// Truncation of inputs by their token ids, which the server tells by one of its routes.
 import type { UpstreamError } from "../../../models/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
+import { TOKENS_MAX } from "../contract.ts";
+import { type BatchItem, fitsSurely } from "./batch.ts";
 import { classifyEmbeddingError, isGood, isRouteAbsent } from "./failure.ts";
+import type { TokenIds, TokenRoute } from "./protocol.ts";
 import type { ReplicaClient } from "./replica-client.ts";
-import type { TokenIds, TokenRoute } from "./token-route.ts";
 
-/** What a server was found to have, or not to have, is looked at again after so long. */
+/** Time until the server is asked for its route again. */
 const KNOWN_MS = 600_000;
-/** One letter, and one token or two in every vocabulary. */
+/** One letter is one token or two in every vocabulary. */
 const PROBE = "a";
 
-export interface Tokenizer {
-  /** The ids of a whole text with those around it; null: the server does not tell any. */
-  tell(talk: ReplicaClient, text: string): Promise<TokenIds | null | UpstreamError>;
-  /** How many of them stand behind every text; asked only of who has told some. */
-  measureTail(talk: ReplicaClient): Promise<number | UpstreamError>;
-}
-
-interface Known {
-  /** null: it has none. */
+interface KnownRoute {
+  /** null: the server has none. */
   route: TokenRoute | null;
-  /** null: it was not needed yet. */
-  tail: number | null;
+  /** Number of tokens behind every text, once it was needed. */
+  tail: number | undefined;
   until: number;
 }
 
-/** The first of these routes that tells ids is the server's. */
-export function createTokenizer(
-  routes: readonly TokenRoute[],
-  model: string,
-  clock: Clock,
-): Tokenizer {
-  let known: Known | null = null;
-  const learn = (route: TokenRoute | null) => {
-    known = { route, tail: null, until: clock.monotonic() + KNOWN_MS };
-  };
-  /** null: the server has no such route, or none that takes this form of body. */
-  const ask = async (
-    talk: ReplicaClient,
+export class Tokenizer {
+  readonly #routes: readonly TokenRoute[];
+  readonly #model: string;
+  readonly #clock: Clock;
+  #known: KnownRoute | undefined;
+
+  /** The first of the routes that tells ids is the server's. */
+  constructor(routes: readonly TokenRoute[], model: string, clock: Clock) {
+    this.#routes = routes;
+    this.#model = model;
+    this.#clock = clock;
+  }
+
+  /** Returns the ids of a text with those around it; null if the server tells none. */
+  async tokenize(client: ReplicaClient, text: string): Promise<TokenIds | null | UpstreamError> {
+    const known = this.#known;
+    if (!known || this.#clock.monotonic() >= known.until) return this.#find(client, text);
+    if (known.route === null) return null;
+    // The server may have been replaced by one of another kind.
+    return (await this.#ask(client, known.route, text)) ?? this.#find(client, text);
+  }
+
+  /** Counts the tokens behind every text, for a server that has told ids. */
+  async measureTail(client: ReplicaClient): Promise<number | UpstreamError> {
+    const known = this.#known;
+    if (!known?.route) return 0;
+    if (known.tail !== undefined) return known.tail;
+    const framed = await this.#ask(client, known.route, PROBE);
+    if (framed === null || "ok" in framed) return framed ?? 0;
+    const bare = await this.#ask(client, known.route, PROBE, false);
+    if (bare === null || "ok" in bare) return bare ?? 0;
+    known.tail = countTail(framed, bare);
+    return known.tail;
+  }
+
+  /** Returns null if the server has no such route, or none that takes this form of body. */
+  async #ask(
+    client: ReplicaClient,
     { path, write, read }: TokenRoute,
     text: string,
     framed = true,
-  ) => {
-    const heard = await talk.post(path, write(model, text, framed));
-    if (!heard.ok) return heard;
-    if (isGood(heard.status)) return read(heard.text);
-    return isRouteAbsent(heard.status) ? null : classifyEmbeddingError(heard);
-  };
-  const find = async (
-    talk: ReplicaClient,
-    text: string,
-  ): Promise<TokenIds | null | UpstreamError> => {
-    let isTold = true;
-    for (const route of routes) {
-      const told = await ask(talk, route, text);
-      if (told === null) continue;
-      if (!("ok" in told)) {
-        learn(route);
-        return told;
+  ) {
+    const reply = await client.post(path, write(this.#model, text, framed));
+    if (!reply.ok) return reply;
+    if (isGood(reply.status)) return read(reply.text);
+    return isRouteAbsent(reply.status) ? null : classifyEmbeddingError(reply);
+  }
+
+  async #find(client: ReplicaClient, text: string): Promise<TokenIds | null | UpstreamError> {
+    let isSure = true;
+    for (const route of this.#routes) {
+      const ids = await this.#ask(client, route, text);
+      if (ids === null) continue;
+      if (!("ok" in ids)) {
+        this.#learn(route);
+        return ids;
       }
-      // Who refuses may do so for a body of another form, and says nothing of its routes.
-      if (told.code !== "upstream_error" && told.code !== "model_unavailable") return told;
-      if (told.upstreamStatus === undefined) return told;
-      isTold = false;
+      // A server may refuse the form of a body, which says nothing of its other routes.
+      if (ids.code !== "upstream_error" && ids.code !== "model_unavailable") return ids;
+      if (ids.upstreamStatus === undefined) return ids;
+      isSure = false;
     }
-    if (isTold) learn(null);
+    if (isSure) this.#learn(null);
     return null;
-  };
-  return {
-    async tell(talk, text) {
-      if (!known || clock.monotonic() >= known.until) return find(talk, text);
-      if (known.route === null) return null;
-      // What it had may be gone: it may have become another server.
-      return (await ask(talk, known.route, text)) ?? find(talk, text);
-    },
-    async measureTail(talk) {
-      if (!known?.route) return 0;
-      if (known.tail !== null) return known.tail;
-      const asked = known;
-      const framed = await ask(talk, known.route, PROBE);
-      if (framed === null || "ok" in framed) return framed ?? 0;
-      const bare = await ask(talk, known.route, PROBE, false);
-      if (bare === null || "ok" in bare) return bare ?? 0;
-      asked.tail = countTail(framed, bare);
-      return asked.tail;
-    },
-  };
+  }
+
+  #learn(route: TokenRoute | null): void {
+    this.#known = { route, tail: undefined, until: this.#clock.monotonic() + KNOWN_MS };
+  }
 }
 
-/** What stands behind the text's own ids; 0 where those are not found. */
+/** Counts the tokens behind the text's own ids; 0 if those are not found. */
 function countTail(framed: TokenIds, bare: TokenIds): number {
-  const around = framed.length - bare.length;
-  for (let lead = 0; lead <= around; lead++) {
-    if (bare.every((id, at) => framed[lead + at] === id)) return around - lead;
+  const frame = framed.length - bare.length;
+  for (let lead = 0; lead <= frame; lead++) {
+    if (bare.every((id, at) => framed[lead + at] === id)) return frame - lead;
   }
   return 0;
+}
+
+/**
+ * gateway.limits.embeddings_input: sends the first token ids of a text that is too long, and those
+ * behind every text. Without a tokenizer the server cuts by itself.
+ */
+export async function truncateInputs(
+  client: ReplicaClient,
+  tokenizer: Tokenizer | undefined,
+  inputs: readonly string[],
+): Promise<BatchItem[] | UpstreamError> {
+  const items: BatchItem[] = [];
+  for (const [index, content] of inputs.entries()) {
+    if (!tokenizer || fitsSurely(content)) {
+      items.push({ index, content, tokens: null });
+      continue;
+    }
+    const ids = await tokenizer.tokenize(client, content);
+    if (ids === null) {
+      items.push({ index, content, tokens: null, isAlone: true });
+    } else if ("ok" in ids) {
+      return ids;
+    } else if (ids.length <= TOKENS_MAX) {
+      items.push({ index, content, tokens: ids.length });
+    } else {
+      const tail = await tokenizer.measureTail(client);
+      if (typeof tail !== "number") return tail;
+      const head = ids.slice(0, TOKENS_MAX - tail);
+      const kept = [...head, ...ids.slice(ids.length - tail)];
+      items.push({ index, content: kept, tokens: TOKENS_MAX });
+    }
+  }
+  return items;
 }

@@ -1,6 +1,6 @@
 // What is longer than 4,096 tokens is cut at exactly that by each kind's own means, and nothing that fits.
 import { describe, expect, test } from "bun:test";
-import { shortenTold } from "../../../../src/gateway/embeddings/provider/batch-item.ts";
+import { shortenByUsage } from "../../../../src/gateway/embeddings/provider/batch.ts";
 import {
   type EmbeddingRoutes,
   llama,
@@ -136,7 +136,7 @@ test("texts that each fit by their tokens go together, however many tokens all o
 
 test("what is cut by its usage never ends in half a letter", () => {
   for (const content of ["😀".repeat(4_000), `x${"😀".repeat(4_000)}`]) {
-    const [part] = shortenTold([{ index: 0, content, tokens: null, is_alone: true }], 5_000, 0)!;
+    const [part] = shortenByUsage([{ index: 0, content, tokens: null, isAlone: true }], 5_000, 0)!;
     const kept = part!.content as string;
     expect([kept.isWellFormed(), content.startsWith(kept)]).toEqual([true, true]);
     expect(kept.length).toBeLessThan(6_500);
