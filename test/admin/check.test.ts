@@ -24,6 +24,7 @@ import {
   startModelServer,
   vllm,
 } from "../support/model-servers.ts";
+import { findClosedPort } from "../support/ports.ts";
 
 const place = mkdtempSync(join(tmpdir(), "wadi-check-"));
 afterAll(() => rmSync(place, { recursive: true }));
@@ -95,10 +96,9 @@ describe("the servers of the models", () => {
 
   test("every replica has a row, in the order of the settings; the stub is ok by itself", async () => {
     const { root } = start(vllm());
-    const dead = startModelServer({});
-    await dead.stop();
+    const dead = `http://127.0.0.1:${findClosedPort()}/v1`;
     const stub = '[[models]]\nid = "inside"\nupstream = { kind = "stub" }\n';
-    const rows = ofModels(await check(model("qwen", [`${dead.root}/v1`, `${root}/v1`]) + stub));
+    const rows = ofModels(await check(model("qwen", [dead, `${root}/v1`]) + stub));
     expect(rows.map(({ status, name }) => [status, name])).toEqual([
       ["fail", "qwen"],
       ["ok", "qwen"],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { findClosedPort } from "../support/ports.ts";
 
 /** Answers chats, says its own id, and ends when it is asked to. */
 const MODEL_SERVER = `
@@ -25,10 +26,8 @@ let base: string;
 beforeAll(async () => {
   room = openRoom();
   // A port that is free now; the server takes it a moment later.
-  const probe = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  base = `http://127.0.0.1:${probe.port}`;
-  const { port } = probe;
-  await probe.stop(true);
+  const port = findClosedPort();
+  base = `http://127.0.0.1:${port}`;
   const script = join(room.directory, "model-server.ts");
   writeFileSync(script, MODEL_SERVER);
   const command = JSON.stringify([

@@ -2,8 +2,9 @@
 import { expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { certificate, certificateKey, certificateName } from "../support/certificate.ts";
+import { findClosedPort } from "../support/ports.ts";
 import { ask, get, guard } from "./guard.ts";
-import { findClosedPort, listenRaw, plainReply } from "./raw-server.ts";
+import { listenRaw, plainReply } from "./raw-server.ts";
 
 test("a certificate must be vouched for and must stand for the name", async () => {
   let requests = 0;
@@ -231,7 +232,7 @@ test("a reply that breaks off keeps its status and counts as sent", async () => 
 test("a refused connection was not sent, a reset one may have been, and neither is tried again", async () => {
   using server = listenRaw((socket) => (socket.connection === 1 ? socket.break() : socket.end()));
   const egress = guard(["127.0.0.1:*"]);
-  const refused = await egress.request({ ...ask, url: findClosedPort() });
+  const refused = await egress.request({ ...ask, url: `http://127.0.0.1:${findClosedPort()}` });
   expect(refused).toMatchObject({ ok: false, code: "refused", sent: false });
   for (let connections = 1; connections <= 2; connections += 1) {
     const reset = await egress.request({ ...ask, url: server.origin });

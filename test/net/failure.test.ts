@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { explainFetchFailure } from "../../src/net/failure.ts";
 import { certificate, certificateKey, certificateName } from "../support/certificate.ts";
-import { findClosedPort, listenRaw, plainReply } from "./raw-server.ts";
+import { findClosedPort } from "../support/ports.ts";
+import { listenRaw, plainReply } from "./raw-server.ts";
 
 // Labels end at 63 characters, so this name fails without a question to anybody.
 const impossibleName = `${"a".repeat(70)}.com`;
@@ -12,7 +13,7 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 }
 
 test("a port where nobody listens refuses", async () => {
-  expect(await failureOf(fetch(findClosedPort()))).toBe("refused");
+  expect(await failureOf(fetch(`http://127.0.0.1:${findClosedPort()}`))).toBe("refused");
 });
 
 test("a connection that ends before the answer is a reset", async () => {

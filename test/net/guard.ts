@@ -8,7 +8,8 @@ import {
 } from "../../src/net/guarded.ts";
 import { dial } from "../../src/net/http-dial.ts";
 import { createManualClock } from "../support/clock.ts";
-import { findClosedPort, listenRaw, plainReply } from "./raw-server.ts";
+import { findClosedPort } from "../support/ports.ts";
+import { listenRaw, plainReply } from "./raw-server.ts";
 
 /** A request as most tests send it. */
 export const ask = {
@@ -55,7 +56,7 @@ export function pretendInternet(
   isDead: (address: string) => boolean = () => false,
 ): Internet {
   const server = listenRaw((socket) => socket.say(answer(server.pieces.at(-1)!)));
-  const closed_port = Number(new URL(findClosedPort()).port);
+  const closed_port = findClosedPort();
   const dialled: string[] = [];
   return {
     dialled,

@@ -72,9 +72,3 @@ export function listenRaw(answer: (socket: RawSocket) => void): RawServer {
   };
   return server;
 }
-
-/** The origin of a port on loopback where nobody listens. */
-export function findClosedPort(): string {
-  using server = listenRaw(() => {});
-  return server.origin;
-}

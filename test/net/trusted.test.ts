@@ -1,8 +1,9 @@
 // Holds the operator's way out against servers that close, break, stall and flood.
 import { expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
+import { findClosedPort } from "../support/ports.ts";
 import { createAsker } from "./asker.ts";
-import { findClosedPort, listenRaw, plainReply, type RawSocket } from "./raw-server.ts";
+import { listenRaw, plainReply, type RawSocket } from "./raw-server.ts";
 
 test("requests after each other share one connection", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
@@ -316,7 +317,7 @@ test("a listener that holds back stops the server, until it goes on", async () =
 
 test("a server that cannot be reached in time is told apart from one that refuses", async () => {
   const { ask, clock } = createAsker();
-  expect((await ask(findClosedPort()).ended).end).toBe("refused");
+  expect((await ask(`http://127.0.0.1:${findClosedPort()}`).ended).end).toBe("refused");
   expect((await ask("http://nowhere.invalid/").ended).end).toBe("dns");
   const { ended } = ask("http://127.0.0.1:1/");
   await clock.advance(0);

@@ -1,5 +1,6 @@
 // A proxy of bare sockets in front of a model server, which does to a reply whatever networks and servers do.
 import type { Socket } from "bun";
+import { listenApart } from "./ports.ts";
 
 /** One connection of the gateway's, seen from the other end. */
 export interface Connection {
@@ -89,7 +90,7 @@ export function startFaultProxy(upstream_url: string): FaultProxy {
         },
       },
     });
-  let listener = listen(0);
+  let listener = listenApart(listen);
   const { port } = listener;
   const proxy: FaultProxy = {
     url: `http://127.0.0.1:${port}/v1`,

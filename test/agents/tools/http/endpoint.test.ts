@@ -4,6 +4,7 @@ import { Webhook } from "standardwebhooks";
 import type { OpenCredentials } from "../../../../src/agents/tools/connections/connections.ts";
 import { listenRaw } from "../../../net/raw-server.ts";
 import { createManualClock } from "../../../support/clock.ts";
+import { findClosedPort } from "../../../support/ports.ts";
 import { NOW } from "../use.ts";
 import { bearer, call, createTool, openReceiver, type Received, SECRET } from "./receiver.ts";
 
@@ -126,11 +127,13 @@ describe("what is not sent", () => {
   });
 
   test("a port where nobody listens is an error", async () => {
-    const closed = openReceiver();
-    const { origin, host } = closed;
-    closed[Symbol.dispose]();
+    const host = `127.0.0.1:${findClosedPort()}`;
     const say = `Nothing was sent: No connection to ${host} could be made.`;
-    expect(await call(origin)).toEqual({ outcome: "error", content: say, external: false });
+    expect(await call(`http://${host}`)).toEqual({
+      outcome: "error",
+      content: say,
+      external: false,
+    });
   });
 
   test("a call that was cancelled before is not sent", async () => {
