@@ -55,8 +55,8 @@ export function createCatalog(builtins: readonly BuiltinTool[]): Catalog {
 }
 
 /** agents.does.cost.2: a price that nobody set is unknown, unless the tool is free. */
-function priceOf({ name, is_free }: BuiltinTool, prices: ToolPrices): number | null {
-  return prices.get(name) ?? (is_free ? 0 : null);
+function priceOf({ name, isFree }: BuiltinTool, prices: ToolPrices): number | null {
+  return prices.get(name) ?? (isFree ? 0 : null);
 }
 
 /** agents.endpoints.tools.get_tools */

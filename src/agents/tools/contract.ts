@@ -95,5 +95,5 @@ export interface BuiltinTool extends Tool {
   /** Scope that the key of a run needs. */
   scope?: Scope;
   /** A free tool costs nothing unless the operator prices it; the price of others is unknown. */
-  is_free: boolean;
+  isFree: boolean;
 }

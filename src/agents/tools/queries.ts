@@ -1,8 +1,12 @@
 // Registered tools of every account, for operators: lists, lookups and their switch.
 import type { Bound, Database } from "../../database/index.ts";
 import { toolStore } from "./http/store.ts";
-import type { ToolRevision } from "./revision.ts";
-import { describeHttpRevision, isToolName, type ToolRevisionRow } from "./revision.ts";
+import {
+  describeHttpRevision,
+  isToolName,
+  type ToolRevision,
+  type ToolRevisionRow,
+} from "./revision.ts";
 
 /** Maximum tools read at once. */
 const TOOLS_AT_ONCE = 100;
@@ -27,8 +31,8 @@ export function createToolQueries(database: Database) {
     },
     find: of(store.find),
     disable: of(store.disable),
-    /** Throws where the account has `tools_max` enabled tools. */
-    enable: (account_id: string, name: string, tools_max: number) =>
-      of((id, one) => store.enable(id, one, tools_max))(account_id, name),
+    /** Throws where the account has `toolsMax` enabled tools. */
+    enable: (account_id: string, name: string, toolsMax: number) =>
+      of((id, one) => store.enable(id, one, toolsMax))(account_id, name),
   };
 }

@@ -63,7 +63,7 @@ describe("a stop", () => {
   test("breaks off at its deadline what still goes on, model and tools alike", async () => {
     const slow: BuiltinTool = {
       ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
-      ...{ external_content: false, timeout_ms: 600_000, is_free: true },
+      ...{ external_content: false, timeout_ms: 600_000, isFree: true },
       parameters: Type.Object({}),
       async run({ signal }) {
         await untilAborted(signal);

@@ -99,7 +99,7 @@ test("a run of a random script comes to the same whichever write its process die
 /** Its results are cut, and in a small window they are cleared. */
 const library: BuiltinTool = {
   ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
-  ...{ external_content: true, timeout_ms: 60_000, is_free: false },
+  ...{ external_content: true, timeout_ms: 60_000, isFree: false },
   parameters: Type.Object({ pages: Type.Integer() }),
   run: async (use) => ({
     ...{ outcome: "ok", external: true, external_url: "https://found.example.com" },

@@ -239,7 +239,7 @@ describe("a call that needs a person", () => {
 function trialTool(name: string) {
   return {
     ...{ name, title: name, description: name, risk: "read" as const, revision: 1 },
-    ...{ external_content: true, timeout_ms: 60_000, is_free: false },
+    ...{ external_content: true, timeout_ms: 60_000, isFree: false },
     parameters: Type.Object({}),
   };
 }

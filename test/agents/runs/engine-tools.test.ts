@@ -32,7 +32,7 @@ const makeTool = (
   run: (use: ToolUse) => Promise<{ content: string; external?: boolean; url?: string }>,
 ): BuiltinTool => ({
   ...{ name, title: name, description: name, risk: "read", revision: 1 },
-  ...{ external_content: true, timeout_ms: 60_000, is_free: false, parameters: Type.Object({}) },
+  ...{ external_content: true, timeout_ms: 60_000, isFree: false, parameters: Type.Object({}) },
   async run(use) {
     const { content, external = false, url } = await run(use);
     return { outcome: "ok", content, external, ...(url ? { external_url: url } : {}) };

@@ -55,7 +55,7 @@ export const makeSender = (
   receiver: Receiver,
   { risk, isIdempotent = false, timeout_ms = 60_000 }: Sender,
 ): BuiltinTool => ({
-  ...{ name, title: name, description: name, risk, revision: 1, timeout_ms, is_free: true },
+  ...{ name, title: name, description: name, risk, revision: 1, timeout_ms, isFree: true },
   ...{ external_content: false, parameters: Type.Object({}) },
   ...(risk !== "read" && { sends: { isIdempotent } }),
   run: async (use) => receiver.receive(name, use),

@@ -35,7 +35,7 @@ export function createCalculator(compute: Compute): BuiltinTool {
     external_content: false,
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
-    is_free: true,
+    isFree: true,
     run: (use) => runCalculation(compute, use),
   };
 }

@@ -27,7 +27,7 @@ export const currentTime: BuiltinTool = {
   external_content: false,
   parameters: Parameters,
   timeout_ms: TIMEOUT_MS,
-  is_free: true,
+  isFree: true,
   async run(use) {
     const { time_zone = "UTC" } = use.arguments as Static<typeof Parameters>;
     const content = writeTime(use.now(), time_zone);

@@ -72,7 +72,7 @@ function common(name: string, title: string, risk: "read" | "write") {
     risk,
     revision: 1,
     timeout_ms: TIMEOUT_MS,
-    is_free: true,
+    isFree: true,
     // Each result says for itself if a note came from outside.
     external_content: false,
   };

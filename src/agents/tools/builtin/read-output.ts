@@ -44,7 +44,7 @@ export const readOutput: BuiltinTool = {
   external_content: false,
   parameters: Parameters,
   timeout_ms: TIMEOUT_MS,
-  is_free: true,
+  isFree: true,
   async run(use) {
     const {
       tool_call_id,

@@ -64,7 +64,7 @@ export function createReadPage(deps: PageDeps): BuiltinTool {
     external_content: true,
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
-    is_free: true,
+    isFree: true,
     run: (use) => openPage(deps, use),
   };
 }

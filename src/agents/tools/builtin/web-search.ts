@@ -31,7 +31,7 @@ export function createWebSearch(search: SearchClient): BuiltinTool {
     parameters: Parameters,
     timeout_ms: TIMEOUT_MS,
     scope: SCOPE,
-    is_free: false,
+    isFree: false,
     run: (use) => runSearch(search, use),
   };
 }

@@ -37,7 +37,7 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
     /** Newest first, of one account or of all. */
     list: store.list,
     findOwner: store.findOwner,
-    async create(account_id: string, input: ConnectionInput, connections_max: number) {
+    async create(account_id: string, input: ConnectionInput, connectionsMax: number) {
       requireConnection(input);
       const [id, now] = [ids.uuid(), clock.now()];
       const { name, kind, header_name, secret, allowed_hosts } = input;
@@ -55,7 +55,7 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
       };
       const about = { kind: "connection", row_id: id, account_id, set_at: now } as const;
       // agents.errors.connections_unavailable: thrown by the secret store.
-      return secrets.store(about, secret, (sealed) => store.create(row, sealed, connections_max));
+      return secrets.store(about, secret, (sealed) => store.create(row, sealed, connectionsMax));
     },
     async change(id: string, account_id: string | null, change: ConnectionChange) {
       const { name, allowed_hosts } = change;

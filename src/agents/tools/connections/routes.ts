@@ -57,9 +57,9 @@ function openCreation(
       if (account_id === null) throw apiError("permission_denied");
       const { header_name = null, allowed_hosts, ...sent } = body;
       const input = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
-      const { connections: connections_max } = settings().limits;
+      const { connections: connectionsMax } = settings().limits;
       disk.require();
-      const made = await connections.create(account_id, input, connections_max);
+      const made = await connections.create(account_id, input, connectionsMax);
       return [201, show(ToolConnection, made)];
     },
   );

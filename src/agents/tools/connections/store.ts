@@ -41,8 +41,8 @@ export const connectionStore = store(
     },
   },
   {
-    create: async (tx, row: ConnectionRow, secret: SealedSecret, connections_max: number) => {
-      await requireRoom(tx, row.account_id, connections_max);
+    create: async (tx, row: ConnectionRow, secret: SealedSecret, connectionsMax: number) => {
+      await requireRoom(tx, row.account_id, connectionsMax);
       const made = await tx.run(
         sql`INSERT INTO connections ${into(ConnectionRow, row)}
             ON CONFLICT (account_id, name) DO NOTHING`,
@@ -153,10 +153,10 @@ async function findConnection(
 }
 
 /** agents.errors.connection_limit_reached, agents.limits.run_admission_trigger_endpoint */
-async function requireRoom(tx: Tx, account_id: string, connections_max: number): Promise<void> {
+async function requireRoom(tx: Tx, account_id: string, connectionsMax: number): Promise<void> {
   const rows = sql`FROM connections WHERE account_id = ${account_id}`;
-  const message = `The account has ${connections_max} connections, and may have no more.`;
-  await requireCapacity(tx, rows, connections_max, "connection_limit_reached", message);
+  const message = `The account has ${connectionsMax} connections, and may have no more.`;
+  await requireCapacity(tx, rows, connectionsMax, "connection_limit_reached", message);
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {

@@ -101,10 +101,10 @@ export const toolStore = store(
     /** agents.endpoints.tools.post_tools: `host` is that of the endpoint, for the connection. */
     register: async (tx, revision: StoredRevision, host: string, limits: ToolLimits) => {
       const { account_id, name, created_at } = revision;
-      const { tools: tools_max, stored_bytes } = limits;
+      const { tools: toolsMax, stored_bytes } = limits;
       if (await findLatest(tx, account_id, name)) throw nameTakenError(name);
-      await requireRoom(tx, account_id, tools_max);
-      await requireNames(tx, account_id, tools_max * NAMES_PER_TOOL);
+      await requireRoom(tx, account_id, toolsMax);
+      await requireNames(tx, account_id, toolsMax * NAMES_PER_TOOL);
       await tx.run(
         sql`INSERT INTO tools (account_id, name, status, revision, created_at)
             VALUES (${account_id}, ${name}, 'enabled', 1, ${created_at})`,
@@ -128,9 +128,9 @@ export const toolStore = store(
       return addRevision(tx, next, host, storedMax);
     },
     disable: (tx, account_id: string, name: string) => setStatus(tx, account_id, name, "disabled"),
-    enable: async (tx, account_id: string, name: string, tools_max: number) => {
+    enable: async (tx, account_id: string, name: string, toolsMax: number) => {
       const latest = await findLatest(tx, account_id, name);
-      if (latest?.status === "disabled") await requireRoom(tx, account_id, tools_max);
+      if (latest?.status === "disabled") await requireRoom(tx, account_id, toolsMax);
       return setStatus(tx, account_id, name, "enabled");
     },
   },
@@ -170,17 +170,17 @@ async function setStatus(tx: Tx, account_id: string, name: string, status: strin
 }
 
 /** agents.errors.tool_limit_reached, agents.limits.run_admission_trigger_endpoint */
-async function requireRoom(tx: Tx, account_id: string, tools_max: number): Promise<void> {
+async function requireRoom(tx: Tx, account_id: string, toolsMax: number): Promise<void> {
   const rows = sql`FROM tools WHERE account_id = ${account_id} AND status = 'enabled'`;
-  const message = `The account has ${tools_max} enabled tools, and may have no more: disable one.`;
-  await requireCapacity(tx, rows, tools_max, "tool_limit_reached", message);
+  const message = `The account has ${toolsMax} enabled tools, and may have no more: disable one.`;
+  await requireCapacity(tx, rows, toolsMax, "tool_limit_reached", message);
 }
 
 /** agents.errors.tool_limit_reached: counts the names of disabled tools, too. */
-async function requireNames(tx: Tx, account_id: string, names_max: number): Promise<void> {
+async function requireNames(tx: Tx, account_id: string, namesMax: number): Promise<void> {
   const rows = sql`FROM tools WHERE account_id = ${account_id}`;
-  const message = `The account has used ${names_max} names of tools: enable one of them again.`;
-  await requireCapacity(tx, rows, names_max, "tool_limit_reached", message);
+  const message = `The account has used ${namesMax} names of tools: enable one of them again.`;
+  await requireCapacity(tx, rows, namesMax, "tool_limit_reached", message);
 }
 
 /** agents.errors.tool_exists */

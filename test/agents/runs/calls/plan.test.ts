@@ -14,7 +14,7 @@ import { answer, call, makeRun } from "../trial.ts";
 const ids = createSeededIds();
 const post: BuiltinTool = {
   ...{ name: "post", title: "", description: "", risk: "write", revision: 1 },
-  ...{ external_content: false, timeout_ms: 1, is_free: true, parameters: Type.Object({}) },
+  ...{ external_content: false, timeout_ms: 1, isFree: true, parameters: Type.Object({}) },
   run: async () => ({ outcome: "ok", content: "", external: false }),
 };
 
