@@ -30,6 +30,7 @@ export {
   answerList,
   ITEMS_AT_ONCE,
   type ListParts,
+  listPage,
   streamList,
   streamNumbered,
 } from "./streamed-list.ts";

@@ -55,6 +55,32 @@ export async function answerList(parts: ListParts, deps: StreamedListDeps): Prom
   return streamList(tellAll(), deps);
 }
 
+export interface PagedRows<R> {
+  limit: number;
+  /** Maximum rows read and written at once. */
+  partSize: number;
+  /** Lists rows behind the last one, or from the start of the page. */
+  list(last: R | undefined, limit: number): Promise<readonly R[]>;
+  show(row: R): object;
+  cursor(last: R): string;
+}
+
+/** The parts of a page, with `next_before` behind them. */
+export async function* listPage<R>(rows: PagedRows<R>): ListParts {
+  const { limit, partSize, list, show, cursor } = rows;
+  let last: R | undefined;
+  for (let left = limit; ; left -= partSize) {
+    const wanted = Math.min(left, partSize);
+    // One row more than shown reveals the next page.
+    const found = await list(last, wanted + 1);
+    const part = found.slice(0, wanted);
+    yield part.map(show);
+    if (found.length <= wanted) return { next_before: null };
+    last = part.at(-1)!;
+    if (left <= wanted) return { next_before: cursor(last) };
+  }
+}
+
 /** Rows that are numbered, from behind `after` up to `until`, and are read in pieces. */
 export interface NumberedRows<R extends { seq: number }> {
   after: number;

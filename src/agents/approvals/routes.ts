@@ -7,7 +7,7 @@ import {
   decodePosition,
   encodePosition,
   IdParams,
-  type ListParts,
+  listPage,
   NEXT_BEFORE,
   type Router,
   Uuid,
@@ -94,7 +94,15 @@ export function openApprovalRoutes(router: Router, deps: RunsDeps): void {
       // agents.authentication.6: applies to ids in filters too.
       if (filter.agent_id !== null) await deps.requireOwned.agent(filter.agent_id, account_id);
       if (filter.run_id !== null) await deps.findRun(caller, filter.run_id);
-      return answerList(listPage(filter, approvals.list), { request, request_id, log: deps.log });
+      const parts = listPage<ApprovalRow>({
+        limit: filter.limit,
+        partSize: APPROVALS_AT_ONCE,
+        list: (last, limit) =>
+          approvals.list({ ...filter, before: last ? positionOf(last) : filter.before, limit }),
+        show: (row) => show(Approval, row),
+        cursor: (last) => encodePosition(nameList(filter), positionOf(last)),
+      });
+      return answerList(parts, { request, request_id, log: deps.log });
     },
   );
   router.get(
@@ -122,22 +130,8 @@ function readFilter(account_id: string, query: ApprovalsQuery): ApprovalFilter {
     : { ...filter, before: decodePosition(nameList(filter), query.before) };
 }
 
-async function* listPage(
-  filter: ApprovalFilter,
-  list: (filter: ApprovalFilter) => Promise<readonly ApprovalRow[]>,
-): ListParts {
-  let { before } = filter;
-  for (let left = filter.limit; ; left -= APPROVALS_AT_ONCE) {
-    const wanted = Math.min(left, APPROVALS_AT_ONCE);
-    // One row more than shown reveals the next page.
-    const found = await list({ ...filter, before, limit: wanted + 1 });
-    const rows = found.slice(0, wanted);
-    yield rows.map((row) => show(Approval, row));
-    if (found.length <= wanted) return { next_before: null };
-    const { requested_at: at, id } = rows.at(-1)!;
-    before = { at, id };
-    if (left <= wanted) return { next_before: encodePosition(nameList(filter), before) };
-  }
+function positionOf({ requested_at: at, id }: ApprovalRow) {
+  return { at, id };
 }
 
 /** Cursors are bound to their filter. */

@@ -8,6 +8,7 @@ import {
   Instant,
   ITEMS_AT_ONCE,
   type ListParts,
+  listPage,
   NEXT_BEFORE,
   requireInstant,
   Uuid,
@@ -64,25 +65,19 @@ export function readRunsQuery(account_id: string, query: RunsQuery): RunFilter {
   };
 }
 
-/** Yields a page in parts of a bounded number of runs, whose texts may be long. */
-export async function* listPage(
+/** Reads a page in parts, since the texts of runs may be long. */
+export function listRunPage(
   query: RunsQuery,
   filter: RunFilter,
   list: (filter: RunFilter) => Promise<readonly RunRow[]>,
 ): ListParts {
-  let { before } = filter;
-  for (let left = filter.limit; ; left -= ITEMS_AT_ONCE) {
-    const wanted = Math.min(left, ITEMS_AT_ONCE);
-    // One row more than shown reveals the next page.
-    const found = await list({ ...filter, before, limit: wanted + 1 });
-    const rows = found.slice(0, wanted);
-    yield rows.map((row) => show(Run, row));
-    if (found.length <= wanted) return { next_before: null };
-    before = rows.at(-1)!.number;
-    if (left <= wanted) {
-      return { next_before: encodeCursor(nameList(filter.account_id, query), [before]) };
-    }
-  }
+  return listPage<RunRow>({
+    limit: filter.limit,
+    partSize: ITEMS_AT_ONCE,
+    list: (last, limit) => list({ ...filter, before: last?.number ?? filter.before, limit }),
+    show: (row) => show(Run, row),
+    cursor: ({ number }) => encodeCursor(nameList(filter.account_id, query), [number]),
+  });
 }
 
 /** Cursors are bound to their agent or account. */

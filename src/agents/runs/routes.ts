@@ -12,7 +12,7 @@ import {
 import { apiError, type ErrorCode } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
 import { cancelRun, type RunsDeps } from "./deps.ts";
-import { AgentRunsQuery, listPage, RunPage, RunsQuery, readRunsQuery } from "./list.ts";
+import { AgentRunsQuery, listRunPage, RunPage, RunsQuery, readRunsQuery } from "./list.ts";
 import { Run } from "./run.ts";
 import type { RunRequest, RunStarter } from "./start.ts";
 import { readIdempotency, StartRun } from "./start-request.ts";
@@ -111,7 +111,7 @@ function openLists(router: Router, { runs, requireOwned, log }: RunsDeps): void 
     // agents.authentication.6: applies to ids in filters too.
     if (query.agent_id) await requireOwned.agent(query.agent_id, account_id);
     if (query.thread_id) await requireOwned.thread(query.thread_id, account_id);
-    return answerList(listPage(query, filter, runs.list), { request, request_id, log });
+    return answerList(listRunPage(query, filter, runs.list), { request, request_id, log });
   };
   const replies = { 200: { description: "A page of runs, newest first.", schema: RunPage } };
   // agents.endpoints.runs.get_agents_id_runs

@@ -2,10 +2,12 @@
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
+  answerList,
   BEFORE,
   decodePosition,
   encodePosition,
   IdParams,
+  listPage,
   NEXT_BEFORE,
   type Router,
   streamNumbered,
@@ -64,7 +66,7 @@ export function openThreadRoutes(router: Router, deps: ThreadsDeps): void {
   openReads(router, deps);
 }
 
-function openList(router: Router, { database }: ThreadsDeps): void {
+function openList(router: Router, { database, log }: ThreadsDeps): void {
   const threads = database.bind(threadStore);
   const agents = database.bind(agentStore);
   router.get(
@@ -76,7 +78,7 @@ function openList(router: Router, { database }: ThreadsDeps): void {
       replies: { 200: { description: "Threads, newest first.", schema: ThreadList } },
       refusals: ["agent_not_found"],
     },
-    async ({ query, caller }) => {
+    async ({ query, caller, request, request_id }) => {
       const { account_id } = caller;
       const { agent_id = null, limit = PAGE } = query;
       const list = nameList(agent_id ?? accountOf(caller));
@@ -87,12 +89,14 @@ function openList(router: Router, { database }: ThreadsDeps): void {
         if (!agent) throw apiError("agent_not_found");
       }
       if (account_id === null) return [200, { data: [], next_before: null }];
-      // One row more than shown reveals the next page.
-      const found = await threads.list({ account_id, agent_id, before, limit: limit + 1 });
-      const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1)! : null;
-      const next_before = last && encodePosition(list, { at: last.created_at, id: last.id });
-      return [200, { data: page.map(showThread), next_before }];
+      const parts = listPage<FoundThread>({
+        limit,
+        partSize: limit,
+        list: (_last, count) => threads.list({ account_id, agent_id, before, limit: count }),
+        show: showThread,
+        cursor: (last) => encodePosition(list, { at: last.created_at, id: last.id }),
+      });
+      return answerList(parts, { request, request_id, log });
     },
   );
 }
