@@ -2,7 +2,7 @@
 import type { TriggersDeps } from "./deps.ts";
 import type { FireRow } from "./fire.ts";
 import { triggerStore } from "./store/index.ts";
-import type { FireFilter, TriggerFilter } from "./store/lookup.ts";
+import { readPages } from "./store/lookup.ts";
 import type { FoundTrigger } from "./trigger.ts";
 import { changeStatus } from "./triggers.ts";
 import { type DescribedTrigger, describeTrigger } from "./view.ts";
@@ -28,13 +28,11 @@ export function createTriggerQueries({
     /** Newest first, without their input. */
     async list(account_id: string | null): Promise<DescribedTrigger[]> {
       const listed: DescribedTrigger[] = [];
-      for (let before: TriggerFilter["before"] = null; ; ) {
-        const rows = await store.list({ account_id, before, limit: TRIGGERS_AT_ONCE });
+      const pages = readPages(TRIGGERS_AT_ONCE, (page) => store.list({ account_id, ...page }));
+      for await (const rows of pages) {
         listed.push(...rows.map((row) => describe({ ...row, input: null })));
-        if (rows.length < TRIGGERS_AT_ONCE) return listed;
-        const { created_at: at, id } = rows.at(-1)!;
-        before = { at, id };
       }
+      return listed;
     },
     async find(id: string): Promise<DescribedTrigger | undefined> {
       const found = await store.find(id);
@@ -43,16 +41,14 @@ export function createTriggerQueries({
     /** Newest first; empty for an unknown trigger. */
     async listFires(trigger_id: string, limit: number): Promise<FireRow[]> {
       const listed: FireRow[] = [];
-      let before: FireFilter["before"] = null;
-      while (listed.length < limit) {
-        const wanted = Math.min(limit - listed.length, FIRES_AT_ONCE);
-        const rows = await store.listFires({ trigger_id, outcome: null, before, limit: wanted });
+      const pages = readPages(Math.min(limit, FIRES_AT_ONCE), (page) =>
+        store.listFires({ trigger_id, outcome: null, ...page }),
+      );
+      for await (const rows of pages) {
         listed.push(...rows);
-        if (rows.length < wanted) break;
-        const { created_at: at, id } = rows.at(-1)!;
-        before = { at, id };
+        if (listed.length >= limit) break;
       }
-      return listed;
+      return listed.slice(0, limit);
     },
     pause: (id: string): Promise<DescribedTrigger | undefined> => setStatus(id, "paused"),
     /** Runs keep acting for the trigger's key; throws `agent_archived`. */

@@ -17,7 +17,7 @@ import type { TriggersDeps } from "./deps.ts";
 import { Fire, type FireOutcome, type FireRow, OUTCOMES } from "./fire.ts";
 import type { FireTrigger } from "./fire-run.ts";
 import { NewTrigger, TriggerPatch } from "./input.ts";
-import type { TriggerFilter } from "./store/lookup.ts";
+import { readPages } from "./store/lookup.ts";
 import { Trigger } from "./trigger.ts";
 import type { TriggerAndSecret, Triggers } from "./triggers.ts";
 import {
@@ -101,14 +101,9 @@ function openCreation(
 
 function openReads(router: Router, triggers: Triggers, { clock, log }: TriggersDeps): void {
   async function* listAll(account_id: string): ListParts {
-    let before: TriggerFilter["before"] = null;
-    for (;;) {
-      const rows = await triggers.list({ account_id, before, limit: TRIGGERS_AT_ONCE });
-      yield rows.map((row) => showTrigger(row, clock.now()));
-      if (rows.length < TRIGGERS_AT_ONCE) return {};
-      const { created_at: at, id } = rows.at(-1)!;
-      before = { at, id };
-    }
+    const pages = readPages(TRIGGERS_AT_ONCE, (page) => triggers.list({ account_id, ...page }));
+    for await (const rows of pages) yield rows.map((row) => showTrigger(row, clock.now()));
+    return {};
   }
   router.get(
     PATH,

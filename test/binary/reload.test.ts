@@ -100,7 +100,7 @@ test(`settings reload on SIGHUP and on a changed file under ${LOAD_A_SECOND} req
   const refused = await server.logged("settings refused, the old ones stay");
   const { level, message } = JSON.parse(refused);
   expect(level).toBe("error");
-  expect(message).toContain(`${file}:3: unknown setting "models[0].self_hoisted"`);
+  expect(message).toContain(`${file}:3:1: unknown setting "models[0].self_hoisted"`);
   rmSync(file);
   await server.logged("does not exist");
   expect(await listModels(server)).toEqual(["two", "three"]);

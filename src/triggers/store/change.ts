@@ -53,11 +53,11 @@ export async function create(
   tx: Tx,
   row: TriggerRow,
   secret: SealedSecret | null,
-  triggers_max: number,
+  triggersMax: number,
 ): Promise<FoundTrigger> {
   await requireAgent(tx, row);
   if (row.thread_id !== null) await requireThread(tx, row, row.thread_id);
-  await requireRoom(tx, row.account_id, triggers_max);
+  await requireTriggerCapacity(tx, row.account_id, triggersMax);
   const made = await tx.run(
     sql`INSERT INTO triggers ${into(TriggerRow, row)} ON CONFLICT (account_id, name) DO NOTHING`,
   );
@@ -216,10 +216,14 @@ async function requireThread(
 }
 
 /** agents.errors.triggers_limit, agents.limits.run_admission_trigger_endpoint */
-async function requireRoom(tx: Tx, account_id: string, triggers_max: number): Promise<void> {
+async function requireTriggerCapacity(
+  tx: Tx,
+  account_id: string,
+  triggersMax: number,
+): Promise<void> {
   const rows = sql`FROM triggers WHERE account_id = ${account_id}`;
-  const message = `The account has ${triggers_max} triggers, and may have no more.`;
-  await requireCapacity(tx, rows, triggers_max, "triggers_limit", message);
+  const message = `The account has ${triggersMax} triggers, and may have no more.`;
+  await requireCapacity(tx, rows, triggersMax, "triggers_limit", message);
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {

@@ -8,12 +8,12 @@ import { type FireOutcome, FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
 
 /** The last row of the page before; null for the first page. */
-type After = { at: number; id: string } | null;
+type PageStart = { at: number; id: string } | null;
 
 export interface TriggerFilter {
   /** Owner, or null for every account. */
   account_id: string | null;
-  before: After;
+  before: PageStart;
   limit: number;
 }
 
@@ -21,8 +21,22 @@ export interface FireFilter {
   trigger_id: string;
   /** Outcome, or null for every one. */
   outcome: FireOutcome | null;
-  before: After;
+  before: PageStart;
   limit: number;
+}
+
+/** Reads page after page until a short one. */
+export async function* readPages<T extends { created_at: number; id: string }>(
+  limit: number,
+  read: (page: { before: PageStart; limit: number }) => Promise<T[]>,
+): AsyncGenerator<T[], void> {
+  for (let before: PageStart = null; ; ) {
+    const rows = await read({ before, limit });
+    yield rows;
+    if (rows.length < limit) return;
+    const { created_at: at, id } = rows.at(-1)!;
+    before = { at, id };
+  }
 }
 
 const Signer = Type.Object({ account_id: Type.String(), kind: Type.String() });
