@@ -1,6 +1,6 @@
 // Upkeep of an installation: rotate the secrets key, delete old rows.
 import { createRunSweeps } from "../agents/index.ts";
-import type { SecretRotation } from "../crypto/index.ts";
+import type { RotationResult } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
 import { isDoubtful, type Sweep, sweepStore } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
@@ -21,7 +21,7 @@ export function createSecretAdmin({ secrets }: AdminDeps) {
   };
 }
 
-function explainRotation(outcome: Extract<SecretRotation, { ok: false }>): string {
+function explainRotation(outcome: Extract<RotationResult, { ok: false }>): string {
   switch (outcome.why) {
     case "no file":
       return "this installation has no key file: its secrets last as long as the program runs";

@@ -2,7 +2,7 @@
 import type { Access } from "../access/index.ts";
 import type { Activity, Process } from "../cluster/index.ts";
 import type { Compute } from "../compute/index.ts";
-import type { SecretStore } from "../crypto/index.ts";
+import type { Secrets } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
 import type { GatewayInternal } from "../gateway/index.ts";
 import type { GuardedEgress } from "../net/index.ts";
@@ -29,7 +29,7 @@ export interface AgentsDeps {
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
-  secrets: SecretStore;
+  secrets: Secrets;
   /** Permanent name of the default model. */
   alias: string;
   /** The current settings; a reload may change them. */

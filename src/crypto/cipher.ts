@@ -1,14 +1,15 @@
 // Seals a secret with a key, bound to the place where it lies, and opens it there only.
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import type { MasterKey } from "./master-key.ts";
-import type { SealedSecret, SecretOwner, SecretPlace } from "./store.ts";
+import { NO_ID } from "../platform/ids.ts";
+import { type MasterKey, makeMasterKey } from "./master-key.ts";
+import type { SealedSecret, SecretKind, SecretOwner, SecretPlace } from "./store.ts";
 
 const CIPHER = "aes-256-gcm";
 const VERSION = "v1";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** `v1.KEY_ID.BASE64`, of the bytes drawn for this sealing, what is hidden, and its tag. */
+/** Writes `v1.KEY_ID.BASE64` of a random vector, the hidden secret and its tag. */
 export function seal(key: MasterKey, about: SecretOwner, secret: string): SealedSecret {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv(CIPHER, deriveKey(key, about), iv);
@@ -18,7 +19,7 @@ export function seal(key: MasterKey, about: SecretOwner, secret: string): Sealed
   return { ...about, sealed: `${VERSION}.${key.id}.${text}`, key_id: key.id };
 }
 
-/** null: it was not sealed with this key for this place, or is damaged. */
+/** Returns null for a secret of another key or place, and for a damaged one. */
 export function unseal(key: MasterKey, place: SecretPlace, sealed: string): string | null {
   const start = `${VERSION}.${key.id}.`;
   if (!sealed.startsWith(start)) return null;
@@ -32,7 +33,7 @@ export function unseal(key: MasterKey, place: SecretPlace, sealed: string): stri
   try {
     return Buffer.concat([opened, decipher.final()]).toString("utf8");
   } catch {
-    // The tag says no; nothing of what was opened until then is to be believed.
+    // The tag does not match.
     return null;
   }
 }
@@ -41,7 +42,20 @@ function deriveKey(key: MasterKey, { kind }: SecretPlace): Uint8Array {
   return key.derive(`secrets of kind ${kind}`);
 }
 
-/** Whoever can write to the database can move no secret to another row or another owner. */
+/** Keeps writers of the database from moving a secret to another row or owner. */
 function bind(key: MasterKey, { kind, row_id, account_id }: SecretPlace): Buffer {
   return Buffer.from(JSON.stringify([VERSION, key.id, kind, row_id, account_id]));
+}
+
+/** A secret of nobody, opened where there is none: its cost tells nothing. */
+export interface Decoy {
+  key: MasterKey;
+  sealed: SealedSecret;
+}
+
+/** Seals `text` with a key of its own; opening it costs as much as a real secret of its length. */
+export function createDecoy(kind: SecretKind, text: string): Decoy {
+  const key = makeMasterKey();
+  const about = { kind, row_id: NO_ID, account_id: NO_ID, set_at: 0 };
+  return { key, sealed: seal(key, about, text) };
 }

@@ -1,4 +1,4 @@
-// The file of the secrets key: a line, or two while a rotation is under way, the newest first.
+// The file of the secrets key: one line, or two during a rotation, newest first.
 import {
   closeSync,
   fchmodSync,
@@ -19,17 +19,17 @@ import { dirname } from "node:path";
 import { type MasterKey, makeMasterKey, readMasterKey } from "./master-key.ts";
 
 const FORM = /^[A-Za-z0-9+/]{43}=(?:\n[A-Za-z0-9+/]{43}=)?\n?$/;
-/** Two lines; whatever is longer need not be read to be no key. */
+/** Size of two lines; larger files are not read. */
 const FILE_BYTES_MAX = 90;
 
-/** Newest first; undefined: there is no such file. Throws where it is of no use. */
+/** Reads the keys, newest first; returns undefined without a file, and throws for a bad one. */
 export function readKeyFile(
   file: string,
-  warn: (why: string) => void,
+  warn: (message: string) => void,
 ): readonly MasterKey[] | undefined {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat) return undefined;
-  // A pipe would be waited for.
+  // Reading a pipe would block.
   if (!stat.isFile()) throw new Error("it is no file");
   const text = stat.size > FILE_BYTES_MAX ? "" : readFileSync(file, "latin1");
   if (!FORM.test(text)) throw new Error("it holds no key");
@@ -37,10 +37,7 @@ export function readKeyFile(
   return text.trimEnd().split("\n").map(readMasterKey);
 }
 
-/**
- * Makes the file with a key of its own; only its owner may read it. It is whole from the first
- * moment on, and of two processes that make it at once the first one's stays.
- */
+/** Makes a file that only its owner may read; of two processes at once, the first one wins. */
 export function makeKeyFile(file: string): readonly MasterKey[] {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const key = makeMasterKey();
@@ -60,12 +57,11 @@ export function makeKeyFile(file: string): readonly MasterKey[] {
 }
 
 /**
- * Puts these keys, newest first, in the place of those in the file, which is there: whoever reads
- * it finds either, also after a crash. It stays whose it was, and readable by whom it was. Only one
- * may do so at a time, and what a dead one left behind goes.
+ * Replaces the keys of an existing file, newest first; a crash leaves the old or the new ones.
+ * Owner and rights stay. Only one process may do so at a time.
  */
 export function replaceKeyFile(name: string, keys: readonly MasterKey[]): void {
-  // What a link shows, and not the link, becomes another.
+  // The target of a link is replaced, not the link.
   const file = realpathSync(name);
   const draft = writeDraft(`${file}.new`, keys, statSync(file));
   try {
@@ -77,7 +73,7 @@ export function replaceKeyFile(name: string, keys: readonly MasterKey[]): void {
   keepNames(file);
 }
 
-/** Why a file is of no use, in a word or two that quote nothing of it. */
+/** Explains why a file cannot be used, without quoting it. */
 export function explainKeyFile(failure: unknown): string {
   return (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
 }
@@ -104,14 +100,14 @@ function writeDraft(draft: string, keys: readonly MasterKey[], owner?: Owner): s
   }
 }
 
-/** A server under another user must be able to read what its administrator has rotated. */
+/** A server under another user must read what its administrator rotates. */
 function giveTo(descriptor: number, { uid, gid, mode }: Owner): void {
   const own = fstatSync(descriptor);
   if (own.uid !== uid || own.gid !== gid) fchownSync(descriptor, uid, gid);
   fchmodSync(descriptor, mode & 0o777);
 }
 
-/** Nothing is sealed with a key whose file a power cut could take away again. */
+/** Syncs the directories, so that a power cut cannot take the file away again. */
 function keepNames(file: string): void {
   for (const directory of [dirname(file), dirname(dirname(file))]) {
     let descriptor: number | undefined;
@@ -119,7 +115,7 @@ function keepNames(file: string): void {
       descriptor = openSync(directory, "r");
       fsyncSync(descriptor);
     } catch {
-      // Not every system can, and one may not be ours to open.
+      // Not every system can, and a directory may be closed to us.
     } finally {
       if (descriptor !== undefined) closeSync(descriptor);
     }

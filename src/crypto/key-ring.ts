@@ -1,78 +1,90 @@
-// The secrets keys at hand: what the key file holds, looked at again now and then.
+// The secrets keys at hand: those of the key file, which is read again when it changes.
 import type { Clock } from "../platform/clock.ts";
 import { readStamp } from "../platform/file-watch.ts";
 import { explainKeyFile, makeKeyFile, readKeyFile } from "./key-file.ts";
 import { type MasterKey, makeMasterKey } from "./master-key.ts";
 
-/** A file that was put back, or taken away, is noticed no later. */
+/** Interval between two looks at the file. */
 const LOOK_EVERY_MS = 1_000;
 
 export interface KeyRing {
-  /** null: the key lasts as long as the process. */
+  /** null where the key lasts as long as the process. */
   readonly file: string | null;
-  /** Newest first; the file is looked at again once a second at most. */
+  /** Lists the keys, newest first; looks at the file once a second at most. */
   list(): readonly MasterKey[];
-  /** The same, looked at now: a look at a file that has not changed costs microseconds. */
+  /** Lists the keys after a look at the file, which takes microseconds. */
   look(): readonly MasterKey[];
-  /** The same, with the file made where there is none. */
+  /** Lists the keys; creates the file where there is none. */
   make(): readonly MasterKey[];
-  /** Why none is at hand: "is missing", or "cannot be used" and why; null: there is one. */
+  /** Returns why no key is at hand: "is missing", or "cannot be used" and the reason. */
   fault(): string | null;
 }
 
 export interface KeyRingOptions {
   file: string | null;
   clock: Clock;
-  warn(why: string): void;
+  warn(message: string): void;
 }
 
-const NONE: readonly MasterKey[] = [];
-
-export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { file } = options;
-  return file === null ? createPassingRing() : createFileRing({ ...options, file });
+export function createKeyRing({ file, clock, warn }: KeyRingOptions): KeyRing {
+  return file === null ? createTransientRing() : new FileKeyRing(file, clock, warn);
 }
 
-function createPassingRing(): KeyRing {
+/** Creates a ring whose key is in no file. */
+function createTransientRing(): KeyRing {
   const keys = [makeMasterKey()];
   const list = () => keys;
   return { file: null, list, look: list, make: list, fault: () => null };
 }
 
-function createFileRing({ file, clock, warn }: KeyRingOptions & { file: string }): KeyRing {
-  let keys = NONE;
-  let fault: string | null = null;
-  let stamp: string | null = null;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+class FileKeyRing implements KeyRing {
+  readonly file: string;
+  readonly #clock: Clock;
+  readonly #warn: (message: string) => void;
+  #keys: readonly MasterKey[] = [];
+  #fault: string | null = null;
+  #stamp: string | null = null;
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
-  const read = (how: () => readonly MasterKey[] | undefined) => {
+  constructor(file: string, clock: Clock, warn: (message: string) => void) {
+    this.file = file;
+    this.#clock = clock;
+    this.#warn = warn;
+  }
+
+  list(): readonly MasterKey[] {
+    const isFresh = this.#clock.monotonic() - this.#lookedAt < LOOK_EVERY_MS;
+    return isFresh ? this.#keys : this.look();
+  }
+
+  look(): readonly MasterKey[] {
+    this.#lookedAt = this.#clock.monotonic();
+    const stamp = readStamp(this.file);
+    if (stamp === this.#stamp) return this.#keys;
+    this.#stamp = stamp;
+    return this.#read(() => readKeyFile(this.file, this.#warn));
+  }
+
+  make(): readonly MasterKey[] {
+    if (this.look().length > 0 || this.#fault !== "is missing") return this.#keys;
+    // The next look stamps the new file.
+    this.#stamp = null;
+    return this.#read(() => makeKeyFile(this.file));
+  }
+
+  fault(): string | null {
+    return this.#fault;
+  }
+
+  #read(read: () => readonly MasterKey[] | undefined): readonly MasterKey[] {
     try {
-      const found = how();
-      keys = found ?? NONE;
-      fault = found ? null : "is missing";
+      const found = read();
+      this.#keys = found ?? [];
+      this.#fault = found ? null : "is missing";
     } catch (failure) {
-      keys = NONE;
-      fault = `cannot be used (${explainKeyFile(failure)})`;
+      this.#keys = [];
+      this.#fault = `cannot be used (${explainKeyFile(failure)})`;
     }
-    return keys;
-  };
-  const look = () => {
-    lookedAt = clock.monotonic();
-    const now = readStamp(file);
-    if (now === stamp) return keys;
-    stamp = now;
-    return read(() => readKeyFile(file, warn));
-  };
-  return {
-    file,
-    list: () => (clock.monotonic() - lookedAt < LOOK_EVERY_MS ? keys : look()),
-    look,
-    make() {
-      if (look().length > 0 || fault !== "is missing") return keys;
-      // What it is like from now on is seen at the next look.
-      stamp = null;
-      return read(() => makeKeyFile(file));
-    },
-    fault: () => fault,
-  };
+    return this.#keys;
+  }
 }

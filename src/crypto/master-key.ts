@@ -1,26 +1,25 @@
-// One of the installation's secrets keys, and the keys that are made from it, each for its purpose.
+// A secrets key of the installation, and the keys derived from it.
 import { createHmac, hkdfSync, randomBytes } from "node:crypto";
 
 const KEY_BYTES = 32;
 const ID_DIGITS = 16;
 
 export interface MasterKey {
-  /** What tells it from others, and tells nothing of it; 16 hexadecimal digits. */
+  /** Public name of 16 hexadecimal digits. */
   readonly id: string;
-  /** The same bytes as a line of the key file, without its end. */
+  /** Line of the key file, without its end. */
   readonly line: string;
-  /** A key of 32 bytes for this purpose only. */
+  /** Derives 32 bytes for one purpose. */
   derive(purpose: string): Uint8Array;
 }
 
-/** A function that hashes texts with a key of its own; 32 hexadecimal digits. */
+/** Hashes a text with a derived key to 32 hexadecimal digits. */
 export type Hash = (text: string) => string;
 
 export function makeMasterKey(): MasterKey {
   return createMasterKey(randomBytes(KEY_BYTES));
 }
 
-/** The key of a line in the key file. */
 export function readMasterKey(line: string): MasterKey {
   return createMasterKey(Buffer.from(line, "base64"));
 }
@@ -31,7 +30,7 @@ export function createHash(key: MasterKey, purpose: string): Hash {
 }
 
 function createMasterKey(bytes: Buffer): MasterKey {
-  // Each is made once: there are as many as purposes in this program.
+  // The program has few purposes, so all derived keys are kept.
   const made = new Map<string, Uint8Array>();
   const derive = (purpose: string) => {
     let derived = made.get(purpose);

@@ -1,5 +1,4 @@
-// Another secrets key in the place of the one before: all that is stored is sealed again, beside a
-// server, and whatever moment it is cut off at, doing it again goes on from there.
+// Rotates the secrets key beside a running server; an interrupted rotation can be resumed.
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Bound, lockFile } from "../database/index.ts";
@@ -9,40 +8,40 @@ import type { KeyRing } from "./key-ring.ts";
 import { type MasterKey, makeMasterKey } from "./master-key.ts";
 import type { Resealing, SealedSecret, SecretPlace, secretStore } from "./store.ts";
 
-/** A transaction of so many takes milliseconds: a server gets its turn in between. */
+/** Rows of one transaction, which takes milliseconds. */
 const ROWS_AT_ONCE = 100;
-/** So many are named of those that cannot be opened. */
+/** Maximum unreadable secrets that the result names. */
 const NAMES_MAX = 10;
 
-export interface RotationOptionsRequest {
-  /** true: what no key at hand opens is deleted; false: it stops the rotation. */
+export interface RotationRequest {
+  /** Deletes unreadable secrets; otherwise they stop the rotation. */
   gives_up: boolean;
 }
 
-export type SecretRotation =
-  /** `is_resumed`: one that was cut off has been ended, and its key is the new one. */
+export type RotationResult =
+  /** A resumed rotation ends with the key of the interrupted one. */
   | { ok: true; key_id: string; is_resumed: boolean; resealed: number; given_up: number }
-  /** There is no file, which lasts as long as the process · another rotation is under way. */
+  /** The key is in no file · another rotation runs. */
   | { ok: false; why: "no file" | "busy" }
-  /** The key of what is stored is not at hand; `fault` is null where the file has another. */
+  /** The database's key is not at hand; without a `fault`, the file has another. */
   | { ok: false; why: "unavailable"; fault: string | null }
-  /** All else is under the new key, and the file keeps both; `places` are the first of `left`. */
+  /** All others have the new key, and the file keeps both. */
   | { ok: false; why: "unreadable"; left: number; places: SecretPlace[] };
 
 interface Resealed {
   resealed: number;
   given_up: number;
-  /** That no key at hand opens. */
+  /** Unreadable secrets. */
   left: number;
   places: SecretPlace[];
 }
 
-export interface RotationOptions extends RotationOptionsRequest {
+export interface RotationOptions extends RotationRequest {
   store: Bound<typeof secretStore>;
   ring: KeyRing;
 }
 
-export async function rotateSecrets(options: RotationOptions): Promise<SecretRotation> {
+export async function rotateSecrets(options: RotationOptions): Promise<RotationResult> {
   const { file } = options.ring;
   if (file === null) return { ok: false, why: "no file" };
   const release = takeFile(options.ring, file);
@@ -64,21 +63,21 @@ export async function rotateSecrets(options: RotationOptions): Promise<SecretRot
 async function rotate(
   { store, ring, gives_up }: RotationOptions,
   file: string,
-): Promise<SecretRotation> {
+): Promise<RotationResult> {
   const known = await store.findKey();
   const keys = known === undefined || gives_up ? ring.make() : ring.look();
   const isAtHand = known === undefined || keys.some(({ id }) => id === known);
   if (keys.length === 0 || !(isAtHand || gives_up)) {
     return { ok: false, why: "unavailable", fault: ring.fault() };
   }
-  // With two lines a rotation was cut off: it is gone on with.
+  // Two lines are left by an interrupted rotation.
   const [next, old] = keys.length === 2 ? keys : [makeMasterKey(), keys[0]];
   const both = [next!, old!];
   const is_resumed = keys.length === 2;
   if (!is_resumed) replaceKeyFile(file, both);
   const isTurned = await turn(store, both, gives_up);
   const done = isTurned ? await resealAll(store, both, gives_up) : null;
-  // Another rotation has come in between, by way of a copy of the file.
+  // Another rotation came in between, with a copy of the file.
   if (done === null) return { ok: false, why: "unavailable", fault: null };
   const { left, places, ...sum } = done;
   if (left > 0) return { ok: false, why: "unreadable", left, places };
@@ -86,7 +85,7 @@ async function rotate(
   return { ok: true, key_id: next!.id, is_resumed, ...sum };
 }
 
-/** false: the database's key is neither of these. */
+/** Returns false where the database's key is neither of these. */
 async function turn(
   store: RotationOptions["store"],
   [next, old]: readonly MasterKey[],
@@ -125,7 +124,7 @@ async function resealAll(
       sum.given_up += done.dropped;
       after = page.at(-1)!;
     }
-    // What was on its way before the turn may have come in behind the page it belongs to.
+    // Writes from before the turn may have landed behind their page.
     const done = await store.reseal(key_id, []);
     if (done === null) return null;
     if (done.left === 0) return { ...sum, left: 0, places: [] };
@@ -139,12 +138,12 @@ function reseal(keys: readonly MasterKey[], old: SealedSecret): Resealing {
   return { old, sealed: secret === null ? null : seal(keys[0]!, old, secret).sealed };
 }
 
-/** Of two that write the file at once, one would lose a key. Throws where nobody may write it. */
+/** Locks the file, because two writers would lose a key; throws where it cannot be written. */
 function takeFile(ring: KeyRing, name: string): (() => void) | null {
   const file = ring.look().length > 0 ? realpathSync(name) : name;
   const lock = `${file}.lock`;
   accessSync(dirname(file), constants.W_OK | constants.X_OK);
-  // One that another user made says better so than as a database that cannot be opened.
+  // Another user's lock gives a better error here than as a database.
   if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK);
   return lockFile(lock);
 }

@@ -1,9 +1,8 @@
-// The box that secrets lie in: seals what is to be stored, and opens what was.
+// Stores secrets sealed, and opens them.
 import type { Bound } from "../database/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
-import { seal, unseal } from "./cipher.ts";
-import type { Decoy } from "./decoy.ts";
+import { type Decoy, seal, unseal } from "./cipher.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { MasterKey } from "./master-key.ts";
 import {
@@ -15,37 +14,16 @@ import {
   type secretStore,
 } from "./store.ts";
 
-/** A rotation takes a person: two of them pass nobody's write. */
+/** Maximum attempts of a write that rotations overtake; each rotation takes a person. */
 const ATTEMPTS_MAX = 3;
 
 /**
- * A secret, or why there is none: it was never set or is gone · the key that opens it is not at
- * hand now · it is damaged, or lies where it was not put.
+ * `missing`: it was never set, or is gone · `unavailable`: its key is not at hand now ·
+ * `unreadable`: it is damaged, or was moved.
  */
 export type OpenedSecret =
   | { ok: true; secret: string }
   | { ok: false; why: "missing" | "unavailable" | "unreadable" };
-
-export interface SecretStore {
-  /** Whether a secret can be stored now; who needs it to be so refuses what `require` throws. */
-  isAvailable(): Promise<boolean>;
-  /** Refuses with the `…_unavailable` of the kind where no secret can be stored now. */
-  require(kind: SecretKind): Promise<void>;
-  /**
-   * Seals a secret and hands it to `write`, whose transaction keeps it by `putSecret`. `write` may
-   * be called again: a rotation may have come in between. Refuses as `require` does.
-   */
-  store<T>(
-    about: SecretOwner,
-    secret: string,
-    write: (sealed: SealedSecret) => Promise<T>,
-  ): Promise<T>;
-  /**
-   * What was stored last for this place; of another's account it is missing. Where there is none, a
-   * decoy is read and opened in its place, and is missing all the same.
-   */
-  open(place: SecretPlace, decoy?: Decoy): Promise<OpenedSecret>;
-}
 
 export interface SecretStoreOptions {
   store: Bound<typeof secretStore>;
@@ -53,87 +31,120 @@ export interface SecretStoreOptions {
   log: Pick<Log, "warn" | "info">;
 }
 
-export function createSecretStore({ store, ring, log }: SecretStoreOptions): SecretStore {
-  let isFaultTold = false;
+/** The methods of a SecretStore, for modules that use one. */
+export type Secrets = Pick<SecretStore, "isAvailable" | "require" | "store" | "open">;
 
-  const tellFault = () => {
-    if (!isFaultTold) log.warn(sayFault(ring));
-    isFaultTold = true;
-  };
-  const findKey = (key_id: string): MasterKey | undefined => {
+export class SecretStore {
+  readonly #store: Bound<typeof secretStore>;
+  readonly #ring: KeyRing;
+  readonly #log: Pick<Log, "warn" | "info">;
+  #isFaultLogged = false;
+
+  constructor({ store, ring, log }: SecretStoreOptions) {
+    this.#store = store;
+    this.#ring = ring;
+    this.#log = log;
+  }
+
+  /** A secret can be stored now. */
+  async isAvailable(): Promise<boolean> {
+    return (await this.#findSealingKey({ claim: false })) !== undefined;
+  }
+
+  /** Throws the `…_unavailable` of the kind where no secret can be stored now. */
+  async require(kind: SecretKind): Promise<void> {
+    if (!(await this.isAvailable())) throw secretError(kind);
+  }
+
+  /**
+   * Seals a secret for `write`, whose transaction keeps it by `putSecret`. A rotation in between
+   * repeats `write`. Throws as `require` does.
+   */
+  async store<T>(
+    about: SecretOwner,
+    secret: string,
+    write: (sealed: SealedSecret) => Promise<T>,
+  ): Promise<T> {
+    for (let attempts = 1; ; attempts++) {
+      const key = await this.#findSealingKey({ claim: true });
+      if (!key) throw secretError(about.kind);
+      try {
+        return await write(seal(key, about, secret));
+      } catch (failure) {
+        const isOvertaken =
+          failure instanceof ApiError && failure.code === secretError(about.kind).code;
+        if (attempts === ATTEMPTS_MAX || !isOvertaken) throw failure;
+      }
+    }
+  }
+
+  /**
+   * Opens the secret of a place; that of another account is missing. Where there is none, a `decoy`
+   * is read and opened at the same cost.
+   */
+  async open(place: SecretPlace, decoy?: Decoy): Promise<OpenedSecret> {
+    const { kind, row_id, account_id } = place;
+    let tried: string | null = null;
+    for (;;) {
+      const found = await (decoy
+        ? this.#store.findOr(kind, row_id, decoy.sealed)
+        : this.#store.find(kind, row_id));
+      if (decoy && found?.key_id === decoy.key.id) {
+        unseal(decoy.key, decoy.sealed, found.sealed);
+        return { ok: false, why: "missing" };
+      }
+      if (found?.account_id !== account_id) return { ok: false, why: "missing" };
+      const key = this.#findKey(found.key_id);
+      if (key) {
+        const secret = unseal(key, place, found.sealed);
+        if (secret !== null) return { ok: true, secret };
+        this.#log.warn(`the secret of the ${kind} ${row_id} cannot be opened: it is damaged`);
+        return { ok: false, why: "unreadable" };
+      }
+      // A rotation may have sealed it again since it was read.
+      if (found.sealed === tried) break;
+      tried = found.sealed;
+    }
+    // Logs the fault of the key.
+    await this.#findSealingKey({ claim: false });
+    return { ok: false, why: "unavailable" };
+  }
+
+  #findKey(key_id: string): MasterKey | undefined {
     const isIt = (key: MasterKey) => key.id === key_id;
-    // A rotation may have written the file since it was looked at.
-    return ring.list().find(isIt) ?? ring.look().find(isIt);
-  };
-  /** The key of the database's secrets, told of when it goes and when it is back. */
-  const findTold = (key_id: string): MasterKey | undefined => {
-    const key = findKey(key_id);
-    if (!key) tellFault();
-    else if (isFaultTold) log.info("the secrets key is back: stored secrets can be used again");
-    isFaultTold = !key;
-    return key;
-  };
-  /** undefined: nothing can be sealed now. */
-  const findSealing = async (claims: boolean): Promise<MasterKey | undefined> => {
-    const known = await store.findKey();
-    if (known !== undefined) return findTold(known);
-    const [newest] = ring.make();
-    if (newest) return claims ? findTold(await store.claim(newest.id)) : newest;
-    tellFault();
+    // A rotation may have written the file since the last look.
+    return this.#ring.list().find(isIt) ?? this.#ring.look().find(isIt);
+  }
+
+  /** Finds the key that seals now; `claim` makes a new key the database's. */
+  async #findSealingKey({ claim }: { claim: boolean }): Promise<MasterKey | undefined> {
+    const known = await this.#store.findKey();
+    if (known !== undefined) return this.#findLogged(known);
+    const [newest] = this.#ring.make();
+    if (newest) return claim ? this.#findLogged(await this.#store.claim(newest.id)) : newest;
+    this.#logFault();
     return undefined;
-  };
-  return {
-    isAvailable: async () => (await findSealing(false)) !== undefined,
-    async require(kind) {
-      if (!(await findSealing(false))) throw secretError(kind);
-    },
-    async store(about, secret, write) {
-      for (let attempts = 1; ; attempts++) {
-        const key = await findSealing(true);
-        if (!key) throw secretError(about.kind);
-        try {
-          return await write(seal(key, about, secret));
-        } catch (failure) {
-          if (attempts === ATTEMPTS_MAX || !isPassed(failure, about.kind)) throw failure;
-        }
-      }
-    },
-    async open(place, decoy) {
-      const { kind, row_id, account_id } = place;
-      let tried: string | null = null;
-      for (;;) {
-        const found = await (decoy
-          ? store.findOr(kind, row_id, decoy.sealed)
-          : store.find(kind, row_id));
-        if (decoy && found?.key_id === decoy.key.id) {
-          unseal(decoy.key, decoy.sealed, found.sealed);
-          return { ok: false, why: "missing" };
-        }
-        if (found?.account_id !== account_id) return { ok: false, why: "missing" };
-        const key = findKey(found.key_id);
-        if (key) {
-          const secret = unseal(key, place, found.sealed);
-          if (secret !== null) return { ok: true, secret };
-          log.warn(`the secret of the ${kind} ${row_id} cannot be opened: it is damaged`);
-          return { ok: false, why: "unreadable" };
-        }
-        // It may have been sealed again between the look at it and that at the file.
-        if (found.sealed === tried) break;
-        tried = found.sealed;
-      }
-      await findSealing(false);
-      return { ok: false, why: "unavailable" };
-    },
-  };
-}
+  }
 
-/** Said at the start, and whenever the key goes. */
-function sayFault({ file, fault }: KeyRing): string {
-  const what = fault() ?? "is another than that of the stored secrets";
-  const where = file === null ? "" : ` in ${file}`;
-  return `the secrets key${where} ${what}: secrets can be neither used nor stored for now`;
-}
+  /** Finds the database's key, and logs when it goes and when it is back. */
+  #findLogged(key_id: string): MasterKey | undefined {
+    const key = this.#findKey(key_id);
+    if (!key) this.#logFault();
+    else if (this.#isFaultLogged) {
+      this.#log.info("the secrets key is back: stored secrets can be used again");
+    }
+    this.#isFaultLogged = !key;
+    return key;
+  }
 
-function isPassed(failure: unknown, kind: SecretKind): boolean {
-  return failure instanceof ApiError && failure.code === secretError(kind).code;
+  #logFault(): void {
+    if (this.#isFaultLogged) return;
+    this.#isFaultLogged = true;
+    const { file } = this.#ring;
+    const what = this.#ring.fault() ?? "is another than that of the stored secrets";
+    const where = file === null ? "" : ` in ${file}`;
+    this.#log.warn(
+      `the secrets key${where} ${what}: secrets can be neither used nor stored for now`,
+    );
+  }
 }

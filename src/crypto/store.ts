@@ -1,10 +1,10 @@
-// Secrets as they lie in the database: sealed, and the name of the key with which they are.
+// Sealed secrets in the database, and the name of their key.
 import { type Static, Type } from "@sinclair/typebox";
 import { countRows, type Db, into, none, sql, store, type Tx } from "../database/index.ts";
 import { apiError, type ErrorCode } from "../platform/errors.ts";
 import { Timestamp } from "../platform/schema.ts";
 
-/** What has a secret, and the refusal of what needs it while secrets cannot be stored. */
+/** Kinds of owners, and their error while secrets cannot be stored. */
 const UNAVAILABLE = {
   connection: "connections_unavailable",
   trigger: "triggers_unavailable",
@@ -14,21 +14,19 @@ export type SecretKind = keyof typeof UNAVAILABLE;
 
 const SealedSecret = Type.Object({
   kind: Type.Unsafe<SecretKind>({ type: "string" }),
-  /** Of what has the secret. */
+  /** Row that has the secret. */
   row_id: Type.String(),
-  /** Its owner. */
   account_id: Type.String(),
   sealed: Type.String(),
-  /** Of the key with which it is sealed. */
+  /** Key that seals it. */
   key_id: Type.String(),
   set_at: Timestamp("When the secret was set."),
 });
 export type SealedSecret = Static<typeof SealedSecret>;
-/** Where a secret lies and whose it is: it opens there only. */
+/** Place to which a sealed secret is bound. */
 export type SecretPlace = Pick<SealedSecret, "kind" | "row_id" | "account_id">;
-/** All of it but the secret. */
 export type SecretOwner = SecretPlace & Pick<SealedSecret, "set_at">;
-/** What a rotation found, and the same secret under the new key; null: it goes. */
+/** A secret of a rotation, sealed again; null deletes it. */
 export interface Resealing {
   old: SealedSecret;
   sealed: string | null;
@@ -43,7 +41,7 @@ export const secretStore = store(
   {
     find: (db, kind: SecretKind, row_id: string) =>
       db.one(SealedSecret, sql`SELECT * FROM secrets WHERE kind = ${kind} AND row_id = ${row_id}`),
-    /** The same, or what stands in where there is none: a row in any case, at the same cost. */
+    /** Finds a secret, or returns `other` at the same cost. */
     async findOr(db, kind: SecretKind, row_id: string, other: SealedSecret) {
       const { sealed, account_id, key_id, set_at } = other;
       const found = await db.one(
@@ -58,9 +56,8 @@ export const secretStore = store(
       );
       return found!;
     },
-    /** The key with which secrets are sealed; undefined: none was yet. */
     findKey: (db) => findKey(db),
-    /** In the order of their places behind `after`, those that this key did not seal. */
+    /** Lists secrets of other keys behind `after`. */
     listOthers: (db, key_id: string, after: SecretPlace | null, limit: number) =>
       db.all(
         SealedSecret,
@@ -70,7 +67,7 @@ export const secretStore = store(
       ),
   },
   {
-    /** Of several processes the first one's key holds for all; the one that does. */
+    /** Sets the key unless another process has; returns the one in force. */
     claim: async (tx, key_id: string) => {
       await tx.run(
         sql`INSERT INTO secrets_key (place, key_id) VALUES (${PLACE}, ${key_id})
@@ -78,7 +75,7 @@ export const secretStore = store(
       );
       return (await findKey(tx))!;
     },
-    /** From now on nothing is stored that `to` did not seal; false: it was not `from`'s turn. */
+    /** Replaces the key `from`; returns false where another one is in force. */
     turn: async (tx, from: string, to: string) => {
       const turned = await tx.run(
         sql`UPDATE secrets_key SET key_id = ${to} WHERE place = ${PLACE} AND key_id = ${from}`,
@@ -86,9 +83,9 @@ export const secretStore = store(
       return turned === 1;
     },
     /**
-     * Whatever was set or dropped meanwhile stays as it is. It also says how many are left that
-     * this key did not seal: counted here, since on PostgreSQL no mere read would collide with a
-     * write that began before the turn and is not there yet. null: it is not the database's key.
+     * Leaves what was set or dropped meanwhile. Counts the secrets of other keys here, because on
+     * PostgreSQL a mere read would miss writes that began before the turn. Returns null where
+     * `key_id` is not in force.
      */
     reseal: async (tx, key_id: string, resealings: readonly Resealing[]) => {
       if ((await findKey(tx)) !== key_id) return null;
@@ -110,9 +107,8 @@ export const secretStore = store(
 );
 
 /**
- * A part: keeps a secret in the place of the one before it, which there may be. What was sealed
- * with another key than the database's, because a rotation has passed it, is refused with all of
- * its transaction; `SecretBox.store` then seals again.
+ * Part: stores a secret in place of the previous one. Throws for one that a rotation has overtaken;
+ * `SecretStore.store` then seals it again.
  */
 export async function putSecret(tx: Tx, secret: SealedSecret): Promise<void> {
   if ((await findKey(tx)) !== secret.key_id) throw secretError(secret.kind);
@@ -123,7 +119,7 @@ export async function putSecret(tx: Tx, secret: SealedSecret): Promise<void> {
   );
 }
 
-/** A part: the secret goes with what had it. */
+/** Part. */
 export async function dropSecret(tx: Tx, kind: SecretKind, row_id: string): Promise<void> {
   await tx.run(sql`DELETE FROM secrets WHERE kind = ${kind} AND row_id = ${row_id}`);
 }

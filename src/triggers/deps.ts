@@ -1,7 +1,7 @@
 // Dependencies of the triggers module.
 import type { Access } from "../access/index.ts";
 import type { RunStarter } from "../agents/index.ts";
-import type { SecretStore } from "../crypto/index.ts";
+import type { Secrets } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -19,7 +19,7 @@ export interface TriggersDeps {
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
-  secrets: SecretStore;
+  secrets: Secrets;
   /** The current settings; a reload may change them. */
   settings(): Settings;
 }

@@ -4,7 +4,7 @@ import { RateLimiter } from "../access/index.ts";
 import {
   createSecretPairs,
   type SecretPairs,
-  type SecretStore,
+  type Secrets,
   verifyMessage,
 } from "../crypto/index.ts";
 import type { Bound } from "../database/index.ts";
@@ -192,7 +192,7 @@ export interface VerifiedHook {
 export interface HookSignatureOptions {
   triggers: Pick<Bound<typeof triggerStore>, "findSigner">;
   pairs: Pick<SecretPairs, "openAlike">;
-  secrets: Pick<SecretStore, "require">;
+  secrets: Pick<Secrets, "require">;
   clock: Clock;
 }
 

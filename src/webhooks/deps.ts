@@ -1,6 +1,6 @@
 // Dependencies of the webhooks module; each constructor picks what it needs.
 import type { Process } from "../cluster/index.ts";
-import type { SecretStore } from "../crypto/index.ts";
+import type { Secrets } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
 import type { GuardedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -18,7 +18,7 @@ export interface WebhookDeps {
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
-  secrets: SecretStore;
+  secrets: Secrets;
   /** The current settings; a reload may change them. */
   settings(): Settings;
 }

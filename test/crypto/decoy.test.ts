@@ -1,7 +1,6 @@
 // The decoy: it opens to its text with its own key, and is as long as what it stands in for.
 import { expect, test } from "bun:test";
-import { seal, unseal } from "../../src/crypto/cipher.ts";
-import { createDecoy } from "../../src/crypto/decoy.ts";
+import { createDecoy, seal, unseal } from "../../src/crypto/cipher.ts";
 import { makeMasterKey } from "../../src/crypto/master-key.ts";
 
 test("it opens with its own key, and with no other", () => {

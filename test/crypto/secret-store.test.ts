@@ -15,7 +15,7 @@ import { seal } from "../../src/crypto/cipher.ts";
 import { makeKeyFile, readKeyFile, replaceKeyFile } from "../../src/crypto/key-file.ts";
 import { createKeyRing } from "../../src/crypto/key-ring.ts";
 import { type MasterKey, makeMasterKey } from "../../src/crypto/master-key.ts";
-import { createSecretStore } from "../../src/crypto/secret-store.ts";
+import { SecretStore } from "../../src/crypto/secret-store.ts";
 import { type SealedSecret, secretStore } from "../../src/crypto/store.ts";
 import { createManualClock } from "../support/clock.ts";
 import { failureOf, openTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -58,7 +58,7 @@ describe("a box with its key", () => {
     await store();
     const bound = database.bind(secretStore);
     let looks = 0;
-    const box = createSecretStore({
+    const box = new SecretStore({
       store: {
         ...bound,
         async find(kind, row_id) {

@@ -4,10 +4,10 @@ import { createSecrets, type SecretsModule } from "../../src/crypto/module.ts";
 import type { Database } from "../../src/database/index.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 
-export interface TestSecrets extends SecretsModule {
+export type TestSecrets = SecretsModule & {
   /** Every line that was said of the key. */
   said: string[];
-}
+};
 
 /** `file` null: the key lasts as long as what is returned. */
 export function openTestSecrets(
@@ -17,5 +17,6 @@ export function openTestSecrets(
 ): TestSecrets {
   const said: string[] = [];
   const say = (line: string) => void said.push(line);
-  return { ...createSecrets({ database, file, clock, log: { warn: say, info: say } }), said };
+  const secrets = createSecrets({ database, file, clock, log: { warn: say, info: say } });
+  return Object.assign(secrets, { said });
 }

@@ -2,6 +2,7 @@
 // is sent when, seen from inside the process.
 
 import { Process } from "../../src/cluster/process.ts";
+import type { Secrets } from "../../src/crypto/index.ts";
 import type { Database } from "../../src/database/index.ts";
 import { openDatabase } from "../../src/database/index.ts";
 import type { GuardedFailure, GuardedOutcome, GuardedRequest } from "../../src/net/index.ts";
@@ -83,7 +84,12 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
   const limits = { waiting_deliveries: 10_000, endpoints: 1_000 };
   const { guard = (one) => one, wrap = (one) => one } = options;
   const secrets = options.secrets ?? openTestSecrets(database, clock);
-  const box = { ...secrets };
+  const box: Secrets = {
+    isAvailable: () => secrets.isAvailable(),
+    require: (kind) => secrets.require(kind),
+    store: (about, secret, write) => secrets.store(about, secret, write),
+    open: (place, decoy) => secrets.open(place, decoy),
+  };
   const process = new Process({
     database: {
       ...{ ...database, engine: options.isShared ? "postgres" : "memory" },

@@ -1,73 +1,96 @@
-// The secret that signs now and the one before it, kept as one: for a while after a rotation both
-// hold.
-
-import { createDecoy } from "../decoy.ts";
+// Signing secrets in pairs: after a rotation, the previous secret holds beside the current one.
+import { type Static, Type } from "@sinclair/typebox";
+import { maybe } from "../../platform/schema.ts";
+import { createDecoy } from "../cipher.ts";
 import type { OpenedSecret, SecretStore } from "../secret-store.ts";
 import type { SealedSecret, SecretOwner, SecretPlace } from "../store.ts";
-import { makeSigningSecret } from "./secret.ts";
+import { makeSigningSecret } from "./signature.ts";
+
+/** Time for a new secret to reach every signer and verifier. */
+const OVERLAP_SECONDS = { default: 86_400, maximum: 604_800 };
+
+export const RotateSecret = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      maybe(
+        Type.Integer({
+          description:
+            "For so many seconds the secret before holds beside the new one; 0: not at all. Null " +
+            "or left out: 86400, a day.",
+          minimum: 0,
+          maximum: OVERLAP_SECONDS.maximum,
+        }),
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    $id: "RotateSecret",
+    description: "For how long two secrets hold; an empty body is `{}`.",
+    examples: [{}, { overlap_seconds: 3_600 }],
+  },
+);
+
+/** Returns milliseconds. */
+export function readOverlap({ overlap_seconds }: Static<typeof RotateSecret>): number {
+  return (overlap_seconds ?? OVERLAP_SECONDS.default) * 1_000;
+}
 
 interface SecretPair {
   current: string;
-  /** null: there is none, or it has no say any more. */
   previous: { secret: string; expires_at: number } | null;
 }
 
-/** The secrets that hold now, the newest first; or why there is none. */
+/** Secrets in force, newest first. */
 export type OpenedPair = { ok: true; secrets: string[] } | Extract<OpenedSecret, { ok: false }>;
 
 export interface SecretPairs {
-  /** A first secret; `write` as in `SecretBox.store`. */
+  /** Stores a first secret; `write` as in `SecretStore.store`. */
   store<T>(
     about: SecretOwner,
     secret: string,
     write: (sealed: SealedSecret) => Promise<T>,
   ): Promise<T>;
-  /**
-   * Another secret, beside which the one before holds for `overlap_ms`. Who rotates at the same
-   * time is told apart by `write`, which knows what it replaces.
-   */
+  /** Stores another secret; the previous one holds for `overlap_ms` more. */
   rotate<T>(
     about: SecretOwner,
-    wish: { secret: string; overlap_ms: number },
+    request: { secret: string; overlap_ms: number },
     write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
   ): Promise<T>;
   open(place: SecretPlace, now: number): Promise<OpenedPair>;
-  /** The same, where nobody may learn whether there are any: as much is done if there are none. */
+  /** Opens at the same cost where there are no secrets, for callers who must not learn that. */
   openAlike(place: SecretPlace, now: number): Promise<OpenedPair>;
 }
 
-/** Their text lies in the box like any other secret. */
-export function createSecretPairs(box: Pick<SecretStore, "store" | "open">): SecretPairs {
-  const nobodys = writePair({ current: makeSigningSecret(), previous: null });
-  // Its kind does not matter: it opens with a key of its own, wherever it stands in.
-  const decoy = createDecoy("trigger", nobodys);
+export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">): SecretPairs {
+  const decoyText = writePair({ current: makeSigningSecret(), previous: null });
+  // The decoy has a key of its own, so its kind does not matter.
+  const decoy = createDecoy("trigger", decoyText);
   return {
     store: (about, secret, write) =>
-      box.store(about, writePair({ current: secret, previous: null }), write),
+      secrets.store(about, writePair({ current: secret, previous: null }), write),
     async rotate(about, { secret, overlap_ms }, write) {
-      const now = about.set_at;
-      // What cannot be read does not hold beside the new one: the new one is what mends it.
-      const opened = await box.open(about);
+      const opened = await secrets.open(about);
+      // An unreadable secret has no overlap: the new one mends it.
       const before = opened.ok ? readPair(opened.secret).current : null;
-      const expires_at = before === null || overlap_ms === 0 ? null : now + overlap_ms;
+      const expires_at = before === null || overlap_ms === 0 ? null : about.set_at + overlap_ms;
       const previous = expires_at === null ? null : { secret: before!, expires_at };
       const text = writePair({ current: secret, previous });
-      return box.store(about, text, (sealed) => write(sealed, expires_at));
+      return secrets.store(about, text, (sealed) => write(sealed, expires_at));
     },
     async open(place, now) {
-      const opened = await box.open(place);
-      return opened.ok ? { ok: true, secrets: readSecrets(opened.secret, now) } : opened;
+      const opened = await secrets.open(place);
+      return opened.ok ? { ok: true, secrets: listInForce(opened.secret, now) } : opened;
     },
     async openAlike(place, now) {
-      const opened = await box.open(place, decoy);
-      const secrets = readSecrets(opened.ok ? opened.secret : nobodys, now);
-      return opened.ok ? { ok: true, secrets } : opened;
+      const opened = await secrets.open(place, decoy);
+      const inForce = listInForce(opened.ok ? opened.secret : decoyText, now);
+      return opened.ok ? { ok: true, secrets: inForce } : opened;
     },
   };
 }
 
-/** Those of a pair that hold now. */
-function readSecrets(text: string, now: number): string[] {
+function listInForce(text: string, now: number): string[] {
   const { current, previous } = readPair(text);
   return previous !== null && now < previous.expires_at ? [current, previous.secret] : [current];
 }

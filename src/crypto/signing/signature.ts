@@ -1,20 +1,21 @@
-// Signs and verifies messages as Standard Webhooks has it: over the raw bytes that are sent.
+// Secrets and signatures of Standard Webhooks, over the raw bytes that are sent.
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { makeSigningSecret, SECRET_PREFIX } from "./secret.ts";
+
+const SECRET_PREFIX = "whsec_";
+const SECRET_SHAPE = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
+/** Sizes of secrets in Standard Webhooks. */
+const SECRET_BYTES = { made: 32, minimum: 24, maximum: 64 };
 
 const VERSION = "v1,";
 const SIGNATURE = /^v1,[A-Za-z0-9+/]{43}=$/;
 const SENT_TWICE = /,(?:[ \t]|$)/;
-/** The one that signs now, and the one before it. */
+/** Secrets that may be in force at once: the current and the previous one. */
 const SECRETS_AT_ONCE = 2;
-/** Stands in where there are fewer. */
-const NOBODYS = makeSigningSecret();
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * agents.authentication.webhook_signature agents.authentication.p1: the value of
- * `webhook-signature`, a signature for each secret, with spaces between. `timestampS` is that of
- * `webhook-timestamp`, whole seconds since 1970.
+ * agents.authentication.webhook_signature agents.authentication.p1: writes `webhook-signature`, one
+ * signature for each secret. `timestampS` is the value of `webhook-timestamp`.
  */
 export function signMessage(
   secrets: readonly string[],
@@ -26,7 +27,7 @@ export function signMessage(
   return secrets.map((secret) => VERSION + sign(secret, head, body)).join(" ");
 }
 
-/** What a sender sends beside a body, each as its header says it. */
+/** Headers of a signed request. */
 export interface SignedHead {
   id: string;
   timestamp: string;
@@ -34,10 +35,9 @@ export interface SignedHead {
 }
 
 /**
- * agents.authentication.webhook_signature agents.authentication.p1 agents.authentication.p2:
- * whether one of the secrets has signed the bytes of this body under this head. It takes as long
- * whether one has or none, also where there is no secret: as many are tried as can be in force at
- * once, and each against every signature, in constant time.
+ * agents.authentication.webhook_signature agents.authentication.p1 agents.authentication.p2: checks
+ * that one of the secrets has signed this body. It takes as long for none, and without any secret:
+ * every possible secret is compared with every signature in constant time.
  */
 export function verifyMessage(
   secrets: readonly string[],
@@ -48,16 +48,16 @@ export function verifyMessage(
   const sent = listSignatures(signature);
   let matches = 0;
   for (let at = 0; at < Math.max(SECRETS_AT_ONCE, secrets.length); at++) {
-    const expected = Buffer.from(sign(secrets[at] ?? NOBODYS, head, body), "latin1");
-    const isSomebodys = Number(at < secrets.length);
-    for (const one of sent) matches |= Number(timingSafeEqual(expected, one)) & isSomebodys;
+    const expected = Buffer.from(sign(secrets[at] ?? DECOY_SECRET, head, body), "latin1");
+    const isReal = Number(at < secrets.length);
+    for (const one of sent) matches |= Number(timingSafeEqual(expected, one)) & isReal;
   }
   return matches === 1;
 }
 
-/** Those of our version; what other versions say is left to who knows them. */
+/** Lists the signatures of this version. */
 function listSignatures(text: string): Buffer[] {
-  // Sent twice it arrives as one, with this between: of which of the two it is nobody could say.
+  // A header sent twice arrives joined by a comma, and belongs to neither.
   if (SENT_TWICE.test(text)) return [];
   const found = text.split(" ").filter((one) => SIGNATURE.test(one));
   return found.map((one) => Buffer.from(one.slice(VERSION.length), "latin1"));
@@ -67,9 +67,31 @@ function sign(secret: string, head: string, body: Uint8Array): string {
   return createHmac("sha256", keyOf(secret)).update(head).update(body).digest("base64");
 }
 
-/** Of `whsec_` and base64 the bytes that are meant; of any other text its own, in UTF-8. */
+/** Decodes `whsec_` and base64; any other text is its own key. */
 function keyOf(secret: string): Buffer {
   const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : "";
   const key = Buffer.from(BASE64.test(encoded) ? encoded : "", "base64");
   return key.length > 0 ? key : Buffer.from(secret, "utf8");
+}
+
+/** agents.resources.trigger agents.resources.webhook_endpoint: `whsec_` and base64. */
+export function makeSigningSecret(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES.made));
+  const secret = SECRET_PREFIX + Buffer.from(bytes).toString("base64");
+  bytes.fill(0);
+  return secret;
+}
+
+/** Takes the place of missing secrets, for equal times. */
+const DECOY_SECRET = makeSigningSecret();
+
+/** Returns what is wrong with a secret from outside, without quoting it. */
+export function validateSigningSecret(secret: string): string | null {
+  const { minimum, maximum } = SECRET_BYTES;
+  const bytes = SECRET_SHAPE.test(secret)
+    ? Buffer.from(secret.slice(SECRET_PREFIX.length), "base64")
+    : null;
+  const isWhole = bytes !== null && SECRET_PREFIX + bytes.toString("base64") === secret;
+  if (isWhole && bytes.length >= minimum && bytes.length <= maximum) return null;
+  return `must be \`whsec_\` and ${minimum} to ${maximum} bytes in base64`;
 }

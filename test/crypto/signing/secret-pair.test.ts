@@ -1,8 +1,8 @@
 // The secret that signs and the one before it: how long both hold, and what is told where none is.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { SecretStore } from "../../../src/crypto/secret-store.ts";
-import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
 import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
+import { makeSigningSecret } from "../../../src/crypto/signing/signature.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { keeperStore } from "../../support/secret-keeper.ts";

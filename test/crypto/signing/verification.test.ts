@@ -3,8 +3,11 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
-import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
-import { signMessage, verifyMessage } from "../../../src/crypto/signing/signature.ts";
+import {
+  makeSigningSecret,
+  signMessage,
+  verifyMessage,
+} from "../../../src/crypto/signing/signature.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const [CURRENT, PREVIOUS, OTHER] = [0, 0, 0].map(() => makeSigningSecret()) as [

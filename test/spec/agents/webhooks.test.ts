@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { validateSigningSecret } from "../../../src/crypto/signing/secret.ts";
+import { validateSigningSecret } from "../../../src/crypto/signing/signature.ts";
 import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";

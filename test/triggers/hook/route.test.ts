@@ -1,8 +1,7 @@
 // The hook beside a firing that fails, or that somebody was quicker than: nothing is lost.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
 import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
-import { signMessage } from "../../../src/crypto/signing/signature.ts";
+import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
 import { readSettings } from "../../../src/settings/index.ts";
 import type { FireRow } from "../../../src/triggers/fire.ts";
 import type { FireRequest, FireTrigger } from "../../../src/triggers/fire-run.ts";

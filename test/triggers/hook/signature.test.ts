@@ -1,8 +1,7 @@
 // Verifying a sender: whatever is wrong, the same is looked for, opened and refused.
 import { expect, test } from "bun:test";
-import { makeSigningSecret } from "../../../src/crypto/signing/secret.ts";
 import type { OpenedPair } from "../../../src/crypto/signing/secret-pair.ts";
-import { signMessage } from "../../../src/crypto/signing/signature.ts";
+import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
 import { apiError } from "../../../src/platform/errors.ts";
 import { createHookVerifier, type SignedHook } from "../../../src/triggers/hook.ts";
 import { createManualClock } from "../../support/clock.ts";

@@ -1,5 +1,5 @@
 // Creates, changes and deletes connections, and opens their secrets for calls.
-import type { SecretStore } from "../../../crypto/index.ts";
+import type { Secrets } from "../../../crypto/index.ts";
 import type { Database } from "../../../database/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { apiError } from "../../../platform/errors.ts";
@@ -17,7 +17,7 @@ import {
 
 export interface ConnectionOptions {
   database: Database;
-  secrets: Pick<SecretStore, "store">;
+  secrets: Pick<Secrets, "store">;
   clock: Clock;
   ids: Ids;
 }
@@ -112,7 +112,7 @@ export type OpenCredentials = (
 
 export interface CredentialsOptions {
   database: Database;
-  secrets: Pick<SecretStore, "open">;
+  secrets: Pick<Secrets, "open">;
   clock: Clock;
   log: Pick<Log, "warn">;
 }
