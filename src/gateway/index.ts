@@ -16,4 +16,4 @@ export type { InternalCaller } from "./request-log/recorder.ts";
 export { createRequestLogSweeps, createUsageReader } from "./request-log/request-log.ts";
 export type { GatewayUsage, UsageGrouping } from "./request-log/store.ts";
 export { openSearchEngine } from "./search/backend.ts";
-export { readWish, SEARCH_FIELDS } from "./search/schema.ts";
+export { readSearchInput, SEARCH_FIELDS } from "./search/schema.ts";

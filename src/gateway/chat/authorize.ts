@@ -1,4 +1,4 @@
-// What a key may ask of a model, for HTTP requests and rounds of runs.
+// Authorization of a key for a model and its features, for HTTP requests and rounds of runs.
 import type { Caller, Scope } from "../../access/index.ts";
 import type { ModelAccess, NamedModel, ServedModel } from "../../models/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";

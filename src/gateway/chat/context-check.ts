@@ -41,7 +41,7 @@ export function checkContext(
       return promptTokens > room ? refuse(promptTokens) : complete(request, onChunk, signal);
     }
     const tokensMax = Math.floor(window * TOLERANCE) - request.max_tokens;
-    // No text has more tokens than bytes.
+    // A text has at most as many tokens as bytes.
     const mayBeTooLong = bytes > tokensMax && !signal.aborted;
     const queue = { account: request.account, signal };
     const tokens = mayBeTooLong ? await countTexts(listTexts(request), tokensMax, queue) : null;

@@ -8,7 +8,6 @@ const SUNSET_ANNOUNCED_AT = Date.UTC(2026, 10, 26);
 const SUNSET_AT = Date.UTC(2027, 0, 4);
 const SUNSET = "Mon, 04 Jan 2027 00:00:00 GMT";
 
-/** True once the default model no longer answers unknown ids. */
 export function hasSunset(now: number): boolean {
   return now >= SUNSET_AT;
 }

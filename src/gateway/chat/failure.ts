@@ -7,7 +7,7 @@ import { unavailableError } from "./authorize.ts";
 import { explainLength } from "./context-check.ts";
 import type { PreparedChat } from "./execution.ts";
 
-/** gateway.events.4: no other code stands in a stream. */
+/** gateway.events.4: the codes that a stream can carry. */
 const IN_BAND: readonly ErrorCode[] = [
   "context_length_exceeded",
   "upstream_error",

@@ -31,7 +31,7 @@ export interface InternalChatRequest {
   tools: ModelTool[];
   temperature: number | null;
   top_p: number | null;
-  /** null: the model's default; it is capped as for HTTP callers. */
+  /** The default is the model's; both are capped as for HTTP callers. */
   max_tokens: number | null;
   reasoning: boolean;
 }
@@ -40,7 +40,6 @@ export interface InternalCompletion {
   ok: true;
   /** The id of the model that answered. */
   model: string;
-  /** null if there are only tool calls. */
   content: string | null;
   tool_calls: ToolCall[];
   finish_reason: string;

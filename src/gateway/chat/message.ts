@@ -1,4 +1,4 @@
-// What a conversation is made of on the wire: messages with their parts, tools, and calls of them.
+// The schemas of messages, their parts, tools and tool calls.
 import { Type } from "@sinclair/typebox";
 import { maybe } from "../../platform/schema.ts";
 
@@ -37,8 +37,8 @@ const TextOrImages = Type.Union([Type.String(), Type.Array(Type.Union([TextPart,
 });
 
 /**
- * gateway.resources.tool_call.p1: as replies carry it, and as callers send it back beside the
- * `tool` messages that answer it (gateway.endpoints.chat_completions.8).
+ * gateway.resources.tool_call.p1, gateway.endpoints.chat_completions.8: replies carry it, and
+ * callers send it back with the `tool` messages that answer it.
  */
 export const ToolCall = Type.Object(
   {
@@ -59,14 +59,14 @@ export const ToolCall = Type.Object(
 const ToolCalls = (bounds: { minItems?: number }, description: string) =>
   Type.Array(ToolCall, { ...bounds, description });
 
-/** Listed fields are of their type on every role; where they mean nothing they are ignored. */
+/** Listed fields have their type in every role, also where they are ignored. */
 const unusedCalls = Type.Optional(maybe(ToolCalls({}, "Ignored: only an assistant calls tools.")));
 const unusedId = Type.Optional(
   maybe(Type.String({ description: "Ignored: only a `tool` message answers a call." })),
 );
 const unused = { tool_calls: unusedCalls, tool_call_id: unusedId };
 
-/** gateway.resources.message.role: a variant each, so that a fault is found in the right one. */
+/** gateway.resources.message.role: one variant for each, so that errors name the right field. */
 export const ChatMessage = Type.Union(
   [
     Type.Object(

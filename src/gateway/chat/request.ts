@@ -1,4 +1,4 @@
-// The body of POST /v1/chat/completions: fields, bounds, null rules, and what cannot be combined.
+// The body of POST /v1/chat/completions: its fields, bounds and rules.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe, withRules } from "../../platform/schema.ts";
 import { ChatMessage, FunctionName, Tool } from "./message.ts";
@@ -55,9 +55,9 @@ const ToolChoice = Type.Union(
 );
 
 /**
- * gateway.endpoints.chat_completions.2: `maybe` stands at the fields on which null is the same
- * as leaving them out; on every other field it is refused.
- * gateway.endpoints.chat_completions.3, gateway.versioning.4: what is not listed is ignored.
+ * gateway.endpoints.chat_completions.2: in fields with `maybe`, null means the same as leaving them
+ * out; in others it is an error.
+ * gateway.endpoints.chat_completions.3, gateway.versioning.4: unlisted fields are ignored.
  */
 const Fields = Type.Object(
   {
@@ -166,7 +166,7 @@ const Fields = Type.Object(
   { $id: "ChatRequest" },
 );
 
-/** gateway.endpoints.chat_completions.3: what is valid alone, but cannot be combined. */
+/** gateway.endpoints.chat_completions.3: rules for combined fields. */
 export const ChatRequest = withRules(Fields, {
   stream_options: ({ stream_options, stream }) =>
     stream_options && stream !== true ? "needs `stream` to be true" : null,

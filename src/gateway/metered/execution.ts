@@ -37,7 +37,7 @@ export interface MeteredExecutionOptions<P extends MeteredPlan, B extends Metere
 type MeteredResult<R> = (R | UpstreamError) & CompletionStats;
 type MeteredWork<B, R> = (backend: B) => Promise<MeteredResult<R>>;
 
-/** Nothing was made of it that anybody got: gateway.errors.service_unavailable. */
+/** gateway.errors.service_unavailable: the caller got nothing of the work. */
 const STOPPED_BEFORE: UpstreamError = { ...STOPPED, code: "model_offline" };
 /** gateway.errors.client_closed_request: logged with the status that nobody receives. */
 const LEFT = "client_closed_request";

@@ -16,9 +16,9 @@ export interface MeteredBackendOptions {
   log: Log;
 }
 
-/** What does the work of a service: a server, several, or a stub. */
+/** The servers, or the stub, that do the work of a service. */
 export interface MeteredBackend {
-  /** True if it is known that nobody would answer now. */
+  /** Tells whether the last checks found nobody that answers. */
   isDown(): boolean;
   start(): void;
   /** Requests under way go on. */

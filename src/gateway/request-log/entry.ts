@@ -10,14 +10,14 @@ export const LogEntry = Type.Object({
   account_id: maybe(Type.String()),
   key_id: Type.String(),
   route: Type.Unsafe<MeteredRoute>({ type: "string" }),
-  /** null for a request that was refused before its model was known. */
+  /** Unknown for a request that was refused early. */
   model: maybe(Type.String()),
   /** The status that was sent; 499 if the caller had left. */
   status: Type.Integer(),
   /** The error code that the caller got, also inside a stream. */
   code: maybe(Type.String()),
   is_stream: Type.Boolean(),
-  /** null if nothing was made or the usage is unknown. */
+  /** Unknown usage, and none, are null. */
   prompt_tokens: maybe(Type.Integer()),
   completion_tokens: maybe(Type.Integer()),
   usage_estimated: Type.Boolean(),

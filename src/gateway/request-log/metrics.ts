@@ -1,9 +1,9 @@
-// What Prometheus is shown of the requests: how long, how many tokens, what they came to.
+// The metrics of requests: durations, tokens, results and waits.
 import type { Metrics } from "../../platform/metrics.ts";
 import type { LogEntry } from "./entry.ts";
 import type { RequestLog } from "./request-log.ts";
 
-/** The buckets that OpenTelemetry's conventions for generative AI advise. */
+/** Buckets of OpenTelemetry's conventions for generative AI. */
 const REQUEST_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const FIRST_TOKEN_SECONDS = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
@@ -11,11 +11,10 @@ const FIRST_TOKEN_SECONDS = [
 const TOKEN_SECONDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
-/** A request whose model was never known is nobody's. */
 const NO_MODEL = "";
 const MODEL = ["gen_ai_operation_name", "gen_ai_request_model"] as const;
 
-/** Named by those conventions, whose points and units become underscores and words. */
+/** Metric names follow those conventions, with underscores for points. */
 export function showRequests(
   metrics: Metrics,
   requestLog: Pick<RequestLog, "observe" | "status">,
@@ -50,8 +49,7 @@ export function showRequests(
     labels: [...MODEL],
   });
   requestLog.observe((entry) => {
-    // `chat` and `embeddings` are the conventions' own words; they have none for a web search, and
-    // let a system use its own.
+    // The conventions have no word for a web search and allow own ones.
     const model = {
       gen_ai_operation_name: entry.route,
       gen_ai_request_model: entry.model ?? NO_MODEL,
@@ -61,7 +59,7 @@ export function showRequests(
     if (entry.prompt_tokens !== null) {
       usage.observe({ ...model, gen_ai_token_type: "input" }, entry.prompt_tokens);
     }
-    // Embeddings make none, and their zeros would look like replies without a word.
+    // The zeros of embeddings would look like empty replies.
     if (entry.completion_tokens !== null && entry.route === "chat") {
       usage.observe({ ...model, gen_ai_token_type: "output" }, entry.completion_tokens);
     }
@@ -84,7 +82,7 @@ export function showRequests(
   );
 }
 
-/** null: it ended badly, or made no second token. */
+/** Requests that failed or made a single token have no time per token. */
 function measureToken({ code, first_token_ms, duration_ms, completion_tokens }: LogEntry) {
   if (code !== null || first_token_ms === null || (completion_tokens ?? 0) < 2) return null;
   return (duration_ms - first_token_ms) / (completion_tokens! - 1);

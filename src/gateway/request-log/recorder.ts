@@ -124,7 +124,7 @@ export class GatewayRecorder implements RequestRecorder {
   }
 }
 
-/** No known usage; zeros would look like an answer that cost nothing. */
+/** The fields of an unknown usage; zeros would look like an answer that cost nothing. */
 const UNUSED = {
   prompt_tokens: null,
   completion_tokens: null,

@@ -79,7 +79,7 @@ export class RequestLog {
 
   async #stop(deadlineMs: number): Promise<void> {
     const { clock, log } = this.#options;
-    // No request comes any more; those that were cut off are about to end.
+    // The server accepts no more requests, and those that it cut off are about to end.
     const idle = Promise.withResolvers<void>();
     this.#onIdle = idle.resolve;
     if (this.#underWay > 0) await endsWithin(clock, deadlineMs, idle.promise);

@@ -100,7 +100,7 @@ export class Pause {
     return { ok: false, code: "upstream_rate_limited", retryable: false, reason, retryAfterMs };
   }
 
-  /** Of the pauses that several requests were given, the longest holds. */
+  /** The longest of several pauses holds. */
   begin(pauseMs: number): void {
     this.#until = Math.max(this.#until, this.#clock.monotonic() + pauseMs);
   }

@@ -16,7 +16,7 @@ import type { EngineQuery } from "./contract.ts";
 import { LONG_PAUSE_MS } from "./engine.ts";
 import { createInternalSearchClient } from "./internal-client.ts";
 import { chooseResults } from "./results.ts";
-import { readWish, SearchReply, SearchRequest, STATUS, writeSearchReply } from "./schema.ts";
+import { readSearchInput, SearchReply, SearchRequest, STATUS, writeSearchReply } from "./schema.ts";
 
 const PATH = "/v1/search";
 const BACKEND_NAME = "search engine";
@@ -69,7 +69,7 @@ export function openSearch(router: Router, options: SearchOptions) {
       const account = accountOf(caller);
       // Engines and strict callers refuse half a surrogate pair.
       const query = body.query.toWellFormed();
-      const wish = readWish({ ...body, query });
+      const wish = readSearchInput({ ...body, query });
       const engineQuery: EngineQuery = { request_id, trace, account, ...wish };
       const context = { caller, request_id, trace, recorder, signal };
       const { result, headers } = await execution.answer(context, (engine) =>

@@ -53,7 +53,7 @@ export const SearchRequest = withRules(Fields, {
 export type SearchBody = Static<typeof SearchRequest>;
 
 /** Fills in the defaults. */
-export function readWish({ query, max_results = RESULTS_DEFAULT, language }: SearchBody) {
+export function readSearchInput({ query, max_results = RESULTS_DEFAULT, language }: SearchBody) {
   return { query, max_results, language: language?.toLowerCase() ?? null };
 }
 

@@ -1,6 +1,6 @@
 // The tool `web_search`: the gateway's search, with the rights and the quota of the run's key.
 import { type Static, Type } from "@sinclair/typebox";
-import { type GatewayInternal, readWish, SEARCH_FIELDS } from "../../../gateway/index.ts";
+import { type GatewayInternal, readSearchInput, SEARCH_FIELDS } from "../../../gateway/index.ts";
 import { type BuiltinTool, failure, success, type ToolResult, type ToolUse } from "../contract.ts";
 
 /** Includes waits for the account's quota and the shared capacity. */
@@ -40,7 +40,7 @@ async function runSearch(search: SearchClient, use: ToolUse): Promise<ToolResult
   if (!use.caller.scopes.includes(SCOPE)) {
     return failure(`The key that started this run lacks the scope \`${SCOPE}\`.`);
   }
-  const wish = readWish(use.arguments as Static<typeof Parameters>);
+  const wish = readSearchInput(use.arguments as Static<typeof Parameters>);
   const found = await search.ask(
     { caller: use.caller, request_id: use.request_id, trace: use.trace },
     wish,

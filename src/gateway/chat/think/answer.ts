@@ -106,7 +106,7 @@ const SPELLINGS: readonly [RegExp, string][] = [
 function normalizeAnswer(answer: string): string {
   const text = answer.trim().normalize("NFKC").toLowerCase();
   if (text.length > ANSWER_CHARACTERS_MAX) return text;
-  // Of the digits of Arabic and Persian, the last four bits are the value.
+  // The last four bits of Arabic and Persian digits are their value.
   let plain = text.replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) =>
     String(digit.charCodeAt(0) & 0xf),
   );

@@ -65,7 +65,7 @@ export class Attempt {
       this.#calls = [];
       this.#abort.abort();
     } else if (isText) this.#texts.push(chunk.text);
-    // No tool was offered, but what a model says is passed on.
+    // Models may call tools that were not offered; their calls are passed on.
     else this.#calls.push(chunk);
   }
 

@@ -118,7 +118,7 @@ function isUnanimous(replies: readonly AttemptReply[]): boolean {
   return replies.length > 1 && replies.every(({ answer }) => answer === replies[0]!.answer);
 }
 
-/** True if the leading answer wins even when `more` attempts agree on another one. */
+/** Tests whether the leading answer wins even if `more` attempts agree on another one. */
 function hasWinner(replies: readonly AttemptReply[], more: number): boolean {
   const [first = 0, second = 0] = [...countVotes(replies).values()].sort((a, b) => b - a);
   return first - second > more;

@@ -13,18 +13,18 @@ import type { ReplicaClient } from "./replica-client.ts";
 import type { ParsedEmbeddings } from "./reply.ts";
 
 export interface BatchItem {
-  /** Its place among the inputs. */
+  /** Place among the inputs. */
   index: number;
   content: InputContent;
-  /** null if nobody has counted them. */
+  /** Known only if the server has counted them. */
   tokens: number | null;
-  /** It may be too long, which only the usage of its own reply shows. */
+  /** The item may be too long, which only the usage of its own reply shows. */
   isAlone?: true;
 }
 
 /** Tokens around a text, and the space that some tokenizers set in front of it. */
 const FRAME_TOKENS = 4;
-/** No text has more tokens than bytes in NFKC, which bge-m3 reads. */
+/** Bytes in NFKC, which bge-m3 reads, that never are too many tokens. */
 const SAFE_BYTES = TOKENS_MAX - FRAME_TOKENS;
 /** An estimate may be wrong by a third. */
 const LIKELY_TOKENS = TOKENS_MAX * 0.75;
@@ -33,7 +33,7 @@ const CUTS_MAX = 6;
 /** Margin for letters that have fewer tokens than the ones that stay. */
 const CUT_MARGIN = 0.99;
 
-/** gateway.limits.embeddings_input: true if no tokenizer can make too many tokens of the text. */
+/** gateway.limits.embeddings_input: tests whether no tokenizer makes too many tokens of it. */
 export function fitsSurely(text: string): boolean {
   if (text.length > SAFE_BYTES || Buffer.byteLength(text) > SAFE_BYTES) return false;
   return Buffer.byteLength(text.normalize("NFKC")) <= SAFE_BYTES;

@@ -16,7 +16,7 @@ import { createReplicaClients, type ReplicaClientOptions } from "./replica-clien
 import type { ParsedEmbeddings } from "./reply.ts";
 import { Tokenizer, truncateInputs } from "./tokenizer.ts";
 
-/** gateway.endpoints.embeddings.input: no request has more texts. */
+/** gateway.endpoints.embeddings.input: maximum texts of a request. */
 const BATCH_MAX = 64;
 /** Errors after which the server may be one of another kind. */
 const UNEXPECTED: readonly UpstreamError["code"][] = ["upstream_error", "model_unavailable"];
@@ -102,7 +102,7 @@ function join(
   inputs: readonly string[],
 ): void {
   for (const [at, { index }] of batch.entries()) joined.vectors[index] = vectors[at]!;
-  // gateway.endpoints.embeddings.p2: no usage above what is converted is believed.
+  // gateway.endpoints.embeddings.p2: a usage above the maximum of the inputs is wrong.
   if (prompt_tokens !== null && prompt_tokens <= TOKENS_MAX * batch.length) {
     joined.prompt_tokens += prompt_tokens;
     return;

@@ -47,7 +47,7 @@ function classify(reply: ServerReply): UpstreamError {
     return { ...invalidEmbeddings("it takes fewer texts at once: max_batch sets how many"), ...at };
   }
   if (status === 503) {
-    // gateway.errors.service_unavailable: it loads its model, or its queue is full.
+    // gateway.errors.service_unavailable: the server loads its model, or its queue is full.
     const reason = "it is overloaded, or not ready yet";
     return { ok: false, code: "upstream_rate_limited", reason, ...at };
   }

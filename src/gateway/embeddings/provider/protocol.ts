@@ -13,7 +13,7 @@ export interface TokenRoute {
   path: string;
   /** `framed`: with the tokens around every text, such as `<s>` and `</s>`. */
   write(model: string, text: string, framed: boolean): object;
-  /** null without ids, by which the server shows another way of counting. */
+  /** A reply without ids shows that the server counts in another way. */
   read(text: string): TokenIds | null;
 }
 

@@ -4,7 +4,6 @@ import { DIMENSIONS } from "../contract.ts";
 
 export interface ParsedEmbeddings {
   vectors: Float32Array[];
-  /** null if the reply has no usage. */
   prompt_tokens: number | null;
 }
 
@@ -52,7 +51,7 @@ function readAll(raw: readonly unknown[], counts: readonly unknown[]): ParsedEmb
     if (typeof vector === "string") return vector;
     vectors.push(vector);
   }
-  // No text has 0 tokens: such a usage was not counted.
+  // A usage of 0 was not counted, since every text has tokens.
   const count = counts.find((tokens) => Number.isSafeInteger(tokens) && (tokens as number) > 0);
   return { vectors, prompt_tokens: (count as number | undefined) ?? null };
 }

@@ -13,7 +13,7 @@ const KNOWN_MS = 600_000;
 const PROBE = "a";
 
 interface KnownRoute {
-  /** null: the server has none. */
+  /** Some servers have none. */
   route: TokenRoute | null;
   /** Number of tokens behind every text, once it was needed. */
   tail: number | undefined;
