@@ -25,10 +25,9 @@ import {
 import {
   createDocumentPage,
   createHealthPages,
-  createHttpServer,
   createMetricsPage,
   createRouters,
-  type HttpServer,
+  HttpServer,
   observeRequests,
   type Router,
   type ServiceHealth,
@@ -139,7 +138,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const running = new InFlight();
   const origins = chooseOrigins(options, () => settings.server);
   const listening = { ...settings.server, origins, endRunning: () => running.end() };
-  const entrance = createHttpServer({ ...listening, clock, ids, log });
+  const entrance = new HttpServer({ ...listening, clock, ids, log });
   const figures = await openFigures(options);
   const observe = figures && observeRequests(figures.metrics);
   const { identify } = access;
@@ -224,7 +223,7 @@ function openHealth(
   around: { isReady(): Promise<boolean>; entrance: HttpServer; look(): ServiceHealth[] },
 ) {
   const { isReady, entrance, look } = around;
-  const { isStopping } = entrance;
+  const isStopping = () => entrance.isStopping;
   const checks = new PageChecks(options);
   const listBeside = () => [...look(), ...checks.look()];
   const { clock } = options;

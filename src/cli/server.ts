@@ -143,7 +143,7 @@ function guardApp({ entrance }: Serving, { reload, clock, log }: RunningServer):
     log,
     port: Number(new URL(entrance.url).port || HTTP_PORT),
     rules: () => reload.settings.server,
-    listCallers: entrance.callers.list,
+    listCallers: () => entrance.callers.list(),
   });
 }
 

@@ -1,21 +1,20 @@
-// Reads a body within its limits of bytes and time, and JSON within those of depth.
+// Reads bodies within limits of bytes and time, and JSON within a limit of depth.
 import type { Clock } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import { shorten } from "../platform/text.ts";
 import type { RequestRecorder } from "./route.ts";
 
-/** Deeper JSON than this can be parsed but not written again, and no field of ours needs it. */
+/** Maximum depth; deeper JSON can be parsed but not written again. */
 const DEPTH_MAX = 64;
-/** A body that is not whole by then is given up: who drips bytes holds nothing for long. */
+/** Maximum time for a body, also of a sender that sends single bytes. */
 const BODY_TIMEOUT_MS = 30_000;
 
 const JSON_TYPE = /^application\/(?:[\w.-]{1,64}\+)?json[ \t]*(?:;|$)/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Who wants to know how large a body is, or was when it broke off. */
 type Counted = Pick<RequestRecorder, "request_bytes">;
 
-/** The parsed body, `{}` where none was sent; refuses what is too large, late, deep or no JSON. */
+/** Reads JSON; an empty body is `{}`. Refuses one that is too large, late, deep or malformed. */
 export async function readJson(
   request: Request,
   bytes_max: number,
@@ -37,13 +36,14 @@ export async function readJson(
   });
 }
 
-/** What is wrong with a body, as a sentence; `param`: the field at fault, where it is one. */
 interface BodyFault {
+  /** A sentence. */
   fault: string;
+  /** The field at fault. */
   param?: string;
 }
 
-/** The value of a JSON text, or what is wrong with it; an empty one is none. */
+/** Parses a JSON text; an empty text is malformed. */
 export function parseBody(bytes: Uint8Array): { value: unknown } | BodyFault {
   let text: string;
   try {
@@ -60,7 +60,7 @@ export function parseBody(bytes: Uint8Array): { value: unknown } | BodyFault {
   }
 }
 
-/** The body as it was sent; refuses what is too large or late. */
+/** Reads a body; refuses one that is too large or late. */
 export async function readBytes(
   request: Request,
   bytes_max: number,
@@ -68,7 +68,7 @@ export async function readBytes(
   counted?: Counted,
 ): Promise<Uint8Array> {
   const announced = refuseLength(request, bytes_max, counted);
-  // Behind an announced length nothing can follow, and whole it is read at half the cost.
+  // A body of announced length cannot exceed it, and is read at half the cost.
   const reader = announced === null ? request.body?.getReader() : undefined;
   const whole = announced === null ? readPieces(reader, bytes_max, counted) : request.bytes();
   const late = Promise.withResolvers<never>();
@@ -78,16 +78,16 @@ export async function readBytes(
   try {
     return await Promise.race([whole, late.promise]);
   } catch (failure) {
-    // What is left of it is thrown away behind the reply.
+    // `closeAfterReply` discards the rest.
     reader?.releaseLock();
-    // The connection is gone: this refusal reaches nobody.
+    // The connection is gone, so this error reaches nobody.
     throw failure instanceof ApiError ? failure : apiError("client_closed_request");
   } finally {
     cancel();
   }
 }
 
-/** Refuses an announced length beyond the limit, before a byte is read; null: none is announced. */
+/** Returns the announced length, or null; refuses one beyond the limit before reading. */
 export function refuseLength(
   request: Request,
   bytes_max: number,
@@ -95,14 +95,14 @@ export function refuseLength(
 ): number | null {
   const header = request.headers.get("content-length");
   const announced = header === null ? Number.NaN : Number(header);
-  // Sent twice it arrives as `5, 5`, which no limit would stop: such a body is counted as it comes.
+  // A header sent twice arrives as `5, 5`: such a body is counted as it comes.
   if (Number.isNaN(announced)) return null;
   if (counted) counted.request_bytes = announced;
   if (announced > bytes_max) throw tooLarge(bytes_max);
   return announced;
 }
 
-/** A body without a length, counted while it comes. */
+/** Reads a body of unknown length. */
 async function readPieces(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read"> | undefined,
   bytes_max: number,
@@ -127,13 +127,10 @@ function tooLarge(bytes_max: number): ApiError {
   return apiError("request_too_large", { message });
 }
 
-/**
- * Counts brackets outside of strings; a text that is no JSON at all is left to the parser. null:
- * it is not too deep; else the field of the body that is.
- */
+/** Counts brackets outside of strings; malformed JSON is left to the parser. */
 function findTooDeep(text: string): BodyFault | null {
   let depth = 0;
-  /** Where the last string begins that stands in the body itself: in front of a bracket a name. */
+  /** Start of the last string on the top level; before a bracket it is a field's name. */
   let name_at = -1;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
@@ -154,7 +151,6 @@ function findTooDeep(text: string): BodyFault | null {
   return null;
 }
 
-/** A body that is no object has no fields; of one that is, a field has a level less. */
 function explainDepth(text: string, name_at: number): BodyFault {
   if (name_at === -1 || !text.trimStart().startsWith("{")) {
     return { fault: `The body is nested deeper than ${DEPTH_MAX} levels.` };

@@ -1,12 +1,12 @@
-// Where a request comes from: its peer, or what the operator's own proxies say of theirs.
+// Clients: the name that each is counted under, and the connections of those with a valid key.
 import { type Address, isWithin, type Network, readAddress, readNetwork } from "../net/index.ts";
 
-/** Of a request whose socket is gone, or that never had one. */
+/** The name of requests whose socket is gone, or that never had one. */
 const NOWHERE = "nowhere";
 
 /** IPv4 within IPv6: ::ffff:0:0/96. */
 const MAPPED: Network = readNetwork("::ffff:0:0/96")!;
-/** A subscriber has at least a /64 of IPv6: all of it counts as one client. */
+/** A subscriber owns at least a /64 of IPv6, which counts as one client. */
 const SUBSCRIBER_BITS = 64n;
 
 /** Some proxies write the port as well. */
@@ -14,17 +14,20 @@ const BRACKETED = /^\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?$/;
 const V4_WITH_PORT = /^([0-9.]+):[0-9]{1,5}$/;
 const ENTRY_CHARACTERS_MAX = 64;
 
-/** The name under which a client is counted. */
+/** Requests beyond which ended streams are dropped. */
+const REQUESTS_KEPT = 256;
+
+/** Returns the name under which a client is counted. */
 export type NameClient = (peer: string | null, forwarded: string | null) => string;
 
-/** `trusted`: addresses and networks whose X-Forwarded-For is believed. */
+/** `trusted` lists addresses and networks whose X-Forwarded-For is believed. */
 export function createNameClient(trusted: readonly string[]): NameClient {
   const networks = trusted.map((text) => readNetwork(text)!);
   const isTrusted = (address: Address) => networks.some((one) => isWithin(address, one));
 
   return (peer, forwarded) => {
     if (peer === null) return NOWHERE;
-    // Most peers are plain IPv4 without a proxy: there is nothing to work out.
+    // Most peers are plain IPv4 without a proxy.
     if (networks.length === 0 && !peer.includes(":")) return peer;
     const address = readPeer(peer);
     if (!address) return peer;
@@ -34,8 +37,8 @@ export function createNameClient(trusted: readonly string[]): NameClient {
 }
 
 /**
- * The last that no proxy of the operator's stands behind: what is left of it anybody may have
- * written. null: the list is not one of addresses.
+ * Returns the last address that is no trusted proxy: entries before it can be forged. Returns null
+ * if the entry is no address.
  */
 function findClient(forwarded: string, isTrusted: (address: Address) => boolean): Address | null {
   let last: Address | null = null;
@@ -53,53 +56,55 @@ function readEntry(text: string): Address | null {
   return readPeer((BRACKETED.exec(text) ?? V4_WITH_PORT.exec(text))?.[1] ?? text);
 }
 
-/** An IPv4 address within IPv6 is that IPv4 address. */
+/** Reads an address; IPv4 within IPv6 becomes IPv4. */
 function readPeer(text: string): Address | null {
   const address = readAddress(text);
   if (!address || !isWithin(address, MAPPED)) return address;
   return { bits: 32, value: address.value & 0xffff_ffffn };
 }
 
-/** IPv4 as it is written; IPv6 by the network of its subscriber. */
+/** Writes IPv4 in full, and IPv6 as the network of its subscriber. */
 function nameAddress({ bits, value }: Address): string {
   if (bits === 128) return `${(value >> SUBSCRIBER_BITS).toString(16).padStart(16, "0")}/64`;
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
 }
 
-export interface ActiveCallers {
-  add(request: Request): void;
-  /** It was answered; a stream is forgotten by itself once it is over. */
-  delete(request: Request): void;
-  /** The other sides of their connections. */
-  list(): { address: Address; port: number }[];
-}
+/** The requests under way whose key was valid. */
+export class ActiveCallers {
+  readonly #findSent: (request: Request) => Request;
+  readonly #findPeer: (sent: Request) => Bun.SocketAddress | null;
+  readonly #requests = new Set<Request>();
+  #sizeMax = REQUESTS_KEPT;
 
-/** Between two looks for streams that are over so many more may come. */
-const MORE = 256;
+  /** `findPeer` returns null once a request is over. */
+  constructor(
+    findSent: (request: Request) => Request,
+    findPeer: (sent: Request) => Bun.SocketAddress | null,
+  ) {
+    this.#findSent = findSent;
+    this.#findPeer = findPeer;
+  }
 
-/** `findPeer`: null where a request is over. */
-export function createActiveCallers(
-  findSent: (request: Request) => Request,
-  findPeer: (sent: Request) => Bun.SocketAddress | null,
-): ActiveCallers {
-  const requests = new Set<Request>();
-  let most = MORE;
-  const list = () =>
-    [...requests].flatMap((sent) => {
-      const peer = findPeer(sent);
+  add(request: Request): void {
+    this.#requests.add(this.#findSent(request));
+    if (this.#requests.size < this.#sizeMax) return;
+    this.list();
+    this.#sizeMax = 2 * this.#requests.size + REQUESTS_KEPT;
+  }
+
+  /** Removes an answered request; streams drop out by themselves. */
+  delete(request: Request): void {
+    this.#requests.delete(this.#findSent(request));
+  }
+
+  /** Lists the peers of their connections. */
+  list(): { address: Address; port: number }[] {
+    return [...this.#requests].flatMap((sent) => {
+      const peer = this.#findPeer(sent);
       const address = peer && readPeer(peer.address);
       if (peer && address) return [{ address, port: peer.port }];
-      requests.delete(sent);
+      this.#requests.delete(sent);
       return [];
     });
-  return {
-    add(request) {
-      requests.add(findSent(request));
-      if (requests.size < most) return;
-      list();
-      most = 2 * requests.size + MORE;
-    },
-    delete: (request) => void requests.delete(findSent(request)),
-    list,
-  };
+  }
 }

@@ -1,4 +1,4 @@
-// The only writer of error JSON: a refusal in the envelope of its half.
+// The only writer of error JSON, in the envelope of each surface.
 import {
   type ApiError,
   type ErrorCode,
@@ -7,7 +7,7 @@ import {
   typeOf,
 } from "../platform/errors.ts";
 
-/** First segments below /v1 that belong to the agent service; every other path is the gateway's. */
+/** First segments below /v1 of the agent service; all other paths are the gateway's. */
 const AGENT_SEGMENTS = new Set([
   "agents",
   "runs",
@@ -19,7 +19,7 @@ const AGENT_SEGMENTS = new Set([
   "webhooks",
 ]);
 
-/** The half whose envelope answers a path, known or not. */
+/** Returns the surface whose envelope answers a path, known or not. */
 export function surfaceOfPath(path: string): Surface {
   const [, version, segment = ""] = path.split(/[?#]/, 1)[0]!.split("/", 3);
   return version === "v1" && AGENT_SEGMENTS.has(segment) ? "agents" : "gateway";
@@ -32,7 +32,6 @@ interface ErrorBody {
   param?: string | null;
 }
 
-/** The `error` object of a refusal; `status` decides its type. */
 function describeError(
   code: ErrorCode,
   surface: Surface,
@@ -43,22 +42,21 @@ function describeError(
   const error: ErrorBody = { message, type: typeOf(status) };
   const shown = publicCode(code, surface);
   if (shown !== null) error.code = shown;
-  // gateway.authentication.4: `param` is absent when the route itself needs the scope.
+  // gateway.authentication.4: `param` is absent if the route itself needs the scope.
   const isRouteScope = surface === "gateway" && code === "scope_required" && param === undefined;
   if (!isRouteScope) error.param = param ?? null;
   return error;
 }
 
-/** gateway.errors.p1, gateway.errors.p5, agents.errors.p1: a reply, in its half's envelope. */
+/** gateway.errors.p1, gateway.errors.p5, agents.errors.p1: answers with an error. */
 export function respondError(refusal: ApiError, surface: Surface, request_id: string): Response {
   return sendError(refusal, writeEnvelope(refusal, surface, request_id), request_id);
 }
 
-/** The body of a refusal's reply. */
 export function writeEnvelope(refusal: ApiError, surface: Surface, request_id: string): string {
-  const { code, message, details: say, status } = refusal;
-  const error = describeError(code, surface, status, message, say.param);
-  // gateway.resources.envelope.p1, gateway.versioning.2: the legacy fields stand beside `error`.
+  const { code, message, details, status } = refusal;
+  const error = describeError(code, surface, status, message, details.param);
+  // gateway.resources.envelope.p1, gateway.versioning.2: legacy fields stand beside `error`.
   const body =
     surface === "gateway"
       ? { error, request_id, statusCode: status, message: [message], code: error.code }
@@ -67,28 +65,28 @@ export function writeEnvelope(refusal: ApiError, surface: Surface, request_id: s
 }
 
 export function sendError(
-  { details: say, status }: ApiError,
+  { details, status }: ApiError,
   body: string,
   request_id: string,
 ): Response {
   return new Response(body, {
     status,
     headers: {
-      ...say.headers,
+      ...details.headers,
       "content-type": "application/json",
       "x-request-id": request_id,
     },
   });
 }
 
-/** gateway.events.4: the frame of a failure inside a stream, without the legacy fields. */
+/** gateway.events.4: writes the frame of a failure in a stream, without legacy fields. */
 export function writeErrorFrame(
   code: ErrorCode,
   message: string,
   request_id: string,
   param?: string,
 ) {
-  // gateway.errors.p6: `server_error`, unless it is the caller's part.
+  // gateway.errors.p6: `server_error`, unless the caller is at fault.
   const status = code === "context_length_exceeded" ? 400 : 502;
   const error = describeError(code, "gateway", status, message, param);
   return JSON.stringify({ error, request_id });

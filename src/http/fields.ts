@@ -1,4 +1,4 @@
-// Identifiers as requests carry them: any UUID in any case, which handlers get in lower case.
+// Fields that many requests have: UUIDs, which handlers get in lower case, and instants.
 import { type TSchema, type TString, Type } from "@sinclair/typebox";
 import { readInstant } from "../platform/calendar.ts";
 import { apiError } from "../platform/errors.ts";
@@ -14,15 +14,15 @@ export function Uuid(description: string): TString {
   return Object.assign(named(schema, "a UUID"), { [IS_UUID]: true });
 }
 
-/** An id that no schema has judged, in lower case; null: it is none. */
+/** Reads an id that no schema has checked; null if it is no UUID. */
 export function readUuid(text: string): string | null {
   return ID.test(text) ? text.toLowerCase() : null;
 }
 
-/** The parameters of a path with one object: /v1/agents/:id. */
+/** Path parameters of one object, such as /v1/agents/:id. */
 export const IdParams = Type.Object({ id: Uuid("The id of the object.") });
 
-/** The names of a schema's fields that are UUIDs. */
+/** Lists the fields of a schema that are UUIDs. */
 export function listUuids(schema: TSchema): string[] {
   const fields = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
   return fields.flatMap(([name, field]) => (isUuid(field) ? [name] : []));
@@ -32,7 +32,7 @@ function isUuid(schema: TSchema): boolean {
   return IS_UUID in schema || Boolean(schema.anyOf?.some(isUuid));
 }
 
-/** Writes a value's UUIDs in lower case, in its place. */
+/** Lower-cases a value's UUIDs in place. */
 export function lowerUuids(value: unknown, names: readonly string[]): void {
   const fields = value as Record<string, unknown>;
   for (const name of names) {
@@ -44,7 +44,7 @@ export function lowerUuids(value: unknown, names: readonly string[]): void {
 const CHARACTERS_MAX = 40;
 const EXAMPLE = "2026-11-20T17:42:00.000Z";
 
-/** As a schema has it: whether it is one `requireInstant` says. */
+/** Accepts any short text; `requireInstant` checks it. */
 export function Instant(description: string): TString {
   return Type.String({
     description: `${description} ISO 8601, such as ${EXAMPLE}.`,
@@ -53,7 +53,7 @@ export function Instant(description: string): TString {
   });
 }
 
-/** Milliseconds since 1970. */
+/** Reads an instant as milliseconds since 1970, or throws. */
 export function requireInstant(param: string, text: string): number {
   const time_ms = readInstant(text);
   if (time_ms !== null) return time_ms;

@@ -1,14 +1,14 @@
-// The two pages that balancers and supervisors ask: alive, and ready.
+// The health pages for load balancers and supervisors: alive and ready.
 import { type Clock, endsWithin } from "../platform/clock.ts";
 import type { StaticPage } from "./server.ts";
 
-/** Anybody may ask: a burst of questions must not become a burst of database writes. */
+/** Time for which an answer is kept: a burst of requests must not reach the database. */
 const ANSWER_KEPT_MS = 1_000;
 
-/** A database that has not answered for so long is frozen, or its network is. */
+/** Time after which a silent database counts as down. */
 const PATIENCE_MS = 5_000;
 
-/** What stands beside chat; it decides nothing, so that its outage takes no chat away. */
+/** A service beside chat; its outage does not make the server unready. */
 export interface ServiceHealth {
   name: string;
   state: "on" | "down" | "off" | "damaged";
@@ -16,15 +16,12 @@ export interface ServiceHealth {
 
 export interface HealthPageOptions {
   clock: Clock;
-  /** Whether requests can be served. */
   isReady(): Promise<boolean>;
-  /** True: no new ones are. */
   isStopping(): boolean;
-  /** As it stands now. */
   listBeside(): readonly ServiceHealth[];
 }
 
-/** Strangers are told words, and no detail. */
+/** Strangers get single words and no detail. */
 export function createHealthPages({
   clock,
   isReady,
@@ -33,7 +30,7 @@ export function createHealthPages({
 }: HealthPageOptions): StaticPage[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
-  /** null: nothing is being asked. One question at a time: each waits for a connection. */
+  /** The only probe under way, since each waits for a connection. */
   let asking: Promise<boolean> | null = null;
   const ask = async () => {
     asking ??= isReady()

@@ -1,4 +1,4 @@
-// The entrance hall: what houses need to open routes.
+// HTTP: servers, routers and what modules need to open routes.
 export { parseBody } from "./body.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { IdParams, Instant, readUuid, requireInstant, Uuid } from "./fields.ts";
@@ -24,7 +24,7 @@ export type {
 } from "./route.ts";
 export type { Router } from "./router.ts";
 export { createRouters } from "./routers.ts";
-export { createHttpServer, type HttpServer, type StaticPage } from "./server.ts";
+export { HttpServer, type StaticPage } from "./server.ts";
 export { type EventStream, openEventStream, watchIdle, writeFrame } from "./sse.ts";
 export {
   answerList,

@@ -1,6 +1,5 @@
-// Why a port cannot be had, in a sentence with a way out.
+// Explains why a port is not available, with a way out.
 
-/** The address or the port cannot be had. */
 class CannotListen extends Error {}
 
 export function listenError(failure: unknown, place: { host: string; port: number }): Error {

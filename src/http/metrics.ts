@@ -1,11 +1,11 @@
-// The page that Prometheus asks: figures of the whole program, for whoever holds its token.
+// The metrics page for Prometheus, and the metric of requests.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Metrics } from "../platform/metrics.ts";
 import type { ObserveReply } from "./response.ts";
 import type { StaticPage } from "./server.ts";
 
-/** `token` null: anybody may look, which only `dev` allows. */
+/** Without a token anybody may read the page, which only `dev` allows. */
 export function createMetricsPage(metrics: Metrics, token: string | null): StaticPage {
   return {
     path: "/metrics",
@@ -28,13 +28,13 @@ export function createMetricsPage(metrics: Metrics, token: string | null): Stati
   };
 }
 
-/** In a time that tells nothing of the token, its length included. */
+/** Compares in a time that reveals nothing about the token, its length included. */
 function isToken(header: string | null, token: string): boolean {
   const hash = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(hash(header ?? ""), hash(`Bearer ${token}`));
 }
 
-/** The stable HTTP conventions of OpenTelemetry name the figure, its labels and its buckets. */
+/** Buckets, as the metric's name and labels, by OpenTelemetry's stable HTTP conventions. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 export function observeRequests(metrics: Metrics): ObserveReply {

@@ -1,24 +1,13 @@
-// Decides which web pages may ask: by the Host and Origin of a request, and by CORS.
+// Decides which web pages may send requests, by Host, Origin and CORS.
 import { type ApiError, apiError } from "../platform/errors.ts";
 
 export interface OriginRules {
-  /** True: everybody knows the keys, so that only names of this machine are answered. */
+  /** Only names of this machine are answered, since everybody knows the keys. */
   isLocalOnly: boolean;
-  /** Where people reach the server; its host is one of its names. "": nowhere else. */
+  /** The public address of the server, or ""; its host is one of the server's names. */
   publicUrl(): string;
-  /** The origins of browser apps that the operator has opened. */
+  /** The origins of browser apps that the operator has allowed. */
   corsOrigins(): readonly string[];
-}
-
-export interface Origins {
-  /** Of a request that another website may have had sent; null: it goes on. */
-  judge(request: Request): ApiError | null;
-  /** The opened origin that a request names; null: it is answered without CORS. */
-  match(request: Request): string | null;
-  /** The answer to a browser that asks whether it may ask; null: it is an ordinary request. */
-  answerPreflight(request: Request, origin: string): Response | null;
-  /** Lets the page at `origin` read a reply. */
-  open(response: Response, origin: string): Response;
 }
 
 const LOOPBACK = /^(?:(?:[a-z0-9_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
@@ -26,17 +15,16 @@ const HOST = /^(\[[0-9a-f:.]+\]|[^:\s,/@[\]]+)(?::\d{1,5})?$/i;
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/([^/\s]+)$/i;
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
-/** What is asked for is echoed: clients of the standard format send headers of their own. */
+/** Requested headers are echoed, since clients of the standard format send their own. */
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
 const HEADER_NAMES_CHARACTERS_MAX = 2_048;
 const HEADERS = "authorization, content-type";
-/** How long a browser keeps the answer. */
+/** Time in seconds for which browsers keep the answer. */
 const MAX_AGE_S = "600";
-/** A page reads no other headers of a reply than these and the few that CORS always shows. */
-const EXPOSED = [
-  ...["x-request-id", "retry-after", "x-should-retry", "server-timing", "x-wadi-ignored"],
-  ...["deprecation", "link", "sunset"],
-].join(", ");
+/** Headers that pages may read, beside the few that CORS always exposes. */
+const EXPOSED =
+  "x-request-id, retry-after, x-should-retry, server-timing, x-wadi-ignored, deprecation, link, " +
+  "sunset";
 
 const NOT_THIS_HOST =
   "This server answers to localhost, *.localhost, 127.0.0.0/8, [::1] and the host of " +
@@ -44,50 +32,59 @@ const NOT_THIS_HOST =
 const NOT_THIS_PAGE =
   "Pages of another host may not ask this server: name their Origin in server.cors_origins.";
 
-export function createOrigins({ isLocalOnly, publicUrl, corsOrigins }: OriginRules): Origins {
-  /** A name of this machine leads a page to nobody else, whatever DNS says. */
-  const isOwn = (host: string | undefined) => {
-    const name = HOST.exec(host ?? "")?.[1]?.toLowerCase();
-    if (name === undefined) return false;
-    return LOOPBACK.test(name) || name === URL.parse(publicUrl())?.hostname;
-  };
-  const match = ({ headers }: Request) => {
-    const origins = corsOrigins();
+export class Origins {
+  readonly #rules: OriginRules;
+
+  constructor(rules: OriginRules) {
+    this.#rules = rules;
+  }
+
+  /** Returns an error for a request that another website may have triggered. */
+  check(request: Request): ApiError | undefined {
+    if (!this.#rules.isLocalOnly) return undefined;
+    const { headers } = request;
+    if (!this.#isOwn(headers.get("host") ?? undefined)) {
+      return apiError("permission_denied", { message: NOT_THIS_HOST });
+    }
+    const origin = headers.get("origin");
+    if (origin === null || this.#isOwn(ORIGIN.exec(origin)?.[1])) return undefined;
+    if (this.match(request) !== null) return undefined;
+    return apiError("permission_denied", { message: NOT_THIS_PAGE });
+  }
+
+  /** Returns the allowed origin that a request names; without one it is answered without CORS. */
+  match({ headers }: Request): string | null {
+    const origins = this.#rules.corsOrigins();
     const origin = origins.length === 0 ? null : headers.get("origin");
     return origin !== null && origins.includes(origin) ? origin : null;
-  };
-  return {
-    match,
-    judge(request) {
-      if (!isLocalOnly) return null;
-      const { headers } = request;
-      if (!isOwn(headers.get("host") ?? undefined)) {
-        return apiError("permission_denied", { message: NOT_THIS_HOST });
-      }
-      const origin = headers.get("origin");
-      if (origin === null || isOwn(ORIGIN.exec(origin)?.[1])) return null;
-      if (match(request) !== null) return null;
-      return apiError("permission_denied", { message: NOT_THIS_PAGE });
-    },
-    answerPreflight({ method, headers }, origin) {
-      if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return null;
-      const asked = headers.get("access-control-request-headers") ?? "";
-      const isPlain = asked.length <= HEADER_NAMES_CHARACTERS_MAX && HEADER_NAMES.test(asked);
-      const allowed = {
-        "access-control-allow-methods": METHODS,
-        "access-control-allow-headers": isPlain ? asked : HEADERS,
-        "access-control-max-age": MAX_AGE_S,
-      };
-      return open(new Response(null, { status: 204, headers: allowed }), origin);
-    },
-    open,
-  };
-}
+  }
 
-function open(response: Response, origin: string): Response {
-  const { headers } = response;
-  headers.set("access-control-allow-origin", origin);
-  headers.set("access-control-expose-headers", EXPOSED);
-  headers.append("vary", "Origin");
-  return response;
+  /** Answers a browser's preflight; returns null for an ordinary request. */
+  answerPreflight({ method, headers }: Request, origin: string): Response | null {
+    if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return null;
+    const asked = headers.get("access-control-request-headers") ?? "";
+    const isPlain = asked.length <= HEADER_NAMES_CHARACTERS_MAX && HEADER_NAMES.test(asked);
+    const allowed = {
+      "access-control-allow-methods": METHODS,
+      "access-control-allow-headers": isPlain ? asked : HEADERS,
+      "access-control-max-age": MAX_AGE_S,
+    };
+    return this.expose(new Response(null, { status: 204, headers: allowed }), origin);
+  }
+
+  /** Lets the page at `origin` read a reply. */
+  expose(response: Response, origin: string): Response {
+    const { headers } = response;
+    headers.set("access-control-allow-origin", origin);
+    headers.set("access-control-expose-headers", EXPOSED);
+    headers.append("vary", "Origin");
+    return response;
+  }
+
+  /** A name of this machine leads a page to nobody else, whatever DNS says. */
+  #isOwn(host: string | undefined): boolean {
+    const name = HOST.exec(host ?? "")?.[1]?.toLowerCase();
+    if (name === undefined) return false;
+    return LOOPBACK.test(name) || name === URL.parse(this.#rules.publicUrl())?.hostname;
+  }
 }

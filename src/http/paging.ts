@@ -1,4 +1,4 @@
-// Cursors of pages: where a list went on, as a text that only the same list takes back.
+// Cursors of pages: a position as text that only the same list accepts.
 import { Type } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { maybe } from "../platform/schema.ts";
@@ -7,10 +7,9 @@ type Position = readonly (string | number)[];
 
 const CHARACTERS_MAX = 128;
 const ID = /^[0-9a-f-]{36}$/;
-/** Against a slip of the hand and another list's cursor; it keeps no secret. */
+/** Detects typing errors and cursors of other lists; it protects no secret. */
 const CHECKSUM_BYTES = 6;
 
-/** The field of a list's query that goes on behind a page. */
 export const BEFORE = Type.Optional(
   Type.String({
     description: "The `next_before` of the page before, of the same list with the same filters.",
@@ -18,12 +17,11 @@ export const BEFORE = Type.Optional(
   }),
 );
 
-/** The field of a page that leads to the next one. */
 export const NEXT_BEFORE = maybe(
   Type.String({ description: "`before` of the next page; null: this is the last." }),
 );
 
-/** What a list takes as `before` to go on behind `position`. */
+/** Writes the `before` with which a list goes on after `position`. */
 export function encodeCursor(list: string, position: Position): string {
   const json = JSON.stringify(position);
   const checksum = new Bun.CryptoHasher("sha256").update(`${list}\n${json}`).digest();
@@ -33,15 +31,15 @@ export function encodeCursor(list: string, position: Position): string {
   return text;
 }
 
-/** agents.errors.p9: anything but what `writeCursor` wrote for the same list is refused. */
+/** agents.errors.p9: refuses anything but a cursor of the same list. */
 export function decodeCursor(list: string, text: string): (string | number)[] {
   const position = text.length <= CHARACTERS_MAX ? decode(text) : null;
-  // Written again it must be the same: checksum, list and spelling are all judged by that.
+  // Writing it again checks the checksum, the list and the spelling at once.
   if (position && encodeCursor(list, position) === text) return position;
   throw cursorError();
 }
 
-/** The place of an item in a list that is in the order of an instant and then of ids. */
+/** Position in a list that is ordered by an instant, then by ids. */
 export interface ListPosition {
   /** In milliseconds since 1970. */
   at: number;
@@ -52,7 +50,7 @@ export function encodePosition(list: string, { at, id }: ListPosition): string {
   return encodeCursor(list, [at, id]);
 }
 
-/** Its checksum keeps no secret: who computes one for other values is refused all the same. */
+/** Reads a position; a forged checksum gets no other values accepted. */
 export function decodePosition(list: string, text: string): ListPosition {
   const [at, id, ...others] = decodeCursor(list, text);
   const isPlace = Number.isSafeInteger(at) && typeof id === "string" && ID.test(id);
@@ -60,7 +58,6 @@ export function decodePosition(list: string, text: string): ListPosition {
   return { at: at as number, id: id as string };
 }
 
-/** Also of a list whose cursor holds something else: its checksum keeps no secret. */
 export function cursorError(): ApiError {
   const message = "`before` must be a `next_before` of this list.";
   return apiError("validation", { param: "before", message });
@@ -76,7 +73,6 @@ function decode(text: string): (string | number)[] | null {
   }
 }
 
-/** What a cursor of ours holds; whoever computes the checksum can write anything else. */
 function isPlace(value: unknown): value is string | number {
   return typeof value === "string" || typeof value === "number";
 }

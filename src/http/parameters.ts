@@ -1,4 +1,4 @@
-// Reads what stands in a URL beside its route: parameters of the path and those behind it.
+// Reads the parameters of a URL: those in its path, and its query.
 import type { TObject } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { shorten } from "../platform/text.ts";
@@ -12,13 +12,10 @@ export interface RouteParameters {
   query: unknown;
 }
 
-/** Below the whole numbers that a double counts without gaps. */
+/** Whole numbers that a double represents exactly. */
 const WHOLE_NUMBER = /^-?[0-9]{1,15}$/;
 
-/**
- * agents.errors.p4, agents.errors.p5: the ids in the path, then the query; refuses with the first
- * fault.
- */
+/** agents.errors.p4, agents.errors.p5: checks the ids in the path first, then the query. */
 export function compileParameters(
   path: Path,
   spec: Pick<RouteSpec, "params" | "query" | "ignores_unknown_query">,
@@ -35,14 +32,13 @@ export function compileParameters(
   };
 }
 
-/** Path and query of an absolute or relative URL. */
+/** Returns path and query of an absolute or relative URL. */
 export function pathOf(url: string): string {
   if (url.startsWith("/")) return url;
   const slash = url.indexOf("/", url.indexOf("://") + 3);
   return slash === -1 ? "/" : url.slice(slash);
 }
 
-/** What stands behind the question mark. */
 function queryOf(url: string): string {
   const mark = url.indexOf("?");
   return mark === -1 ? "" : url.slice(mark + 1);
@@ -68,7 +64,7 @@ function compileParams(path: Path, schema: TObject): (url: string) => Values {
   };
 }
 
-/** What is wrongly encoded stays as it was sent: no schema of ours lets a `%` pass. */
+/** Keeps a wrong encoding, since no schema of ours accepts a `%`. */
 function decodeStep(text: string): string {
   if (!text.includes("%")) return text;
   try {
@@ -78,7 +74,7 @@ function decodeStep(text: string): string {
   }
 }
 
-/** agents.errors.p9: a query that fails validation, or has an unknown field. */
+/** agents.errors.p9: refuses invalid and unknown parameters. */
 function compileQuery(schema: TObject, ignoresUnknown: boolean): (query: string) => Values {
   const check = compileCheck(schema);
   const uuids = listUuids(schema);
@@ -99,7 +95,7 @@ function compileQuery(schema: TObject, ignoresUnknown: boolean): (query: string)
   };
 }
 
-/** What is no whole number stays a text, which the schema refuses by its name. */
+/** Keeps other texts, which the schema refuses by their name. */
 function readWhole(text: string): number | string {
   return WHOLE_NUMBER.test(text) ? Number(text) : text;
 }

@@ -1,4 +1,4 @@
-// What every door does alike: a request gets its id and its answer, and somebody hears of it.
+// Turns the outcome of a request into a response, on both surfaces.
 
 import { DatabaseUnavailable } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -10,16 +10,16 @@ import { respondError, sendError, writeEnvelope } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { HandlerReply, RequestRecorder, Route } from "./route.ts";
 
-/** A disk that is full or a database server that is away may be back soon. */
+/** Wait for a full disk or a lost database server. */
 const RETRY_AFTER_S = 2;
 
-/** One request on its way through the door. */
+/** One request on its way through the router. */
 export interface RequestContext {
   request: Request;
   request_id: string;
   trace: Trace | null;
   started_at: number;
-  /** undefined: it does not count, or not yet. */
+  /** Set once a metered request counts. */
   recorder: RequestRecorder | undefined;
 }
 
@@ -28,18 +28,18 @@ export interface ResponderOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Told of every reply's head; null: nobody counts. */
+  /** Observes the head of each reply, if metrics are on. */
   observe: ObserveReply | null;
 }
 
 type RouteName = Pick<Route, "method" | "path">;
 export type ObserveReply = (route: RouteName, status: number, duration_ms: number) => void;
 
-/** Answers what `judge` says, or the refusal that it throws; anything else it throws is 500. */
+/** Answers with the handler's reply or the ApiError it throws; other errors are 500. */
 export function createResponder(
   options: ResponderOptions,
   route: RouteName,
-  judge: (context: RequestContext) => Promise<HandlerReply>,
+  handle: (context: RequestContext) => Promise<HandlerReply>,
 ): Route["answer"] {
   const { surface, clock, ids } = options;
   const answer: Route["answer"] = async (request) => {
@@ -51,26 +51,25 @@ export function createResponder(
     const started_at = clock.monotonic();
     const context: RequestContext = { request, request_id, trace, started_at, recorder: undefined };
     try {
-      const reply = await judge(context);
+      const reply = await handle(context);
       return reply instanceof Response ? reply : writeReply(reply, context);
     } catch (failure) {
       return answerFailure(options, route, context, failure);
     }
   };
-  return tellReplies(options, route, answer);
+  return observeReplies(options, route, answer);
 }
 
-/** The same answers, of each of which somebody is told. */
-function tellReplies(
+function observeReplies(
   { observe, clock }: ResponderOptions,
   route: RouteName,
   answer: Route["answer"],
 ): Route["answer"] {
   if (!observe) return answer;
   return async (request) => {
-    const asked_at = clock.monotonic();
+    const startedAt = clock.monotonic();
     const response = await answer(request);
-    observe(route, response.status, clock.monotonic() - asked_at);
+    observe(route, response.status, clock.monotonic() - startedAt);
     return response;
   };
 }
@@ -98,22 +97,22 @@ function answerFailure(
   { request_id, trace, recorder }: RequestContext,
   failure: unknown,
 ): Response {
-  const refusal = chooseRefusal(failure);
+  const refusal = toApiError(failure);
   if (refusal.status === 500) {
     // gateway.errors.internal_error, agents.errors.internal_error
     const fields = { request_id, trace_id: traceIdOf(trace), route: `${method} ${path}` };
     const error = failure instanceof ApiError ? failure.cause : failure;
-    log.error("a request failed", { ...fields, error });
+    log.error("http: a request failed", { ...fields, error });
   }
   const text = writeEnvelope(refusal, surface, request_id);
-  // Who has left gets nothing of it.
+  // A caller who left receives nothing.
   const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
   recorder?.close(refusal.status, publicCode(refusal.code, surface) ?? refusal.code, bytes);
   return sendError(refusal, text, request_id);
 }
 
-/** What the disk or the database server fails at is no bug: the same request may succeed later. */
-function chooseRefusal(failure: unknown): ApiError {
+/** A failing disk or database server is no bug: the same request may succeed later. */
+function toApiError(failure: unknown): ApiError {
   if (failure instanceof ApiError) return failure;
   if (!(failure instanceof DatabaseUnavailable)) return apiError("internal_error");
   return apiError("service_unavailable", {
@@ -122,10 +121,7 @@ function chooseRefusal(failure: unknown): ApiError {
   });
 }
 
-/**
- * gateway.errors.client_closed_request: who leaves before its body is whole is written down, with a
- * status that nobody receives.
- */
+/** gateway.errors.client_closed_request: logs a caller who left before the body was whole. */
 export async function logDisconnect<T>(
   { log }: Pick<ResponderOptions, "log">,
   { method, path }: RouteName,
@@ -139,7 +135,7 @@ export async function logDisconnect<T>(
       const { code, status } = failure;
       const trace_id = traceIdOf(trace);
       const fields = { request_id, trace_id, route: `${method} ${path}`, code, status };
-      log.info("the caller left before its body was whole", fields);
+      log.info("http: the caller left before its body was whole", fields);
     }
     throw failure;
   }

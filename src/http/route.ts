@@ -1,4 +1,4 @@
-// What a route says of itself, what its handler is asked, and what it answers.
+// The types of routes: their specification, their handlers and their replies.
 
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
@@ -13,13 +13,11 @@ export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
  */
 export type Path = `/v1/${string}`;
 
-/** What an operator can switch off in the agent service while it is open. */
+/** Features that an operator can switch off while the agent service is open. */
 export type Feature = "http_tools" | "triggers" | "webhooks";
 
-/** A success, for the document. */
 interface DocumentedReply {
   description: string;
-  /** Left out: it has no body. */
   schema?: TSchema;
   /** Server-sent events beside JSON. */
   stream?: TSchema;
@@ -27,7 +25,6 @@ interface DocumentedReply {
   headers?: readonly DocumentedHeader[];
 }
 
-/** Enough to judge a request, and to document it. */
 export interface RouteSpec<
   B extends TSchema = TSchema,
   T extends RequestRecorder = RequestRecorder,
@@ -36,43 +33,40 @@ export interface RouteSpec<
 > {
   summary: string;
   description?: string;
-  /** The scope that the route itself needs; left out: none. */
+  /** The scope that the route itself needs. */
   scope?: Scope;
-  /** agents.authentication.3: the scope is asked for in the grace period, too. */
+  /** agents.authentication.3: the scope is required in the grace period too. */
   isScopeCertain?: true;
-  /** Needs no key: it is asked for a signature. */
+  /** Needs a signature instead of a key. */
   is_signed?: true;
-  /** Where it is switched off, the route refuses whatever it is asked. */
+  /** The route refuses all requests while this feature is switched off. */
   feature?: Feature;
-  /** What stands in the path: `id` of /v1/agents/:id. */
+  /** Parameters in the path, such as `id` of /v1/agents/:id. */
   params?: P;
-  /** What may stand behind the path; left out in the agent half: nothing. */
+  /** The query; without one the agent service refuses all parameters. */
   query?: Q;
   ignores_unknown_query?: true;
-  /**
-   * Judges who may do this to what the path names: before a body is read, so that no fault of one
-   * is told to who may not.
-   */
+  /** Authorizes access to the object before a body is read, so that no body fault reveals it. */
   admit?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
-  /** What it reads of the request's head, for the document; the handler judges it. */
+  /** Documented headers that the handler reads. */
   request_headers?: readonly RequestHeader[];
   body?: B;
-  /** Left out: what the half allows. */
+  /** Replaces the surface's limit. */
   body_bytes_max?: number;
-  /** The reply may take as long as a model takes: the connection is not closed for being idle. */
+  /** The connection is not closed for being idle while the handler works. */
   is_slow?: boolean;
-  /** Keeps accounts of its requests; left out: nobody does. */
+  /** Records the route's requests. */
   meter?: RecorderFactory<T>;
   replies: Record<number, DocumentedReply>;
-  /** The codes that this route can refuse with, beside those of every route. */
+  /** Error codes of this route beside those of every route. */
   refusals: readonly ErrorCode[];
-  /** What they say, for the document, where it is not the catalogue's sentence. */
+  /** Documented sentences that replace the catalogue's. */
   refusal_sentences?: Readonly<Partial<Record<ErrorCode, string>>>;
-  /** What the refusals of a status carry, beside what those of every route do. */
+  /** Documented headers of a status' errors, beside those of every route. */
   refusal_headers?: Readonly<Record<number, readonly DocumentedHeader[]>>;
 }
 
-/** The value of a schema; undefined: the route has none. */
+/** The value of a schema; undefined for a route without one. */
 export type Decoded<S extends TSchema> = [S] extends [never] ? undefined : Static<S>;
 
 export interface HandlerContext<B, T = unknown, P = unknown, Q = unknown> {
@@ -83,11 +77,11 @@ export interface HandlerContext<B, T = unknown, P = unknown, Q = unknown> {
   request: Request;
   request_id: string;
   trace: Trace | null;
-  /** Of a metered route: the handler closes it when it answers with a `Response` of its own. */
+  /** Set on metered routes; a handler that returns a `Response` closes it. */
   recorder: T;
 }
 
-/** A ready response, or a status and the value that becomes its JSON body (of 204: null). */
+/** A response, or a status and the value of its JSON body (null with 204). */
 export type HandlerReply =
   | Response
   | readonly [status: number, value: unknown, headers?: Record<string, string>];
@@ -95,7 +89,7 @@ export type Handler<B, T = unknown, P = unknown, Q = unknown> = (
   ask: HandlerContext<B, T, P, Q>,
 ) => Promise<HandlerReply> | HandlerReply;
 
-/** Makes a route of a verb that carries a body. */
+/** Registers a route of a method with a body. */
 export type Register = <
   B extends TSchema = never,
   T extends RequestRecorder = RequestRecorder,
@@ -107,7 +101,7 @@ export type Register = <
   handler: Handler<Decoded<B>, T, Decoded<P>, Decoded<Q>>,
 ) => void;
 
-/** Makes a route of a verb that carries none. */
+/** Registers a route of a method without a body. */
 export type RegisterBodiless = <P extends TObject = never, Q extends TObject = never>(
   path: Path,
   spec: RouteSpec<never, RequestRecorder, P, Q>,
@@ -123,24 +117,24 @@ export interface Route {
 }
 
 /**
- * A request that counts: of a known caller, within the rate limit. What is refused before that is
- * not metered, or strangers could make a table grow that nobody has promised them room in.
+ * A request of a known caller within the rate limit. Others are not metered, so that strangers
+ * cannot grow a table.
  */
 export interface MeteredRequest {
   caller: Caller;
   request_id: string;
   trace: Trace | null;
-  /** On the monotonic clock, when the door got the request. */
+  /** Arrival on the monotonic clock. */
   started_at: number;
 }
 
-/** What one request comes to, from its arrival to its end. */
+/** Records one request until its end. */
 export interface RequestRecorder {
-  /** Bytes of its body: those announced until it is read, then those that were read. */
+  /** Bytes of its body: announced ones, then those read. */
   request_bytes: number;
   /**
-   * Its end, told once: by the door when it has the whole reply, or by a handler when its stream is
-   * over. `code` is what the caller was told, null: nothing went wrong.
+   * Called once: by the router with the whole reply, or by a handler when its stream is over.
+   * `code` is the public error code; null for a success.
    */
   close(status: number, code: string | null, reply_bytes: number): void;
 }

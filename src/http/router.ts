@@ -1,4 +1,4 @@
-// The one door for all routes: who, how often, what for and in what form, judged in one order.
+// The router: authenticates, limits, authorizes, decodes and validates each request in one order.
 import { type TSchema, Type } from "@sinclair/typebox";
 import { type Identify, isInternal, type RateLimiter, requireScope } from "../access/index.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
@@ -30,29 +30,25 @@ import { compileCheck } from "./validation.ts";
 export type RouterOptions = CommonOptions & SurfaceOptions;
 
 interface CommonOptions extends Omit<ResponderOptions, "half"> {
-  /** Platform-internal headers carry the alias in their name. */
+  /** Names of platform-internal headers contain the alias. */
   alias: string;
   identify: Identify;
   limiter: Pick<RateLimiter, "take">;
-  /** Lets a request be answered late, until what it returns is called. */
+  /** Keeps a request's connection open until the returned function is called. */
   holdOpen(request: Request): () => void;
-  /** Left out: no connections are closed. */
   callers?: Pick<ActiveCallers, "add" | "delete">;
 }
 
-/**
- * After so long an answer is late: its connection is held open. Most are never late, and the
- * server closes none sooner, not even one whose body took all its time.
- */
+/** Time after which the connection of a slow request is held open; most requests need no such. */
 const LATE_MS = 10_000;
 
-/** Registers routes of one half; `routes` fills as houses are built. */
+/** Registers the routes of one surface; modules add theirs when they are built. */
 export function createRouter(options: RouterOptions) {
   const routes: Route[] = [];
-  const rules = createSurfacePolicy(options);
+  const policy = createSurfacePolicy(options);
   const open = (method: HttpMethod) => (path: Path, spec: RouteSpec, handler: AnyHandler) => {
-    const judge = createJudge(options, rules, { method, path, spec, handler });
-    const answer = createResponder(options, { method, path }, judge);
+    const handle = createPipeline(options, policy, { method, path, spec, handler });
+    const answer = createResponder(options, { method, path }, handle);
     routes.push({ method, path, surface: options.surface, spec, answer });
   };
   return {
@@ -63,16 +59,16 @@ export function createRouter(options: RouterOptions) {
     patch: open("PATCH") as unknown as Register,
     delete: open("DELETE") as unknown as RegisterBodiless,
     signed: ((path, spec, handler) => {
-      routes.push(createSignedRoute(options, rules, path, spec, handler));
+      routes.push(createSignedRoute(options, policy, path, spec, handler));
     }) as RegisterSigned,
   };
 }
 export type Router = ReturnType<typeof createRouter>;
 
-/** Of what its route said it takes, which only `Register` knows. */
+/** A handler whose types only `Register` knows. */
 type AnyHandler = (ask: HandlerContext<unknown>) => Promise<HandlerReply> | HandlerReply;
 
-/** agents.errors.p9: what a route without a body may be sent, for many clients always send one. */
+/** agents.errors.p9: the body of a route that takes none, since many clients always send one. */
 const NO_FIELDS = Type.Object({}, { additionalProperties: false });
 
 interface Registered {
@@ -82,16 +78,16 @@ interface Registered {
   handler: AnyHandler;
 }
 
-/** What the door says to a request, before its handler does. */
-function createJudge(
+/** Runs the checks of a route in their order, then its handler. */
+function createPipeline(
   options: RouterOptions,
-  rules: SurfacePolicy,
+  policy: SurfacePolicy,
   { method, path, spec, handler }: Registered,
 ): (context: RequestContext) => Promise<HandlerReply> {
-  const readParameters = compileParameters(path, spec, rules.isStrict);
-  const takesNone = !spec.body && method !== "GET" && rules.isStrict;
+  const readParameters = compileParameters(path, spec, policy.isStrict);
+  const takesNone = !spec.body && method !== "GET" && policy.isStrict;
   const check = takesNone ? compileCheck(NO_FIELDS) : spec.body && compileBody(spec.body);
-  const bytes_max = spec.body_bytes_max ?? rules.body_bytes_max;
+  const bytes_max = spec.body_bytes_max ?? policy.bodyBytesMax;
   const route = `${method} ${path}`;
   // gateway.p7
   const internalPrefix = `x-${options.alias}-internal`;
@@ -100,10 +96,10 @@ function createJudge(
     return logDisconnect(options, { method, path }, context, reading);
   };
 
-  return async (visit) => {
-    const { request, request_id, trace } = visit;
-    rules.requireOpen();
-    rules.limitAddress(request);
+  return async (context) => {
+    const { request, request_id, trace, started_at } = context;
+    policy.requireOpen();
+    policy.limitAddress(request);
     // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
     const caller = await options.identify(request.headers.get("authorization"));
     // gateway.authentication.3, agents.authentication.4; gateway.errors.permission_denied
@@ -111,28 +107,28 @@ function createJudge(
       throw apiError("permission_denied");
     }
     // gateway.limits.rate, agents.limits.request_rate, agents.limits.retry_after
-    options.limiter.take(rules.nameCounter(caller, route));
+    options.limiter.take(policy.nameCounter(caller, route));
     options.callers?.add(request);
-    const recorder = spec.meter?.open({ caller, request_id, trace, started_at: visit.started_at });
-    visit.recorder = recorder;
+    const recorder = spec.meter?.open({ caller, request_id, trace, started_at });
+    context.recorder = recorder;
     // gateway.authentication.4, agents.errors.scope_required
-    if (spec.scope && rules.needsScope(spec)) requireScope(caller, spec.scope);
+    if (spec.scope && policy.needsScope(spec)) requireScope(caller, spec.scope);
     // agents.errors.not_enabled
-    if (spec.feature && !rules.isEnabled(spec.feature)) throw apiError("not_enabled");
+    if (spec.feature && !policy.isEnabled(spec.feature)) throw apiError("not_enabled");
     const { params, query } = readParameters(request.url);
     if (spec.admit) await spec.admit({ caller, params: params as Record<string, unknown> });
-    // gateway.limits.body_size, agents.limits.body_size: also where no body is read.
+    // gateway.limits.body_size, agents.limits.body_size: the limit also holds for unread bodies.
     if (!check) refuseLength(request, bytes_max);
-    const checked = check?.(await readBody(visit));
+    const checked = check?.(await readBody(context));
     const body = takesNone ? undefined : checked;
-    const release = spec.is_slow ? holdOpenLater(options, visit) : undefined;
+    const release = spec.is_slow ? holdOpenLater(options, context) : undefined;
     try {
-      const ask = { caller, params, query, body, request, request_id, trace, recorder };
-      const reply = await handler(ask);
+      const asked = { caller, params, query, body, request, request_id, trace, recorder };
+      const reply = await handler(asked);
       if (!(reply instanceof Response)) options.callers?.delete(request);
       return reply;
     } finally {
-      // A stream has begun by now: its comments keep it open, and who stops reading is cut off.
+      // A stream has begun by now, and its comments keep the connection open.
       release?.();
     }
   };
@@ -143,9 +139,9 @@ function holdOpenLater(
   { request, request_id }: RequestContext,
 ): () => void {
   let release: (() => void) | undefined;
-  // Its answer goes on, and may still arrive in time.
+  // The answer may still arrive in time.
   const onBug = (error: unknown) =>
-    log.error("a connection could not be held open", { request_id, error });
+    log.error("http: a connection could not be held open", { request_id, error });
   const hold = guardCallback(onBug, () => {
     release = holdOpen(request);
   });
@@ -161,7 +157,7 @@ function hasHeader(request: Request, prefix: string): boolean {
   return false;
 }
 
-/** A handler gets the ids in a body as it gets those in a path: in lower case. */
+/** Compiles the check of a body, which also writes its ids in lower case. */
 function compileBody(schema: TSchema): (value: unknown) => unknown {
   const check = compileCheck(schema);
   const uuids = listUuids(schema);

@@ -1,4 +1,4 @@
-// Makes the doors of both halves, with the limits that each of them keeps.
+// Creates the routers of both surfaces with their rate limits.
 import { type Identify, RateLimiter } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -21,14 +21,14 @@ export interface RoutersOptions {
 export interface Routers {
   gateway: Router;
   agents: Router;
-  /** In force from the next request on. */
+  /** Takes effect from the next request on. */
   change(settings: Settings): void;
 }
 
 const WINDOW_MS = 60_000;
-/** gateway.limits.after_exceeding; the agent half slides on. */
+/** gateway.limits.after_exceeding; the agents' window slides. */
 const CLOSING_MS = 60_000;
-/** Strangers come from as many addresses as they like. */
+/** Maximum addresses kept: strangers can use as many as they like. */
 const ADDRESSES_MAX = 100_000;
 
 export function createRouters(options: RoutersOptions): Routers {
@@ -44,7 +44,8 @@ export function createRouters(options: RoutersOptions): Routers {
 
   const { alias } = settings.service;
   const { identify, ids, log, observe } = options;
-  const { holdOpen, callers } = entrance;
+  const { callers } = entrance;
+  const holdOpen = (request: Request) => entrance.holdOpen(request);
   const common = { alias, identify, clock, ids, log, holdOpen, callers, observe };
   return {
     gateway: createRouter({ surface: "gateway", limiter: accounts, ...common }),

@@ -1,208 +1,47 @@
-// Joins doors and pages into one listening server; Elysia finds the route, the door does the rest.
-
+// The HTTP server: checks a request's origin, lets Elysia find its route, and stops gracefully.
 import { Elysia } from "elysia";
 import { type Clock, endsWithin } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import { type ActiveCallers, createActiveCallers, createNameClient } from "./clients.ts";
+import { ActiveCallers, createNameClient, type NameClient } from "./clients.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { listenError } from "./listen-error.ts";
 import { documentRoute } from "./openapi/document.ts";
-import { createOrigins, type OriginRules } from "./origins.ts";
+import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { Router } from "./router.ts";
 import { closeAfterReply, isBounded } from "./unread-body.ts";
 
-/**
- * After so much silence a connection is closed, and so is one whose reader has stopped. Streams
- * send comments sooner, and a late body is refused sooner.
- */
+/** Maximum silence of a connection, also of one whose reader has stopped. */
 const IDLE_TIMEOUT_S = 60;
-/** The door bounds bodies and says so in the envelope; the server's own refusal has none. */
-const BODY_BYTES_OUT_OF_REACH = Number.MAX_SAFE_INTEGER;
-/** What was told at the deadline of a stop has this long to reach its callers. */
+/** Routes bound bodies themselves and answer in their envelope. */
+const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
+/** Time for the last words of a stop to reach callers. */
 const GRACE_MS = 1_000;
+/** Minimum length before the path: Elysia misreads a URL with a shorter host. */
+const PATH_FROM = 11;
 
 export interface StaticPage {
   path: string;
-  /** A Refusal that it throws is answered in the gateway's envelope. */
+  /** A thrown ApiError is answered in the gateway's envelope. */
   answer(request: Request): Response | Promise<Response>;
 }
 
 export interface HttpServerOptions {
   host: string;
   port: number;
-  /** Whose X-Forwarded-For is believed; left out: nobody's. */
+  /** Proxies whose X-Forwarded-For is believed. */
   trusted_proxies?: readonly string[];
-  /** Which web pages may ask; left out: none that a browser asks about first. */
+  /** Web pages that may send requests; without rules all may, but none that a browser checks. */
   origins?: OriginRules;
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Ends what still runs at the deadline of a stop, with a word to its callers. */
+  /** Ends what still runs at the deadline of a stop, with a message to its callers. */
   endRunning?(): void;
-}
-
-export interface HttpServer extends Service {
-  /** Adds the routes of a door and pages that need no key; all before the start. */
-  open(doors: readonly Router[], pages: readonly StaticPage[]): void;
-  /** Answers one request without a socket. */
-  answer(request: Request): Promise<Response>;
-  /** Until what it returns is called, the connection of a request may be silent. */
-  holdOpen(request: Request): () => void;
-  /** The name of the client that sent a request: who has another is another. */
-  addressOf(request: Request): string;
-  /** Whose requests are under way and had a good key: their connections are not closed. */
-  callers: ActiveCallers;
-  /** True: new requests are refused. */
-  isStopping(): boolean;
-  /** Where it listens, once started: `http://127.0.0.1:8080`. */
-  readonly url: string;
-  readonly app: Elysia;
-}
-
-export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { ids, log } = options;
-  const app = new Elysia({ strictPath: true, normalize: false });
-  const nameClient = createNameClient(options.trusted_proxies ?? []);
-  let server: Bun.Server<undefined> | undefined;
-  let isStopping = false;
-  const answerPages: Record<string, typeof intake.answer> = {};
-
-  const answerRefused = (refusal: ApiError, request: Request) =>
-    respondError(refusal, surfaceOfPath(pathOf(request.url)), chooseRequestId(request, ids));
-
-  const route = (request: Request) => app.fetch(request);
-  const intake = createRequestFilter({ ...options, route, answerRefused });
-  const findPeer = (request: Request) => server?.requestIP(request) ?? null;
-  const callers = createActiveCallers(intake.findSent, findPeer);
-
-  return {
-    name: "http",
-    app,
-    callers,
-    open(doors, pages) {
-      // It covers only what is registered after it.
-      app.onError({ as: "global" }, ({ code, error, request }) => {
-        if (code === "NOT_FOUND") return answerRefused(apiError("not_found"), request);
-        if (error instanceof ApiError) return answerRefused(error, request);
-        log.error("a request failed outside of its route", { error });
-        return answerRefused(apiError("internal_error"), request);
-      });
-      for (const { method, path, answer, spec, surface } of doors.flatMap((door) => door.routes)) {
-        const detail = documentRoute(spec, surface);
-        const open = ({ request }: { request: Request }) =>
-          isStopping ? answerRefused(refuseStopping(), request) : answer(request);
-        app.route(method, path, open, { parse: "none", detail });
-      }
-      for (const { path, answer } of pages) {
-        answerPages[path] = intake.answer;
-        const hidden = { parse: "none", detail: { hide: true } } as const;
-        app.get(path, ({ request }) => withRequestId(request, answer, ids), hidden);
-      }
-      app.compile();
-    },
-    answer: async (request) => intake.answer(request),
-    holdOpen(request) {
-      const known = intake.findSent(request);
-      server?.timeout(known, 0);
-      return () => server?.timeout(known, IDLE_TIMEOUT_S);
-    },
-    addressOf(request) {
-      const peer = server?.requestIP(intake.findSent(request))?.address ?? null;
-      return nameClient(peer, request.headers.get("x-forwarded-for"));
-    },
-    start() {
-      try {
-        server = Bun.serve({
-          hostname: options.host,
-          port: options.port,
-          // A second instance on the same port must fail, not share it.
-          reusePort: false,
-          // Bun's own error page shows the message and 50 KB around it.
-          development: false,
-          idleTimeout: IDLE_TIMEOUT_S,
-          maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
-          // By the path as it was sent: the URL of a request no longer shows it.
-          routes: { "/v1/*": intake.answerVersioned, ...answerPages },
-          fetch: intake.answerUnknown,
-          error: (error) => {
-            log.error("a request failed outside of every route", { error });
-            return respondError(apiError("internal_error"), "gateway", ids.uuid());
-          },
-        });
-      } catch (failure) {
-        throw listenError(failure, options);
-      }
-    },
-    async stop(deadline_ms) {
-      if (!server) return;
-      isStopping = true;
-      await stopServer(server, deadline_ms, options);
-    },
-    isStopping: () => isStopping,
-    get url() {
-      if (!server) throw new Error("the server has not been started");
-      return writeUrl(options.host, server);
-    },
-  };
-}
-
-function writeUrl(host: string, { port }: Bun.Server<undefined>): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-async function withRequestId(request: Request, answer: StaticPage["answer"], ids: Ids) {
-  // Elysia answers HEAD for pages by itself; a wrong method is not found under /v1 only.
-  const response = await answer(request);
-  response.headers.set("x-request-id", chooseRequestId(request, ids));
-  return response;
-}
-
-/** Lets what runs end until the deadline, then says so to whoever still waits, and lets go. */
-async function stopServer(
-  server: Bun.Server<undefined>,
-  deadline_ms: number,
-  { clock, endRunning }: HttpServerOptions,
-): Promise<void> {
-  // Nobody can connect any more, idle connections are closed, and each other after its reply.
-  const closed = server.stop();
-  if (!(await endsWithin(clock, deadline_ms, closed))) {
-    endRunning?.();
-    await endsWithin(clock, Math.min(deadline_ms, GRACE_MS), closed);
-  }
-  await server.stop(true);
-}
-
-/** Of what began to arrive just before the stop: clients try again, and find who serves then. */
-function refuseStopping(): ApiError {
-  return apiError("service_unavailable", {
-    message: "The service is being stopped: send the request again.",
-    headers: { connection: "close" },
-  });
-}
-
-export interface RequestFilterOptions {
-  /** Left out: every page may ask, and none that a browser asks about first. */
-  origins?: OriginRules;
-  clock: Clock;
-  ids: Ids;
-  /** Finds the route of a request and answers it. */
-  route(request: Request): Response | Promise<Response>;
-  answerRefused(refusal: ApiError, request: Request): Response;
-}
-
-export interface RequestFilter {
-  answer(request: Request): Response | Promise<Response>;
-  /** Of what was sent below /v1, whatever its dots lead to. */
-  answerVersioned(request: Request): Response | Promise<Response>;
-  /** Of what was sent to any other path, whatever its dots lead to. */
-  answerUnknown(request: Request): Response | Promise<Response>;
-  /** The request that the socket knows, of one that a route was given. */
-  findSent(request: Request): Request;
 }
 
 const EVERY_ORIGIN: OriginRules = {
@@ -210,49 +49,188 @@ const EVERY_ORIGIN: OriginRules = {
   publicUrl: () => "",
   corsOrigins: () => [],
 };
-/** Elysia looks for the path from here on: a shorter host would hide its first segment. */
-const PATH_FROM = 11;
 
-function createRequestFilter(options: RequestFilterOptions): RequestFilter {
-  const { clock, ids, route, answerRefused } = options;
-  const origins = createOrigins(options.origins ?? EVERY_ORIGIN);
-  /** A request whose URL had to be rebuilt, and the one that the socket knows. */
-  const rebuilt = new WeakMap<Request, Request>();
+type AnswerRequest = (request: Request) => Response | Promise<Response>;
 
-  const answerOpened = async (request: Request, origin: string) => {
-    const preflight = origins.answerPreflight(request, origin);
-    if (!preflight) return origins.open(await route(request), origin);
-    preflight.headers.set("x-request-id", chooseRequestId(request, ids));
+export class HttpServer implements Service {
+  readonly name = "http";
+  readonly app = new Elysia({ strictPath: true, normalize: false });
+  /** Requests under way with a valid key; their connections are not closed. */
+  readonly callers: ActiveCallers;
+  readonly #options: HttpServerOptions;
+  readonly #origins: Origins;
+  readonly #nameClient: NameClient;
+  /** Requests whose URL was rebuilt, with those that the socket knows. */
+  readonly #rebuilt = new WeakMap<Request, Request>();
+  readonly #pages: Record<string, AnswerRequest> = {};
+  #server: Bun.Server<undefined> | undefined;
+  #isStopping = false;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#origins = new Origins(options.origins ?? EVERY_ORIGIN);
+    this.#nameClient = createNameClient(options.trusted_proxies ?? []);
+    this.callers = new ActiveCallers(
+      (request) => this.#findSent(request),
+      (request) => this.#server?.requestIP(request) ?? null,
+    );
+  }
+
+  /** New requests are refused. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** The address of a started server, such as `http://127.0.0.1:8080`. */
+  get url(): string {
+    if (!this.#server) throw new Error("the server has not been started");
+    const { host } = this.#options;
+    return `http://${host.includes(":") ? `[${host}]` : host}:${this.#server.port}`;
+  }
+
+  /** Adds the routes of the routers, and pages that need no key; all before the start. */
+  open(routers: readonly Router[], pages: readonly StaticPage[]): void {
+    const { ids, log } = this.#options;
+    // It covers only routes that are registered after it.
+    this.app.onError({ as: "global" }, ({ code, error, request }) => {
+      if (code === "NOT_FOUND") return this.#refuse(apiError("not_found"), request);
+      if (error instanceof ApiError) return this.#refuse(error, request);
+      log.error("http: a request failed outside of its route", { error });
+      return this.#refuse(apiError("internal_error"), request);
+    });
+    for (const { method, path, answer, spec, surface } of routers.flatMap((one) => one.routes)) {
+      const detail = documentRoute(spec, surface);
+      const handle = ({ request }: { request: Request }) =>
+        this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
+      this.app.route(method, path, handle, { parse: "none", detail });
+    }
+    for (const { path, answer } of pages) {
+      this.#pages[path] = (request) => this.#take(request, this.#route);
+      const hidden = { parse: "none", detail: { hide: true } } as const;
+      this.app.get(path, ({ request }) => withRequestId(request, answer, ids), hidden);
+    }
+    this.app.compile();
+  }
+
+  /** Answers one request without a socket. */
+  async answer(request: Request): Promise<Response> {
+    return this.#take(request, this.#route);
+  }
+
+  /** Lets the connection of a request be silent until the returned function is called. */
+  holdOpen(request: Request): () => void {
+    const sent = this.#findSent(request);
+    this.#server?.timeout(sent, 0);
+    return () => this.#server?.timeout(sent, IDLE_TIMEOUT_S);
+  }
+
+  /** Returns the name under which the client of a request is counted. */
+  addressOf(request: Request): string {
+    const peer = this.#server?.requestIP(this.#findSent(request))?.address ?? null;
+    return this.#nameClient(peer, request.headers.get("x-forwarded-for"));
+  }
+
+  start(): void {
+    const { host, port, ids, log } = this.#options;
+    const answerUnknown: AnswerRequest = (sent) => this.#take(sent, this.#refuseUnknown);
+    try {
+      this.#server = Bun.serve({
+        hostname: host,
+        port,
+        // A second instance on the same port must fail, not share it.
+        reusePort: false,
+        // Bun's own error page shows the message and 50 KB around it.
+        development: false,
+        idleTimeout: IDLE_TIMEOUT_S,
+        maxRequestBodySize: BODY_BYTES_UNBOUNDED,
+        // Routes match the path as it was sent; Bun resolves dots in a request's URL.
+        routes: {
+          "/v1/*": (sent) =>
+            // A proxy that lets /v1 through must reach nothing else by dots in the path.
+            pathOf(sent.url).startsWith("/v1/")
+              ? this.#take(sent, this.#route)
+              : answerUnknown(sent),
+          ...this.#pages,
+        },
+        fetch: answerUnknown,
+        error: (error) => {
+          log.error("http: a request failed outside of every route", { error });
+          return respondError(apiError("internal_error"), "gateway", ids.uuid());
+        },
+      });
+    } catch (failure) {
+      throw listenError(failure, this.#options);
+    }
+  }
+
+  /** Lets requests end until the deadline, then ends them with a message, then cuts them off. */
+  async stop(deadlineMs: number): Promise<void> {
+    if (!this.#server) return;
+    this.#isStopping = true;
+    const { clock, endRunning } = this.#options;
+    // No client can connect any more; connections are closed when idle, or after their reply.
+    const closed = this.#server.stop();
+    if (!(await endsWithin(clock, deadlineMs, closed))) {
+      endRunning?.();
+      await endsWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
+    }
+    await this.#server.stop(true);
+  }
+
+  /** Checks the origin of a request and bounds its unread body. */
+  #take(sent: Request, next: AnswerRequest): Response | Promise<Response> {
+    const request = this.#normalize(sent);
+    const refusal = this.#origins.check(request);
+    const reply = refusal ? this.#refuse(refusal, request) : next(request);
+    return isBounded(request) ? reply : closeAfterReply(request, reply, this.#options.clock);
+  }
+
+  readonly #route: AnswerRequest = (request) => {
+    const origin = this.#origins.match(request);
+    return origin === null ? this.app.fetch(request) : this.#routeCrossOrigin(request, origin);
+  };
+
+  readonly #refuseUnknown: AnswerRequest = (request) =>
+    this.#refuse(apiError("not_found"), request);
+
+  async #routeCrossOrigin(request: Request, origin: string): Promise<Response> {
+    const preflight = this.#origins.answerPreflight(request, origin);
+    if (!preflight) return this.#origins.expose(await this.app.fetch(request), origin);
+    preflight.headers.set("x-request-id", chooseRequestId(request, this.#options.ids));
     return preflight;
-  };
-  const answerFound = (request: Request): Response | Promise<Response> => {
-    const origin = origins.match(request);
-    return origin === null ? route(request) : answerOpened(request, origin);
-  };
-  const answerBy = (answerJudged: RequestFilter["answer"]) => (sent: Request) => {
-    const request = normalizeRequest(sent, rebuilt);
-    const refusal = origins.judge(request);
-    const reply = refusal ? answerRefused(refusal, request) : answerJudged(request);
-    return isBounded(request) ? reply : closeAfterReply(request, reply, clock);
-  };
-  const answer = answerBy(answerFound);
-  const answerUnknown = answerBy((request) => answerRefused(apiError("not_found"), request));
-  return {
-    answer,
-    answerVersioned(request) {
-      // A proxy that lets /v1 through means nothing else, and Bun has resolved the dots.
-      return pathOf(request.url).startsWith("/v1/") ? answer(request) : answerUnknown(request);
-    },
-    answerUnknown,
-    findSent: (request) => rebuilt.get(request) ?? request,
-  };
+  }
+
+  #refuse(error: ApiError, request: Request): Response {
+    const id = chooseRequestId(request, this.#options.ids);
+    return respondError(error, surfaceOfPath(pathOf(request.url)), id);
+  }
+
+  /** Gives a URL with a short or malformed host a plain one, as Elysia would misread its path. */
+  #normalize(request: Request): Request {
+    const url = request.url;
+    if (url.startsWith("http://") && url.indexOf("/", 7) >= PATH_FROM) return request;
+    const normal = new Request(`http://localhost${pathOf(url)}`, request);
+    this.#rebuilt.set(normal, request);
+    return normal;
+  }
+
+  /** Returns the request that the socket knows. */
+  #findSent(request: Request): Request {
+    return this.#rebuilt.get(request) ?? request;
+  }
 }
 
-/** Elysia reads another path in a URL with a short or malformed host: it gets a plain one. */
-function normalizeRequest(request: Request, rebuilt: WeakMap<Request, Request>): Request {
-  const url = request.url;
-  if (url.startsWith("http://") && url.indexOf("/", 7) >= PATH_FROM) return request;
-  const normal = new Request(`http://localhost${pathOf(url)}`, request);
-  rebuilt.set(normal, request);
-  return normal;
+async function withRequestId(request: Request, answer: StaticPage["answer"], ids: Ids) {
+  // Elysia answers HEAD for pages; only paths under /v1 refuse a wrong method.
+  const response = await answer(request);
+  response.headers.set("x-request-id", chooseRequestId(request, ids));
+  return response;
+}
+
+/** Refuses a request that arrived just before the stop; a retry finds the next server. */
+function stoppingError(): ApiError {
+  return apiError("service_unavailable", {
+    message: "The service is being stopped: send the request again.",
+    headers: { connection: "close" },
+  });
 }

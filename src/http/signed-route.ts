@@ -1,4 +1,4 @@
-// The way in without a key: a sender signs the bytes that it sends, and the route judges that.
+// Routes without a key: the sender signs the bytes, and the handler verifies the signature.
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { DatabaseUnavailable } from "../database/index.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
@@ -13,7 +13,6 @@ import {
 import type { Feature, HandlerReply, Path, Route, RouteSpec } from "./route.ts";
 import type { SurfacePolicy } from "./surface.ts";
 
-/** What a signed route says of itself. */
 export interface SignedRouteSpec<P extends TObject = TObject>
   extends Pick<
     RouteSpec,
@@ -26,12 +25,12 @@ export interface SignedRouteSpec<P extends TObject = TObject>
     | "refusal_headers"
   > {
   feature: Feature;
-  /** Of any text: what names nothing is refused as what was wrongly signed. */
+  /** Texts of any form: an unknown name is refused like a wrong signature. */
   params: P;
-  /** For the document: whatever it is, it arrives as bytes. */
+  /** For the OpenAPI document; the handler gets bytes. */
   body: TSchema;
   body_bytes_max: number;
-  /** Refuses whatever is sent while nothing can be verified; before anybody is counted. */
+  /** Refuses all requests while no signature can be verified, before any limit counts them. */
   requireAble(): Promise<void>;
 }
 
@@ -42,7 +41,6 @@ export interface SignedRequest<P> {
   body: Uint8Array;
 }
 
-/** Makes a route of which the handler verifies who sends. */
 export type RegisterSigned = <P extends TObject>(
   path: Path,
   spec: SignedRouteSpec<P>,
@@ -51,10 +49,10 @@ export type RegisterSigned = <P extends TObject>(
 
 const JSON_ONLY = /^application\/json[ \t]*(?:;|$)/i;
 
-/** agents.authentication.1, agents.endpoints.p1: no key is asked for, and none is counted. */
+/** agents.authentication.1, agents.endpoints.p1: needs no key and counts none. */
 export function createSignedRoute<P extends TObject>(
   options: ResponderOptions,
-  rules: SurfacePolicy,
+  policy: SurfacePolicy,
   path: Path,
   { requireAble, ...spec }: SignedRouteSpec<P>,
   handler: (ask: SignedRequest<Static<P>>) => Promise<HandlerReply>,
@@ -62,17 +60,17 @@ export function createSignedRoute<P extends TObject>(
   const route = { method: "POST", path } as const;
   const readParameters = compileParameters(path, spec, false);
 
-  const judge = async (context: RequestContext): Promise<HandlerReply> => {
+  const handle = async (context: RequestContext): Promise<HandlerReply> => {
     const { request } = context;
-    rules.requireOpen();
-    // agents.errors.not_enabled: its second status, as nobody is let in who could be refused.
-    if (!rules.isEnabled(spec.feature)) throw apiError("not_enabled", { secondStatus: true });
+    policy.requireOpen();
+    // agents.errors.not_enabled: the second status, since no caller is known.
+    if (!policy.isEnabled(spec.feature)) throw apiError("not_enabled", { secondStatus: true });
     await requireAble();
-    rules.limitAddress(request);
+    policy.limitAddress(request);
     // agents.limits.body_size, agents.errors.p10
     const reading = readBytes(request, spec.body_bytes_max, options.clock);
     const body = await logDisconnect(options, route, context, reading);
-    // agents.errors.unsupported_media_type: also where none is named.
+    // agents.errors.unsupported_media_type: a missing type is refused too.
     if (!JSON_ONLY.test(request.headers.get("content-type") ?? "")) {
       throw apiError("unsupported_media_type");
     }
@@ -80,17 +78,17 @@ export function createSignedRoute<P extends TObject>(
     return handler({ params: params as Static<P>, headers: request.headers, body });
   };
 
-  /** agents.errors.internal_error: a bug, after which the same may be sent again. */
-  const judgeSafely = async (context: RequestContext): Promise<HandlerReply> => {
+  /** agents.errors.internal_error: after a bug the sender may send the same again. */
+  const handleSafely = async (context: RequestContext): Promise<HandlerReply> => {
     try {
-      return await judge(context);
+      return await handle(context);
     } catch (failure) {
       if (failure instanceof DatabaseUnavailable) throw failure;
       if (failure instanceof ApiError && failure.code !== "internal_error") throw failure;
       throw new ApiError("hook_failed", {}, failure instanceof ApiError ? failure.cause : failure);
     }
   };
-  const answer = createResponder(options, route, judgeSafely);
+  const answer = createResponder(options, route, handleSafely);
   return {
     ...route,
     surface: options.surface,

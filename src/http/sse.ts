@@ -1,11 +1,11 @@
-// Server-sent events out, to one caller; who does not read holds the source back.
+// Server-sent events to one caller; a slow reader holds the source back.
 import type { Clock } from "../platform/clock.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 
-/** What may wait unread for one caller before the source is held back. */
+/** Maximum unread characters before the source is held back. */
 const UNREAD_MAX = 64 * 1024;
 
-/** The headers of a stream; proxies in between must neither keep nor gather it. */
+/** Proxies must neither keep nor buffer the stream. */
 const EVENT_STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
@@ -13,177 +13,201 @@ const EVENT_STREAM_HEADERS = {
 } as const;
 
 export interface EventStream {
-  /** The reply that carries the stream. */
+  /** Returns the reply that carries the stream. */
   answer(status: number, headers: Record<string, string>): Response;
-  /** Sends `data: <json>`; a promise says that the caller reads slowly: wait for it. */
+  /** Sends `data: <json>`; wait for a returned promise, as the caller reads slowly. */
   send(json: string): void | Promise<void>;
-  /** The same of frames that are written already, as they stand: for who sends them to many. */
+  /** Sends finished frames likewise. */
   pass(frames: string): void | Promise<void>;
   /** Sends a comment, which clients skip. */
   comment(text: string): void;
   /** Ends the stream; what was sent before still arrives. */
   close(): void;
-  /** Aborts `left` although the caller is there; what is sent from then on arrives. */
+  /** Aborts `left` although the caller is there, who still receives what follows. */
   breakOff(): void;
   /** Aborts when the caller leaves. */
   readonly left: AbortSignal;
-  /** Bytes that were handed to the socket; behind a close, also those that are on their way. */
+  /** Counts bytes handed to the socket; after a close, all bytes. */
   countSent(): number;
-  /** About so many bytes wait for the caller to read: what the socket has taken is not counted. */
+  /** Counts characters and bytes that wait for the caller, without those the socket has taken. */
   countUnread(): number;
 }
 
 /**
- * Opens a stream; `request_signal` and the body's own cancel both tell that the caller left. Other
- * headers make it one of other text, of which `pass` alone is of use. `onBug` hears what a callback
- * of Bun's throws, by which the stream ends: of a direct stream's `pull` nobody else does.
+ * Opens a stream. Other headers make it one of other text, for `pass` only. `onBug` gets errors of
+ * Bun's callbacks, which end the stream; those of a direct stream's `pull` would be lost.
  */
 export function openEventStream(
-  request_signal: AbortSignal,
+  request: AbortSignal,
   onBug: (bug: unknown) => void,
-  streamHeaders: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
+  headers: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
 ): EventStream {
-  const leaving = new AbortController();
-  const over = Promise.withResolvers<void>();
-  /** The way to the socket; null: the reply has not gone out yet. */
-  let sink: ReadableStreamDirectController | null = null;
-  let isOpen = true;
-  /** The socket takes nothing more until its caller reads. */
-  let isFull = true;
-  /** What waits for the end of this turn, where it goes out together, or for the caller. */
-  let unsent = "";
-  let sent_bytes = 0;
-  /** Of the last of it. */
-  let writtenBytes = 0;
-  const { resume, waitForRoom } = createDrain();
-
-  const breakOff = () => {
-    resume();
-    leaving.abort();
-  };
-  const leave = () => {
-    isOpen = false;
-    over.resolve();
-    breakOff();
-  };
-  const fail = (bug: unknown) => {
-    onBug(bug);
-    leave();
-  };
-  const flush = guardCallback(fail, () => {
-    if (isFull || !isOpen || unsent === "") return;
-    writtenBytes = Buffer.byteLength(unsent);
-    sent_bytes += writtenBytes;
-    // It is taken in any case; a promise says that the caller has to read before there is more.
-    const taken = sink!.write(unsent);
-    unsent = "";
-    if (taken instanceof Promise) {
-      isFull = true;
-      taken.then(goOn, leave);
-    } else {
-      void sink!.flush();
-      resume();
-    }
-  });
-  const goOn = () => {
-    isFull = false;
-    unsent === "" ? resume() : flush();
-  };
-  const end = () => {
-    if (unsent !== "") void sink?.write(unsent);
-    sink?.close();
-    if (sink) over.resolve();
-  };
-  hearLeaving(request_signal, leave);
-  const begin = guardCallback(fail, (given: ReadableStreamDirectController) => {
-    sink = given;
-    isOpen ? goOn() : end();
-  });
-  const body = openBody(leave, over.promise, begin);
-  const write = (text: string): void | Promise<void> => {
-    if (!isOpen) return;
-    if (unsent === "") queueMicrotask(flush);
-    unsent += text;
-    if (unsent.length >= UNREAD_MAX) return waitForRoom();
-  };
-  return {
-    answer: (status, headers) =>
-      new Response(body, { status, headers: { ...headers, ...streamHeaders } }),
-    send: (json) => write(writeFrame(json)),
-    pass: write,
-    comment: (text) => void write(`: ${text}\n\n`),
-    close() {
-      request_signal.removeEventListener("abort", leave);
-      if (!isOpen) return;
-      isOpen = false;
-      sent_bytes += Buffer.byteLength(unsent);
-      resume();
-      guardCallback(fail, end)();
-    },
-    breakOff,
-    left: leaving.signal,
-    countSent: () => sent_bytes,
-    countUnread: () => (isFull ? writtenBytes : 0) + unsent.length,
-  };
+  return new SocketStream(request, onBug, headers);
 }
 
-/** One event as it stands in a stream. */
+class SocketStream implements EventStream {
+  readonly #request: AbortSignal;
+  readonly #onBug: (bug: unknown) => void;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #leaving = new AbortController();
+  readonly #over = Promise.withResolvers<void>();
+  readonly #body: ReadableStream;
+  /** Set once the reply goes out. */
+  #sink: ReadableStreamDirectController | undefined;
+  #isOpen = true;
+  /** The socket takes no more until the caller reads. */
+  #isFull = true;
+  /** Waits for the end of this turn, to go out together, or for the caller. */
+  #unsent = "";
+  #sentBytes = 0;
+  /** Bytes of the last write. */
+  #writtenBytes = 0;
+  #drain: PromiseWithResolvers<void> | undefined;
+  readonly #leave = () => {
+    this.#isOpen = false;
+    this.#over.resolve();
+    this.breakOff();
+  };
+  readonly #flush = this.#guard(() => this.#writeUnsent());
+
+  constructor(
+    request: AbortSignal,
+    onBug: (bug: unknown) => void,
+    headers: Readonly<Record<string, string>>,
+  ) {
+    this.#request = request;
+    this.#onBug = onBug;
+    this.#headers = headers;
+    // Bun fires this signal or the body's cancel, depending on how far the reply has come.
+    if (request.aborted) this.#leave();
+    request.addEventListener("abort", this.#leave, { once: true });
+    const begin = this.#guard((sink: ReadableStreamDirectController) => this.#begin(sink));
+    // A direct stream: the queue of an ordinary one costs a tenth of all work for a chunk.
+    const pull = (sink: ReadableStreamDirectController) => {
+      begin(sink);
+      return this.#over.promise;
+    };
+    this.#body = new ReadableStream({ type: "direct", pull, cancel: this.#leave });
+  }
+
+  get left(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  answer(status: number, headers: Record<string, string>): Response {
+    return new Response(this.#body, { status, headers: { ...headers, ...this.#headers } });
+  }
+
+  send(json: string): void | Promise<void> {
+    return this.pass(writeFrame(json));
+  }
+
+  pass(frames: string): void | Promise<void> {
+    if (!this.#isOpen) return;
+    if (this.#unsent === "") queueMicrotask(this.#flush);
+    this.#unsent += frames;
+    if (this.#unsent.length < UNREAD_MAX) return;
+    this.#drain ??= Promise.withResolvers();
+    return this.#drain.promise;
+  }
+
+  comment(text: string): void {
+    void this.pass(`: ${text}\n\n`);
+  }
+
+  close(): void {
+    this.#request.removeEventListener("abort", this.#leave);
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#sentBytes += Buffer.byteLength(this.#unsent);
+    this.#resume();
+    this.#guard(() => this.#end())();
+  }
+
+  breakOff(): void {
+    this.#resume();
+    this.#leaving.abort();
+  }
+
+  countSent(): number {
+    return this.#sentBytes;
+  }
+
+  countUnread(): number {
+    return (this.#isFull ? this.#writtenBytes : 0) + this.#unsent.length;
+  }
+
+  #begin(sink: ReadableStreamDirectController): void {
+    this.#sink = sink;
+    if (this.#isOpen) this.#goOn();
+    else this.#end();
+  }
+
+  #writeUnsent(): void {
+    if (this.#isFull || !this.#isOpen || this.#unsent === "") return;
+    this.#writtenBytes = Buffer.byteLength(this.#unsent);
+    this.#sentBytes += this.#writtenBytes;
+    // The text is taken in any case; a promise says that the caller has to read first.
+    const taken = this.#sink!.write(this.#unsent);
+    this.#unsent = "";
+    if (taken instanceof Promise) {
+      this.#isFull = true;
+      taken.then(() => this.#goOn(), this.#leave);
+    } else {
+      void this.#sink!.flush();
+      this.#resume();
+    }
+  }
+
+  #goOn(): void {
+    this.#isFull = false;
+    if (this.#unsent === "") this.#resume();
+    else this.#flush();
+  }
+
+  #end(): void {
+    if (this.#unsent !== "") void this.#sink?.write(this.#unsent);
+    this.#sink?.close();
+    if (this.#sink) this.#over.resolve();
+  }
+
+  #resume(): void {
+    this.#drain?.resolve();
+    this.#drain = undefined;
+  }
+
+  #guard<Given extends unknown[]>(run: (...given: Given) => void) {
+    const fail = (bug: unknown) => {
+      this.#onBug(bug);
+      this.#leave();
+    };
+    return guardCallback(fail, run);
+  }
+}
+
+/** Writes one event as a frame. */
 export function writeFrame(json: string): string {
   return `data: ${json}\n\n`;
-}
-
-/** Bun fires this or the body's cancel, depending on how far the reply has come. */
-function hearLeaving(request_signal: AbortSignal, leave: () => void): void {
-  if (request_signal.aborted) leave();
-  request_signal.addEventListener("abort", leave, { once: true });
-}
-
-/** Those who wait until the caller has read. */
-function createDrain() {
-  let drain: PromiseWithResolvers<void> | null = null;
-  return {
-    resume() {
-      drain?.resolve();
-      drain = null;
-    },
-    waitForRoom() {
-      drain ??= Promise.withResolvers();
-      return drain.promise;
-    },
-  };
-}
-
-/** Straight to the socket: an ordinary stream's queue costs a tenth of all that a piece costs. */
-function openBody(
-  cancel: () => void,
-  over: Promise<void>,
-  begin: (sink: ReadableStreamDirectController) => void,
-): ReadableStream {
-  const pull = (sink: ReadableStreamDirectController) => {
-    begin(sink);
-    return over;
-  };
-  return new ReadableStream({ type: "direct", pull, cancel });
 }
 
 /** gateway.limits.keep_alive, agents.limits.stream_idle_comment */
 const KEEP_ALIVE_MS = 15_000;
 
-/** Calls `run` whenever nothing was sent for the time of a keep-alive; `end` tells of a sending. */
+/** Calls `run` after each silence of KEEP_ALIVE_MS; `end` reports that something was sent. */
 export function watchIdle(clock: Clock, run: () => void) {
   let brokenAt = clock.monotonic();
   let isOver = false;
-  // One timer that looks again, rather than a new one for each chunk.
-  const look = () => {
+  // One timer that checks again costs less than a new one for each chunk.
+  const check = () => {
     if (clock.monotonic() - brokenAt >= KEEP_ALIVE_MS) {
       run();
       brokenAt = clock.monotonic();
     }
-    // What it called may have ended it.
+    // `run` may have stopped it.
     if (isOver) return;
-    cancel = clock.after(brokenAt + KEEP_ALIVE_MS - clock.monotonic(), look);
+    cancel = clock.after(brokenAt + KEEP_ALIVE_MS - clock.monotonic(), check);
   };
-  let cancel = clock.after(KEEP_ALIVE_MS, look);
+  let cancel = clock.after(KEEP_ALIVE_MS, check);
   return {
     end() {
       brokenAt = clock.monotonic();

@@ -1,14 +1,14 @@
-// A list that may be longer than memory should hold: told in parts, at the pace of who reads it.
+// Lists of any length, read and written in parts at the pace of the reader.
 import type { Log } from "../platform/log.ts";
 import type { HandlerReply } from "./route.ts";
 import { openEventStream } from "./sse.ts";
 
-/** So many items are read and written at once; a list of no more is told in one piece. */
+/** Items of one part; a list of one part is answered in one piece. */
 export const ITEMS_AT_ONCE = 50;
 
 const HEADERS = { "content-type": "application/json" };
 
-/** Its last word is what stands beside `data`. */
+/** Yields the items of `data`; returns the fields beside it. */
 export type ListParts = AsyncGenerator<readonly object[], object>;
 
 export interface StreamedListDeps {
@@ -17,16 +17,13 @@ export interface StreamedListDeps {
   log: Pick<Log, "error">;
 }
 
-/**
- * `{"data": […], …}` of all parts in their order. What fails on the way cuts it off in the middle:
- * by then its status has gone out.
- */
+/** Streams `{"data": […], …}`. A failure cuts the list off, since its status has been sent. */
 export function streamList(parts: ListParts, deps: StreamedListDeps): Response {
   const { request, request_id, log } = deps;
   const onFailure = (error: unknown) =>
-    log.error("a list was cut off in the middle", { request_id, error });
+    log.error("http: a list was cut off in the middle", { request_id, error });
   const stream = openEventStream(request.signal, onFailure, HEADERS);
-  const tell = async () => {
+  const write = async () => {
     let between = '{"data":[';
     for (;;) {
       const { done, value } = await parts.next();
@@ -37,22 +34,24 @@ export function streamList(parts: ListParts, deps: StreamedListDeps): Response {
       between = ",";
     }
   };
-  void tell().catch(onFailure).finally(stream.close);
+  void write()
+    .catch(onFailure)
+    .finally(() => stream.close());
   return stream.answer(200, { "x-request-id": request_id });
 }
 
-/** The same; a list of one part is answered in one piece. */
+/** Answers a list of one part in one piece, and streams a longer one. */
 export async function answerList(parts: ListParts, deps: StreamedListDeps): Promise<HandlerReply> {
   const first = await parts.next();
   if (first.done) return [200, { data: [], ...first.value }];
   const next = await parts.next();
   if (next.done) return [200, { data: first.value, ...next.value }];
   const begun = [first.value, next.value];
-  async function* tellAll(): ListParts {
+  async function* listAll(): ListParts {
     yield* begun;
     return yield* parts;
   }
-  return streamList(tellAll(), deps);
+  return streamList(listAll(), deps);
 }
 
 export interface PagedRows<R> {
@@ -81,31 +80,31 @@ export async function* listPage<R>(rows: PagedRows<R>): ListParts {
   }
 }
 
-/** Rows that are numbered, from behind `after` up to `until`, and are read in pieces. */
+/** Numbered rows after `after` up to `until`. */
 export interface NumberedRows<R extends { seq: number }> {
   after: number;
   until: number;
-  /** The next behind a number, at most so many; none: they are gone. */
+  /** Reads the next rows; none if they were deleted. */
   list(after: number, limit: number): Promise<readonly R[]>;
   show(row: R): object;
 }
 
-/** `{"data": […]}` of them, in one piece where they are one. */
+/** Answers numbered rows as `{"data": […]}`. */
 export async function streamNumbered<R extends { seq: number }>(
   { after, until, list, show }: NumberedRows<R>,
   deps: StreamedListDeps,
 ): Promise<HandlerReply> {
-  const read = async (behind: number) =>
-    behind < until ? await list(behind, Math.min(ITEMS_AT_ONCE, until - behind)) : [];
+  const read = async (from: number) =>
+    from < until ? await list(from, Math.min(ITEMS_AT_ONCE, until - from)) : [];
   const first = await read(after);
   if ((first.at(-1)?.seq ?? until) >= until) return [200, { data: first.map(show) }];
-  async function* tell(): ListParts {
+  async function* listRest(): ListParts {
     for (let rows = first; rows.length > 0; rows = await read(rows.at(-1)!.seq)) {
       yield rows.map(show);
     }
     return {};
   }
-  return streamList(tell(), deps);
+  return streamList(listRest(), deps);
 }
 
 function writeRest(rest: object): string {

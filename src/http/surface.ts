@@ -1,48 +1,47 @@
-// In what the doors of the two halves differ: whom they let in, what they count, what they allow.
+// The differences between the routers of the two surfaces.
 import { accountOf, type Caller } from "../access/index.ts";
 import { apiError } from "../platform/errors.ts";
 import type { Feature, RouteSpec } from "./route.ts";
 
-/** What the door of a half is made with beside what every door is. */
 export type SurfaceOptions = { surface: "gateway" } | ({ surface: "agents" } & AgentsGate);
 
 interface AgentsGate {
-  /** False: the operator has not opened the agent service. */
+  /** The operator has opened the agent service. */
   isOpen(): boolean;
-  /** False: the operator has switched it off. */
+  /** The operator has not switched the feature off. */
   isEnabled(feature: Feature): boolean;
-  /** False: the grace period, in which a key without the scope `agents` is served. */
+  /** False in the grace period, in which keys need no scope `agents`. */
   enforcesScope(): boolean;
-  /** Counts a request against its client's address, or refuses it. */
+  /** Counts a request of its client's address, or refuses it. */
   limitAddress(request: Request): void;
 }
 
 export interface SurfacePolicy {
-  body_bytes_max: number;
-  /** Refuses what a route does not name: behind its path, and in a body where it takes none. */
+  bodyBytesMax: number;
+  /** Unknown query parameters and bodies of routes without one are refused. */
   isStrict: boolean;
-  /** Refuses whatever is asked of a half that its operator has not opened. */
+  /** Refuses all requests of a service that is not open. */
   requireOpen(): void;
-  /** Before anybody asks who calls: counts a request of its client's address, or refuses it. */
+  /** Counts a request of its client's address before authentication, or refuses it. */
   limitAddress(request: Request): void;
-  /** What a request is counted under; `route` is its verb and path. */
+  /** Returns the counter of a request; `route` is its method and path. */
   nameCounter(caller: Caller, route: string): string;
   isEnabled(feature: Feature): boolean;
-  /** Whether the scope that a route names is asked for now. */
+  /** Tests if a route's scope is required now. */
   needsScope(spec: RouteSpec): boolean;
 }
 
 /** gateway.limits.body_size: chat and embeddings allow more. */
 const GATEWAY_BODY_BYTES_MAX = 100 * 1024;
-/** agents.limits.body_size: the hook alone allows less. */
+/** agents.limits.body_size: only hooks allow less. */
 const AGENTS_BODY_BYTES_MAX = 256 * 1024;
 
 export function createSurfacePolicy(options: SurfaceOptions): SurfacePolicy {
-  return options.surface === "agents" ? createAgentsRules(options) : GATEWAY_RULES;
+  return options.surface === "agents" ? createAgentsPolicy(options) : GATEWAY_POLICY;
 }
 
-const GATEWAY_RULES: SurfacePolicy = {
-  body_bytes_max: GATEWAY_BODY_BYTES_MAX,
+const GATEWAY_POLICY: SurfacePolicy = {
+  bodyBytesMax: GATEWAY_BODY_BYTES_MAX,
   isStrict: false,
   requireOpen() {},
   limitAddress() {},
@@ -52,31 +51,30 @@ const GATEWAY_RULES: SurfacePolicy = {
   needsScope: () => true,
 };
 
-function createAgentsRules({
+function createAgentsPolicy({
   isOpen,
   isEnabled,
   enforcesScope,
   limitAddress,
 }: AgentsGate): SurfacePolicy {
   return {
-    body_bytes_max: AGENTS_BODY_BYTES_MAX,
+    bodyBytesMax: AGENTS_BODY_BYTES_MAX,
     // agents.errors.p9: also a query is refused for an unknown field.
     isStrict: true,
     requireOpen() {
       // agents.p5, agents.errors.not_enabled
       if (!isOpen()) throw apiError("not_enabled", { message: NOT_OPEN, secondStatus: true });
     },
-    // agents.limits.request_rate: the further limit, which also slows who guesses keys.
+    // agents.limits.request_rate: this further limit also slows the guessing of keys.
     limitAddress,
-    // agents.limits.request_rate: each key by itself, all routes together.
+    // agents.limits.request_rate: each key has one counter for all routes.
     nameCounter: ({ key_id }) => key_id,
     isEnabled,
-    // agents.authentication.2, agents.endpoints.p2: none stands for another.
-    // agents.authentication.3: while the grace lasts, most routes serve a key without `agents`.
+    // agents.authentication.2, agents.endpoints.p2: no scope implies another.
+    // agents.authentication.3: in the grace period most routes need no `agents`.
     needsScope: ({ scope, isScopeCertain }) =>
       scope !== "agents" || isScopeCertain === true || enforcesScope(),
   };
 }
 
-/** Also for the document. */
 export const NOT_OPEN = "The agent service is not open.";

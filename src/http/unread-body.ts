@@ -1,22 +1,22 @@
-// Bounds what is read of a body behind a refusal: its sender gets the reply, and then the end.
+// Bounds the bytes read of a refused body: its sender gets the reply, then the connection ends.
 import type { Clock } from "../platform/clock.ts";
 
 const UNREAD_BYTES_MAX = 256 * 1024;
-/** Its sender has had the time to read the reply: after so long in all, or in silence. */
+/** Maximum time for the rest of a body, in all and in silence. */
 const UNREAD_MS_MAX = 5_000;
 const SILENT_MS_MAX = 1_000;
 
 type UnreadRest = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
 
-/** Whether no more than that can be left of the body, whatever became of the request. */
+/** Tests if the body is short enough to be read to its end in any case. */
 export function isBounded({ headers }: Request): boolean {
   const length = headers.get("content-length");
   return length === null ? !headers.has("transfer-encoding") : Number(length) <= UNREAD_BYTES_MAX;
 }
 
 /**
- * Sends a reply at once and closes the connection behind it, as soon as the body has ended or
- * enough of it was thrown away. Closed sooner, its sender would see a reset and not the reply.
+ * Sends a reply at once, discards a bounded rest of the body, and closes the connection. An earlier
+ * close would show the sender a reset instead of the reply.
  */
 export async function closeAfterReply(
   request: Request,
@@ -24,9 +24,9 @@ export async function closeAfterReply(
   clock: Clock,
 ): Promise<Response> {
   const response = await reply;
-  // Bun hands no body of a GET or HEAD over, and would read it to its end.
+  // Bun hides the body of a GET or HEAD, and would read it to its end.
   if (!request.body) response.headers.set("connection", "close");
-  // What succeeded has read its body. A reader that was not let go has read it to its end.
+  // A successful request has read its body, and a locked one was read to its end.
   if (response.ok || !request.body || request.body.locked) return response;
   response.headers.set("connection", "close");
   if (request.method === "HEAD") return response;
@@ -38,25 +38,24 @@ export async function closeAfterReply(
     async pull(sink: ReadableStreamDirectController) {
       void sink.write(text);
       void sink.flush();
-      await throwAway(rest, request.signal, clock);
+      await discard(rest, request.signal, clock);
       sink.close();
     },
   });
   return new Response(body, { status, headers });
 }
 
-/** Until it ends, was enough, took too long or nobody sends it any more. */
-async function throwAway(rest: UnreadRest, signal: AbortSignal, clock: Clock): Promise<void> {
+async function discard(rest: UnreadRest, signal: AbortSignal, clock: Clock): Promise<void> {
   const over = Promise.withResolvers<null>();
   const end = () => over.resolve(null);
   const beganAt = clock.monotonic();
   let length = 0;
-  const look = (before: number) => {
+  const check = (before: number) => {
     const isLate = clock.monotonic() - beganAt >= UNREAD_MS_MAX;
     if (isLate || length === before) return end();
-    cancel = clock.after(SILENT_MS_MAX, () => look(length));
+    cancel = clock.after(SILENT_MS_MAX, () => check(length));
   };
-  let cancel = clock.after(SILENT_MS_MAX, () => look(0));
+  let cancel = clock.after(SILENT_MS_MAX, () => check(0));
   signal.addEventListener("abort", end, { once: true });
   try {
     while (length < UNREAD_BYTES_MAX) {
@@ -65,7 +64,7 @@ async function throwAway(rest: UnreadRest, signal: AbortSignal, clock: Clock): P
       length += piece.length;
     }
   } catch {
-    // The connection is gone: there is nobody to close it behind.
+    // The connection is gone.
   }
   cancel();
   signal.removeEventListener("abort", end);

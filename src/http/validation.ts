@@ -1,4 +1,4 @@
-// From a TypeBox schema to its check, and from a value that fails it to the first field at fault.
+// Compiles TypeBox schemas to checks that find the first invalid field.
 
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
@@ -7,64 +7,61 @@ import { rulesOf } from "../platform/schema.ts";
 import { shorten } from "../platform/text.ts";
 
 export interface FieldError {
-  /** Path of the field, such as `messages.0.role`; empty: the body itself. */
+  /** Path of the field, such as `messages.0.role`; empty for the body itself. */
   param: string;
   /** A sentence for people. */
   message: string;
 }
 
-/** What a text of a pattern is called: "must be a UUID" says more than that its form is wrong. */
+/** Names texts of a pattern, for messages such as "must be a UUID". */
 const NOUN = Symbol("noun");
 export function named<S extends TSchema>(schema: S, noun: string): S {
   return Object.assign(schema, { [NOUN]: noun });
 }
 
-/** A text that no message says again, not even where it is no text. */
+/** A value that no message quotes. */
 const UNQUOTED = Symbol("unquoted");
 export function unquoted<S extends TSchema>(schema: S): S {
   return Object.assign(schema, { [UNQUOTED]: true });
 }
 
-/**
- * gateway.errors.invalid_request, gateway.errors.p4: compiles a schema; the check returns the value
- * or refuses with the first fault.
- */
+/** gateway.errors.invalid_request, gateway.errors.p4: a check returns the value or throws. */
 export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
   requireKnownKeywords(schema);
   const rules = [...rulesOf(schema).values()];
-  // Compiled at first need: a start should not pay for routes that nobody has called yet.
+  // Compiled at first need, so that a start is quick.
   let compiled: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema);
     if (compiled.Check(value) && rules.every((judge) => judge(value) === null)) return value;
     const fault = findFieldError(schema, value, "");
-    // The walk counts code points where the compiled check counts UTF-16 units: it is the judge.
+    // Only the walk counts code points; the compiled check counts UTF-16 units.
     if (!fault) return value as Static<S>;
     throw apiError("validation", fault.param ? fault : { message: fault.message });
   };
 }
 
-/** What the walk judges, and what says nothing about a value. */
+/** Keywords that the walk checks, and annotations. */
 const KEYWORDS = new Set([
   ...["type", "const", "anyOf", "properties", "required", "additionalProperties"],
   ...["items", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum"],
   ...["$id", "description", "default", "examples"],
 ]);
 
-/** What only the compiled check knew would be refused by it and then let pass by the walk. */
+/** The walk would accept what only the compiled check refuses by an unknown keyword. */
 function requireKnownKeywords(schema: TSchema): void {
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
   if (unknown !== undefined) throw new Error(`the walk of a body does not know "${unknown}"`);
   const inner = [...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
   if (schema.items) inner.push(schema.items);
   for (const one of inner) {
-    // A valid body is not walked, so only its own rules are asked.
+    // A valid body is not walked, so rules of inner schemas would never run.
     if (rulesOf(one).size > 0) throw new Error("only a whole body can have rules");
     requireKnownKeywords(one);
   }
 }
 
-/** The first field in declared order that breaks the schema; null: none does. */
+/** Finds the first field in declared order that breaks the schema. */
 export function findFieldError(schema: TSchema, value: unknown, path: string): FieldError | null {
   if (schema.anyOf) return findUnionFault(listVariants(schema), value, path);
   if ("const" in schema) {
@@ -120,7 +117,7 @@ function findArrayFault(schema: TSchema, value: unknown, path: string): FieldErr
     return explain(path, `must have ${nameCount(minItems, maxItems, "item")}`);
   }
   for (let i = 0; i < value.length; i++) {
-    // Thousands of items may stand in front of the one at fault: they are not walked.
+    // Valid items before the one at fault are not walked.
     if (isAccepted(schema.items, value[i])) continue;
     const fault = findFieldError(schema.items, value[i], join(path, String(i)));
     if (fault) return fault;
@@ -154,7 +151,7 @@ function findStringFault(schema: TSchema, value: unknown, path: string): FieldEr
   return null;
 }
 
-/** Lengths are counted in code points; a text is at most as long in them as in UTF-16 units. */
+/** Counts code points, of which a text has at most as many as UTF-16 units. */
 function isLengthOutside(value: string, min: number, max: number): boolean {
   if (value.length < min || value.length > max * 2) return true;
   if (value.length <= max && min <= 1) return false;
@@ -165,7 +162,7 @@ function isLengthOutside(value: string, min: number, max: number): boolean {
 
 function findNumberFault(schema: TSchema, value: unknown, path: string): FieldError | null {
   const { minimum, maximum } = schema;
-  // The type is judged first: to compare an object, its own `toString` would be called.
+  // The type first, since comparing an object would call its `toString`.
   if (isOfType(schema, value)) {
     const number = value as number;
     if ((minimum ?? number) <= number && number <= (maximum ?? number)) return null;
@@ -178,7 +175,7 @@ function findNumberFault(schema: TSchema, value: unknown, path: string): FieldEr
 function findUnionFault(variants: TSchema[], value: unknown, path: string): FieldError | null {
   const faults = variants.map((variant) => findFieldError(variant, value, path));
   if (faults.includes(null)) return null;
-  // The variant that is meant: the first whose marks the value carries, else the one of its type.
+  // The meant variant is the first whose tags the value carries, else the one of its type.
   const tagged = variants.findIndex((variant) => carriesTag(variant, value));
   if (tagged !== -1) return faults[tagged]!;
   const alike = variants.filter((variant) => !("const" in variant) && isOfType(variant, value));
@@ -188,7 +185,7 @@ function findUnionFault(variants: TSchema[], value: unknown, path: string): Fiel
   return explain(path, `must be ${nameWanted(variants)}`, isQuoted ? value : undefined);
 }
 
-/** No variant's tag is carried: the tag itself is at fault, such as a message's role. */
+/** Without any variant's tag the tag itself is at fault, such as a message's role. */
 function findTagFault(variants: TSchema[], value: unknown, path: string): FieldError {
   const fields = Object.entries((variants[0] as TObject).properties ?? {});
   const tag = fields.find(([, inner]) => "const" in inner)?.[0];
@@ -199,7 +196,7 @@ function findTagFault(variants: TSchema[], value: unknown, path: string): FieldE
   return explain(place, `must be ${nameWanted(choices)}`, (value as Record<string, unknown>)[tag]);
 }
 
-/** Marks of a variant are its literal tag, and something in each list that may not be empty. */
+/** Tests if a value has a variant's literal tag and fills its lists that may not be empty. */
 function carriesTag(variant: TSchema, value: unknown): boolean {
   if (variant.type !== "object" || !isOfType(variant, value)) return false;
   const { properties, required = [] } = variant as TObject;
@@ -215,7 +212,6 @@ function isNothing(value: unknown): boolean {
   return (value ?? null) === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** A union inside a union is one of all their variants. */
 function listVariants(schema: TSchema): TSchema[] {
   return schema.anyOf ? schema.anyOf.flatMap(listVariants) : [schema];
 }
@@ -246,7 +242,7 @@ const NOUNS: Record<string, string> = {
   string: "a string",
 };
 
-/** `one of "auto", "none" or an object`: null goes without saying. */
+/** Writes `one of "auto", "none" or an object`; null is left out. */
 function nameWanted(variants: TSchema[]): string {
   const literals = variants.filter((variant) => "const" in variant);
   const choices = [...new Set(literals.map((variant) => JSON.stringify(variant.const)))];
@@ -256,7 +252,7 @@ function nameWanted(variants: TSchema[]): string {
   return [choices.join(", "), ...nouns].filter((part) => part !== "").join(" or ") || "null";
 }
 
-/** `at least 1`, `at most 4`, `0 to 2`; empty: there are no bounds. */
+/** Writes `at least 1`, `at most 4`, `0 to 2`, or nothing without bounds. */
 function nameBounds(min: number | undefined, max: number | undefined): string {
   if (max === undefined) return min === undefined ? "" : `at least ${min}`;
   return min === undefined ? `at most ${max}` : `${min} to ${max}`;
@@ -277,12 +273,12 @@ function explain(path: string, rule: string, value?: unknown): FieldError {
   return { param: path, message: `${place} ${rule}${found}.` };
 }
 
-/** Many clients write null for what they do not set. */
+/** Many clients send null for fields that they do not set. */
 function explainNull({ param, message }: FieldError): FieldError {
   return { param, message: `${message.slice(0, -1)}: leave it out instead.` };
 }
 
-/** The value at fault, shortened: enough to find it, too little to leak what else was sent. */
+/** Quotes an invalid value: enough to find it, too little to leak other data. */
 function quote(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "an object";

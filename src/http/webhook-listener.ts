@@ -1,4 +1,4 @@
-// A listener on loopback that takes whole bodies of whoever sends them: no door and no key.
+// A listener on loopback that takes webhooks without a key.
 import type { Clock } from "../platform/clock.ts";
 import { ApiError } from "../platform/errors.ts";
 import { readBytes } from "./body.ts";
@@ -7,12 +7,11 @@ import { closeAfterReply, isBounded } from "./unread-body.ts";
 
 const HOST = "127.0.0.1";
 const BODY_BYTES_MAX = 1024 * 1024;
-/** Bodies that may be on their way at a time. */
-const LETTERS_MAX = 64;
-/** The refusal of a body says why; the server's own says nothing. */
-const BODY_BYTES_OUT_OF_REACH = Number.MAX_SAFE_INTEGER;
+/** Maximum requests at a time. */
+const REQUESTS_MAX = 64;
+/** `readBytes` bounds bodies and says why; Bun's own refusal says nothing. */
+const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
-/** A request whose body has come whole. */
 export interface ReceivedBody {
   path: string;
   headers: Headers;
@@ -20,33 +19,33 @@ export interface ReceivedBody {
 }
 
 export interface WebhookListenerOptions {
-  /** 0: a free one. */
+  /** 0 chooses a free port. */
   port: number;
   clock: Clock;
-  /** Looks at a letter, and says what its sender is answered. */
-  take(letter: ReceivedBody): { status: number; text: string };
-  /** A letter could not be taken: `take` threw. */
+  /** Takes a request and returns the reply. */
+  take(received: ReceivedBody): { status: number; text: string };
+  /** Called with what `take` throws. */
   onFailure(failure: unknown): void;
 }
 
 export interface WebhookListener {
-  /** Where it listens: `http://127.0.0.1:4400`. */
+  /** Its address, such as `http://127.0.0.1:4400`. */
   url: string;
   stop(): Promise<void>;
 }
 
-/** Listens at once; throws where the port cannot be had. */
+/** Listens at once; throws if the port is not available. */
 export function openWebhookListener({
   port,
   clock,
   take,
   onFailure,
 }: WebhookListenerOptions): WebhookListener {
-  let openLetters = 0;
+  let openRequests = 0;
   const receive = async (request: Request) => {
     if (request.method !== "POST") return answer(405, "Only POST is taken.", { allow: "POST" });
-    if (openLetters === LETTERS_MAX) return answer(503, "Too many at once: send it again.");
-    openLetters++;
+    if (openRequests === REQUESTS_MAX) return answer(503, "Too many at once: send it again.");
+    openRequests++;
     try {
       const body = await readBytes(request, BODY_BYTES_MAX, clock);
       const { pathname: path } = new URL(request.url);
@@ -57,7 +56,7 @@ export function openWebhookListener({
       onFailure(failure);
       return answer(500, "It could not be taken.");
     } finally {
-      openLetters--;
+      openRequests--;
     }
   };
   let server: Bun.Server<undefined>;
@@ -68,7 +67,7 @@ export function openWebhookListener({
       // A second one on the same port must fail, not share it.
       reusePort: false,
       development: false,
-      maxRequestBodySize: BODY_BYTES_OUT_OF_REACH,
+      maxRequestBodySize: BODY_BYTES_UNBOUNDED,
       fetch: (request) =>
         isBounded(request) ? receive(request) : closeAfterReply(request, receive(request), clock),
     });
@@ -79,7 +78,7 @@ export function openWebhookListener({
 }
 
 function answer(status: number, text: string, headers: Record<string, string> = {}): Response {
-  // These have no body, whatever would be said.
+  // These statuses allow no body.
   if (status === 204 || status === 205 || status === 304) return new Response(null, { status });
   const type = { "content-type": "text/plain; charset=utf-8" };
   return new Response(`${text}\n`, { status, headers: { ...type, ...headers } });

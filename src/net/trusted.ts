@@ -8,7 +8,7 @@ import { writeHeaders, writeRequest } from "./http-request.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-export interface ServerOptions {
+export interface TrustedServerOptions {
   /** Sent with each request, beside `host`, `content-length` and the request's own. */
   headers: Headers;
   connectTimeoutMs: number;
@@ -30,7 +30,7 @@ export const OWN_ACCOUNT = "";
 
 export interface TrustedEgress {
   /** Opens a server by the URL of its requests; redirects are replies, and no proxy is used. */
-  open(url: string, options: ServerOptions): TrustedServer;
+  open(url: string, options: TrustedServerOptions): TrustedServer;
   /** Closes all connections. */
   close(): void;
 }

@@ -2,12 +2,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../src/access/index.ts";
 import { createRouter, type Router, type RouterOptions } from "../../src/http/router.ts";
-import {
-  createHttpServer,
-  type HttpServer,
-  type HttpServerOptions,
-  type StaticPage,
-} from "../../src/http/server.ts";
+import { HttpServer, type HttpServerOptions, type StaticPage } from "../../src/http/server.ts";
 import { apiError } from "../../src/platform/errors.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
@@ -45,7 +40,7 @@ export function createHall(
   const lines: Hall["lines"] = [];
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  const entrance = createHttpServer({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
+  const entrance = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
   const given = {
     observe: null,
     surface: "gateway" as const,

@@ -328,6 +328,9 @@ test("a connection that cannot be held open is told of, and its request is answe
   release.resolve();
   expect((await reply).status).toBe(200);
   expect(hall.lines).toMatchObject([
-    { message: "a connection could not be held open", error: expect.stringContaining("a bug") },
+    {
+      message: "http: a connection could not be held open",
+      error: expect.stringContaining("a bug"),
+    },
   ]);
 });

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import { createRouters } from "../../src/http/routers.ts";
-import { createHttpServer, type HttpServer } from "../../src/http/server.ts";
+import { HttpServer } from "../../src/http/server.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -20,7 +20,7 @@ function createTrial(text: string) {
   const clock = createManualClock();
   const [ids, log] = [createSeededIds(), createLog(clock, () => {}, false)];
   const { trusted_proxies } = settings.server;
-  const entrance = createHttpServer({
+  const entrance = new HttpServer({
     host: "127.0.0.1",
     port: 0,
     trusted_proxies,

@@ -1,7 +1,7 @@
 // The entrance over bare sockets: odd requests, pages, what fails outside of a route, start and stop.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { createHttpServer } from "../../src/http/server.ts";
+import { HttpServer } from "../../src/http/server.ts";
 import { openEventStream } from "../../src/http/sse.ts";
 import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { openRaw, sendRaw } from "./raw-client.ts";
@@ -355,12 +355,12 @@ describe("start and stop", () => {
     const { clock } = hall;
     const log = { info() {}, warn() {}, error() {} };
     const ids = { uuid: () => "", token: () => "" };
-    const second = createHttpServer({ host: "127.0.0.1", port: Number(port), clock, ids, log });
+    const second = new HttpServer({ host: "127.0.0.1", port: Number(port), clock, ids, log });
     second.open([], []);
     expect(() => second.start()).toThrow(
       `port ${port} on 127.0.0.1 is taken: stop what listens there, or choose another with --port`,
     );
-    const elsewhere = createHttpServer({ host: "192.0.2.1", port: 0, clock, ids, log });
+    const elsewhere = new HttpServer({ host: "192.0.2.1", port: 0, clock, ids, log });
     elsewhere.open([], []);
     expect(() => elsewhere.start()).toThrow("choose another address with --host");
   });
@@ -396,7 +396,7 @@ describe("start and stop", () => {
     // A whole round trip on a connection that was opened later: the half request has arrived.
     expect((await sendRaw(entrance.url, `${GET}${HOST}${KEY}\r\n`))?.status).toBe(200);
     const stopping = entrance.stop(10_000);
-    expect(entrance.isStopping()).toBe(true);
+    expect(entrance.isStopping).toBe(true);
     late.write(`${HOST}${KEY}\r\n`);
     const reply = (await late.read())!;
     expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "service_unavailable"]);

@@ -72,7 +72,7 @@ test("what fails in the middle cuts the list off, and is no good JSON", async ()
     throw new Error("gone");
   }
   expect(await answer(tell(), errors).text()).toBe('{"data":[{"a":1}');
-  expect(errors).toEqual(["a list was cut off in the middle"]);
+  expect(errors).toEqual(["http: a list was cut off in the middle"]);
 });
 
 test("numbered rows come in one piece where they are one, else in parts, up to the last that was there", async () => {

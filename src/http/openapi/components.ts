@@ -1,9 +1,9 @@
-// What a refusal looks like in either half, for the document.
+// Components of the document: error schemas, headers and parameters.
+
 import type { Surface } from "../../platform/errors.ts";
+import type { SpecObject } from "./schemas.ts";
 
-type Json = Record<string, unknown>;
-
-export const ERROR_SCHEMAS: Record<Surface, Json> = {
+export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
   gateway: {
     type: "object",
     description: "The gateway's error envelope. Branch on `error.code`, never on the message.",
@@ -107,7 +107,7 @@ export const HEADERS = {
       "it is malformed or the model lacks the capability `structured_outputs`. Absent: none.",
     schema: { type: "string" },
   },
-} satisfies Json;
+} satisfies SpecObject;
 export type DocumentedHeader = keyof typeof HEADERS;
 
 const header = (name: string, description: string, pattern: string) => ({
@@ -147,6 +147,6 @@ export const PARAMETERS = {
     "`v1,` and the HMAC-SHA256, in base64, of `ID.TIMESTAMP.BODY`; several with spaces between.",
     "v1,[A-Za-z0-9+/]{43}=",
   ),
-} satisfies Json;
-/** What a route reads of a request's head, beside what every route does. */
+} satisfies SpecObject;
+/** Request headers that only some routes read. */
 export type RequestHeader = Exclude<keyof typeof PARAMETERS, "x-request-id">;

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1.0 document: each route's own words, and every schema by its name.
+// Writes the OpenAPI 3.1.0 document from the routes and their schemas.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
 import { ERROR_CODES, type ErrorCode, publicCode, type Surface } from "../../platform/errors.ts";
@@ -13,22 +13,23 @@ import {
   PARAMETERS,
 } from "./components.ts";
 import { findOperation, TAGS } from "./operations.ts";
-import { collect, refer, shareResponses, strip } from "./schemas.ts";
+import { collect, refer, type SpecObject, shareResponses, strip } from "./schemas.ts";
 
-type Json = Record<string, unknown>;
-
-/** Refusals that any route can answer with; the last while the program is being stopped. */
+/** Error codes of every route; the last during a stop. */
 const EVERYWHERE: ErrorCode[] = ["rate_limit_exceeded", "service_unavailable"];
 const WITH_KEY: ErrorCode[] = [
-  ...(["missing_api_key", "invalid_api_key", "permission_denied", "internal_error"] as const),
+  "missing_api_key",
+  "invalid_api_key",
+  "permission_denied",
+  "internal_error",
 ];
 
-/** What Elysia keeps beside a route for the document. */
-export function documentRoute(spec: RouteSpec, surface: Surface): Json {
-  const responses: Json = {};
+/** Returns the operation that Elysia keeps beside a route. */
+export function documentRoute(spec: RouteSpec, surface: Surface): SpecObject {
+  const responses: SpecObject = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
     const { description, schema, stream, headers = [] } = reply;
-    const content: Json = {};
+    const content: SpecObject = {};
     if (schema) content["application/json"] = { schema: refer(schema) };
     if (stream) content["text/event-stream"] = { schema: refer(stream) };
     responses[status] = {
@@ -41,13 +42,13 @@ export function documentRoute(spec: RouteSpec, surface: Surface): Json {
     const schema = { $ref: `#/components/schemas/${ERROR_NAMES[surface]}` };
     const content = { "application/json": { schema } };
     const names = new Set<DocumentedHeader>(["x-request-id"]);
-    // Of the agent half a nearly full disk says when to try again.
+    // A nearly full disk makes the agent service send it.
     if (status === 429 || (status === 503 && surface === "agents")) names.add("retry-after");
     for (const name of spec.refusal_headers?.[status] ?? []) names.add(name);
     const headers = referHeaders([...names]);
     responses[status] = { description: lines.join("\n"), content, headers };
   }
-  const detail: Json = { summary: spec.summary, responses };
+  const detail: SpecObject = { summary: spec.summary, responses };
   // agents.authentication.1
   if (spec.is_signed) detail.security = [];
   // gateway.authentication.4
@@ -56,15 +57,15 @@ export function documentRoute(spec: RouteSpec, surface: Surface): Json {
   if (description !== "") detail.description = description;
   if (spec.body) {
     const content = { "application/json": { schema: refer(spec.body) } };
-    // An empty body is `{}`, save of what is signed.
+    // An empty body means `{}`, except in signed requests.
     const required = spec.is_signed === true || (spec.body.required ?? []).length > 0;
     detail.requestBody = { required, content };
   }
   return detail;
 }
 
-/** The generator knows those in the path only, and nothing of what they are. */
-function listParameters({ params, query, request_headers = [] }: RouteSpec): Json[] {
+/** Elysia's generator knows only the names of path parameters. */
+function listParameters({ params, query, request_headers = [] }: RouteSpec): SpecObject[] {
   const headers = [...request_headers, "x-request-id"];
   return [
     ...describeParameters("path", params),
@@ -73,7 +74,7 @@ function listParameters({ params, query, request_headers = [] }: RouteSpec): Jso
   ];
 }
 
-function describeParameters(place: "path" | "query", schema?: TObject): Json[] {
+function describeParameters(place: "path" | "query", schema?: TObject): SpecObject[] {
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
     const { description, ...rest } = strip(field);
     const required = schema!.required?.includes(name) ?? false;
@@ -81,7 +82,7 @@ function describeParameters(place: "path" | "query", schema?: TObject): Json[] {
   });
 }
 
-function referHeaders(names: readonly DocumentedHeader[]): Json {
+function referHeaders(names: readonly DocumentedHeader[]): SpecObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -89,9 +90,9 @@ function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (!spec.is_signed) codes.push(...WITH_KEY);
   if (spec.scope) codes.push("scope_required");
-  // agents.errors.not_enabled: of one feature of an open service.
+  // agents.errors.not_enabled
   if (spec.feature) codes.push("not_enabled");
-  // agents.errors.p9: every route of the agent half refuses a query that it does not know.
+  // agents.errors.p9: every route of the agent service refuses unknown parameters.
   if (spec.body || spec.params || spec.query || surface === "agents") codes.push("validation");
   if (spec.body) codes.push("request_too_large");
   return codes;
@@ -100,12 +101,12 @@ function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
 function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]> {
   const { refusal_sentences = {}, is_signed } = spec;
   const groups = new Map<number, string[]>();
-  // agents.p5: its second status, which only the door answers with.
+  // agents.p5: the second status, which only the router uses.
   if (surface === "agents") groups.set(503, [`\`not_enabled\`: ${NOT_OPEN}`]);
   for (const code of new Set(listRefusals(spec, surface))) {
     const entry = ERROR_CODES[code];
     const { message } = entry;
-    // Who signs is forbidden nothing: not now, says its route.
+    // A signed route answers with the second status, since no caller is known.
     const status = is_signed && "also" in entry ? entry.also : entry.status;
     const shown = publicCode(code, surface);
     const sentence = refusal_sentences[code] ?? message;
@@ -118,20 +119,16 @@ function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]>
 export interface DocumentOptions {
   doors: readonly Router[];
   version: string;
-  /** Left out: nobody is sent any. */
   events?: readonly DocumentedEvent[];
 }
 
-/**
- * agents.p4, agents.versioning.4: the whole document. The generator is loaded at first need, since
- * few starts ever ask for it.
- */
+/** agents.p4, agents.versioning.4: the whole document. Loads the generator at first need. */
 async function writeDocument(app: Elysia, { doors, version, events = [] }: DocumentOptions) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
-  const schemas: Json = {};
+  const schemas: SpecObject = {};
   for (const { method, path, spec, surface } of doors.flatMap((door) => door.routes)) {
-    const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, Json>;
+    const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, SpecObject>;
     const operation = operations[method.toLowerCase()]!;
     const named = findOperation(method, path);
     if (named) Object.assign(operation, { operationId: named.id, tags: [named.group] });
@@ -144,7 +141,7 @@ async function writeDocument(app: Elysia, { doors, version, events = [] }: Docum
   const responses = shareResponses(paths);
   return {
     openapi: "3.1.0",
-    // agents.versioning.1: a preview, whose version is the program's.
+    // agents.versioning.1: a preview with the program's version.
     info: {
       title: "Wadi",
       version,
@@ -165,7 +162,7 @@ async function writeDocument(app: Elysia, { doors, version, events = [] }: Docum
   };
 }
 
-/** The page of the document; it is written once, at the first request. */
+/** Serves the document, which is written once, at the first request. */
 export function createDocumentPage(app: Elysia, options: DocumentOptions) {
   let written: Promise<string> | undefined;
   const write = async () => JSON.stringify(await writeDocument(app, options));
@@ -178,11 +175,10 @@ export function createDocumentPage(app: Elysia, options: DocumentOptions) {
   };
 }
 
-/** One kind of event. */
 export interface DocumentedEvent {
   type: string;
   description: string;
-  /** A named schema of the whole body. */
+  /** Named schema of the whole body. */
   schema: TSchema;
 }
 
@@ -196,7 +192,7 @@ function describeEvents(events: readonly DocumentedEvent[]): Record<string, unkn
       summary: `An event \`${type}\``,
       description,
       tags: ["webhooks"],
-      // agents.authentication.7: it is signed, and sent without a key.
+      // agents.authentication.7: signed, and sent without a key.
       security: [],
       parameters: SIGNED.map((name) => ({ $ref: `#/components/parameters/${name}` })),
       requestBody: { required: true, content: { "application/json": { schema: refer(schema) } } },

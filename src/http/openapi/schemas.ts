@@ -1,10 +1,11 @@
-// Schemas as the document shows them: named ones by reference, without our own marks.
+// Rewrites schemas for the document: named ones by reference, and without our symbols.
 import type { TSchema } from "@sinclair/typebox";
 
-type Json = Record<string, unknown>;
+/** A part of the OpenAPI document. */
+export type SpecObject = Record<string, unknown>;
 
-/** A schema in which every named one is a `$ref`. */
-export function refer(schema: TSchema): Json {
+/** Returns a schema with every named one as a `$ref`. */
+export function refer(schema: TSchema): SpecObject {
   if (!schema.$id) return strip(schema);
   const { $id, description } = schema;
   return { ...referTo($id), ...(description && { description }) };
@@ -12,8 +13,8 @@ export function refer(schema: TSchema): Json {
 
 const referTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-/** The same of a schema's own content, whatever its name. */
-export function strip(schema: TSchema): Json {
+/** Returns a schema's own content, with inner named ones as `$ref`. */
+export function strip(schema: TSchema): SpecObject {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null) return value;
@@ -22,19 +23,19 @@ export function strip(schema: TSchema): Json {
     const { $id, ...rest } = spell(inner);
     return Object.fromEntries(Object.entries(rest).map(([name, one]) => [name, walk(one)]));
   };
-  return walk(schema) as Json;
+  return walk(schema) as SpecObject;
 }
 
-/** How TypeBox writes a map with any names, where generators read the other spelling. */
+/** TypeBox' pattern of any name; generators read `additionalProperties` instead. */
 const ANY_NAME = "^(.*)$";
 
-/** In the words that generators of clients understand. */
+/** Uses the keywords that client generators understand. */
 function spell(schema: TSchema): TSchema {
   const { patternProperties, ...others } = schema;
   if (patternProperties?.[ANY_NAME]) {
     return { ...others, additionalProperties: patternProperties[ANY_NAME] } as TSchema;
   }
-  // A generator of Python writes a number beside a word, where one of an `enum` is apart.
+  // Generators of Python need an `enum` for a constant number.
   if (typeof schema.const === "number") {
     const { const: value, ...rest } = schema;
     return { ...rest, enum: [value] } as unknown as TSchema;
@@ -45,7 +46,7 @@ function spell(schema: TSchema): TSchema {
 
 const isWord = (schema: TSchema) => "const" in schema && schema.type === "string";
 
-/** One of several words is an `enum`, also beside what else a field may be. */
+/** Writes several words as an `enum`, also beside other variants. */
 function spellWords(schema: TSchema): TSchema {
   const { anyOf, ...others } = schema;
   const variants = anyOf as TSchema[];
@@ -58,7 +59,7 @@ function spellWords(schema: TSchema): TSchema {
     : { anyOf: [word, ...rest], ...others }) as unknown as TSchema;
 }
 
-/** Named variants of which one field, a word in each of them, tells which it is. */
+/** Writes named variants that one field of words tells apart. */
 function spellDiscriminated(schema: TSchema): TSchema {
   const { anyOf, discriminator: propertyName, ...others } = schema;
   const variants = anyOf as TSchema[];
@@ -68,8 +69,8 @@ function spellDiscriminated(schema: TSchema): TSchema {
   return { ...others, oneOf: variants, discriminator: { propertyName, mapping } } as TSchema;
 }
 
-/** Adds every named schema below one to the components. */
-export function collect(schema: TSchema, schemas: Json): void {
+/** Adds all named schemas inside a schema to the components. */
+export function collect(schema: TSchema, schemas: SpecObject): void {
   const walk = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
     const { $id } = value as TSchema;
@@ -83,14 +84,14 @@ export function collect(schema: TSchema, schemas: Json): void {
 }
 
 interface Operation {
-  responses: Record<string, Json>;
+  responses: Record<string, SpecObject>;
 }
 
 const ERROR = /#\/components\/schemas\/(\w+Error)"/;
 
-/** Of each half and status the commonest refusal becomes a component, to which operations refer. */
-export function shareResponses(paths: Json): Json {
-  const operations = Object.values(paths).flatMap((one) => Object.values(one as Json));
+/** Moves the commonest error of each surface and status into a component. */
+export function shareResponses(paths: SpecObject): SpecObject {
+  const operations = Object.values(paths).flatMap((one) => Object.values(one as SpecObject));
   const counts = new Map<string, Map<string, number>>();
   const all = (operations as Operation[]).flatMap(({ responses }) =>
     Object.entries(responses).flatMap(([status, response]) => {
@@ -103,7 +104,7 @@ export function shareResponses(paths: Json): Json {
     const texts = counts.get(name) ?? new Map<string, number>();
     counts.set(name, texts.set(text, (texts.get(text) ?? 0) + 1));
   }
-  const shared: Json = {};
+  const shared: SpecObject = {};
   for (const [name, texts] of counts) {
     const [text, count] = [...texts].reduce((most, one) => (one[1] > most[1] ? one : most));
     if (count > 1) shared[name] = JSON.parse(text);

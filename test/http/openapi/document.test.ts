@@ -5,7 +5,7 @@ import { Type } from "@sinclair/typebox";
 import { IdParams, Uuid } from "../../../src/http/fields.ts";
 import { createDocumentPage } from "../../../src/http/openapi/document.ts";
 import { createRouter, type RouterOptions } from "../../../src/http/router.ts";
-import { createHttpServer } from "../../../src/http/server.ts";
+import { HttpServer } from "../../../src/http/server.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
@@ -32,7 +32,7 @@ async function writeDocument(): Promise<Document> {
   const clock = createManualClock();
   const ids = createSeededIds();
   const log = createLog(clock, () => {}, false);
-  const entrance = createHttpServer({ host: "127.0.0.1", port: 0, clock, ids, log });
+  const entrance = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log });
   // Nobody asks: the door is only described.
   const door = createRouter({
     surface: "agents",

@@ -149,7 +149,7 @@ test("gateway.errors.headers.deprecation gateway.errors.internal_error stands on
     const known = await broken.chat("Hello");
     expect([known.status, known.headers.has("deprecation")]).toEqual([500, false]);
     // The operator is told of what it was, each time.
-    const told = broken.lines.filter(({ message }) => message === "a request failed");
+    const told = broken.lines.filter(({ message }) => message === "http: a request failed");
     expect(told.map((line) => JSON.stringify(line).includes(bug.message))).toEqual([
       true,
       true,

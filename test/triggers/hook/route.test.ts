@@ -90,7 +90,11 @@ describe("agents.errors.internal_error", () => {
     expect(await send()).toEqual([500, "internal_error"]);
     expect(hall.lines).toMatchObject([
       {
-        ...{ level: "error", message: "a request failed", route: "POST /v1/hooks/:trigger_id" },
+        ...{
+          level: "error",
+          message: "http: a request failed",
+          route: "POST /v1/hooks/:trigger_id",
+        },
         error: expect.stringContaining("the disk is full"),
       },
     ]);
