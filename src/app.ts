@@ -160,7 +160,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
   const now = { settings: () => settings, egress: guarded, activity, inside, place };
   const service = openAgentHalf(agents, { ...around, ...now, access, alias, secrets });
 
-  const isReady = () => database.probe().then(registry.isDefaultServable);
+  const isReady = () => database.probe().then(() => registry.isDefaultServable());
   const health = openHealth(options, { isReady, entrance, look: serving.look });
   figures?.show({ registry, requestLog, look: serving.look, service });
   const halves = [gateway, agents];

@@ -1,11 +1,11 @@
-// Models: from the settings to what can be called, by whom, and what answers.
-import type { Database } from "../database/index.ts";
+// Models: which ones are served, who may call them, and their backends.
+import type { Bound, Database } from "../database/index.ts";
 import type { Service } from "../platform/service.ts";
 import type { ModelSettings, Settings } from "../settings/index.ts";
 import { ManagedServers } from "./autostart/managed-servers.ts";
 import { type Backend, type BackendOptions, type OpenBackend, openBackend } from "./backend.ts";
 import type { ServedModel } from "./model.ts";
-import { createRegistry, type ModelRegistry } from "./registry.ts";
+import { type ModelCatalog, ModelRegistry } from "./registry.ts";
 import { modelStore } from "./store.ts";
 
 export {
@@ -15,18 +15,15 @@ export {
 export { isServerUp } from "./autostart/start-plan.ts";
 export type { OpenBackend } from "./backend.ts";
 export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
-export { costOf } from "./cost.ts";
-export { createGrants } from "./grants.ts";
-export { showModels } from "./metrics.ts";
-export { capOutput, type ServedModel } from "./model.ts";
-export { needsGrant } from "./permission.ts";
+export { capOutput, costOf, type ServedModel } from "./model.ts";
+export { createGrants, needsGrant } from "./permission.ts";
 export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.ts";
 export { checkReplica, type ReplicaCheck } from "./probe/replica.ts";
 export { fetchText, parseObject } from "./providers/body.ts";
 export type * from "./providers/contract.ts";
 export { classifyError, connectionError, timeoutError } from "./providers/openai/errors.ts";
 export { rootOf, writeHeaders, writeRequestHeaders } from "./providers/openai/request.ts";
-export type { ModelAccess, ModelRegistry, NamedModel } from "./registry.ts";
+export { type ModelAccess, type ModelRegistry, type NamedModel, showModels } from "./registry.ts";
 export { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
 export { Replicas } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
@@ -47,82 +44,103 @@ export const loadReplay = () => import("./recording/replay.ts");
 export interface ModelsOptions extends Omit<BackendOptions, "units"> {
   settings: Settings;
   database: Database;
-  /** Left out: as the settings say. */
+  /** Opens backends in place of the settings' own, as for replays. */
   open?: OpenBackend;
 }
 
-export interface Models {
-  registry: ModelRegistry;
-  /** Watches the servers of every model, those of later settings too. */
-  service: Service;
-  /** Serves what other settings say from the next request on; one change at a time. */
-  change(settings: Settings): Promise<void>;
+/** Opens every model of the settings, and notes those seen for the first time. */
+export async function buildModels(options: ModelsOptions): Promise<Models> {
+  const catalogs = new ModelCatalogs(options);
+  const { settings } = options;
+  const catalog = await catalogs.open(settings, []);
+  return new Models(catalogs, settings.service.alias, catalog);
 }
 
-/** Opens every model of the settings, and notes in the database those seen for the first time. */
-export async function buildModels({ open = openBackend, ...options }: ModelsOptions) {
-  const { settings, database, ...rest } = options;
-  const store = database.bind(modelStore);
-  const around = { ...rest, units: new ManagedServers({ ...rest, database }) };
-  let isStarted = false;
-  const read = async ({ models, service }: Settings, before: readonly ServedModel[]) => {
-    const ids = models.map((model) => model.id);
-    const seen = new Map((await store.list(null)).map((row) => [row.id, row.first_seen_at]));
-    if (ids.some((id) => !seen.has(id))) {
-      const now = around.clock.now();
-      await store.see(ids, now);
-      for (const id of ids) if (!seen.has(id)) seen.set(id, now);
-    }
+export class Models {
+  readonly registry: ModelRegistry;
+  /** Watches the servers of every model, also after changes. */
+  readonly service: Service = {
+    name: "models",
+    start: () => this.#start(),
+    stop: () => this.#stop(),
+  };
+  readonly #catalogs: ModelCatalogs;
+  #isStarted = false;
+
+  constructor(catalogs: ModelCatalogs, alias: string, catalog: ModelCatalog) {
+    this.#catalogs = catalogs;
+    this.registry = new ModelRegistry({ alias, catalog, store: catalogs.store });
+  }
+
+  /** Serves other settings from the next request on; one change at a time. */
+  async change(settings: Settings): Promise<void> {
+    const before = this.#backends();
+    this.registry.replace(await this.#catalogs.open(settings, this.registry.models));
+    const after = this.#backends();
+    if (!this.#isStarted) return;
+    for (const backend of after.difference(before)) backend.start();
+    for (const backend of before.difference(after)) backend.stop();
+  }
+
+  #start(): void {
+    this.#isStarted = true;
+    for (const backend of this.#backends()) backend.start();
+  }
+
+  #stop(): void {
+    this.#isStarted = false;
+    for (const backend of this.#backends()) backend.stop();
+  }
+
+  #backends(): Set<Backend> {
+    return new Set(this.registry.models.map(({ backend }) => backend));
+  }
+}
+
+class ModelCatalogs {
+  readonly store: Bound<typeof modelStore>;
+  readonly #open: OpenBackend;
+  readonly #options: BackendOptions;
+
+  constructor({ open = openBackend, settings: _, database, ...options }: ModelsOptions) {
+    this.store = database.bind(modelStore);
+    this.#open = open;
+    this.#options = { ...options, units: new ManagedServers({ ...options, database }) };
+  }
+
+  async open(settings: Settings, before: readonly ServedModel[]): Promise<ModelCatalog> {
+    const { models, service } = settings;
+    const seenAt = await this.#noteSeen(models.map(({ id }) => id));
     const served = models.map(
       (model): ServedModel => ({
         settings: model,
-        created: Math.floor(seen.get(model.id)! / 1000),
+        created: Math.floor(seenAt.get(model.id)! / 1000),
         upstream_revision: model.self_hosted ? null : fingerprint(model),
-        backend: findSupply(model, before) ?? open(model, around),
+        backend: findBackend(model, before) ?? this.#open(model, this.#options),
       }),
     );
     return { models: served, default_model: service.default_model };
-  };
-  let offer = await read(settings, []);
-  const registry = createRegistry({ alias: settings.service.alias, offer, store });
+  }
 
-  const models: Models = {
-    registry,
-    service: {
-      name: "models",
-      start() {
-        isStarted = true;
-        for (const { backend: supply } of offer.models) supply.start();
-      },
-      stop() {
-        isStarted = false;
-        for (const { backend: supply } of offer.models) supply.stop();
-      },
-    },
-    async change(settings) {
-      const before = offer.models;
-      offer = await read(settings, before);
-      registry.offer(offer);
-      const supplies = (served: readonly ServedModel[]) =>
-        new Set(served.map((one) => one.backend));
-      if (!isStarted) return;
-      for (const supply of supplies(offer.models).difference(supplies(before))) supply.start();
-      for (const supply of supplies(before).difference(supplies(offer.models))) supply.stop();
-    },
-  };
-  return models;
+  async #noteSeen(ids: string[]): Promise<Map<string, number>> {
+    const seenAt = new Map((await this.store.list(null)).map((row) => [row.id, row.first_seen_at]));
+    if (ids.every((id) => seenAt.has(id))) return seenAt;
+    const now = this.#options.clock.now();
+    await this.store.see(ids, now);
+    for (const id of ids) if (!seenAt.has(id)) seenAt.set(id, now);
+    return seenAt;
+  }
 }
 
-/** What stands behind a model keeps what it knows for as long as nothing of it changes. */
-function findSupply(model: ModelSettings, before: readonly ServedModel[]): Backend | undefined {
-  const essence = ({ id, self_hosted, capabilities, upstream }: ModelSettings) => {
+/** Keeps the backend of a model whose servers stay the same. */
+function findBackend(model: ModelSettings, before: readonly ServedModel[]): Backend | undefined {
+  const pick = ({ id, self_hosted, capabilities, upstream }: ModelSettings) => {
     return { id, self_hosted, capabilities, upstream };
   };
-  const same = before.find(({ settings }) => Bun.deepEquals(essence(settings), essence(model)));
-  return same?.backend;
+  return before.find(({ settings }) => Bun.deepEquals(pick(settings), pick(model)))?.backend;
 }
 
-/** gateway.resources.model.upstream_revision: it changes when the model is routed elsewhere. */
+/** gateway.resources.model.upstream_revision: it changes when requests go elsewhere. */
 function fingerprint({ upstream }: ModelSettings): string {
   const party =
     upstream.kind === "openai"

@@ -1,8 +1,9 @@
-// A model as callers see it, and as the gateway serves it.
+// A model as callers see it and as the gateway serves it, its caps and its price.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe, Resource } from "../platform/schema.ts";
 import type { ModelSettings } from "../settings/index.ts";
 import type { Backend } from "./backend.ts";
+import type { TokenUsage } from "./providers/contract.ts";
 
 export const Model = Resource("Model", {
   /** gateway.resources.model.id */
@@ -55,12 +56,12 @@ export const ModelList = Resource("ModelList", {
   data: Type.Array(Model, { description: "Exactly the models that the key may call." }),
 });
 
-/** A model of the settings with what answers for it. */
+/** A model of the settings with its backend. */
 export interface ServedModel {
   settings: ModelSettings;
   /** Unix seconds when this installation first saw it. */
   created: number;
-  /** null for a self-hosted model. */
+  /** Null for a self-hosted model. */
   upstream_revision: string | null;
   backend: Backend;
 }
@@ -75,4 +76,27 @@ export function capOutput(settings: ModelSettings, keyCap: number | null): numbe
     keyCap ?? Number.POSITIVE_INFINITY,
     OUTPUT_TOKENS_CEILING,
   );
+}
+
+/** Tokens that a price is for. */
+const PRICED_TOKENS = 1_000_000;
+
+/**
+ * Computes a cost in whole micro-SAR, rounded half up once. Returns null without a price, or for
+ * an amount too large to be written.
+ */
+export function costOf(
+  { prompt_tokens, completion_tokens }: TokenUsage,
+  price: ModelSettings["price"],
+): number | null {
+  if (price === null) return null;
+  const parts = prompt_tokens * price.prompt + completion_tokens * price.completion;
+  const whole = parts + PRICED_TOKENS / 2;
+  if (Number.isSafeInteger(whole)) return (whole - (whole % PRICED_TOKENS)) / PRICED_TOKENS;
+  const exact =
+    BigInt(prompt_tokens) * BigInt(price.prompt) +
+    BigInt(completion_tokens) * BigInt(price.completion) +
+    BigInt(PRICED_TOKENS / 2);
+  const cost = Number(exact / BigInt(PRICED_TOKENS));
+  return Number.isSafeInteger(cost) ? cost : null;
 }

@@ -1,20 +1,23 @@
-// Whether a key may call a model, may only know of it, or may not even see it.
+// Who may see and call a model, and the grants that decide it.
 import type { Caller } from "../access/index.ts";
+import type { Database } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { ModelSettings } from "../settings/index.ts";
+import { modelStore } from "./store.ts";
 
 /**
- * `hidden`: answered as if the model did not exist; `refused`: visible, but not permitted;
- * `unscoped`: permitted, but of no use to a key without the scope `think`.
+ * `hidden`: as if the model did not exist · `refused`: visible, but not permitted · `unscoped`:
+ * permitted, but useless to a key without the scope `think`.
  */
 export type ModelPermission = "allowed" | "unscoped" | "refused" | "hidden";
 
-/** What of a caller and a model decides; `granted`: the account has a grant for this model. */
+/** `granted`: the account has a grant for this model. */
 export function authorizeModel(
   settings: Pick<ModelSettings, "id" | "visibility" | "self_hosted" | "think">,
   caller: Pick<Caller, "models" | "scopes">,
   granted: boolean,
 ): ModelPermission {
-  // gateway.authentication.8: internal models nobody sees, private ones only with a grant.
+  // gateway.authentication.8: internal models are hidden, private ones without a grant.
   if (settings.visibility === "internal") return "hidden";
   if (settings.visibility === "private" && !granted) return "hidden";
   // gateway.authentication.5: a key's list narrows what its account may call and never widens it.
@@ -26,7 +29,17 @@ export function authorizeModel(
   return "allowed";
 }
 
-/** A grant can only change the verdict on these. */
+/** Models whose permission depends on a grant. */
 export function needsGrant(settings: Pick<ModelSettings, "visibility" | "self_hosted">): boolean {
   return settings.visibility === "private" || !settings.self_hosted;
+}
+
+/** Grants and revokes, in force from the account's next request on (gateway.authentication.6). */
+export function createGrants(database: Database, clock: Clock) {
+  const store = database.bind(modelStore);
+  return {
+    grant: (account_id: string, model: string) => store.grant(account_id, model, clock.now()),
+    /** Returns false without such a grant. */
+    ungrant: (account_id: string, model: string) => store.ungrant(account_id, model),
+  };
 }

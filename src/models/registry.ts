@@ -1,102 +1,115 @@
-// Every model of the settings by its id, the alias of the default one, and who may call which.
+// The models that are served, by id and alias, and who may call which.
 import type { Caller } from "../access/index.ts";
 import type { Bound } from "../database/index.ts";
+import type { Metrics } from "../platform/metrics.ts";
 import { listAliases } from "../settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
 import { authorizeModel, type ModelPermission } from "./permission.ts";
 import type { ModelStatus, modelStore } from "./store.ts";
 import { type ModelState, stateOf } from "./switches.ts";
 
-/** What is served: the models in the order of the settings, and the default one's id. */
-export interface ModelOffer {
+/** Models in the order of the settings. */
+export interface ModelCatalog {
   models: readonly ServedModel[];
+  /** Id of the default model. */
   default_model: string;
 }
 
 export interface RegistryOptions {
   alias: string;
-  offer: ModelOffer;
-  /** Looked at for every request: what the command line changes counts at once. */
+  catalog: ModelCatalog;
+  /** Read for every request, so that changes by the command line hold at once. */
   store: Pick<Bound<typeof modelStore>, "find" | "list">;
 }
 
-/** What becomes of a call: what the key may, and then what the operator switched. */
+/** The key's permission first, and then the operator's switches. */
 export type ModelAccess = ModelPermission | Exclude<ModelState, "on">;
 
-/** What a request's `model` names. */
-export type NamedModel =
-  | { model: ServedModel; by: "id" | "alias" }
-  /** gateway.versioning.3: an id that nobody knows. */
-  | { model: ServedModel; by: "unknown" };
-
-export function createRegistry({ alias, offer, store }: RegistryOptions) {
-  const aliases = listAliases(alias);
-  let { models, byId, fallback } = arrange(offer);
-
-  return {
-    alias,
-    /** Other settings, in force from the next request on. */
-    offer(other: ModelOffer): void {
-      ({ models, byId, fallback } = arrange(other));
-    },
-    /** In the order of the settings. */
-    served: (): readonly ServedModel[] => models,
-    /** gateway.does.4: no name and the alias mean the default model. */
-    name(sent: string | undefined): NamedModel {
-      if (sent === undefined || aliases.includes(sent)) return { model: fallback, by: "alias" };
-      const model = byId.get(sent);
-      return model ? { model, by: "id" } : { model: fallback, by: "unknown" };
-    },
-    async judge(model: ServedModel, caller: Caller): Promise<ModelAccess> {
-      return judge(model, caller, await store.find(model.settings.id, caller.account_id));
-    },
-    /** False: whoever names no model is refused, so that a balancer had better ask elsewhere. */
-    async isDefaultServable(): Promise<boolean> {
-      const { settings, backend: supply } = fallback;
-      const standing = await store.find(settings.id, null);
-      return standing !== undefined && stateOf(standing) === "on" && !supply.isDown();
-    },
-    /** gateway.resources.model.p2: exactly what a key may call, the default model first. */
-    async list(caller: Caller): Promise<Model[]> {
-      const standings = await store.list(caller.account_id);
-      const found = new Map(standings.map((standing) => [standing.id, standing]));
-      const others = models.filter((model) => model !== fallback);
-      return [fallback, ...others].flatMap((model) => {
-        const judgement = judge(model, caller, found.get(model.settings.id));
-        // A model that is off is stopped and may come back; a blocked one is not there to callers.
-        if (judgement !== "allowed" && judgement !== "off") return [];
-        const row = showModel(model, caller, judgement === "off" ? "offline" : "on");
-        // gateway.resources.model.p3, gateway.resources.model.p4
-        return model === fallback ? [{ ...row, id: alias }, row] : [row];
-      });
-    },
-  };
-}
-export type ModelRegistry = ReturnType<typeof createRegistry>;
-
-function arrange({ models, default_model }: ModelOffer) {
-  const byId = new Map(models.map((model) => [model.settings.id, model]));
-  const fallback = byId.get(default_model);
-  if (!fallback) throw new Error(`the default model ${default_model} is not among the models`);
-  return { models, byId, fallback };
+/** What a request's `model` names; `unknown`: gateway.versioning.3. */
+export interface NamedModel {
+  model: ServedModel;
+  by: "id" | "alias" | "unknown";
 }
 
-/**
- * What the key may comes before the state: whoever may not call a model does not learn whether it
- * runs, and is not sent into retries that can never succeed.
- */
-function judge(
-  { settings, backend: supply }: ServedModel,
+export class ModelRegistry {
+  readonly alias: string;
+  readonly #aliases: readonly string[];
+  readonly #store: RegistryOptions["store"];
+  #models: readonly ServedModel[] = [];
+  #byId: ReadonlyMap<string, ServedModel> = new Map();
+  #default!: ServedModel;
+
+  constructor({ alias, catalog, store }: RegistryOptions) {
+    this.alias = alias;
+    this.#aliases = listAliases(alias);
+    this.#store = store;
+    this.replace(catalog);
+  }
+
+  /** Serves other models from the next request on. */
+  replace({ models, default_model }: ModelCatalog): void {
+    const byId = new Map(models.map((model) => [model.settings.id, model]));
+    const found = byId.get(default_model);
+    if (!found) throw new Error(`the default model ${default_model} is not among the models`);
+    this.#models = models;
+    this.#byId = byId;
+    this.#default = found;
+  }
+
+  get models(): readonly ServedModel[] {
+    return this.#models;
+  }
+
+  /** gateway.does.4: no name and the alias mean the default model. */
+  resolve(name: string | undefined): NamedModel {
+    if (name === undefined || this.#aliases.includes(name)) {
+      return { model: this.#default, by: "alias" };
+    }
+    const model = this.#byId.get(name);
+    return model ? { model, by: "id" } : { model: this.#default, by: "unknown" };
+  }
+
+  async authorize(model: ServedModel, caller: Caller): Promise<ModelAccess> {
+    const status = await this.#store.find(model.settings.id, caller.account_id);
+    return authorize(model, caller, status);
+  }
+
+  /** Tells a balancer whether requests that name no model are served. */
+  async isDefaultServable(): Promise<boolean> {
+    const { settings, backend } = this.#default;
+    const status = await this.#store.find(settings.id, null);
+    return status !== undefined && stateOf(status) === "on" && !backend.isDown();
+  }
+
+  /** gateway.resources.model.p2: exactly what a key may call, the default model first. */
+  async list(caller: Caller): Promise<Model[]> {
+    const statuses = await this.#store.list(caller.account_id);
+    const byId = new Map(statuses.map((status) => [status.id, status]));
+    const others = this.#models.filter((model) => model !== this.#default);
+    return [this.#default, ...others].flatMap((model) => {
+      const access = authorize(model, caller, byId.get(model.settings.id));
+      // A model that is off may come back; a blocked one does not exist for callers.
+      if (access !== "allowed" && access !== "off") return [];
+      const row = showModel(model, caller, access === "off" ? "offline" : "on");
+      // gateway.resources.model.p3, gateway.resources.model.p4
+      return model === this.#default ? [{ ...row, id: this.alias }, row] : [row];
+    });
+  }
+}
+
+/** A caller without permission must not learn a model's state, nor be sent into retries. */
+function authorize(
+  { settings, backend }: ServedModel,
   caller: Caller,
-  standing: ModelStatus | undefined,
+  status: ModelStatus | undefined,
 ): ModelAccess {
-  if (!standing) throw new Error(`the model ${settings.id} was not noted when the server started`);
-  const verdict = authorizeModel(settings, caller, standing.is_granted);
-  if (verdict !== "allowed") return verdict;
-  const state = stateOf(standing);
+  if (!status) throw new Error(`the model ${settings.id} was not noted when the server started`);
+  const permission = authorizeModel(settings, caller, status.is_granted);
+  if (permission !== "allowed") return permission;
+  const state = stateOf(status);
   if (state !== "on") return state;
-  // Whether a person switched it off or its servers are gone is the same to callers.
-  return supply.isDown() ? "off" : "allowed";
+  // Callers see no difference between a model switched off and one whose servers are gone.
+  return backend.isDown() ? "off" : "allowed";
 }
 
 function showModel(
@@ -119,4 +132,20 @@ function showModel(
     capabilities: [...settings.capabilities],
     status,
   };
+}
+
+/** Exports which models would answer. */
+export function showModels(metrics: Metrics, registry: Pick<ModelRegistry, "models">): void {
+  metrics.gauge(
+    {
+      name: "wadi_model_up",
+      help: "1: its servers would answer or can be started; 0: all of them are down.",
+      labels: ["gen_ai_request_model"],
+    },
+    (set) => {
+      for (const { settings, backend } of registry.models) {
+        set(backend.isDown() ? 0 : 1, { gen_ai_request_model: settings.id });
+      }
+    },
+  );
 }

@@ -1,15 +1,15 @@
-// Models by their ids: when one was first seen, what the operator switched, whom it was granted.
+// Models by id: when first seen, how switched, and to whom granted.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Db, type Sql, sql, store, type Tx } from "../database/index.ts";
 import { Timestamp } from "../platform/schema.ts";
 
-/** How a model stands with the operator and with one account. */
+/** State of a model, and its grant to one account. */
 const ModelStatus = Type.Object({
   id: Type.String(),
   first_seen_at: Timestamp("When it was first seen."),
   is_off: Type.Boolean(),
   is_blocked: Type.Boolean(),
-  /** false where no account is asked about. */
+  /** False without an account. */
   is_granted: Type.Boolean(),
 });
 export type ModelStatus = Static<typeof ModelStatus>;
@@ -17,23 +17,23 @@ export type ModelStatus = Static<typeof ModelStatus>;
 export const modelStore = store(
   "models",
   {
-    /** One read for one request; undefined: no server has had it in its settings yet. */
-    find: (db, id: string, account_id: string | null) => findStanding(db, id, account_id),
+    /** Returns undefined for a model that no settings have had. */
+    find: (db, id: string, account_id: string | null) => findStatus(db, id, account_id),
     list: (db, account_id: string | null) =>
-      db.all(ModelStatus, sql`${selectStanding(account_id)} ORDER BY id`),
+      db.all(ModelStatus, sql`${selectStatus(account_id)} ORDER BY id`),
   },
   {
     /** Notes models that the settings name for the first time. */
     see: async (tx, ids: string[], now: number) => {
       for (const id of ids) await seeModel(tx, id, now);
     },
-    /** Turns one switch; the model as it stands afterwards. */
+    /** Turns one switch and returns the model afterwards. */
     turn: async (tx, id: string, name: "is_off" | "is_blocked", to: boolean, now: number) => {
       await seeModel(tx, id, now);
       const change = name === "is_off" ? sql`is_off = ${to}` : sql`is_blocked = ${to}`;
       await tx.run(sql`UPDATE models SET ${change} WHERE id = ${id}`);
       tx.tell("model", id);
-      return (await findStanding(tx, id, null))!;
+      return (await findStatus(tx, id, null))!;
     },
     grant: async (tx, account_id: string, model: string, now: number) => {
       await tx.run(
@@ -41,7 +41,7 @@ export const modelStore = store(
             VALUES (${account_id}, ${model}, ${now}) ON CONFLICT DO NOTHING`,
       );
     },
-    /** False: there was no such grant. */
+    /** Returns false without such a grant. */
     ungrant: async (tx, account_id: string, model: string) => {
       const taken = await tx.run(
         sql`DELETE FROM grants WHERE account_id = ${account_id} AND model = ${model}`,
@@ -49,18 +49,18 @@ export const modelStore = store(
       return taken === 1;
     },
   },
-  // At every chat.
+  // Read for every chat.
   ["find"],
 );
 
-function selectStanding(account_id: string | null): Sql {
+function selectStatus(account_id: string | null): Sql {
   return sql`SELECT models.*, EXISTS (SELECT 1 FROM grants
       WHERE grants.account_id = ${account_id} AND grants.model = models.id) AS is_granted
     FROM models`;
 }
 
-function findStanding(db: Db, id: string, account_id: string | null) {
-  return db.one(ModelStatus, sql`${selectStanding(account_id)} WHERE models.id = ${id}`);
+function findStatus(db: Db, id: string, account_id: string | null) {
+  return db.one(ModelStatus, sql`${selectStatus(account_id)} WHERE models.id = ${id}`);
 }
 
 async function seeModel(tx: Tx, id: string, now: number): Promise<void> {

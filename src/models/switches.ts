@@ -1,12 +1,11 @@
-// The operator's two switches of a model, the state that follows from them, and who turns them.
-
+// The operator's two switches of a model, and the state that follows from them.
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { type ModelStatus, modelStore } from "./store.ts";
 
 export type ModelState = "on" | "off" | "blocked";
 
-/** What each verb does to which switch; doing it again changes nothing. */
+/** Switch and position of each verb; repeating one changes nothing. */
 const TURNS = {
   off: { switch: "is_off", to: true },
   on: { switch: "is_off", to: false },
@@ -16,8 +15,8 @@ const TURNS = {
 export type ModelSwitch = keyof typeof TURNS;
 
 /**
- * Blocked wins. They are two switches and not one state, so that whoever lifts a block does not
- * start a model that somebody else had switched off meanwhile.
+ * Blocked wins. Two switches instead of one state, so that lifting a block does not start a model
+ * that somebody else has switched off meanwhile.
  */
 export function stateOf({
   is_off,
@@ -27,11 +26,11 @@ export function stateOf({
   return is_off ? "off" : "on";
 }
 
-/** In force from the next request on, also in a server that runs beside. */
+/** Turns switches, in force from the next request on, also in a running server. */
 export function createSwitches(database: Database, clock: Clock) {
   const store = database.bind(modelStore);
   return {
-    /** Every model that this installation has seen, also those no longer in the settings. */
+    /** Lists every model ever seen, also those no longer in the settings. */
     list: (): Promise<ModelStatus[]> => store.list(null),
     turn: (id: string, turn: ModelSwitch): Promise<ModelStatus> =>
       store.turn(id, TURNS[turn].switch, TURNS[turn].to, clock.now()),

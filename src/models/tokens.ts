@@ -1,12 +1,12 @@
-// The tokenizer that the stub speaks in, and an estimate where a server tells no usage.
+// The stub's tokenizer, and estimates where a server reports no usage.
 import type { ModelRequest } from "./providers/contract.ts";
 
-/** A token is at most so many white-space characters and then so many others. */
+/** Maximum white-space characters of a token, and maximum others behind them. */
 const CODE_POINTS_MAX = 4;
-/** What a message costs beside its text: its role and its borders. */
+/** Tokens of a message's role and borders. */
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 256;
-/** What a letter costs on average, as o200k counts prose and code. */
+/** Average tokens of a letter, as o200k counts prose and code. */
 const ASCII_TOKENS = 0.25;
 const LETTER_TOKENS: readonly [below: number, tokens: number][] = [
   // Greek, Cyrillic, Hebrew and accents.
@@ -21,10 +21,10 @@ const LETTER_TOKENS: readonly [below: number, tokens: number][] = [
   [0x10000, 0.8],
 ];
 
-/** The first `count_max` tokens of a text; all of them joined are the text again. */
-export function splitTokens(text: string, count_max = Number.POSITIVE_INFINITY): string[] {
+/** Returns the first tokens of a text; all of them joined are the text again. */
+export function splitTokens(text: string, countMax = Number.POSITIVE_INFINITY): string[] {
   const tokens: string[] = [];
-  for (let start = 0; start < text.length && tokens.length < count_max; ) {
+  for (let start = 0; start < text.length && tokens.length < countMax; ) {
     const end = findTokenEnd(text, start);
     tokens.push(text.slice(start, end));
     start = end;
@@ -38,7 +38,7 @@ export function countTokens(text: string): number {
   return count;
 }
 
-/** About how many tokens today's models make of a text, by its letters alone; not rounded. */
+/** Estimates a text's tokens by its letters; not rounded. */
 export function estimateTokens(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) {
@@ -48,7 +48,7 @@ export function estimateTokens(text: string): number {
   return count;
 }
 
-/** Tokens of everything that the model reads: messages, their images and calls, and the tools. */
+/** Counts everything that the model reads: messages, their images and calls, and the tools. */
 export function countPromptTokens(request: ModelRequest, count = countTokens): number {
   let tokens = MESSAGE_TOKENS * request.messages.length + IMAGE_TOKENS * countImages(request);
   tokens += countTools(request.tools, count);
@@ -56,7 +56,7 @@ export function countPromptTokens(request: ModelRequest, count = countTokens): n
   return tokens;
 }
 
-/** Everything that the model reads as text. */
+/** Lists everything that the model reads as text. */
 export function listTexts({ messages, tools }: ModelRequest): string[] {
   const texts = listMessageTexts(messages);
   if (tools.length > 0) texts.push(writeTools(tools).text);
@@ -75,7 +75,7 @@ function listMessageTexts(messages: ModelRequest["messages"]): string[] {
 
 type Tools = ModelRequest["tools"];
 
-/** The same tools are asked with round after round: their text is long, and made once. */
+/** Texts of tools, which come again in each round and are long. */
 const written = new WeakMap<Tools, { text: string; counts: Map<typeof countTokens, number> }>();
 
 function writeTools(tools: Tools) {
@@ -107,14 +107,14 @@ export function countImages({ messages }: ModelRequest): number {
   return images;
 }
 
-/** The start of a text, without half a surrogate pair at its end. */
+/** Returns the start of a text, without half a surrogate pair at its end. */
 export function takeCodePoints(text: string, count: number): string {
   let end = 0;
   for (let n = 0; n < count && end < text.length; n++) end += sizeAt(text, end);
   return text.slice(0, end);
 }
 
-/** The index behind the token that begins at `start`; never inside a surrogate pair. */
+/** Returns the index behind the token at `start`, never inside a surrogate pair. */
 function findTokenEnd(text: string, start: number): number {
   let end = start;
   for (let n = 0; n < CODE_POINTS_MAX && isSpace(text, end); n++) end++;
@@ -128,7 +128,7 @@ function sizeAt(text: string, index: number): 1 | 2 {
   return text.codePointAt(index)! > 0xffff ? 2 : 1;
 }
 
-/** Space, tab, line break and the other controls; past the end it is false. */
+/** Space, tab, line break and other controls; false past the end. */
 function isSpace(text: string, index: number): boolean {
   return text.charCodeAt(index) <= 0x20;
 }

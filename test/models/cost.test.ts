@@ -1,6 +1,6 @@
 // What an answer costs: whole micro-SAR, rounded once.
 import { expect, test } from "bun:test";
-import { costOf } from "../../src/models/cost.ts";
+import { costOf } from "../../src/models/model.ts";
 
 const usage = (prompt_tokens: number, completion_tokens: number) => ({
   prompt_tokens,

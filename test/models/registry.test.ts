@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import type { ServedModel } from "../../src/models/model.ts";
-import { createRegistry } from "../../src/models/registry.ts";
+import { ModelRegistry } from "../../src/models/registry.ts";
 import type { ModelStatus } from "../../src/models/store.ts";
 import type { ModelSettings } from "../../src/settings/index.ts";
 
@@ -50,9 +50,9 @@ function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
     is_blocked: stored.blocked?.includes(id) ?? false,
     is_granted: account_id !== null && (stored.grants?.includes(id) ?? false),
   });
-  const registry = createRegistry({
+  const registry = new ModelRegistry({
     alias: "svc",
-    offer: { default_model: "second", models },
+    catalog: { default_model: "second", models },
     store: {
       async find(id, account_id) {
         asked.push(`${id} for ${account_id}`);
@@ -84,7 +84,7 @@ describe("the registry", () => {
     const { registry } = createTestRegistry([serve("first"), serve("second")]);
     const names = [undefined, "svc", "svc-v0", "second", "first", "other", "SVC", ""].map(
       (sent) => {
-        const { model, by } = registry.name(sent);
+        const { model, by } = registry.resolve(sent);
         return `${by} ${model.settings.id}`;
       },
     );
@@ -194,7 +194,7 @@ describe("the registry", () => {
     const ids = models.map(({ settings }) => settings.id);
     const judge = async (stored: Stored) => {
       const { registry } = createTestRegistry(models, stored);
-      return Promise.all(models.map((model) => registry.judge(model, caller())));
+      return Promise.all(models.map((model) => registry.authorize(model, caller())));
     };
     const others = ["hidden", "refused", "unscoped"];
     expect(await judge({})).toEqual(["allowed", ...others] as never);
@@ -213,8 +213,8 @@ describe("the registry", () => {
   test("reads once for a call and once for a list", async () => {
     const { registry, asked } = createTestRegistry([serve("first"), serve("second")]);
     await registry.list(caller());
-    await registry.judge(registry.name("first").model, caller());
-    await registry.judge(registry.name("svc").model, caller({ account_id: null }));
+    await registry.authorize(registry.resolve("first").model, caller());
+    await registry.authorize(registry.resolve("svc").model, caller({ account_id: null }));
     expect(asked).toEqual(["all for account-1", "first for account-1", "second for null"]);
   });
 });

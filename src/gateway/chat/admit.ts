@@ -33,7 +33,7 @@ export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
   const { registry, clock, changelogUrl } = options;
   return async (body: ChatRequest, context: ChatContext): Promise<AdmittedChat> => {
     const { caller, recorder } = context;
-    const { model, by } = registry.name(body.model);
+    const { model, by } = registry.resolve(body.model);
     if (by === "unknown" && hasSunset(clock.now())) {
       throw apiError("model_not_found", { param: "model" });
     }
@@ -41,7 +41,7 @@ export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
     const headers = by === "unknown" ? writeDeprecation(clock.now(), changelogUrl()) : {};
     try {
       // The order is: rights of the key, state of the model, features of the request.
-      const accessError = modelAccessError(await registry.judge(model, caller), by);
+      const accessError = modelAccessError(await registry.authorize(model, caller), by);
       if (accessError) throw accessError;
       requireFeatures(body, model, caller);
       refuseTools(body, model);

@@ -85,7 +85,7 @@ export class InternalChatClient {
 
   /** The settings of the model that a name means now; undefined: there is none. */
   find(name: string): ModelSettings | undefined {
-    const { model, by } = this.#options.registry.name(name);
+    const { model, by } = this.#options.registry.resolve(name);
     return by === "unknown" ? undefined : model.settings;
   }
 
@@ -94,7 +94,7 @@ export class InternalChatClient {
     name: string,
     caller: Caller,
   ): Promise<{ model: ServedModel } | { refusal: ApiError }> {
-    const named = this.#options.registry.name(name);
+    const named = this.#options.registry.resolve(name);
     const error = await this.#findAccessError(named, caller);
     if (!error) return { model: named.model };
     return { refusal: apiError(error.code, { param: "model" }) };
@@ -132,7 +132,7 @@ export class InternalChatClient {
     recorder: GatewayRecorder,
   ): Promise<PreparedChat> {
     const { caller } = who;
-    const { model, by } = this.#options.registry.name(round.model);
+    const { model, by } = this.#options.registry.resolve(round.model);
     if (by !== "unknown") recorder.setModel(model.settings);
     const accessError = await this.#findAccessError({ model, by }, caller);
     if (accessError) throw accessError;
@@ -164,7 +164,7 @@ export class InternalChatClient {
     const { registry, log } = this.#options;
     if (named.by === "unknown") return apiError("model_not_found");
     try {
-      const error = modelAccessError(await registry.judge(named.model, caller), named.by);
+      const error = modelAccessError(await registry.authorize(named.model, caller), named.by);
       // A key without the model's scope may not call this model.
       return error?.code === "scope_required" ? apiError("model_not_permitted") : error;
     } catch (error) {

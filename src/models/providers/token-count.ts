@@ -1,5 +1,4 @@
-// Asks a model's server how long a prompt is, by whichever of the known routes it has.
-
+// Counts a prompt's tokens at its model's server, by whichever of the known routes it has.
 import type { TrustedEgress, TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { writeJson } from "../../platform/json.ts";
@@ -17,30 +16,30 @@ export interface TokenCountOptions extends RequestForm {
   clock: Clock;
 }
 
-/** All that is asked for one count has this long together: the caller is waiting. */
+/** Maximum time of one count, since the caller is waiting. */
 const TIMEOUT_MS = 5_000;
-/** The route that a server was found to have, or not to have, is looked at again after so long. */
+/** Time until known and absent routes are tried again. */
 const KNOWN_MS = 600_000;
-/** A server that did not answer, or not in time, is left alone for so long. */
+/** Pause after a server that did not answer in time. */
 const REST_MS = 10_000;
-/** vLLM sends the tokens too: 200,000 of them are 1.5 MB. */
+/** Maximum size of a reply; vLLM sends the tokens too, 1.5 MB for 200,000. */
 const REPLY_BYTES_MAX = 4 * 1024 * 1024;
-const COUNTS_KEPT = 1_000;
+const CACHE_SIZE = 1_000;
 
-/** These statuses, and a good reply without a count, say that a server has no such route. */
+/** Statuses of an absent route; so is a good reply without a count. */
 const ABSENT: readonly number[] = [404, 405, 501];
 
-/** Does it tell what the server can? A refusal may be of this prompt, or of this moment. */
 interface CountReply {
-  isTelling: boolean;
+  /** It shows whether the route exists; an error may be of this prompt or this moment. */
+  isConclusive: boolean;
   value: Record<string, unknown> | null;
 }
-/** Asks one path with one body; null: what came is no JSON, or no good reply. */
+/** Returns null for what is no JSON object or no good reply. */
 type Post = (path: string, body: string) => Promise<Record<string, unknown> | null>;
-/** One server's way to count a chat; null: this server has another, or none. */
+/** Returns null if the server has another route, or none. */
 type CountRoute = (post: Post, prompt: string) => Promise<number | null>;
 
-/** Only those that read messages and tools through the model's own template are exact. */
+/** Exact routes: those that put messages and tools through the model's own template. */
 const ROUTES: readonly CountRoute[] = [
   // vLLM and SGLang. Older SGLangs refuse messages; llama.cpp answers with no count.
   async (post, prompt) => readNumber((await post("/tokenize", prompt))?.count),
@@ -58,21 +57,23 @@ const ROUTES: readonly CountRoute[] = [
   },
 ];
 
-/** Counts at the first server that can; a failure of theirs is never one of the request. */
+/** Counts at the first server that can; a server's failure is none of the request. */
 export function createTokenCount(options: TokenCountOptions): CountTokens {
-  const replicas = options.urls.map((url) => createReplicaCount(url, options));
-  const kept = createCountsKept();
-  return async (ask, signal) => {
-    const prompt = writePrompt(ask, options);
+  const replicas = options.urls.map((url) => new ReplicaCounter(url, options));
+  const cache = new CountCache();
+  return async (request, signal) => {
+    const prompt = writePrompt(request, options);
     const key = Bun.SHA256.hash(prompt, "base64") as string;
-    const known = kept.find(key);
+    const known = cache.find(key);
     if (known !== undefined) return known;
     const limit = abortAfter(options.clock, TIMEOUT_MS, signal);
     try {
-      for (const count of replicas) {
+      for (const replica of replicas) {
         if (limit.signal.aborted) break;
-        const tokens = await count(ask, prompt, signal, limit.signal);
-        if (tokens !== null) return kept.add(key, tokens);
+        const tokens = await replica.count(request, prompt, signal, limit.signal);
+        if (tokens === null) continue;
+        cache.add(key, tokens);
+        return tokens;
       }
       return null;
     } finally {
@@ -81,61 +82,76 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
   };
 }
 
-/** Learns which route a replica has: only from what says so, never from one prompt's refusal. */
-function createReplicaCount(url: string, { clock, egress, ...options }: TokenCountOptions) {
-  const root = rootOf(url);
-  const { connect_timeout_ms } = options;
-  const headers = writeHeaders(options);
-  let routes = ROUTES;
-  let known_until = 0;
-  let rests_until = 0;
-  const learn = (learned: readonly CountRoute[]) => {
-    routes = learned;
-    known_until = clock.monotonic() + KNOWN_MS;
-  };
-  return async (
+/** Learns which route a replica has, from replies that say so and never from a refusal. */
+class ReplicaCounter {
+  readonly #root: string;
+  readonly #options: TokenCountOptions;
+  readonly #headers: Record<string, string>;
+  #routes = ROUTES;
+  #knownUntil = 0;
+  #restsUntil = 0;
+
+  constructor(url: string, options: TokenCountOptions) {
+    this.#root = rootOf(url);
+    this.#options = options;
+    this.#headers = writeHeaders(options);
+  }
+
+  async count(
     request: ModelRequest,
     prompt: string,
     caller: AbortSignal,
     signal: AbortSignal,
-  ) => {
-    if (clock.monotonic() < rests_until) return null;
-    if (clock.monotonic() >= known_until) routes = ROUTES;
+  ): Promise<number | null> {
+    const { clock } = this.#options;
+    if (clock.monotonic() < this.#restsUntil) return null;
+    if (clock.monotonic() >= this.#knownUntil) this.#routes = ROUTES;
     let isAbsent = true;
     const post: Post = async (path, body) => {
-      const server = egress.open(`${root}${path}`, {
-        headers,
-        connectTimeoutMs: connect_timeout_ms,
-      });
-      const { isTelling, value } = await postJson(server, body, request, signal);
-      if (!isTelling) isAbsent = false;
+      const { isConclusive, value } = await postJson(this.#open(path), body, request, signal);
+      if (!isConclusive) isAbsent = false;
       return value;
     };
-    const tried = routes;
+    const tried = this.#routes;
     const left: CountRoute[] = [];
     try {
       for (const route of tried) {
         isAbsent = true;
         const count = await route(post, prompt);
         if (count !== null) {
-          learn([route]);
+          this.#learn([route]);
           return count;
         }
         if (!isAbsent) left.push(route);
       }
-      // Another request may have learnt more meanwhile.
-      if (routes !== tried || left.length === tried.length) return null;
-      // What it had is gone: it may have become another server.
-      if (left.length === 0 && tried !== ROUTES) routes = ROUTES;
-      else learn(left);
     } catch {
-      if (!caller.aborted) rests_until = clock.monotonic() + REST_MS;
+      if (!caller.aborted) this.#restsUntil = clock.monotonic() + REST_MS;
+      return null;
     }
+    // Another request may have learnt more meanwhile.
+    if (this.#routes !== tried || left.length === tried.length) return null;
+    // Its known route is gone, so it may have become another server.
+    if (left.length === 0 && tried !== ROUTES) this.#routes = ROUTES;
+    else this.#learn(left);
     return null;
-  };
+  }
+
+  #open(path: string): TrustedServer {
+    const { egress, connect_timeout_ms } = this.#options;
+    const headers = this.#headers;
+    return egress.open(`${this.#root}${path}`, {
+      headers,
+      connectTimeoutMs: connect_timeout_ms,
+    });
+  }
+
+  #learn(routes: readonly CountRoute[]): void {
+    this.#routes = routes;
+    this.#knownUntil = this.#options.clock.monotonic() + KNOWN_MS;
+  }
 }
 
-/** Rejects when nothing came. */
+/** Rejects without a reply. */
 async function postJson(
   server: TrustedServer,
   body: string,
@@ -148,35 +164,32 @@ async function postJson(
   if (reply.status === null) throw new Error(reply.failure);
   const { status, text } = reply;
   const isGood = status >= 200 && status < 300;
-  // A reply that could not be read says nothing.
-  const isTelling = text !== null && (isGood || ABSENT.includes(status));
-  return { isTelling, value: isGood && text !== null ? parseObject(text) : null };
+  const isConclusive = text !== null && (isGood || ABSENT.includes(status));
+  return { isConclusive, value: isGood && text !== null ? parseObject(text) : null };
 }
 
-/** What decides the length: how the model samples does not, nor how long it may answer. */
+/** Writes only what decides the length. */
 function writePrompt(request: ModelRequest, form: RequestForm): string {
   const sampling = { temperature: null, top_p: null, presence_penalty: null, seed: null, stop: [] };
   const rest = { ...sampling, frequency_penalty: null, max_tokens: 1, stream: false };
   return writeRequest({ ...request, ...rest }, form);
 }
 
-/** The counts used last, by the hash of what was counted: never the texts. */
-function createCountsKept() {
-  const counts = new Map<string, number>();
-  return {
-    find(key: string): number | undefined {
-      const count = counts.get(key);
-      if (count !== undefined) this.add(key, count);
-      return count;
-    },
-    add(key: string, count: number): number {
-      // What was used last stands last.
-      counts.delete(key);
-      counts.set(key, count);
-      if (counts.size > COUNTS_KEPT) counts.delete(counts.keys().next().value!);
-      return count;
-    },
-  };
+/** Maps hashes of prompts to recent counts; least recently used are evicted. */
+class CountCache {
+  readonly #counts = new Map<string, number>();
+
+  find(key: string): number | undefined {
+    const count = this.#counts.get(key);
+    if (count !== undefined) this.add(key, count);
+    return count;
+  }
+
+  add(key: string, count: number): void {
+    this.#counts.delete(key);
+    this.#counts.set(key, count);
+    if (this.#counts.size > CACHE_SIZE) this.#counts.delete(this.#counts.keys().next().value!);
+  }
 }
 
 function readNumber(value: unknown): number | null {

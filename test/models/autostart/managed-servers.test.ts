@@ -63,7 +63,7 @@ async function build(text: string) {
   const models = await buildModels({ settings: read(text), database, egress, clock, ids, log });
   await models.service.start();
   const ask = (id: string) => {
-    const { backend: supply } = models.registry.name(id).model;
+    const { backend: supply } = models.registry.resolve(id).model;
     return supply.complete(
       createAsk("Hi", { request_id: id }),
       () => {},
