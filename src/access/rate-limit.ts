@@ -28,7 +28,7 @@ const SWEEP_EVERY = 10_000;
 
 /**
  * gateway.limits.rate, gateway.limits.after_exceeding; gateway.limits.tokens_per_minute_daily:
- * nothing but requests is counted.
+ * counts requests only.
  */
 export class RateLimiter {
   readonly #clock: Clock;

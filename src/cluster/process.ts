@@ -1,4 +1,4 @@
-// This process among all that ever had the database: its epoch, its heartbeat, and the dead ones.
+// The process on its database: its epoch, its heartbeat, and the dead ones around it.
 import type { Bound, Database } from "../database/index.ts";
 import type { Cancel, Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";

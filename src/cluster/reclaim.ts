@@ -14,7 +14,7 @@ export interface ReclaimerOptions<R extends ClaimedRow> {
   process: Pick<Process, "epoch">;
   /** Lists every row that some process has claimed. */
   list(): Promise<readonly R[]>;
-  /** This process works on the row. */
+  /** Tells whether this process works on the row. */
   isInHand(id: string): boolean;
   /** Puts rows back in one transaction. */
   putBack(rows: readonly R[]): Promise<void>;

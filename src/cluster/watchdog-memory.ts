@@ -4,7 +4,7 @@ const RUNS_MAX = 512;
 const RUN_ID_BYTES = 36;
 const CALL_BYTES = 256;
 
-/** What the event loop works on between two awaits. */
+/** Work of the event loop between two awaits. */
 export interface CurrentCall {
   run_id: string;
   /** Epoch of the process. */

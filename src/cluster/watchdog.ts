@@ -19,7 +19,7 @@ const SILENCE_MS = 15_000;
 /** Maximum size of a note. */
 const NOTE_BYTES_MAX = 65_536;
 
-/** What the event loop tells its watchdog about runs. */
+/** Reports of the event loop about its runs. */
 export interface Activity {
   /** The call in which the previous process hung, if it is known. */
   readonly hung: CurrentCall | null;

@@ -115,7 +115,7 @@ function keepNames(file: string): void {
       descriptor = openSync(directory, "r");
       fsyncSync(descriptor);
     } catch {
-      // Not every system can, and a directory may be closed to us.
+      // Some systems cannot, and a directory may be closed to us.
     } finally {
       if (descriptor !== undefined) closeSync(descriptor);
     }

@@ -8,7 +8,7 @@ import { type MasterKey, makeMasterKey } from "./master-key.ts";
 const LOOK_EVERY_MS = 1_000;
 
 export interface KeyRing {
-  /** null where the key lasts as long as the process. */
+  /** Path of the file; without one, the key lasts as long as the process. */
   readonly file: string | null;
   /** Lists the keys, newest first; looks at the file once a second at most. */
   list(): readonly MasterKey[];

@@ -20,7 +20,7 @@ export interface EngineOptions {
   migrations: readonly Migration[];
   /** Dates the migrations. */
   now: number;
-  /** No other server may use the same data. */
+  /** Keeps other servers off the same data. */
   exclusive: boolean;
   acceptLoss?(what: string): void;
   bus: Bus;

@@ -47,7 +47,7 @@ export function lockDatabase(file: string): () => void {
 export function lockFile(file: string): (() => void) | null {
   const connection = new Connection(file, { create: true, strict: true });
   try {
-    // Nothing is ever written to this file, so it needs no journal beside it.
+    // The file is never written to, so it needs no journal beside it.
     connection.run("PRAGMA journal_mode = MEMORY");
     connection.run("BEGIN EXCLUSIVE");
   } catch (failure) {

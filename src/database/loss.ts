@@ -12,7 +12,7 @@ const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
 export interface DetectedLoss {
   /** Commits by the file beside the database, if there is one. */
   noted: number | null;
-  /** What is missing and what to do, in a sentence. */
+  /** The missing commits and what to do, in a sentence. */
   loss: string | null;
 }
 
@@ -53,7 +53,7 @@ function findLostDatabase(file: string): string | null {
 }
 
 function readContent(file: string): { commits: number | null } | undefined {
-  // By stat only: closing a descriptor of ours would drop SQLite's locks.
+  // Uses stat only: closing a descriptor of ours would drop SQLite's locks.
   if (!statSync(file, { throwIfNoEntry: false })?.size) return undefined;
   // A read-only connection leaves database and log as they are when it closes.
   const connection = new Connection(file, { readonly: true, strict: true });

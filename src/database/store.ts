@@ -54,7 +54,7 @@ export type Bound<S> =
 /** A wake-up of a commit. */
 export type Notification = readonly [channel: string, id: string];
 
-/** Where the data lives. */
+/** Place of the data. */
 export type DatabaseLocation =
   | { kind: "memory" }
   /** `writer` is the script of the writer Worker; without it, writes run inline. */

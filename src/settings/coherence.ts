@@ -123,7 +123,7 @@ function completeDefaultModel(
 function completeModel(model: Mutable<ModelSettings>, path: string, problems: Problems) {
   model.default_max_tokens = Math.min(model.default_max_tokens, model.max_output_tokens);
   if (model.context_window === null || model.default_max_tokens < model.context_window) return;
-  // No request without max_tokens could ever fit.
+  // Otherwise no request without max_tokens would fit.
   problems.add(`${path}.default_max_tokens`, "must be less than context_window");
 }
 

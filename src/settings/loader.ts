@@ -18,7 +18,7 @@ type Flags = Readonly<Record<string, unknown>>;
 
 interface SettingsOptions {
   readText?: ReadText;
-  /** False for callers that ask no model server: its key need not be at hand. */
+  /** Callers that ask no model server turn it off: its key need not be at hand. */
   wantsApiKeys?: boolean;
   /** Default: `unnamed` where the file names no models, else `none`. */
   standIn?: ServiceStandIn;

@@ -5,7 +5,7 @@ import { duration, healthEvery, money, place, serverFields, text, word } from ".
 
 const HOUR_MS = 3_600_000;
 
-/** Where no model is named either, the stub answers for all; none stands beside a named model. */
+/** Without named models, stubs answer for all services; beside one, none does. */
 const KIND = "auto: stub in `wadi dev` or where no model is named, else off";
 
 const timeout = (default_: string) =>

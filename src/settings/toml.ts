@@ -88,7 +88,7 @@ function parse(text: string): AST.TOMLProgram {
   }
 }
 
-/** Its tables have no prototype, so that `__proto__` is a name like any other. */
+/** Tables have no prototype, so that `__proto__` is a name like any other. */
 class DocumentReader {
   readonly #root: TomlTable = Object.create(null);
   readonly #positions = new Map<string, TomlPosition>();

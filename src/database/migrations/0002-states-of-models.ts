@@ -1,4 +1,4 @@
-// What the operator switched of a model; a row stays when the settings no longer name its model.
+// Switches of models; a row stays when the settings drop its model.
 import type { Migration } from "../migrate.ts";
 
 export const statesOfModels: Migration = {

@@ -5,7 +5,7 @@ export const ledger: Migration = {
   number: 4,
   name: "ledger",
   statements: ({ integer, text, strict }) => [
-    // No references: what was used stays written, whatever becomes of accounts and keys.
+    // Usage outlives accounts and keys, so the table references neither.
     `CREATE TABLE ledger (
       id ${text} PRIMARY KEY,
       request_id ${text} NOT NULL,

@@ -1,11 +1,11 @@
-// What the operator holds: agents and whole accounts whose runs do not start.
+// Holds of the operator: agents and whole accounts whose runs do not start.
 import type { Migration } from "../migrate.ts";
 
 export const holds: Migration = {
   number: 5,
   name: "holds",
   statements: ({ integer, text, strict }) => [
-    // Of an account `id` is its own: whoever looks at a run asks for both kinds at once.
+    // An account is its own `account_id`, so one query finds both kinds.
     `CREATE TABLE holds (
       kind ${text} NOT NULL,
       id ${text} NOT NULL,

@@ -70,7 +70,7 @@ function writeThreads({ integer, text, strict, clustered }: Dialect): string[] {
       created_at ${integer} NOT NULL,
       PRIMARY KEY (thread_id, seq)
     )${clustered}`,
-    // What stands before a model in the place of the older messages, which stay as they are.
+    // Summaries replace older messages in prompts; the messages stay.
     `CREATE TABLE thread_summaries (
       thread_id ${text} PRIMARY KEY,
       through_seq ${integer} NOT NULL,
@@ -136,11 +136,11 @@ function writeRuns({ integer, text, strict, clustered }: Dialect): string[] {
     "CREATE INDEX runs_by_agent ON runs (agent_id, number)",
     // agents.limits.one_run_per_thread, whatever any code does.
     `CREATE UNIQUE INDEX runs_live ON runs (thread_id) WHERE finished_at IS NULL`,
-    // What waits for a process: nearly always few.
+    // Claimable runs: nearly always few.
     `CREATE INDEX runs_claimable ON runs (account_id, number)
       WHERE epoch = 0 AND status IN ('queued', 'running')`,
     "CREATE INDEX runs_by_epoch ON runs (epoch) WHERE epoch > 0",
-    // Those that are rare and looked for: of the others a list finds enough at its start.
+    // Indexes of rare runs; a list finds enough of the others at its start.
     ...RARE.map(
       ([name, columns, condition]) => `CREATE INDEX ${name}
         ON runs (account_id, ${columns}, number) WHERE ${condition}`,
@@ -231,7 +231,7 @@ function writeBeside({ integer, text, strict, clustered }: Dialect): string[] {
       started_at ${integer} NOT NULL,
       ended_at ${integer}
     )${strict}`,
-    // What happened, as it is told outside: written in the transaction that it reports.
+    // Events for receivers outside, written in the transaction that they report.
     `CREATE TABLE outbox (
       id ${text} PRIMARY KEY,
       account_id ${text} NOT NULL,

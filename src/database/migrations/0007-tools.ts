@@ -1,4 +1,4 @@
-// What callers register for their agents: tools, connections with their secrets, and notes.
+// Registrations of callers: tools, connections with their secrets, and notes.
 import type { Dialect, Migration } from "../migrate.ts";
 
 export const tools: Migration = {
@@ -12,7 +12,7 @@ export const tools: Migration = {
     "CREATE INDEX approvals_by_agent ON approvals (agent_id, requested_at, id)",
     `CREATE INDEX approvals_waiting ON approvals (account_id, requested_at, id)
       WHERE status = 'pending'`,
-    // What a sweep looks for: nearly always few.
+    // Approvals that may expire: nearly always few.
     "CREATE INDEX approvals_pending ON approvals (expires_at) WHERE status = 'pending'",
   ],
 };

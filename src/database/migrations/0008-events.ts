@@ -1,4 +1,4 @@
-// What starts runs by itself, and who is told of what happened: triggers and webhook endpoints.
+// Triggers start runs, and webhook endpoints receive events.
 import type { Dialect, Migration } from "../migrate.ts";
 
 export const events: Migration = {
@@ -39,7 +39,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       UNIQUE (account_id, name)
     )${strict}`,
     "CREATE INDEX triggers_by_agent ON triggers (agent_id)",
-    // What is due, and when the next one is; and of one account, since they take turns.
+    // Due triggers, also by account, because accounts take turns.
     `CREATE INDEX triggers_due ON triggers (next_fire_at, id) WHERE next_fire_at IS NOT NULL`,
     `CREATE INDEX triggers_due_by_account ON triggers (account_id, next_fire_at, id)
       WHERE next_fire_at IS NOT NULL`,
@@ -63,12 +63,12 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     `CREATE UNIQUE INDEX fires_requested ON fires (trigger_id, webhook_id)
       WHERE webhook_id IS NOT NULL`,
     "CREATE INDEX fires_by_trigger ON fires (trigger_id, created_at, id)",
-    // Of those that started none there may be few among very many, or the other way round.
+    // Either outcome may be rare among very many fires.
     "CREATE INDEX fires_by_outcome ON fires (trigger_id, outcome, created_at, id)",
     "CREATE INDEX fires_by_age ON fires (ended_at)",
     // The key that fired a trigger by hand, or could: it may not decide what the run asks.
     `ALTER TABLE runs ADD COLUMN fired_by_key_id ${text}`,
-    // Whether a trigger has a run that is not over: nearly always few.
+    // Unfinished runs of triggers: nearly always few.
     `CREATE INDEX runs_live_by_trigger ON runs (trigger_id)
       WHERE trigger_id IS NOT NULL AND finished_at IS NULL`,
   ];
@@ -108,10 +108,10 @@ function writeEndpoints({ integer, text, strict }: Dialect): string[] {
       secret_number ${integer} NOT NULL
     )${strict}`,
     "CREATE INDEX webhook_endpoints_by_account ON webhook_endpoints (account_id, created_at, id)",
-    // Of which something waits to be sent.
+    // Endpoints with waiting deliveries.
     `CREATE INDEX webhook_endpoints_waiting ON webhook_endpoints (id)
       WHERE pending_deliveries > 0`,
-    // Those that were deleted and whose deliveries are still to go.
+    // Deleted endpoints whose deliveries are still to be deleted.
     `CREATE TABLE webhook_endpoints_gone (
       id ${text} PRIMARY KEY
     )${strict}`,

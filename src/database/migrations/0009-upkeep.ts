@@ -1,4 +1,4 @@
-// What keeps a database going: when it was swept last, and room that readiness tries out.
+// Upkeep of a database: its last sweep, and room that readiness tries out.
 import type { Migration } from "../migrate.ts";
 
 export const upkeep: Migration = {
