@@ -40,7 +40,7 @@ export function normalizeAddress(text: string): string | null {
 
 /**
  * Lists the http and https addresses in a text by place, some twice. Each likely end of an address
- * makes one, and each http address also its https twin, by which it can be opened.
+ * makes one. An http address brings its https twin, by which it can be opened.
  */
 export function* listAddresses(text: string): Iterable<readonly string[]> {
   const hasRoom = createRoom(text);

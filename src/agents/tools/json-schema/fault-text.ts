@@ -10,9 +10,9 @@ const WORDS_MAX = 20;
 
 /** Each keyword's demand, from its compiled value and the value at fault. */
 const DEMANDS: Record<string, (expected: never, value: never) => string> = {
-  type: (types: string | string[]) => `must be ${joinOr([types].flat().map(nameType))}`,
+  type: (types: string | string[]) => `must be ${join([types].flat().map(nameType), "or")}`,
   const: (text: string) => `must be ${shorten(text)}`,
-  enum: (texts: string[]) => `must be one of ${joinOr(texts)}`,
+  enum: (texts: string[]) => `must be one of ${join(texts, "or")}`,
   minimum: (min: number) => `must be at least ${min}`,
   maximum: (max: number) => `must be at most ${max}`,
   exclusiveMinimum: (min: number) => `must be more than ${min}`,
@@ -34,7 +34,10 @@ const DEMANDS: Record<string, (expected: never, value: never) => string> = {
   maxProperties: (max: number) => `must have at most ${count(max, "field")}`,
   required: (names: string[], value: object) => {
     const missing = names.filter((name) => !Object.hasOwn(value, name));
-    return `must have the field ${joinAnd(missing.map((name) => JSON.stringify(name)))}`;
+    return `must have the field ${join(
+      missing.map((name) => JSON.stringify(name)),
+      "and",
+    )}`;
   },
   dependentRequired: (dependent: [string, string[]][], value: object) => {
     const broken = dependent.find(
@@ -43,7 +46,10 @@ const DEMANDS: Record<string, (expected: never, value: never) => string> = {
     );
     const [name, needs] = broken ?? ["", []];
     const missing = needs.filter((need) => !Object.hasOwn(value, need));
-    const fields = joinAnd(missing.map((need) => JSON.stringify(need)));
+    const fields = join(
+      missing.map((need) => JSON.stringify(need)),
+      "and",
+    );
     return `must have the field ${fields}, since it has ${shorten(JSON.stringify(name))}`;
   },
   anyOf: () => "must fit at least one of the alternatives",
@@ -99,17 +105,9 @@ function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? "" : "s"}`;
 }
 
-function joinOr(words: readonly string[]): string {
-  return join(words, "or");
-}
-
-function joinAnd(words: readonly string[]): string {
-  return join(words, "and");
-}
-
-function join(words: readonly string[], last: string): string {
+function join(words: readonly string[], conjunction: "and" | "or"): string {
   const shown = words.slice(0, WORDS_MAX).map((word) => shorten(word));
   if (words.length > WORDS_MAX) shown.push(`${words.length - WORDS_MAX} others`);
   if (shown.length < 2) return shown.join("");
-  return `${shown.slice(0, -1).join(", ")} ${last} ${shown.at(-1)}`;
+  return `${shown.slice(0, -1).join(", ")} ${conjunction} ${shown.at(-1)}`;
 }
