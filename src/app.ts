@@ -1,5 +1,4 @@
-// The composition root: builds every house in order and joins them; the only file that knows
-// everyone.
+// The composition root: builds all modules in order and joins them.
 import { type Access, buildAccess } from "./access/index.ts";
 import { type Admin, buildAdmin, listSweeps } from "./admin/index.ts";
 import { Approval, createAgents, Run, registerRunMetrics } from "./agents/index.ts";
@@ -58,40 +57,40 @@ export interface AppOptions {
   ids: Ids;
   log: Log;
   version: string;
-  /** null: the secrets key lasts as long as the app. */
+  /** File of the secrets key; without one the key lasts as long as the app. */
   secrets_key_file: string | null;
-  /** Where what could hold the event loop is computed; left out: Workers of the program. */
+  /** Computes what could block the event loop; Workers by default. */
   compute?: ComputeService;
-  /** What stands behind the models; left out: what the settings say. */
+  /** Opens the backends of models; by the settings by default. */
   openSupply?: OpenBackend;
-  /** true: a database that lacks what was committed to it is served all the same. */
+  /** Serves a database even if committed data is missing. */
   accepts_loss?: boolean;
-  /** true: /metrics needs no token. */
+  /** /metrics needs no token. */
   has_open_metrics?: boolean;
-  /** true: everybody knows its keys, so that only names of this machine are answered. */
+  /** Answers only names of this machine, since everybody knows the keys. */
   is_local_only?: boolean;
-  /** Who watches the event loop; left out: nobody. */
+  /** Notes for the watchdog of the event loop. */
   activity?: Activity;
-  /** Writes the reference of the command line for the documentation; left out: an empty page. */
+  /** Writes the reference of the command line for the documentation. */
   writeCommands?(): Promise<string>;
-  /** Called when nothing can be kept any more: the process has to go. */
+  /** Called when nothing can be stored any more and the process must end. */
   onFatal(failure: unknown): void;
 }
 
 export interface App extends Services {
   database: Database;
   access: Access;
-  /** Of the settings in force: it is asked for anew rather than kept. */
+  /** Follows the settings in force: read it anew each time. */
   readonly admin: Admin;
   entrance: HttpServer;
   /**
-   * Serves what other settings say from the next request on; when it rejects, nothing has changed.
-   * Requests under way end as they began. What needs a restart must be as it was. One at a time.
+   * Applies other settings from the next request on; when it rejects, nothing has changed. Call it
+   * once at a time, and only with changes that need no restart.
    */
   change(settings: Settings): Promise<void>;
 }
 
-/** agents.events.webhook.4: what the agent service tells of outside. */
+/** agents.events.webhook.4: the events that the agent service sends. */
 const EVENTS = documentEvents({
   "run.completed": { run: Run },
   "run.failed": { run: Run },
@@ -100,7 +99,7 @@ const EVENTS = documentEvents({
   "trigger.fired": { trigger: TriggerName, fire: Fire },
 });
 
-/** Builds everything on a database; nothing listens before the start. */
+/** Builds all modules on a database; nothing listens before the start. */
 export async function buildApp(given: AppOptions): Promise<App> {
   const options = { ...given, log: omitUnavailable(given.log) };
   const { place, clock, log } = options;
@@ -119,20 +118,20 @@ export async function buildApp(given: AppOptions): Promise<App> {
     onRecovery: () => log.info("the database works again"),
   });
   try {
-    return await joinHouses(options, database);
+    return await joinModules(options, database);
   } catch (failure) {
     await database.close();
     throw failure;
   }
 }
 
-async function joinHouses(options: AppOptions, database: Database): Promise<App> {
+async function joinModules(options: AppOptions, database: Database): Promise<App> {
   const { clock, ids, log, onFatal, activity = UNWATCHED } = options;
   let { settings } = options;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock, log });
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
-  // What strangers name goes another way than what the operator's own file names.
+  // Addresses that strangers name need the guarded client.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
   const access = buildAccess({ database, clock, ids, alias });
   const running = new InFlight();
@@ -184,7 +183,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
     },
     entrance,
     async change(other) {
-      // It alone can fail, and does so before it has changed anything.
+      // Only this can fail, and it does so before it changes anything.
       await models.change(other);
       settings = other;
       doors.change(other);
@@ -193,7 +192,7 @@ async function joinHouses(options: AppOptions, database: Database): Promise<App>
       admin = buildAdmin({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
-    /** Sockets first; what was opened when it was built is closed also when it never started. */
+    /** Sockets end first. What was opened by the build is closed even without a start. */
     async stop(deadline_ms) {
       service.drain();
       try {
@@ -212,7 +211,7 @@ async function openSweeper(
   return new Sweeper({ ...around, sweeps: await listSweeps(around) });
 }
 
-/** What is wrong with a disk or a server is a sentence; a stack would say nothing more. */
+/** Describes failures of a disk or a server by a sentence, and bugs by their stack. */
 function describeFailure(failure: unknown): unknown {
   return failure instanceof DatabaseUnusable ? failure.message : failure;
 }
