@@ -38,7 +38,7 @@ export async function runDev(
 ): Promise<number> {
   const first = readFirstKey(input);
   const clock = createSystemClock(readOffset(input));
-  // Its keys are public, so that no other machine may reach it.
+  // Public keys must not be reachable from other machines.
   const fixed = { "server.host": "127.0.0.1" };
   const isOffline = isReplay(input);
   const standIn: ServiceStandIn = isOffline ? "offline" : "unnamed";

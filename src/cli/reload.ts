@@ -12,7 +12,7 @@ export interface SettingsTarget {
 }
 
 export interface SettingsReloadOptions {
-  /** Nothing reloads without a file. */
+  /** Source of reloads, if the start read a file. */
   file: SettingsFile | null;
   settings: Settings;
   clock: Clock;

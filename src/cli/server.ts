@@ -46,7 +46,7 @@ interface AppDeps {
   onFatal: () => void;
 }
 
-export interface ServerOptions {
+export interface ServerRun {
   settings: Settings;
   /** Source of the settings and of reloads. */
   file: SettingsFile | null;
@@ -62,7 +62,7 @@ export interface ServerOptions {
 }
 
 /** Serves until a signal or a fatal error; returns the exit code. */
-export async function runServer(options: ServerOptions): Promise<number> {
+export async function runServer(options: ServerRun): Promise<number> {
   const { settings, file, output } = options;
   // The server outlives the reader of its log.
   process.stderr.on("error", () => {});

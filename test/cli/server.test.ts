@@ -1,6 +1,6 @@
 // A start that goes wrong leaves nothing running, and one that cannot go on ends.
 import { afterEach, expect, test } from "bun:test";
-import { runServer, type ServerOptions, type Serving } from "../../src/cli/server.ts";
+import { runServer, type ServerRun, type Serving } from "../../src/cli/server.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 /** A server that only notes what happens to it. */
-function pretend(overrides: Partial<ServerOptions> = {}) {
+function pretend(overrides: Partial<ServerRun> = {}) {
   const events: string[] = [];
   let fail = () => {};
   const serving: Serving = {
@@ -21,7 +21,7 @@ function pretend(overrides: Partial<ServerOptions> = {}) {
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
     change: async () => {},
   };
-  const options: ServerOptions = {
+  const options: ServerRun = {
     settings: defaultSettings(),
     file: null,
     watchdog: null,
@@ -59,7 +59,7 @@ test("it listens first, then makes what a person needs, then says so", async () 
 
 test("a port that cannot be had makes no key", async () => {
   const { events, options } = pretend();
-  const build: ServerOptions["build"] = async (around) => ({
+  const build: ServerRun["build"] = async (around) => ({
     ...(await options.build(around)),
     start: async () => {
       throw new Error("taken");
