@@ -13,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const INNOCENT = "Work.\n!delay 60ms\n!say Done.";
 /** Its arguments, and its question, hold what the fail point looks for. */
 const POISON = 'Work.\n!tool calculator {"expression":"4242 + 1"}\n!next\n!say Done.';
-const INNOCENTS = countRounds(20);
+const INNOCENTS = Math.min(20, countRounds(20));
 const SETTINGS = join(root, "wadi.toml");
 writeFileSync(SETTINGS, "[limits]\nactive_runs = 100\nrequests_per_minute = 10000\n");
 /** Silence after which the watchdog of a test build ends it. */

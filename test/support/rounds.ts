@@ -1,6 +1,6 @@
 // How much of what is repeated or drawn the tests try: a fifth, or the share that ROUNDS names.
 
-/** `ROUNDS=1` tries everything, `ROUNDS=10` draws ten times as often. */
+/** `ROUNDS=1` tries everything; more of it only draws more often. */
 const SHARE = Number(process.env.ROUNDS ?? "0.2");
 
 /** Share of `full` rounds, at least one. */
