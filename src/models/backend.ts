@@ -26,7 +26,7 @@ import { countPromptTokens } from "./tokens.ts";
 export interface Backend {
   complete: Complete;
   countTokens: CountTokens;
-  /** No server would answer, and none can be started. */
+  /** All servers are down, and none can be started. */
   isDown(): boolean;
   /** Starts to watch its servers. */
   start(): void;

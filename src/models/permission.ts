@@ -1,4 +1,4 @@
-// Who may see and call a model, and the grants that decide it.
+// Permission to see and call a model, and the grants that decide it.
 import type { Caller } from "../access/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";

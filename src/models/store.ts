@@ -9,7 +9,7 @@ const ModelStatus = Type.Object({
   first_seen_at: Timestamp("When it was first seen."),
   is_off: Type.Boolean(),
   is_blocked: Type.Boolean(),
-  /** False without an account. */
+  /** Always false without an account. */
   is_granted: Type.Boolean(),
 });
 export type ModelStatus = Static<typeof ModelStatus>;

@@ -22,7 +22,7 @@ export interface ManagedServerOptions {
   plan: StartPlan;
   clock: Clock;
   log: Log;
-  /** Its name in log lines. */
+  /** Name in log lines. */
   name: Pick<LogFields, "model" | "upstream">;
   notes: StartHistoryStore;
 }
@@ -56,7 +56,7 @@ export class ManagedServer {
   readonly #listeners = new Set<ManagedServerListener>();
   #plan: StartPlan;
   #state: ManagedServerState = "asleep";
-  /** Its health may answer after our stop, and is not trusted. */
+  /** After our stop a good health is not trusted. */
   #isStoppedByUs = false;
   /** Counts state changes, so that results of older checks are dropped. */
   #epoch = 0;

@@ -13,9 +13,9 @@ type StartAction = (signal: AbortSignal) => Promise<string | null>;
 export interface StartPlan {
   /** Health of the server; never takes long. */
   isUp(): Promise<boolean>;
-  /** Null if something else starts it. */
+  /** Absent if something else starts the server. */
   start: StartAction | null;
-  /** Null if it is never stopped. */
+  /** Absent if the server is never stopped. */
   stop: StartAction | null;
   timeoutMs: number;
   /** 0 for never. */

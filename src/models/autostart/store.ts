@@ -77,7 +77,7 @@ async function noteState(
 
 export type StartHistoryStore = Pick<Bound<typeof managedServerStore>, "find" | "note" | "learn">;
 
-/** What is kept of one server between runs of the program; failures to keep it are reported. */
+/** State kept of one server between runs of the program; failures to keep it are reported. */
 export class StartHistory {
   readonly #id: string;
   readonly #store: StartHistoryStore;

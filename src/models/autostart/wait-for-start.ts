@@ -50,7 +50,7 @@ export function waitForStart(
       };
       const attempt = async (): Promise<Completion> => {
         const wait = server.tryEnter() ? NO_WAIT : await enter(request, signal);
-        // No server was called, since none started.
+        // The start failed, so no server was called.
         if (wait.failure) return addWait({ ...wait.failure, attempts: 0 }, wait);
         wasCalled = true;
         try {
@@ -81,7 +81,7 @@ export function waitForStart(
   };
 }
 
-/** No server sent a status, or none was fit to be called: they may be gone. */
+/** Servers that sent no status, or were unfit to be called, may be gone. */
 function isUnanswered(completion: Completion): boolean {
   if (completion.ok || completion.upstreamStatus !== undefined) return false;
   const { code, retryable, attempts } = completion;

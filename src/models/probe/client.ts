@@ -16,14 +16,14 @@ const REPLY_BYTES_MAX = 1_048_576;
 export type ProbeJson = Readonly<Record<string, unknown>>;
 
 export interface ProbeReply {
-  /** Null without a reply, for the reason of `failure`. */
+  /** Status; null without a reply, for the reason of `failure`. */
   status: number | null;
   failure: NoReply["failure"] | null;
-  /** Null without a reply, or for one that is too large. */
+  /** Body; null without a reply, or for one that is too large. */
   text: string | null;
   /** The body of a good reply that is a JSON object. */
   json: ProbeJson | null;
-  /** Its Date header in milliseconds since 1970. */
+  /** Date header in milliseconds since 1970. */
   date: number | null;
   took_ms: number;
 }

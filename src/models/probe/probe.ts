@@ -48,7 +48,7 @@ export interface ProbeReport
     Omit<CapabilityResults, keyof ServerFacts | "reason"> {
   /** Up to and with `/v1`. */
   url: string;
-  /** Its makers' name for it. */
+  /** Name by its makers. */
   kind: string;
   is_self_hosted: boolean;
   /** First names in its list. */

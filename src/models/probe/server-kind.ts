@@ -1,4 +1,4 @@
-// What a kind of model server is: how it is recognised, and what is learnt of it.
+// A kind of model server: how it is recognised, and what is learnt of it.
 import type { ProbeClient, ProbeJson, ProbeReply } from "./client.ts";
 import { readList, readTable, readWord } from "./client.ts";
 
@@ -48,7 +48,7 @@ export interface ServerFacts {
 }
 
 export interface ServerKind {
-  /** Its makers' name for it. */
+  /** Name by its makers. */
   name: string;
   /** Whoever runs the server has the weights. */
   is_self_hosted: boolean;

@@ -7,7 +7,7 @@ const CLOSE = "</think>";
 export interface ReasoningTags {
   /** The model reasons: a closing tag without an opening one ends its reasoning, too. */
   reasons: boolean;
-  /** What opens the block: the reply, or the chat template if asked for reasoning or always. */
+  /** Opener of the block: the reply, or the chat template if asked for reasoning or always. */
   thought_opens: "reply" | "asked" | "always";
 }
 

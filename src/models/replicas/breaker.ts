@@ -12,7 +12,7 @@ const SUCCESSES_NEEDED = 2;
 
 /** One request to the replica, as the breaker sees it. */
 export interface BreakerRequest {
-  /** It tries whether the replica has recovered. */
+  /** Tries whether the replica has recovered. */
   isTrial: boolean;
   /** Signs of life before it began. */
   signsOfLife: number;
@@ -26,7 +26,7 @@ export interface BreakerOptions {
   onChange(): void;
 }
 
-/** What a result says of the replica. */
+/** Meaning of a result for the replica. */
 type ReplicaSign = "good" | "bad" | "answered" | "nothing";
 
 export class Breaker {

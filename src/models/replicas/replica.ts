@@ -8,7 +8,7 @@ export interface ReplicaServer<S> {
   /** Host and port, for the log only. */
   name: string;
   server: S;
-  /** Null without health checks. */
+  /** Health check, if there is one. */
   check: CheckHealth | null;
 }
 

@@ -25,7 +25,7 @@ interface RawReply {
   code?: unknown;
 }
 
-/** What reading a reply needs. */
+/** Context of reading a reply. */
 export interface ReplyContext {
   request: ModelRequest;
   onChunk: OnRawChunk;
