@@ -2,6 +2,7 @@
 // `bun scripts/language.ts [ROOT]` prints the counts, `--list NAME` the places behind one of them.
 
 import { dirname, join, normalize } from "node:path/posix";
+import ts from "typescript-5";
 import { lineAt, readLayers } from "./source.ts";
 
 /** Words that name nothing in this field: as file names, or as parts of exported names. */
@@ -22,6 +23,8 @@ const BANNED_OPENINGS =
   /^(?:null|undefined|true|false|left out|of|who|whose|whoever|what|where|whether|so many|so long|nor|neither|by|as|it|its|that|this|these|those|they|nobody|nothing|somebody|no|not)\b/i;
 
 const SENTENCE_WORDS_MAX = 20;
+/** Maximum lines of a function, with the functions inside it. */
+const FUNCTION_LINES_MAX = 70;
 
 interface Source {
   path: string;
@@ -81,6 +84,7 @@ export function findBreaches(sources: readonly Source[]): Findings {
     "import circles": [],
     "banned comment openings": [],
     "comment sentences over 20 words": [],
+    "functions over 70 lines": sources.flatMap(findLongFunctions),
   };
   const types = new Map<string, { places: string[]; isExported: boolean }>();
   for (const { path, code, comments } of sources) {
@@ -122,6 +126,22 @@ export function findBreaches(sources: readonly Source[]): Findings {
   }
   findings["import circles"] = findCircles(sources).map((circle) => circle.join(" "));
   return findings;
+}
+
+function findLongFunctions({ path, text }: Pick<Source, "path" | "text">): string[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
+  const found: string[] = [];
+  const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line;
+  const visit = (node: ts.Node) => {
+    if (ts.isFunctionLike(node)) {
+      const first = lineOf(node.getStart(file));
+      const lines = lineOf(node.end) - first + 1;
+      if (lines > FUNCTION_LINES_MAX) found.push(`${path}:${first + 1} ${lines} lines`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
 }
 
 /** Groups of files that import each other, types included (strongly connected, by Tarjan). */

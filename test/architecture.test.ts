@@ -44,6 +44,15 @@ describe("the rules of src/", () => {
     });
   }
 
+  test("every file that src/README.md names is there", async () => {
+    const named = (await Bun.file(join(import.meta.dir, "../src/README.md")).text()).matchAll(
+      /`((?:[\w-]+\/)*[\w-]+\.ts)`/g,
+    );
+    const paths = [...graph.keys(), "test/docs/commands.test.ts"];
+    const isThere = (name: string) => paths.some((path) => `/${path}`.endsWith(`/${name}`));
+    expect([...named].map(([, name]) => name!).filter((name) => !isThere(name))).toEqual([]);
+  });
+
   const generated = {
     graph: drawGraph(graph, Object.keys(mayImport)),
     table: writeImportTable(mayImport),

@@ -70,18 +70,26 @@ export const moduleOf = (path: string): string => {
   return inside === undefined ? module.replace(/\.tsx?$/, "") : module;
 };
 
-/** A Mermaid drawing: the modules in the given order, an arrow for every import between two. */
+/** A Mermaid drawing of the modules; an import that follows from two others has no arrow. */
 export const drawGraph = (graph: ModuleGraph, order: readonly string[]): string => {
   const imports = listImports(graph);
   const modules = order.filter((module) => imports.has(module));
-  const arrows = modules.flatMap((module) =>
-    modules
-      .filter((other) => other !== module && imports.get(module)!.has(other))
-      .map((other) => `  ${module} --> ${other}`),
-  );
-  const nodes = modules.map((module) => `  ${module}`);
-  return ["```mermaid", "flowchart TD", ...nodes, ...arrows, "```"].join("\n");
+  const lines = modules.flatMap((module) => {
+    const direct = modules.filter((other) => other !== module && imports.get(module)!.has(other));
+    const shown = direct.filter(
+      (other) => !direct.some((between) => between !== other && reaches(imports, between, other)),
+    );
+    return shown.length > 0 ? [`  ${module} --> ${shown.join(" & ")}`] : [];
+  });
+  return ["```mermaid", "flowchart TD", ...lines, "```"].join("\n");
 };
+
+/** Says whether a path of imports leads from one module to another; the module graph has no circles. */
+function reaches(imports: ReadonlyMap<string, Set<string>>, from: string, to: string): boolean {
+  const direct = imports.get(from);
+  if (!direct) return false;
+  return direct.has(to) || [...direct].some((next) => next !== from && reaches(imports, next, to));
+}
 
 /** The import law as a Markdown table. */
 export const writeImportTable = (mayImport: Readonly<Record<string, readonly string[]>>): string =>
