@@ -366,13 +366,13 @@ function forgetSweeps(data: string): void {
 }
 
 /** Stories of one scene each, or one of all scenes that leave the clock and the receiver alone. */
-const STORIES = chooseCases(
-  [
-    { name: "everything that callers do", scenes: Object.values(SCENES).filter(isPlain) },
-    ...Object.entries(SCENES).map(([name, scene]) => ({ name, scenes: [scene] })),
-  ],
-  ({ scenes }) => scenes.length > 1 || !isPlain(scenes[0]!),
-);
+const ALONE = Object.entries(SCENES).map(([name, scene]) => ({ name, scenes: [scene] }));
+const CHOSEN = chooseCases(ALONE, ({ scenes }) => !isPlain(scenes[0]!));
+const PLAIN = Object.values(SCENES).filter(isPlain);
+const STORIES =
+  CHOSEN.length === ALONE.length
+    ? ALONE
+    : [{ name: "everything that callers do", scenes: PLAIN }, ...CHOSEN];
 
 function isPlain({ mood, sweeps, ahead_ms }: Scene): boolean {
   return mood === undefined && !sweeps && ahead_ms === undefined;
