@@ -14,14 +14,13 @@ export interface Build {
   target?: string;
 }
 
-/** Where a build's executable lies; another platform's never takes the place of this machine's. */
+/** Path of the executable; a build for another platform has its own. */
 export const executable = ({ failPoints, target }: Build = {}): string => {
   const windows = target ? target.includes("windows") : process.platform === "win32";
   const name = ["wadi", failPoints && "test", target?.replace(/^bun-/, "")].filter(Boolean);
   return join(root, "dist", `${name.join("-")}${windows ? ".exe" : ""}`);
 };
 
-/** Says whether anything that goes into the executable has changed since it was built. */
 export const isStale = (build: Build = {}): boolean => {
   const built = statSync(executable(build), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const sources = new Bun.Glob("src/**/*").scanSync({ cwd: root, onlyFiles: false });
@@ -30,7 +29,7 @@ export const isStale = (build: Build = {}): boolean => {
   );
 };
 
-/** Compiles and returns the executable's path; throws what the bundler found wrong. */
+/** Compiles and returns the executable's path; throws the bundler's errors. */
 export const compile = async (build: Build = {}): Promise<string> => {
   const started = new Date();
   const outfile = executable(build);
@@ -59,7 +58,7 @@ export const compile = async (build: Build = {}): Promise<string> => {
         WADI_FAIL_POINTS: String(build.failPoints ?? false),
       },
     });
-    // What changes while the bundler reads is newer than this file.
+    // Sources changed during the build are newer than this time.
     utimesSync(join(aside, basename(outfile)), started, started);
     renameSync(join(aside, basename(outfile)), outfile);
   } finally {
@@ -68,7 +67,6 @@ export const compile = async (build: Build = {}): Promise<string> => {
   return outfile;
 };
 
-/** The commit that the sources came from, or `unknown` outside a repository. */
 const commit = (): string => {
   try {
     const git = Bun.spawnSync(["git", "rev-parse", "--short=12", "HEAD"], { cwd: root });

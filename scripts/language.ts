@@ -71,7 +71,7 @@ const split = (name: string) =>
     .split(/[ _-]/);
 const isBanned = (name: string) => split(name).some((word) => BANNED_WORDS.has(word));
 
-/** What the spec's ids and backticked code stand for is not counted as words. */
+/** Replaces ids of the spec and backticked code, which are no words. */
 const plain = (text: string) =>
   text.replace(/`[^`]*`/g, "x").replace(/\b(?:gateway|agents)\.[\w.]+/g, "x");
 
@@ -171,7 +171,6 @@ export function findCircles(sources: readonly Pick<Source, "path" | "imports">[]
   return circles;
 }
 
-/** Figures of size, which no budget bounds. */
 export function measureSize(sources: readonly Source[]): Readonly<Record<string, number>> {
   const lines = sources.map(({ text }) => text.split("\n").length - 1).sort((a, b) => a - b);
   const at = (share: number) => lines[Math.floor((lines.length - 1) * share)] ?? 0;

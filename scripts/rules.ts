@@ -4,14 +4,14 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Layers, lineAt, readLayers } from "./source.ts";
 
-// The halves in which every rule has both: an empty cell of theirs is an error.
+// Parts of the spec in which every rule needs a place and a test.
 const complete: readonly string[] = ["gateway", "agents"];
 
 interface Rule {
   id: string;
-  /** Why no caller can test it; such a rule has no empty cell. */
+  /** Reason that no caller can test it; such a rule has no empty cell. */
   untestable: string | undefined;
-  /** `file:line` of each comment under src/ that cites it. */
+  /** `file:line` of comments under src/ that cite it. */
   places: string[];
   /** `file:line` of each test whose title, or row of a table, carries it. */
   tests: string[];
@@ -40,7 +40,7 @@ const chapterOf = (id: string): string => {
 // The full stop of a sentence is no part of an id: every segment has a letter or a digit.
 const citation = /(?<![\w./-])(?:gateway|agents)(?:\.[a-z0-9_]+)+/g;
 
-/** Writes down where one layer of the files under a folder cites a rule; returns unknown ids. */
+/** Collects the citations in one layer of the files under a folder; returns unknown ids. */
 const collect = async (
   folder: string,
   layer: keyof Layers,
@@ -65,7 +65,6 @@ const collect = async (
 const isEmpty = ({ untestable, places, tests }: Rule): boolean =>
   untestable === undefined && (places.length === 0 || tests.length === 0);
 
-/** One cell of the table: the first place, and how many more there are. */
 const showCell = ([first = "-", ...more]: string[]): string =>
   more.length > 0 ? `${first} +${more.length}` : first;
 
@@ -81,7 +80,6 @@ const showTable = (rules: Rule[]): string => {
     .join("\n");
 };
 
-/** The rules with an empty cell, chapter by chapter, each with what is missing. */
 const showEmpty = (rules: Rule[]): string => {
   const chapters = Object.entries(Object.groupBy(rules, ({ id }) => chapterOf(id)));
   const blocks = chapters.map(([chapter, all = []]) => {

@@ -22,7 +22,6 @@ const SLOWEST = {
   "test/models/bundled-tokenizer/count.test.ts": 3_000,
 };
 
-/** Where Linux keeps files in memory. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
 

@@ -69,9 +69,7 @@ export interface AppOptions {
   has_open_metrics?: boolean;
   /** Answers only names of this machine, since everybody knows the keys. */
   is_local_only?: boolean;
-  /** Notes for the watchdog of the event loop. */
   activity?: Activity;
-  /** Writes the reference of the command line for the documentation. */
   writeCommands?(): Promise<string>;
   /** Called when nothing can be stored any more and the process must end. */
   onFatal(failure: unknown): void;
@@ -216,7 +214,6 @@ function describeFailure(failure: unknown): unknown {
   return failure instanceof DatabaseUnusable ? failure.message : failure;
 }
 
-/** Readiness, and the checks of the database's pages that it tells of. */
 function openHealth(
   options: AppOptions,
   around: { isReady(): Promise<boolean>; entrance: HttpServer; look(): ServiceHealth[] },
@@ -235,7 +232,6 @@ function openDocs({ version, writeCommands = async () => "" }: AppOptions, now: 
   return createDocsPages({ version, writeCommands, changes, publicUrl });
 }
 
-/** As the settings say now. */
 function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["server"]) {
   return {
     isLocalOnly: is_local_only === true,
@@ -244,7 +240,6 @@ function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["se
   };
 }
 
-/** The agent service is several houses, which know of each other only what is handed to them. */
 function openAgentHalf(
   door: Router,
   given: Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
@@ -263,12 +258,12 @@ function openAgentHalf(
     registerRunMetrics(metrics, agents.stats);
     registerWebhookMetrics(metrics, webhooks.stats);
   };
-  // What runs tell of as they are let go is sent by what stops behind them.
+  // Services stop in reverse: webhooks still send the events of runs that end.
   const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
   return { services, listening, drain, change: webhooks.change, show };
 }
 
-/** null: nobody may ask for figures, so that nobody pays for them. */
+/** Opens no metrics unless somebody may read them. */
 async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
   const { metrics_token } = settings.server;
   if (!has_open_metrics && metrics_token === null) return null;
@@ -286,7 +281,6 @@ async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
   };
 }
 
-/** Whose figures are shown. */
 interface Shown extends Pick<ReturnType<typeof createGateway>, "requestLog" | "look"> {
   registry: Parameters<typeof showModels>[1];
   service: { show(metrics: Metrics): void };

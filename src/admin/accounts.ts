@@ -33,7 +33,6 @@ export class AccountDirectory {
     throw unknownName("account", name, names, advice);
   }
 
-  /** The named account, or all when none is named. */
   async select(name: string | null): Promise<Account[]> {
     return name === null ? this.#accounts.list() : [await this.require(name)];
   }
@@ -43,12 +42,10 @@ export class AccountDirectory {
     return new Map((await this.#accounts.list()).map(({ id, name }) => [id, name]));
   }
 
-  /** Adds the owner's name to a row. */
   async addName<T extends { account_id: string }>(row: T): Promise<T & { account: string }> {
     return { ...row, account: (await this.names()).get(row.account_id)! };
   }
 
-  /** Lists rows of the named account, or of all, with their owners' names. */
   async list<T extends { account_id: string }>(
     name: string | null,
     list: (accountId: string | null) => Promise<readonly T[]>,

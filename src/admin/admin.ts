@@ -46,7 +46,6 @@ export function buildAdmin(deps: AdminDeps) {
     async grantDevModels(): Promise<void> {
       for (const model of settings.models.filter(needsGrant)) await accounts.grant(DEV, model.id);
     },
-    /** Creates the key of the first `wadi serve`; returns its secret. */
     createFirstKey: (): Promise<string | undefined> => createFirstKey(access),
   };
 }
@@ -59,7 +58,6 @@ export interface OpenAdminOptions {
   ids: Ids;
   /** Read by the use cases that need it only; null keeps a key in memory. */
   secrets_key_file: string | null;
-  /** Reports a fault of the secrets key, in a sentence. */
   warn(message: string): void;
 }
 

@@ -26,7 +26,6 @@ export function createAgentAdmin(
 ) {
   const agents = createAgentQueries(database);
   return {
-    /** Newest first. */
     async list(account: string | null) {
       return directory.list(account, async (accountId) => {
         const found = await agents.list(accountId);
@@ -38,7 +37,6 @@ export function createAgentAdmin(
         }));
       });
     },
-    /** Keeps its runs from starting; a second hold replaces the reason. */
     async hold(typed: string, reason: string | null): Promise<HoldRow> {
       const { id, account_id } = await requireAgent(agents, typed);
       return holds.hold({ kind: "agent", id, account_id, reason, since: clock.now() });

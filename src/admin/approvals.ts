@@ -51,7 +51,6 @@ export interface ApprovalListOptions {
 interface OperatorDecision {
   decision: Decision;
   reason: string | null;
-  /** Name of the person who decides. */
   by: string;
 }
 
@@ -71,7 +70,6 @@ export function createApprovalAdmin(
   const require = (typed: string) =>
     requireById("approval", typed, "wadi approvals list", approvals.find);
   return {
-    /** Newest first. */
     list: ({ account, status, limit }: ApprovalListOptions) =>
       directory.list(account, (account_id) => approvals.list({ account_id, status, limit })),
     async show(typed: string) {

@@ -29,10 +29,8 @@ import {
 
 export interface CheckOptions {
   settings: Settings;
-  /** Source of the settings, for people. */
   settings_name: string;
   place: Exclude<DatabaseLocation, { kind: "memory" }>;
-  /** Place of the data, for people. */
   data_name: string;
   secrets_key_file: string;
   clock: Clock;
@@ -45,7 +43,6 @@ const SERVERS_AT_ONCE_MAX = 8;
 /** Maximum clock difference: a Date header has whole seconds, and replies take time. */
 const APART_MS_MAX = 60_000;
 
-/** Returns a row for each check, in the order of the settings. */
 export async function checkInstallation(options: CheckOptions): Promise<CheckRow[]> {
   const { settings, settings_name: name } = options;
   const { models, service } = settings;
@@ -106,7 +103,6 @@ function checkDisk({ place, data_name: name, settings }: CheckOptions): CheckRow
 
 const writeMegabytes = (bytes: number) => `${Math.floor(bytes / 1_048_576)} MB`;
 
-/** `sealed_with` names the key of the stored secrets, if there are any. */
 function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {
   const row = (status: CheckRow["status"], says: string): CheckRow => {
     return { status, what: "secrets key", name, says };
@@ -131,7 +127,6 @@ function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {
   }
 }
 
-/** Lists the checks of a model, one for each of its servers. */
 function listChecks(
   model: ModelSettings,
   { clock, ids }: CheckOptions,
@@ -160,9 +155,7 @@ function listChecks(
 }
 
 interface ReplicaResult {
-  /** Name sent to the server. */
   model: string;
-  /** Health route. */
   route: string;
   /** The gateway does not call it while it is unhealthy. */
   isWatched: boolean;

@@ -19,7 +19,6 @@ type ListedConnectionRow = Static<typeof ListedConnection>;
 
 export interface ConnectionRequest {
   name: string;
-  /** The owner's name. */
   account: string;
   /** Default `header` with a header name, else `bearer`. */
   kind: string | null;
@@ -39,7 +38,6 @@ export function createConnectionAdmin(
       return account_id === undefined ? undefined : { id, account_id };
     });
   return {
-    /** Newest first. */
     list: (account: string | null): Promise<ListedConnectionRow[]> =>
       directory.list(account, connections.list),
     async create({ account, kind, ...rest }: ConnectionRequest): Promise<ListedConnectionRow> {

@@ -13,6 +13,5 @@ export interface AdminDeps {
   database: Database;
   clock: Clock;
   ids: Ids;
-  /** Seals secrets with the installation's key file. */
   secrets: SecretsModule;
 }

@@ -16,12 +16,10 @@ export function unknownName(
   return new AdminError(`there is no ${what} "${name}"${hint}`);
 }
 
-/** A model that the settings don't name. */
 export function unknownModel(id: string, known: readonly string[]): AdminError {
   return unknownName("model", id, known, `the settings name ${known.join(", ")}`);
 }
 
-/** Turns an API error into one for the operator. */
 export async function explainApiError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

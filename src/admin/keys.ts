@@ -5,7 +5,6 @@ import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById, unknownModel, unknownName } from "./errors.ts";
 
 export interface KeyRequest {
-  /** Name of the owner; null for a key without one. */
   account: string | null;
   name: string | null;
   is_internal: boolean;
@@ -13,7 +12,6 @@ export interface KeyRequest {
   /** Allowed models; null allows every one. */
   models: readonly string[] | null;
   max_output_tokens: number | null;
-  /** Time until the key expires; null for never. */
   lifetime_ms: number | null;
 }
 
@@ -54,7 +52,6 @@ export function createKeyAdmin(
       await keys.create(key, stored);
       return { key, secret };
     },
-    /** Newest first. */
     async list(account: string | null): Promise<ListedKey[]> {
       const owner = account === null ? null : await directory.require(account);
       const names = await directory.names();

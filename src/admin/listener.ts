@@ -11,26 +11,21 @@ const ID = /^[\x20-\x7e]{1,128}$/;
 const TIMESTAMP = /^[0-9]{1,12}$/;
 
 export interface ReceivedWebhook {
-  /** ISO 8601 in UTC. */
   at: string;
   path: string;
   /** `unverified`: no secret is given. */
   verdict: "verified" | "unverified" | "refused";
-  /** Reason of a refusal. */
   why: string | null;
   webhook_id: string | null;
   /** Arrivals of this `webhook-id` including this one; 0 when refused. */
   times: number;
-  /** Event type in the body. */
   type: string | null;
-  /** HTTP status of the answer. */
   answered: number;
   /** Parsed JSON, or else the text. */
   body: unknown;
 }
 
 export interface ListenerOptions {
-  /** 0 picks a free port. */
   port: number;
   /** Any of them verifies; without secrets nothing is verified. */
   secrets: readonly string[];
@@ -53,7 +48,6 @@ export function openListener(options: ListenerOptions) {
   return openWebhookListener({ port, clock, take, onFailure });
 }
 
-/** Verifies webhooks and counts repeats. */
 export function createVerifier({
   secrets,
   status,
@@ -84,7 +78,6 @@ export function createVerifier({
   };
 }
 
-/** Explains why a signature is refused, if it is. */
 function checkSignature(
   { headers, body }: ReceivedBody,
   secrets: readonly string[],

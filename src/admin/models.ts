@@ -73,7 +73,6 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
     };
   };
   return {
-    /** In the order of the settings. */
     async list(): Promise<ListedModel[]> {
       const statuses = new Map((await switches.list()).map((one) => [one.id, one]));
       const unitOf = await units.read();

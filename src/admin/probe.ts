@@ -17,7 +17,6 @@ export interface ProbeRequest {
   model: string | undefined;
   /** Id that callers send (default from the model's name). */
   id: string | undefined;
-  /** Environment variable of the server's key. */
   api_key_env: string | undefined;
   api_key: string | undefined;
 }

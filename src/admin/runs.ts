@@ -39,7 +39,6 @@ export interface RunListOptions {
 
 export interface Follower {
   onStep(step: ListedStep): void;
-  /** Ids of the approvals that the run waits for now. */
   onWaiting(approvals: readonly string[]): void;
 }
 
@@ -47,7 +46,6 @@ type ListedStep = Awaited<ReturnType<RunQueries["listSteps"]>>[number];
 
 /** Interval between reads: another process writes the steps. */
 const POLL_INTERVAL_MS = 200;
-/** Maximum steps of one read. */
 const STEPS_AT_ONCE = 100;
 
 export function createRunAdmin({ database, clock }: AdminDeps, directory: AccountDirectory) {
@@ -60,7 +58,6 @@ export function createRunAdmin({ database, clock }: AdminDeps, directory: Accoun
     return selected.filter(({ id }) => id === account_id);
   };
   const requireRun = (typed: string) => requireById("run", typed, "wadi runs list", runs.find);
-  /** Reports every step after a number; returns the last number. */
   const reportSteps = async (id: string, afterSeq: number, onStep: (step: ListedStep) => void) => {
     let seq = afterSeq;
     for (;;) {
@@ -73,7 +70,6 @@ export function createRunAdmin({ database, clock }: AdminDeps, directory: Accoun
   };
 
   return {
-    /** Newest first. */
     async list(request: RunListOptions) {
       const { limit, status } = request;
       const agent_id = request.agent?.toLowerCase() ?? null;
@@ -88,7 +84,6 @@ export function createRunAdmin({ database, clock }: AdminDeps, directory: Accoun
       found.sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
       return found.slice(0, limit);
     },
-    /** A run and all its steps. */
     async show(typed: string) {
       const run = await requireRun(typed);
       const steps: ListedStep[] = [];

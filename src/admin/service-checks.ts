@@ -24,20 +24,17 @@ const LONG_WORDS = 6_000;
 const LONG_TEXT = Array.from({ length: LONG_WORDS }, () => "rain").join(" ");
 const QUERY = "test";
 
-/** A row of `wadi check`. */
 export interface CheckRow {
   /** `fail`: something would not serve. */
   status: "ok" | "warn" | "fail";
   what: "settings" | "data" | "disk" | "secrets key" | "model" | ServiceName | "clock";
   /** A file, a model's id, a kind or a server. */
   name: string;
-  /** The server that was asked. */
   url?: string;
   says: string;
   sight?: ReplicaCheck;
 }
 
-/** Constructors of both services. */
 export interface ServiceOpeners {
   openEmbedder: typeof openEmbedder;
   openSearchEngine: typeof openSearchEngine;

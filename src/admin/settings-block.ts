@@ -16,9 +16,7 @@ export interface EmbeddingsPromise {
 }
 
 export interface ModelBlock {
-  /** Id that callers send as `model`. */
   id: string;
-  /** Name sent to the server. */
   model: string;
   /** Variable of the server's key, or "" without a key. */
   apiKeyEnv: string;

@@ -60,7 +60,6 @@ export function addEmbeddings(file: string, block: string, env: NodeJS.ProcessEn
 }
 
 interface Addition {
-  /** Position in the text. */
   at: number;
   added: string;
   /** Error for an invalid result; null reports the fault itself. */
@@ -105,7 +104,6 @@ interface ValidationInput {
   placeAddition: PlaceAddition;
 }
 
-/** Places the addition; throws when the result would be invalid. */
 function validateAddition(text: string, { file, env, placeAddition }: ValidationInput): Addition {
   const read = (whole: string) => readSettings(whole, file, env, {}, { wantsApiKeys: false });
   const addition = placeAddition(text, read(text));

@@ -26,7 +26,6 @@ export function createToolAdmin({ database, settings }: AdminDeps, directory: Ac
     throw unknownName("tool", name, names, "see `wadi tools list`");
   };
   return {
-    /** Sorted by name. */
     async list(owner: string | null): Promise<ListedToolRow[]> {
       const found: ListedToolRow[] = [];
       for (const { id, name } of await directory.select(owner)) {

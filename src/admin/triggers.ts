@@ -29,10 +29,8 @@ export function createTriggerAdmin({ database, clock }: AdminDeps, directory: Ac
     return { trigger: await directory.addName(changed), isChanged: true };
   };
   return {
-    /** Newest first. */
     list: (name: string | null) => directory.list(name, triggers.list),
     show: async (typed: string) => directory.addName(await require(typed)),
-    /** Newest first. */
     async listFires(typed: string, limit: number): Promise<Fire[]> {
       const { id } = await require(typed);
       return triggers.listFires(id, limit);

@@ -51,7 +51,6 @@ export interface SweepOptions {
   settings(): Pick<Settings, "retention">;
 }
 
-/** Every kind of row that grows old. */
 export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
   // Loads the gateway, a whole server, which other commands do not need.
   const { createRequestLogSweeps } = await import("../gateway/index.ts");

@@ -11,7 +11,6 @@ import { AdminError } from "./errors.ts";
 export type { UsageGrouping as UsageBy } from "../gateway/index.ts";
 
 const DAY_MS = 86_400_000;
-/** Days of a report without a first day. */
 const DAYS = 30;
 
 const SUMS = {
@@ -49,7 +48,6 @@ export interface UsageRequest {
   by: UsageGrouping;
   /** Default thirty days including the last one. */
   from?: string;
-  /** Default today. */
   to?: string;
 }
 
@@ -91,7 +89,6 @@ function row(head: TProperties): TObject {
   return Resource("UsageRow", { ...head, ...SUMS });
 }
 
-/** Turns the name of a group into the first fields of its row. */
 async function createLabels(
   by: UsageGrouping,
   access: Pick<Access, "keys">,

@@ -23,13 +23,11 @@ export function createWebhookAdmin(
   const require = (typed: string) =>
     requireById("endpoint", typed, "wadi webhooks list", webhooks.find);
   return {
-    /** Newest first. */
     async list(account: string | null) {
       const found = await directory.list(account, webhooks.list);
       const now = clock.now();
       return found.map((row) => ({ account: row.account, ...webhooks.show(row, now) }));
     },
-    /** Newest first. */
     async listDeliveries(
       typed: string,
       { status, limit }: DeliveryListOptions,

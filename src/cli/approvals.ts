@@ -35,7 +35,6 @@ const WHY: Readonly<Record<string, string>> = {
     "it was sent before and nobody knows whether it was done: approving sends it again",
 };
 
-/** Explains how a person decides. */
 export function explainDecision(id: string): string {
   return (
     `\`wadi approvals approve ${id}\` lets it be called, ` +

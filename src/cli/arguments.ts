@@ -3,7 +3,6 @@ import { parseArgs } from "node:util";
 import { type Command, type CommandInput, type Flag, UsageError } from "./command.ts";
 import { FAMILIES, findFamily, loadAllCommands, loadCommands } from "./families.ts";
 
-/** Options of every command. */
 export const COMMON: Readonly<Record<string, Flag>> = {
   config: { takes: "FILE", help: "settings file (default ./wadi.toml, where it exists)" },
   data: { takes: "DIR", help: "directory of the database (default ./wadi-data)" },
@@ -31,7 +30,6 @@ export async function findCommand(argv: readonly string[]): Promise<Command> {
   throw new UsageError(`there is no command "${typed}"${advice}`);
 }
 
-/** Parses what follows a command; throws a UsageError for what the command does not take. */
 export async function readArguments(
   command: Command,
   argv: readonly string[],
@@ -61,7 +59,6 @@ export async function readArguments(
   return { args: positionals, flags: values as CommandInput["flags"] };
 }
 
-/** A command with its arguments. */
 export function writeUsage(command: Command): string {
   return [command.name, ...(command.args ?? [])].join(" ");
 }

@@ -11,7 +11,6 @@ export interface Flag {
 }
 
 export interface CommandInput {
-  /** Arguments in their order. */
   args: readonly string[];
   flags: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 }
@@ -74,7 +73,6 @@ export function readNumber(input: CommandInput, name: string): number | undefine
   return Number(text);
 }
 
-/** Reads `--account`; null selects every account. */
 export function readAccount(input: CommandInput): string | null {
   return readText(input, "account") ?? null;
 }

@@ -42,7 +42,6 @@ export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<string
   return Buffer.concat(chunks).toString();
 }
 
-/** Reads a typed line without echo. */
 async function readHidden({ say }: Pick<Output, "say">): Promise<string> {
   const { stdin } = process;
   say("type the secret, which is not shown, then Enter:");

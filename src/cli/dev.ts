@@ -113,9 +113,7 @@ function readOffset(input: CommandInput): number {
 }
 
 interface Recording {
-  /** Lines for the banner. */
   notes: readonly string[];
-  /** Replaces the model servers of the settings, if set. */
   open(log: Log): OpenBackend | undefined;
   close(): Promise<void>;
 }

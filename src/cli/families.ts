@@ -3,7 +3,6 @@ import type { Command } from "./command.ts";
 
 export interface Family {
   group: "run" | "people" | "agents" | "events" | "models" | "upkeep";
-  /** First word of its commands. */
   name: string;
   summary: string;
   load(): Promise<readonly Command[]>;

@@ -5,7 +5,6 @@ import { COMMON, writeUsage } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { FAMILIES, type Family, findFamily, loadAllCommands } from "./families.ts";
 
-/** Maximum columns to which a terminal's text is wrapped. */
 const COLUMNS_MAX = 100;
 
 /** The first page: at most 24 lines of 80 columns. */
@@ -20,13 +19,11 @@ ${align(rows)}
 `;
 }
 
-/** The page of a family: its commands. */
 export function writeFamilyHelp(family: Family, commands: readonly Command[]): string {
   const rows = commands.map((command) => ["", `wadi ${writeUsage(command)}`, command.help]);
   return `${family.summary}\n\n${align(rows)}\nEach takes --help.\n`;
 }
 
-/** The page of a command: summary, options, one example. */
 export function writeCommandHelp(command: Command): string {
   // A command may describe a common option in its own words.
   const flags = Object.entries({ ...command.flags, ...COMMON, ...command.flags });
@@ -41,7 +38,6 @@ Example: ${command.example}
 `;
 }
 
-/** Returns the text of a topic; undefined for an unknown one. */
 export async function readHelpTopic(name: string): Promise<string | undefined> {
   const { listTopics } = await import("../docs/index.ts");
   const topics = listTopics({ writeCommands });
@@ -63,12 +59,10 @@ const RESET = "\u001b\\[0m";
 const FRAME_EDGE = new RegExp(`^${DIM}(?:┌─ |└─${RESET}).*\\n`, "gm");
 const FRAME_SIDE = new RegExp(`^${DIM}│ ${RESET}`, "gm");
 
-/** Renders Markdown for a terminal of so many columns. */
 export function writeForTerminal(text: string, columns: number): string {
   return Bun.markdown.ansi(text, { columns }).replace(FRAME_EDGE, "").replace(FRAME_SIDE, "  ");
 }
 
-/** Returns the reference of the command line as Markdown. */
 export async function writeCommands(): Promise<string> {
   const pages = (await loadAllCommands()).map((command) => {
     return `## wadi ${command.name}\n\n\`\`\`text\n${writeCommandHelp(command).trim()}\n\`\`\`\n`;

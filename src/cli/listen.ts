@@ -11,12 +11,10 @@ const PORT = 4400;
 const PORT_MAX = 65_535;
 const STATUS = 204;
 const STATUSES = { first: 200, last: 599 };
-/** Maximum characters of an event's data. */
 const DATA_CHARACTERS = 400;
 /** Form of types and ids; other texts are quoted. */
 const WORD = /^[\w.:+-]{1,128}$/;
 
-/** Prints until a signal ends it. */
 export async function runListen(input: CommandInput, output: Output): Promise<number> {
   const secrets = readSecrets(input);
   const end = Promise.withResolvers<number>();
@@ -85,7 +83,6 @@ export function drawArrival(arrival: ReceivedWebhook): string {
 
 const writeWord = (text: string) => (WORD.test(text) ? text : quote(text));
 
-/** The data of an event; the whole body of anything else. */
 function findData(body: unknown): unknown {
   return typeof body === "object" && body !== null && "data" in body ? body.data : body;
 }

@@ -45,7 +45,6 @@ async function runProbe(input: CommandInput, output: Output): Promise<number> {
   return 0;
 }
 
-/** Writes the block and returns the file. */
 function writeFile(input: CommandInput, result: ProbeResult): string {
   const { report, id, block, unfit } = result;
   if (block === null) throw new AdminError(explainNoBlock(result));

@@ -2,7 +2,6 @@
 // Foreign text is quoted, so that a terminal obeys nothing in it.
 
 export interface Output {
-  /** Writes a message beside the result. */
   say(line: string): void;
   /** Prints the result: `value` as one line of JSON, or `text` for people. */
   print(value: unknown, text: string): void;
@@ -33,7 +32,6 @@ export function printTable(
   return 0;
 }
 
-/** Prints one row, a field a line; `line` is the row as people see it. */
 export function printRow(output: Output, row: OutputRow, line: OutputRow = row): number {
   output.print(row, drawRow(line));
   return 0;
@@ -55,7 +53,6 @@ export function drawTable(rows: readonly OutputRow[], columns: readonly string[]
   return drawLines(lines);
 }
 
-/** Aligns cells in columns. */
 export function drawLines(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)));
   return lines
@@ -75,7 +72,6 @@ function writeCell(value: unknown): string {
   return String(value);
 }
 
-/** Maximum characters of a quoted text. */
 const TEXT_CHARACTERS = 100;
 
 /** Control, bidirectional and invisible characters, which could disguise a text. */
@@ -88,7 +84,6 @@ export function quote(text: unknown): string {
   return whole.length > TEXT_CHARACTERS ? `${quoted}…` : quoted;
 }
 
-/** Quotes a whole text or value on one line. */
 export function quoteWhole(value: unknown): string {
   return escapeHidden(JSON.stringify(value));
 }

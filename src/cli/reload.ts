@@ -12,7 +12,6 @@ export interface SettingsTarget {
 }
 
 export interface SettingsReloadOptions {
-  /** Source of reloads, if the start read a file. */
   file: SettingsFile | null;
   settings: Settings;
   clock: Clock;
@@ -36,7 +35,6 @@ export class SettingsReload {
     this.#watch = file && new FileWatch({ path: file.path, stamp: file.stamp, clock, onChange });
   }
 
-  /** The settings in force. */
   get settings(): Settings {
     return this.#settings;
   }

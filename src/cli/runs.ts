@@ -19,7 +19,6 @@ const COLUMNS = [
   ...["created_at", "finished_at"],
 ];
 
-/** Explains how a person decides each approval. */
 function explainWait(output: Output, approvals: readonly string[]): void {
   output.say("the run waits for a person: `wadi approvals show ID` tells what it would do");
   for (const id of approvals) output.say(explainDecision(id));

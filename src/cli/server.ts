@@ -18,7 +18,6 @@ import { type Output, printOnce } from "./output.ts";
 import { SettingsReload, type SettingsTarget } from "./reload.ts";
 import type { SettingsFile } from "./settings.ts";
 
-/** An app as far as it is needed here. */
 export interface Serving extends Services, SettingsTarget {
   readonly admin: Admin;
   entrance: {
@@ -28,17 +27,13 @@ export interface Serving extends Services, SettingsTarget {
 }
 
 export interface Welcome {
-  /** Secrets to show. */
   keys: readonly string[];
-  /** Lines about the keys. */
   notes: readonly string[];
   /** File of a secret that must not be shown. */
   key_file?: string;
-  /** Advice for the case that the secrets cannot be printed. */
   rescue?: string;
 }
 
-/** Dependencies of an app. */
 interface AppDeps {
   clock: Clock;
   log: Log;
@@ -48,20 +43,16 @@ interface AppDeps {
 
 export interface ServerRun {
   settings: Settings;
-  /** Source of the settings and of reloads. */
   file: SettingsFile | null;
   clock: Clock;
   output: Output;
-  /** Place of the data, for people. */
   storage: string;
-  /** Script and note file of the watchdog; null runs without one. */
   watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
   build(deps: AppDeps): Promise<Serving>;
   /** Creates first keys; called once the server listens, so that every key is shown. */
   welcome(admin: Admin): Promise<Welcome>;
 }
 
-/** Serves until a signal or a fatal error; returns the exit code. */
 export async function runServer(options: ServerRun): Promise<number> {
   const { settings, file, output } = options;
   // The server outlives the reader of its log.
@@ -130,7 +121,6 @@ export async function runServer(options: ServerRun): Promise<number> {
   return end.promise;
 }
 
-/** Default port of a URL. */
 const HTTP_PORT = 80;
 
 /** Without a list of connections, only the idle timeout closes them. */
@@ -186,19 +176,13 @@ function createStop(
 /** A start as it is printed: at most twelve lines that end with a command to paste. */
 export interface Start {
   version: string;
-  /** Address without a path. */
   url: string;
-  /** Place of the data, for people. */
   data: string;
   models: readonly { id: string; state: "on" | "off" | "blocked" }[];
   default_model: string;
-  /** Services beside chat, with the kind of each. */
   services: readonly { name: string; kind: string }[];
-  /** Private addresses that agents may call. */
   egress: { open: readonly string[] };
-  /** Secrets to show; empty when keys exist already. */
   keys: readonly string[];
-  /** File of a secret that is not shown. */
   key_file: string | null;
 }
 
@@ -206,7 +190,6 @@ const MODELS_SHOWN_MAX = 8;
 const PLACES_SHOWN_MAX = 8;
 const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
 
-/** `notes` are lines about the keys. */
 export function writeBanner(start: Start, notes: readonly string[]): string {
   const { url, models, services, egress } = start;
   const names = models.map(({ id, state }) => {

@@ -12,7 +12,6 @@ import {
 } from "../settings/index.ts";
 import { type CommandInput, readList, readNumber, readText, UsageError } from "./command.ts";
 
-/** Default settings file. */
 export const FILE = "wadi.toml";
 export const DATABASE_FILE = "wadi.db";
 const NOTE_FILE = "watchdog.json";
@@ -24,7 +23,6 @@ interface SettingsReadOptions {
   fixed?: Record<string, unknown>;
   /** Requires the keys of model servers, unless none is called. */
   wantsApiKeys?: boolean;
-  /** Stub for embeddings and search. */
   standIn?: ServiceStandIn;
   /** Refuses a missing file even without --config. */
   mustExist?: boolean;
@@ -34,11 +32,9 @@ export interface SettingsFile {
   path: string;
   /** Stamp from just before the read; see file-watch.ts. */
   stamp: string;
-  /** Reads the file again with the same flags. */
   read(): Settings;
 }
 
-/** Reads the settings and returns their file, too. */
 export function openGivenSettings(input: CommandInput, reading: SettingsReadOptions = {}) {
   const path = readText(input, "config") ?? FILE;
   const stamp = readStamp(path);
@@ -48,10 +44,7 @@ export function openGivenSettings(input: CommandInput, reading: SettingsReadOpti
   return { settings, file };
 }
 
-/**
- * Reads the settings of `--config` or ./wadi.toml, over which other flags go. Throws a UsageError
- * for a wrong flag.
- */
+/** Reads the settings of `--config` or ./wadi.toml, over which other flags go. */
 export function readGivenSettings(
   input: CommandInput,
   reading: SettingsReadOptions = {},
@@ -101,7 +94,6 @@ export function placeSecretsKey({ server }: Settings): string {
   return server.secrets_key_file || join(server.data, "secrets.key");
 }
 
-/** File in which a server's watchdog leaves a note for the next start. */
 export function placeNote({ server }: Settings): string {
   return join(server.data, NOTE_FILE);
 }

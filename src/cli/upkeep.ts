@@ -4,7 +4,6 @@ import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { drawTable, printRow, printTable } from "./output.ts";
 
-/** Columns before the sums. */
 const HEADS: Record<UsageBy, readonly string[]> = {
   day: ["date"],
   account: ["account"],

@@ -25,7 +25,6 @@ const DELIVERY_COLUMNS = [
   ...["completed_at", "last_response_status", "last_error"],
 ];
 
-/** Reads a time as milliseconds since 1970. */
 function readTime(input: CommandInput, name: string): number | null {
   const text = readText(input, name);
   if (text === undefined) return null;

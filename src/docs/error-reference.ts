@@ -1,7 +1,6 @@
 // The reference of error codes, generated from the catalogue that the program answers with.
 import { ERROR_CODES, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
 
-/** Returns the reference as Markdown. */
 export function writeErrorReference(): string {
   return `# Errors
 

@@ -15,7 +15,7 @@ const MAX_AGE_S = 300;
 
 export interface DocsOptions extends References {
   version: string;
-  /** What is deprecated in the API of this server, as Markdown. */
+  /** Deprecated parts of this server's API, as Markdown. */
   changes: string;
   /** Returns the base address that people use; "" if the settings name none. */
   publicUrl(): string;
@@ -123,7 +123,7 @@ export interface HtmlPage {
   title: string;
   /** HTML, escaped already. */
   body: string;
-  /** The topics beside the page; none: the page has no sidebar. */
+  /** Links of the sidebar; without links there is none. */
   links: readonly { name: string; href: string; isCurrent: boolean }[];
 }
 

@@ -37,9 +37,7 @@ export async function readJson(
 }
 
 interface BodyFault {
-  /** A sentence. */
   fault: string;
-  /** The field at fault. */
   param?: string;
 }
 
@@ -60,7 +58,6 @@ export function parseBody(bytes: Uint8Array): { value: unknown } | BodyFault {
   }
 }
 
-/** Reads a body; refuses one that is too large or late. */
 export async function readBytes(
   request: Request,
   bytes_max: number,
@@ -87,7 +84,7 @@ export async function readBytes(
   }
 }
 
-/** Returns the announced length, or null; refuses one beyond the limit before reading. */
+/** Refuses a body announced beyond the limit; returns the announced length. */
 export function refuseLength(
   request: Request,
   bytes_max: number,
@@ -102,7 +99,6 @@ export function refuseLength(
   return announced;
 }
 
-/** Reads a body of unknown length. */
 async function readPieces(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read"> | undefined,
   bytes_max: number,

@@ -1,7 +1,7 @@
 // Clients: the name that each is counted under, and the connections of those with a valid key.
 import { type Address, isWithin, type Network, readAddress, readNetwork } from "../net/index.ts";
 
-/** The name of requests whose socket is gone, or that never had one. */
+/** Name of requests without a socket. */
 const NOWHERE = "nowhere";
 
 /** IPv4 within IPv6: ::ffff:0:0/96. */
@@ -17,7 +17,6 @@ const ENTRY_CHARACTERS_MAX = 64;
 /** Requests beyond which ended streams are dropped. */
 const REQUESTS_KEPT = 256;
 
-/** Returns the name under which a client is counted. */
 export type NameClient = (peer: string | null, forwarded: string | null) => string;
 
 /** `trusted` lists addresses and networks whose X-Forwarded-For is believed. */
@@ -56,14 +55,12 @@ function readEntry(text: string): Address | null {
   return readPeer((BRACKETED.exec(text) ?? V4_WITH_PORT.exec(text))?.[1] ?? text);
 }
 
-/** Reads an address; IPv4 within IPv6 becomes IPv4. */
 function readPeer(text: string): Address | null {
   const address = readAddress(text);
   if (!address || !isWithin(address, MAPPED)) return address;
   return { bits: 32, value: address.value & 0xffff_ffffn };
 }
 
-/** Writes IPv4 in full, and IPv6 as the network of its subscriber. */
 function nameAddress({ bits, value }: Address): string {
   if (bits === 128) return `${(value >> SUBSCRIBER_BITS).toString(16).padStart(16, "0")}/64`;
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
@@ -97,7 +94,6 @@ export class ActiveCallers {
     this.#requests.delete(this.#findSent(request));
   }
 
-  /** Lists the peers of their connections. */
   list(): { address: Address; port: number }[] {
     return [...this.#requests].flatMap((sent) => {
       const peer = this.#findPeer(sent);

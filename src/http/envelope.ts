@@ -19,7 +19,6 @@ const AGENT_SEGMENTS = new Set([
   "webhooks",
 ]);
 
-/** Returns the surface whose envelope answers a path, known or not. */
 export function surfaceOfPath(path: string): Surface {
   const [, version, segment = ""] = path.split(/[?#]/, 1)[0]!.split("/", 3);
   return version === "v1" && AGENT_SEGMENTS.has(segment) ? "agents" : "gateway";

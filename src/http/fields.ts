@@ -22,7 +22,6 @@ export function readUuid(text: string): string | null {
 /** Path parameters of one object, such as /v1/agents/:id. */
 export const IdParams = Type.Object({ id: Uuid("The id of the object.") });
 
-/** Lists the fields of a schema that are UUIDs. */
 export function listUuids(schema: TSchema): string[] {
   const fields = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
   return fields.flatMap(([name, field]) => (isUuid(field) ? [name] : []));
@@ -32,7 +31,6 @@ function isUuid(schema: TSchema): boolean {
   return IS_UUID in schema || Boolean(schema.anyOf?.some(isUuid));
 }
 
-/** Lower-cases a value's UUIDs in place. */
 export function lowerUuids(value: unknown, names: readonly string[]): void {
   const fields = value as Record<string, unknown>;
   for (const name of names) {

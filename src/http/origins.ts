@@ -6,7 +6,6 @@ export interface OriginRules {
   isLocalOnly: boolean;
   /** The public address of the server, or ""; its host is one of the server's names. */
   publicUrl(): string;
-  /** The origins of browser apps that the operator has allowed. */
   corsOrigins(): readonly string[];
 }
 
@@ -19,7 +18,7 @@ const METHODS = "GET, POST, PUT, PATCH, DELETE";
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
 const HEADER_NAMES_CHARACTERS_MAX = 2_048;
 const HEADERS = "authorization, content-type";
-/** Time in seconds for which browsers keep the answer. */
+/** Seconds for which browsers keep the answer. */
 const MAX_AGE_S = "600";
 /** Headers that pages may read, beside the few that CORS always exposes. */
 const EXPOSED =
@@ -59,7 +58,6 @@ export class Origins {
     return origin !== null && origins.includes(origin) ? origin : null;
   }
 
-  /** Answers a browser's preflight; returns null for an ordinary request. */
   answerPreflight({ method, headers }: Request, origin: string): Response | null {
     if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return null;
     const asked = headers.get("access-control-request-headers") ?? "";
@@ -72,7 +70,6 @@ export class Origins {
     return this.expose(new Response(null, { status: 204, headers: allowed }), origin);
   }
 
-  /** Lets the page at `origin` read a reply. */
   expose(response: Response, origin: string): Response {
     const { headers } = response;
     headers.set("access-control-allow-origin", origin);

@@ -41,7 +41,7 @@ export function decodeCursor(list: string, text: string): (string | number)[] {
 
 /** Position in a list that is ordered by an instant, then by ids. */
 export interface ListPosition {
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   at: number;
   id: string;
 }

@@ -32,7 +32,6 @@ export function compileParameters(
   };
 }
 
-/** Returns path and query of an absolute or relative URL. */
 export function pathOf(url: string): string {
   if (url.startsWith("/")) return url;
   const slash = url.indexOf("/", url.indexOf("://") + 3);

@@ -13,7 +13,6 @@ import type { HandlerReply, RequestRecorder, Route } from "./route.ts";
 /** Wait for a full disk or a lost database server. */
 const RETRY_AFTER_S = 2;
 
-/** One request on its way through the router. */
 export interface RequestContext {
   request: Request;
   request_id: string;
@@ -28,7 +27,6 @@ export interface ResponderOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Observes the head of each reply, if metrics are on. */
   observe: ObserveReply | null;
 }
 

@@ -21,7 +21,6 @@ interface DocumentedReply {
   schema?: TSchema;
   /** Server-sent events beside JSON. */
   stream?: TSchema;
-  /** Beside those of every reply. */
   headers?: readonly DocumentedHeader[];
 }
 
@@ -33,40 +32,32 @@ export interface RouteSpec<
 > {
   summary: string;
   description?: string;
-  /** The scope that the route itself needs. */
   scope?: Scope;
   /** agents.authentication.3: the scope is required in the grace period too. */
   isScopeCertain?: true;
-  /** Needs a signature instead of a key. */
   is_signed?: true;
-  /** The route refuses all requests while this feature is switched off. */
   feature?: Feature;
-  /** Parameters in the path, such as `id` of /v1/agents/:id. */
   params?: P;
   /** The query; without one the agent service refuses all parameters. */
   query?: Q;
   ignores_unknown_query?: true;
   /** Authorizes access to the object before a body is read, so that no body fault reveals it. */
   admit?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
-  /** Documented headers that the handler reads. */
   request_headers?: readonly RequestHeader[];
   body?: B;
   /** Replaces the surface's limit. */
   body_bytes_max?: number;
   /** The connection is not closed for being idle while the handler works. */
   is_slow?: boolean;
-  /** Records the route's requests. */
   meter?: RecorderFactory<T>;
   replies: Record<number, DocumentedReply>;
   /** Error codes of this route beside those of every route. */
   refusals: readonly ErrorCode[];
   /** Documented sentences that replace the catalogue's. */
   refusal_sentences?: Readonly<Partial<Record<ErrorCode, string>>>;
-  /** Documented headers of a status' errors, beside those of every route. */
   refusal_headers?: Readonly<Record<number, readonly DocumentedHeader[]>>;
 }
 
-/** The value of a schema; undefined for a route without one. */
 export type Decoded<S extends TSchema> = [S] extends [never] ? undefined : Static<S>;
 
 export interface HandlerContext<B, T = unknown, P = unknown, Q = unknown> {
@@ -81,7 +72,6 @@ export interface HandlerContext<B, T = unknown, P = unknown, Q = unknown> {
   recorder: T;
 }
 
-/** A response, or a status and the value of its JSON body (null with 204). */
 export type HandlerReply =
   | Response
   | readonly [status: number, value: unknown, headers?: Record<string, string>];
@@ -89,7 +79,6 @@ export type Handler<B, T = unknown, P = unknown, Q = unknown> = (
   ask: HandlerContext<B, T, P, Q>,
 ) => Promise<HandlerReply> | HandlerReply;
 
-/** Registers a route of a method with a body. */
 export type Register = <
   B extends TSchema = never,
   T extends RequestRecorder = RequestRecorder,
@@ -101,7 +90,6 @@ export type Register = <
   handler: Handler<Decoded<B>, T, Decoded<P>, Decoded<Q>>,
 ) => void;
 
-/** Registers a route of a method without a body. */
 export type RegisterBodiless = <P extends TObject = never, Q extends TObject = never>(
   path: Path,
   spec: RouteSpec<never, RequestRecorder, P, Q>,
@@ -128,7 +116,6 @@ export interface MeteredRequest {
   started_at: number;
 }
 
-/** Records one request until its end. */
 export interface RequestRecorder {
   /** Bytes of its body: announced ones, then those read. */
   request_bytes: number;

@@ -34,15 +34,13 @@ interface CommonOptions extends Omit<ResponderOptions, "half"> {
   alias: string;
   identify: Identify;
   limiter: Pick<RateLimiter, "take">;
-  /** Keeps a request's connection open until the returned function is called. */
   holdOpen(request: Request): () => void;
   callers?: Pick<ActiveCallers, "add" | "delete">;
 }
 
-/** Time after which the connection of a slow request is held open; most requests need no such. */
+/** Time after which a slow request's connection is held open; most requests end before. */
 const LATE_MS = 10_000;
 
-/** Registers the routes of one surface; modules add theirs when they are built. */
 export function createRouter(options: RouterOptions) {
   const routes: Route[] = [];
   const policy = createSurfacePolicy(options);
@@ -78,7 +76,6 @@ interface Registered {
   handler: AnyHandler;
 }
 
-/** Runs the checks of a route in their order, then its handler. */
 function createPipeline(
   options: RouterOptions,
   policy: SurfacePolicy,
@@ -157,7 +154,6 @@ function hasHeader(request: Request, prefix: string): boolean {
   return false;
 }
 
-/** Compiles the check of a body, which also writes its ids in lower case. */
 function compileBody(schema: TSchema): (value: unknown) => unknown {
   const check = compileCheck(schema);
   const uuids = listUuids(schema);

@@ -19,7 +19,7 @@ import { closeAfterReply, isBounded } from "./unread-body.ts";
 const IDLE_TIMEOUT_S = 60;
 /** Routes bound bodies themselves and answer in their envelope. */
 const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
-/** Time for the last words of a stop to reach callers. */
+/** Time for the last frames of a stop to reach callers. */
 const GRACE_MS = 1_000;
 /** Minimum length before the path: Elysia misreads a URL with a shorter host. */
 const PATH_FROM = 11;
@@ -76,12 +76,10 @@ export class HttpServer implements Service {
     );
   }
 
-  /** New requests are refused. */
   get isStopping(): boolean {
     return this.#isStopping;
   }
 
-  /** The address of a started server, such as `http://127.0.0.1:8080`. */
   get url(): string {
     if (!this.#server) throw new Error("the server has not been started");
     const { host } = this.#options;
@@ -91,7 +89,7 @@ export class HttpServer implements Service {
   /** Adds the routes of the routers, and pages that need no key; all before the start. */
   open(routers: readonly Router[], pages: readonly StaticPage[]): void {
     const { ids, log } = this.#options;
-    // It covers only routes that are registered after it.
+    // Elysia applies this only to routes that are registered after it.
     this.app.onError({ as: "global" }, ({ code, error, request }) => {
       if (code === "NOT_FOUND") return this.#refuse(apiError("not_found"), request);
       if (error instanceof ApiError) return this.#refuse(error, request);
@@ -124,7 +122,6 @@ export class HttpServer implements Service {
     return () => this.#server?.timeout(sent, IDLE_TIMEOUT_S);
   }
 
-  /** Returns the name under which the client of a request is counted. */
   addressOf(request: Request): string {
     const peer = this.#server?.requestIP(this.#findSent(request))?.address ?? null;
     return this.#nameClient(peer, request.headers.get("x-forwarded-for"));
@@ -168,7 +165,7 @@ export class HttpServer implements Service {
     if (!this.#server) return;
     this.#isStopping = true;
     const { clock, endRunning } = this.#options;
-    // No client can connect any more; connections are closed when idle, or after their reply.
+    // The server accepts no connection; open ones close when idle, or after their reply.
     const closed = this.#server.stop();
     if (!(await endsWithin(clock, deadlineMs, closed))) {
       endRunning?.();
@@ -177,7 +174,6 @@ export class HttpServer implements Service {
     await this.#server.stop(true);
   }
 
-  /** Checks the origin of a request and bounds its unread body. */
   #take(sent: Request, next: AnswerRequest): Response | Promise<Response> {
     const request = this.#normalize(sent);
     const refusal = this.#origins.check(request);
@@ -214,7 +210,6 @@ export class HttpServer implements Service {
     return normal;
   }
 
-  /** Returns the request that the socket knows. */
   #findSent(request: Request): Request {
     return this.#rebuilt.get(request) ?? request;
   }

@@ -37,7 +37,7 @@ export interface SignedRouteSpec<P extends TObject = TObject>
 export interface SignedRequest<P> {
   params: P;
   headers: Headers;
-  /** As it was sent. */
+  /** Bytes as sent. */
   body: Uint8Array;
 }
 

@@ -13,19 +13,15 @@ const EVENT_STREAM_HEADERS = {
 } as const;
 
 export interface EventStream {
-  /** Returns the reply that carries the stream. */
   answer(status: number, headers: Record<string, string>): Response;
   /** Sends `data: <json>`; wait for a returned promise, as the caller reads slowly. */
   send(json: string): void | Promise<void>;
-  /** Sends finished frames likewise. */
   pass(frames: string): void | Promise<void>;
-  /** Sends a comment, which clients skip. */
   comment(text: string): void;
   /** Ends the stream; what was sent before still arrives. */
   close(): void;
   /** Aborts `left` although the caller is there, who still receives what follows. */
   breakOff(): void;
-  /** Aborts when the caller leaves. */
   readonly left: AbortSignal;
   /** Counts bytes handed to the socket; after a close, all bytes. */
   countSent(): number;
@@ -52,15 +48,13 @@ class SocketStream implements EventStream {
   readonly #leaving = new AbortController();
   readonly #over = Promise.withResolvers<void>();
   readonly #body: ReadableStream;
-  /** Set once the reply goes out. */
   #sink: ReadableStreamDirectController | undefined;
   #isOpen = true;
   /** The socket takes no more until the caller reads. */
   #isFull = true;
-  /** Waits for the end of this turn, to go out together, or for the caller. */
+  /** Collects the writes of a turn, and waits for a slow caller. */
   #unsent = "";
   #sentBytes = 0;
-  /** Bytes of the last write. */
   #writtenBytes = 0;
   #drain: PromiseWithResolvers<void> | undefined;
   readonly #leave = () => {
@@ -185,7 +179,6 @@ class SocketStream implements EventStream {
   }
 }
 
-/** Writes one event as a frame. */
 export function writeFrame(json: string): string {
   return `data: ${json}\n\n`;
 }

@@ -40,7 +40,6 @@ export function streamList(parts: ListParts, deps: StreamedListDeps): Response {
   return stream.answer(200, { "x-request-id": request_id });
 }
 
-/** Answers a list of one part in one piece, and streams a longer one. */
 export async function answerList(parts: ListParts, deps: StreamedListDeps): Promise<HandlerReply> {
   const first = await parts.next();
   if (first.done) return [200, { data: [], ...first.value }];
@@ -56,7 +55,6 @@ export async function answerList(parts: ListParts, deps: StreamedListDeps): Prom
 
 export interface PagedRows<R> {
   limit: number;
-  /** Maximum rows read and written at once. */
   partSize: number;
   /** Lists rows behind the last one, or from the start of the page. */
   list(last: R | undefined, limit: number): Promise<readonly R[]>;
@@ -64,7 +62,6 @@ export interface PagedRows<R> {
   cursor(last: R): string;
 }
 
-/** The parts of a page, with `next_before` behind them. */
 export async function* listPage<R>(rows: PagedRows<R>): ListParts {
   const { limit, partSize, list, show, cursor } = rows;
   let last: R | undefined;
@@ -80,7 +77,6 @@ export async function* listPage<R>(rows: PagedRows<R>): ListParts {
   }
 }
 
-/** Numbered rows after `after` up to `until`. */
 export interface NumberedRows<R extends { seq: number }> {
   after: number;
   until: number;
@@ -89,7 +85,6 @@ export interface NumberedRows<R extends { seq: number }> {
   show(row: R): object;
 }
 
-/** Answers numbered rows as `{"data": […]}`. */
 export async function streamNumbered<R extends { seq: number }>(
   { after, until, list, show }: NumberedRows<R>,
   deps: StreamedListDeps,

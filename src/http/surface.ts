@@ -6,13 +6,10 @@ import type { Feature, RouteSpec } from "./route.ts";
 export type SurfaceOptions = { surface: "gateway" } | ({ surface: "agents" } & AgentsGate);
 
 interface AgentsGate {
-  /** The operator has opened the agent service. */
   isOpen(): boolean;
-  /** The operator has not switched the feature off. */
   isEnabled(feature: Feature): boolean;
-  /** False in the grace period, in which keys need no scope `agents`. */
+  /** Reports if keys need the scope `agents`; in the grace period they do not. */
   enforcesScope(): boolean;
-  /** Counts a request of its client's address, or refuses it. */
   limitAddress(request: Request): void;
 }
 
@@ -20,14 +17,12 @@ export interface SurfacePolicy {
   bodyBytesMax: number;
   /** Unknown query parameters and bodies of routes without one are refused. */
   isStrict: boolean;
-  /** Refuses all requests of a service that is not open. */
   requireOpen(): void;
   /** Counts a request of its client's address before authentication, or refuses it. */
   limitAddress(request: Request): void;
   /** Returns the counter of a request; `route` is its method and path. */
   nameCounter(caller: Caller, route: string): string;
   isEnabled(feature: Feature): boolean;
-  /** Tests if a route's scope is required now. */
   needsScope(spec: RouteSpec): boolean;
 }
 
@@ -65,12 +60,12 @@ function createAgentsPolicy({
       // agents.p5, agents.errors.not_enabled
       if (!isOpen()) throw apiError("not_enabled", { message: NOT_OPEN, secondStatus: true });
     },
-    // agents.limits.request_rate: this further limit also slows the guessing of keys.
+    // agents.limits.request_rate: limits addresses too, which slows the guessing of keys.
     limitAddress,
     // agents.limits.request_rate: each key has one counter for all routes.
     nameCounter: ({ key_id }) => key_id,
     isEnabled,
-    // agents.authentication.2, agents.endpoints.p2: no scope implies another.
+    // agents.authentication.2, agents.endpoints.p2: scopes do not imply each other.
     // agents.authentication.3: in the grace period most routes need no `agents`.
     needsScope: ({ scope, isScopeCertain }) =>
       scope !== "agents" || isScopeCertain === true || enforcesScope(),

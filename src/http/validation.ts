@@ -9,7 +9,6 @@ import { shorten } from "../platform/text.ts";
 export interface FieldError {
   /** Path of the field, such as `messages.0.role`; empty for the body itself. */
   param: string;
-  /** A sentence for people. */
   message: string;
 }
 
@@ -41,7 +40,6 @@ export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => 
   };
 }
 
-/** Keywords that the walk checks, and annotations. */
 const KEYWORDS = new Set([
   ...["type", "const", "anyOf", "properties", "required", "additionalProperties"],
   ...["items", "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum"],
@@ -252,7 +250,6 @@ function nameWanted(variants: TSchema[]): string {
   return [choices.join(", "), ...nouns].filter((part) => part !== "").join(" or ") || "null";
 }
 
-/** Writes `at least 1`, `at most 4`, `0 to 2`, or nothing without bounds. */
 function nameBounds(min: number | undefined, max: number | undefined): string {
   if (max === undefined) return min === undefined ? "" : `at least ${min}`;
   return min === undefined ? `at most ${max}` : `${min} to ${max}`;

@@ -22,14 +22,12 @@ export interface WebhookListenerOptions {
   /** 0 chooses a free port. */
   port: number;
   clock: Clock;
-  /** Takes a request and returns the reply. */
   take(received: ReceivedBody): { status: number; text: string };
-  /** Called with what `take` throws. */
   onFailure(failure: unknown): void;
 }
 
 export interface WebhookListener {
-  /** Its address, such as `http://127.0.0.1:4400`. */
+  /** For example `http://127.0.0.1:4400`. */
   url: string;
   stop(): Promise<void>;
 }
@@ -64,7 +62,6 @@ export function openWebhookListener({
     server = Bun.serve({
       hostname: HOST,
       port,
-      // A second one on the same port must fail, not share it.
       reusePort: false,
       development: false,
       maxRequestBodySize: BODY_BYTES_UNBOUNDED,
@@ -78,7 +75,7 @@ export function openWebhookListener({
 }
 
 function answer(status: number, text: string, headers: Record<string, string> = {}): Response {
-  // These statuses allow no body.
+  // Replies of these statuses have no body.
   if (status === 204 || status === 205 || status === 304) return new Response(null, { status });
   const type = { "content-type": "text/plain; charset=utf-8" };
   return new Response(`${text}\n`, { status, headers: { ...type, ...headers } });

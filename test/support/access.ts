@@ -1,4 +1,3 @@
-// Accounts and keys of tests, made without the rules of an operator.
 import type { Access, Account, NewKey } from "../../src/access/index.ts";
 
 export async function storeAccount(access: Access, name: string): Promise<Account> {

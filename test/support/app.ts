@@ -13,26 +13,22 @@ import { openTestPlace } from "./place.ts";
 export const KEY = "svc_sk_test";
 
 export interface TestAppOptions {
-  /** The text of a wadi.toml; left out: the stub model. */
+  /** Text of a wadi.toml; the stub model by default. */
   settings?: string;
   env?: Record<string, string>;
-  /** true: listens on a free port of loopback. */
   listens?: boolean;
-  /** Wall time at the start, in milliseconds since 1970. */
   start_ms?: number;
   place?: DatabaseLocation;
-  /** Of its ids: a second app on the same data needs others. */
+  /** Seed of its ids; a second app on the same data needs another. */
   seed?: number;
-  /** Left out: the key lasts as long as the app. */
   secrets_key_file?: string;
-  /** What stands behind the models; left out: what the settings say. */
+  /** Backends of models; those of the settings by default. */
   openSupply?(log: Log): OpenBackend;
-  /** true: /metrics needs no token. */
   has_open_metrics?: boolean;
 }
 
 export interface AskOptions {
-  /** null: no Authorization header. */
+  /** null sends no Authorization header. */
   key?: string | null;
   /** An object is sent as JSON, a text or bytes as they are. */
   body?: unknown;
@@ -43,7 +39,6 @@ export interface AskOptions {
 export interface TestApp {
   app: App;
   clock: ManualClock;
-  /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
   /** Resolves with the first line that holds this code, written already or to come. */
   logged(code: string): Promise<Record<string, unknown>>;
@@ -52,7 +47,6 @@ export interface TestApp {
   ask(method: string, path: string, options?: AskOptions): Promise<Response>;
   get(path: string, options?: AskOptions): Promise<Response>;
   post(path: string, body: unknown, options?: AskOptions): Promise<Response>;
-  /** POST /v1/chat/completions with one user message and what else is given. */
   chat(content: string, fields?: object, options?: AskOptions): Promise<Response>;
   stop(): Promise<void>;
 }

@@ -1,7 +1,7 @@
-// An ask as the pipeline hands it to a model server, with only what a test is about spelled out.
+// Creates model requests with only what a test is about.
 import type { ModelRequest } from "../../src/models/providers/contract.ts";
 
-/** A text is the one user message; the budget is the largest, all else is absent unless given. */
+/** A text is the only user message; the budget is the largest by default. */
 export function createAsk(
   message: string | ModelRequest["messages"],
   some: Partial<ModelRequest> = {},

@@ -1,4 +1,4 @@
-// The compiled program as its users have it: run to its end, or served until its test file is through.
+// Runs the compiled program as its users do: to its end, or as a server.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -7,10 +7,9 @@ import { executable } from "../../scripts/build.ts";
 export interface RunOptions {
   /** Over an environment that holds nothing of Bun's, Node's or Wadi's. */
   env?: Record<string, string>;
-  /** Left out: the room's own directory. */
+  /** The room's directory by default. */
   cwd?: string;
   stdin?: string;
-  /** Left out: the compiled program. */
   command?: readonly string[];
 }
 
@@ -22,15 +21,12 @@ export interface Ended {
 
 export interface Server {
   pid: number;
-  /** Without a path. */
   url: string;
-  /** The first key that it printed, or kept in a file that it named; empty: neither. */
+  /** First key, printed or kept in a file; empty without one. */
   key: string;
-  /** What it printed at its start, line by line. */
   banner: readonly string[];
   /** Resolves with the first line of the log that holds this text. */
   logged(text: string): Promise<string>;
-  /** The lines of the log so far that hold this text. */
   countLogged(text: string): number;
   /** Closes this end of the log: nobody reads what the server prints from now on. */
   stopReading(): Promise<void>;
@@ -38,38 +34,29 @@ export interface Server {
   /** The exit code; null: a signal ended it. */
   exited: Promise<number | null>;
   ask(method: string, path: string, options?: AskOptions): Promise<Response>;
-  /** A chat with one user message. */
   chat(content: string, options?: AskOptions): Promise<Response>;
 }
 
 export interface AskOptions {
-  /** Left out: the server's first. */
   key?: string;
   body?: object;
   signal?: AbortSignal;
 }
 
-/** A program that prints as it goes, until it is ended. */
 export interface Talker {
-  /** Resolves with the first line on stdout that holds this text. */
   said(text: string): Promise<string>;
   signal(name: "SIGTERM" | "SIGINT"): void;
-  /** How it ended, and all that it printed. */
   ended: Promise<Ended>;
 }
 
 /** A directory of a test file's own, and every process that was started in it. */
 export interface Room {
   directory: string;
-  /** Runs a command line to its end. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
-  /** Starts a server and waits until it listens. */
   serve(args: readonly string[], options?: RunOptions): Promise<Server>;
-  /** Starts a command line that goes on until a signal ends it. */
   start(args: readonly string[], options?: RunOptions): Talker;
   /** What a start prints on a terminal, without its `\r`; it is ended then. */
   show(args: readonly string[]): Promise<string>;
-  /** Ends every process and removes the directory. */
   close(): Promise<void>;
 }
 
@@ -167,7 +154,7 @@ export function openRoom(): Room {
   };
 }
 
-/** The lines of a start, the last one a command or all of it as JSON; undefined: it ended before. */
+/** Reads the lines of a start up to a command or a whole JSON; undefined if it ends before. */
 async function readBanner(stream: ReadableStream<Uint8Array>): Promise<string[] | undefined> {
   const decoder = new TextDecoder();
   let text = "";
@@ -210,7 +197,6 @@ function readLog(stream: ReadableStream<Uint8Array>) {
   const find = (part: string) =>
     new Promise<string>((resolve) => {
       const look = () => {
-        // A line is one once it is whole.
         const line = text
           .split("\n")
           .slice(0, -1)

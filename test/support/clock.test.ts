@@ -1,4 +1,3 @@
-// Holds the manual clock to what a real one does.
 import { expect, test } from "bun:test";
 import { wait } from "../../src/platform/clock.ts";
 import { createManualClock } from "./clock.ts";

@@ -9,7 +9,6 @@ export interface ManualClock extends Clock {
   advance(ms: number): Promise<void>;
   /** Moves the wall clock alone, as an operator or a time server does. */
   shiftWall(ms: number): void;
-  /** How many timers wait. */
   pending(): number;
 }
 
@@ -27,7 +26,6 @@ export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): Manual
   const fire = (timer: Timer) => {
     if (timers.delete(timer)) timer.run();
   };
-  /** The first of those due by then; equals in the order in which they were set. */
   const findDue = (until_ms: number): Timer | undefined => {
     let first: Timer | undefined;
     for (const timer of timers) {

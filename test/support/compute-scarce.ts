@@ -13,9 +13,7 @@ const turn = { account: "a-1" };
 const opened: number[] = [];
 try {
   for (;;) opened.push(openSync("/dev/null", "r"));
-} catch {
-  // None is free any more.
-}
+} catch {}
 const scarce = await pool.run(ECHO, "scarce", turn);
 for (const descriptor of opened) closeSync(descriptor);
 const free = await pool.run(ECHO, "free", turn);

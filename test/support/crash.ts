@@ -3,15 +3,13 @@ import { Database as Connection } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { executable } from "../../scripts/build.ts";
 
-/** A process of a test's; whoever starts one ends it. */
 export interface Child {
   /** The next line of stdout; undefined: it has ended. */
   next(): Promise<string | undefined>;
   send(line: string): void;
   kill(): void;
-  /** Asks it to stop. */
   terminate(): void;
-  /** All that it printed and the caller has not read, once it has ended. */
+  /** Unread output, once it has ended. */
   ended: Promise<{ lines: string[]; errors: string; code: number; signal: unknown }>;
 }
 
@@ -49,7 +47,6 @@ export async function runProgram(args: string[], failPoint = "") {
   return startProgram(args, failPoint).ended;
 }
 
-/** Starts the program's test build. */
 export function startProgram(
   args: string[],
   failPoint = "",

@@ -12,13 +12,10 @@ import { trialMigration, trialStores } from "./trial.ts";
 export const WRITER = new URL("./database-writer.ts", import.meta.url);
 
 export interface TestDatabase extends Database {
-  /** What was told to onFailure. */
   failures: { failure: unknown; isFatal: boolean }[];
-  /** Resolves with the first of them. */
   failed: Promise<{ failure: unknown; isFatal: boolean }>;
 }
 
-/** Opens the program's stores and the trial store on `place`. */
 export async function openTestDatabase(
   place: DatabaseLocation,
   exclusive = false,
@@ -49,7 +46,7 @@ export async function failureOf(work: Promise<unknown>): Promise<Error> {
   throw new Error("it did not fail");
 }
 
-/** A ground on which databases can be made: each place is empty and nobody else's. */
+/** Makes databases; each place is empty and used once. */
 export interface Ground {
   makePlace(): Promise<DatabaseLocation>;
   release(): Promise<void>;
@@ -92,7 +89,7 @@ export function openCopies(writer?: URL): Ground {
   };
 }
 
-/** A real server, whose user may make databases: each place is one of its own. */
+/** A PostgreSQL server whose user may create databases; each place is a new one. */
 export function openServer(server: string): Ground {
   const made: string[] = [];
   return {
@@ -107,7 +104,7 @@ export function openServer(server: string): Ground {
   };
 }
 
-/** The same with one database, which is emptied for whoever is next. */
+/** One database of a server, emptied for each use. */
 export function openEmptiedServer(server: string): Ground {
   const { makePlace, release } = openServer(server);
   let place: DatabaseLocation & { kind: "postgres" };

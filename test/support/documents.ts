@@ -33,14 +33,12 @@ export function findPage(name: string): Document {
   return pages.find((one) => one.name === name)!;
 }
 
-/** Returns the first fenced block behind a text of a document. */
 export function readBlock({ text }: Document, after: string): string {
   const start = text.indexOf("```", text.indexOf(after));
   const from = text.indexOf("\n", start) + 1;
   return text.slice(from, text.indexOf("\n```", from));
 }
 
-/** Returns the shell blocks below a heading of level two. */
 export function readCommands({ text }: Document, heading: string): string[] {
   const start = text.indexOf(`## ${heading}\n`);
   const end = text.indexOf("\n## ", start);

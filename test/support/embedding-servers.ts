@@ -1,11 +1,9 @@
 // Servers of embeddings as their projects document them, with a toy tokenizer of one token a word.
 
 export interface AskedServer {
-  /** Method and path: "POST /v1/embeddings". */
   name: string;
   headers: Headers;
   body: Json;
-  /** Aborts when its connection is closed. */
   signal: AbortSignal;
 }
 
@@ -13,11 +11,10 @@ export type Json = Record<string, unknown>;
 export type EmbeddingRoutes = Record<string, (body: Json, asked: AskedServer) => unknown>;
 
 export interface EmbeddingServer {
-  /** Up to and with `/v1`. */
   url: string;
   asked: AskedServer[];
   routes: EmbeddingRoutes;
-  /** Answers in its stead; undefined: it answers itself. */
+  /** Answers in place of the routes; undefined lets them answer. */
   instead(asked: AskedServer): unknown;
   stop(): Promise<void>;
 }
@@ -53,7 +50,6 @@ export function startEmbeddingServer(routes: EmbeddingRoutes): EmbeddingServer {
 
 const lost = () => Response.json({ detail: "Not Found" }, { status: 404 });
 
-/** What stands around every text. */
 const BOS = 0;
 const EOS = 2;
 const words = new Map<string, number>();
@@ -94,7 +90,6 @@ export function encode(vector: Float32Array): string {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64");
 }
 
-/** A reply in the standard format. */
 export function writeData(read: readonly (readonly number[])[], body: Json): Json {
   const prompt_tokens = read.reduce((sum, ids) => sum + ids.length, 0);
   const data = read.map((ids, index) => {
@@ -181,7 +176,7 @@ export function ollama({ window = 2_048, model = "bge-m3" } = {}): EmbeddingRout
         prompt_eval_count: read.reduce((sum, ids) => sum + ids.length, 0),
       };
     },
-    // Of its own window, and of no other.
+    // The request cannot change the server's window here.
     "POST /v1/embeddings": (body) =>
       writeData(
         (body.input as string[]).map((text) => tokenize(text).slice(0, window)),

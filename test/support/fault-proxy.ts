@@ -2,17 +2,14 @@
 import type { Socket } from "bun";
 import { listenApart } from "./ports.ts";
 
-/** One connection of the gateway's, seen from the other end. */
 export interface Connection {
-  /** How many whole requests came over it. */
   requests: number;
-  /** How many bytes of replies the system has taken for it. */
+  /** Bytes of replies that the system has taken. */
   sent_bytes: number;
   /** Settles when the gateway has closed it, or when it was reset. */
   closed: Promise<void>;
 }
 
-/** What a fault works with: one request, and the connection that it came over. */
 export interface Link {
   /** Head and body; empty while the connection is only open. */
   request: string;
@@ -21,28 +18,25 @@ export interface Link {
   say(bytes: string | Uint8Array): Promise<void>;
   /** Lets the gateway run, so that what is sent next comes apart from what was sent before. */
   turn(): Promise<void>;
-  /** Says that nothing more comes, properly (FIN). */
+  /** Ends the reply (FIN). */
   end(): void;
   /** Breaks the connection (RST). */
   reset(): void;
-  /** Hands the request on to the model server, and whatever it answers back. */
   pass(): Promise<void>;
 }
 
 export type Fault = (link: Link) => unknown;
 
 export interface FaultProxy {
-  /** Up to and with `/v1`. */
   url: string;
   port: number;
   connections: Connection[];
-  /** What happens to the next requests; null: they are passed on. */
+  /** Fault of the next requests; null passes them on. */
   fault: Fault | null;
-  /** What happens to the next connections before a request has come. */
+  /** Fault of the next connections before a request has come. */
   greeting: Fault | null;
   /** From now on nothing listens here, and what was open is closed. */
   refuse(): void;
-  /** Listens again, in the same place. */
   restore(): void;
   stop(): void;
 }
@@ -53,13 +47,11 @@ interface State extends Connection {
   onward: Promise<Socket> | null;
   isOpen: boolean;
   settle(): void;
-  /** Goes on with what could not be sent at once. */
   resume(): void;
 }
 
 const encoder = new TextEncoder();
 
-/** Stands in front of a model server's URL; the caller stops it. */
 export function startFaultProxy(upstream_url: string): FaultProxy {
   const listen = (port: number) =>
     Bun.listen<State>({
@@ -170,7 +162,6 @@ function connectOnward(url: string, say: (bytes: Uint8Array) => unknown, end: ()
   });
 }
 
-/** The next whole request of what has come; null: there is none yet. */
 function takeRequest(data: State): string | null {
   const head_end = data.buffered.indexOf("\r\n\r\n");
   if (head_end === -1) return null;
@@ -183,7 +174,6 @@ function takeRequest(data: State): string | null {
   return request;
 }
 
-/** Sends these one after another and hangs up. */
 export function sayAndEnd(...pieces: (string | Uint8Array)[]): Fault {
   return async (link) => {
     await sayAndStay(...pieces)(link);
@@ -199,7 +189,6 @@ export function sayAndReset(text: string): Fault {
   };
 }
 
-/** Sends these one after another, and then nothing more. */
 export function sayAndStay(...pieces: (string | Uint8Array)[]): Fault {
   return async (link) => {
     for (const piece of pieces) {
@@ -220,21 +209,17 @@ export function writeHead(status: string, fields: readonly string[]): string {
   return [`HTTP/1.1 ${status}`, ...fields, "", ""].join("\r\n");
 }
 
-/** The head of a stream in chunks. */
 export const STREAM_HEAD = writeHead("200 OK", [
   "content-type: text/event-stream",
   "transfer-encoding: chunked",
 ]);
 
-/** One chunk of a body in chunks. */
 export function writeChunk(text: string): string {
   return `${encoder.encode(text).length.toString(16)}\r\n${text}\r\n`;
 }
 
-/** The end of a body in chunks. */
 export const LAST_CHUNK = "0\r\n\r\n";
 
-/** A whole stream of events, each in a chunk of its own. */
 export function writeStreamReply(...frames: string[]): string {
   return STREAM_HEAD + frames.map(writeChunk).join("") + LAST_CHUNK;
 }

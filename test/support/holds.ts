@@ -1,4 +1,4 @@
-// The parts of the holds' cellar that other cellars use, as reads of their own.
+// Reads by the parts of the holds' store that other stores use.
 import { Type } from "@sinclair/typebox";
 import { findHolds, notHeld } from "../../src/access/holds/store.ts";
 import { type Database, sql, store } from "../../src/database/index.ts";
@@ -9,7 +9,6 @@ const reader = store(
   "hold-reader",
   {
     both: (db, agent_id: string, account_id: string) => findHolds(db, agent_id, account_id),
-    /** True: a statement that claims may take this agent's runs. */
     async isFree(db, agent_id: string, account_id: string) {
       const free = notHeld(sql`wish.agent_id`, sql`wish.account_id`);
       const found = await db.one(

@@ -1,4 +1,3 @@
-// Holds the seeded ids to the form of the real ones.
 import { expect, test } from "bun:test";
 import { createSeededIds } from "./ids.ts";
 

@@ -1,4 +1,3 @@
-// Identifiers that are the same in every run of a test.
 import type { Ids } from "../../src/platform/ids.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

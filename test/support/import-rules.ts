@@ -42,7 +42,6 @@ const onlyFrom: Record<string, readonly string[]> = {
   "admin → stores": ["admin.ts"],
 };
 
-// Entry points; app.ts may import every module.
 const entryPoints: Record<string, readonly string[]> = {
   main: ["cli", "platform"],
   "writer-worker": ["stores", "database", "platform"],
@@ -52,7 +51,6 @@ const entryPoints: Record<string, readonly string[]> = {
 };
 
 const isOwn = (path: string) => path.startsWith("src/");
-/** What a compute Worker loads of a module. */
 const isComputation = (path: string) => basename(path) === "computations.ts";
 const isEntryPoint = (module: string) => module === "app" || module in entryPoints;
 const isStore = (path: string) =>

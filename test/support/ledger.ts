@@ -1,4 +1,4 @@
-// The ledger as tests read it: every row and every sum, and one entry with only what matters.
+// The request log as tests read it: every row and sum, and one entry with only what matters.
 import { Type } from "@sinclair/typebox";
 import { type Database, sql, store } from "../../src/database/index.ts";
 import { LogEntry } from "../../src/gateway/request-log/entry.ts";
@@ -18,7 +18,6 @@ const Count = Type.Object({ count: Type.Integer() });
 
 export const readLedger = (database: Database) => database.bind(reader);
 
-/** 20 November 2026, noon. */
 export const NOON = Date.UTC(2026, 10, 20, 12);
 
 export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry {
@@ -48,7 +47,7 @@ export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry 
   };
 }
 
-/** One that was refused before its model was known, from a key without an owner. */
+/** A request refused before its model was known, from a key without an owner. */
 export const REFUSED: Partial<LogEntry> = {
   account_id: null,
   key_id: "k-2",

@@ -1,7 +1,6 @@
 // Model servers as their projects document them, for who has to tell them apart: each answers its
 // own routes with bodies of their form, and chats with one token.
 
-/** What of a request's JSON the scripts look at. */
 interface Body {
   model?: string;
   messages?: { content: unknown }[];
@@ -16,11 +15,8 @@ type Route = (body: Body, request: Request) => object | Response | Promise<Respo
 export type Routes = Record<string, Route>;
 
 export interface ModelServer {
-  /** Without `/v1`. */
   root: string;
-  /** Method and path of each request, in their order. */
   asked: string[];
-  /** Of each POST. */
   bodies: Body[];
   stop(): Promise<void>;
 }
@@ -57,11 +53,9 @@ export const refuse = (status: number, message: string) =>
 interface Chatting {
   /** What of a request makes its prompt longer than 9 tokens. */
   count?(body: Body): number;
-  /** A refusal, before anything is answered. */
   judge?(body: Body): Response | undefined;
-  /** What it says instead of a text. */
   say?(body: Body): object;
-  /** Its streams end with a chunk of usage when asked. Left out: they do. */
+  /** Ends streams with a chunk of usage when asked; true by default. */
   tellsUsage?: boolean;
   holdsSchema?: boolean;
 }
@@ -117,7 +111,6 @@ export function vllm(more: Routes = {}): Routes {
       count: countQwen,
       judge: (body) =>
         hasImage(body) ? refuse(400, "Qwen/Qwen3-32B is not a multimodal model") : undefined,
-      // Not switched off, its first token is a thought.
       say: (body) =>
         body.chat_template_kwargs?.enable_thinking === false
           ? {}
@@ -175,7 +168,6 @@ export function llamaServer(more: Routes = {}): Routes {
       build_info: "b6730-e60f241ea",
     }),
     "GET /health": () => ({ status: "ok" }),
-    // For clients of Ollama, whose words it also knows.
     "GET /api/version": () => ({ version: "0.0.0" }),
     "POST /tokenize": () => ({ tokens: [2, 105] }),
     "POST /v1/chat/completions/input_tokens": () => ({ input_tokens: 10 }),
@@ -221,7 +213,6 @@ export function ollama(more: Routes = {}): Routes {
   };
 }
 
-/** A vector of so many numbers, in the standard format. */
 export function embedding(dimensions = 1_024): Route {
   return ({ model, input }) => ({
     object: "list",
@@ -272,7 +263,6 @@ export function textGeneration(): Routes {
   };
 }
 
-/** Holds every route behind a key. */
 export function behindKey(routes: Routes, key: string): Routes {
   const guard =
     (route: Route): Route =>

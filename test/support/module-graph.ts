@@ -6,7 +6,6 @@ import { type Layers, lineAt, readLayers } from "../../scripts/source.ts";
 export interface Import {
   /** A file of this repository from the repository's root (`src/app.ts`), or a package's name. */
   target: string;
-  /** What is taken, as written between `import` and `from`. */
   clause: string;
   isRelative: boolean;
   line: number;
@@ -50,11 +49,9 @@ const readSource = (path: string, text: string): SourceFile => {
   return { path, text, imports, ...layers };
 };
 
-/** Builds a graph from texts by path; the examples of the rules are small ones. */
 export const buildGraph = (texts: Record<string, string>): ModuleGraph =>
   new Map(Object.entries(texts).map(([path, text]) => [path, readSource(path, text)]));
 
-/** Reads every file of src/ from the disk, in the order of their paths. */
 export const readGraph = async (): Promise<ModuleGraph> => {
   const paths = [...new Bun.Glob("src/**/*.{ts,tsx}").scanSync({ cwd: root })];
   const texts: Record<string, string> = {};
@@ -84,14 +81,12 @@ export const drawGraph = (graph: ModuleGraph, order: readonly string[]): string 
   return ["```mermaid", "flowchart TD", ...lines, "```"].join("\n");
 };
 
-/** Says whether a path of imports leads from one module to another; the module graph has no circles. */
 function reaches(imports: ReadonlyMap<string, Set<string>>, from: string, to: string): boolean {
   const direct = imports.get(from);
   if (!direct) return false;
   return direct.has(to) || [...direct].some((next) => next !== from && reaches(imports, next, to));
 }
 
-/** The import law as a Markdown table. */
 export const writeImportTable = (mayImport: Readonly<Record<string, readonly string[]>>): string =>
   [
     "| module | may import |",
@@ -117,7 +112,6 @@ const map = join(root, "src/README.md");
 const frameOf = (name: string) =>
   new RegExp(`(<!-- ${name} -->\\n)([\\s\\S]*?)(<!-- /${name} -->)`);
 
-/** The generated part of src/README.md between the comments of this name. */
 export const readSection = async (name: string): Promise<string | undefined> =>
   frameOf(name)
     .exec(await Bun.file(map).text())?.[2]

@@ -8,7 +8,6 @@ export const noteWrites = store(
   {
     apply: (tx, agent_id: string, effect: NoteEffect, external: boolean, now: number) =>
       applyNoteEffect(tx, { account_id: "a-1", agent_id }, effect, external, now),
-    /** A write that fails behind the note. */
     applyAndFail: async (tx, agent_id: string, effect: NoteEffect) => {
       await applyNoteEffect(tx, { account_id: "a-1", agent_id }, effect, false, 0);
       throw new Error("the result could not be written");

@@ -11,7 +11,7 @@ import { EMPTY } from "./postgres.ts";
 
 const SERVER = process.env.WADI_TEST_POSTGRES;
 
-/** A PostgreSQL for what any can show, without tables each time: the given one, or this one. */
+/** A PostgreSQL without tables each time: the given server, or PGlite. */
 export async function openPostgres(): Promise<Ground> {
   return SERVER ? openServer(SERVER) : openPglite();
 }
@@ -19,7 +19,6 @@ export async function openPostgres(): Promise<Ground> {
 /** One for all the test files of a process, which run in turn: making it takes seconds. */
 let served: ReturnType<typeof serve> | undefined;
 
-/** Without tables each time. */
 async function openPglite(): Promise<Ground> {
   served ??= serve();
   const { engine, place } = await served;

@@ -54,7 +54,6 @@ async function openFile(writer: URL): Promise<TestPlace> {
   };
 }
 
-/** Databases of this run whose tables are there and empty. */
 const emptied: string[] = [];
 afterAll(async () => {
   for (const url of emptied.splice(0)) await dropDatabase(SERVER!, url);

@@ -1,5 +1,3 @@
-// Ports on which a test stops to listen for a while, or on which nobody is to listen.
-
 /** Linux gives away ports from 32,768 on, other systems from 49,152 on. */
 const FROM = 12_000;
 const COUNT = 20_000;
@@ -19,7 +17,6 @@ export function listenApart<T>(listen: (port: number) => T): T {
   }
 }
 
-/** A port on loopback where nobody listens. */
 export function findClosedPort(): number {
   const socket = { data() {} };
   const listener = listenApart((port) => Bun.listen({ hostname: "127.0.0.1", port, socket }));

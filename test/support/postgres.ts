@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { SQL } from "bun";
 
-/** Of one connection of its own. */
 async function runOn(url: string, text: string): Promise<void> {
   const pool = new SQL({ url, max: 1 });
   await pool.unsafe(text);
@@ -41,7 +40,7 @@ export const EMPTY = `DO $$ BEGIN
   PERFORM wadi_empty();
 END $$`;
 
-/** Nobody may be connected any more: whoever is gets cut off. */
+/** Cuts off all connections first. */
 export async function emptyDatabase(url: string): Promise<void> {
   await runOn(
     url,

@@ -9,12 +9,10 @@ export interface Arrived {
 }
 
 export interface Endpoint extends AsyncDisposable {
-  /** `127.0.0.1:PORT`, as the operator's list takes it. */
   host: string;
   arrivals: readonly Arrived[];
-  /** Resolves once so many have come. */
   came(count: number): Promise<void>;
-  /** Whether whatever comes from now on is left without an answer. */
+  /** Leaves later requests unanswered. */
   hang(isHanging: boolean): void;
 }
 

@@ -10,15 +10,13 @@ import {
   writeReply,
 } from "./fault-proxy.ts";
 
-/** Stands in whatever a server or a proxy in between says of itself: none of it may reach anybody. */
+/** Stands for details of servers and proxies, which must reach no caller. */
 export const CANARY = "canary at 10.9.8.7:8443";
 
-/** The page that a proxy in between writes when it cannot answer. */
 export const writePage = (title: string) =>
   `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n` +
   `<hr><center>nginx/1.25.3 ${CANARY}</center>\r\n</body>\r\n</html>\r\n`;
 
-/** That page as a reply; `fields` are further lines of its head. */
 export const sayPage = (status: string, fields: string[] = []): Fault => {
   const head = ["content-type: text/html", `server: ${CANARY}`, ...fields];
   return sayAndStay(writeReply(writePage(status), status, head));
@@ -29,14 +27,13 @@ export const CHUNKED = writeHead("200 OK", [JSON_TYPE, "transfer-encoding: chunk
 export const withLength = (length: number) =>
   writeHead("200 OK", [JSON_TYPE, `content-length: ${length}`]);
 
-/** Half an error of this status, and then the connection is closed. */
 export const sayHalf = (status: string): Fault =>
   sayAndEnd(`${writeHead(status, ["content-length: 99"])}{"error":"${CANARY}`);
 
-/** `kept`: the connection may rightly be used again, or it is not told whether it is. */
+/** `kept`: the connection may be used again. */
 export type ReplyFault = [title: string, fault: Fault, kept?: "kept"];
 
-/** No word of a reply has come: whatever was asked for, it is an error of the server. */
+/** Replies without a head are an error of the server. */
 export const HEADLESS: readonly ReplyFault[] = [
   ["hangs up without a byte", sayAndEnd()],
   ["resets without a byte", sayAndReset("")],
@@ -65,7 +62,7 @@ export const HEADLESS: readonly ReplyFault[] = [
   ["has a chunk of more than numbers tell", sayAndStay(`${CHUNKED}${"f".repeat(40)}\r\n${CANARY}`)],
 ];
 
-/** A good reply is begun, and what has come is none: an error of the server too. */
+/** A good reply that breaks off is an error of the server too. */
 export function listBroken(good: string): ReplyFault[] {
   const surface = good.slice(0, 40);
   return [
@@ -94,7 +91,7 @@ export function listBroken(good: string): ReplyFault[] {
   ];
 }
 
-/** The whole reply in another form: it is understood. */
+/** Other forms of the whole reply, which are understood. */
 export function listForms(good: string): ReplyFault[] {
   return [
     ["ends its reply with the connection", sayAndEnd(writeHead("200 OK", [JSON_TYPE]) + good)],
@@ -122,7 +119,7 @@ export function listForms(good: string): ReplyFault[] {
   ];
 }
 
-/** What was said before nothing more is: to wait for the rest takes the whole time-out. */
+/** Replies that fall silent; waiting for the rest takes the whole time-out. */
 export function listSilences(good: string): [where: string, said: string][] {
   return [
     ["at all", ""],

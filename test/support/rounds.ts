@@ -3,10 +3,8 @@
 /** `ROUNDS=1` tries everything; more of it only draws more often. */
 const SHARE = Number(process.env.ROUNDS ?? "0.2");
 
-/** Share of `full` rounds, at least one. */
 export const countRounds = (full: number): number => Math.max(1, Math.round(full * SHARE));
 
-/** Every case where everything is tried, else the chosen ones. */
 export const chooseCases = <T>(
   all: readonly T[],
   isChosen: (one: T, at: number) => boolean,

@@ -3,7 +3,6 @@
 import { lineAt } from "../../scripts/source.ts";
 import type { ModuleGraph, SourceFile } from "./module-graph.ts";
 
-/** A place that breaks a rule, and how. */
 export type Breach = [line: number, says: string];
 
 export interface Rule {
@@ -15,7 +14,6 @@ export interface Rule {
   allows?: Record<string, string>[];
 }
 
-/** The places where a pattern matches in the code of a file. */
 export const find = (file: SourceFile, pattern: RegExp, says: string): Breach[] =>
   [...file.code.matchAll(new RegExp(pattern, "g"))].map(({ index }) => [
     lineAt(file.code, index),

@@ -48,7 +48,6 @@ const reader = store(
 
 export const readRuns = (database: Database) => database.bind(reader);
 
-/** 20 November 2026, midnight. */
 export const BEGIN = Date.UTC(2026, 10, 20);
 
 export const FREE: StartLimits = {
@@ -101,7 +100,7 @@ export function makeAdmission(
   };
 }
 
-/** What a run stands at behind so many rounds of ten micro-SAR each. */
+/** Progress of a run after so many rounds of ten micro-SAR each. */
 export const makeProgress = (rounds: number, fields: Partial<Progress> = {}): Progress => ({
   cost: { model: 10 * rounds, tools: 0, total: 10 * rounds },
   usage: makeUsage(rounds),
@@ -120,7 +119,6 @@ export const makeMessage = (id: string, fields: Partial<NewMessage> = {}): NewMe
   ...fields,
 });
 
-/** A record of the process 1. */
 export const makeRecord = (run_id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
   ...{ run_id, epoch: 1, at: BEGIN + 10, progress: makeProgress(1) },
   ...{ steps: [], messages: [], outputs: [], effects: [], summary: null },

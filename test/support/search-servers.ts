@@ -2,12 +2,9 @@
 
 export interface AskedSearch {
   path: string;
-  /** The fields of the query, decoded. */
   query: Record<string, string>;
-  /** The query as it came over the wire. */
   raw: string;
   headers: Headers;
-  /** Aborts when the gateway closes its connection. */
   signal: AbortSignal;
 }
 
@@ -16,11 +13,10 @@ export type SearchScript = (asked: AskedSearch) => Response | Promise<Response>;
 export interface SearchServer {
   url: string;
   asked: AskedSearch[];
-  /** What the next requests get; null: what the real one would answer. */
+  /** Answers of the next requests; null answers as the real server does. */
   script: SearchScript | null;
   /** The status of its /healthz, which is not among what was asked. */
   health: number;
-  /** How often that was looked at. */
   looks: number;
   stop(): Promise<void>;
 }
@@ -101,7 +97,6 @@ export function writeSearxngReply(
   });
 }
 
-/** As many hits as pages have that are found by anything. */
 export const PAGES: readonly Required<SearxngHit>[] = Array.from({ length: 25 }, (_, n) => ({
   title: `Page ${n}`,
   url: `https://example.org/${n}`,
@@ -127,7 +122,6 @@ export function startSearxng({ formats = ["html", "json"], is_limited = false } 
 
 export const BRAVE_KEY = "brave-key-1";
 
-/** Those of its documentation. */
 const BRAVE_LANGUAGES =
   "ar eu bn bg ca zh-hans zh-hant hr cs da nl en en-gb et fi fr gl de el gu he hi hu is it jp kn " +
   "ko lv lt ms ml mr nb pl pt-br pt-pt pa ro ru sr sk sl es sv ta te th tr uk vi";
@@ -179,7 +173,6 @@ export function writeBraveReply(query: string, hits: readonly BraveHit[]): Respo
     family_friendly: true,
   };
   const mixed = { type: "mixed", main: [], top: [], side: [] };
-  // What there is nothing of is left out.
   const found = hits.length > 0 ? { web } : {};
   const whole = { query: { original: query, more_results_available: true }, mixed, ...found };
   return Response.json({ type: "search", ...whole }, { headers: writeLimits() });

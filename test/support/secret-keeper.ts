@@ -1,4 +1,4 @@
-// A store that has secrets, as other cellars have: the parts, each as a write of its own.
+// A store with secrets like the program's: each part as a write of its own.
 
 import {
   dropSecret,
@@ -27,13 +27,13 @@ export const keeperStore = store(
   {},
   {
     put: async (tx, secret: SealedSecret) => putSecret(tx, secret),
-    /** The same, let go behind its statements: only where writes run in this thread. */
+    /** Holds after the statements; only where writes run in this thread. */
     async putHeld(tx, secret: SealedSecret) {
       await putSecret(tx, secret);
       await holding.wait();
     },
     drop: async (tx, kind: SecretKind, row_id: string) => dropSecret(tx, kind, row_id),
-    /** What a hand at the database can do. */
+    /** Damages a sealed secret as somebody at the database could. */
     async damage(tx, row_id: string, sealed: string) {
       await tx.run(sql`UPDATE secrets SET sealed = ${sealed} WHERE row_id = ${row_id}`);
     },

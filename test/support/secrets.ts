@@ -5,11 +5,10 @@ import type { Database } from "../../src/database/index.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 
 export type TestSecrets = SecretsModule & {
-  /** Every line that was said of the key. */
   said: string[];
 };
 
-/** `file` null: the key lasts as long as what is returned. */
+/** Without a file the key lasts as long as the returned object. */
 export function openTestSecrets(
   database: Database,
   clock: Clock,

@@ -298,7 +298,6 @@ const BROKEN: ServerError[] = [
   ["a redirect", 302, "", ERROR, true],
 ];
 
-/** Errors with a status of their own. */
 export const SERVER_ERRORS = [...TOO_LONG, ...OVERLOADED, ...REFUSED, ...BROKEN];
 
 /** Errors under status 200: as a whole reply, or as the event of a stream. */

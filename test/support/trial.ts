@@ -19,7 +19,6 @@ import { keeperStore } from "./secret-keeper.ts";
 import { toolWrites } from "./tools.ts";
 import { webhookWrites } from "./webhooks.ts";
 
-/** What may be anything that JSON can say. */
 const Anything = Type.Unsafe<unknown>({ description: "Any JSON value." });
 
 export const Trial = Type.Object({
@@ -47,7 +46,6 @@ const Name = Type.Object({ name: Type.String() });
 const TABLES = sql`SELECT name FROM sqlite_schema WHERE type = 'table'
   AND name NOT GLOB 'wadi_*' AND name NOT GLOB 'sqlite_*'`;
 
-/** A statement in which nothing is bound. */
 const plain = (text: string): Sql => sql(Object.assign([text], { raw: [text] }));
 const EMPTY_POSTGRES = plain(EMPTY);
 const deletions = new Map<string, Sql>();
@@ -57,7 +55,6 @@ function writeDeletion(table: string): Sql {
   return known;
 }
 
-/** A trial with a value in every column; `fields` take the place of some. */
 export function makeTrial(id: string, fields: Partial<Trial> = {}): Trial {
   return {
     id,
@@ -103,7 +100,6 @@ export const trialStore = store(
         Count,
         sql`SELECT COALESCE(SUM(whole), 0) AS count FROM trials WHERE whole > ${whole}`,
       ))!.count,
-    /** Asks for a column that the statement does not select. */
     misread: (db) => db.all(Trial, sql`SELECT id FROM trials`),
   },
   {
@@ -115,13 +111,11 @@ export const trialStore = store(
         tx.tell("trial", trial.id);
       }
     },
-    /** Writes, tells, and then refuses. */
     refuse: async (tx, trial: Trial) => {
       await insert(tx, trial);
       tx.tell("trial", trial.id);
       throw apiError("thread_busy", { param: "thread_id", headers: { "retry-after": "7" } });
     },
-    /** Writes, tells, and then has a bug. */
     break: async (tx, trial: Trial) => {
       await insert(tx, trial);
       tx.tell("trial", trial.id);
@@ -134,7 +128,6 @@ export const trialStore = store(
         await tx.run(sql`UPDATE trials SET whole = ${trial!.whole + 1} WHERE id = ${id}`);
       }
     },
-    /** Takes the first that nobody has taken; undefined: all are. */
     claim: async (tx) => {
       const next = await tx.one(
         Id,
@@ -148,7 +141,6 @@ export const trialStore = store(
     /** SQLite: the file may not grow any more, as on a full disk. */
     fillDisk: async (tx) => void (await tx.run(sql`PRAGMA max_page_count = 1`)),
     freeDisk: async (tx) => void (await tx.run(sql`PRAGMA max_page_count = 4294967294`)),
-    /** Deletes every row but those of the database itself. */
     empty: async (tx, isPostgres: boolean) => {
       if (isPostgres) return void (await tx.run(EMPTY_POSTGRES));
       await tx.run(sql`PRAGMA defer_foreign_keys = ON`);
@@ -171,7 +163,6 @@ export const trialStore = store(
 export const emptyTables = (database: Database): Promise<void> =>
   database.bind(trialStore).empty(database.engine === "postgres");
 
-/** What the tests' databases serve. */
 export const trialStores = [
   ...stores,
   trialStore,

@@ -35,7 +35,6 @@ export const makeChange = (id: string, fields: Partial<TriggerChange> = {}): Tri
   ...{ now: BEGIN + 30_000, ...fields },
 });
 
-/** By hand, of a trigger as `makeTrigger` makes it; its run may start. */
 export function makeFiring(
   id: string,
   trigger_id: string,
@@ -60,7 +59,6 @@ const makeInstant = (fields: Partial<DueInstant> = {}): DueInstant => ({
   ...fields,
 });
 
-/** By its schedule, at the instant of that. */
 export function makeTimedFiring(
   id: string,
   trigger_id: string,

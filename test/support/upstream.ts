@@ -4,17 +4,14 @@ export interface AskedRequest {
   path: string;
   headers: Headers;
   body: Record<string, unknown>;
-  /** Aborts when the gateway closes its connection. */
   signal: AbortSignal;
 }
 
 export type Script = (asked: AskedRequest) => Response | Promise<Response>;
 
 export interface ScriptedUpstream {
-  /** Up to and with `/v1`. */
   url: string;
   asked: AskedRequest[];
-  /** What the next requests get, until it is changed. */
   script: Script;
   /** The status of its /health, which is not among what was asked. */
   health: number;
@@ -49,7 +46,6 @@ export function startUpstream(script: Script = () => answerText("Hello")): Scrip
 
 export const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
 
-/** A whole reply with one text. */
 export function answerText(content: string): Response {
   const message = { role: "assistant", content };
   return Response.json({
@@ -74,7 +70,6 @@ export function answerFrames(frames: readonly string[], status = 200): Response 
   return new Response(body, { status, headers: { "content-type": "text/event-stream" } });
 }
 
-/** The frame of one chunk with this delta. */
 export function writeFrame(delta: object, finish_reason: string | null = null, extra: object = {}) {
   const chunk = {
     id: "u",
@@ -86,7 +81,6 @@ export function writeFrame(delta: object, finish_reason: string | null = null, e
 
 export const DONE = "data: [DONE]\n\n";
 
-/** A wadi.toml with one model in front of this server. */
 export function writeSettings(url: string, model = "", upstream = ""): string {
   return `
 [[models]]

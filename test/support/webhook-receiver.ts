@@ -4,24 +4,18 @@ import { Webhook } from "standardwebhooks";
 export interface Arrival {
   path: string;
   headers: Headers;
-  /** As it came, byte by byte. */
   text: string;
-  /** webhook-id */
   id: string;
 }
 
-/** Left out: 204. A promise that never resolves: no answer. */
+/** 204 by default. A promise that never resolves leaves the request unanswered. */
 export type Answer = (arrival: Arrival, nth: number) => Response | Promise<Response>;
 
 export interface WebhookReceiver extends AsyncDisposable {
-  /** As it is registered. */
   url: string;
-  /** `127.0.0.1:PORT` */
   host: string;
   arrivals: readonly Arrival[];
-  /** Resolves once so many have come. */
   came(count: number): Promise<readonly Arrival[]>;
-  /** From now on. */
   answer(answer: Answer): void;
 }
 

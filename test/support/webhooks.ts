@@ -16,7 +16,7 @@ const Counts = Type.Object({
   counted: Type.Integer(),
 });
 
-/** What others do to the same rows: those to whom something happens, and those who send it. */
+/** Changes that other processes make to the same rows. */
 export const webhookWrites = store(
   "webhook-writes",
   {
@@ -48,11 +48,9 @@ export const webhookWrites = store(
     attempt: async (tx, row: AttemptRow) => {
       await tx.run(sql`INSERT INTO delivery_attempts ${into(AttemptRow, row)}`);
     },
-    /** A process has it. */
     take: async (tx, id: string, epoch: number) => {
       await tx.run(sql`UPDATE deliveries SET epoch = ${epoch} WHERE id = ${id}`);
     },
-    /** What became of one that waits. */
     settle: async (tx, id: string, status: DeliveryStatus, at: number) => {
       const settled = await tx.one(
         Type.Object({ webhook_id: Type.String() }),
@@ -66,18 +64,16 @@ export const webhookWrites = store(
             WHERE id = ${settled.webhook_id}`,
       );
     },
-    /** As many failures as there may be. */
     failOften: async (tx, id: string, failing_since: number) => {
       await tx.run(
         sql`UPDATE webhook_endpoints SET failures = 9, failing_since = ${failing_since}
             WHERE id = ${id}`,
       );
     },
-    /** Others hold a process for dead. */
+    /** Marks a process as dead. */
     bury: async (tx, epoch: number, at: number) => {
       await tx.run(sql`UPDATE processes SET ended_at = ${at} WHERE epoch = ${epoch}`);
     },
-    /** The event is no longer kept. */
     forget: async (tx, event_id: string) => {
       await tx.run(sql`DELETE FROM outbox WHERE id = ${event_id}`);
     },
@@ -87,7 +83,6 @@ export const bindWebhookWrites = (database: Database) => database.bind(webhookWr
 
 export const MANY = 1_000;
 
-/** An endpoint of the account a-1 for runs that completed. */
 export function makeEndpoint(id: string, fields: Partial<EndpointRow> = {}): EndpointRow {
   return {
     ...{ id, account_id: "a-1", url: `https://${id}.example.com/hooks`, description: null },

@@ -148,5 +148,4 @@ export const PARAMETERS = {
     "v1,[A-Za-z0-9+/]{43}=",
   ),
 } satisfies SpecObject;
-/** Request headers that only some routes read. */
 export type RequestHeader = Exclude<keyof typeof PARAMETERS, "x-request-id">;

@@ -15,7 +15,6 @@ import {
 import { findOperation, TAGS } from "./operations.ts";
 import { collect, refer, type SpecObject, shareResponses, strip } from "./schemas.ts";
 
-/** Error codes of every route; the last during a stop. */
 const EVERYWHERE: ErrorCode[] = ["rate_limit_exceeded", "service_unavailable"];
 const WITH_KEY: ErrorCode[] = [
   "missing_api_key",
@@ -24,7 +23,6 @@ const WITH_KEY: ErrorCode[] = [
   "internal_error",
 ];
 
-/** Returns the operation that Elysia keeps beside a route. */
 export function documentRoute(spec: RouteSpec, surface: Surface): SpecObject {
   const responses: SpecObject = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
@@ -162,7 +160,6 @@ async function writeDocument(app: Elysia, { doors, version, events = [] }: Docum
   };
 }
 
-/** Serves the document, which is written once, at the first request. */
 export function createDocumentPage(app: Elysia, options: DocumentOptions) {
   let written: Promise<string> | undefined;
   const write = async () => JSON.stringify(await writeDocument(app, options));

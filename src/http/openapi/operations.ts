@@ -1,7 +1,6 @@
 // Ids and groups of operations, from which client generators take names.
 import type { HttpMethod, Path } from "../route.ts";
 
-/** Groups in the order of the document. */
 const GROUPS = {
   chat: "Chat completions, as one JSON reply or as server-sent events.",
   models: "The models that a key may call.",

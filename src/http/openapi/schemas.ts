@@ -1,10 +1,8 @@
 // Rewrites schemas for the document: named ones by reference, and without our symbols.
 import type { TSchema } from "@sinclair/typebox";
 
-/** A part of the OpenAPI document. */
 export type SpecObject = Record<string, unknown>;
 
-/** Returns a schema with every named one as a `$ref`. */
 export function refer(schema: TSchema): SpecObject {
   if (!schema.$id) return strip(schema);
   const { $id, description } = schema;
@@ -29,7 +27,6 @@ export function strip(schema: TSchema): SpecObject {
 /** TypeBox' pattern of any name; generators read `additionalProperties` instead. */
 const ANY_NAME = "^(.*)$";
 
-/** Uses the keywords that client generators understand. */
 function spell(schema: TSchema): TSchema {
   const { patternProperties, ...others } = schema;
   if (patternProperties?.[ANY_NAME]) {
@@ -46,7 +43,6 @@ function spell(schema: TSchema): TSchema {
 
 const isWord = (schema: TSchema) => "const" in schema && schema.type === "string";
 
-/** Writes several words as an `enum`, also beside other variants. */
 function spellWords(schema: TSchema): TSchema {
   const { anyOf, ...others } = schema;
   const variants = anyOf as TSchema[];
@@ -69,7 +65,6 @@ function spellDiscriminated(schema: TSchema): TSchema {
   return { ...others, oneOf: variants, discriminator: { propertyName, mapping } } as TSchema;
 }
 
-/** Adds all named schemas inside a schema to the components. */
 export function collect(schema: TSchema, schemas: SpecObject): void {
   const walk = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
