@@ -144,6 +144,9 @@ test("a schema that leads back to itself is refused with a sentence", async () =
     endpoint: "https://api.example.com/loop",
   });
   expect([status, error.message]).toEqual([
-    ...[400, "`parameters` leads back to itself without end."],
+    ...[
+      400,
+      "`parameters` take too much work for any arguments: they lead back to themselves, or double at each reference.",
+    ],
   ]);
 });
