@@ -6,7 +6,7 @@ import { bundle } from "./support/bundle.ts";
 
 const IS_ASKED = Boolean(process.env.WADI_TEST_ENGINES);
 const ENGINES = ["sqlite", ...(process.env.WADI_TEST_POSTGRES ? ["postgres"] : [])];
-const TIMEOUT_MS = 600_000;
+const TIMEOUT_MS = 1_200_000;
 /** Each app on SQLite starts one. */
 const WRITER = new URL("../src/writer-worker.ts", import.meta.url);
 const [writer] = IS_ASKED ? await bundle(WRITER) : [];
@@ -16,7 +16,7 @@ describe.skipIf(!IS_ASKED).concurrent("the spec suite", () => {
   test.each(ENGINES)(
     "holds on %s",
     async (engine) => {
-      const child = Bun.spawn([process.execPath, "test", "--timeout=30000", "./test/spec"], {
+      const child = Bun.spawn([process.execPath, "test", "--timeout=120000", "./test/spec"], {
         cwd: dirname(import.meta.dir),
         env: { ...process.env, WADI_TEST_PLACE: engine, WADI_TEST_WRITER: writer!.pathname },
         stdio: ["ignore", "pipe", "pipe"],

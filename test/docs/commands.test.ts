@@ -138,7 +138,7 @@ test("commands of models, deployment and data work without a server", async () =
   await Bun.write(join(cwd, "wadi.toml"), readBlock(findPage("models"), "with one model on two"));
   expect((await room.run(["accounts", "create", "default"], { cwd })).code).toBe(0);
   for (const name of ["deployment", "models", "data"]) await runScript(shellOf(name), "", cwd);
-}, 20_000);
+}, 120_000);
 
 test.skipIf(Bun.which("curl") === null)(
   "README: five minutes, pasted one after another",
@@ -177,7 +177,7 @@ test.skipIf(Bun.which("curl") === null)(
     process.kill(Number(listener));
     await shell.ended;
   },
-  20_000,
+  120_000,
 );
 
 /** Follows a run until it waits for a person. */

@@ -108,7 +108,7 @@ test.skipIf(isMissing("curl"))(
     expect(shell.stdout.split(`id: ${id}\ntool: memory_set\n`)).toHaveLength(3);
     expect((await again.ended).stdout).toContain('"output":{"message":"Noted."}');
   },
-  20_000,
+  120_000,
 );
 
 test.skipIf(["curl", "node"].some(isMissing))(
@@ -152,7 +152,7 @@ test.skipIf(["curl", "node"].some(isMissing))(
     const seen = await runShell(server, [`HOOK=${hook}`, operate!]).ended;
     expect([seen.code, seen.stderr, seen.stdout.trimEnd().split("\n").length]).toEqual([0, "", 4]);
   },
-  20_000,
+  120_000,
 );
 
 async function findFreePort(): Promise<number> {

@@ -94,7 +94,7 @@ const makeModel = (seed: number): Model => {
 
 test("a run of a random script comes to the same whichever write its process died behind", async () => {
   for (let seed = 1; seed <= countRounds(40); seed++) await expectSame(makeModel(seed));
-}, 60_000);
+}, 120_000);
 
 /** Its results are cut, and in a small window they are cleared. */
 const library: BuiltinTool = {
@@ -144,4 +144,4 @@ test("so does a run that reads results again, on a thread that is cleared and su
   }
   // It would prove little of what never came.
   for (const times of Object.values(seen)) expect(times).toBeGreaterThan(3);
-}, 60_000);
+}, 120_000);

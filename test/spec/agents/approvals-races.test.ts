@@ -139,7 +139,7 @@ test("agents.states.p6 agents.states.p7 agents.states.p8: of those who approve a
     await judgeRun(front, run.id, await Promise.all(after));
   }
   expect([...became].toSorted()).toEqual(["approved", "rejected"]);
-}, 60_000);
+}, 120_000);
 
 test("agents.states.waiting_approval_cancel agents.states.p10: beside a cancel either a decision wins or all is closed", async () => {
   await using front = await startAsking();
@@ -153,7 +153,7 @@ test("agents.states.waiting_approval_cancel agents.states.p10: beside a cancel e
     await judgeRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
   }
   expectBoth(became, "closed");
-}, 60_000);
+}, 120_000);
 
 test("agents.states.p9 agents.does.risk.p1: at the moment of its expiry either a decision wins or it expires", async () => {
   await using front = await startAsking();
@@ -168,7 +168,7 @@ test("agents.states.p9 agents.does.risk.p1: at the moment of its expiry either a
     await judgeRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
   }
   expectBoth(became, "expired");
-}, 60_000);
+}, 120_000);
 
 test("agents.states.p6 agents.states.p9 agents.states.p10: of an approval, a rejection, a cancel and its expiry at once exactly one wins, and the history says which", async () => {
   await using front = await startAsking();
@@ -183,7 +183,7 @@ test("agents.states.p6 agents.states.p9 agents.states.p10: of an approval, a rej
     await judgeRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
   }
   expectBoth(became, "closed");
-}, 60_000);
+}, 120_000);
 
 const DONE = "!next\n!say Done.";
 type Asking = () => Promise<Met | null>;

@@ -141,7 +141,7 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
     expect([name, (statuses.get(success(route)) ?? 0) > share]).toEqual([name, true]);
     expect([name, statuses.get(400)! > BODIES / 8]).toEqual([name, true]);
   }
-}, 60_000);
+}, 120_000);
 
 test("agents.errors.p9 every route answers whatever stands behind its path, as it is documented", async () => {
   const draw = createDraw(SEED);
@@ -160,7 +160,7 @@ test("agents.errors.p9 every route answers whatever stands behind its path, as i
     expect([name, statuses.get(400)! > QUERIES / 12]).toEqual([name, true]);
   }
   expect(tried).toBeGreaterThan(6);
-}, 60_000);
+}, 120_000);
 
 test("agents.resources.p4 every route answers whatever stands in its path, as it is documented", async () => {
   const draw = createDraw(SEED);
@@ -181,4 +181,4 @@ test("agents.resources.p4 every route answers whatever stands in its path, as it
     const status = isNamed && !route.body?.required ? 404 : 400;
     expect([nameOf(route), statuses.get(status)! > IDS / 2]).toEqual([nameOf(route), true]);
   }
-}, 60_000);
+}, 120_000);

@@ -329,7 +329,7 @@ describe("wherever its bytes are cut a stream is the same", () => {
       const told = await ask(sayAndStay(REPLY.subarray(0, cut), REPLY.subarray(cut)));
       expect([cut, told] as unknown).toEqual([cut, TOLD]);
     }
-  }, 30_000);
+  }, 120_000);
 
   test("at every byte", async () => {
     const bytes = Array.from(REPLY, (_, n) => REPLY.subarray(n, n + 1));

@@ -10,7 +10,7 @@ import { endIdle, type FreshIds } from "./finish.ts";
 import { addSteps } from "./record.ts";
 
 /** Made once, so that the statement's text stays the same. */
-const FREE = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
+const NOT_HELD = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
 
 const STARTED = transit("queued", "start");
 
@@ -46,7 +46,7 @@ export async function claim(
             started_at = COALESCE(started_at, ${now})
           WHERE id IN (SELECT id FROM runs
             WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
-              AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${FREE})
+              AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${NOT_HELD})
             ORDER BY number LIMIT ${runs_max})
           RETURNING *`,
     );
@@ -56,6 +56,7 @@ export async function claim(
   return claimed;
 }
 
+// CRASHES_OF_SUSPECT as text: a parameter would not use the partial index `runs_suspected`.
 const SUSPECTS = sql`crashes >= 2 AND finished_at IS NULL`;
 
 /**
