@@ -10,8 +10,8 @@ import type { Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 import { readToml, type TomlDocument, TomlError } from "./toml.ts";
 
-/** Maximum size of the file: larger than any list of models, quick to read. */
-const FILE_BYTES_MAX = 1_048_576;
+/** Maximum size of the file: hundreds of models fit, and the worst is parsed in a second. */
+const FILE_BYTES_MAX = 262_144;
 
 /** Values by the path of their setting: `{ "server.port": 0 }`; undefined ones are skipped. */
 type Flags = Readonly<Record<string, unknown>>;
@@ -52,7 +52,8 @@ export function readSettings(
   flags: Flags,
   { readText = readTextFile, wantsApiKeys = true, standIn }: SettingsOptions = {},
 ): Settings {
-  if (Buffer.byteLength(text) > FILE_BYTES_MAX) throw sizeError(file);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > FILE_BYTES_MAX) throw sizeError(file, bytes);
   const document = parseFile(text, file);
   const overrides = readOverrides(Table, env, flags);
   const problems = new Problems(file, document.positions, overrides);
@@ -79,7 +80,9 @@ function readFile(file: string, mustExist: boolean): string {
         : `${file} cannot be read (${code})`,
     );
   }
-  if (bytes.length > FILE_BYTES_MAX) throw sizeError(file);
+  if (bytes.length > FILE_BYTES_MAX) {
+    throw sizeError(file, Math.max(bytes.length, statSync(file).size));
+  }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -110,8 +113,9 @@ function readBytes(file: string): Uint8Array {
   }
 }
 
-function sizeError(file: string): SettingsError {
-  return new SettingsError(`${file} is larger than 1 MB`);
+function sizeError(file: string, bytes: number): SettingsError {
+  const [size, maximum] = [bytes, FILE_BYTES_MAX].map((count) => Math.ceil(count / 1_024));
+  return new SettingsError(`${file} has ${size} KB; the maximum is ${maximum} KB`);
 }
 
 function parseFile(text: string, file: string): TomlDocument {

@@ -219,8 +219,8 @@ describe("hostile texts", () => {
       `a = ${"{a=".repeat(2_000)}`,
       "wadi.toml:1:6005: not valid TOML: unspecified values are invalid",
     ],
-    [`#${"x".repeat(1_048_576)}`, "wadi.toml is larger than 1 MB"],
-    [`#${"é".repeat(524_288)}`, "wadi.toml is larger than 1 MB"],
+    [`#${"x".repeat(262_144)}`, "wadi.toml has 257 KB; the maximum is 256 KB"],
+    [`#${"é".repeat(131_072)}`, "wadi.toml has 257 KB; the maximum is 256 KB"],
   ])("%#", (text, message) => {
     expect(refusalOf(text)).toBe(message);
     expect(Object.keys(Object.prototype)).toEqual([]);
@@ -242,9 +242,11 @@ describe("a file that cannot be read", () => {
     try {
       expect(load(place)).toThrow(new SettingsError(`${place} cannot be read (EISDIR)`));
       const file = join(place, "wadi.toml");
-      writeFileSync(file, " ".repeat(1_048_577));
-      expect(load(file)).toThrow(new SettingsError(`${file} is larger than 1 MB`));
-      writeFileSync(file, " ".repeat(1_048_576));
+      writeFileSync(file, " ".repeat(700_000));
+      expect(load(file)).toThrow(new SettingsError(`${file} has 684 KB; the maximum is 256 KB`));
+      writeFileSync(file, " ".repeat(262_145));
+      expect(load(file)).toThrow(new SettingsError(`${file} has 257 KB; the maximum is 256 KB`));
+      writeFileSync(file, " ".repeat(262_144));
       expect(load(file)).not.toThrow();
       writeFileSync(file, Uint8Array.of(0x61, 0x3d, 0xff));
       expect(load(file)).toThrow(new SettingsError(`${file} is not UTF-8 text`));
